@@ -1,0 +1,84 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+]
+
+/// A module of Keyhole. Its dependencies are the arrows of Documentation/DEVELOPMENT.md: they point down.
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
+  .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "keyhole",
+  products: [
+    .executable(name: "keyhole", targets: ["keyhole"])
+  ],
+  dependencies: [
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  ],
+  targets: [
+    // C headers behind small shims.
+    .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+    .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
+    .target(name: "CLinux"),
+
+    // 0: plain values, and memory for secrets.
+    module("Model"),
+    module("SecretMemory", ["CLinux"]),
+
+    // 1: the shared store, its engines, and what the system tells.
+    module("Store", ["Model", "SecretMemory"]),
+    module("Suites", ["Store", "Model", "CPlist"]),
+    module(
+      "Vault",
+      [
+        "Store", "Model", "SecretMemory",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ]),
+    module("Watch"),
+
+    // 2: the tree without a kernel; the kernel without a tree.
+    module("Tree", ["Store", "Model", "SecretMemory"]),
+    module("Fuse", ["CFuse"]),
+
+    // 3: the tree for the kernel.
+    module("Mount", ["Tree", "Fuse", "Store", "Model", "SecretMemory"]),
+
+    // 4: the command.
+    .executableTarget(
+      name: "keyhole",
+      dependencies: [
+        "Mount", "Tree", "Fuse", "Store", "Suites", "Vault", "Watch", "Model", "SecretMemory",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+
+    // Tests, and what they share.
+    module("StoreConformance", ["Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
+    .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
+    tests("ModelTests", ["Model"]),
+    tests("SecretMemoryTests", ["SecretMemory"]),
+    tests("StoreTests", ["Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "FoundationProgram"]),
+    tests("VaultTests", ["Vault", "Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests("WatchTests", ["Watch"]),
+    tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests("FuseTests", ["Fuse"]),
+    tests("MountTests", ["keyhole"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
