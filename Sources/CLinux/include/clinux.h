@@ -1,1 +1,18 @@
 #pragma once
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Calls that Glibc's Swift module does not show: variadic ones, and ones newer than the C library.
+
+/// memfd_secret(2): memory that neither cores, swap nor other processes can read. -1 and errno on failure.
+static inline int linux_memfd_secret(void) {
+  return (int)syscall(447 /* SYS_memfd_secret; the headers of Debian 12 have it, older ones do not */, 0UL);
+}
+
+/// prctl(2) PR_SET_DUMPABLE.
+static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
+
+/// explicit_bzero(3): a memset that the compiler can't remove.
+void linux_explicit_bzero(void *bytes, size_t count);

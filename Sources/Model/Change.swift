@@ -1,0 +1,36 @@
+/// One change of a store, without the value that changed.
+public struct Change: Hashable, Sendable {
+  public enum Kind: String, Sendable {
+    case created
+    case modified
+    case deleted
+    case moved
+    case attributes
+  }
+
+  /// What changed.
+  public enum Subject: Hashable, Sendable {
+    case suite(ExactString)
+    case key(suite: ExactString, key: ExactString)
+    case item(ItemID, ItemIdentity)
+  }
+
+  /// Who changed it: this process through its store, or somebody else.
+  public enum Origin: String, Sendable {
+    case local
+    case external
+  }
+
+  public var kind: Kind
+  public var subject: Subject
+  /// Where a `moved` subject was before.
+  public var previous: Subject?
+  public var origin: Origin
+
+  public init(_ kind: Kind, _ subject: Subject, previous: Subject? = nil, origin: Origin) {
+    self.kind = kind
+    self.subject = subject
+    self.previous = previous
+    self.origin = origin
+  }
+}

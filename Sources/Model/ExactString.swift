@@ -1,0 +1,50 @@
+/// A string that equals another only when both hold the same Unicode scalars.
+///
+/// `String` compares by canonical equivalence, so that a composed and a decomposed "é" are one key of a
+/// dictionary. Property lists, keychains and file names know no such rule, and neither does Keyhole:
+/// names and values of the store are `ExactString`s. The order is that of the scalars, which is also the
+/// order of the UTF-8 bytes.
+public struct ExactString: Sendable {
+  public let string: String
+
+  public init(_ string: String) {
+    self.string = string
+  }
+
+  /// The string that `bytes` encode in UTF-8, or nil where they are not well-formed.
+  public init?(utf8 bytes: some Sequence<UInt8>) {
+    guard let string = String(validating: Array(bytes), as: UTF8.self) else { return nil }
+    self.string = string
+  }
+
+  public var utf8: String.UTF8View { string.utf8 }
+  public var isEmpty: Bool { string.isEmpty }
+}
+
+extension ExactString: Hashable {
+  public static func == (left: ExactString, right: ExactString) -> Bool {
+    left.utf8.elementsEqual(right.utf8)
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    var copy = string
+    copy.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    hasher.combine(0xFF as UInt8)
+  }
+}
+
+extension ExactString: Comparable {
+  public static func < (left: ExactString, right: ExactString) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}
+
+extension ExactString: ExpressibleByStringLiteral {
+  public init(stringLiteral value: String) {
+    self.init(value)
+  }
+}
+
+extension ExactString: CustomStringConvertible {
+  public var description: String { string }
+}

@@ -1,0 +1,76 @@
+/// One keychain item without its secret.
+public struct Item: Hashable, Sendable {
+  public var id: ItemID
+  public var identity: ItemIdentity
+  /// nil: the default, the service or server.
+  public var label: ExactString?
+  public var created: Timestamp
+  public var modified: Timestamp
+  /// The secret's exact length in bytes.
+  public var size: Int
+  public var accessibility: Accessibility
+  public var access: AccessFlags
+  /// The rules of `user.keyhole.programs`; nil: the default.
+  public var programs: ExactString?
+  /// The secret is stored exactly as written, also where it is one line (`user.keyhole.eol` = `exact`).
+  public var keepsLineEnd: Bool
+  /// Every attribute that is not identity, by its name without `user.`: `comment`, `generic`, …
+  public var attributes: [ExactString: [UInt8]]
+  /// The collection that holds the item; nil: the store has one only.
+  public var collection: ExactString?
+
+  public init(
+    id: ItemID, identity: ItemIdentity, label: ExactString? = nil, created: Timestamp,
+    modified: Timestamp, size: Int = 0, accessibility: Accessibility = .whenUnlocked,
+    access: AccessFlags = [], programs: ExactString? = nil, keepsLineEnd: Bool = false,
+    attributes: [ExactString: [UInt8]] = [:], collection: ExactString? = nil
+  ) {
+    self.id = id
+    self.identity = identity
+    self.label = label
+    self.created = created
+    self.modified = modified
+    self.size = size
+    self.accessibility = accessibility
+    self.access = access
+    self.programs = programs
+    self.keepsLineEnd = keepsLineEnd
+    self.attributes = attributes
+    self.collection = collection
+  }
+}
+
+/// When an item's secret can be read: Apple's kSecAttrAccessible constants, by name.
+public enum Accessibility: String, CaseIterable, Sendable {
+  case whenUnlocked
+  case afterFirstUnlock
+  case whenUnlockedThisDeviceOnly
+  case afterFirstUnlockThisDeviceOnly
+  case whenPasscodeSetThisDeviceOnly
+}
+
+/// What a person has to do before a secret is given: Apple's SecAccessControlCreateFlags, by name and in
+/// the order they were given.
+public struct AccessFlags: Hashable, Sendable, ExpressibleByArrayLiteral {
+  public enum Flag: String, CaseIterable, Sendable {
+    case userPresence
+    case biometryAny
+    case biometryCurrentSet
+    case devicePasscode
+    case applicationPassword
+    case or
+    case and
+  }
+
+  public var flags: [Flag]
+
+  public init(_ flags: [Flag]) {
+    self.flags = flags
+  }
+
+  public init(arrayLiteral elements: Flag...) {
+    flags = elements
+  }
+
+  public var isEmpty: Bool { flags.isEmpty }
+}

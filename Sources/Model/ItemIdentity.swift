@@ -1,0 +1,62 @@
+/// A keychain's own name for an item: it stays when the item is renamed or changed.
+///
+/// A vault's is a random UUID in lower-case text, a Secret Service's the object path.
+public struct ItemID: Hashable, Sendable {
+  public let rawValue: String
+
+  public init(rawValue: String) {
+    self.rawValue = rawValue
+  }
+}
+
+/// The three folders of `keychain`.
+public enum ItemClass: String, CaseIterable, Sendable {
+  case generic
+  case internet
+  case other
+}
+
+/// What tells one item from another: the attributes that Apple calls the primary key of its class.
+public enum ItemIdentity: Hashable, Sendable {
+  case generic(service: ExactString, account: ExactString)
+  case internet(InternetIdentity)
+  /// An item of a Secret Service that is neither; it has a label only.
+  case other(label: ExactString)
+
+  public var itemClass: ItemClass {
+    switch self {
+    case .generic: .generic
+    case .internet: .internet
+    case .other: .other
+    }
+  }
+}
+
+/// The primary key of an internet password. An absent account and an empty one are the same.
+public struct InternetIdentity: Hashable, Sendable {
+  public var server: ExactString
+  public var account: ExactString
+  /// kSecAttrSecurityDomain.
+  public var domain: ExactString?
+  /// The contract's word for kSecAttrProtocol (`https`), or any other string, kept as it is.
+  public var `protocol`: ExactString?
+  /// The contract's word for kSecAttrAuthenticationType (`httpBasic`), or any other string.
+  public var authenticationType: ExactString?
+  /// Absent is not 0.
+  public var port: UInt16?
+  public var path: ExactString?
+
+  public init(
+    server: ExactString, account: ExactString = "", domain: ExactString? = nil,
+    protocol: ExactString? = nil, authenticationType: ExactString? = nil, port: UInt16? = nil,
+    path: ExactString? = nil
+  ) {
+    self.server = server
+    self.account = account
+    self.domain = domain
+    self.protocol = `protocol`
+    self.authenticationType = authenticationType
+    self.port = port
+    self.path = path
+  }
+}

@@ -1,0 +1,39 @@
+/// Why something could not be done. It carries names and reasons, never a value.
+///
+/// One family for every layer: `errno` in `StoreError+Errno.swift` is the one place that maps it to a
+/// number of errno(3). That something is missing is `nil` below `Tree`, and `notFound` from there on.
+public enum StoreError: Error, Hashable, Sendable {
+  case notFound
+  case exists
+  case notEmpty
+  case isDirectory
+  case notDirectory
+  /// A name that no file here can have.
+  case invalidName(reason: String)
+  case nameTooLong
+  case notUnicode
+  /// Content, an attribute or an option that does not read as what it has to be.
+  case invalidValue(reason: String)
+  /// More than `limit` bytes.
+  case tooLarge(limit: Int)
+  case notPermitted(reason: String)
+  case accessDenied(reason: String)
+  /// The keychain, or the item's class, is locked.
+  case locked
+  case readOnly(reason: String)
+  case crossesStores
+  case noSuchAttribute
+  /// A value does not fit the caller's buffer.
+  case resultTooLarge
+  case unsupported(reason: String)
+  case noSpace
+  case tooManyOpen
+  case outOfMemory
+  /// A store did not answer in time, or is gone.
+  case unreachable(reason: String)
+  /// What is stored fails its authentication or can't be parsed.
+  case damaged(what: String)
+  case interrupted
+  /// A call of the system's failed with this errno(3).
+  case system(errno: Int32, operation: String)
+}

@@ -1,0 +1,101 @@
+/// The bytes of a secret: not copyable, not printable, and zero when dropped.
+///
+/// They live in memory that is in no core file, no swap file and, where memfd_secret(2) works, not even in
+/// root's view of the process (see `SecretHeap`). Never make a `String`, `Data` or `[UInt8]` of them: each
+/// would leave a copy behind.
+public struct SecretBytes: ~Copyable {
+  /// The length in bytes.
+  public private(set) var count: Int
+  private var block: SecretBlock
+
+  /// `count` zero bytes.
+  ///
+  /// - Throws: `SecretMemoryError.exhausted` where the system grants no more locked memory.
+  public init(count: Int = 0) throws(SecretMemoryError) {
+    block = try SecretHeap.shared.allocate(count)
+    self.count = count
+  }
+
+  /// A copy of `bytes`, which the caller still has to wipe.
+  public init(copying bytes: UnsafeRawBufferPointer) throws(SecretMemoryError) {
+    try self.init(count: bytes.count)
+    unsafe block.bytes.copyMemory(from: bytes)
+  }
+
+  /// A copy of `other`.
+  public init(copying other: borrowing SecretBytes) throws(SecretMemoryError) {
+    try self.init(count: other.count)
+    unsafe other.withUnsafeBytes { unsafe block.bytes.copyMemory(from: $0) }
+  }
+
+  deinit {
+    SecretHeap.shared.free(block)
+  }
+
+  public var isEmpty: Bool { count == 0 }
+
+  /// Lends the bytes; the pointer must not leave `body`.
+  public borrowing func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    // SAFETY: the block holds at least `count` bytes and lives as long as `self`.
+    try unsafe body(UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
+  }
+
+  /// Lends the bytes for changing; the pointer must not leave `body`.
+  public mutating func withUnsafeMutableBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    // SAFETY: as above.
+    try unsafe body(UnsafeMutableRawBufferPointer(rebasing: block.bytes[..<count]))
+  }
+
+  /// Cuts off the end (which is wiped), or adds zero bytes.
+  public mutating func resize(to newCount: Int) throws(SecretMemoryError) {
+    if newCount > block.capacity {
+      try grow(to: max(newCount, 2 * block.capacity))
+    }
+    if newCount < count {
+      // SAFETY: both bounds lie inside the block.
+      unsafe wipe(UnsafeMutableRawBufferPointer(rebasing: block.bytes[newCount..<count]))
+    }
+    count = newCount
+  }
+
+  /// Puts `bytes` at `offset`; a gap between the end and `offset` reads as zero bytes.
+  public mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SecretMemoryError) {
+    let end = offset + bytes.count
+    if end > count { try resize(to: end) }
+    // SAFETY: the block holds at least `end` bytes.
+    unsafe UnsafeMutableRawBufferPointer(rebasing: block.bytes[offset..<end]).copyMemory(from: bytes)
+  }
+
+  /// Adds `bytes` at the end.
+  public mutating func append(_ bytes: UnsafeRawBufferPointer) throws(SecretMemoryError) {
+    try unsafe write(bytes, at: count)
+  }
+
+  private mutating func grow(to capacity: Int) throws(SecretMemoryError) {
+    let larger = try SecretHeap.shared.allocate(capacity)
+    unsafe larger.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
+    SecretHeap.shared.free(block)
+    block = larger
+  }
+}
+
+// The block is owned by this value alone; nothing else points into it.
+extension SecretBytes: @unchecked Sendable {}
+
+extension SecretBytes {
+  /// Compares in a time that depends on the lengths only.
+  public static func == (left: borrowing SecretBytes, right: borrowing SecretBytes) -> Bool {
+    guard left.count == right.count else { return false }
+    return unsafe left.withUnsafeBytes { a in
+      unsafe right.withUnsafeBytes { b in
+        var difference: UInt8 = 0
+        for index in a.indices { unsafe difference |= a[index] ^ b[index] }
+        return difference == 0
+      }
+    }
+  }
+}

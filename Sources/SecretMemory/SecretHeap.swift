@@ -1,0 +1,153 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Why there is no memory for a secret.
+public enum SecretMemoryError: Error {
+  /// The system grants no more locked memory (RLIMIT_MEMLOCK); errno(3) of the call that refused.
+  case exhausted(errno: Int32)
+}
+
+/// Overwrites `bytes` with zeros, which the compiler can't leave out.
+public func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+  guard let base = bytes.baseAddress else { return }
+  // SAFETY: the buffer says how many bytes there are.
+  unsafe linux_explicit_bzero(base, bytes.count)
+}
+
+/// One piece of the heap. The owner gives it back exactly once, by `SecretHeap.free`.
+@safe struct SecretBlock {
+  let bytes: UnsafeMutableRawBufferPointer
+  /// The block is a mapping of its own, not a part of the slab.
+  let isMapping: Bool
+
+  var capacity: Int { unsafe bytes.count }
+
+  static var empty: SecretBlock {
+    unsafe SecretBlock(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0), isMapping: false)
+  }
+}
+
+/// The memory of all secrets of the process.
+///
+/// Small secrets share one slab, so that reading a password costs no system call; a large one gets a
+/// mapping of its own. Both are memfd_secret(2) where the kernel has it: in no core, no swap, not readable
+/// through /proc/PID/mem. Elsewhere they are mlock(2)ed and left out of cores by MADV_DONTDUMP.
+/// Unlocked memory is never given out.
+final class SecretHeap: Sendable {
+  static let shared = SecretHeap()
+
+  private static let slabSize = 128 * 1024
+  /// Also the alignment: a multiple of any cache line.
+  private static let unit = 64
+  /// Above this size a system call costs less than the room in the slab.
+  private static let largest = 16 * 1024
+
+  fileprivate struct State {
+    var slab: SlabAddress?
+    /// Free ranges of the slab in units, ascending, never adjacent.
+    var free: [Range<Int>] = []
+  }
+
+  // SAFETY: the address is only ever used while the mutex is held, or by a block's one owner.
+  @safe fileprivate struct SlabAddress: @unchecked Sendable {
+    let start: UnsafeMutableRawPointer
+  }
+
+  private let state = Mutex(State())
+
+  func allocate(_ count: Int) throws(SecretMemoryError) -> SecretBlock {
+    guard count > 0 else { return .empty }
+    if count <= Self.largest, let block = try allocateFromSlab(count) { return block }
+    return try unsafe SecretBlock(bytes: map(count), isMapping: true)
+  }
+
+  func free(_ block: SecretBlock) {
+    guard block.capacity > 0 else { return }
+    unsafe wipe(block.bytes)
+    if block.isMapping {
+      // SAFETY: the mapping was made by `map` and its one owner gives it back.
+      unsafe munmap(block.bytes.baseAddress, block.bytes.count)
+    } else {
+      state.withLock { unsafe $0.release(block.bytes, unit: Self.unit) }
+    }
+  }
+
+  /// nil: the slab has no room left.
+  private func allocateFromSlab(_ count: Int) throws(SecretMemoryError) -> SecretBlock? {
+    try state.withLock { state throws(SecretMemoryError) in
+      if state.slab == nil {
+        state.slab = try unsafe SlabAddress(start: start(of: map(Self.slabSize)))
+        state.free = [0..<Self.slabSize / Self.unit]
+      }
+      return state.take(units: (count + Self.unit - 1) / Self.unit, unit: Self.unit)
+    }
+  }
+
+  private func start(of bytes: UnsafeMutableRawBufferPointer) throws(SecretMemoryError)
+    -> UnsafeMutableRawPointer
+  {
+    guard let start = bytes.baseAddress else { throw .exhausted(errno: ENOMEM) }
+    return unsafe start
+  }
+
+  private func map(_ count: Int) throws(SecretMemoryError) -> UnsafeMutableRawBufferPointer {
+    let page = Int(getpagesize())
+    let length = (count + page - 1) / page * page
+    if let bytes = unsafe mapSecret(length) { return unsafe bytes }
+    return try unsafe mapLocked(length)
+  }
+
+  /// nil: the kernel has no memfd_secret(2), or its limit is reached.
+  private func mapSecret(_ length: Int) -> UnsafeMutableRawBufferPointer? {
+    let descriptor = linux_memfd_secret()
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    guard ftruncate(descriptor, length) == 0 else { return nil }
+    let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+    guard unsafe start != MAP_FAILED else { return nil }
+    return unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+  }
+
+  private func mapLocked(_ length: Int) throws(SecretMemoryError) -> UnsafeMutableRawBufferPointer {
+    let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    guard unsafe start != MAP_FAILED else { throw .exhausted(errno: errno) }
+    guard unsafe mlock(start, length) == 0, unsafe madvise(start, length, MADV_DONTDUMP) == 0 else {
+      let error = errno
+      unsafe munmap(start, length)
+      throw .exhausted(errno: error)
+    }
+    return unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+  }
+}
+
+extension SecretHeap.State {
+  fileprivate mutating func take(units: Int, unit: Int) -> SecretBlock? {
+    guard let slab, let index = free.firstIndex(where: { $0.count >= units }) else { return nil }
+    let range = free[index].lowerBound..<free[index].lowerBound + units
+    if free[index].count == units {
+      free.remove(at: index)
+    } else {
+      free[index] = range.upperBound..<free[index].upperBound
+    }
+    // SAFETY: the range lies inside the slab, and is no longer free.
+    let bytes = unsafe UnsafeMutableRawBufferPointer(
+      start: slab.start + range.lowerBound * unit, count: units * unit)
+    return unsafe SecretBlock(bytes: bytes, isMapping: false)
+  }
+
+  fileprivate mutating func release(_ bytes: UnsafeMutableRawBufferPointer, unit: Int) {
+    guard let slab, let start = bytes.baseAddress else { return }
+    let first = unsafe (start - slab.start) / unit
+    var range = first..<first + bytes.count / unit
+    var index = free.firstIndex { $0.lowerBound >= range.upperBound } ?? free.endIndex
+    if index < free.endIndex, free[index].lowerBound == range.upperBound {
+      range = range.lowerBound..<free.remove(at: index).upperBound
+    }
+    if index > 0, free[index - 1].upperBound == range.lowerBound {
+      index -= 1
+      range = free.remove(at: index).lowerBound..<range.upperBound
+    }
+    free.insert(range, at: index)
+  }
+}

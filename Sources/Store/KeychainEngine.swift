@@ -1,0 +1,56 @@
+public import Model
+public import SecretMemory
+
+/// A keychain: where items and their secrets are kept.
+///
+/// `KeychainStore` calls an engine from one place at a time. Secrets pass as `SecretBytes` only; an engine
+/// wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
+public protocol KeychainEngine: Sendable {
+  /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
+  var name: String { get }
+
+  /// Every item, without its secret. Also catches up with what other processes did, like `refresh`.
+  func items() throws(StoreError) -> [Item]
+
+  /// Every item where another process changed something since the last call of any method; else nil,
+  /// which costs a few microseconds.
+  func refresh() throws(StoreError) -> [Item]?
+
+  /// An item's secret. - Throws: `notFound`, `locked`, `damaged`, `unreachable`, `outOfMemory`.
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes
+
+  /// Puts a new item into the keychain; its `id` and `size` are the engine's to give.
+  ///
+  /// - Throws: `exists` where an item has this identity already; `readOnly`, `noSpace`, `tooLarge`.
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item
+
+  /// Changes items without their secrets, in one transaction: `body` gets each as it is stored at that
+  /// moment; all or nothing.
+  ///
+  /// - Throws: what `body` throws; `notFound` for an item that is gone; `exists` where two would have one
+  ///   identity; `readOnly`, `noSpace`.
+  func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item]
+
+  /// Replaces an item's secret: `body` gets the item and its present secret (empty unless
+  /// `readingSecret`), and what it leaves of both is stored in one transaction.
+  ///
+  /// - Throws: what `body` throws; `notFound`, `locked`, `damaged`, `readOnly`, `noSpace`.
+  func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item
+
+  /// Deletes items with their secrets, all or none; one that is gone already is no error.
+  func remove(_ items: [ItemID]) throws(StoreError)
+
+  /// Returns when everything that was committed is on the disk.
+  func synchronize() throws(StoreError)
+
+  /// The room of the disk that holds the keychain; nil: it is not on a disk of this machine.
+  func room() throws(StoreError) -> DiskRoom?
+
+  /// What a person should know: damaged items, a read-only store and why.
+  func problems() -> [Problem]
+}

@@ -1,0 +1,128 @@
+public import Model
+
+/// A folder of suites: where settings are kept.
+///
+/// Every method may be called from any thread and may block for as long as a disk takes. What is missing
+/// is nil or empty, never an error. `Tests/StoreConformance` says what an engine has to do, and checks it.
+public protocol SuiteEngine: Sendable {
+  /// How this engine writes values as XML.
+  var propertyLists: any PropertyListCoding { get }
+
+  /// The names that could be suites now, with the stamp of each, by looking at the folder only.
+  func suites() throws(StoreError) -> [ExactString: SuiteStamp]
+
+  /// The stamp of what is stored under a name now; nil: nothing is.
+  func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp?
+
+  /// What a suite holds; nil: there is none.
+  ///
+  /// - Throws: `damaged` for what is there and is no property list with a dictionary at the top (after
+  ///   reading again what may have been caught half-written), `tooLarge`, `accessDenied`, `system`.
+  func read(_ suite: ExactString) throws(StoreError) -> SuiteContents?
+
+  /// Changes a suite in one step: under the lock that other processes obey too, `body` gets what is stored
+  /// at that moment and what it leaves is stored whole, or nothing changes.
+  ///
+  /// Settings that `body` set with `modified` nil get the moment of the commit. Nothing is written where
+  /// `body` leaves the values equal; times alone may still be recorded. `known` spares a read where its
+  /// stamp is still the present one. The value survives `kill -9` of this process when the call returns.
+  ///
+  /// - Throws: what `body` throws; `notFound` where the suite is missing; `readOnly`, `noSpace`, `damaged`.
+  func update(
+    _ suite: ExactString, known: SuiteContents?,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents
+
+  /// Makes an empty suite. - Throws: `exists` where the name is taken, also by what is no suite.
+  func create(_ suite: ExactString) throws(StoreError) -> SuiteContents
+
+  /// Removes an empty suite. - Throws: `notEmpty`, `notFound`.
+  func remove(_ suite: ExactString) throws(StoreError)
+
+  /// Gives a suite another name; its times go with it. - Throws: `notFound`, `exists`, `readOnly`.
+  func rename(_ suite: ExactString, to name: ExactString) throws(StoreError)
+
+  /// Returns when everything that was committed to the suite is on the disk: fsync(2) of folder and file.
+  func synchronize(_ suite: ExactString) throws(StoreError)
+
+  /// The room of the disk that holds the suites: statvfs(3).
+  func room() throws(StoreError) -> DiskRoom
+
+  /// What a person should know: files that are left alone, and why.
+  func problems() -> [Problem]
+}
+
+/// Which version of a suite is stored, by what the folder tells without reading it.
+public struct SuiteStamp: Hashable, Sendable {
+  public var device: UInt64
+  public var number: UInt64
+  public var size: Int64
+  public var modified: Timestamp
+
+  public init(device: UInt64 = 0, number: UInt64 = 0, size: Int64 = 0, modified: Timestamp) {
+    self.device = device
+    self.number = number
+    self.size = size
+    self.modified = modified
+  }
+}
+
+/// What a suite holds at one moment.
+public struct SuiteContents: Sendable {
+  public var settings: [ExactString: Setting]
+  /// nil only in engines' own tests: contents that were never stored.
+  public var stamp: SuiteStamp?
+  /// The suite can be read but not changed, and why.
+  public var readOnly: String?
+
+  public init(
+    settings: [ExactString: Setting] = [:], stamp: SuiteStamp? = nil, readOnly: String? = nil
+  ) {
+    self.settings = settings
+    self.stamp = stamp
+    self.readOnly = readOnly
+  }
+}
+
+/// A key's value and when it last changed.
+public struct Setting: Hashable, Sendable {
+  public var value: SettingValue
+  /// nil: at the commit, which fills it in. What an engine returns is never nil.
+  public var modified: Timestamp?
+
+  public init(_ value: SettingValue, modified: Timestamp? = nil) {
+    self.value = value
+    self.modified = modified
+  }
+}
+
+/// The room of a disk, as statvfs(3) has it.
+public struct DiskRoom: Hashable, Sendable {
+  /// The unit of the block counts, in bytes.
+  public var blockSize: UInt64
+  public var blocks: UInt64
+  public var freeBlocks: UInt64
+  public var availableBlocks: UInt64
+
+  public init(blockSize: UInt64, blocks: UInt64, freeBlocks: UInt64, availableBlocks: UInt64) {
+    self.blockSize = blockSize
+    self.blocks = blocks
+    self.freeBlocks = freeBlocks
+    self.availableBlocks = availableBlocks
+  }
+}
+
+/// Something that `keyhole doctor` tells a person.
+public struct Problem: Hashable, Sendable {
+  /// What it is about: a path or a name.
+  public var subject: String
+  public var reason: String
+  /// What to do about it.
+  public var remedy: String
+
+  public init(subject: String, reason: String, remedy: String) {
+    self.subject = subject
+    self.reason = reason
+    self.remedy = remedy
+  }
+}
