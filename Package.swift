@@ -52,7 +52,7 @@ let package = Package(
     module("Watch"),
 
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Store", "Model", "SecretMemory"]),
+    module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     module("Fuse", ["CFuse"]),
 
     // 3: the tree for the kernel.
