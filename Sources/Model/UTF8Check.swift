@@ -1,13 +1,17 @@
 /// Checks UTF-8 byte by byte: table 3-7 of the Unicode standard.
-struct UTF8Check {
+public struct UTF8Check: Sendable {
   /// How many bytes of the present scalar are still to come.
   private var missing = 0
   /// What the next one of them may be; only the second byte of a scalar has narrower bounds.
   private var next: ClosedRange<UInt8> = 0x80...0xBF
 
-  var isComplete: Bool { missing == 0 }
+  public init() {}
 
-  mutating func append(_ byte: UInt8) -> Bool {
+  /// No scalar is left unfinished.
+  public var isComplete: Bool { missing == 0 }
+
+  /// Takes the next byte. False: the bytes are not well-formed, whatever follows.
+  public mutating func append(_ byte: UInt8) -> Bool {
     guard missing > 0 else { return byte < 0x80 || begin(byte) }
     guard next.contains(byte) else { return false }
     missing -= 1

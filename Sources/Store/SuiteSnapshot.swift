@@ -34,7 +34,8 @@ extension SuiteSnapshot {
     let entries = contents.settings.map { key, setting in
       let modified = setting.modified ?? epoch
       guard let old = previous?.entries[key], old.value == setting.value else {
-        let size = codec.size(of: setting.value)
+        // A value without any text form can be listed all the same; reading it says why.
+        let size = (try? codec.size(of: setting.value)) ?? 0
         return (key, Entry(value: setting.value, modified: modified, size: size, version: version()))
       }
       return (key, Entry(value: old.value, modified: modified, size: old.size, version: old.version))
