@@ -29,7 +29,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   ],
   targets: [
-    // C headers behind small shims.
+    // C headers behind small shims. libplist is a second opinion for the tests of Suites only.
     .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
     .target(name: "CLinux"),
@@ -40,7 +40,7 @@ let package = Package(
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "SecretMemory"]),
-    module("Suites", ["Store", "Model", "CPlist"]),
+    module("Suites", ["Store", "Model"]),
     module(
       "Vault",
       [
@@ -73,7 +73,7 @@ let package = Package(
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
     tests("StoreTests", ["Store", "StoreConformance", "Model", "SecretMemory"]),
-    tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "FoundationProgram"]),
+    tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
     tests("VaultTests", ["Vault", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
