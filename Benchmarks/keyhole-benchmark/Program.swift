@@ -13,7 +13,7 @@ struct Program {
     unsafe posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
 
     let words = unsafe ([path] + arguments).map { unsafe strdup($0) } + [nil]
-    defer { for unsafe word in unsafe words { unsafe free(word) } }
+    defer { unsafe words.forEach { unsafe free($0) } }
     var process: pid_t = 0
     let result = unsafe posix_spawn(&process, path, &actions, nil, words, environ)
     guard result == 0 else { throw Failure("\(path): \(unsafe String(cString: strerror(result)))") }
