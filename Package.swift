@@ -67,6 +67,9 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What mount-helpers/benchmark runs.
+    .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
+
     // Tests, and what they share.
     module("StoreConformance", ["Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
