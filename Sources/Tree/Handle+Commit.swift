@@ -41,13 +41,14 @@ extension Handle {
   /// Returns whether the file's name is gone with it: it was created, and its writer was killed.
   @discardableResult
   public func close() -> Bool {
-    node.state.withLock { $0.writers[ObjectIdentifier(self)] = nil }
     guard mode.contains(.write) else { return false }
+    // A writer until the commit is done: so nobody believes a size for longer than that.
+    defer { node.state.withLock { $0.writers[ObjectIdentifier(self)] = nil } }
     state.withLock { state in
       let isWanted = state.failure == nil && !state.isAbandoned && !state.isRefused
       if isWanted, state.isChanged || state.isTruncated { try? commit(&state) }
     }
-    return tree.dropPending(node)
+    return tree.dropPending(node, ifOnlyWriter: self)
   }
 
   private func commit(_ state: inout State) throws(StoreError) {

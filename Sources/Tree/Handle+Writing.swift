@@ -5,7 +5,7 @@ import Synchronization
 extension Handle {
   /// Takes `bytes` into the handle; nothing is stored yet.
   ///
-  /// - Parameter offset: where they go; nil: to the end of the value of the moment of the commit (O_APPEND).
+  /// Without an offset they go to the end of the value of the moment of the commit (O_APPEND).
   /// - Throws: `invalidValue` as soon as nothing that could follow makes what was written a value of the
   ///   key's type, `tooLarge`, `noSpace` for scratch. A failed write spoils the handle.
   public func write(

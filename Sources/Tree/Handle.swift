@@ -70,7 +70,7 @@ public final class Handle: Sendable {
   }
 
   /// Lends up to `count` bytes from `offset`; fewer, or none, at the end.
-  public func read<Value>(
+  public func read<Value: Sendable>(
     at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Value
   ) throws(StoreError) -> Value {
     if let scratch {

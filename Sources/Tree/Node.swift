@@ -36,6 +36,15 @@ public final class Node: Sendable {
   /// Whether the contents must stay out of the kernel's page cache.
   public var isSecret: Bool { place.isSecret }
 
+  /// Whether it lives in memory only.
+  public var isScratch: Bool {
+    if case .scratch = place { return true }
+    return false
+  }
+
+  /// Whether it is a part of `.keyhole`.
+  public var isControl: Bool { place == .status }
+
   /// Whether somebody has the file open for writing, so that its size and times may change at any moment.
   public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }
 }

@@ -43,8 +43,12 @@ extension Tree {
     let pending = overlay.withLock { $0.pending[.key(place)] }
     try settings.suite(place.suite).update { (contents) throws(StoreError) in
       let existing = contents.settings[place.key]?.value
-      let before = try appending ? existing.map { (value) throws(StoreError) in try settings.codec.content(of: value) } ?? [] : []
-      guard before.count + content.count <= Self.settingLimit else { throw .tooLarge(limit: Self.settingLimit) }
+      let before =
+        try appending
+        ? existing.map { (value) throws(StoreError) in try settings.codec.content(of: value) } ?? [] : []
+      guard before.count + content.count <= Self.settingLimit else {
+        throw .tooLarge(limit: Self.settingLimit)
+      }
       let type = commit.declaredType ?? pending?.declaredType ?? existing?.settledType
       let value = try settings.codec.value(of: before + content, as: type)
       contents.settings[place.key] = Setting(value, modified: commit.modified)
@@ -127,7 +131,9 @@ extension SecretBytes {
   /// One line of UTF-8, ended by one line feed: what `echo` writes.
   fileprivate var isOneLine: Bool {
     unsafe withUnsafeBytes { bytes in
-      guard unsafe bytes.last == 0x0A, unsafe bytes.firstIndex(of: 0x0A) == bytes.count - 1 else { return false }
+      guard unsafe bytes.last == 0x0A, unsafe bytes.firstIndex(of: 0x0A) == bytes.count - 1 else {
+        return false
+      }
       // Not by way of a String, which would be a copy of the secret.
       var check = UTF8Check()
       return unsafe bytes.allSatisfy { check.append($0) } && check.isComplete

@@ -40,9 +40,10 @@ extension Tree {
       guard let item = try storedItem(place) else { throw .notFound }
       try keychain.checkAccess(to: item.id)
       if mode.contains(.read), !mode.contains(.truncate) {
-        state.content = .secret(try tooManyIfExhausted { () throws(StoreError) in
-          try keychain.secret(of: item.id)
-        })
+        state.content = .secret(
+          try tooManyIfExhausted { () throws(StoreError) in
+            try keychain.secret(of: item.id)
+          })
       }
     }
     begin(&state, mode, node, caller)

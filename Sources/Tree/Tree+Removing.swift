@@ -36,9 +36,10 @@ extension Tree {
   }
 
   /// Drops a file whose creation nobody committed. Returns whether there was one.
-  func dropPending(_ node: Node) -> Bool {
+  func dropPending(_ node: Node, ifOnlyWriter writer: Handle) -> Bool {
     let place = node.place
-    guard overlay.withLock({ $0.pending[place] != nil }), !node.isBeingWritten else { return false }
+    let isAlone = node.state.withLock { $0.writers.values.allSatisfy { $0 === writer } }
+    guard isAlone, overlay.withLock({ $0.pending[place] != nil }) else { return false }
     overlay.withLock { $0.pending[place] = nil }
     return true
   }

@@ -1,6 +1,6 @@
 public import Model
-public import Store
 import SecretMemory
+public import Store
 import Synchronization
 
 /// The tree of the contract as plain Swift: what the mount shows the kernel, and the command its user.
