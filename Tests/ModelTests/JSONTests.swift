@@ -79,6 +79,12 @@ import Testing
     #expect(codec.value(of: text, as: .array) == nil)
   }
 
+  @Test func whatIsHugeLaidOutCanBeMeasured() throws {
+    let flat = SettingValue.array(Array(repeating: .integer(1), count: 1_000_000))
+    let deep = (0..<500).reduce(flat) { value, _ in .array([value]) }
+    #expect(try codec.codec.size(of: deep) > 1_000_000_000)
+  }
+
   @Test func depthIsLimited() {
     let nested = { (depth: Int) in String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
