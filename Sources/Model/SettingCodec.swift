@@ -15,10 +15,10 @@ public struct SettingCodec: Sendable {
     return Array(text.utf8) + [ASCII.lineFeed]
   }
 
-  /// The exact length of `content(of:)`; nothing is laid out for it but arrays and dictionaries.
+  /// The exact length of `content(of:)`; only an XML property list is laid out for it.
   public func size(of value: SettingValue) throws(StoreError) -> Int {
     if case .data(let bytes) = value { return bytes.count }
-    guard let text = value.scalarText else { return try container(value).count }
+    guard let text = value.scalarText else { return try containerSize(value) }
     return text.utf8.count + 1
   }
 
@@ -73,8 +73,14 @@ extension Double {
 
 extension SettingCodec {
   private func container(_ value: SettingValue) throws(StoreError) -> [UInt8] {
-    if let text = JSONLayout.text(of: value) { return text }
+    if let text = JSONLayout.append(value, to: []) { return text }
     return try propertyLists.xml(value)
+  }
+
+  /// A deep value is many times larger laid out than it was written, so it is not laid out to be measured.
+  private func containerSize(_ value: SettingValue) throws(StoreError) -> Int {
+    if let length = JSONLayout.append(value, to: JSONLength()) { return length.count }
+    return try propertyLists.xml(value).count
   }
 
   private func read(_ content: [UInt8], as type: SettingType) -> SettingValue? {

@@ -9,16 +9,23 @@ enum ItemAttributeName {
 
   /// - Throws: `unsupported` outside `user.` and for what Keyhole does not know; tools probe both all the time.
   init(_ name: String, of item: Item) throws(StoreError) {
-    guard name.hasPrefix("user.") else { throw .unsupported(reason: "only attributes below user. are kept") }
-    let short = String(name.dropFirst(5))
+    guard let short = Self.rest(of: name, after: "user.") else {
+      throw .unsupported(reason: "only attributes below user. are kept")
+    }
     guard !short.isEmpty else { throw .invalidValue(reason: "the attribute has no name") }
-    if short.hasPrefix("keyhole.") {
-      self = .keyhole(try Self.keyhole(String(short.dropFirst(8))))
+    if let word = Self.rest(of: short, after: "keyhole.") {
+      self = .keyhole(try Self.keyhole(word))
     } else if let identity = ItemAttributes.identity(of: item).first(where: { $0.name == short }) {
       self = .identity(identity.value)
     } else {
       self = .own(short)
     }
+  }
+
+  /// What follows a prefix, by bytes: a combining mark after the point makes one `Character` with it.
+  static func rest(of name: String, after prefix: String) -> String? {
+    guard name.utf8.starts(with: prefix.utf8) else { return nil }
+    return String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
   }
 
   private static func keyhole(_ word: String) throws(StoreError) -> KeyholeAttribute {

@@ -93,7 +93,8 @@ extension ItemAttributes {
 
   /// Whether a stored attribute can be shown: its name is none that Keyhole or the identity gives.
   private static func isOwn(_ name: String, of item: Item) -> Bool {
-    !name.hasPrefix("keyhole.") && !identity(of: item).contains { $0.name == name }
+    ItemAttributeName.rest(of: name, after: "keyhole.") == nil
+      && !identity(of: item).contains { $0.name == name }
   }
 
   private static func isAskable(_ name: String) -> Bool {

@@ -27,6 +27,12 @@ struct InternetLeaf {
     self.parts = parts
   }
 
+  /// Reads a name of that level; nil for a cut or disambiguated one.
+  init?(_ name: PathName) {
+    guard !name.hasDigest else { return nil }
+    self.init(encoded: name.string)
+  }
+
   /// The leaf as a path has it, before it is cut.
   var encoded: String {
     zip(Self.words, parts).reduce(PathNameCoding.encode(part: account, isFirst: true)) { leaf, part in

@@ -50,14 +50,14 @@ extension ItemIdentity {
   /// The identity that two names stand for; nil: one of them is cut or disambiguated, and only the store's
   /// own listing can tell, or `leaf` was not made for the class.
   public init?(_ itemClass: ItemClass, parent: ExactString?, leaf: PathName) {
-    guard let plain = leaf.plain else { return nil }
-    switch (itemClass, parent) {
-    case (.generic, let service?): self = .generic(service: service, account: plain)
-    case (.internet, let server?):
-      guard let parts = InternetLeaf(encoded: leaf.string) else { return nil }
-      self = .internet(parts.identity(server: server))
-    case (.other, nil): self = .other(label: plain)
-    default: return nil
-    }
+    let identity: ItemIdentity? =
+      switch (itemClass, parent) {
+      case (.generic, let service?): leaf.plain.map { .generic(service: service, account: $0) }
+      case (.internet, let server?): InternetLeaf(leaf).map { .internet($0.identity(server: server)) }
+      case (.other, nil): leaf.plain.map { .other(label: $0) }
+      default: nil
+      }
+    guard let identity else { return nil }
+    self = identity
   }
 }

@@ -59,9 +59,9 @@ extension PathName {
   /// Whether only the store's own listing can tell which name this is.
   public var hasDigest: Bool { PathNameCoding.hasDigest(string) }
 
-  /// The name that is encoded; nil: a cut or disambiguated one.
+  /// The name that is encoded; nil: a cut or disambiguated one, which only the store's own listing can tell.
   ///
-  /// For the last level of an internet password this is its whole text, parts and all.
+  /// The last level of an internet password is several names in one: `ItemIdentity` reads it.
   public var plain: ExactString? {
     guard string.utf8.contains(UInt8(ascii: "%")) else { return ExactString(string) }
     return hasDigest ? nil : PathNameCoding.decode(string.utf8)
