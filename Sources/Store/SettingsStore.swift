@@ -28,6 +28,9 @@ public final class SettingsStore: Sendable {
   ///
   /// - Throws: only what means that the folder itself can't be read.
   public func existingSuite(_ name: ExactString) throws(StoreError) -> SuiteStore? {
+    // A name that nobody has must not leave anything behind: programs look for many.
+    let isKnown = open.withLock { $0[name] != nil }
+    if !isKnown, try engine.stamp(of: name) == nil { return nil }
     let suite = suite(name)
     return try suite.isReadable() ? suite : nil
   }
@@ -60,6 +63,11 @@ public final class SettingsStore: Sendable {
     let change = Change(.moved, .suite(newName), previous: .suite(name), origin: .local)
     suite(name).forgetSilently()
     feed.publish([change])
+  }
+
+  /// Looks again at every suite that was ever looked at.
+  public func refreshAll() {
+    for name in open.withLock({ Array($0.keys) }) { refresh(name) }
   }
 
   /// Looks again at a suite that something outside may have changed, and publishes what it finds.
