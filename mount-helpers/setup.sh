@@ -5,7 +5,7 @@
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # What the build links against, and fusermount3 for mounting without being root.
-build_packages=(fuse3 libfuse3-dev libplist-dev libsqlite3-dev pkg-config libc6-dev)
+build_packages=(fuse3 libfuse3-dev libsqlite3-dev pkg-config libc6-dev)
 
 say() { printf '==> %s\n' "$*"; }
 die() {
@@ -103,11 +103,11 @@ unmount_lazily() {
   fusermount3 -u -z "$1" 2>/dev/null || umount -l "$1" 2>/dev/null || true
 }
 
-# Unmounts whatever is mounted below a folder, the deepest first.
+# Unmounts whatever is mounted below a folder, the latest first: it may cover an earlier one.
 unmount_below() {
   local folder point
   folder=$(realpath -- "$1") || return 0
   while IFS= read -r point; do
     unmount_lazily "$(printf '%b' "$point")"
-  done < <(awk -v below="$folder/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
+  done < <(awk -v below="$folder/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac)
 }
