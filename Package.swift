@@ -62,7 +62,7 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Fuse", "Store", "Suites", "Vault", "Watch", "Model", "SecretMemory",
+        "Mount", "Tree", "Fuse", "Store", "Suites", "Vault", "Watch", "Model", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -55,7 +55,7 @@ struct ItemTable {
       }
       census.count += 1
       census.lastRevision = max(census.lastRevision, query.integer(1))
-      try count(query, key, metadata, into: &census)
+      try self.count(query, key, metadata, into: &census)
     }
     return census
   }
