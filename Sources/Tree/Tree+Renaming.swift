@@ -27,9 +27,9 @@ extension Tree {
   ) throws(StoreError) -> Place {
     guard source.area == directory.area else { throw .crossesStores }
     guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
-    let target = try newPlace(named: name, in: directory, for: source)
-    guard source.itemClass == target.itemClass else { throw .crossesStores }
-    return target
+    // Between classes mv copies, and the copy is a new item.
+    if let itemClass = directory.itemClass, itemClass != source.itemClass { throw .crossesStores }
+    return try newPlace(named: name, in: directory, for: source)
   }
 
   private func newPlace(
@@ -45,8 +45,6 @@ extension Tree {
       return .item(ItemPlace(itemClass: .other, folder: nil, name: try PathName(creating: name)))
     case (.suite, .defaults), (.folder, .itemClass), (.item, .folder):
       return try newDirectory(name, in: directory)
-    case (.item, .itemClass(let itemClass)) where itemClass != source.itemClass:
-      throw .crossesStores
     default:
       throw .notPermitted(reason: "this can't be moved there")
     }
