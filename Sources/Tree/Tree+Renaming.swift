@@ -75,7 +75,7 @@ extension Tree {
     try settings.suite(old.suite).update(moving: old.key, to: new.key) { (contents) throws(StoreError) in
       guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
       let existing = contents.settings[new.key]
-      contents.settings[new.key] = try moved(setting, onto: existing, isSave: isSave)
+      contents.settings[new.key] = try moved(setting, onto: existing, at: new, isSave: isSave)
     }
   }
 
@@ -86,7 +86,8 @@ extension Tree {
     guard let entry = try settings.suite(old.suite).fetch()?.entries[old.key] else { throw .notFound }
     let setting = Setting(entry.value, modified: entry.modified)
     try settings.suite(new.suite).update { (contents) throws(StoreError) in
-      contents.settings[new.key] = try moved(setting, onto: contents.settings[new.key], isSave: isSave)
+      contents.settings[new.key] = try moved(
+        setting, onto: contents.settings[new.key], at: new, isSave: isSave)
     }
     try settings.suite(old.suite).update { contents in
       // Somebody may have changed it in between: then both stay.
@@ -96,9 +97,11 @@ extension Tree {
 
   /// A key replaces another whole; a program that made a file to save (perl, patch) keeps the key's type.
   private func moved(
-    _ setting: Setting, onto existing: Setting?, isSave: Bool
+    _ setting: Setting, onto existing: Setting?, at new: KeyPlace, isSave: Bool
   ) throws(StoreError) -> Setting {
-    guard isSave, let type = existing?.value.settledType, type != setting.value.type else { return setting }
+    guard isSave, let type = settledType(of: existing?.value, at: new), type != setting.value.type else {
+      return setting
+    }
     let content = try settings.codec.content(of: setting.value)
     return Setting(try settings.codec.value(of: content, as: type), modified: setting.modified)
   }

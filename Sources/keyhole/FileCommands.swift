@@ -13,7 +13,18 @@ struct GetCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
-    try unsafe TreeSession(for: path).read(path) { unsafe StandardOutput.write($0) }
+    var chunk = try SecretBytes(pinnable: 64 * 1024)
+    try unsafe TreeSession(for: path).read(path) { bytes in
+      var rest = unsafe bytes[...]
+      while unsafe !rest.isEmpty {
+        let piece = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(chunk.count))
+        unsafe chunk.withUnsafeMutableBytes { chunk in
+          unsafe chunk.copyMemory(from: piece)
+          unsafe StandardOutput.write(UnsafeRawBufferPointer(rebasing: chunk[..<piece.count]))
+        }
+        unsafe rest = unsafe rest.dropFirst(piece.count)
+      }
+    }
   }
 }
 

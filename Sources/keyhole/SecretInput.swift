@@ -25,7 +25,7 @@ enum SecretInput {
     limit: Int, until isEnd: (UnsafeRawBufferPointer) -> Bool
   ) throws -> SecretBytes {
     var input = try SecretBytes()
-    var chunk = try SecretBytes(count: 16 * 1024)
+    var chunk = try SecretBytes(pinnable: 64 * 1024)
     while true {
       // SAFETY: the chunk says how long it is.
       let count = unsafe chunk.withUnsafeMutableBytes {
