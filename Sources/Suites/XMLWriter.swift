@@ -69,7 +69,7 @@ struct XMLWriter {
     append("<data>\n")
     for start in stride(from: 0, to: data.count, by: width) {
       indent(indentation)
-      Base64.encode(data[start..<min(start + width, data.count)], into: &bytes)
+      Base64.encode(data.span.extracting(start..<min(start + width, data.count)), into: &bytes)
       bytes.append(0x0A)
     }
     indent(depth)
@@ -109,20 +109,25 @@ extension XMLWriter {
   }
 
   private mutating func escape(_ text: ExactString) {
+    let utf8 = text.utf8.span
     // Foundation takes it for a byte order mark of the string and drops it.
-    if text.string.unicodeScalars.first == "\u{FEFF}" { isUnwritable = true }
-    for scalar in text.string.unicodeScalars {
-      switch scalar {
-      case "&": append("&amp;")
-      case "<": append("&lt;")
-      case ">": append("&gt;")
+    if text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) { isUnwritable = true }
+    for index in utf8.indices {
+      switch utf8[index] {
+      case 0x26: append("&amp;")
+      case 0x3C: append("&lt;")
+      case 0x3E: append("&gt;")
       // Readers of XML turn a bare one into a line feed.
-      case "\r": append("&#13;")
-      case "\t", "\n": bytes.append(UInt8(scalar.value))
-      case "\0"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
+      case 0x0D: append("&#13;")
+      case 0x09, 0x0A: bytes.append(utf8[index])
+      case 0..<0x20:
         isUnwritable = true
-        append("&#\(scalar.value);")
-      default: bytes += UTF8.encode(scalar).map { Array($0) } ?? []
+        append("&#\(utf8[index]);")
+      // U+FFFE and U+FFFF. Foundation reads them as they are.
+      case 0xEF where utf8[index + 1] == 0xBF && utf8[index + 2] >= 0xBE:
+        isUnwritable = true
+        bytes.append(utf8[index])
+      default: bytes.append(utf8[index])
       }
     }
   }

@@ -118,6 +118,22 @@ import Testing
     #expect(try engine.values("a") == ["k": .integer(1)])
   }
 
+  @Test func theLargestValueHasRoomWhateverItHolds() throws {
+    let engine = sandbox.engine()
+    _ = try engine.create("a")
+    let value = SettingValue.string(ExactString(String(repeating: "&", count: 16 << 20)))
+    try engine.set("k", value, in: "a")
+    #expect(try engine.values("a") == ["k": value])
+    let before = sandbox.bytes(sandbox.path("a")).count
+    let filler = SettingValue.data([UInt8](repeating: 1, count: 16 << 20))
+    #expect(throws: StoreError.tooLarge(limit: 64 << 20)) {
+      _ = try engine.update("a", known: nil) { contents in
+        for number in 0..<4 { contents.settings[ExactString("\(number)")] = Setting(filler) }
+      }
+    }
+    #expect(sandbox.bytes(sandbox.path("a")).count == before)
+  }
+
   @Test func aWriterWithoutALockIsNotOverwritten() throws {
     let (engine, path) = (sandbox.engine(), sandbox.path("a"))
     _ = try engine.create("a")
