@@ -1,5 +1,5 @@
-import Synchronization
 import Glibc
+import Synchronization
 import Testing
 
 @testable import Fuse
@@ -56,7 +56,8 @@ extension AllTests {
     @Test func namesArriveAsTheyAre() throws {
       let fileSystem = MemoryFileSystem()
       let names: [[UInt8]] = [
-        [UInt8](repeating: 0x61, count: 300), [0xFF, 0xFE], Array("two\nlines".utf8), [0x2E, 0x2E, 0xC0, 0xAF],
+        [UInt8](repeating: 0x61, count: 300), [0xFF, 0xFE], Array("two\nlines".utf8),
+        [0x2E, 0x2E, 0xC0, 0xAF],
         [UInt8](repeating: 0x62, count: 4000),
       ]
       try withMount(fileSystem) { path, _ in
@@ -89,6 +90,31 @@ extension AllTests {
         }
         #expect(!isMounted(path))
       }
+    }
+
+    /// Keeps a notifier, and says when it goes away.
+    private final class NotifyingFileSystem: MemoryFileSystem, @unchecked Sendable {
+      let notifier = Mutex<Notifier?>(nil)
+      let gone: Event
+
+      init(gone: Event) {
+        self.gone = gone
+        super.init()
+      }
+
+      deinit { gone.happen() }
+    }
+
+    @Test func fileSystemThatKeepsANotifierGoesAwayWithItsSession() throws {
+      let gone = Event()
+      do {
+        let fileSystem = NotifyingFileSystem(gone: gone)
+        try withMount(fileSystem) { path, session in
+          fileSystem.notifier.withLock { $0 = session.notifier }
+          _ = try Client.names(path)
+        }
+      }
+      #expect(gone.wait())
     }
 
     @Test func exitLeavesTheMount() throws {
