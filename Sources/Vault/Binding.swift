@@ -50,7 +50,7 @@ struct Binding {
 
   static func metadata(store: [UInt8], item: ItemKey, revision: UInt64, tag: [UInt8]) -> Binding {
     var binding = Binding(.metadata, store: store)
-    binding.writer.put(10, item.bytes)
+    binding.writer.put(10, item)
     binding.writer.put(11, revision)
     binding.writer.put(12, tag)
     return binding
@@ -59,29 +59,32 @@ struct Binding {
 
 /// What an item's secret is bound to: class, access flags and programs among them.
 struct SecretBinding {
-  var store: [UInt8]
-  var item: ItemKey
-  var revision: UInt64
-  var accessibility: Accessibility
-  /// SHA-256 of `AccessRules`.
-  var access: [UInt8]
-  var classKey: UInt64
-  var kind: UInt64
-  var parameters: [UInt8]
+  /// The purpose is the one byte in which the bindings of key and value differ.
+  private static let purposeOffset = 10 + 5 + 16 + 5
 
-  func bytes(_ purpose: Binding.Purpose) -> [UInt8] {
-    var writer = FieldWriter(capacity: 224)
+  private(set) var bytes: [UInt8]
+
+  /// `wrap` at first.
+  var purpose: Binding.Purpose = .wrap {
+    didSet { bytes[Self.purposeOffset] = purpose.rawValue }
+  }
+
+  init(
+    store: [UInt8], item: ItemKey, _ facts: SecretFacts, classKey: UInt64, kind: UInt64,
+    parameters: [UInt8]
+  ) {
+    var writer = FieldWriter(capacity: 256)
     writer.put(raw: "keyhole/v1".utf8)
     writer.put(1, store)
-    writer.put(2, purpose.rawValue)
+    writer.put(2, Binding.Purpose.wrap.rawValue)
     writer.put(3, classKey)
     writer.put(4, kind)
     writer.put(5, parameters)
-    writer.put(6, accessibility.code)
-    writer.put(10, item.bytes)
-    writer.put(11, revision)
-    writer.put(13, access)
-    return writer.bytes
+    writer.put(6, facts.accessibility.code)
+    writer.put(10, item)
+    writer.put(11, facts.revision)
+    writer.put(13, facts.access)
+    bytes = writer.bytes
   }
 }
 

@@ -14,7 +14,6 @@ final class Connection {
   init(_ path: String) throws(StoreError) {
     var configuration = Configuration()
     configuration.busyMode = .timeout(Self.patience)
-    configuration.maximumReaderCount = 1
     configuration.prepareDatabase { database in
       for pragma in Self.pragmas { try database.execute(sql: pragma) }
     }

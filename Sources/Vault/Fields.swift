@@ -23,6 +23,13 @@ struct FieldWriter {
     put(raw: integer)
   }
 
+  mutating func put(_ tag: UInt8, _ key: ItemKey) {
+    bytes.append(tag)
+    put(raw: 16 as UInt32)
+    put(raw: key.high)
+    put(raw: key.low)
+  }
+
   /// Bytes without tag and length.
   mutating func put(raw content: some Collection<UInt8>) {
     bytes.append(contentsOf: content)
@@ -30,11 +37,7 @@ struct FieldWriter {
 
   /// An integer without tag and length.
   mutating func put<Integer: FixedWidthInteger & UnsignedInteger>(raw integer: Integer) {
-    var shift = Integer.bitWidth
-    while shift > 0 {
-      shift -= 8
-      bytes.append(UInt8(truncatingIfNeeded: integer >> Integer(shift)))
-    }
+    unsafe withUnsafeBytes(of: integer.bigEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 }
 
@@ -55,7 +58,7 @@ struct FieldWriter {
   }
 
   /// An integer without tag and length.
-  mutating func integer<Integer: FixedWidthInteger & UnsignedInteger>(
+  mutating func integer<Integer: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
     _ type: Integer.Type
   ) throws(StoreError) -> Integer {
     let bytes = try unsafe take(Integer.bitWidth / 8)
@@ -79,16 +82,12 @@ struct FieldWriter {
   let tag: UInt8
   let bytes: UnsafeRawBufferPointer
 
-  func integer<Integer: FixedWidthInteger & UnsignedInteger>(
+  func integer<Integer: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
     _ type: Integer.Type
   ) throws(StoreError) -> Integer {
     guard unsafe bytes.count == Integer.bitWidth / 8 else { throw .damaged(what: "fields") }
-    var value: Integer = 0
-    for index in unsafe bytes.indices {
-      let byte = unsafe Integer(bytes[index])
-      value = Integer.bitWidth == 8 ? byte : value << 8 | byte
-    }
-    return value
+    // SAFETY: there are as many bytes as the integer has.
+    return unsafe Integer(bigEndian: bytes.loadUnaligned(as: Integer.self))
   }
 
   func string() throws(StoreError) -> ExactString {

@@ -41,8 +41,10 @@ extension ItemKey {
     let text = id.rawValue.utf8
     guard text.count == 36 else { return nil }
     self.init(high: 0, low: 0)
-    for (index, byte) in text.enumerated() {
-      guard index != 8, index != 13, index != 18, index != 23 else {
+    var index = 0
+    for byte in text {
+      defer { index += 1 }
+      if index == 8 || index == 13 || index == 18 || index == 23 {
         guard byte == UInt8(ascii: "-") else { return nil }
         continue
       }

@@ -28,6 +28,11 @@ import GRDBSQLite
     unsafe sqlite3_bind_int64(pointer, index, Int64(bitPattern: value))
   }
 
+  func bind(_ index: Int32, _ key: ItemKey) {
+    var words = (key.high.bigEndian, key.low.bigEndian)
+    unsafe withUnsafeBytes(of: &words) { unsafe bind(index, $0) }
+  }
+
   func bind(_ index: Int32, _ bytes: [UInt8]) {
     unsafe bytes.withUnsafeBytes { unsafe bind(index, $0) }
   }

@@ -13,6 +13,7 @@ final class Session {
   let header: VaultHeader
   let keys: VaultKeys
   let classKeys: ClassKeyring
+  private let known = KnownFacts()
   var anchor: Anchor
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
@@ -73,11 +74,7 @@ extension Session {
   func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
     guard let key = ItemKey(id) else { throw .notFound }
     var secret: SecretBytes?
-    // Without a transaction of its own where one read says it all; the two reads below need one.
-    try connection.read { database in
-      guard let row = try items(database).fetch(key) else { throw StoreError.notFound }
-      secret = try secrets(database).fetch(key, row.record)
-    }
+    try connection.run { secret = try secrets($0).fetch(key) }
     guard let secret else { throw .notFound }
     return secret
   }
@@ -94,7 +91,7 @@ extension Session {
   }
 
   func secrets(_ database: Database) -> SecretTable {
-    SecretTable(database: database, keys: keys, classKeys: classKeys)
+    SecretTable(database: database, keys: keys, classKeys: classKeys, known: known)
   }
 
   private func version() throws(StoreError) -> UInt64 {
@@ -105,8 +102,9 @@ extension Session {
   private func load() throws(StoreError) -> [Item] {
     let (version, census, manifest) = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
-      let census = try items(database).census()
-      return (try Connection.dataVersion(database), census, try? Manifest.fetch(database, keys, header))
+      let manifest = try Manifest.fetchIfWhole(database, keys, header)
+      let census = try items(database).census(expecting: manifest?.count ?? 0)
+      return (try Connection.dataVersion(database), census, manifest)
     }
     toldVersion = version
     untold = nil

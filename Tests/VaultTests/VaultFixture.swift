@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import SecretMemory
 import Store
 import StoreConformance
 import Testing
@@ -47,4 +48,16 @@ func names(in path: String) -> [String] {
     if name != ".", name != ".." { names.append(name) }
   }
   return names.sorted()
+}
+
+extension VaultEngine {
+  /// Adds many items in not so many words.
+  func fill(_ count: Int, _ secret: borrowing SecretBytes) throws {
+    for index in 0..<count {
+      var item = KeychainSamples.generic(
+        ExactString("service \(index / 10)"), ExactString("account \(index)"))
+      item.attributes = ["comment": Array("a comment".utf8)]
+      _ = try add(item, secret: secret)
+    }
+  }
 }
