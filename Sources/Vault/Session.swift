@@ -102,7 +102,7 @@ extension Session {
   private func load() throws(StoreError) -> [Item] {
     let (version, census, manifest) = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
-      let manifest = try? Manifest.fetch(database, keys, header)
+      let manifest = try Manifest.fetchIfWhole(database, keys, header)
       let census = try items(database).census(expecting: manifest?.count ?? 0)
       return (try Connection.dataVersion(database), census, manifest)
     }
