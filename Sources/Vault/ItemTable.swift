@@ -42,17 +42,10 @@ struct ItemTable {
   }
 
   /// Every row, opened; those that don't open are counted by what their columns say.
-<<<<<<< HEAD
-  func census(expecting count: UInt64 = 0) throws -> Census {
-    var census = Census()
-    // Growing by doubling would leave as much garbage again.
-    census.items.reserveCapacity(Int(min(count, 100_000)))
-=======
   func census(expecting expected: UInt64 = 0) throws -> Census {
     var census = Census()
     // Growing by doubling would leave as much garbage again.
     census.items.reserveCapacity(Int(min(expected, 100_000)))
->>>>>>> vault
     let metadata = keys.metadata
     let query = try Query(database, "SELECT tag, revision, sealed, uuid FROM item")
     while try query.step() {
@@ -62,11 +55,7 @@ struct ItemTable {
       }
       census.count += 1
       census.lastRevision = max(census.lastRevision, query.integer(1))
-<<<<<<< HEAD
-      try self.count(query, key, metadata, into: &census)
-=======
       try count(query, key, metadata, into: &census)
->>>>>>> vault
     }
     return census
   }
