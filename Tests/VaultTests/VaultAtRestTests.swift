@@ -113,9 +113,19 @@ private struct Marker {
 
   private static func count(_ pattern: [UInt8], _ chunk: [UInt8], _ count: Int) -> Int {
     guard count >= pattern.count else { return 0 }
-    let first = pattern[0] ^ 0x5A
-    return (0...count - pattern.count).count { start in
-      chunk[start] == first && pattern.indices.allSatisfy { chunk[start + $0] ^ 0x5A == pattern[$0] }
+    let last = count - pattern.count
+    return unsafe chunk.withUnsafeBytes { bytes in
+      var (found, start) = (0, 0)
+      while start <= last, let base = bytes.baseAddress,
+        let hit = unsafe memchr(base + start, Int32(pattern[0] ^ 0x5A), last - start + 1)
+      {
+        start = unsafe UnsafeRawPointer(hit) - base
+        if pattern.indices.allSatisfy({ unsafe bytes[start + $0] ^ 0x5A == pattern[$0] }) {
+          found += 1
+        }
+        start += 1
+      }
+      return found
     }
   }
 
