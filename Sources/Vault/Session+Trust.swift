@@ -5,7 +5,6 @@ import Store
 extension Session {
   /// Compares what was found with the manifest, and the manifest with the anchor.
   func judge(_ census: ItemTable.Census, _ manifest: Manifest?) {
-    try? anchor.reload()
     distrust = reasonForDistrust(census, manifest)
     if distrust == nil, let manifest { advanceAnchor(to: manifest.generation) }
   }
