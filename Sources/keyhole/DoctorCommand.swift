@@ -12,7 +12,7 @@ struct DoctorCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    let problems = Self.ofSystem() + Self.ofMounts() + Self.ofSettings(places) + Self.ofVault(places)
+    let problems = Self.ofSystem() + Self.ofMounts(places) + Self.ofSettings(places) + Self.ofVault(places)
     for problem in problems {
       let line = "problem  \(problem.subject): \(problem.reason); \(problem.remedy)"
       StandardOutput.print(line.escapedForTerminal)
@@ -47,8 +47,8 @@ struct DoctorCommand: ParsableCommand {
     return path.split(separator: ":").contains { unsafe access("\($0)/\(program)", X_OK) == 0 }
   }
 
-  private static func ofMounts() -> [Problem] {
-    MountTable().own.filter(\.isDead).map { mount in
+  private static func ofMounts(_ places: Places) -> [Problem] {
+    MountRecord.all(places).filter { !$0.isAlive }.map { mount in
       Problem(
         subject: mount.path, reason: "the process of this mount has died",
         remedy: "`keyhole mount \(mount.path)` mounts it again; nothing that was stored is lost")

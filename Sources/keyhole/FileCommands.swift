@@ -32,7 +32,7 @@ struct SetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Set a setting or a secret, and make the folders on the way.",
     discussion: """
-      A key that is there keeps its type; a new one takes it from the value. A secret is read from
+      A key that is there keeps its type; a new one takes it from the value. A secret is read from \
       standard input, or asked for on the terminal; it is never an argument, which others could read.
       """)
 

@@ -20,8 +20,9 @@ struct MountPoint {
 
   /// Takes away what an earlier process of ours left when it died.
   private static func clearDead(_ path: String) throws {
+    // Of a dead mount realpath(3) can't tell either, so the path is taken as it is too.
     let table = MountTable()
-    guard let entry = table.own.last(where: { $0.path == path || $0.path == absolute(path) }), entry.isDead
+    guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path), entry.isOwn, entry.isDead
     else { return }
     try Unmounting.take(entry.path, lazily: true)
   }
@@ -42,15 +43,7 @@ struct MountPoint {
     guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
       throw Failure(path, "others may write to it; `chmod go-w` it first")
     }
-    guard isEmpty(path) else { throw Failure(path, "it is not empty; use an empty folder") }
-  }
-
-  private static func isEmpty(_ path: String) -> Bool {
-    guard let folder = unsafe opendir(path) else { return false }
-    defer { unsafe closedir(folder) }
-    var names = 0
-    while unsafe readdir(folder) != nil { names += 1 }
-    return names <= 2
+    guard names(in: path).isEmpty else { throw Failure(path, "it is not empty; use an empty folder") }
   }
 
   /// realpath(3); the path itself where that fails.

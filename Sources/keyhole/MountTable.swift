@@ -16,11 +16,6 @@ struct MountTable {
     entries = readFile("/proc/self/mountinfo").split(separator: "\n").compactMap { Entry(line: $0) }
   }
 
-  /// The mounts of Keyhole that this user made, the newest last.
-  var own: [Entry] {
-    entries.filter { $0.type == "fuse.keyhole" && $0.user == getuid() }
-  }
-
   /// What is mounted at a path, the topmost.
   func entry(at path: String) -> Entry? {
     entries.last { $0.path == path }
@@ -37,6 +32,9 @@ extension MountTable.Entry {
     let option = fields[dash + 3].split(separator: ",").first { $0.hasPrefix("user_id=") }
     user = option.flatMap { UInt32($0.dropFirst(8)) }
   }
+
+  /// Whether this user mounted it, and it is Keyhole.
+  var isOwn: Bool { type == "fuse.keyhole" && user == getuid() }
 
   /// Whether nobody answers there any more: `Transport endpoint is not connected`.
   var isDead: Bool {

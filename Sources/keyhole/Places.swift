@@ -9,17 +9,20 @@ struct Places {
   let vault: String
   /// Times of keys, the vault's anchor and device key.
   let state: String
+  /// What lives only while something runs.
+  let runtime: String
 
   /// - Throws: `Failure` where there is no home.
   static func current() throws -> Places {
     guard let home = environment("HOME") ?? homeOfUser() else {
       throw Failure(nil, "there is no home folder; set HOME")
     }
+    let state = (environment("XDG_STATE_HOME") ?? home + "/.local/state") + "/keyhole"
     return Places(
       home: home,
       configuration: environment("XDG_CONFIG_HOME") ?? home + "/.config",
       vault: (environment("XDG_DATA_HOME") ?? home + "/.local/share") + "/keyhole",
-      state: (environment("XDG_STATE_HOME") ?? home + "/.local/state") + "/keyhole")
+      state: state, runtime: environment("XDG_RUNTIME_DIR").map { $0 + "/keyhole" } ?? state + "/run")
   }
 
   var mountPoint: String { home + "/Keyhole" }

@@ -41,6 +41,9 @@ final class Server: Sendable {
     let signals = SignalWatch { [session] in session.unmount() }
     defer { signals.stop() }
     do throws(SessionError) {
+      // Noted before anybody can know that it is ready.
+      let record = MountRecord.add(mountPoint, places)
+      defer { record.remove() }
       try session.mount(at: mountPoint, onReady: ready)
       kernelTree.connect(session.notifier)
       followChanges()
@@ -72,14 +75,6 @@ final class Server: Sendable {
     Task { for await name in names { changed(name) } }
   }
 
-  /// mkdir -p, private to the user.
-  private func makeFolders(_ path: String) {
-    var made = ""
-    for part in path.split(separator: "/") {
-      made += "/" + part
-      unsafe mkdir(made, 0o700)
-    }
-  }
 }
 
 /// SIGTERM, SIGINT and SIGHUP end the mount in good order.

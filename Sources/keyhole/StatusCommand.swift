@@ -1,7 +1,9 @@
 import ArgumentParser
+import Dispatch
 import Glibc
 import Model
 import Suites
+import Synchronization
 
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -12,46 +14,40 @@ struct StatusCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    let mounts = RunningMount.all
-    guard let mount = mounts.last(where: { $0.serves(places) }) else { throw notMounted(places) }
-    guard !json else { return StandardOutput.write(mount.report) }
-    StandardOutput.write(mount.description)
-  }
-
-  private func notMounted(_ places: Places) -> Failure {
-    if let dead = MountTable().own.last(where: \.isDead) {
-      return Failure(dead.path, "its process has died; `keyhole mount \(dead.path)` mounts it again")
+    guard let record = MountRecord.all(places).last else {
+      throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
     }
-    return Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
+    guard record.isAlive else {
+      throw Failure(record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
+    }
+    guard let mount = RunningMount(record.path) else {
+      throw Failure(
+        record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
+    }
+    StandardOutput.write(json ? mount.report : mount.description)
   }
 }
 
 /// A mount that answers, as its `.keyhole/status` describes it.
-struct RunningMount {
-  let path: String
+private struct RunningMount {
   let report: String
+  private let path: String
   private let fields: [ExactString: SettingValue]
 
-  static var all: [RunningMount] { MountTable().own.compactMap { RunningMount($0.path) } }
-
-  private init?(_ path: String) {
-    report = readFile(path + "/.keyhole/status")
+  init?(_ path: String) {
+    guard let report = readWithDeadline(path + "/.keyhole/status") else { return nil }
     let codec = SettingCodec(propertyLists: PropertyLists())
     guard case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary) else {
       return nil
     }
+    self.report = report
     self.path = path
     self.fields = fields
   }
 
-  var process: Int32? {
-    guard case .integer(let number)? = fields["pid"] else { return nil }
-    return Int32(exactly: number)
-  }
-
-  /// Whether its stores are those that the commands of this environment use.
-  func serves(_ places: Places) -> Bool {
-    text("settings") == places.configuration && text("vault") == places.vault
+  private var process: Int128 {
+    guard case .integer(let number)? = fields["pid"] else { return 0 }
+    return number
   }
 
   private func text(_ name: ExactString) -> String {
@@ -62,7 +58,7 @@ struct RunningMount {
   /// One screen for people.
   var description: String {
     var lines = [
-      "mounted on   \(path) since \(text("started")) by process \(process ?? 0), Keyhole \(text("version"))",
+      "mounted on   \(path) since \(text("started")) by process \(process), Keyhole \(text("version"))",
       "settings     \(text("settings"))",
       "keychain     \(text("keychainReason"))",
       "vault        \(text("vault"))",
@@ -85,4 +81,20 @@ struct RunningMount {
       }
     }
   }
+}
+
+/// The file's content; nil where the mount hangs for five seconds. The thread that waits is left alone.
+private func readWithDeadline(_ path: String) -> String? {
+  let isRead = DispatchSemaphore(value: 0)
+  let content = Box()
+  DispatchQueue.global().async {
+    content.value.withLock { $0 = readFile(path) }
+    isRead.signal()
+  }
+  guard isRead.wait(timeout: .now() + 5) == .success else { return nil }
+  return content.value.withLock { $0 }
+}
+
+private final class Box: Sendable {
+  let value = Mutex("")
 }

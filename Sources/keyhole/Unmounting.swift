@@ -13,17 +13,16 @@ struct UnmountCommand: ParsableCommand {
   var mountpoint: String?
 
   func run() throws {
-    let running = RunningMount.all
+    let records = MountRecord.all(try Places.current())
     let wanted = mountpoint.map(MountPoint.absolute)
-    let places = try Places.current()
-    let match = running.last { mount in wanted.map { $0 == mount.path } ?? mount.serves(places) }
-    guard let path = wanted ?? match?.path else { throw Failure(nil, "nothing is mounted") }
+    let record = records.last { record in wanted.map { $0 == record.path } ?? true }
+    guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }
     guard MountTable().entry(at: path)?.type == "fuse.keyhole" else {
       throw Failure(path, "Keyhole is not mounted there")
     }
-    let process = match.flatMap { $0.process }.map(linux_pidfd_open)
-    try Unmounting.take(path, lazily: lazy)
-    if let process, process >= 0 { Unmounting.wait(for: process) }
+    let process = record.map { linux_pidfd_open($0.process) } ?? -1
+    try Unmounting.take(path, lazily: lazy || record?.isAlive == false)
+    if process >= 0 { Unmounting.wait(for: process) }
   }
 }
 
