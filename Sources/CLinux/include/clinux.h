@@ -17,6 +17,9 @@ static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pid
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
 
+/// prctl(2) PR_SET_NAME: what ps(1) shows of a process that was started through /proc/self/exe.
+static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
