@@ -37,6 +37,8 @@ extension Tree {
 
   /// Drops a file whose creation nobody committed. Returns whether there was one.
   func dropPending(_ node: Node, ifOnlyWriter writer: Handle) -> Bool {
+    // Of a removed file the place may be another's by now.
+    guard !node.isRemoved else { return false }
     let place = node.place
     let isAlone = node.state.withLock { $0.writers.values.allSatisfy { $0 === writer } }
     guard isAlone, overlay.withLock({ $0.pending[place] != nil }) else { return false }
