@@ -55,7 +55,9 @@ extension Tree {
   ) throws(StoreError) {
     let place = source.place
     switch (place, target) {
-    case (.key(let old), .key(let new)): try moveKey(old, to: new, source, by: caller)
+    case (.key(let old), .key(let new)):
+      try moveKey(old, to: new, source, by: caller)
+      showStored(at: target)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
     case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
     case (.scratch(let old), .scratch(let new)): moveScratch(old, to: new)
@@ -76,6 +78,14 @@ extension Tree {
       guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
       let existing = contents.settings[new.key]
       contents.settings[new.key] = try moved(setting, onto: existing, isSave: isSave)
+    }
+  }
+
+  /// Whatever hid the stored value at `place` is replaced with it.
+  private func showStored(at place: Place) {
+    overlay.withLock { overlay in
+      overlay.pending[place] = nil
+      overlay.setAside[place] = nil
     }
   }
 
