@@ -25,8 +25,8 @@ extension Tree {
   private func target(
     named name: some Collection<UInt8>, in directory: Place, for source: Place
   ) throws(StoreError) -> Place {
-    guard source.area == directory.area else { throw .crossesStores }
     guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
+    guard source.area == directory.area else { throw .crossesStores }
     // Between classes mv copies, and the copy is a new item.
     if let itemClass = directory.itemClass, itemClass != source.itemClass { throw .crossesStores }
     return try newPlace(named: name, in: directory, for: source)
