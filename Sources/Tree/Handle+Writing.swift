@@ -32,7 +32,10 @@ extension Handle {
   ///
   /// - Throws: `tooLarge`.
   public func truncate(to count: Int, by caller: Caller) throws(StoreError) {
-    if let scratch { return try scratch.resize(to: count) }
+    if let scratch {
+      try scratch.resize(to: count)
+      return state.withLock { $0.isChanged = true }
+    }
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
       guard count <= limit else { throw .tooLarge(limit: limit) }
