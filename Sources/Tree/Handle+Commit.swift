@@ -70,6 +70,7 @@ extension Handle {
     if state.appended.take() != nil {
       state.original = nil
       state.content = nil
+      state.isRewritten = false
     }
   }
 

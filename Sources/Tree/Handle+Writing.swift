@@ -39,7 +39,7 @@ extension Handle {
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
       guard count <= limit else { throw .tooLarge(limit: limit) }
-      try load(&state)
+      try loadToRewrite(&state)
       try state.content?.resize(to: count)
       state.prefix = count == 0 ? tree.prefix(for: node, declared: state.declaredType) : nil
       noteWrite(by: caller, in: &state)
@@ -73,7 +73,7 @@ extension Handle {
   ) throws(StoreError) {
     guard let offset else { return try unsafe append(bytes, to: &state) }
     guard offset + bytes.count <= limit else { throw .tooLarge(limit: limit) }
-    try load(&state)
+    try loadToRewrite(&state)
     let isSequential = offset == state.content?.count
     try unsafe state.content?.write(bytes, at: offset)
     guard isSequential else {
@@ -87,7 +87,7 @@ extension Handle {
     _ bytes: UnsafeRawBufferPointer, to state: inout State
   ) throws(StoreError) {
     // After O_TRUNC, or an ordinary write, the handle's own content is what grows.
-    if state.isTruncated || state.content != nil {
+    if state.isTruncated || state.isRewritten {
       try load(&state)
       return try unsafe take(bytes, at: state.content?.count ?? 0, into: &state)
     }
@@ -100,6 +100,16 @@ extension Handle {
     }
     try unsafe state.appended?.append(bytes)
     try unsafe follow(bytes, in: &state)
+  }
+
+  /// From here on the handle's own content is what it commits, with what was appended before.
+  private func loadToRewrite(_ state: inout State) throws(StoreError) {
+    try load(&state)
+    state.isRewritten = true
+    guard let appended = state.appended.take() else { return }
+    try unsafe appended.withBytes { (bytes) throws(StoreError) in
+      try unsafe state.content?.append(bytes)
+    }
   }
 
   private func follow(
