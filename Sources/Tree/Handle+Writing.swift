@@ -62,6 +62,9 @@ extension Handle {
     state.withLock { state in
       guard state.isChanged || state.isTruncated else { return false }
       state.declaredType = type
+      // Of what is there already, the commit is the judge.
+      let isEmpty = state.appended == nil && state.content?.count ?? 0 == 0
+      state.prefix = isEmpty ? ContentPrefix(type) : nil
       return true
     }
   }
