@@ -53,7 +53,8 @@ import Tree
     #expect(try fixture.attribute("user.comment", "keychain/generic/S/A") == "mine")
     try fixture.write("keychain/generic/S/A/value", "new")
     let item = try #require(try fixture.onlyItem())
-    #expect(item.attributes == ["comment": Array("mine".utf8)] && item.created.iso8601 == "2020-01-01T00:00:00Z")
+    #expect(
+      item.attributes == ["comment": Array("mine".utf8)] && item.created.iso8601 == "2020-01-01T00:00:00Z")
     #expect(try fixture.read("keychain/generic/S/A/value") == "new")
   }
 

@@ -65,13 +65,16 @@ import Tree
   }
 
   @Test(arguments: [
-    ("defaults/s/k", "keychain/generic/S/A/value", EXDEV), ("keychain/generic/S/A/value", "defaults/s/v", EXDEV),
+    ("defaults/s/k", "keychain/generic/S/A/value", EXDEV),
+    ("keychain/generic/S/A/value", "defaults/s/v", EXDEV),
     ("defaults/s", "keychain/generic/s", EXDEV), ("keychain/generic/S", "keychain/internet/S", EXDEV),
-    ("keychain/generic/S/A", "keychain/internet/h/A", EXDEV), ("keychain/generic/S/A", "keychain/other/A", EXDEV),
+    ("keychain/generic/S/A", "keychain/internet/h/A", EXDEV),
+    ("keychain/generic/S/A", "keychain/other/A", EXDEV),
     ("keychain/generic/S/A/value", "keychain/generic/S/B/value", EPERM),
     ("keychain/generic/S/A/.x", "keychain/generic/S/B/.x", EPERM),
     ("defaults/s/k", "defaults/k", EPERM), ("defaults/s", "defaults/t/s", EPERM),
-    ("keychain/generic/S/A", "keychain/generic/A", EPERM), ("keychain/generic/S", "keychain/generic/T/S", EPERM),
+    ("keychain/generic/S/A", "keychain/generic/A", EPERM),
+    ("keychain/generic/S", "keychain/generic/T/S", EPERM),
     ("defaults", "x", EPERM), ("keychain/generic", "keychain/x", EPERM),
     ("defaults/s/none", "defaults/s/x", ENOENT), ("defaults/s/k", "defaults/s/%41", EINVAL),
     ("defaults/s", "defaults/%", EINVAL), ("keychain/generic/S/A", "keychain/generic/S/B", ENOTEMPTY),

@@ -125,7 +125,10 @@ import Tree
     let fixture = TreeFixture(["k": .integer(1)])
     try fixture.rename("defaults/s/k", "defaults/s/k~")
     let handle = try fixture.create("defaults/s/k")
-    #expect(errorNumber { try handle.write("text", at: 0); try handle.finish() } == EINVAL)
+    #expect(
+      errorNumber {
+        try handle.write("text", at: 0); try handle.finish()
+      } == EINVAL)
     handle.close()
     #expect(try fixture.stored("k") == .integer(1) && fixture.read("defaults/s/k~") == "1\n")
   }
