@@ -50,7 +50,7 @@ extension Handle {
   /// Returns whether there is anything to commit; else the caller sets the time of what is stored.
   func setModified(_ time: Timestamp) -> Bool {
     state.withLock { state in
-      guard state.isChanged || state.isTruncated else { return false }
+      guard state.failure == nil, state.isChanged || state.isTruncated else { return false }
       state.modified = time
       return true
     }
@@ -60,7 +60,7 @@ extension Handle {
   /// Returns whether there is any, of this process.
   func declare(_ type: SettingType, by caller: Caller) -> Bool {
     state.withLock { state in
-      guard state.isChanged || state.isTruncated else { return false }
+      guard state.failure == nil, state.isChanged || state.isTruncated else { return false }
       state.declaredType = type
       // Of what is there already, the commit is the judge.
       let isEmpty = state.appended == nil && state.content?.count ?? 0 == 0
