@@ -92,11 +92,13 @@ extension Tree {
 
   /// Deleting what an editor has set aside deletes the value, unless a new one is there.
   private func removeScratch(_ place: ScratchPlace) throws(StoreError) {
-    let aside = overlay.withLock { overlay in
-      overlay.setAside.first { $0.value == place }?.key
-    }
-    if let aside { try removeSetAside(aside) }
+    for aside in setAside(as: place) { try removeSetAside(aside) }
     overlay.withLock { $0[place] = nil }
+  }
+
+  /// The values that stand aside under a scratch name: one, or another that a failed save left there.
+  func setAside(as scratch: ScratchPlace) -> [Place] {
+    overlay.withLock { overlay in overlay.setAside.filter { $0.value == scratch }.map(\.key) }
   }
 
   func removeSetAside(_ place: Place) throws(StoreError) {

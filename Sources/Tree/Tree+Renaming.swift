@@ -135,12 +135,9 @@ extension Tree {
     guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
     guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
     try store(file, at: target)
-    let aside = overlay.withLock { overlay in
-      overlay[scratch] = nil
-      return overlay.setAside.first { $0.value == scratch }?.key
-    }
+    overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
-    if let aside, aside != target { try removeSetAside(aside) }
+    for aside in setAside(as: scratch) where aside != target { try removeSetAside(aside) }
   }
 
   private func moveScratch(_ old: ScratchPlace, to new: ScratchPlace) {
