@@ -89,6 +89,7 @@ let package = Package(
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
+    tests("MountUnitTests", ["Mount", "Model"]),
     tests("MountTests", ["keyhole"]),
   ],
   swiftLanguageModes: [.v6]

@@ -140,6 +140,7 @@ extension KeychainStore {
       defer { index?.insert(item) }
       return index?[item.id]
     }
+    guard previous != item else { return }
     let subject = Change.Subject.item(item.id, item.identity)
     guard let previous, previous.identity != item.identity else {
       return feed.publish([Change(kind, subject, origin: .local)])

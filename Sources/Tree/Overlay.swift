@@ -64,7 +64,10 @@ extension Overlay {
         return moved
       })
     pending = pending.movingKeys { $0.moved(from: old, to: new) ?? $0 }
-    setAside = setAside.movingKeys { $0.moved(from: old, to: new) ?? $0 }
+    setAside = setAside.movingKeys { $0.moved(from: old, to: new) ?? $0 }.mapValues { place in
+      guard case .scratch(let moved)? = Place.scratch(place).moved(from: old, to: new) else { return place }
+      return moved
+    }
     scratch = scratch.movingKeys { $0.moved(from: old, to: new) }
   }
 }

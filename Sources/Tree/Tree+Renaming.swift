@@ -25,8 +25,8 @@ extension Tree {
   private func target(
     named name: some Collection<UInt8>, in directory: Place, for source: Place
   ) throws(StoreError) -> Place {
-    guard source.area == directory.area else { throw .crossesStores }
     guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
+    guard source.area == directory.area else { throw .crossesStores }
     // Between classes mv copies, and the copy is a new item.
     if let itemClass = directory.itemClass, itemClass != source.itemClass { throw .crossesStores }
     return try newPlace(named: name, in: directory, for: source)
@@ -55,7 +55,9 @@ extension Tree {
   ) throws(StoreError) {
     let place = source.place
     switch (place, target) {
-    case (.key(let old), .key(let new)): try moveKey(old, to: new, source, by: caller)
+    case (.key(let old), .key(let new)):
+      try moveKey(old, to: new, source, by: caller)
+      showStored(at: target)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
     case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
     case (.scratch(let old), .scratch(let new)): moveScratch(old, to: new)
@@ -76,6 +78,14 @@ extension Tree {
       guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
       let existing = contents.settings[new.key]
       contents.settings[new.key] = try moved(setting, onto: existing, at: new, isSave: isSave)
+    }
+  }
+
+  /// Whatever hid the stored value at `place` is replaced with it.
+  private func showStored(at place: Place) {
+    overlay.withLock { overlay in
+      overlay.pending[place] = nil
+      overlay.setAside[place] = nil
     }
   }
 
@@ -128,12 +138,9 @@ extension Tree {
     guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
     guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
     try store(file, at: target)
-    let aside = overlay.withLock { overlay in
-      overlay[scratch] = nil
-      return overlay.setAside.first { $0.value == scratch }?.key
-    }
+    overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
-    if let aside, aside != target { try removeSetAside(aside) }
+    for aside in setAside(as: scratch) where aside != target { try removeSetAside(aside) }
   }
 
   private func moveScratch(_ old: ScratchPlace, to new: ScratchPlace) {

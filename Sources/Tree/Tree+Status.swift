@@ -54,11 +54,13 @@ extension Tree {
   }
 
   private func status(of place: KeyPlace) throws(StoreError) -> NodeStatus {
-    if let entry = settings.suite(place.suite).snapshot?.entries[place.key] {
-      return file(size: entry.size, modified: entry.modified)
+    // A new file may stand where a value was set aside.
+    if let pending = overlay.withLock({ $0.pending[.key(place)] }) {
+      return file(size: 0, modified: pending.created)
     }
-    guard let pending = overlay.withLock({ $0.pending[.key(place)] }) else { throw .notFound }
-    return file(size: 0, modified: pending.created)
+    let entry = settings.suite(place.suite).snapshot?.entries[place.key]
+    guard let entry else { throw .notFound }
+    return file(size: entry.size, modified: entry.modified)
   }
 
   private func statusOfValue(_ place: ItemPlace) throws(StoreError) -> NodeStatus {
