@@ -78,7 +78,7 @@ let package = Package(
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
-    tests("MountTests", ["keyhole"]),
+    tests("MountTests", ["keyhole", "FoundationProgram"]),
   ],
   swiftLanguageModes: [.v6]
 )
