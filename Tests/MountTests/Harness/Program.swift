@@ -105,7 +105,7 @@ final class Program: Sendable {
     _ strings: [String], body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {
     var copies = unsafe strings.map { unsafe strdup($0) } + [nil]
-    defer { for unsafecopy in unsafe copies { unsafe free(copy) } }
+    defer { unsafe copies.forEach { unsafe free($0) } }
     return unsafe copies.withUnsafeMutableBufferPointer { buffer in
       guard let start = buffer.baseAddress else { preconditionFailure("The list has its nil.") }
       return unsafe body(start)
