@@ -128,12 +128,12 @@ import Testing
       let path = keyhole / "keychain/generic/s/p/value"
       do {
         let value = try OpenFile(path, O_RDONLY)
-        #expect(throws: Errno.noDevice) { try value.withMapping(21, MAP_SHARED) { _ in } }
-        let text = try value.withMapping(21, MAP_PRIVATE) { unsafe String(decoding: $0, as: UTF8.self) }
+        #expect(throws: Errno.noDevice) { _ = try value.mapped(21, MAP_SHARED) }
+        let text = try value.mapped(21, MAP_PRIVATE)
         #expect(text == "a secret\nof two lines")
         let both = try OpenFile(path, O_RDWR)
         #expect(throws: Errno.noDevice) {
-          try both.withMapping(21, MAP_SHARED, protection: PROT_READ | PROT_WRITE) { _ in }
+          _ = try both.mapped(21, MAP_SHARED, protection: PROT_READ | PROT_WRITE)
         }
       }
       // What a private mapping read is dropped when the last handle closes.
@@ -142,7 +142,7 @@ import Testing
       try System.write(path, "another secret\nof the same")
       #expect(try System.text(path) == "another secret\nof the same")
       let third = try OpenFile(path, O_RDONLY)
-      let text = try third.withMapping(26, MAP_PRIVATE) { unsafe String(decoding: $0, as: UTF8.self) }
+      let text = try third.mapped(26, MAP_PRIVATE)
       #expect(text == "another secret\nof the same")
     }
   }

@@ -119,7 +119,7 @@ extension MountedKeyhole {
 
 /// Runs `body` on a fresh mount and takes everything away afterwards, also when the test fails or is too slow.
 func withKeyhole(
-  _ options: String..., body: (MountedKeyhole) async throws -> Void
+  _ options: String..., body: (MountedKeyhole) throws -> Void
 ) async throws {
   try await withWorld { world in
     let keyhole = MountedKeyhole(
@@ -127,7 +127,7 @@ func withKeyhole(
     defer { keyhole.cleanUp() }
     try await withTaskCancellationHandler {
       try keyhole.start()
-      try await body(keyhole)
+      try body(keyhole)
     } onCancel: {
       keyhole.abort()
     }

@@ -90,7 +90,7 @@ final class OpenFile: Sendable {
 
 extension OpenFile {
   /// Maps the first `count` bytes for the time of `body`.
-  func withMapping<Result>(
+  private func withMapping<Result>(
     _ count: Int, _ flags: Int32, protection: Int32 = PROT_READ,
     body: (UnsafeMutableRawBufferPointer) throws -> Result
   ) throws -> Result {
@@ -98,6 +98,13 @@ extension OpenFile {
     guard let address = unsafe address, unsafe address != MAP_FAILED else { throw Errno.last }
     defer { unsafe munmap(address, count) }
     return try unsafe body(UnsafeMutableRawBufferPointer(start: address, count: count))
+  }
+
+  /// What the first `count` bytes are through a mapping.
+  func mapped(_ count: Int, _ flags: Int32, protection: Int32 = PROT_READ) throws -> String {
+    try unsafe withMapping(count, flags, protection: protection) { memory in
+      unsafe String(decoding: memory, as: UTF8.self)
+    }
   }
 
   /// How many pages of the file's first `count` bytes the kernel holds in its page cache.
