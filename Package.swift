@@ -29,7 +29,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   ],
   targets: [
-    // C headers behind small shims.
+    // C headers behind small shims. libplist is a second opinion for the tests of Suites only.
     .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
     .target(name: "CLinux"),
@@ -40,7 +40,7 @@ let package = Package(
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "SecretMemory"]),
-    module("Suites", ["Store", "Model", "CPlist"]),
+    module("Suites", ["Store", "Model"]),
     module(
       "Vault",
       [
@@ -52,7 +52,7 @@ let package = Package(
     module("Watch"),
 
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Store", "Model", "SecretMemory"]),
+    module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     module("Fuse", ["CFuse"]),
 
     // 3: the tree for the kernel.
@@ -67,13 +67,16 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // What mount-helpers/benchmark runs.
+    .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
+
     // Tests, and what they share.
     module("StoreConformance", ["Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
     tests("StoreTests", ["Store", "StoreConformance", "Model", "SecretMemory"]),
-    tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "FoundationProgram"]),
+    tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
     tests("VaultTests", ["Vault", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),

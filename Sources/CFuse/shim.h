@@ -1,3 +1,44 @@
+// What Swift can't say itself: bit fields, the threaded loop's configuration behind a versioned symbol, and a
+// zeroing that the optimiser keeps. No logic. `_FILE_OFFSET_BITS` stays undefined: on x86-64 it is not needed, and
+// it makes `flock` clash with the Glibc module.
 #pragma once
+
 #define FUSE_USE_VERSION 314
+
+#include <errno.h>
+#include <fuse_log.h>
 #include <fuse_lowlevel.h>
+#include <stdint.h>
+#include <string.h>
+
+// The answers to open, opendir and create, as bits of `OpenOptions`.
+#define SHIM_OPEN_DIRECT_IO (1u << 0)
+#define SHIM_OPEN_KEEP_CACHE (1u << 1)
+#define SHIM_OPEN_NO_FLUSH (1u << 2)
+#define SHIM_OPEN_CACHE_READDIR (1u << 3)
+#define SHIM_OPEN_NON_SEEKABLE (1u << 4)
+
+static inline void shim_set_open_options(struct fuse_file_info *info, uint32_t options) {
+  info->direct_io = (options & SHIM_OPEN_DIRECT_IO) != 0;
+  info->keep_cache = (options & SHIM_OPEN_KEEP_CACHE) != 0;
+  info->noflush = (options & SHIM_OPEN_NO_FLUSH) != 0;
+  info->cache_readdir = (options & SHIM_OPEN_CACHE_READDIR) != 0;
+  info->nonseekable = (options & SHIM_OPEN_NON_SEEKABLE) != 0;
+}
+
+static inline int shim_is_page_cache_write(const struct fuse_file_info *info) { return info->writepage; }
+
+static inline int shim_is_flushing_release(const struct fuse_file_info *info) { return info->flush; }
+
+static inline void shim_scrub(const void *bytes, size_t count) { explicit_bzero((void *)bytes, count); }
+
+static inline int shim_session_loop(struct fuse_session *session, unsigned threads, unsigned idle, unsigned clone) {
+  struct fuse_loop_config *config = fuse_loop_cfg_create();
+  if (!config) return -ENOMEM;
+  fuse_loop_cfg_set_max_threads(config, threads);
+  fuse_loop_cfg_set_idle_threads(config, idle);
+  fuse_loop_cfg_set_clone_fd(config, clone);
+  int status = fuse_session_loop_mt(session, config);
+  fuse_loop_cfg_destroy(config);
+  return status;
+}

@@ -1,1 +1,67 @@
-// Tree
+public import Model
+import SecretMemory
+public import Store
+import Synchronization
+
+/// The tree of the contract as plain Swift: what the mount shows the kernel, and the command its user.
+///
+/// Every method may be called from any thread. Looking needs no lock but short ones; what changes a store
+/// may wait for a disk.
+public final class Tree: Sendable {
+  /// How many bytes a value in `defaults` may have.
+  public static let settingLimit = 16 * 1024 * 1024
+  /// How many bytes a secret may have.
+  public static let secretLimit = 1024 * 1024
+
+  public struct Options: Sendable {
+    /// Secrets are stored exactly as written, also where they are one line (`eol=exact`).
+    public var keepsLineEnds = false
+    /// The content of `.keyhole/status`.
+    public var status: @Sendable () -> [UInt8] = { Array("{}\n".utf8) }
+
+    public init() {}
+  }
+
+  public let settings: SettingsStore
+  /// nil: `keychain=none`.
+  public let keychain: KeychainStore?
+  public let options: Options
+  public let root: Node
+  let overlay = Mutex(Overlay())
+  let nodes: Mutex<NodeTable>
+  let started = Timestamp.now
+  let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
+  let secretScratch = ScratchQuota(limit: 4 * 1024 * 1024, isSecret: true)
+
+  public init(settings: SettingsStore, keychain: KeychainStore?, options: Options = Options()) {
+    self.settings = settings
+    self.keychain = keychain
+    self.options = options
+    root = Node(number: 1, place: .root)
+    nodes = Mutex(NodeTable(root: root))
+  }
+
+  /// The node of a number that was handed out; nil: it was forgotten.
+  public func node(_ number: UInt64) -> Node? {
+    number == root.number ? root : nodes.withLock { $0[number] }
+  }
+
+  /// Nobody outside knows the node any more.
+  public func forget(_ node: Node) {
+    nodes.withLock { $0.forget(node) }
+  }
+
+  func node(at place: Place) -> Node {
+    nodes.withLock { $0.node(at: place) }
+  }
+
+  /// The room of the disk that holds the settings.
+  public func room() throws(StoreError) -> DiskRoom {
+    try settings.engine.room()
+  }
+
+  func requireKeychain() throws(StoreError) -> KeychainStore {
+    guard let keychain else { throw .notFound }
+    return keychain
+  }
+}

@@ -8,8 +8,11 @@
 
 /// memfd_secret(2): memory that neither cores, swap nor other processes can read. -1 and errno on failure.
 static inline int linux_memfd_secret(void) {
-  return (int)syscall(447 /* SYS_memfd_secret; the headers of Debian 12 have it, older ones do not */, 0UL);
+  return (int)syscall(447 /* SYS_memfd_secret, which older headers do not name */, 0UL);
 }
+
+/// pidfd_open(2): a descriptor that poll(2) finds readable when the process ends. -1 and errno on failure.
+static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pidfd_open */, pid, 0UL); }
 
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }

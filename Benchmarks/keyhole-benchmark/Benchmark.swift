@@ -1,0 +1,93 @@
+import Glibc
+
+/// Measures Keyhole beside libfuse's own C examples. `mount-helpers/benchmark` sets everything up.
+@main
+struct Benchmark {
+  static let usage = """
+    usage: keyhole-benchmark stores --config FOLDER --tmpfs FOLDER [--keys N]
+           keyhole-benchmark items --ours MOUNT [--items N]
+           keyhole-benchmark run [--keyhole COMMAND --scratch FOLDER] [--ours MOUNT] [--hello MOUNT]
+                                 [--hello-name WORD] [--passthrough MOUNT] [--tmpfs FOLDER]
+                                 [--rounds N] [--operations N] [--check yes]
+    What is not named is left out of the table.
+    """
+
+  static func main() {
+    do {
+      let arguments = try Arguments(CommandLine.arguments.dropFirst())
+      try run(arguments)
+    } catch {
+      Output.error("keyhole-benchmark: \(error)")
+      exit(1)
+    }
+  }
+
+  private static func run(_ arguments: Arguments) throws(Failure) {
+    switch arguments.command {
+    case "stores":
+      let keys = try arguments.number("keys", default: 10_000)
+      try Stores.writeSuites(to: arguments.required("config"), keys: keys)
+      try Stores.writeFiles(to: arguments.required("tmpfs"), keys: keys)
+    case "items":
+      try Stores.writeItems(to: arguments.required("ours"), items: arguments.number("items", default: 10_000))
+    case "run":
+      try compare(arguments)
+    default:
+      throw Failure(usage)
+    }
+  }
+
+  private static func compare(_ arguments: Arguments) throws(Failure) {
+    var keyhole: Keyhole?
+    if let command = arguments["keyhole"] {
+      keyhole = Keyhole(
+        command: command, mountpoint: try arguments.required("ours"),
+        scratch: try arguments.required("scratch"))
+    }
+    let table = try Comparison(
+      keyhole: keyhole, ours: arguments["ours"], hello: arguments["hello"],
+      helloWithAttributes: arguments["hello-name"] ?? "hello_ll",
+      passthrough: arguments["passthrough"], tmpfs: arguments["tmpfs"],
+      rounds: arguments.number("rounds", default: 40),
+      operations: arguments.number("operations", default: 100_000)
+    ).run()
+    table.print()
+    if table.missed > 0 { print("\n\(table.missed) target(s) not met") }
+    if arguments["check"] != nil, table.missed > 0 { exit(1) }
+  }
+}
+
+/// A word, then pairs of `--name value`.
+struct Arguments {
+  let command: String
+  private var values: [String: String] = [:]
+
+  init(_ words: ArraySlice<String>) throws(Failure) {
+    command = words.first ?? ""
+    var rest = words.dropFirst()
+    while let name = rest.popFirst() {
+      guard name.hasPrefix("--"), let value = rest.popFirst() else { throw Failure(Benchmark.usage) }
+      values[String(name.dropFirst(2))] = value
+    }
+  }
+
+  subscript(name: String) -> String? { values[name] }
+
+  func required(_ name: String) throws(Failure) -> String {
+    guard let value = values[name] else { throw Failure("--\(name) is missing") }
+    return value
+  }
+
+  func number(_ name: String, default standard: Int) throws(Failure) -> Int {
+    guard let value = values[name] else { return standard }
+    guard let number = Int(value), number > 0 else { throw Failure("--\(name): not a number above 0") }
+    return number
+  }
+}
+
+enum Output {
+  static func error(_ line: String) {
+    var line = line + "\n"
+    _ = line.withUTF8 { unsafe write(2, $0.baseAddress, $0.count) }
+  }
+}

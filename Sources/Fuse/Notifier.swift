@@ -1,0 +1,70 @@
+import CFuse
+import Glibc
+
+/// Tells the kernel what it must no longer believe.
+///
+/// Never inside a request that has not been answered: the kernel waits for locks that the request's caller may hold, so
+/// both wait for ever. All methods return nil when done, ENOENT if the kernel knew nothing of the kind, ENOSYS if it is
+/// too old, and another error when the mount is gone.
+public struct Notifier: Sendable {
+  let connection: Connection
+
+  /// Drops a node's attributes, and leaves its content in the page cache.
+  ///
+  /// In libfuse: `fuse_lowlevel_notify_inval_inode` with a negative offset.
+  @discardableResult
+  public func invalidateAttributes(of node: NodeID) -> Errno? {
+    // SAFETY: the connection keeps the session alive; so in all methods.
+    unsafe tell { unsafe fuse_lowlevel_notify_inval_inode($0, node.rawValue, -1, 0) }
+  }
+
+  /// Drops a node's attributes, and its content from `offset` on in the page cache; a length of 0 goes to the end.
+  ///
+  /// Of a directory it drops the cached listing. In libfuse: `fuse_lowlevel_notify_inval_inode`.
+  @discardableResult
+  public func invalidateNode(_ node: NodeID, offset: Int = 0, length: Int = 0) -> Errno? {
+    unsafe tell { unsafe fuse_lowlevel_notify_inval_inode($0, node.rawValue, offset, length) }
+  }
+
+  /// Drops a name, so that it is looked up again; also one that is remembered as absent.
+  ///
+  /// Mounts on it are detached. In libfuse: `fuse_lowlevel_notify_inval_entry`.
+  @discardableResult
+  public func invalidateEntry(_ name: Span<UInt8>, in parent: NodeID) -> Errno? {
+    unsafe tell(name) { unsafe fuse_lowlevel_notify_inval_entry($0, parent.rawValue, $1, $2) }
+  }
+
+  /// Has a name looked up again at its next use, without dropping it.
+  ///
+  /// In libfuse: `fuse_lowlevel_notify_expire_entry`.
+  @discardableResult
+  public func expireEntry(_ name: Span<UInt8>, in parent: NodeID) -> Errno? {
+    unsafe tell(name) {
+      unsafe fuse_lowlevel_notify_expire_entry($0, parent.rawValue, $1, $2, FUSE_LL_EXPIRE_ONLY)
+    }
+  }
+
+  /// Drops a name whose node was deleted: those who hold it open see it as unlinked, and watchers of the node hear.
+  ///
+  /// ENOTEMPTY for a directory that the kernel knows children of. In libfuse: `fuse_lowlevel_notify_delete`.
+  @discardableResult
+  public func deleteEntry(_ name: Span<UInt8>, of child: NodeID, in parent: NodeID) -> Errno? {
+    unsafe tell(name) { unsafe fuse_lowlevel_notify_delete($0, parent.rawValue, child.rawValue, $1, $2) }
+  }
+}
+
+extension Notifier {
+  private func tell(_ send: (OpaquePointer) -> Int32) -> Errno? {
+    guard let session = unsafe connection.session else { return .ENOTCONN }
+    let status = unsafe send(session)
+    return status == 0 ? nil : Errno(rawValue: -status)
+  }
+
+  private func tell(
+    _ name: Span<UInt8>, _ send: (OpaquePointer, UnsafePointer<CChar>, Int) -> Int32
+  ) -> Errno? {
+    let count = name.count
+    // libfuse sends the zero byte after the name along, so it has to be there.
+    return unsafe name.withTerminatedBytes { name in unsafe tell { unsafe send($0, name, count) } }
+  }
+}

@@ -1,0 +1,54 @@
+import CFuse
+
+/// The table that libfuse calls by. What is missing, the kernel does itself (locks), or is not wanted: `write_buf`
+/// would hand over pipes in place of memory that can be zeroed, and `copy_file_range` would bypass open handles.
+var kernelOperations: fuse_lowlevel_ops {
+  var table = fuse_lowlevel_ops()
+  unsafe table.`init` = onInit
+  addNames(to: &table)
+  addAttributes(to: &table)
+  addFiles(to: &table)
+  addDirectories(to: &table)
+  return table
+}
+
+private func onInit(_ connection: UnsafeMutableRawPointer?, _ info: UnsafeMutablePointer<fuse_conn_info>?) {
+  // SAFETY: libfuse hands over what the session was made with, and its own live structure.
+  guard let connection = unsafe connection, let info = unsafe info else { return }
+  unsafe negotiate(&info.pointee)
+  unsafe Unmanaged<Connection>.fromOpaque(connection).takeUnretainedValue().becameReady()
+}
+
+private func negotiate(_ info: inout fuse_conn_info) {
+  // With O_TRUNC in `open` there is no moment at which a file is empty but not open.
+  request(FUSE_CAP_ATOMIC_O_TRUNC, &info)
+  request(FUSE_CAP_ASYNC_READ, &info)
+  request(FUSE_CAP_PARALLEL_DIROPS, &info)
+  // The kernel then asks for attributes along with names while somebody looks at them (`ls -l`), and for names alone
+  // as long as nobody does (`ls`).
+  request(FUSE_CAP_READDIRPLUS, &info)
+  request(FUSE_CAP_READDIRPLUS_AUTO, &info)
+  // Says that a write or a new owner drops the set-user-id bit, so that the kernel need not ask before.
+  request(FUSE_CAP_HANDLE_KILLPRIV, &info)
+  // No writeback cache: a write would not arrive before it must. No splice: secrets would pass through pipes. No
+  // EXPORT: nodes are not found by number alone. No AUTO_INVAL_DATA: the notifier says what changed, and a
+  // modification time that is new would empty the page cache a second time.
+  refuse(FUSE_CAP_WRITEBACK_CACHE, &info)
+  refuse(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, &info)
+  refuse(FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_AUTO_INVAL_DATA, &info)
+  info.time_gran = 1
+}
+
+private func request(_ capability: Int32, _ info: inout fuse_conn_info) {
+  info.want |= info.capable & UInt32(capability)
+}
+
+private func refuse(_ capability: Int32, _ info: inout fuse_conn_info) {
+  info.want &= ~UInt32(capability)
+}
+
+/// The file system that a request is for.
+func fileSystem(of request: OpaquePointer) -> any FileSystem {
+  // SAFETY: the loop that calls us keeps the connection alive.
+  unsafe Connection.of(request).takeUnretainedValue().fileSystem
+}

@@ -1,0 +1,68 @@
+import CFuse
+import Glibc
+
+/// Owed by `read` and `readlink`.
+public typealias DataReply = Reply<DataAnswer>
+/// Owed by `getxattr` and `listxattr`.
+public typealias ExtendedAttributeReply = Reply<ExtendedAttributeAnswer>
+
+/// Marks a ``DataReply``, and knows how much the caller takes.
+public struct DataAnswer: Sendable {
+  let limit: Int
+}
+/// Marks an ``ExtendedAttributeReply``, and knows how much the caller takes.
+public struct ExtendedAttributeAnswer: Sendable {
+  let size: Int
+}
+
+extension Reply where Answer == DataAnswer {
+  /// How many bytes the caller takes at most.
+  public var limit: Int { answer.limit }
+
+  /// Answers with bytes from ordinary memory, cut to ``limit``; none means the end of the file.
+  ///
+  /// Not from `memfd_secret` memory, which the kernel can't read (EFAULT): for that there is ``succeed(secret:)``. In
+  /// libfuse: `fuse_reply_buf`.
+  @discardableResult
+  public consuming func succeed(_ bytes: RawSpan) -> Bool {
+    // SAFETY: `answer` hands over a live request, once, and the bytes during the call.
+    unsafe pending.answer(bytes.extracting(first: answer.limit)) {
+      unsafe fuse_reply_buf($0, $1.baseAddress, $1.count)
+    }
+  }
+
+  /// Answers with bytes that must leave no copy, cut to ``limit``.
+  ///
+  /// They go through a locked buffer that is in no core file, and that is zeroed when the kernel has taken them: from
+  /// `memfd_secret` memory the kernel can't read itself. Answers ENOMEM when no memory can be locked (RLIMIT_MEMLOCK).
+  @discardableResult
+  public consuming func succeed(secret bytes: RawSpan) -> Bool {
+    let bytes = bytes.extracting(first: answer.limit)
+    guard bytes.byteCount > 0 else { return succeed(bytes) }
+    guard let buffer = BounceBuffer(copying: bytes) else { return fail(.ENOMEM) }
+    // SAFETY: the buffer is dropped, and so zeroed, after the answer.
+    return unsafe pending.answer { unsafe fuse_reply_buf($0, buffer.start, buffer.byteCount) }
+  }
+}
+
+extension Reply where Answer == ExtendedAttributeAnswer {
+  /// How many bytes the caller takes; 0 asks for the length only.
+  public var size: Int { answer.size }
+
+  /// Answers with the value, or its length if that was asked; ERANGE if it does not fit.
+  ///
+  /// Of `listxattr` the value is the names, each ended by a zero byte. In libfuse: `fuse_reply_buf` and
+  /// `fuse_reply_xattr`.
+  @discardableResult
+  public consuming func succeed(_ value: RawSpan) -> Bool {
+    let size = answer.size
+    if size == 0 { return succeed(length: value.byteCount) }
+    guard value.byteCount <= size else { return fail(.ERANGE) }
+    // SAFETY: as above.
+    return unsafe pending.answer(value) { unsafe fuse_reply_buf($0, $1.baseAddress, $1.count) }
+  }
+
+  private consuming func succeed(length: Int) -> Bool {
+    unsafe pending.answer { unsafe fuse_reply_xattr($0, length) }
+  }
+}

@@ -1,0 +1,30 @@
+import CFuse
+
+/// Who asks.
+///
+/// All are zero when the caller has no number in our namespace, and on requests that the kernel makes by itself:
+/// release, and writes from the page cache. In libfuse: `fuse_req_ctx`.
+public struct Request: Sendable {
+  /// The caller's user id for file system access.
+  public let userID: UInt32
+  /// The caller's group id for file system access.
+  public let groupID: UInt32
+  /// The calling *thread*: libfuse's header and others call it `pid`, but the process is `Tgid:` in
+  /// `/proc/<threadID>/status`.
+  public let threadID: Int32
+  /// The caller's umask; only mknod, mkdir and create carry one. The kernel has already applied it to their mode.
+  public let umask: UInt32
+}
+
+extension Request {
+  init(_ request: OpaquePointer) {
+    // SAFETY: libfuse keeps the context inside the request, which is alive until it is answered.
+    guard let context = unsafe fuse_req_ctx(request) else {
+      self.init(userID: 0, groupID: 0, threadID: 0, umask: 0)
+      return
+    }
+    unsafe self.init(
+      userID: context.pointee.uid, groupID: context.pointee.gid, threadID: context.pointee.pid,
+      umask: context.pointee.umask)
+  }
+}

@@ -1,0 +1,23 @@
+/// A session that could not be made, mounted or run.
+public struct SessionError: Error, Sendable, CustomStringConvertible {
+  /// What failed.
+  public enum Step: String, Sendable {
+    case create = "starting a FUSE session"
+    case mount = "mounting"
+    case run = "answering the kernel"
+    case unmount = "unmounting"
+  }
+
+  public let step: Step
+  /// What libfuse said, or what the error number means.
+  public let message: String
+  public let errno: Errno
+
+  init(_ step: Step, messages: [String], errno: Errno) {
+    self.step = step
+    self.errno = errno
+    message = messages.isEmpty ? errno.description : messages.joined(separator: "; ")
+  }
+
+  public var description: String { "\(step.rawValue) failed: \(message)" }
+}

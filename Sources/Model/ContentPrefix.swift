@@ -1,0 +1,19 @@
+/// Whether what was written so far can still become a value of a type.
+///
+/// Fed piece by piece, in order. What `SettingCodec.value(of:as:)` accepts, this accepts at every step;
+/// what this refuses, no further bytes could mend. Scalars take constant memory (a real as much as its
+/// digits), JSON as much as its values; an XML property list is judged by the codec alone.
+public struct ContentPrefix: Sendable {
+  private var reading: any ContentReading
+  private var isPossible = true
+
+  public init(_ type: SettingType) {
+    reading = type.reading
+  }
+
+  /// Takes the next bytes. False, from then on: nothing that could follow makes it a value.
+  public mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    isPossible = unsafe isPossible && reading.append(bytes)
+    return isPossible
+  }
+}

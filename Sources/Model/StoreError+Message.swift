@@ -1,0 +1,39 @@
+extension StoreError {
+  /// One line for people: what failed, and what to do where something can be done. It never holds a value.
+  public var message: String {
+    switch self {
+    case .notFound: "there is no such file; `keyhole ls` shows what is there"
+    case .exists: "it exists already; remove it or choose another name"
+    case .notEmpty: "it is not empty; remove what is in it first"
+    case .isDirectory: "it is a folder"
+    case .notDirectory: "it is not a folder"
+    case .invalidName(let reason): "the name can't be used: \(reason)"
+    case .nameTooLong: "the name is longer than 255 bytes; choose a shorter one"
+    case .notUnicode: "the name is not UTF-8; choose another one"
+    case .invalidValue(let reason): "the value can't be used: \(reason)"
+    case .tooLarge(let limit): "it is too large; at most \(limit) bytes are allowed"
+    case .notPermitted(let reason): "this is not permitted: \(reason)"
+    case .accessDenied(let reason): "access was denied: \(reason)"
+    case .locked: "the keychain is locked; unlock it with `keyhole unlock`"
+    case .readOnly(let reason): "it is read-only: \(reason)"
+    default: systemMessage
+    }
+  }
+
+  private var systemMessage: String {
+    switch self {
+    case .crossesStores: "it can't be moved between two stores; copy it and remove the original"
+    case .noSuchAttribute: "there is no such attribute; `keyhole attr` lists those that are there"
+    case .resultTooLarge: "the value is larger than the room for it"
+    case .unsupported(let reason): "this is not supported: \(reason)"
+    case .noSpace: "there is no room left; free some and try again"
+    case .tooManyOpen: "too many files are open; close some and try again"
+    case .outOfMemory: "there is not enough memory"
+    case .unreachable(let reason): "the store can't be reached: \(reason)"
+    case .damaged(let what): "\(what) is damaged; `keyhole doctor` says more"
+    case .interrupted: "it was interrupted; try again"
+    case .system(let errno, let operation): "\(operation) failed with error \(errno)"
+    default: "it failed"
+    }
+  }
+}

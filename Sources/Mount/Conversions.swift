@@ -1,0 +1,86 @@
+import Fuse
+import Glibc
+import Model
+import Store
+import Tree
+
+// From the kernel's words to the tree's, and back.
+
+extension Span<UInt8> {
+  /// A copy that outlives the call.
+  var array: [UInt8] {
+    unsafe withUnsafeBufferPointer { unsafe [UInt8]($0) }
+  }
+}
+
+extension RawSpan {
+  var array: [UInt8] {
+    unsafe withUnsafeBytes { unsafe [UInt8]($0) }
+  }
+}
+
+extension Request {
+  var caller: Caller { Caller(thread: threadID) }
+}
+
+extension Errno {
+  init(_ error: StoreError) {
+    self.init(rawValue: error.errno)
+  }
+}
+
+extension OpenMode {
+  /// open(2)'s flags.
+  init(flags: Int32) {
+    self = flags & O_ACCMODE == O_WRONLY ? .write : flags & O_ACCMODE == O_RDWR ? [.read, .write] : .read
+    if flags & O_TRUNC != 0 { insert(.truncate) }
+  }
+}
+
+extension Model.Timestamp {
+  init(_ time: Fuse.Timestamp) {
+    self.init(seconds: Int64(time.seconds), nanoseconds: UInt32(time.nanoseconds))
+  }
+}
+
+extension Fuse.Timestamp {
+  init(_ time: Model.Timestamp) {
+    self.init(seconds: Int(time.seconds), nanoseconds: Int(time.nanoseconds))
+  }
+}
+
+extension AttributeChanges.TimeChange {
+  var time: Model.Timestamp {
+    switch self {
+    case .now: .now
+    case .at(let time): Model.Timestamp(time)
+    }
+  }
+}
+
+extension Statistics {
+  init(_ room: DiskRoom) {
+    self.init(
+      blockSize: UInt(room.blockSize), blocks: UInt(room.blocks), freeBlocks: UInt(room.freeBlocks),
+      availableBlocks: UInt(room.availableBlocks))
+  }
+}
+
+extension NodeStatus.Kind {
+  var fileKind: FileKind {
+    switch self {
+    case .directory: .directory
+    case .file: .file
+    case .symbolicLink: .symbolicLink
+    }
+  }
+
+  /// Everything belongs to the mounting user alone, and nothing can be executed.
+  var permissions: UInt32 {
+    switch self {
+    case .directory: 0o700
+    case .file: 0o600
+    case .symbolicLink: 0o777
+    }
+  }
+}

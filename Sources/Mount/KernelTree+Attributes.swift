@@ -1,0 +1,146 @@
+public import Fuse
+import Glibc
+import Model
+import Synchronization
+import Tree
+
+extension KernelTree {
+  public func getattr(
+    _ node: NodeID, handle: FileHandle?, request: Request, reply: consuming AttributesReply
+  ) {
+    do throws(StoreError) {
+      let (attributes, timeout) = try attributes(of: self.node(node), for: request.caller)
+      reply.succeed(attributes, timeout: timeout)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func setattr(
+    _ node: NodeID, to changes: AttributeChanges, handle: FileHandle?, request: Request,
+    reply: consuming AttributesReply
+  ) {
+    guard changes.userID ?? userID == userID, changes.groupID ?? groupID == groupID else {
+      return refuse(reply, .notPermitted(reason: "everything here belongs to who mounted it"), node)
+    }
+    let file = handle.map(OpenFiles.file)
+    let caller = request.caller
+    let work: @Sendable () throws(StoreError) -> (Attributes, Double) = { [self] () throws(StoreError) in
+      let node = try self.node(node)
+      if let size = changes.size { try resize(node, file, to: size, by: caller) }
+      if let time = changes.modificationTime?.time { try tree.setModified(time, of: node) }
+      return try attributes(of: node, for: caller)
+    }
+    whenDone(reply, of: node, work) { reply, result in reply.succeed(result.0, timeout: result.1) }
+  }
+
+  private func resize(
+    _ node: Node, _ file: OpenFile?, to size: Int, by caller: Caller
+  ) throws(StoreError) {
+    guard let file else { return try tree.truncate(node, to: size, by: caller) }
+    try file.handle.truncate(to: size, by: caller)
+  }
+
+  public func access(_ node: NodeID, mask: Int32, request: Request, reply: consuming EmptyReply) {
+    do throws(StoreError) {
+      let node = try self.node(node)
+      guard mask & X_OK == 0 || node.isDirectory else { return _ = reply.fail(.EACCES) }
+      if mask & W_OK != 0 { try tree.checkWritable(node) }
+      reply.succeed()
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func statfs(_ node: NodeID, request: Request, reply: consuming StatisticsReply) {
+    do throws(StoreError) {
+      reply.succeed(Statistics(try tree.room()))
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func getxattr(
+    _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming ExtendedAttributeReply
+  ) {
+    // `security.capability` comes before each write, and tools probe for ACLs all the time.
+    guard name.isUserAttribute else { return _ = reply.fail(.EOPNOTSUPP) }
+    do throws(StoreError) {
+      let value = try tree.attribute(attributeName(name), of: self.node(node))
+      // SAFETY: bytes are bytes; the array outlives the call. So in all spans below.
+      unsafe reply.succeed(value.span.bytes)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func listxattr(_ node: NodeID, request: Request, reply: consuming ExtendedAttributeReply) {
+    do throws(StoreError) {
+      var names: [UInt8] = []
+      for name in try tree.attributeNames(of: self.node(node)) { names += name.utf8 + [0] }
+      unsafe reply.succeed(names.span.bytes)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func setxattr(
+    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    reply: consuming EmptyReply
+  ) {
+    do throws(StoreError) {
+      let name = try attributeName(name)
+      let condition = try condition(flags)
+      let (value, caller) = (value.array, request.caller)
+      whenDone(reply, of: node) { [self] () throws(StoreError) in
+        let node = try self.node(node)
+        try tree.setAttribute(name, to: value, of: node, if: condition, by: caller)
+        forgetSize(of: node)
+      }
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func removexattr(
+    _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming EmptyReply
+  ) {
+    do throws(StoreError) {
+      let name = try attributeName(name)
+      whenDone(reply, of: node) { [self] () throws(StoreError) in
+        try tree.removeAttribute(name, of: self.node(node))
+      }
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  private func attributeName(_ name: Span<UInt8>) throws(StoreError) -> String {
+    guard name.isUserAttribute else { throw .unsupported(reason: "only names below `user.` are kept") }
+    guard let string = ExactString(utf8: name.array) else { throw .invalidValue(reason: "not UTF-8") }
+    return string.string
+  }
+
+  private func condition(_ flags: Int32) throws(StoreError) -> AttributeCondition {
+    switch flags {
+    case 0: .always
+    // XATTR_CREATE and XATTR_REPLACE of linux/xattr.h, which Glibc's module leaves out.
+    case 1: .mustBeMissing
+    case 2: .mustExist
+    default: throw .invalidValue(reason: "contradictory flags")
+    }
+  }
+
+  /// Another type is another text; the kernel takes a new attribute for a new time only.
+  private func forgetSize(of node: Node) {
+    guard !node.isDirectory else { return }
+    tellKernel { $0.invalidateNode(NodeID(rawValue: node.number)) }
+  }
+}
+
+extension Span<UInt8> {
+  var isUserAttribute: Bool {
+    guard count >= 5 else { return false }
+    return self[0] == 0x75 && self[1] == 0x73 && self[2] == 0x65 && self[3] == 0x72 && self[4] == 0x2E
+  }
+}

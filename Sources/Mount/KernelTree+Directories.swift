@@ -1,0 +1,85 @@
+public import Fuse
+import Glibc
+import Model
+import Synchronization
+import Tree
+
+extension KernelTree {
+  public func opendir(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
+    do throws(StoreError) {
+      let node = try self.node(node)
+      let number = OpenFiles.number(for: OpenDirectory(node, try tree.list(node)))
+      if !reply.succeed(number) { OpenFiles.closeDirectory(number) }
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func readdir(
+    _ node: NodeID, handle: FileHandle, offset: Int, request: Request, reply: consuming DirectoryReply
+  ) {
+    let directory = OpenFiles.directory(handle)
+    var reply = reply
+    for index in offset..<max(offset, directory.entries.count + 2) {
+      let isAdded: Bool
+      if let entry = directory[index] {
+        let kind: FileKind = entry.isDirectory ? .directory : .file
+        isAdded = reply.add(
+          entry.name.utf8.span, inode: tree.node(of: entry).number, kind: kind, nextOffset: index + 1)
+      } else {
+        isAdded = reply.add(
+          directory.dots(index).utf8.span, inode: directory.node.number, kind: .directory,
+          nextOffset: index + 1)
+      }
+      guard isAdded else { break }
+    }
+    reply.succeed()
+  }
+
+  public func readdirplus(
+    _ node: NodeID, handle: FileHandle, offset: Int, request: Request, reply: consuming DirectoryPlusReply
+  ) {
+    let directory = OpenFiles.directory(handle)
+    var reply = reply
+    var counted: [NodeID] = []
+    for index in offset..<max(offset, directory.entries.count + 2) {
+      guard let line = directory[index] else {
+        let isAdded = reply.addName(
+          directory.dots(index).utf8.span, inode: directory.node.number, kind: .directory,
+          nextOffset: index + 1)
+        guard isAdded else { break }
+        continue
+      }
+      // Gone since the directory was opened: nothing is lost by leaving it out.
+      guard let entry = try? entry(of: tree.node(of: line), for: request.caller) else { continue }
+      guard reply.add(line.name.utf8.span, entry: entry, nextOffset: index + 1) else {
+        forget(entry.node, lookups: 1)
+        break
+      }
+      counted.append(entry.node)
+    }
+    if !reply.succeed() { for node in counted { forget(node, lookups: 1) } }
+  }
+
+  public func releasedir(
+    _ node: NodeID, handle: FileHandle, request: Request, reply: consuming EmptyReply
+  ) {
+    OpenFiles.closeDirectory(handle)
+    reply.succeed()
+  }
+
+  public func fsyncdir(
+    _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
+  ) {
+    whenDone(reply, of: node) { [self] () throws(StoreError) in try tree.synchronize(self.node(node)) }
+  }
+}
+
+extension OpenDirectory {
+  /// nil: `.` and `..`, which come first.
+  fileprivate subscript(index: Int) -> DirectoryEntry? {
+    index < 2 ? nil : entries[index - 2]
+  }
+
+  fileprivate func dots(_ index: Int) -> String { index == 0 ? "." : ".." }
+}

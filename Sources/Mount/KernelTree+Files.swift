@@ -1,0 +1,138 @@
+public import Fuse
+import Glibc
+import Model
+import Synchronization
+import Tree
+
+extension KernelTree {
+  public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
+    do throws(StoreError) {
+      let handle = try tree.open(self.node(node), OpenMode(flags: flags), by: request.caller)
+      let (file, options) = begin(handle)
+      let number = OpenFiles.number(for: file)
+      // Not delivered: then no release follows.
+      if !reply.succeed(number, options: options) { end(OpenFiles.closeFile(number)) }
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func create(
+    _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
+    reply: consuming CreateReply
+  ) {
+    do throws(StoreError) {
+      let handle = try tree.create(
+        name.array, in: node(parent), OpenMode(flags: flags), exclusive: flags & O_EXCL != 0,
+        by: request.caller)
+      let entry = try entry(of: handle.node, for: request.caller)
+      let (file, options) = begin(handle)
+      let number = OpenFiles.number(for: file)
+      if !reply.succeed(entry, handle: number, options: options) { end(OpenFiles.closeFile(number)) }
+    } catch {
+      refuse(reply, error, parent)
+    }
+  }
+
+  public func read(
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request,
+    reply: consuming DataReply
+  ) {
+    let file = OpenFiles.file(handle)
+    var owed: DataReply? = consume reply
+    do throws(StoreError) {
+      try unsafe file.handle.read(at: offset, count: size) { bytes in
+        guard let reply = owed.take() else { return }
+        if file.handle.node.isSecret {
+          unsafe reply.succeed(secret: bytes.bytes)
+        } else {
+          unsafe reply.succeed(bytes.bytes)
+        }
+      }
+    } catch {
+      if let reply = owed.take() { refuse(reply, error, node) }
+    }
+  }
+
+  public func write(
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin,
+    request: Request, reply: consuming WriteReply
+  ) {
+    let isAppended = origin.flags & O_APPEND != 0 && !origin.isFromPageCache
+    let file = OpenFiles.file(handle)
+    do throws(StoreError) {
+      try unsafe bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+        try unsafe file.handle.write(bytes, at: isAppended ? nil : offset, by: request.caller)
+      }
+      reply.succeed(written: bytes.byteCount)
+    } catch {
+      if error.isWorthTelling { refusals.note(path: file.handle.node.path, error) }
+      reply.fail(Errno(error))
+    }
+  }
+
+  public func flush(
+    _ node: NodeID, handle: FileHandle, lockOwner: UInt64, request: Request, reply: consuming EmptyReply
+  ) {
+    let file = OpenFiles.file(handle)
+    guard file.handle.isDirty else { return _ = reply.succeed() }
+    let caller = request.caller
+    whenDone(reply, of: node) { () throws(StoreError) in try file.handle.flush(by: caller) }
+  }
+
+  public func fsync(
+    _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
+  ) {
+    let file = OpenFiles.file(handle)
+    whenDone(reply, of: node) { () throws(StoreError) in try file.handle.synchronize() }
+  }
+
+  public func release(
+    _ node: NodeID, handle: FileHandle, origin: ReleaseOrigin, request: Request,
+    reply: consuming EmptyReply
+  ) {
+    let file = OpenFiles.closeFile(handle)
+    guard file.handle.mode.contains(.write) else {
+      end(file)
+      return _ = reply.succeed()
+    }
+    whenDone(reply, of: node) { [self] in end(file) }
+  }
+
+  public func fallocate(
+    _ node: NodeID, handle: FileHandle, mode: Int32, offset: Int, length: Int, request: Request,
+    reply: consuming EmptyReply
+  ) {
+    guard mode == 0 else { return _ = reply.fail(.EOPNOTSUPP) }
+    let file = OpenFiles.file(handle)
+    do throws(StoreError) {
+      try file.handle.extend(to: offset + length, by: request.caller)
+      reply.succeed()
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  /// How the kernel shall treat a new handle.
+  private func begin(_ handle: Handle) -> (OpenFile, OpenOptions) {
+    let node = handle.node
+    let isWriter = handle.mode.contains(.write)
+    // A reader that writes nothing needs no flush at its close, which would be another round trip.
+    let options: OpenOptions = isWriter ? [] : .noFlush
+    guard !isWriter, handle.version != 0, !node.isBeingWritten else {
+      return (OpenFile(handle, isCached: false), options.union(.directIO))
+    }
+    switch pages.withLock({ $0.open(node.number, version: handle.version) }) {
+    case .direct: return (OpenFile(handle, isCached: false), options.union(.directIO))
+    case .fresh: return (OpenFile(handle, isCached: true), options)
+    case .kept: return (OpenFile(handle, isCached: true), options.union(.keepCache))
+    }
+  }
+
+  private func end(_ file: OpenFile) {
+    let node = file.handle.node
+    if file.isCached { pages.withLock { $0.close(node.number) } }
+    guard file.handle.close(), let name = tree.staleName(of: node) else { return }
+    tellKernel { $0.forget(name) }
+  }
+}

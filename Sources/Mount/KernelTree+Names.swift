@@ -1,0 +1,118 @@
+public import Fuse
+import Glibc
+import Model
+import Synchronization
+import Tree
+
+extension KernelTree: FileSystem {
+  public func lookup(
+    _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
+  ) {
+    let name = name.array
+    do throws(StoreError) {
+      let child = try tree.child(of: node(parent), named: name)
+      reply.succeed(try entry(of: child, for: request.caller))
+    } catch {
+      refuse(reply, error, parent)
+    }
+  }
+
+  public func forget(_ node: NodeID, lookups count: UInt64) {
+    let isForgotten = lookups.withLock { lookups in
+      let left = (lookups[node.rawValue] ?? 0) &- count
+      lookups[node.rawValue] = left == 0 ? nil : left
+      return left == 0
+    }
+    guard isForgotten else { return }
+    pages.withLock { $0.forget(node.rawValue) }
+    if let node = tree.node(node.rawValue) { tree.forget(node) }
+  }
+
+  public func mknod(
+    _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, device: UInt64, request: Request,
+    reply: consuming EntryReply
+  ) {
+    guard FileKind(rawValue: mode) == .file else {
+      return refuse(reply, .notPermitted(reason: "only regular files and directories stand here"), parent)
+    }
+    make(reply, request, in: parent, name.array) { tree, directory, name, caller throws(StoreError) in
+      try tree.makeFile(name, in: directory, by: caller)
+    }
+  }
+
+  public func mkdir(
+    _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, request: Request, reply: consuming EntryReply
+  ) {
+    make(reply, request, in: parent, name.array) { tree, directory, name, _ throws(StoreError) in
+      try tree.makeDirectory(name, in: directory)
+    }
+  }
+
+  public func symlink(
+    _ name: Span<UInt8>, in parent: NodeID, target: Span<UInt8>, request: Request,
+    reply: consuming EntryReply
+  ) {
+    let target = target.array
+    make(reply, request, in: parent, name.array) { tree, directory, name, _ throws(StoreError) in
+      try tree.makeLink(name, to: target, in: directory)
+    }
+  }
+
+  public func link(
+    _ node: NodeID, as newName: Span<UInt8>, in newParent: NodeID, request: Request,
+    reply: consuming EntryReply
+  ) {
+    refuse(reply, .notPermitted(reason: "a value has one name"), node)
+  }
+
+  public func readlink(_ node: NodeID, request: Request, reply: consuming DataReply) {
+    do throws(StoreError) {
+      let target = try tree.linkTarget(of: self.node(node))
+      unsafe reply.succeed(target.span.bytes)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func unlink(
+    _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
+  ) {
+    let name = name.array
+    whenDone(reply, of: parent) { [self] () throws(StoreError) in
+      try tree.remove(name, in: node(parent))
+    }
+  }
+
+  public func rmdir(
+    _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
+  ) {
+    let name = name.array
+    whenDone(reply, of: parent) { [self] () throws(StoreError) in
+      try tree.removeDirectory(name, in: node(parent))
+    }
+  }
+
+  public func rename(
+    _ name: Span<UInt8>, in parent: NodeID, to newName: Span<UInt8>, in newParent: NodeID, flags: UInt32,
+    request: Request, reply: consuming EmptyReply
+  ) {
+    // Of linux/fs.h only RENAME_NOREPLACE, 1: two values can't change places in one step.
+    guard flags & ~1 == 0 else { return _ = reply.fail(.EINVAL) }
+    let (name, newName, caller) = (name.array, newName.array, request.caller)
+    whenDone(reply, of: parent) { [self] () throws(StoreError) in
+      try tree.rename(
+        name, in: node(parent), to: newName, in: node(newParent), replacing: flags == 0, by: caller)
+    }
+  }
+
+  private func make(
+    _ reply: consuming EntryReply, _ request: Request, in parent: NodeID, _ name: [UInt8],
+    _ make: @escaping @Sendable (Tree, Node, [UInt8], Caller) throws(StoreError) -> Node
+  ) {
+    let caller = request.caller
+    let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
+      try entry(of: make(tree, node(parent), name, caller), for: caller)
+    }
+    whenDone(reply, of: parent, work) { reply, entry in reply.succeed(entry) }
+  }
+}

@@ -1,0 +1,41 @@
+import Dispatch
+public import Fuse
+public import Model
+import Synchronization
+import Tree
+
+extension KernelTree {
+  /// Whom to tell what the kernel must no longer believe; before that, it believes nothing.
+  public func connect(_ notifier: Notifier) {
+    kernel.withLock { $0 = notifier }
+  }
+
+  /// Tells the kernel of every change that somebody else made, until the stream ends.
+  public func follow(_ changes: AsyncStream<Change>) async {
+    for await change in changes where change.origin == .external {
+      let names = tree.staleNames(after: change)
+      tellKernel { notifier in
+        for name in names { notifier.forget(name) }
+      }
+    }
+  }
+
+  /// On a queue of its own, never inside a request: the kernel waits for locks that the request's caller
+  /// may hold.
+  func tellKernel(_ news: @escaping @Sendable (Notifier) -> Void) {
+    guard let notifier = kernel.withLock({ $0 }) else { return }
+    Self.news.async { news(notifier) }
+  }
+
+  private static let news = DispatchQueue(label: "keyhole.news")
+}
+
+extension Notifier {
+  /// Drops a name with everything that the kernel knows of it.
+  func forget(_ name: StaleName) {
+    if let node = name.node { invalidateNode(NodeID(rawValue: node.number)) }
+    let directory = NodeID(rawValue: name.directory.number)
+    invalidateEntry(name.name.utf8.span, in: directory)
+    invalidateAttributes(of: directory)
+  }
+}

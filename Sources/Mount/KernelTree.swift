@@ -1,0 +1,101 @@
+import Dispatch
+import Fuse
+import Glibc
+import Model
+import Synchronization
+public import Tree
+
+/// The tree as the kernel wants it: each operation is one call of `Tree`, and one reply.
+///
+/// What reads memory is answered on the worker that took the request. What may wait for a disk or for
+/// another process's lock runs on a queue with the reply parked, so that no worker is ever held up.
+public final class KernelTree: Sendable {
+  let tree: Tree
+  let userID = getuid()
+  let groupID = getgid()
+  let commits = DispatchQueue(label: "keyhole.commits", attributes: .concurrent)
+  let pages = Mutex(PageCache())
+  /// How often the kernel has been told of each node and not forgotten it.
+  let lookups = Mutex<[UInt64: UInt64]>([:])
+  let kernel: Mutex<Notifier?> = Mutex(nil)
+  public let refusals = Refusals()
+
+  public init(_ tree: Tree) {
+    self.tree = tree
+  }
+
+  /// Long, because whoever changes a name or a value elsewhere has the kernel told.
+  static let long: Double = 86_400
+
+  func node(_ id: NodeID) throws(StoreError) -> Node {
+    // A number that was handed out and is gone: the file was deleted elsewhere.
+    guard let node = tree.node(id.rawValue) else { throw .notFound }
+    return node
+  }
+
+  /// What the kernel learns of a node, which then counts as looked up once more.
+  func entry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
+    let (attributes, timeout) = try attributes(of: node, for: caller)
+    lookups.withLock { $0[node.number, default: 0] += 1 }
+    return Entry(
+      node: NodeID(rawValue: node.number), attributes: attributes, attributesTimeout: timeout,
+      entryTimeout: Self.long)
+  }
+
+  func attributes(
+    of node: Node, for caller: Caller
+  ) throws(StoreError) -> (Attributes, timeout: Double) {
+    // Asked first: who begins to write while the status is read makes it short-lived.
+    let timeout = node.isStable ? Self.long : 0
+    let status = try tree.status(of: node, for: caller)
+    let attributes = Attributes(
+      inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
+      linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
+      time: Timestamp(status.modified))
+    return (attributes, timeout)
+  }
+
+  /// Runs `work` where it may wait, and answers when it is done.
+  ///
+  /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
+  /// size must not make a save look failed.
+  func whenDone<Answer: ~Copyable & Sendable, Value: Sendable>(
+    _ reply: consuming Reply<Answer>, of node: NodeID, _ work: @escaping @Sendable () throws(StoreError) -> Value,
+    answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void
+  ) {
+    let parked = reply.park { parked in
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(500)) {
+        _ = parked.claim()?.fail(.EINTR)
+      }
+    }
+    commits.async { [self] in
+      let result = Result(catching: work)
+      guard let reply = parked.claim() else { return }
+      switch result {
+      case .success(let value): answer(reply, value)
+      case .failure(let error): refuse(reply, error, node)
+      }
+    }
+  }
+
+  func whenDone(
+    _ reply: consuming EmptyReply, of node: NodeID, _ work: @escaping @Sendable () throws(StoreError) -> Void
+  ) {
+    whenDone(reply, of: node, work) { reply, _ in reply.succeed() }
+  }
+
+  /// Answers with the error's number, and remembers the reason for `keyhole status`.
+  func refuse<Answer: ~Copyable>(
+    _ reply: consuming Reply<Answer>, _ error: StoreError, _ node: NodeID
+  ) {
+    if error.isWorthTelling { refusals.note(path: tree.node(node.rawValue)?.path ?? "", error) }
+    reply.fail(Errno(error))
+  }
+}
+
+extension Node {
+  /// Nothing but a change that the kernel hears of can change its status.
+  fileprivate var isStable: Bool {
+    !isDirectory && !isSecret && !isScratch && !isControl && !isBeingWritten
+  }
+}

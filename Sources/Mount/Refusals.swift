@@ -1,0 +1,39 @@
+public import Model
+import Synchronization
+import Tree
+
+/// What was refused lately, and why: `echo` can't say more than a number, `keyhole status` can.
+public final class Refusals: Sendable {
+  /// One refusal. It never holds content.
+  public struct Entry: Sendable {
+    public let time: Timestamp
+    public let path: String
+    public let reason: String
+  }
+
+  private static let limit = 20
+  private let entries = Mutex<[Entry]>([])
+
+  init() {}
+
+  /// The last ones, the newest last.
+  public var recent: [Entry] { entries.withLock { $0 } }
+
+  func note(path: String, _ error: StoreError) {
+    entries.withLock { entries in
+      if entries.count == Self.limit { entries.removeFirst() }
+      entries.append(Entry(time: .now, path: path, reason: error.message))
+    }
+  }
+}
+
+extension StoreError {
+  /// Whether a person would want to know why; that a file is missing, or an attribute, explains itself.
+  var isWorthTelling: Bool {
+    switch self {
+    case .notFound, .noSuchAttribute, .unsupported, .exists, .resultTooLarge, .isDirectory, .notDirectory:
+      false
+    default: true
+    }
+  }
+}

@@ -1,0 +1,107 @@
+public import Model
+
+/// Every item of a keychain without its secret, by id, by identity and by folder.
+public struct KeychainIndex: Sendable {
+  private var items: [ItemID: Item] = [:]
+  private var byIdentity: [ItemIdentity: [ItemID]] = [:]
+  private var byFolder: [ItemClass: [ExactString: Set<ItemID>]] = [:]
+
+  init(_ items: [Item] = []) {
+    for item in items { insert(item) }
+  }
+
+  public var count: Int { items.count }
+
+  public subscript(id: ItemID) -> Item? { items[id] }
+
+  /// The items with one identity, the oldest first: only a Secret Service has more than one.
+  public subscript(identity: ItemIdentity) -> [Item] {
+    guard let ids = byIdentity[identity] else { return [] }
+    let found = ids.compactMap { items[$0] }
+    guard found.count > 1 else { return found }
+    return found.sorted { ($0.created, $0.id.rawValue) < ($1.created, $1.id.rawValue) }
+  }
+
+  /// The services, servers or labels of a class.
+  public func folders(of itemClass: ItemClass) -> [ExactString] {
+    byFolder[itemClass].map { Array($0.keys) } ?? []
+  }
+
+  public func hasFolder(_ folder: ExactString, of itemClass: ItemClass) -> Bool {
+    byFolder[itemClass]?[folder] != nil
+  }
+
+  /// The items of a service, server or label.
+  public func items(in folder: ExactString, of itemClass: ItemClass) -> [Item] {
+    (byFolder[itemClass]?[folder] ?? []).compactMap { items[$0] }
+  }
+
+  public var all: some Collection<Item> { items.values }
+}
+
+extension KeychainIndex {
+  mutating func insert(_ item: Item) {
+    remove(item.id)
+    items[item.id] = item
+    byIdentity[item.identity, default: []].append(item.id)
+    byFolder[item.identity.itemClass, default: [:]][item.identity.folder, default: []].insert(item.id)
+  }
+
+  @discardableResult
+  mutating func remove(_ id: ItemID) -> Item? {
+    guard let item = items.removeValue(forKey: id) else { return nil }
+    byIdentity[item.identity]?.removeAll { $0 == id }
+    if byIdentity[item.identity]?.isEmpty == true { byIdentity[item.identity] = nil }
+    removeFromFolder(item)
+    return item
+  }
+
+  private mutating func removeFromFolder(_ item: Item) {
+    let itemClass = item.identity.itemClass
+    let folder = item.identity.folder
+    byFolder[itemClass]?[folder]?.remove(item.id)
+    if byFolder[itemClass]?[folder]?.isEmpty == true { byFolder[itemClass]?[folder] = nil }
+  }
+}
+
+extension KeychainIndex {
+  /// What others did between `previous` and this one.
+  func changes(since previous: KeychainIndex) -> [Change] {
+    var changes: [Change] = []
+    for item in items.values {
+      guard let old = previous.items[item.id] else {
+        changes.append(Change(.created, .item(item.id, item.identity), origin: .external))
+        continue
+      }
+      if let change = item.change(since: old) { changes.append(change) }
+    }
+    for old in previous.items.values where items[old.id] == nil {
+      changes.append(Change(.deleted, .item(old.id, old.identity), origin: .external))
+    }
+    return changes
+  }
+}
+
+extension Item {
+  /// nil: nothing that shows.
+  fileprivate func change(since old: Item) -> Change? {
+    guard self != old else { return nil }
+    let subject = Change.Subject.item(id, identity)
+    if identity != old.identity {
+      return Change(.moved, subject, previous: .item(id, old.identity), origin: .external)
+    }
+    let sameSecret = modified == old.modified && size == old.size
+    return Change(sameSecret ? .attributes : .modified, subject, origin: .external)
+  }
+}
+
+extension ItemIdentity {
+  /// The name of the folder that holds the item: service, server or label.
+  public var folder: ExactString {
+    switch self {
+    case .generic(let service, _): service
+    case .internet(let identity): identity.server
+    case .other(let label): label
+    }
+  }
+}

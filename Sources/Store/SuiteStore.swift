@@ -1,0 +1,192 @@
+public import Model
+import Synchronization
+
+/// One suite: the only place in the process where its settings change.
+///
+/// Readers take the published snapshot and never wait. Writers enter the actor, which changes the stored
+/// suite under the engine's lock and publishes what came of it.
+public actor SuiteStore {
+  public nonisolated let name: ExactString
+  private nonisolated let engine: any SuiteEngine
+  private nonisolated let codec: SettingCodec
+  private nonisolated let feed: ChangeFeed
+  private nonisolated let executor: QueueExecutor
+  private nonisolated let published = Mutex<SuiteSnapshot?>(nil)
+  /// What `published` was made of, so that an update need not read the file again.
+  private var contents: SuiteContents?
+
+  init(name: ExactString, engine: any SuiteEngine, codec: SettingCodec, feed: ChangeFeed) {
+    self.name = name
+    self.engine = engine
+    self.codec = codec
+    self.feed = feed
+    executor = QueueExecutor(label: "keyhole.suite")
+  }
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  /// What was known last; nil: nothing was read yet, or there is no such suite. Reads memory only.
+  public nonisolated var snapshot: SuiteSnapshot? {
+    published.withLock { $0 }
+  }
+
+  /// What is stored now; nil: there is no such suite. Costs a stat(2) where nothing changed.
+  ///
+  /// A suite that was good and is damaged now keeps its last good values and can't be written.
+  /// - Throws: `damaged`, `tooLarge`, `accessDenied` for what is there and never was a good suite.
+  public nonisolated func fetch() throws(StoreError) -> SuiteSnapshot? {
+    let stamp = try engine.stamp(of: name)
+    if let known = snapshot, let stamp, known.stamp == stamp { return known }
+    return try executor.run { () throws(StoreError) in try reload() }
+  }
+
+  /// Changes the suite in one step, on what is stored at that moment: all that `body` does, or nothing.
+  ///
+  /// - Throws: what `body` throws, and `readOnly`, `noSpace`, `notFound`, `damaged` and the system's errors.
+  @discardableResult
+  public nonisolated func update(
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteSnapshot {
+    try executor.run { () throws(StoreError) in try commit(moving: nil, body) }
+  }
+
+  /// Gives a key another name in one step; `body` does it, and may refuse.
+  public nonisolated func update(
+    moving key: ExactString, to newKey: ExactString,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    _ = try executor.run { () throws(StoreError) in try commit(moving: (key, newKey), body) }
+  }
+
+  /// Returns when every commit is on the disk.
+  public nonisolated func synchronize() throws(StoreError) {
+    try engine.synchronize(name)
+  }
+
+  /// Takes `contents`, which the engine has just made, as the present ones.
+  nonisolated func adopt(_ contents: SuiteContents) {
+    executor.run { assumeIsolated { _ = $0.publish(contents, moving: nil, origin: .local) } }
+  }
+
+  /// Forgets everything without a word: whoever renamed the suite says so.
+  nonisolated func forgetSilently() {
+    executor.run { assumeIsolated { _ = $0.reset() } }
+  }
+
+  /// Forgets everything: the suite was removed.
+  nonisolated func forget(origin: Change.Origin) {
+    executor.run { assumeIsolated { $0.withdraw(origin: origin) } }
+  }
+}
+
+// What runs on the queue. These are not isolated themselves, because an engine's body must not cross
+// into the actor; they enter it where they touch its state.
+extension SuiteStore {
+  private nonisolated func reload() throws(StoreError) -> SuiteSnapshot? {
+    do {
+      guard let fresh = try engine.read(name) else {
+        assumeIsolated { $0.withdraw(origin: .external) }
+        return nil
+      }
+      return assumeIsolated { $0.takeOver(fresh) }
+    } catch {
+      return try keepLastGood(error)
+    }
+  }
+
+  /// A suite that was good keeps its values; what never was one is the caller's to judge.
+  private nonisolated func keepLastGood(_ error: StoreError) throws(StoreError) -> SuiteSnapshot {
+    guard var last = assumeIsolated({ $0.contents }), case .damaged(let what) = error else { throw error }
+    last.readOnly = "\(what) is damaged; the last good values are shown"
+    last.stamp = try engine.stamp(of: name)
+    return assumeIsolated { [last] in $0.publish(last, moving: nil, origin: .external) }
+  }
+
+  private nonisolated func commit(
+    moving: Move?, _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteSnapshot {
+    try checkWritable()
+    let known = assumeIsolated { $0.contents }
+    var before: SuiteContents?
+    let after = try engine.update(name, known: known) { (stored) throws(StoreError) in
+      before = stored
+      try body(&stored)
+    }
+    return assumeIsolated { [before] store in
+      // What others changed since the last look is news of theirs, not of this commit.
+      if let before, before.stamp != known?.stamp { store.takeOver(before) }
+      return store.publish(after, moving: moving, origin: .local)
+    }
+  }
+
+  /// A suite that could not be written when it was last read may have been mended since.
+  private nonisolated func checkWritable() throws(StoreError) {
+    guard snapshot?.readOnly != nil else { return }
+    if let reason = try reload()?.readOnly { throw .readOnly(reason: reason) }
+  }
+}
+
+extension SuiteStore {
+  private typealias Move = (from: ExactString, to: ExactString)
+
+  @discardableResult
+  private func takeOver(_ fresh: SuiteContents) -> SuiteSnapshot {
+    if let known = snapshot, known.stamp == fresh.stamp, known.readOnly == fresh.readOnly { return known }
+    return publish(fresh, moving: nil, origin: .external)
+  }
+
+  @discardableResult
+  private func publish(
+    _ contents: SuiteContents, moving: Move?, origin: Change.Origin
+  ) -> SuiteSnapshot {
+    let previous = snapshot
+    let next = SuiteSnapshot(contents, after: previous, codec: codec, version: ValueVersion.next)
+    self.contents = contents
+    published.withLock { $0 = next }
+    if previous != nil || origin == .local {
+      let changes = next.changes(of: name, since: previous, origin: origin)
+      feed.publish(moving.map { changes.merging(move: $0, in: name) } ?? changes)
+    }
+    return next
+  }
+
+  @discardableResult
+  private func reset() -> SuiteSnapshot? {
+    contents = nil
+    return published.withLock { published in
+      defer { published = nil }
+      return published
+    }
+  }
+
+  private func withdraw(origin: Change.Origin) {
+    guard let previous = reset() else { return }
+    let deleted = previous.entries.keys.map {
+      Change(.deleted, .key(suite: name, key: $0), origin: origin)
+    }
+    feed.publish(deleted + [Change(.deleted, .suite(name), origin: origin)])
+  }
+}
+
+extension [Change] {
+  /// The same changes with the disappearance of one name and the appearance of the other as one move.
+  fileprivate func merging(
+    move: (from: ExactString, to: ExactString), in suite: ExactString
+  ) -> [Change] {
+    let from = Change.Subject.key(suite: suite, key: move.from)
+    let to = Change.Subject.key(suite: suite, key: move.to)
+    return filter { $0.subject != from && $0.subject != to }
+      + [Change(.moved, to, previous: from, origin: .local)]
+  }
+}
+
+/// Numbers for values, unique in the process.
+enum ValueVersion {
+  private static let last = Atomic<UInt64>(0)
+
+  static func next() -> UInt64 {
+    last.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+}

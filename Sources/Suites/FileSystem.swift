@@ -1,0 +1,144 @@
+import Glibc
+import Model
+import Store
+
+/// What stat(2) tells of a file.
+struct FileStatus {
+  let stamp: SuiteStamp
+  let mode: mode_t
+  let owner: uid_t
+  let group: gid_t
+
+  init(_ raw: stat) {
+    stamp = SuiteStamp(
+      device: UInt64(raw.st_dev), number: UInt64(raw.st_ino), size: Int64(raw.st_size),
+      modified: Timestamp(
+        seconds: Int64(raw.st_mtim.tv_sec), nanoseconds: UInt32(clamping: raw.st_mtim.tv_nsec)))
+    mode = raw.st_mode
+    owner = raw.st_uid
+    group = raw.st_gid
+  }
+
+  var isRegular: Bool { mode & S_IFMT == S_IFREG }
+  var isLink: Bool { mode & S_IFMT == S_IFLNK }
+}
+
+/// The system's calls on paths.
+enum FileSystem {
+  /// Runs a call until no signal interrupts it. - Throws: what its errno(3) means.
+  @discardableResult
+  static func retrying(_ operation: String, _ call: () -> Int) throws(StoreError) -> Int {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let error = errno
+      if error != EINTR { throw StoreError(errno: error, operation: operation) }
+    }
+  }
+
+  /// stat(2), or lstat(2) where links are not followed; nil: nothing is there.
+  static func status(_ path: String, follow: Bool = true) throws(StoreError) -> FileStatus? {
+    var raw = stat()
+    do {
+      try retrying("stat") { Int(unsafe follow ? stat(path, &raw) : lstat(path, &raw)) }
+      return FileStatus(raw)
+    } catch .notFound, .notDirectory {
+      return nil
+    }
+  }
+
+  /// unlink(2); nothing to remove is fine.
+  static func remove(_ path: String) throws(StoreError) {
+    do { try retrying("unlink") { Int(unsafe unlink(path)) } } catch .notFound {}
+  }
+
+  /// A folder and what is above it, private to the user where it has to be made.
+  static func makeFolder(_ path: String) throws(StoreError) {
+    if try status(path) != nil { return }
+    if let slash = path.lastIndex(of: "/"), slash > path.startIndex { try makeFolder(String(path[..<slash])) }
+    do { try retrying("mkdir") { Int(unsafe mkdir(path, 0o700)) } } catch .exists {}
+  }
+
+  /// The present moment, as finely as the system knows it.
+  static var now: Timestamp {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(clamping: time.tv_nsec))
+  }
+
+  /// The names in a folder; none: there is no such folder.
+  static func names(in folder: String) throws(StoreError) -> [String?] {
+    guard let directory = unsafe opendir(folder) else {
+      if errno == ENOENT { return [] }
+      throw StoreError(errno: errno, operation: "opendir")
+    }
+    defer { unsafe closedir(directory) }
+    var names: [String?] = []
+    while let entry = unsafe readdir(directory) {
+      // SAFETY: readdir(3) gives a name that ends with NUL, there until the next call.
+      names.append(
+        unsafe withUnsafePointer(to: &entry.pointee.d_name) {
+          unsafe String(validatingCString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+        })
+    }
+    return names
+  }
+}
+
+extension StoreError {
+  /// What an errno(3) of a call on a suite's file means.
+  init(errno error: Int32, operation: String) {
+    switch error {
+    case ENOENT: self = .notFound
+    case ENOTDIR: self = .notDirectory
+    case EEXIST: self = .exists
+    case ENOTEMPTY: self = .notEmpty
+    case ENAMETOOLONG: self = .nameTooLong
+    case ENOSPC, EDQUOT: self = .noSpace
+    case EROFS: self = .readOnly(reason: "the file system is mounted read-only")
+    case EACCES: self = .accessDenied(reason: "the permissions of the suite's file or folder do not allow it")
+    case EPERM: self = .notPermitted(reason: "the system does not permit it")
+    case EMFILE, ENFILE: self = .tooManyOpen
+    case ENOMEM: self = .outOfMemory
+    default: self = .system(errno: error, operation: operation)
+    }
+  }
+}
+
+extension FileSystem {
+  /// rename(2).
+  static func rename(_ path: String, to target: String) throws(StoreError) {
+    do {
+      try retrying("rename") { Int(unsafe Glibc.rename(path, target)) }
+    } catch .system(errno: EBUSY, operation: _) {
+      throw .readOnly(reason: "its file is a mount point")
+    }
+  }
+
+  /// A rename that never takes another file's place: link(2), then unlink(2). - Throws: `exists`.
+  ///
+  /// After a crash between the two both names may be there. (renameat2(2) is not in Glibc's Swift module.)
+  static func renameKeeping(_ path: String, to target: String) throws(StoreError) {
+    do {
+      try retrying("link") { Int(unsafe link(path, target)) }
+      try remove(path)
+    } catch .notPermitted, .system(errno: EOPNOTSUPP, operation: _), .system(errno: EMLINK, operation: _) {
+      // A file system without hard links.
+      guard try status(target, follow: false) == nil else { throw .exists }
+      try rename(path, to: target)
+    }
+  }
+
+  /// The path without its last part.
+  static func folder(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// The file system is mounted read-only: statvfs(3).
+  static func isReadOnly(_ path: String) -> Bool {
+    var room = statvfs()
+    guard unsafe statvfs(path, &room) == 0 else { return false }
+    return room.f_flag & UInt(ST_RDONLY) != 0
+  }
+}

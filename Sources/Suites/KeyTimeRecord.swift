@@ -1,0 +1,62 @@
+import Model
+
+/// One line of the file of times: a key had this value at this time, or was removed.
+///
+/// On disk, all numbers little-endian: a checksum of what follows, the length of the key in bytes, seconds,
+/// nanoseconds (2³²−1: the key was removed), the value's hash, the key.
+struct KeyTimeRecord {
+  let key: ExactString
+  /// nil: the key was removed.
+  let time: Timestamp?
+  /// `StableHash` of the value that has this time.
+  let hash: UInt64
+
+  private static let header = 8 + 4 + 8 + 4 + 8
+  private static let removed = UInt32.max
+
+  var bytes: [UInt8] {
+    var body: [UInt8] = []
+    body.reserveCapacity(Self.header + key.utf8.count)
+    Self.append(UInt64(key.utf8.count), 4, to: &body)
+    Self.append(UInt64(bitPattern: time?.seconds ?? 0), 8, to: &body)
+    Self.append(UInt64(time?.nanoseconds ?? Self.removed), 4, to: &body)
+    Self.append(hash, 8, to: &body)
+    body += key.utf8
+    var bytes: [UInt8] = []
+    Self.append(StableHash.of(body), 8, to: &bytes)
+    return bytes + body
+  }
+
+  /// The records that are whole, and how many bytes they take: what follows was cut off by a crash.
+  static func parse(_ bytes: [UInt8]) -> (records: [KeyTimeRecord], length: Int) {
+    var records: [KeyTimeRecord] = []
+    var position = 0
+    while let (record, length) = record(bytes[position...]) {
+      records.append(record)
+      position += length
+    }
+    return (records, position)
+  }
+
+  private static func record(_ bytes: ArraySlice<UInt8>) -> (KeyTimeRecord, Int)? {
+    guard bytes.count >= header else { return nil }
+    let start = bytes.startIndex
+    let length = header + Int(number(bytes, start + 8, 4))
+    guard bytes.count >= length,
+      StableHash.of(bytes[(start + 8)..<(start + length)]) == number(bytes, start, 8),
+      let key = ExactString(utf8: bytes[(start + header)..<(start + length)])
+    else { return nil }
+    let nanoseconds = UInt32(number(bytes, start + 20, 4))
+    let seconds = Int64(bitPattern: number(bytes, start + 12, 8))
+    let time = nanoseconds == removed ? nil : Timestamp(seconds: seconds, nanoseconds: nanoseconds)
+    return (KeyTimeRecord(key: key, time: time, hash: number(bytes, start + 24, 8)), length)
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>, _ start: Int, _ size: Int) -> UInt64 {
+    bytes[start..<start + size].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  private static func append(_ number: UInt64, _ size: Int, to bytes: inout [UInt8]) {
+    for byte in 0..<size { bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * byte))) }
+  }
+}

@@ -1,0 +1,176 @@
+import Glibc
+import Model
+import Store
+import Synchronization
+
+/// When each key of the suites last changed.
+///
+/// Property lists have no place for it, so there is a file of records beside them, in a folder that may be lost:
+/// a key without a record has its file's time, and so has one whose value is not the one that was recorded,
+/// because then another program changed it. Nothing here ever fails: without the folder, times last as long
+/// as the process.
+final class KeyTimes: Sendable {
+  fileprivate struct Known {
+    /// The file that was read, and how far; nil: there is none.
+    var file: SuiteStamp?
+    var end = 0
+    var records = 0
+    var entries: [ExactString: KeyTimeRecord] = [:]
+  }
+
+  private static let mostSuites = 512
+  /// A file is written anew when it has this many records more than twice what it needs.
+  private static let slack = 1000
+
+  private let folder: String
+  private let known = Mutex<[ExactString: Known]>([:])
+
+  init(folder: String) {
+    self.folder = folder
+  }
+
+  /// What a suite holds, with times; what is new or was changed by others is recorded, so that it keeps its
+  /// time when the file changes again.
+  func settings(
+    _ values: [ExactString: SettingValue], of suite: ExactString, fileTime: Timestamp
+  ) -> [ExactString: Setting] {
+    known.withLock { all in
+      refresh(suite, &all)
+      let entries = all[suite]?.entries ?? [:]
+      var unknown: [KeyTimeRecord] = []
+      var settings: [ExactString: Setting] = [:]
+      settings.reserveCapacity(values.count)
+      for (key, value) in values {
+        let hash = StableHash.of(value)
+        let entry = entries[key].flatMap { $0.hash == hash ? $0.time : nil }
+        if entry == nil { unknown.append(KeyTimeRecord(key: key, time: fileTime, hash: hash)) }
+        settings[key] = Setting(value, modified: entry ?? fileTime)
+      }
+      append(unknown, suite, &all)
+      return settings
+    }
+  }
+
+  /// Records what a committed change did.
+  func record(_ change: SuiteChange, of suite: ExactString) {
+    guard !change.differing.isEmpty else { return }
+    known.withLock { all in
+      refresh(suite, &all)
+      let records = change.differing.map { key in
+        let setting = change.settings[key]
+        return KeyTimeRecord(
+          key: key, time: setting?.modified, hash: setting.map { StableHash.of($0.value) } ?? 0)
+      }
+      append(records, suite, &all)
+    }
+  }
+
+  func forget(_ suite: ExactString) {
+    known.withLock { all in
+      all[suite] = nil
+      try? FileSystem.remove(path(suite))
+    }
+  }
+
+  func move(_ suite: ExactString, to name: ExactString) {
+    known.withLock { all in
+      all[name] = all.removeValue(forKey: suite)
+      try? FileSystem.remove(path(name))
+      try? FileSystem.rename(path(suite), to: path(name))
+    }
+  }
+
+  /// A name that people recognize where it is plain, and that is different for every suite.
+  private func path(_ suite: ExactString) -> String {
+    let plain = suite.utf8.prefix(100).map { byte in
+      let isPlain = byte < 0x80 && Character(Unicode.Scalar(byte)).isLetter || (0x30...0x39).contains(byte)
+      return isPlain || byte == 0x2E && byte != suite.utf8.first ? byte : UInt8(ascii: "-")
+    }
+    return folder + "/" + String(decoding: plain, as: UTF8.self) + "-"
+      + String(StableHash.of(suite.utf8), radix: 16)
+  }
+}
+
+extension KeyTimes {
+  /// Reads what other processes, or this one, have recorded since the last time.
+  private func refresh(_ suite: ExactString, _ all: inout [ExactString: Known]) {
+    if all.count > Self.mostSuites { all = [:] }
+    var known = all[suite] ?? Known()
+    guard let status = try? FileSystem.status(path(suite)), status.isRegular else {
+      // What was never in a file, because there can be none, is kept.
+      if known.file != nil { all[suite] = nil }
+      return
+    }
+    if known.file == status.stamp { return }
+    let isSame = known.file.map { $0.number == status.stamp.number && $0.device == status.stamp.device }
+    if isSame != true || status.stamp.size < known.end { known = Known() }
+    guard let file = try? Descriptor(path(suite), O_RDONLY | O_NONBLOCK),
+      lseek(file.number, known.end, SEEK_SET) >= 0,
+      let bytes = try? file.read(limit: SuiteFile.largest, expecting: Int(status.stamp.size) - known.end)
+    else { return }
+    let (records, length) = KeyTimeRecord.parse(bytes)
+    known.file = status.stamp
+    known.end += length
+    known.take(records)
+    all[suite] = known
+  }
+
+  /// One write(2) under a lock that other processes obey, behind the last whole record.
+  private func append(_ records: [KeyTimeRecord], _ suite: ExactString, _ all: inout [ExactString: Known]) {
+    guard !records.isEmpty else { return }
+    if store(records, suite, &all) { return }
+    all[suite, default: Known()].take(records)
+  }
+
+  /// false: there is no file to keep them in.
+  private func store(
+    _ records: [KeyTimeRecord], _ suite: ExactString, _ all: inout [ExactString: Known]
+  ) -> Bool {
+    guard let file = lockedFile(suite), let status = try? file.status else { return false }
+    refresh(suite, &all)
+    var known = all[suite] ?? Known()
+    if known.file?.number != status.stamp.number { known = Known() }
+    // What a crash left behind the last whole record.
+    if status.stamp.size > known.end { ftruncate(file.number, known.end) }
+    let bytes = records.flatMap(\.bytes)
+    guard (try? file.write(bytes)) != nil else { return false }
+    known.take(records)
+    known.end += bytes.count
+    known.file = try? file.status.stamp
+    all[suite] = known
+    if known.records > 2 * known.entries.count + Self.slack { compact(suite, &all) }
+    return true
+  }
+
+  private func lockedFile(_ suite: ExactString) -> Descriptor? {
+    try? FileSystem.makeFolder(folder)
+    for _ in 0..<10 {
+      do {
+        let file = try Descriptor(path(suite), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
+        // Others hold it for one write(2), which no disk delays.
+        try FileSystem.retrying("flock") { Int(flock(file.number, LOCK_EX)) }
+        let own = try file.status.stamp.number
+        if try FileSystem.status(path(suite))?.stamp.number == own { return file }
+      } catch { return nil }
+    }
+    return nil
+  }
+
+  private func compact(_ suite: ExactString, _ all: inout [ExactString: Known]) {
+    guard let known = all[suite] else { return }
+    let temporary = path(suite) + SuiteFile.temporaryEnding
+    try? FileSystem.remove(temporary)
+    guard let file = try? Descriptor(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW),
+      (try? file.write(known.entries.values.flatMap(\.bytes))) != nil,
+      (try? FileSystem.rename(temporary, to: path(suite))) != nil
+    else { return }
+    all[suite] = nil
+  }
+}
+
+extension KeyTimes.Known {
+  fileprivate mutating func take(_ added: [KeyTimeRecord]) {
+    records += added.count
+    for record in added { entries[record.key] = record.time == nil ? nil : record }
+  }
+}

@@ -1,0 +1,98 @@
+import Glibc
+public import Model
+public import Store
+
+extension PropertyListFolder {
+  /// How often a change is begun again because a program that does not lock was faster.
+  private static let attempts = 100
+
+  /// - Note: `body` runs again where a program that does not lock changed the suite meanwhile.
+  public func update(
+    _ suite: ExactString, known: SuiteContents?,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents {
+    for _ in 0..<Self.attempts {
+      if let contents = try attempt(suite, known, body) { return contents }
+    }
+    throw .unreachable(reason: "another program changes the suite all the time")
+  }
+
+  /// nil: the suite was changed by somebody who does not lock.
+  private func attempt(
+    _ suite: ExactString, _ known: SuiteContents?,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents? {
+    let file = try existing(suite)
+    let target = try file.target()
+    let lock = try SuiteLock(target)
+    defer { _ = lock }
+    guard let status = try file.status() else { throw .notFound }
+    guard let old = try present(file, target, status, known) else { return nil }
+    if let reason = old.readOnly { throw .readOnly(reason: reason) }
+    var new = old
+    try body(&new)
+    let change = SuiteChange(from: old.settings, to: new.settings, at: FileSystem.now)
+    let stamp = try change.isOfValues ? write(change, over: status, to: target) : old.stamp
+    guard let stamp else { return nil }
+    times.record(change, of: suite)
+    return SuiteContents(settings: change.settings, stamp: stamp)
+  }
+
+  /// What is stored now; nil: it changed since `status` was asked.
+  private func present(
+    _ file: SuiteFile, _ target: String, _ status: FileStatus, _ known: SuiteContents?
+  ) throws(StoreError) -> SuiteContents? {
+    if var known, known.stamp == status.stamp {
+      known.readOnly = file.readOnlyReason(of: target)
+      return known
+    }
+    guard let contents = try contents(of: file) else { throw .notFound }
+    return contents.stamp == status.stamp ? contents : nil
+  }
+
+  private func write(
+    _ change: SuiteChange, over old: FileStatus, to target: String
+  ) throws(StoreError) -> SuiteStamp? {
+    let bytes = try PropertyLists.write(.dictionary(change.settings.mapValues(\.value)))
+    guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
+    return try SuiteFile.replace(target, old, with: bytes, at: change.time)
+  }
+
+  public func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
+    try SuiteFile.check(suite)
+    guard let file = SuiteFile(folder: folder, suite: suite) else { throw .nameTooLong }
+    try FileSystem.makeFolder(folder)
+    guard try FileSystem.status(file.path, follow: false) == nil else { throw .exists }
+    let bytes = try PropertyLists.write(.dictionary([:]))
+    guard let stamp = try file.make(bytes, at: FileSystem.now) else {
+      throw .unreachable(reason: "another process removes what is written")
+    }
+    times.forget(suite)
+    return SuiteContents(stamp: stamp)
+  }
+
+  /// Of a link the link goes; the file that it leads to stays.
+  public func remove(_ suite: ExactString) throws(StoreError) {
+    let file = try existing(suite)
+    let target = try file.target()
+    let lock = try SuiteLock(target)
+    defer { _ = lock }
+    guard let contents = try contents(of: file) else { throw .notFound }
+    if let reason = contents.readOnly { throw .readOnly(reason: reason) }
+    guard contents.settings.isEmpty else { throw .notEmpty }
+    try FileSystem.remove(file.path)
+    times.forget(suite)
+  }
+
+  public func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
+    try SuiteFile.check(name)
+    let file = try existing(suite)
+    guard suite != name, let renamed = SuiteFile(folder: folder, suite: name) else { return }
+    let target = try file.target()
+    let lock = try SuiteLock(target)
+    defer { _ = lock }
+    if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
+    try FileSystem.renameKeeping(file.path, to: renamed.path)
+    times.move(suite, to: name)
+  }
+}

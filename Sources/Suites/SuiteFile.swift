@@ -1,0 +1,136 @@
+import Glibc
+import Model
+import Store
+
+/// The file of one suite.
+struct SuiteFile {
+  static let ending = ".plist"
+  /// Larger files are no settings; reading one would take the memory of all others.
+  static let largest = 64 << 20
+
+  let folder: String
+  let suite: ExactString
+  /// Where the suite's name leads; perhaps a link.
+  var path: String { folder + "/" + suite.string + Self.ending }
+
+  /// nil: no file can have the name.
+  init?(folder: String, suite: ExactString) {
+    guard (try? Self.check(suite)) != nil else { return nil }
+    self.folder = folder
+    self.suite = suite
+  }
+
+  /// - Throws: `invalidName`, `nameTooLong`.
+  static func check(_ suite: ExactString) throws(StoreError) {
+    guard !suite.isEmpty else { throw .invalidName(reason: "a suite needs a name") }
+    guard !suite.utf8.contains(where: { $0 == 0x2F || $0 == 0 }) else {
+      throw .invalidName(reason: "a suite's name can't hold “/” or NUL")
+    }
+    guard suite.utf8.count + ending.utf8.count <= Int(NAME_MAX) else { throw .nameTooLong }
+  }
+
+  /// What is there now, links followed; nil: no file, or something that is none.
+  ///
+  /// It is asked before the file is opened: opening a device or a FIFO can have effects.
+  func status() throws(StoreError) -> FileStatus? {
+    do {
+      guard let status = try FileSystem.status(path), status.isRegular else { return nil }
+      return status
+    } catch StoreError.system(errno: ELOOP, operation: _) {
+      return nil
+    }
+  }
+
+  /// The file that is written: the one that a link leads to, so that links of dotfile managers stay.
+  func target() throws(StoreError) -> String {
+    guard try FileSystem.status(path, follow: false)?.isLink == true else { return path }
+    guard let resolved = unsafe realpath(path, nil) else {
+      throw StoreError(errno: errno, operation: "realpath")
+    }
+    // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
+    defer { unsafe free(resolved) }
+    return unsafe String(cString: resolved)
+  }
+
+  /// Why the suite can't be changed; nil: it can.
+  ///
+  /// For root, modes mean nothing.
+  func readOnlyReason(of target: String) -> String? {
+    let targetFolder = FileSystem.folder(of: target)
+    if FileSystem.isReadOnly(target) || FileSystem.isReadOnly(targetFolder) {
+      return "its file system is mounted read-only"
+    }
+    guard geteuid() != 0 else { return nil }
+    if unsafe access(target, W_OK) != 0 { return "its file is not writable" }
+    return unsafe access(targetFolder, W_OK | X_OK) != 0 ? "the folder of its file is not writable" : nil
+  }
+}
+
+extension SuiteFile {
+  struct Content {
+    let values: [ExactString: SettingValue]
+    let status: FileStatus
+  }
+
+  /// How often, and after how many microseconds, what can't be parsed is read again.
+  private static let tries = 10
+  private static let pause: UInt32 = 5000
+
+  /// What the file holds; nil: there is none.
+  ///
+  /// Foundation writes in place, so that a file may be caught empty or in part. One that changed within the
+  /// last second is read again for up to 50 ms before it counts as damaged.
+  func read() throws(StoreError) -> Content? {
+    for attempt in 1... {
+      guard let status = try status() else { return nil }
+      guard status.stamp.size <= Self.largest else { throw .tooLarge(limit: Self.largest) }
+      do {
+        guard let bytes = try bytes(status) else { return nil }
+        return Content(values: try Self.values(bytes), status: status)
+      } catch let error as PropertyListError {
+        guard attempt < Self.tries, status.isYoung else {
+          throw .damaged(what: "\(suite.string)\(Self.ending): \(error.reason)")
+        }
+        usleep(Self.pause)
+      } catch let error as StoreError {
+        throw error
+      } catch {
+        throw .system(errno: EIO, operation: "read")
+      }
+    }
+    return nil
+  }
+
+  private func bytes(_ status: FileStatus) throws -> [UInt8]? {
+    let file: Descriptor
+    do {
+      file = try Descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    } catch StoreError.notFound {
+      return nil
+    }
+    guard try file.status.stamp == status.stamp else {
+      throw PropertyListError("it changes while it is read")
+    }
+    let bytes = try file.read(limit: Self.largest, expecting: Int(status.stamp.size))
+    guard bytes.count == status.stamp.size, try file.status.stamp == status.stamp else {
+      throw PropertyListError("it changes while it is read")
+    }
+    return bytes
+  }
+
+  private static func values(_ bytes: [UInt8]) throws(PropertyListError) -> [ExactString: SettingValue] {
+    switch try PropertyLists.read(bytes) {
+    case .dictionary(let values): return values
+    // A suite whose only key has this name.
+    case .uid(let number): return ["CF$UID": .integer(Int128(number))]
+    default: throw PropertyListError("what it holds is no dictionary")
+    }
+  }
+}
+
+extension FileStatus {
+  /// It changed within the last second (or will have: clocks are set back).
+  fileprivate var isYoung: Bool {
+    stamp.modified.seconds >= FileSystem.now.seconds - 1
+  }
+}

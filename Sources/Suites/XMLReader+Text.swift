@@ -1,0 +1,78 @@
+import Model
+
+extension XMLReader {
+  /// The text of an element, up to and behind its closing tag.
+  mutating func text(of tag: Tag) throws(PropertyListError) -> String {
+    guard !tag.isEmpty else { return "" }
+    let start = position
+    while position < bytes.count {
+      let byte = bytes[position]
+      if byte == UInt8(ascii: "<") || byte == UInt8(ascii: "&") { break }
+      position += 1
+    }
+    let plain = bytes[start..<position]
+    guard isAt("</") else { return try text(of: tag, after: plain) }
+    let text = String(decoding: plain, as: UTF8.self)
+    try closeTag(tag.element)
+    return text
+  }
+
+  /// The same where there are references, CDATA sections or comments: `plain` came before them.
+  private mutating func text(
+    of tag: Tag, after plain: ArraySlice<UInt8>
+  ) throws(PropertyListError) -> String {
+    var text = Array(plain)
+    while position < bytes.count, !isAt("</") {
+      if bytes[position] == UInt8(ascii: "&") {
+        try appendReference(to: &text)
+      } else if bytes[position] != UInt8(ascii: "<") {
+        text.append(bytes[position])
+        position += 1
+      } else if isAt("<![CDATA[") {
+        try appendSection(to: &text)
+      } else {
+        guard isAt("<!--") || isAt("<?") else { throw PropertyListError("an element in a value") }
+        try skip(past: isAt("<?") ? "?>" : "-->", from: isAt("<?") ? 0 : 4)
+      }
+    }
+    try closeTag(tag.element)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private mutating func appendSection(to text: inout [UInt8]) throws(PropertyListError) {
+    let start = position + 9
+    try skip(past: "]]>", from: 9)
+    text += bytes[start..<position - 3]
+  }
+
+  private mutating func appendReference(to text: inout [UInt8]) throws(PropertyListError) {
+    let name = bytes[position...].dropFirst().prefix(12).prefix { $0 != UInt8(ascii: ";") }
+    position += name.count + 2
+    guard position <= bytes.count, bytes[position - 1] == UInt8(ascii: ";") else {
+      throw PropertyListError("an “&” that begins no reference")
+    }
+    guard let scalar = Self.scalar(named: String(decoding: name, as: UTF8.self)) else {
+      throw PropertyListError("a reference to no character")
+    }
+    text += Array(String(Character(scalar)).utf8)
+  }
+
+  private static func scalar(named name: String) -> Unicode.Scalar? {
+    switch name {
+    case "lt": "<"
+    case "gt": ">"
+    case "amp": "&"
+    case "quot": "\""
+    case "apos": "'"
+    case _ where name.hasPrefix("#x") || name.hasPrefix("#X"): number(name.dropFirst(2), radix: 16)
+    case _ where name.hasPrefix("#"): number(name.dropFirst(), radix: 10)
+    default: nil
+    }
+  }
+
+  private static func number(_ digits: Substring, radix: Int) -> Unicode.Scalar? {
+    // `UInt32(_:radix:)` accepts a sign, a reference does not.
+    guard digits.first?.isHexDigit == true else { return nil }
+    return UInt32(digits, radix: radix).flatMap(Unicode.Scalar.init)
+  }
+}

@@ -1,0 +1,133 @@
+internal import Model
+
+/// What Keyhole itself knows about an item, as it stands behind `user.keyhole.`.
+enum KeyholeAttribute: String, CaseIterable {
+  case access
+  case accessible
+  case collection
+  case created
+  case eol
+  case label
+  case modified
+  case name
+  case programs
+
+  /// The full name.
+  var name: String { "user.keyhole." + rawValue }
+
+  /// Whether listxattr(2) names it: only what a copy needs to be the same item.
+  func isListed(for item: Item) -> Bool {
+    switch self {
+    case .label, .created, .modified: true
+    case .accessible: item.accessibility != .whenUnlocked
+    case .access: !item.access.isEmpty
+    case .programs: item.programs != nil
+    case .eol: item.keepsLineEnd
+    case .name, .collection: false
+    }
+  }
+
+  /// nil: the item has none.
+  func value(of item: Item) -> [UInt8]? {
+    text(of: item).map { Array($0.utf8) }
+  }
+
+  private func text(of item: Item) -> String? {
+    switch self {
+    case .label: Self.label(of: item).string
+    case .created: item.created.iso8601
+    case .modified: item.modified.iso8601
+    case .accessible: item.accessibility.rawValue
+    case .access: item.access.isEmpty ? nil : item.access.text
+    case .programs: item.programs?.string
+    case .eol: item.keepsLineEnd ? "exact" : nil
+    case .name: ItemFolderName.plainName(of: item.identity).string
+    case .collection: item.collection?.string
+    }
+  }
+
+  private static func label(of item: Item) -> ExactString {
+    if case .other(let label) = item.identity { return label }
+    return item.label ?? defaultLabel(of: item)
+  }
+
+  private static func defaultLabel(of item: Item) -> ExactString {
+    switch item.identity {
+    case .generic(let service, _): service
+    case .internet(let internet): internet.server
+    case .other(let label): label
+    }
+  }
+}
+
+extension KeyholeAttribute {
+  func set(_ value: [UInt8], on item: inout Item) throws(StoreError) {
+    switch self {
+    case .label: try setLabel(value, on: &item)
+    case .created: item.created = try date(value, present: item.created)
+    case .modified: item.modified = try date(value, present: item.modified)
+    case .accessible: item.accessibility = try accessibility(value)
+    case .access: item.access = try access(value)
+    case .programs: item.programs = try ProgramRules.checked(value)
+    case .eol: item.keepsLineEnd = try lineEnd(value)
+    case .name, .collection: try checkComputed(value, on: item)
+    }
+  }
+
+  func remove(from item: inout Item) throws(StoreError) {
+    // `label` and `accessible` are never missing: they go back to their defaults, which can be read.
+    guard value(of: item) != nil else { throw .noSuchAttribute }
+    switch self {
+    case .label: item.label = nil
+    case .accessible: item.accessibility = .whenUnlocked
+    case .access: item.access = []
+    case .programs: item.programs = nil
+    case .eol: item.keepsLineEnd = false
+    case .created, .modified, .name, .collection: break
+    }
+  }
+}
+
+extension KeyholeAttribute {
+  /// A label that is the default is kept as none, so that it follows when the item is moved.
+  private func setLabel(_ value: [UInt8], on item: inout Item) throws(StoreError) {
+    if case .other(let label) = item.identity { return try ItemAttributes.check(value, is: label) }
+    guard let label = ExactString(utf8: try ItemAttributeValue.text(value)) else { return }
+    item.label = label == Self.defaultLabel(of: item) ? nil : label
+  }
+
+  /// The second that is shown keeps the nanoseconds that are not.
+  private func date(_ value: [UInt8], present: Timestamp) throws(StoreError) -> Timestamp {
+    guard let date = ExactString(utf8: value).flatMap({ Timestamp(iso8601: $0.string) }) else {
+      throw .invalidValue(reason: "not a date like 2026-11-21T07:53:00Z, in whole seconds")
+    }
+    return date.seconds == present.seconds ? present : date
+  }
+
+  private func accessibility(_ value: [UInt8]) throws(StoreError) -> Accessibility {
+    guard let word = ExactString(utf8: value).flatMap({ Accessibility(rawValue: $0.string) }) else {
+      let words = Accessibility.allCases.map(\.rawValue).joined(separator: ", ")
+      throw .invalidValue(reason: "not one of \(words)")
+    }
+    return word
+  }
+
+  private func access(_ value: [UInt8]) throws(StoreError) -> AccessFlags {
+    guard let flags = ExactString(utf8: value).flatMap({ AccessFlags(text: $0.string) }) else {
+      let words = AccessFlags.Flag.allCases.map(\.rawValue).joined(separator: ", ")
+      throw .invalidValue(reason: "not a sensible list of \(words), joined by |")
+    }
+    return flags
+  }
+
+  private func lineEnd(_ value: [UInt8]) throws(StoreError) -> Bool {
+    guard value == Array("exact".utf8) else { throw .invalidValue(reason: "not exact") }
+    return true
+  }
+
+  private func checkComputed(_ value: [UInt8], on item: Item) throws(StoreError) {
+    guard self.value(of: item) == value else {
+      throw .notPermitted(reason: "Keyhole computes this attribute")
+    }
+  }
+}

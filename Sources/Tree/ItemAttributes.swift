@@ -1,0 +1,103 @@
+public import Model
+
+/// The extended attributes of an item, by their full names: section 7 of the contract.
+///
+/// Three kinds: what Keyhole knows (`user.keyhole.label`), what tells the item from others
+/// (`user.service`), and the item's own (`user.comment`). An attribute that is its default is not listed;
+/// of those, only `accessible` has a default that can be said, and it is read, replaced and removed as if it
+/// were there.
+public enum ItemAttributes {
+  /// XATTR_NAME_MAX, in bytes: what is longer, a kernel can't ask for.
+  static let longestName = 255
+
+  /// The names that listxattr(2) gives, ordered by their bytes.
+  public static func names(of item: Item) -> [String] {
+    let known = KeyholeAttribute.allCases.filter { $0.isListed(for: item) }.map(\.name)
+    let identity = identity(of: item).compactMap { name, value in value.map { _ in name } }
+    let own = item.attributes.keys.map(\.string).filter { isOwn($0, of: item) }
+    let names = known + (identity + own).map { name in "user." + name }
+    return names.filter(isAskable).map { ExactString($0) }.sorted().map(\.string)
+  }
+
+  /// What getxattr(2) gives.
+  ///
+  /// - Throws: `noSuchAttribute`, `unsupported` for a name that no item has.
+  public static func value(_ name: String, of item: Item) throws(StoreError) -> [UInt8] {
+    let value: [UInt8]? =
+      switch try ItemAttributeName(name, of: item) {
+      case .keyhole(let attribute): attribute.value(of: item)
+      case .identity(let present): present.map { Array($0.utf8) }
+      case .own(let name): item.attributes[ExactString(name)]
+      }
+    guard let value else { throw .noSuchAttribute }
+    return value
+  }
+
+  /// What setxattr(2) does, but for its flags.
+  ///
+  /// - Throws: `notPermitted` for another identity or what only Keyhole says, `invalidValue`, `unsupported`.
+  public static func set(
+    _ name: String, to value: [UInt8], on item: inout Item
+  ) throws(StoreError) {
+    switch try ItemAttributeName(name, of: item) {
+    case .keyhole(let attribute): try attribute.set(value, on: &item)
+    case .identity(let present): try check(value, is: present)
+    case .own(let name):
+      let value = try ItemAttributeValue.checked(value, as: name, on: item)
+      item.attributes[ExactString(name)] = value
+    }
+  }
+
+  /// What removexattr(2) does.
+  ///
+  /// Identity and what Keyhole computes stays, without an error: rsync(1) removes all it did not send.
+  ///
+  /// - Throws: `noSuchAttribute`, `unsupported`.
+  public static func remove(_ name: String, from item: inout Item) throws(StoreError) {
+    let parsed = try ItemAttributeName(name, of: item)
+    switch parsed {
+    case .keyhole(let attribute): try attribute.remove(from: &item)
+    case .identity: break
+    case .own(let name):
+      guard item.attributes.removeValue(forKey: ExactString(name)) != nil else { throw .noSuchAttribute }
+    }
+  }
+}
+
+extension ItemAttributes {
+  /// Identity is changed by moving the item's folder only.
+  static func check(_ value: [UInt8], is present: ExactString?) throws(StoreError) {
+    guard let present, present.utf8.elementsEqual(value) else {
+      throw .notPermitted(reason: "this is the item's identity; rename its folder with mv")
+    }
+  }
+
+  /// The attributes that are an item's identity, absent ones too, as they stand behind `user.`.
+  static func identity(of item: Item) -> [(name: String, value: ExactString?)] {
+    switch item.identity {
+    case .generic(let service, let account): [("service", service), ("account", account)]
+    case .internet(let internet): identity(of: internet)
+    case .other: []
+    }
+  }
+
+  private static func identity(
+    of internet: InternetIdentity
+  ) -> [(name: String, value: ExactString?)] {
+    [
+      ("server", internet.server), ("account", internet.account), ("domain", internet.domain),
+      ("protocol", internet.protocol), ("authenticationType", internet.authenticationType),
+      ("port", internet.port.map { ExactString($0.description) }), ("path", internet.path),
+    ]
+  }
+
+  /// Whether a stored attribute can be shown: its name is none that Keyhole or the identity gives.
+  private static func isOwn(_ name: String, of item: Item) -> Bool {
+    ItemAttributeName.rest(of: name, after: "keyhole.") == nil
+      && !identity(of: item).contains { $0.name == name }
+  }
+
+  private static func isAskable(_ name: String) -> Bool {
+    name != "user." && name.utf8.count <= longestName && !name.utf8.contains(0)
+  }
+}

@@ -1,0 +1,98 @@
+import Model
+import Synchronization
+
+/// One file or directory of the tree, for as long as anybody knows it: a rename moves it, an unlink
+/// leaves it to those who have it open.
+public final class Node: Sendable {
+  /// The file's number (`st_ino`): stable while the tree lives. The root's is 1.
+  public let number: UInt64
+
+  struct State {
+    var place: Place
+    /// The name is gone; what is still written goes nowhere.
+    var isRemoved = false
+    /// Handles that may hold content which is not committed yet.
+    var writers: [ObjectIdentifier: Handle] = [:]
+    /// The process that made the file with O_EXCL: if it renames it over a key, that is a save.
+    var creator: ProcessID?
+  }
+
+  let state: Mutex<State>
+
+  init(number: UInt64, place: Place) {
+    self.number = number
+    state = Mutex(State(place: place))
+  }
+
+  var place: Place { state.withLock { $0.place } }
+
+  var isRemoved: Bool { state.withLock { $0.isRemoved } }
+
+  /// The path from the top of the tree, without a leading slash.
+  public var path: String { place.path }
+
+  public var isDirectory: Bool { place.isDirectory }
+
+  /// Whether the contents must stay out of the kernel's page cache.
+  public var isSecret: Bool { place.isSecret }
+
+  /// Whether it lives in memory only.
+  public var isScratch: Bool {
+    if case .scratch = place { return true }
+    return false
+  }
+
+  /// Whether it is a part of `.keyhole`.
+  public var isControl: Bool { place == .status }
+
+  /// Whether somebody has the file open for writing, so that its size and times may change at any moment.
+  public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }
+}
+
+/// Every node that is known, by number and by place.
+struct NodeTable: Sendable {
+  private var byNumber: [UInt64: Node] = [:]
+  private var byPlace: [Place: Node] = [:]
+  private var last: UInt64 = 1
+
+  init(root: Node) {
+    byNumber[root.number] = root
+    byPlace[.root] = root
+  }
+
+  subscript(number: UInt64) -> Node? { byNumber[number] }
+
+  func known(_ place: Place) -> Node? { byPlace[place] }
+
+  /// The node at `place`, which is new where nobody has asked for it yet.
+  mutating func node(at place: Place) -> Node {
+    if let known = byPlace[place] { return known }
+    last += 1
+    let node = Node(number: last, place: place)
+    byNumber[last] = node
+    byPlace[place] = node
+    return node
+  }
+
+  /// The name is gone. The number stays for those who hold the node, until `forget`.
+  mutating func remove(_ place: Place) {
+    byPlace.removeValue(forKey: place)?.state.withLock { $0.isRemoved = true }
+  }
+
+  /// Moves the node at `old`, and everything below it, to `new`; what was at `new` is removed.
+  mutating func move(_ old: Place, to new: Place) {
+    remove(new)
+    let affected = old.isDirectory ? Array(byPlace) : byPlace[old].map { [(old, $0)] } ?? []
+    for (place, node) in affected {
+      guard let moved = place.moved(from: old, to: new) else { continue }
+      byPlace[place] = nil
+      byPlace[moved] = node
+      node.state.withLock { $0.place = moved }
+    }
+  }
+
+  /// Nobody knows the number any more. A file that still has its name keeps the number.
+  mutating func forget(_ node: Node) {
+    if node.isRemoved { byNumber[node.number] = nil }
+  }
+}

@@ -1,0 +1,89 @@
+import Model
+import Synchronization
+
+/// What lives in this mount only, and is gone with it: staged items, folders that are kept though empty,
+/// keys that are created but not yet committed, scratch, and values that an editor has set aside.
+struct Overlay: Sendable {
+  /// Item directories without a stored secret, with the attributes that wait for it.
+  var stagedItems: [ItemPlace: StagedItem] = [:]
+  /// Service and server directories that were made by mkdir, or emptied through the mount.
+  var stagedFolders: Set<FolderPlace> = []
+  /// Keys and values that an open created and no commit has stored yet.
+  var pending: [Place: PendingFile] = [:]
+  /// By directory, because listings ask so.
+  var scratch: [ScratchPlace.Directory: [ExactString: ScratchFile]] = [:]
+  /// Stored values that stand aside under a scratch name: the mount shows them gone.
+  var setAside: [Place: ScratchPlace] = [:]
+}
+
+/// An item's directory before its secret is there.
+struct StagedItem: Sendable {
+  /// What the item will be; its id is that of the deleted item where it was one.
+  var item: Item
+  /// Attributes that were set and that the item can't have, by full name; dropped at the commit.
+  var extra: [String: [UInt8]] = [:]
+}
+
+/// A file that was created and not yet committed.
+struct PendingFile: Sendable {
+  var created: Timestamp
+  /// What `user.keyhole.type` was set to before there was any content.
+  var declaredType: SettingType?
+}
+
+extension Overlay {
+  subscript(place: ScratchPlace) -> ScratchFile? {
+    get { scratch[place.directory]?[place.name] }
+    set {
+      scratch[place.directory, default: [:]][place.name] = newValue
+      if scratch[place.directory]?.isEmpty == true { scratch[place.directory] = nil }
+    }
+  }
+
+  /// The staged items of a folder; of a class where there are no folders.
+  func stagedItems(in parent: Place) -> [ItemPlace] {
+    stagedItems.keys.filter { $0.parent == parent }
+  }
+
+  func stagedFolders(of itemClass: ItemClass) -> Set<FolderPlace> {
+    let ofItems = stagedItems.keys.compactMap(\.folderPlace).filter { $0.itemClass == itemClass }
+    return stagedFolders.filter { $0.itemClass == itemClass }.union(ofItems)
+  }
+
+  /// Everything moves along when a directory is renamed.
+  mutating func move(_ old: Place, to new: Place) {
+    stagedItems = stagedItems.movingKeys { place in
+      guard case .item(let moved)? = Place.item(place).moved(from: old, to: new) else { return place }
+      return moved
+    }
+    stagedFolders = Set(
+      stagedFolders.map { place in
+        guard case .folder(let moved)? = Place.folder(place).moved(from: old, to: new) else { return place }
+        return moved
+      })
+    pending = pending.movingKeys { $0.moved(from: old, to: new) ?? $0 }
+    setAside = setAside.movingKeys { $0.moved(from: old, to: new) ?? $0 }
+    scratch = scratch.movingKeys { $0.moved(from: old, to: new) }
+  }
+}
+
+extension ScratchPlace.Directory {
+  fileprivate func moved(from old: Place, to new: Place) -> Self {
+    let directory: Place =
+      switch self {
+      case .suite(let name): .suite(name)
+      case .item(let place): .item(place)
+      }
+    switch directory.moved(from: old, to: new) {
+    case .suite(let name)?: return .suite(name)
+    case .item(let place)?: return .item(place)
+    default: return self
+    }
+  }
+}
+
+extension Dictionary {
+  fileprivate func movingKeys(_ transform: (Key) -> Key) -> [Key: Value] {
+    Dictionary(map { (transform($0), $1) }, uniquingKeysWith: { _, moved in moved })
+  }
+}

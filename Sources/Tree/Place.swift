@@ -1,0 +1,157 @@
+import Model
+
+/// Where in the tree something stands (section 1 of the contract).
+enum Place: Hashable, Sendable {
+  case root
+  case control
+  case status
+  case defaults
+  case suite(ExactString)
+  case key(KeyPlace)
+  case keychain
+  case itemClass(ItemClass)
+  case folder(FolderPlace)
+  case item(ItemPlace)
+  case value(ItemPlace)
+  case scratch(ScratchPlace)
+}
+
+/// A key of a suite, by its plain name.
+struct KeyPlace: Hashable, Sendable {
+  var suite: ExactString
+  var key: ExactString
+}
+
+/// The directory of a service or server.
+struct FolderPlace: Hashable, Sendable {
+  var itemClass: ItemClass
+  var name: PathName
+}
+
+/// The directory of an item. In `other` it stands in the class's directory, so it has no folder.
+struct ItemPlace: Hashable, Sendable {
+  var itemClass: ItemClass
+  var folder: PathName?
+  var name: PathName
+}
+
+/// A file that lives in memory only, in the directory of a suite or an item.
+struct ScratchPlace: Hashable, Sendable {
+  enum Directory: Hashable, Sendable {
+    case suite(ExactString)
+    case item(ItemPlace)
+  }
+
+  var directory: Directory
+  /// As it stands in the path: scratch names are not encoded.
+  var name: ExactString
+}
+
+extension Place {
+  /// nil: the root.
+  var parent: Place? {
+    switch self {
+    case .root: nil
+    case .control, .defaults, .keychain: .root
+    case .status: .control
+    case .suite: .defaults
+    case .key(let place): .suite(place.suite)
+    case .itemClass: .keychain
+    case .folder(let place): .itemClass(place.itemClass)
+    case .item(let place): place.parent
+    case .value(let place): .item(place)
+    case .scratch(let place): place.parent
+    }
+  }
+
+  var isDirectory: Bool {
+    switch self {
+    case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
+    case .status, .key, .value, .scratch: false
+    }
+  }
+
+  /// The last component, as it stands in the path.
+  var name: String {
+    switch self {
+    case .root: ""
+    case .control: ".keyhole"
+    case .status: "status"
+    case .defaults: "defaults"
+    case .suite(let name): PathName(name).string
+    case .key(let place): PathName(place.key).string
+    case .keychain: "keychain"
+    case .itemClass(let itemClass): itemClass.rawValue
+    case .folder(let place): place.name.string
+    case .item(let place): place.name.string
+    case .value: "value"
+    case .scratch(let place): place.name.string
+    }
+  }
+
+  /// The path from the top of the tree, without a leading slash.
+  var path: String {
+    guard let parent else { return "" }
+    let above = parent.path
+    return above.isEmpty ? name : above + "/" + name
+  }
+
+  /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
+  var isSecret: Bool {
+    switch self {
+    case .value: true
+    case .scratch(let place): place.directory.isSecret
+    default: false
+    }
+  }
+}
+
+extension ItemPlace {
+  var parent: Place {
+    guard let folder else { return .itemClass(itemClass) }
+    return .folder(FolderPlace(itemClass: itemClass, name: folder))
+  }
+
+  var folderPlace: FolderPlace? {
+    folder.map { FolderPlace(itemClass: itemClass, name: $0) }
+  }
+}
+
+extension ScratchPlace {
+  var parent: Place {
+    switch directory {
+    case .suite(let name): .suite(name)
+    case .item(let place): .item(place)
+    }
+  }
+}
+
+extension ScratchPlace.Directory {
+  var isSecret: Bool {
+    if case .item = self { return true }
+    return false
+  }
+}
+
+extension Place {
+  /// The same place after `old` was renamed to `new`; nil: the rename does not concern it.
+  func moved(from old: Place, to new: Place) -> Place? {
+    if self == old { return new }
+    guard let parent, let movedParent = parent.moved(from: old, to: new) else { return nil }
+    return below(movedParent)
+  }
+
+  private func below(_ parent: Place) -> Place? {
+    switch (self, parent) {
+    case (.key(let place), .suite(let suite)): .key(KeyPlace(suite: suite, key: place.key))
+    case (.item(let place), .folder(let folder)):
+      .item(ItemPlace(itemClass: folder.itemClass, folder: folder.name, name: place.name))
+    case (.value, .item(let item)): .value(item)
+    case (.scratch(let place), .suite(let suite)):
+      .scratch(ScratchPlace(directory: .suite(suite), name: place.name))
+    case (.scratch(let place), .item(let item)):
+      .scratch(ScratchPlace(directory: .item(item), name: place.name))
+    default: nil
+    }
+  }
+}

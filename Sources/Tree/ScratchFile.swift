@@ -1,0 +1,103 @@
+import Model
+import Synchronization
+
+/// A file that lives in memory only, as editors make them beside the one they save.
+///
+/// Unlike values, its content is shared by all handles at once, as in any other file system.
+final class ScratchFile: Sendable {
+  struct State: ~Copyable {
+    var content: Content
+    /// Where a symbolic link points to; nil: a regular file.
+    var target: [UInt8]?
+    /// By full name; at the commit the valid ones apply.
+    var attributes: [String: [UInt8]] = [:]
+    var modified: Timestamp
+    /// The time was set, not made by a write: a commit keeps it.
+    var hasSetTime = false
+  }
+
+  let state: Mutex<State>
+  private let quota: ScratchQuota
+
+  init(quota: ScratchQuota, target: [UInt8]? = nil) throws(StoreError) {
+    self.quota = quota
+    let content = try Content.empty(secret: quota.isSecret)
+    state = Mutex(State(content: content, target: target, modified: .now))
+  }
+
+  deinit {
+    quota.release(state.withLock { $0.content.count })
+  }
+
+  var isSecret: Bool { quota.isSecret }
+
+  var size: Int { state.withLock { $0.target?.count ?? $0.content.count } }
+
+  var isLink: Bool { state.withLock { $0.target != nil } }
+
+  /// - Throws: `noSpace` where all scratch together would be too much.
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int?) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      let start = offset ?? state.content.count
+      try quota.reserve(max(0, start + bytes.count - state.content.count))
+      try unsafe state.content.write(bytes, at: start)
+      state.touch()
+    }
+  }
+
+  /// A copy of what it holds, its attributes, and its time where that was set since the last write.
+  func snapshot() throws(StoreError) -> ScratchSnapshot {
+    try state.withLock { state throws(StoreError) in
+      ScratchSnapshot(
+        content: try state.content.copy(), attributes: state.attributes,
+        modified: state.hasSetTime ? state.modified : nil)
+    }
+  }
+
+  func resize(to count: Int) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      let growth = count - state.content.count
+      try quota.reserve(max(0, growth))
+      try state.content.resize(to: count)
+      quota.release(max(0, -growth))
+      state.touch()
+    }
+  }
+}
+
+extension ScratchFile.State {
+  fileprivate mutating func touch() {
+    modified = .now
+    hasSetTime = false
+  }
+}
+
+/// What a scratch file held at one moment.
+struct ScratchSnapshot: ~Copyable {
+  let content: Content
+  let attributes: [String: [UInt8]]
+  let modified: Timestamp?
+}
+
+/// How much scratch there may be in all: in `keychain` it is locked memory.
+final class ScratchQuota: Sendable {
+  let isSecret: Bool
+  private let limit: Int
+  private let used = Atomic<Int>(0)
+
+  init(limit: Int, isSecret: Bool) {
+    self.limit = limit
+    self.isSecret = isSecret
+  }
+
+  func reserve(_ count: Int) throws(StoreError) {
+    guard used.wrappingAdd(count, ordering: .relaxed).newValue <= limit else {
+      release(count)
+      throw .noSpace
+    }
+  }
+
+  func release(_ count: Int) {
+    used.wrappingSubtract(count, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,56 @@
+public import Model
+import Store
+import Synchronization
+
+/// A name that somebody outside may remember wrongly.
+public struct StaleName: Sendable {
+  public let directory: Node
+  public let name: String
+  /// The node that had the name; nil: nobody knows one.
+  public let node: Node?
+}
+
+extension Tree {
+  /// What a change made elsewhere makes stale, as far as anybody has looked at it.
+  public func staleNames(after change: Change) -> [StaleName] {
+    places(of: change.subject).flatMap(staleNames)
+      + (change.previous.map { places(of: $0).flatMap(staleNames) } ?? [])
+  }
+
+  private func staleNames(_ place: Place) -> [StaleName] {
+    guard let parent = place.parent else { return [] }
+    return nodes.withLock { nodes in
+      guard let directory = nodes.known(parent) else { return [] }
+      return [StaleName(directory: directory, name: place.name, node: nodes.known(place))]
+    }
+  }
+
+  private func places(of subject: Change.Subject) -> [Place] {
+    switch subject {
+    case .suite(let name): return [.suite(name)]
+    case .key(let suite, let key): return [.key(KeyPlace(suite: suite, key: key))]
+    case .item(_, let identity):
+      let item = ItemPlace(identity)
+      let folder = item.folderPlace.map { [Place.folder($0)] } ?? []
+      return [.value(item), .item(item)] + folder
+    }
+  }
+}
+
+extension Tree {
+  /// The name of a node that nothing stands behind any more; nil: its directory is unknown.
+  public func staleName(of node: Node) -> StaleName? {
+    staleNames(node.place).first
+  }
+
+  /// Whether a value could be changed now. - Throws: `readOnly`.
+  public func checkWritable(_ node: Node) throws(StoreError) {
+    let suite: ExactString
+    switch node.place {
+    case .suite(let name): suite = name
+    case .key(let place): suite = place.suite
+    default: return
+    }
+    if let reason = try settings.suite(suite).fetch()?.readOnly { throw .readOnly(reason: reason) }
+  }
+}

@@ -1,0 +1,61 @@
+public import Model
+import Store
+import Synchronization
+
+extension Tree {
+  /// utimensat(2): sets when a value last changed. What has no time of its own ignores it.
+  ///
+  /// On a file whose content is not committed yet, it is the time that the commit will have.
+  /// - Throws: `readOnly`, `noSpace`, `notFound`.
+  public func setModified(_ time: Timestamp, of node: Node) throws(StoreError) {
+    let writers = node.state.withLock { Array($0.writers.values) }
+    guard writers.filter({ $0.setModified(time) }).isEmpty else { return }
+    switch node.place {
+    case .key(let key): try setModified(time, of: key)
+    case .value(let place): try setModified(time, of: place)
+    case .scratch(let place): setModified(time, of: place)
+    default: return
+    }
+  }
+
+  /// truncate(2): cuts or extends the value at once.
+  ///
+  /// - Throws: `invalidValue` where what is left is no value of the key's type; `tooLarge`, `readOnly`.
+  public func truncate(_ node: Node, to count: Int, by caller: Caller) throws(StoreError) {
+    let handle = try open(node, .write, by: caller)
+    defer { handle.close() }
+    try handle.truncate(to: count, by: caller)
+    try handle.flush(by: .current)
+  }
+
+  /// fsync(2) of whatever stands at the node.
+  ///
+  /// - Throws: the system's errors.
+  public func synchronize(_ node: Node) throws(StoreError) {
+    switch node.place {
+    case .suite(let suite): try settings.suite(suite).synchronize()
+    case .key(let key): try settings.suite(key.suite).synchronize()
+    case .keychain, .itemClass, .folder, .item, .value: try keychain?.synchronize()
+    default: return
+    }
+  }
+
+  private func setModified(_ time: Timestamp, of place: KeyPlace) throws(StoreError) {
+    try settings.suite(place.suite).update { (contents) throws(StoreError) in
+      guard contents.settings[place.key] != nil else { throw .notFound }
+      contents.settings[place.key]?.modified = time
+    }
+  }
+
+  private func setModified(_ time: Timestamp, of place: ItemPlace) throws(StoreError) {
+    guard stagedItem(place) == nil, let item = try storedItem(place) else { return }
+    try requireKeychain().update([item.id]) { $0.modified = time }
+  }
+
+  private func setModified(_ time: Timestamp, of place: ScratchPlace) {
+    overlay.withLock { $0[place] }?.state.withLock { state in
+      state.modified = time
+      state.hasSetTime = true
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import Model
+import SecretMemory
+import Store
+import Synchronization
+
+// How content becomes a value.
+extension Tree {
+  /// Stores `content` as the value at `place`, in one step.
+  ///
+  /// - Throws: `invalidValue`, `tooLarge`, `readOnly`, `noSpace`, `notFound`, `accessDenied`, `locked`.
+  func store(
+    _ content: borrowing Content, appending: Bool, at place: Place, _ commit: Commit
+  ) throws(StoreError) {
+    switch place {
+    case .key(let key):
+      let bytes = unsafe content.withBytes { unsafe [UInt8]($0) }
+      try storeSetting(bytes, appending: appending, at: key, commit)
+    case .value(let item):
+      let secret = try secretCopy(of: content)
+      try storeSecret(secret, appending: appending, at: item, commit)
+    default:
+      throw .notPermitted(reason: "no value stands here")
+    }
+    overlay.withLock { overlay in
+      overlay.pending[place] = nil
+      overlay.setAside[place] = nil
+    }
+  }
+
+  /// Stores what a scratch file holds, with its time and its attributes as far as they are valid.
+  func store(_ scratch: ScratchFile, at place: Place) throws(StoreError) {
+    let snapshot = try scratch.snapshot()
+    let word = snapshot.attributes["user.keyhole.type"].map { String(decoding: $0, as: UTF8.self) }
+    let commit = Commit(
+      declaredType: word.flatMap(SettingType.init), modified: snapshot.modified,
+      attributes: snapshot.attributes)
+    try store(snapshot.content, appending: false, at: place, commit)
+  }
+
+  private func storeSetting(
+    _ content: [UInt8], appending: Bool, at place: KeyPlace, _ commit: Commit
+  ) throws(StoreError) {
+    let pending = overlay.withLock { $0.pending[.key(place)] }
+    try settings.suite(place.suite).update { (contents) throws(StoreError) in
+      let existing = contents.settings[place.key]?.value
+      let before =
+        try appending
+        ? existing.map { (value) throws(StoreError) in try settings.codec.content(of: value) } ?? [] : []
+      guard before.count + content.count <= Self.settingLimit else {
+        throw .tooLarge(limit: Self.settingLimit)
+      }
+      let type = commit.declaredType ?? pending?.declaredType ?? existing?.settledType
+      let value = try settings.codec.value(of: before + content, as: type)
+      contents.settings[place.key] = Setting(value, modified: commit.modified)
+    }
+  }
+
+  private func storeSecret(
+    _ content: borrowing SecretBytes, appending: Bool, at place: ItemPlace, _ commit: Commit
+  ) throws(StoreError) {
+    let keychain = try requireKeychain()
+    guard stagedItem(place) == nil, let stored = try storedItem(place) else {
+      return try addItem(content, at: place, commit)
+    }
+    try keychain.rewrite(stored.id, readingSecret: appending) { (item, secret) throws(StoreError) in
+      if appending {
+        try join(content, to: &secret)
+      } else {
+        secret = try copy(of: content)
+      }
+      try finish(&item, &secret, commit)
+    }
+  }
+
+  private func addItem(
+    _ content: borrowing SecretBytes, at place: ItemPlace, _ commit: Commit
+  ) throws(StoreError) {
+    guard let staged = stagedItem(place) else { throw .notFound }
+    var item = staged.item
+    var secret = try copy(of: content)
+    try finish(&item, &secret, commit)
+    try requireKeychain().add(item, secret: secret)
+    overlay.withLock { $0.stagedItems[place] = nil }
+  }
+
+  /// What a commit does to an item besides its secret.
+  private func finish(
+    _ item: inout Item, _ secret: inout SecretBytes, _ commit: Commit
+  ) throws(StoreError) {
+    for (name, value) in commit.attributes { try? ItemAttributes.set(name, to: value, on: &item) }
+    if secret.isOneLine {
+      item.keepsLineEnd = item.keepsLineEnd || options.keepsLineEnds
+      if !item.keepsLineEnd { try dropLast(of: &secret) }
+    }
+    guard secret.count <= Self.secretLimit else { throw .tooLarge(limit: Self.secretLimit) }
+    item.modified = commit.modified ?? .now
+  }
+
+  private func secretCopy(of content: borrowing Content) throws(StoreError) -> SecretBytes {
+    try unsafe content.withBytes { (bytes) throws(StoreError) in
+      do { return try unsafe SecretBytes(copying: bytes) } catch { throw .outOfMemory }
+    }
+  }
+
+  private func copy(of secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes(copying: secret) } catch { throw .outOfMemory }
+  }
+
+  private func join(
+    _ content: borrowing SecretBytes, to secret: inout SecretBytes
+  ) throws(StoreError) {
+    try unsafe content.withUnsafeBytes { (bytes) throws(StoreError) in
+      do { try unsafe secret.append(bytes) } catch { throw .outOfMemory }
+    }
+  }
+
+  private func dropLast(of secret: inout SecretBytes) throws(StoreError) {
+    do { try secret.resize(to: secret.count - 1) } catch { throw .outOfMemory }
+  }
+}
+
+extension SettingCodec {
+  /// The value that content holds; without a type, the one that it shows by itself.
+  func value(of content: [UInt8], as type: SettingType?) throws(StoreError) -> SettingValue {
+    guard let type else { return inferred(from: content) }
+    return try value(of: content, as: type)
+  }
+}
+
+extension SecretBytes {
+  /// One line of UTF-8, ended by one line feed: what `echo` writes.
+  fileprivate var isOneLine: Bool {
+    unsafe withUnsafeBytes { bytes in
+      guard unsafe bytes.last == 0x0A, unsafe bytes.firstIndex(of: 0x0A) == bytes.count - 1 else {
+        return false
+      }
+      // Not by way of a String, which would be a copy of the secret.
+      var check = UTF8Check()
+      return unsafe bytes.allSatisfy { check.append($0) } && check.isComplete
+    }
+  }
+}

@@ -1,0 +1,236 @@
+public import Model
+import Store
+import Synchronization
+
+/// setxattr(2)'s XATTR_CREATE and XATTR_REPLACE.
+public enum AttributeCondition: Sendable {
+  case always
+  case mustBeMissing
+  case mustExist
+}
+
+extension Tree {
+  /// The names that listxattr(2) gives, complete: `user.keyhole.type`.
+  public func attributeNames(of node: Node) throws(StoreError) -> [String] {
+    switch node.place {
+    case .key: [AttributeName.type]
+    case .item(let item), .value(let item): try itemAttributeNames(item)
+    case .scratch(let scratch):
+      try file(scratch).state.withLock { $0.attributes.keys.sorted() }
+    default: []
+    }
+  }
+
+  /// getxattr(2). - Throws: `noSuchAttribute`; `unsupported` for names that nothing here can have.
+  public func attribute(_ name: String, of node: Node) throws(StoreError) -> [UInt8] {
+    try requireUserName(name)
+    switch node.place {
+    case .key(let key): return try attribute(name, of: key)
+    case .item(let item), .value(let item): return try attribute(name, of: item)
+    case .scratch(let scratch):
+      guard let value = try file(scratch).state.withLock({ $0.attributes[name] }) else {
+        throw .noSuchAttribute
+      }
+      return value
+    case .suite(let suite): return try nameAttribute(name, suite)
+    case .folder(let folder): return try nameAttribute(name, plainFolder(folder) ?? "")
+    default: throw .unsupported(reason: "nothing here has attributes")
+    }
+  }
+
+  /// setxattr(2).
+  ///
+  /// - Throws: `exists`, `noSuchAttribute` as the condition demands; `invalidValue`, `notPermitted` for
+  ///   another identity, `unsupported`, `readOnly`, `noSpace`.
+  public func setAttribute(
+    _ name: String, to value: [UInt8], of node: Node, if condition: AttributeCondition,
+    by caller: Caller
+  ) throws(StoreError) {
+    try requireUserName(name)
+    try check(condition, name, node)
+    switch node.place {
+    case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
+    case .item(let item), .value(let item): try setAttribute(name, value, of: item)
+    case .scratch(let scratch): try file(scratch).state.withLock { $0.attributes[name] = value }
+    case .suite, .folder: try checkUnchanged(name, value, node)
+    default: throw .unsupported(reason: "nothing here has attributes")
+    }
+  }
+
+  /// removexattr(2). What is identity or computed stays, and that is no error: rsync tries it.
+  ///
+  /// - Throws: `noSuchAttribute`, `unsupported`, `readOnly`.
+  public func removeAttribute(_ name: String, of node: Node) throws(StoreError) {
+    try requireUserName(name)
+    switch node.place {
+    case .item(let item), .value(let item): try removeAttribute(name, of: item)
+    case .scratch(let scratch):
+      let removed = try file(scratch).state.withLock { $0.attributes.removeValue(forKey: name) }
+      guard removed != nil else { throw .noSuchAttribute }
+    default: _ = try attribute(name, of: node)
+    }
+  }
+
+  private func requireUserName(_ name: String) throws(StoreError) {
+    guard name.hasPrefix("user.") else { throw .unsupported(reason: "only names below `user.` are kept") }
+    guard name.utf8.count > 5 else { throw .invalidValue(reason: "an attribute needs a name after `user.`") }
+  }
+
+  private func check(
+    _ condition: AttributeCondition, _ name: String, _ node: Node
+  ) throws(StoreError) {
+    guard condition != .always else { return }
+    var exists = true
+    do { _ = try attribute(name, of: node) } catch {
+      guard error == .noSuchAttribute else { throw error }
+      exists = false
+    }
+    if exists, condition == .mustBeMissing { throw .exists }
+    if !exists, condition == .mustExist { throw .noSuchAttribute }
+  }
+
+  private func file(_ place: ScratchPlace) throws(StoreError) -> ScratchFile {
+    guard let file = overlay.withLock({ $0[place] }) else { throw .notFound }
+    return file
+  }
+
+  private func nameAttribute(_ name: String, _ plain: ExactString) throws(StoreError) -> [UInt8] {
+    guard name == AttributeName.name else { throw .unsupported(reason: "a directory has its name only") }
+    return Array(plain.utf8)
+  }
+
+  private func checkUnchanged(
+    _ name: String, _ value: [UInt8], _ node: Node
+  ) throws(StoreError) {
+    guard try attribute(name, of: node) == value else {
+      throw .notPermitted(reason: "`\(name)` is the name; use mv")
+    }
+  }
+}
+
+enum AttributeName {
+  static let name = "user.keyhole.name"
+  static let type = "user.keyhole.type"
+}
+
+// MARK: Keys
+
+extension Tree {
+  private func attribute(_ name: String, of place: KeyPlace) throws(StoreError) -> [UInt8] {
+    switch name {
+    case AttributeName.name: return Array(place.key.utf8)
+    case AttributeName.type: return Array(try type(of: place).rawValue.utf8)
+    default: throw .unsupported(reason: "a key has `user.keyhole.name` and `user.keyhole.type` only")
+    }
+  }
+
+  private func type(of place: KeyPlace) throws(StoreError) -> SettingType {
+    if let pending = overlay.withLock({ $0.pending[.key(place)] }) { return pending.declaredType ?? .data }
+    let entry = settings.suite(place.suite).snapshot?.entries[place.key]
+    guard let entry else { throw .notFound }
+    return entry.value.type
+  }
+
+  private func setAttribute(
+    _ name: String, _ value: [UInt8], of place: KeyPlace, _ node: Node, by caller: Caller
+  ) throws(StoreError) {
+    guard name == AttributeName.type else { return try checkUnchanged(name, value, node) }
+    guard let type = SettingType(rawValue: String(decoding: value, as: UTF8.self)) else {
+      let types = SettingType.allCases.map(\.rawValue).joined(separator: ", ")
+      throw .invalidValue(reason: "a type is one of \(types)")
+    }
+    guard !declare(type, at: place, node, by: caller) else { return }
+    try convert(place, to: type)
+  }
+
+  /// Before the content is committed, the type says how it will be read.
+  private func declare(
+    _ type: SettingType, at place: KeyPlace, _ node: Node, by caller: Caller
+  ) -> Bool {
+    let isPending = overlay.withLock { overlay in
+      overlay.pending[.key(place)]?.declaredType = type
+      return overlay.pending[.key(place)] != nil
+    }
+    let writers = node.state.withLock { Array($0.writers.values) }
+    let isWritten = writers.filter { $0.declare(type, by: caller) }.count > 0
+    return isPending || isWritten
+  }
+
+  private func convert(_ place: KeyPlace, to type: SettingType) throws(StoreError) {
+    try settings.suite(place.suite).update { (contents) throws(StoreError) in
+      guard let setting = contents.settings[place.key] else { throw .notFound }
+      guard setting.value.type != type else { return }
+      let content = try settings.codec.content(of: setting.value)
+      let value = try settings.codec.value(of: content, as: type)
+      contents.settings[place.key] = Setting(value, modified: setting.modified)
+    }
+  }
+}
+
+// MARK: Items
+
+extension Tree {
+  private func itemAttributeNames(_ place: ItemPlace) throws(StoreError) -> [String] {
+    guard let staged = stagedItem(place) else { return ItemAttributes.names(of: try anyItem(place)) }
+    return Set(ItemAttributes.names(of: staged.item)).union(staged.extra.keys).sorted()
+  }
+
+  private func attribute(_ name: String, of place: ItemPlace) throws(StoreError) -> [UInt8] {
+    if let extra = stagedItem(place)?.extra[name] { return extra }
+    return try ItemAttributes.value(name, of: try anyItem(place))
+  }
+
+  private func setAttribute(
+    _ name: String, _ value: [UInt8], of place: ItemPlace
+  ) throws(StoreError) {
+    try refuseUnheldFlags(name, value)
+    if stagedItem(place) != nil {
+      return overlay.withLock { $0.stagedItems[place]?.set(name, to: value) }
+    }
+    let item = try anyItem(place)
+    try requireKeychain().checkAccess(to: item.id)
+    try requireKeychain().update([item.id]) { (item) throws(StoreError) in
+      try ItemAttributes.set(name, to: value, on: &item)
+    }
+  }
+
+  private func removeAttribute(_ name: String, of place: ItemPlace) throws(StoreError) {
+    if stagedItem(place) != nil {
+      return try overlay.withLock { (overlay) throws(StoreError) in
+        try overlay.stagedItems[place]?.remove(name)
+      }
+    }
+    let item = try anyItem(place)
+    // What can't be removed must not cost a transaction either: rsync tries it on every copy.
+    var trial = item
+    try ItemAttributes.remove(name, from: &trial)
+    guard trial != item else { return }
+    try requireKeychain().checkAccess(to: item.id)
+    try requireKeychain().update([item.id]) { (item) throws(StoreError) in
+      try ItemAttributes.remove(name, from: &item)
+    }
+  }
+
+  /// A condition that nothing would hold must not be accepted: whoever set it would rely on it.
+  private func refuseUnheldFlags(_ name: String, _ value: [UInt8]) throws(StoreError) {
+    guard name == "user.keyhole.access" || name == "user.keyhole.programs" else { return }
+    throw .unsupported(reason: "this version can't ask before it gives a secret, so it takes no such rule")
+  }
+}
+
+extension StagedItem {
+  /// A staged item takes every attribute; what an item can't have is dropped at the commit.
+  fileprivate mutating func set(_ name: String, to value: [UInt8]) {
+    do {
+      try ItemAttributes.set(name, to: value, on: &item)
+      extra[name] = nil
+    } catch {
+      extra[name] = value
+    }
+  }
+
+  fileprivate mutating func remove(_ name: String) throws(StoreError) {
+    guard extra.removeValue(forKey: name) == nil else { return }
+    try ItemAttributes.remove(name, from: &item)
+  }
+}

@@ -1,0 +1,81 @@
+public import Model
+import Store
+import Synchronization
+
+/// One line of a directory's listing.
+public struct DirectoryEntry: Sendable {
+  /// As it stands in the path.
+  public let name: String
+  let place: Place
+
+  public var isDirectory: Bool { place.isDirectory }
+
+  init(_ place: Place) {
+    name = place.name
+    self.place = place
+  }
+}
+
+extension Tree {
+  /// What stands in a directory, in no particular order; `.keyhole` is found by name only.
+  ///
+  /// - Throws: `notDirectory`, `locked`, `unreachable`.
+  public func list(_ directory: Node) throws(StoreError) -> [DirectoryEntry] {
+    try places(in: directory.place).map(DirectoryEntry.init)
+  }
+
+  /// The node of an entry that `list` gave.
+  public func node(of entry: DirectoryEntry) -> Node {
+    node(at: entry.place)
+  }
+
+  func places(in directory: Place) throws(StoreError) -> [Place] {
+    switch directory {
+    case .root: keychain == nil ? [.defaults] : [.defaults, .keychain]
+    case .control: [.status]
+    case .defaults: try settings.suiteNames().map(Place.suite)
+    case .suite(let name): try files(ofSuite: name)
+    case .keychain: ItemClass.allCases.map(Place.itemClass)
+    case .itemClass(.other): try items(in: directory)
+    case .itemClass(let itemClass): try folders(of: itemClass)
+    case .folder: try items(in: directory)
+    case .item(let item): try files(ofItem: item)
+    case .status, .key, .value, .scratch: throw .notDirectory
+    }
+  }
+
+  private func files(ofSuite suite: ExactString) throws(StoreError) -> [Place] {
+    guard let snapshot = try settings.suite(suite).fetch() else { throw .notFound }
+    var keys = snapshot.entries.keys.map { Place.key(KeyPlace(suite: suite, key: $0)) }
+    overlay.withLock { overlay in
+      if !overlay.setAside.isEmpty { keys.removeAll { overlay.setAside[$0] != nil } }
+      keys += overlay.pending.keys.filter { $0.parent == .suite(suite) && !keys.contains($0) }
+      keys += overlay.scratchPlaces(in: .suite(suite))
+    }
+    return keys
+  }
+
+  private func folders(of itemClass: ItemClass) throws(StoreError) -> [Place] {
+    let stored = try requireKeychain().read { $0.folders(of: itemClass) }
+    let places = stored.map { FolderPlace(itemClass: itemClass, name: PathName($0)) }
+    let staged = overlay.withLock { $0.stagedFolders(of: itemClass) }
+    return staged.union(places).map(Place.folder)
+  }
+
+  private func items(in directory: Place) throws(StoreError) -> [Place] {
+    let staged = overlay.withLock { $0.stagedItems(in: directory) }
+    return Set(staged).union(try storedItems(in: directory).map(\.place)).map(Place.item)
+  }
+
+  private func files(ofItem item: ItemPlace) throws(StoreError) -> [Place] {
+    guard try exists(.item(item)) else { throw .notFound }
+    let value = try exists(.value(item)) ? [Place.value(item)] : []
+    return value + overlay.withLock { $0.scratchPlaces(in: .item(item)) }
+  }
+}
+
+extension Overlay {
+  fileprivate func scratchPlaces(in directory: ScratchPlace.Directory) -> [Place] {
+    (scratch[directory] ?? [:]).keys.map { .scratch(ScratchPlace(directory: directory, name: $0)) }
+  }
+}

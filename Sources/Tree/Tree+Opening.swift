@@ -1,0 +1,122 @@
+public import Model
+import SecretMemory
+import Store
+import Synchronization
+
+extension Tree {
+  /// Opens a file. What can be known now is refused now, because few programs look at what close returns.
+  ///
+  /// - Throws: `isDirectory`, `readOnly`, `accessDenied`, `locked`, `notFound`, `tooManyOpen`.
+  public func open(_ node: Node, _ mode: OpenMode, by caller: Caller) throws(StoreError) -> Handle {
+    switch node.place {
+    case .key(let place): return try openKey(place, node, mode, caller)
+    case .value(let place): return try openValue(place, node, mode, caller)
+    case .scratch(let place): return try openScratch(place, node, mode)
+    case .status: return try openStatus(node, mode)
+    default: throw .isDirectory
+    }
+  }
+
+  private func openKey(
+    _ place: KeyPlace, _ node: Node, _ mode: OpenMode, _ caller: Caller
+  ) throws(StoreError) -> Handle {
+    guard let snapshot = try settings.suite(place.suite).fetch() else { throw .notFound }
+    let isPending = overlay.withLock { $0.pending[.key(place)] != nil }
+    let entry = isPending ? nil : snapshot.entries[place.key]
+    guard entry != nil || isPending else { throw .notFound }
+    if mode.contains(.write), let reason = snapshot.readOnly { throw .readOnly(reason: reason) }
+    var state = Handle.State()
+    state.original = entry?.value ?? .data([])
+    begin(&state, mode, node, caller)
+    return Handle(node, in: self, mode: mode, version: entry?.version ?? 0, state: state)
+  }
+
+  private func openValue(
+    _ place: ItemPlace, _ node: Node, _ mode: OpenMode, _ caller: Caller
+  ) throws(StoreError) -> Handle {
+    let keychain = try requireKeychain()
+    var state = Handle.State()
+    if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
+      guard let item = try storedItem(place) else { throw .notFound }
+      try keychain.checkAccess(to: item.id)
+      if mode.contains(.read), !mode.contains(.truncate) {
+        state.content = .secret(
+          try tooManyIfExhausted { () throws(StoreError) in
+            try keychain.secret(of: item.id)
+          })
+      }
+    }
+    begin(&state, mode, node, caller)
+    return Handle(node, in: self, mode: mode, state: state)
+  }
+
+  private func openScratch(
+    _ place: ScratchPlace, _ node: Node, _ mode: OpenMode
+  ) throws(StoreError) -> Handle {
+    guard let file = overlay.withLock({ $0[place] }) else { throw .notFound }
+    if mode.contains(.truncate) { try file.resize(to: 0) }
+    return Handle(node, in: self, mode: mode, scratch: file)
+  }
+
+  private func openStatus(_ node: Node, _ mode: OpenMode) throws(StoreError) -> Handle {
+    guard !mode.contains(.write) else { throw .accessDenied(reason: "the status can only be read") }
+    var state = Handle.State()
+    state.content = .plain(options.status())
+    return Handle(node, in: self, mode: mode, state: state)
+  }
+
+  private func begin(
+    _ state: inout Handle.State, _ mode: OpenMode, _ node: Node, _ caller: Caller
+  ) {
+    guard mode.isSuperset(of: [.write, .truncate]) else { return }
+    state.isTruncated = true
+    state.prefix = prefix(for: node, declared: nil)
+    if let process = caller.process { state.writers[caller] = process }
+  }
+
+  /// Without locked memory for the secret, the system's own word is that too much is open.
+  private func tooManyIfExhausted(
+    _ body: () throws(StoreError) -> SecretBytes
+  ) throws(StoreError) -> SecretBytes {
+    do {
+      return try body()
+    } catch {
+      guard case .outOfMemory = error else { throw error }
+      throw .tooManyOpen
+    }
+  }
+
+  /// What follows the content of a key while it is written; nil: it may become anything.
+  func prefix(for node: Node, declared: SettingType?) -> ContentPrefix? {
+    guard case .key(let place) = node.place else { return nil }
+    let pending = overlay.withLock { $0.pending[.key(place)] }
+    if let type = declared ?? pending?.declaredType { return ContentPrefix(type) }
+    guard pending == nil else { return nil }
+    let stored = settings.suite(place.suite).snapshot?.entries[place.key]?.value
+    return stored?.settledType.map(ContentPrefix.init)
+  }
+
+  /// The content of what is stored at a node's place.
+  func committedContent(of node: Node) throws(StoreError) -> Content {
+    let place = node.place
+    guard overlay.withLock({ $0.pending[place] == nil }) else { return try .empty(secret: place.isSecret) }
+    switch place {
+    case .key(let key):
+      let value = settings.suite(key.suite).snapshot?.entries[key.key]?.value
+      guard let value else { return .plain([]) }
+      return .plain(try settings.codec.content(of: value))
+    case .value(let item):
+      guard let item = try storedItem(item) else { return try .empty(secret: true) }
+      return .secret(try requireKeychain().secret(of: item.id))
+    default:
+      return try .empty(secret: place.isSecret)
+    }
+  }
+}
+
+extension SettingValue {
+  /// The type that new content has to have; nil: a key that was created empty takes it from its content.
+  var settledType: SettingType? {
+    self == .data([]) ? nil : type
+  }
+}

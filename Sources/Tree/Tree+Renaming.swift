@@ -1,0 +1,180 @@
+public import Model
+import Store
+import Synchronization
+
+extension Tree {
+  /// rename(2) and, with `replacing` false, renameat2(2)'s RENAME_NOREPLACE.
+  ///
+  /// A move never loses the value: at any moment the old name holds it, or the new one, or both.
+  /// - Throws: `notFound`, `exists`, `notEmpty`, `isDirectory`, `notDirectory`, `crossesStores`,
+  ///   `notPermitted` for what can't be moved or can't be moved there, `invalidName`, `invalidValue` for a
+  ///   scratch file that is no value of the key it replaces, `readOnly`, `noSpace`.
+  public func rename(
+    _ name: some Collection<UInt8>, in directory: Node, to newName: some Collection<UInt8>,
+    in newDirectory: Node, replacing: Bool, by caller: Caller
+  ) throws(StoreError) {
+    let source = try child(of: directory, named: name)
+    let target = try target(named: newName, in: newDirectory.place, for: source.place)
+    guard source.place != target else { return }
+    let isTaken = try exists(target)
+    guard replacing || !isTaken else { throw .exists }
+    try move(source, to: target, isTaken: isTaken, by: caller)
+  }
+
+  /// Where something of the kind of `source` would be under `name`.
+  private func target(
+    named name: some Collection<UInt8>, in directory: Place, for source: Place
+  ) throws(StoreError) -> Place {
+    guard source.area == directory.area else { throw .crossesStores }
+    guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
+    let target = try newPlace(named: name, in: directory, for: source)
+    guard source.itemClass == target.itemClass else { throw .crossesStores }
+    return target
+  }
+
+  private func newPlace(
+    named name: some Collection<UInt8>, in directory: Place, for source: Place
+  ) throws(StoreError) -> Place {
+    switch (source, directory) {
+    case (.key, .suite), (.scratch, .suite), (.value, .item), (.scratch, .item):
+      guard source.area == .settings || source.parent == directory else {
+        throw .notPermitted(reason: "an item's files stay with their item")
+      }
+      return try newFile(name, in: directory)
+    case (.item(let item), .itemClass(.other)) where item.itemClass == .other:
+      return .item(ItemPlace(itemClass: .other, folder: nil, name: try PathName(creating: name)))
+    case (.suite, .defaults), (.folder, .itemClass), (.item, .folder):
+      return try newDirectory(name, in: directory)
+    case (.item, .itemClass(let itemClass)) where itemClass != source.itemClass:
+      throw .crossesStores
+    default:
+      throw .notPermitted(reason: "this can't be moved there")
+    }
+  }
+
+  private func move(
+    _ source: Node, to target: Place, isTaken: Bool, by caller: Caller
+  ) throws(StoreError) {
+    let place = source.place
+    switch (place, target) {
+    case (.key(let old), .key(let new)): try moveKey(old, to: new, source, by: caller)
+    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
+    case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
+    case (.scratch(let old), .scratch(let new)): moveScratch(old, to: new)
+    default: try moveDirectory(place, to: target, isTaken: isTaken)
+    }
+    nodes.withLock { $0.move(place, to: target) }
+  }
+
+  // MARK: Files
+
+  private func moveKey(
+    _ old: KeyPlace, to new: KeyPlace, _ source: Node, by caller: Caller
+  ) throws(StoreError) {
+    try commitPending(source)
+    let isSave = source.state.withLock { $0.creator != nil && $0.creator == caller.process }
+    guard old.suite == new.suite else { return try moveAcross(old, to: new, isSave: isSave) }
+    try settings.suite(old.suite).update(moving: old.key, to: new.key) { (contents) throws(StoreError) in
+      guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
+      let existing = contents.settings[new.key]
+      contents.settings[new.key] = try moved(setting, onto: existing, isSave: isSave)
+    }
+  }
+
+  /// The new name is stored first: a crash between the two leaves both.
+  private func moveAcross(
+    _ old: KeyPlace, to new: KeyPlace, isSave: Bool
+  ) throws(StoreError) {
+    guard let entry = try settings.suite(old.suite).fetch()?.entries[old.key] else { throw .notFound }
+    let setting = Setting(entry.value, modified: entry.modified)
+    try settings.suite(new.suite).update { (contents) throws(StoreError) in
+      contents.settings[new.key] = try moved(setting, onto: contents.settings[new.key], isSave: isSave)
+    }
+    try settings.suite(old.suite).update { contents in
+      // Somebody may have changed it in between: then both stay.
+      if contents.settings[old.key]?.value == setting.value { contents.settings[old.key] = nil }
+    }
+  }
+
+  /// A key replaces another whole; a program that made a file to save (perl, patch) keeps the key's type.
+  private func moved(
+    _ setting: Setting, onto existing: Setting?, isSave: Bool
+  ) throws(StoreError) -> Setting {
+    guard isSave, let type = existing?.value.settledType, type != setting.value.type else { return setting }
+    let content = try settings.codec.content(of: setting.value)
+    return Setting(try settings.codec.value(of: content, as: type), modified: setting.modified)
+  }
+
+  /// A key that is only being created is stored first, so that there is something to move.
+  private func commitPending(_ node: Node) throws(StoreError) {
+    let place = node.place
+    guard overlay.withLock({ $0.pending[place] != nil }) else { return }
+    for writer in node.state.withLock({ Array($0.writers.values) }) { try writer.commitNow() }
+  }
+
+  /// Hides the value from the mount under a scratch name; the store keeps it until a new one is there.
+  private func setAside(_ place: Place, as scratch: ScratchPlace) throws(StoreError) {
+    let file = try ScratchFile(quota: quota(for: scratch))
+    let content = try committedContent(of: node(at: place))
+    try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: 0) }
+    overlay.withLock { overlay in
+      if overlay.pending.removeValue(forKey: place) == nil { overlay.setAside[place] = scratch }
+      overlay[scratch] = file
+    }
+  }
+
+  private func save(_ scratch: ScratchPlace, as target: Place) throws(StoreError) {
+    guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
+    guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
+    try store(file, at: target)
+    let aside = overlay.withLock { overlay in
+      overlay[scratch] = nil
+      return overlay.setAside.first { $0.value == scratch }?.key
+    }
+    // By way of a scratch name a value got another name: the old one goes.
+    if let aside, aside != target { try removeSetAside(aside) }
+  }
+
+  private func moveScratch(_ old: ScratchPlace, to new: ScratchPlace) {
+    overlay.withLock { overlay in
+      overlay[new] = overlay[old]
+      overlay[old] = nil
+      for (place, scratch) in overlay.setAside where scratch == old { overlay.setAside[place] = new }
+    }
+  }
+}
+
+extension Place {
+  fileprivate enum Area {
+    case settings
+    case keychain
+    case fixed
+  }
+
+  fileprivate var area: Area {
+    switch self {
+    case .defaults, .suite, .key: .settings
+    case .keychain, .itemClass, .folder, .item, .value: .keychain
+    case .scratch(let place): place.directory.isSecret ? .keychain : .settings
+    case .root, .control, .status: .fixed
+    }
+  }
+
+  fileprivate var isMovable: Bool {
+    switch self {
+    case .suite, .key, .folder, .item, .value, .scratch: true
+    default: false
+    }
+  }
+
+  fileprivate var itemClass: ItemClass? {
+    switch self {
+    case .itemClass(let itemClass): itemClass
+    case .folder(let place): place.itemClass
+    case .item(let place), .value(let place): place.itemClass
+    case .scratch(let place):
+      if case .item(let item) = place.directory { item.itemClass } else { nil }
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,85 @@
+public import Model
+import Store
+import Synchronization
+
+/// What stat(2) tells of a file.
+public struct NodeStatus: Sendable {
+  public enum Kind: Sendable {
+    case directory
+    case file
+    case symbolicLink
+  }
+
+  public var kind: Kind
+  /// The exact length of the content in bytes; 0 for a directory.
+  public var size: Int
+  public var modified: Timestamp
+  /// The number of hard links: 2 and one for each subdirectory, or 1.
+  public var links: Int
+}
+
+extension Tree {
+  /// - Throws: `notFound` for what is gone; `locked`, `unreachable`.
+  public func status(of node: Node, for caller: Caller) throws(StoreError) -> NodeStatus {
+    let (place, writers) = node.state.withLock { ($0.place, Array($0.writers.values)) }
+    var status = try status(of: place)
+    for writer in writers {
+      if let size = writer.uncommittedSize(for: caller) { status.size = size }
+    }
+    return status
+  }
+
+  private func status(of place: Place) throws(StoreError) -> NodeStatus {
+    switch place {
+    case .root: directory(subdirectories: keychain == nil ? 1 : 2)
+    case .control: directory()
+    case .defaults: directory(subdirectories: try settings.suiteNames().count)
+    case .suite(let name): directory(modified: try settings.suite(name).fetch()?.stamp?.modified)
+    case .keychain: directory(subdirectories: ItemClass.allCases.count)
+    case .itemClass, .folder: directory(subdirectories: try places(in: place).count)
+    case .item(let item): directory(modified: try anyItem(item).modified)
+    case .status: file(size: options.status().count, modified: .now)
+    case .key(let key): try status(of: key)
+    case .value(let item): try statusOfValue(item)
+    case .scratch(let scratch): try status(of: scratch)
+    }
+  }
+
+  private func directory(subdirectories: Int = 0, modified: Timestamp? = nil) -> NodeStatus {
+    NodeStatus(kind: .directory, size: 0, modified: modified ?? started, links: 2 + subdirectories)
+  }
+
+  private func file(size: Int, modified: Timestamp) -> NodeStatus {
+    NodeStatus(kind: .file, size: size, modified: modified, links: 1)
+  }
+
+  private func status(of place: KeyPlace) throws(StoreError) -> NodeStatus {
+    if let entry = settings.suite(place.suite).snapshot?.entries[place.key] {
+      return file(size: entry.size, modified: entry.modified)
+    }
+    guard let pending = overlay.withLock({ $0.pending[.key(place)] }) else { throw .notFound }
+    return file(size: 0, modified: pending.created)
+  }
+
+  private func statusOfValue(_ place: ItemPlace) throws(StoreError) -> NodeStatus {
+    if let pending = overlay.withLock({ $0.pending[.value(place)] }) {
+      return file(size: 0, modified: pending.created)
+    }
+    guard let item = try storedItem(place) else { throw .notFound }
+    return file(size: item.size, modified: item.modified)
+  }
+
+  private func status(of place: ScratchPlace) throws(StoreError) -> NodeStatus {
+    guard let file = overlay.withLock({ $0[place] }) else { throw .notFound }
+    return file.state.withLock { state in
+      NodeStatus(
+        kind: state.target == nil ? .file : .symbolicLink,
+        size: state.target?.count ?? state.content.count, modified: state.modified, links: 1)
+    }
+  }
+
+  /// The length of what is stored, whatever open handles hold.
+  func committedSize(of node: Node) -> Int {
+    (try? status(of: node.place).size) ?? 0
+  }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import Model
+
+/// The first 100 bytes of the database file, looked at before SQLite is: a file that is no whole vault is
+/// told from one that is without a byte of it being written.
+enum DatabaseHeader {
+  /// "KHOL": the application_id of a vault's file.
+  static let applicationID: UInt32 = 0x4B48_4F4C
+  /// The user_version: the version of the schema.
+  static let version: UInt32 = 1
+
+  /// - Throws: `unsupported` for what is no vault or a newer one, `damaged` for one that is cut off.
+  static func check(_ directory: VaultDirectory) throws(StoreError) {
+    let path = directory.database
+    guard let file = try PrivateFile.open(path, O_RDONLY) else { throw .notFound }
+    var header = [UInt8](repeating: 0, count: 100)
+    // The header before the size: another process may be adding pages.
+    let count = unsafe header.withUnsafeMutableBytes { unsafe file.read(into: $0, at: 0) }
+    guard count > 0 else { throw .damaged(what: "\(path) is empty: put back a copy of it") }
+    try checkKind(header, count, path)
+    try checkVersion(word(header, 60), path)
+    let size = UInt64(try file.status(path).st_size)
+    try checkSize(header, size, directory)
+  }
+
+  static func checkVersion(_ version: UInt32, _ path: String) throws(StoreError) {
+    guard version <= Self.version else {
+      throw .unsupported(reason: "\(path) was made by a newer Keyhole: update Keyhole to open it")
+    }
+    guard version == Self.version else { throw notAVault(path) }
+  }
+
+  static func notAVault(_ path: String) -> StoreError {
+    .unsupported(reason: "\(path) is not a vault: move it away, or name another folder")
+  }
+}
+
+extension DatabaseHeader {
+  private static func checkKind(_ header: [UInt8], _ count: Int, _ path: String) throws(StoreError) {
+    let magic = Array("SQLite format 3\0".utf8)
+    guard header.prefix(min(count, 16)).elementsEqual(magic.prefix(count)) else { throw notAVault(path) }
+    guard count == 100 else { throw truncated(path) }
+    guard word(header, 68) == applicationID else { throw notAVault(path) }
+    guard header[18] == 2, header[19] == 2 else { throw .damaged(what: "the header of \(path)") }
+  }
+
+  private static func checkSize(
+    _ header: [UInt8], _ size: UInt64, _ directory: VaultDirectory
+  ) throws(StoreError) {
+    let stored = UInt64(header[16]) << 8 | UInt64(header[17])
+    let pageSize = stored == 1 ? 65536 : stored
+    guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
+      throw .damaged(what: "the header of \(directory.database)")
+    }
+    // With a log beside it the file may rightly be behind its header.
+    guard size < UInt64(word(header, 28)) * pageSize, try !hasLog(directory) else { return }
+    throw truncated(directory.database)
+  }
+
+  private static func hasLog(_ directory: VaultDirectory) throws(StoreError) -> Bool {
+    guard let log = try PrivateFile.open(directory.log, O_RDONLY) else { return false }
+    return try log.status(directory.log).st_size > 0
+  }
+
+  private static func truncated(_ path: String) -> StoreError {
+    .damaged(what: "\(path) is cut off: put back a copy of it")
+  }
+
+  private static func word(_ header: [UInt8], _ offset: Int) -> UInt32 {
+    header[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

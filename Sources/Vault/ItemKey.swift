@@ -1,0 +1,83 @@
+import Model
+
+/// An item's random 16 bytes: what its rows are found by and what everything of it is sealed to.
+struct ItemKey: Hashable {
+  var high: UInt64
+  var low: UInt64
+
+  /// A version 4 UUID (RFC 9562) from the system's generator.
+  static func random() -> ItemKey {
+    let high = UInt64.random(in: .min ... .max) & ~0xF000 | 0x4000
+    let low = UInt64.random(in: .min ... .max) & ~(0b11 << 62) | 0b10 << 62
+    return ItemKey(high: high, low: low)
+  }
+
+  init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// nil: not 16 bytes.
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == 16 else { return nil }
+    // SAFETY: both reads lie inside the 16 bytes.
+    high = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+    low = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+  }
+
+  var bytes: [UInt8] {
+    var writer = FieldWriter(capacity: 16)
+    writer.put(raw: high)
+    writer.put(raw: low)
+    return writer.bytes
+  }
+}
+
+extension ItemKey {
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  /// nil: not a UUID in lower-case text.
+  init?(_ id: ItemID) {
+    let text = id.rawValue.utf8
+    guard text.count == 36 else { return nil }
+    self.init(high: 0, low: 0)
+    var index = 0
+    for byte in text {
+      defer { index += 1 }
+      if index == 8 || index == 13 || index == 18 || index == 23 {
+        guard byte == UInt8(ascii: "-") else { return nil }
+        continue
+      }
+      guard let digit = Self.value(ofDigit: byte) else { return nil }
+      high = high << 4 | low >> 60
+      low = low << 4 | digit
+    }
+  }
+
+  var id: ItemID { ItemID(rawValue: text) }
+
+  var text: String {
+    // SAFETY: exactly 36 bytes are written.
+    unsafe String(unsafeUninitializedCapacity: 36) { buffer in
+      var position = 0
+      for nibble in 0..<32 {
+        if nibble == 8 || nibble == 12 || nibble == 16 || nibble == 20 {
+          unsafe buffer[position] = UInt8(ascii: "-")
+          position += 1
+        }
+        let word = nibble < 16 ? high : low
+        unsafe buffer[position] = Self.digits[Int(word >> UInt64(60 - nibble % 16 * 4) & 15)]
+        position += 1
+      }
+      return 36
+    }
+  }
+
+  private static func value(ofDigit byte: UInt8) -> UInt64? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import Model
+
+/// An item as its metadata blob holds it, with what the vault itself keeps there.
+struct ItemRecord {
+  var item: Item
+  /// `VaultKeys.witness` of the row, kept so that opening a vault computes none.
+  var witness: Witness
+  /// The revision that the secret is sealed to.
+  var secretRevision: UInt64
+
+  enum Tag {
+    static let witness: UInt8 = 1
+    static let secretRevision: UInt8 = 2
+    static let accessibility: UInt8 = 3
+    static let size: UInt8 = 4
+    static let created: UInt8 = 5
+    static let modified: UInt8 = 6
+    static let itemClass: UInt8 = 16
+    static let service: UInt8 = 17
+    static let account: UInt8 = 18
+    static let server: UInt8 = 19
+    static let domain: UInt8 = 20
+    static let `protocol`: UInt8 = 21
+    static let authenticationType: UInt8 = 22
+    static let port: UInt8 = 23
+    static let path: UInt8 = 24
+    static let otherLabel: UInt8 = 25
+    static let label: UInt8 = 32
+    static let access: UInt8 = 33
+    static let programs: UInt8 = 34
+    static let keepsLineEnd: UInt8 = 35
+    static let attribute: UInt8 = 36
+  }
+}
+
+extension ItemRecord {
+  /// The record as fields, ascending by tag, attributes by name.
+  var encoded: [UInt8] {
+    var writer = FieldWriter(capacity: 256)
+    writer.put(Tag.witness, witness.bytes)
+    writer.put(Tag.secretRevision, secretRevision)
+    writer.put(Tag.accessibility, item.accessibility.code)
+    writer.put(Tag.size, UInt64(item.size))
+    writer.put(Tag.created, Self.encode(item.created))
+    writer.put(Tag.modified, Self.encode(item.modified))
+    Self.put(item.identity, into: &writer)
+    if let label = item.label { writer.put(Tag.label, label.utf8) }
+    if !item.access.isEmpty { writer.put(Tag.access, item.access.flags.map(\.code)) }
+    if let programs = item.programs { writer.put(Tag.programs, programs.utf8) }
+    if item.keepsLineEnd { writer.put(Tag.keepsLineEnd, CollectionOfOne(1)) }
+    for (name, value) in item.attributes.sorted(by: { $0.key < $1.key }) {
+      writer.put(Tag.attribute, Self.encode(attribute: name, value))
+    }
+    return writer.bytes
+  }
+
+  /// The fields of an identity; also what its lookup tag is made of.
+  static func put(_ identity: ItemIdentity, into writer: inout FieldWriter) {
+    switch identity {
+    case .generic(let service, let account):
+      writer.put(Tag.itemClass, CollectionOfOne(1))
+      writer.put(Tag.service, service.utf8)
+      writer.put(Tag.account, account.utf8)
+    case .internet(let identity):
+      writer.put(Tag.itemClass, CollectionOfOne(2))
+      put(identity, into: &writer)
+    case .other(let label):
+      writer.put(Tag.itemClass, CollectionOfOne(3))
+      writer.put(Tag.otherLabel, label.utf8)
+    }
+  }
+
+  private static func put(_ identity: InternetIdentity, into writer: inout FieldWriter) {
+    writer.put(Tag.account, identity.account.utf8)
+    writer.put(Tag.server, identity.server.utf8)
+    if let domain = identity.domain { writer.put(Tag.domain, domain.utf8) }
+    if let name = identity.protocol { writer.put(Tag.protocol, name.utf8) }
+    if let type = identity.authenticationType { writer.put(Tag.authenticationType, type.utf8) }
+    if let port = identity.port { writer.put(Tag.port, port) }
+    if let path = identity.path { writer.put(Tag.path, path.utf8) }
+  }
+
+  private static func encode(_ time: Timestamp) -> [UInt8] {
+    var writer = FieldWriter(capacity: 12)
+    writer.put(raw: UInt64(bitPattern: time.seconds))
+    writer.put(raw: time.nanoseconds)
+    return writer.bytes
+  }
+
+  private static func encode(attribute name: ExactString, _ value: [UInt8]) -> [UInt8] {
+    var writer = FieldWriter(capacity: name.utf8.count + value.count + 4)
+    writer.put(raw: UInt32(name.utf8.count))
+    writer.put(raw: name.utf8)
+    writer.put(raw: value)
+    return writer.bytes
+  }
+}

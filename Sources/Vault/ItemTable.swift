@@ -1,0 +1,108 @@
+import Crypto
+import FoundationEssentials
+import GRDB
+import Model
+
+/// The rows with the items' metadata, during one transaction.
+struct ItemTable {
+  let database: Database
+  let keys: VaultKeys
+
+  /// A row and what it holds.
+  struct Row {
+    var key: ItemKey
+    var revision: UInt64
+    var record: ItemRecord
+  }
+
+  /// What a walk over all rows found.
+  struct Census {
+    var items: [Item] = []
+    var damaged: [ItemKey] = []
+    /// Rows without even a name.
+    var nameless = 0
+    var count: UInt64 = 0
+    var sum = Witness()
+    var lastRevision: UInt64 = 0
+  }
+
+  /// nil: there is no such item. - Throws: `damaged`.
+  func fetch(_ key: ItemKey) throws -> Row? {
+    let query = try Query(database, "SELECT tag, revision, sealed FROM item WHERE uuid = ?")
+    query.bind(1, key)
+    guard try query.step() else { return nil }
+    return try open(query, key, under: keys.metadata)
+  }
+
+  /// The revision that the row says it has, also where the rest of it is damaged.
+  func revision(_ key: ItemKey) throws -> UInt64? {
+    let query = try Query(database, "SELECT revision FROM item WHERE uuid = ?")
+    query.bind(1, key)
+    return try query.step() ? query.integer(0) : nil
+  }
+
+  /// Every row, opened; those that don't open are counted by what their columns say.
+  func census(expecting count: UInt64 = 0) throws -> Census {
+    var census = Census()
+    // Growing by doubling would leave as much garbage again.
+    census.items.reserveCapacity(Int(min(count, 100_000)))
+    let metadata = keys.metadata
+    let query = try Query(database, "SELECT tag, revision, sealed, uuid FROM item")
+    while try query.step() {
+      guard let key = unsafe ItemKey(query.blob(3)) else {
+        census.nameless += 1
+        continue
+      }
+      census.count += 1
+      census.lastRevision = max(census.lastRevision, query.integer(1))
+      try count(query, key, metadata, into: &census)
+    }
+    return census
+  }
+
+  private func count(
+    _ query: borrowing Query, _ key: ItemKey, _ metadata: SymmetricKey, into census: inout Census
+  ) throws {
+    do {
+      let row = try open(query, key, under: metadata)
+      census.sum += row.record.witness
+      census.items.append(row.record.item)
+    } catch StoreError.damaged {
+      census.sum += keys.witness(of: key, revision: query.integer(1))
+      census.damaged.append(key)
+    }
+  }
+
+  /// - Throws: `exists` where another row has the identity.
+  func insert(_ row: Row) throws {
+    let tag = keys.tag(of: row.record.item.identity)
+    let binding = Binding.metadata(store: keys.store, item: row.key, revision: row.revision, tag: tag)
+    let content = row.record.encoded
+    guard content.count <= VaultEngine.largestMetadata else {
+      throw StoreError.tooLarge(limit: VaultEngine.largestMetadata)
+    }
+    let query = try Query(database, "INSERT INTO item (uuid, tag, revision, sealed) VALUES (?, ?, ?, ?)")
+    query.bind(1, row.key)
+    query.bind(2, tag)
+    query.bind(3, row.revision)
+    query.bind(4, try Sealing.seal(content, under: keys.metadata, boundTo: binding.bytes))
+    try query.run()
+  }
+
+  func delete(_ key: ItemKey) throws {
+    let query = try Query(database, "DELETE FROM item WHERE uuid = ?")
+    query.bind(1, key)
+    try query.run()
+  }
+
+  /// The row of a query that has tag, revision and blob in front.
+  func open(_ query: borrowing Query, _ key: ItemKey, under metadata: SymmetricKey) throws -> Row {
+    let revision = query.integer(1)
+    let binding = Binding.metadata(
+      store: keys.store, item: key, revision: revision, tag: query.bytes(0))
+    let record = try unsafe Sealing.open(query.blob(2), under: metadata, boundTo: binding.bytes) {
+      try unsafe ItemRecord($0, id: key.id)
+    }
+    return Row(key: key, revision: revision, record: record)
+  }
+}

@@ -1,0 +1,109 @@
+import Crypto
+import FoundationEssentials
+import Model
+import SecretMemory
+
+/// AES-256-GCM over padded plaintexts. A sealed blob is nonce (12) | ciphertext | tag (16).
+enum Sealing {
+  /// Seals what is no secret to the memory: metadata and the manifest.
+  static func seal(_ content: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
+    var writer = FieldWriter(capacity: Padding.padded(content.count + 4))
+    writer.put(raw: UInt32(content.count))
+    writer.put(raw: content)
+    let padding = Padding.padded(content.count + 4) - writer.bytes.count
+    writer.put(raw: repeatElement(0, count: padding))
+    return try box(AES.GCM.seal(writer.bytes, using: key, authenticating: binding))
+  }
+
+  /// Lends what `seal` sealed. - Throws: `damaged`.
+  static func open<Result>(
+    _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8],
+    _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) throws -> Result {
+    var plain = try unsafe openPadded(sealed, under: key, boundTo: binding)
+    // Names are no secrets, but a wipe costs less than asking which metadata might be one.
+    defer { erase(&plain) }
+    return try unsafe plain.withUnsafeBytes { try unsafe body(content(of: $0)) }
+  }
+
+  static func seal(
+    secret: borrowing SecretBytes, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
+    let padded = try pad(secret)
+    return try unsafe padded.withUnsafeBytes { bytes in
+      try unsafe seal(bytes: bytes, under: key, boundTo: binding)
+    }
+  }
+
+  /// Opens what `seal(secret:)` sealed. - Throws: `damaged`, `SecretMemoryError`.
+  static func openSecret(
+    _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> SecretBytes {
+    var plain = try unsafe openPadded(sealed, under: key, boundTo: binding)
+    defer { erase(&plain) }
+    var secret = try SecretBytes()
+    try unsafe plain.withUnsafeBytes { try unsafe secret.append(content(of: $0)) }
+    return secret
+  }
+
+  /// Seals a key, which needs no padding.
+  static func seal(key: SymmetricKey, under other: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
+    try unsafe key.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }
+  }
+
+  /// Opens what `seal(key:)` sealed. - Throws: `damaged`.
+  static func openKey(
+    _ sealed: UnsafeRawBufferPointer, under other: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> SymmetricKey {
+    var plain = try unsafe openPadded(sealed, under: other, boundTo: binding)
+    defer { erase(&plain) }
+    guard plain.count == 32 else { throw StoreError.damaged(what: "key") }
+    return SymmetricKey(data: plain)
+  }
+}
+
+extension Sealing {
+  private static func pad(_ secret: borrowing SecretBytes) throws -> SecretBytes {
+    var padded = try SecretBytes(count: Padding.padded(secret.count + 4))
+    var count = UInt32(secret.count).bigEndian
+    try unsafe withUnsafeBytes(of: &count) { try unsafe padded.write($0, at: 0) }
+    try unsafe secret.withUnsafeBytes { try unsafe padded.write($0, at: 4) }
+    return padded
+  }
+
+  private static func seal(
+    bytes: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
+    guard let base = bytes.baseAddress else { throw StoreError.damaged(what: "key") }
+    // SAFETY: the Data is read only, by a call that returns before the bytes go.
+    let borrowed = unsafe Data(
+      bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)
+    return try box(AES.GCM.seal(borrowed, using: key, authenticating: binding))
+  }
+
+  private static func box(_ sealed: AES.GCM.SealedBox) throws -> Data {
+    guard let combined = sealed.combined else { throw StoreError.damaged(what: "seal") }
+    return combined
+  }
+
+  private static func openPadded(
+    _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
+    do {
+      let box = try unsafe AES.GCM.SealedBox(combined: sealed)
+      return try AES.GCM.open(box, using: key, authenticating: binding)
+    } catch {
+      throw StoreError.damaged(what: "seal")
+    }
+  }
+
+  private static func content(of padded: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer {
+    var reader = unsafe FieldReader(padded)
+    let count = try reader.integer(UInt32.self)
+    return try unsafe reader.take(Int(count))
+  }
+
+  private static func erase(_ plain: inout Data) {
+    unsafe plain.withUnsafeMutableBytes { unsafe wipe($0) }
+  }
+}

@@ -1,0 +1,152 @@
+import GRDB
+import Model
+import SecretMemory
+
+extension Session {
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    try change { database, manifest in
+      let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
+      let row = ItemTable.Row(key: .random(), revision: 0, record: record)
+      return try put(row, with: secret, database, &manifest)
+    }
+  }
+
+  func update(
+    _ ids: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    try change { database, manifest in
+      var rows: [(old: ItemRecord, new: ItemTable.Row)] = []
+      for id in ids {
+        let old = try take(id, database, &manifest)
+        var new = old
+        try body(&new.record.item)
+        rows.append((old.record, new))
+      }
+      // All rows are out of the table now, so that items may swap their names.
+      return try rows.map { try put($0.new, replacing: $0.old, database, &manifest) }
+    }
+  }
+
+  func rewrite(
+    _ id: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try change { database, manifest in
+      var row = try take(id, database, &manifest)
+      var secret = try SecretBytes()
+      if readingSecret { secret = try secrets(database).fetch(row.key, row.record) }
+      try body(&row.record.item, &secret)
+      return try put(row, with: secret, database, &manifest)
+    }
+  }
+
+  func remove(_ ids: [ItemID]) throws(StoreError) {
+    do {
+      try delete(ids)
+    } catch .noSpace where ballast.giveUp() {
+      try connection.run { try $0.execute(sql: "PRAGMA secure_delete = FAST") }
+      defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
+      try delete(ids)
+    }
+    ballast.restore()
+  }
+}
+
+extension Session {
+  /// Runs `body` in a write transaction with the manifest, which is stored at its end.
+  private func change<Result>(
+    _ body: (Database, inout Manifest) throws -> Result
+  ) throws(StoreError) -> Result {
+    if let distrust { throw .readOnly(reason: distrust) }
+    do {
+      let (result, generation) = try connection.write { database in
+        var manifest = try trustedManifest(database)
+        let before = manifest
+        let result = try body(database, &manifest)
+        if manifest != before { try manifest.store(database, keys, header) }
+        return (result, manifest.generation)
+      }
+      untold = nil
+      advanceAnchor(to: generation)
+      return result
+    } catch {
+      classKeys.forget()
+      throw error
+    }
+  }
+
+  private func delete(_ ids: [ItemID]) throws(StoreError) {
+    try change { database, manifest in
+      for key in Set(ids.compactMap { ItemKey($0) }) {
+        guard let revision = try items(database).revision(key) else { continue }
+        _ = try manifest.advance()
+        manifest.remove(keys.witness(of: key, revision: revision))
+        try items(database).delete(key)
+        try secrets(database).delete(key)
+      }
+    }
+  }
+
+  /// Takes an item's row out of the table.
+  private func take(
+    _ id: ItemID, _ database: Database, _ manifest: inout Manifest
+  ) throws -> ItemTable.Row {
+    guard let key = ItemKey(id), let row = try items(database).fetch(key) else { throw StoreError.notFound }
+    manifest.remove(keys.witness(of: key, revision: row.revision))
+    try items(database).delete(key)
+    return row
+  }
+
+  /// Puts a changed row back; its secret is sealed anew where it was bound to what changed.
+  private func put(
+    _ row: ItemTable.Row, replacing old: ItemRecord, _ database: Database, _ manifest: inout Manifest
+  ) throws -> Item {
+    if row.record.item.hasSameAccess(as: old.item) {
+      var row = row
+      row.record.item.size = old.item.size
+      return try put(row, database, &manifest).item
+    }
+    return try put(row, with: secrets(database).fetch(row.key, old), database, &manifest)
+  }
+
+  /// Puts a row back with another secret.
+  private func put(
+    _ row: ItemTable.Row, with secret: borrowing SecretBytes, _ database: Database,
+    _ manifest: inout Manifest
+  ) throws -> Item {
+    try checkSize(secret)
+    var row = row
+    row.record.item.size = secret.count
+    row.record.secretRevision = manifest.generation + 1
+    let record = try put(row, database, &manifest)
+    try secrets(database).put(secret, row.key, record)
+    return record.item
+  }
+
+  /// Puts a row into the table under the next revision.
+  private func put(
+    _ row: ItemTable.Row, _ database: Database, _ manifest: inout Manifest
+  ) throws -> ItemRecord {
+    var row = row
+    row.revision = try manifest.advance()
+    row.record.witness = keys.witness(of: row.key, revision: row.revision)
+    row.record.item.id = row.key.id
+    row.record.item.collection = nil
+    try items(database).insert(row)
+    manifest.add(row.record.witness)
+    return row.record
+  }
+
+  private func checkSize(_ secret: borrowing SecretBytes) throws(StoreError) {
+    guard secret.count <= VaultEngine.largestSecret else {
+      throw .tooLarge(limit: VaultEngine.largestSecret)
+    }
+  }
+}
+
+extension Item {
+  /// Everything that a secret is bound to is the same.
+  fileprivate func hasSameAccess(as other: Item) -> Bool {
+    accessibility == other.accessibility && access == other.access && programs == other.programs
+  }
+}

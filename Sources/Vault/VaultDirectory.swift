@@ -1,0 +1,104 @@
+import Glibc
+import Model
+import SecretMemory
+
+/// The folder of the vault and the folder of what belongs to this device; both of the user alone.
+struct VaultDirectory {
+  let path: String
+  let state: String
+
+  var database: String { path + "/vault.db" }
+  var log: String { path + "/vault.db-wal" }
+  var key: String { path + "/vault.key" }
+  var ballast: String { path + "/vault.ballast" }
+  var deviceKey: String { state + "/device.key" }
+
+  func anchor(store: [UInt8]) -> String {
+    let digits = store.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+    return state + "/" + digits.joined() + ".anchor"
+  }
+
+  /// Makes the folders where they are missing. - Throws: `accessDenied` where others can enter one.
+  init(_ path: String, state: String) throws(StoreError) {
+    self.path = path
+    self.state = state
+    try Self.prepare(path)
+    try Self.prepare(state)
+  }
+
+  /// Runs `body` while no other process does the same; for making files.
+  func locked<Result: ~Copyable>(
+    _ directory: String, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let number = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard number >= 0 else { throw StoreError(errno: errno, "open \(directory)") }
+    let lock = Descriptor(number)
+    try wait(for: lock)
+    return try body()
+  }
+
+  /// The key file's bytes, made where there is neither a key nor a database.
+  func fetchKey() throws(StoreError) -> SecretBytes {
+    if let key = try PrivateFile.readKey(key, count: KeyFileSource.length) { return key }
+    throw .accessDenied(
+      reason: "\(key) is missing: without it \(database) can't be opened; put back your copy of it")
+  }
+
+  /// This device's key; nil: none was made yet.
+  func fetchDeviceKey() throws(StoreError) -> DeviceKey? {
+    guard let bytes = try PrivateFile.readKey(deviceKey, count: 32) else { return nil }
+    return DeviceKey(bytes)
+  }
+
+  /// This device's key, made now where there is none.
+  func makeDeviceKey() throws(StoreError) -> DeviceKey {
+    if let key = try fetchDeviceKey() { return key }
+    try locked(state) { () throws(StoreError) in
+      PrivateFile.unlink(deviceKey + ".new")
+      try PrivateFile.createKey(deviceKey, count: 32)
+    }
+    guard let key = try fetchDeviceKey() else { throw .damaged(what: deviceKey) }
+    return key
+  }
+
+  /// statvfs(3) of the vault's disk.
+  func room() throws(StoreError) -> statvfs {
+    var room = statvfs()
+    guard unsafe statvfs(path, &room) == 0 else { throw StoreError(errno: errno, "statvfs \(path)") }
+    return room
+  }
+}
+
+extension VaultDirectory {
+  private static func prepare(_ path: String) throws(StoreError) {
+    var parent = ""
+    for part in path.split(separator: "/") {
+      parent += "/" + part
+      guard unsafe mkdir(parent, 0o700) != 0, errno != EEXIST else { continue }
+      // EROFS, EACCES and others come for folders that exist, too.
+      guard unsafe access(parent, F_OK) == 0 else { throw StoreError(errno: errno, "mkdir \(parent)") }
+    }
+    try check(path)
+  }
+
+  private static func check(_ path: String) throws(StoreError) {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { throw StoreError(errno: errno, "stat \(path)") }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw .notDirectory }
+    guard status.st_uid == geteuid() else {
+      throw .accessDenied(reason: "\(path) belongs to another user")
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      throw .accessDenied(reason: "others can enter \(path); chmod 700 it")
+    }
+  }
+
+  private func wait(for lock: borrowing Descriptor) throws(StoreError) {
+    for _ in 0..<450 {
+      guard flock(lock.number, LOCK_EX | LOCK_NB) != 0 else { return }
+      guard errno == EWOULDBLOCK || errno == EINTR else { throw StoreError(errno: errno, "flock \(path)") }
+      usleep(20_000)
+    }
+    throw .unreachable(reason: "another process has been making \(path) for 9 seconds")
+  }
+}

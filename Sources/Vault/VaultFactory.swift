@@ -1,0 +1,64 @@
+import GRDB
+import Glibc
+import Model
+import SecretMemory
+
+/// Makes new vaults.
+///
+/// The database is finished under another name before it gets its own, so that a crash leaves nothing that
+/// would have to be told from a damaged vault. Two processes wait for each other.
+enum VaultFactory {
+  static func makeIfMissing(_ place: VaultDirectory) throws(StoreError) {
+    guard try !exists(place.database) else { return }
+    try place.locked(place.path) { () throws(StoreError) in
+      guard try !exists(place.database) else { return }
+      guard try !exists(place.log) else {
+        throw .damaged(what: "\(place.database) is missing, but its log is there: put back a copy of both")
+      }
+      try makeKey(place)
+      try makeDatabase(place)
+    }
+  }
+
+  private static func makeKey(_ place: VaultDirectory) throws(StoreError) {
+    PrivateFile.unlink(place.key + ".new")
+    guard try !exists(place.key) else { return }
+    try PrivateFile.createKey(place.key, count: KeyFileSource.length)
+  }
+
+  private static func makeDatabase(_ place: VaultDirectory) throws(StoreError) {
+    let temporary = place.database + ".new"
+    for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
+    try PrivateFile.createEmpty(temporary)
+    do {
+      try fill(temporary, KeyFileSource(bytes: place.fetchKey()))
+      try synchronize(temporary)
+      try PrivateFile.give(temporary, theName: place.database)
+    } catch {
+      for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
+      throw error
+    }
+  }
+
+  private static func fill(
+    _ path: String, _ source: borrowing some KeySource & ~Copyable
+  ) throws(StoreError) {
+    let connection = try Connection(path)
+    try connection.write { try Schema.create($0, source) }
+    try connection.run { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
+    try connection.close()
+  }
+
+  private static func synchronize(_ path: String) throws(StoreError) {
+    guard let file = try PrivateFile.open(path, O_RDONLY) else { throw .notFound }
+    try file.synchronize()
+  }
+
+  /// True also for a symbolic link that leads nowhere.
+  private static func exists(_ path: String) throws(StoreError) -> Bool {
+    var status = stat()
+    if unsafe lstat(path, &status) == 0 { return true }
+    guard errno == ENOENT else { throw StoreError(errno: errno, "stat \(path)") }
+    return false
+  }
+}

@@ -1,0 +1,205 @@
+public import Model
+public import SecretMemory
+public import Store
+import Synchronization
+
+/// A keychain in memory that does what `KeychainEngine` says; the model of the real ones, and their
+/// stand-in where a test is about something else.
+public final class MemoryKeychain: KeychainEngine {
+  public let name = "memory"
+
+  private let shared: Shared
+  private let seen = Atomic<Int>(0)
+
+  public init() {
+    shared = Shared()
+  }
+
+  /// A second engine on the same items, as another process would have it.
+  public init(sharing other: MemoryKeychain) {
+    shared = other.shared
+    seen.store(shared.use { $0.version }, ordering: .relaxed)
+  }
+
+  /// Makes every call fail with `error` until it is nil again.
+  public func fail(with error: StoreError?) {
+    shared.use { $0.failure = error }
+  }
+
+  public func items() throws(StoreError) -> [Item] {
+    try attempt { state throws(StoreError) in list(state) }
+  }
+
+  public func refresh() throws(StoreError) -> [Item]? {
+    try attempt { state throws(StoreError) in
+      seen.load(ordering: .relaxed) == state.version ? nil : list(state)
+    }
+  }
+
+  public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try attempt { state throws(StoreError) in
+      guard let entry = state.entries[item] else { throw .notFound }
+      return try copy(entry.secret)
+    }
+  }
+
+  public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    try checkSize(secret)
+    return try attempt { state throws(StoreError) in
+      var item = item
+      (item.id, item.size, item.collection) = (state.nextID(), secret.count, nil)
+      try change(state) { draft throws(StoreError) in
+        draft[item.id] = Entry(item, try copy(secret))
+      }
+      return item
+    }
+  }
+
+  public func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    try attempt { state throws(StoreError) in
+      var changed: [Item] = []
+      try change(state) { draft throws(StoreError) in
+        for id in items {
+          guard let entry = draft[id] else { throw .notFound }
+          var item = entry.item
+          try body(&item)
+          (item.id, item.size, item.collection) = (id, entry.item.size, nil)
+          draft[id] = Entry(item, sharing: entry)
+          changed.append(item)
+        }
+      }
+      return changed
+    }
+  }
+
+  public func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try attempt { state throws(StoreError) in
+      guard let entry = state.entries[item] else { throw .notFound }
+      var changed = entry.item
+      var secret = try readingSecret ? copy(entry.secret) : Self.empty()
+      try body(&changed, &secret)
+      try checkSize(secret)
+      (changed.id, changed.size, changed.collection) = (item, secret.count, nil)
+      let stored = Entry(changed, secret)
+      try change(state) { draft throws(StoreError) in draft[item] = stored }
+      return changed
+    }
+  }
+
+  public func remove(_ items: [ItemID]) throws(StoreError) {
+    try attempt { state throws(StoreError) in
+      try change(state) { draft throws(StoreError) in
+        for id in items { draft[id] = nil }
+      }
+    }
+  }
+
+  public func synchronize() throws(StoreError) {}
+
+  public func room() throws(StoreError) -> DiskRoom? { nil }
+
+  public func problems() -> [Problem] { [] }
+}
+
+extension MemoryKeychain {
+  private func attempt<Result: ~Copyable>(
+    _ body: (State) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    try shared.use { state throws(StoreError) in
+      if let failure = state.failure { throw failure }
+      return try body(state)
+    }
+  }
+
+  private func list(_ state: State) -> [Item] {
+    seen.store(state.version, ordering: .relaxed)
+    return state.entries.values.map(\.item)
+  }
+
+  /// Changes all or nothing.
+  private func change(
+    _ state: State, _ body: (inout [ItemID: Entry]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var draft = state.entries
+    try body(&draft)
+    guard Set(draft.values.map(\.item.identity)).count == draft.count else { throw .exists }
+    let isCurrent = seen.load(ordering: .relaxed) == state.version
+    state.entries = draft
+    state.version += 1
+    if isCurrent { seen.store(state.version, ordering: .relaxed) }
+  }
+
+  private func checkSize(_ secret: borrowing SecretBytes) throws(StoreError) {
+    guard secret.count <= 1 << 20 else { throw .tooLarge(limit: 1 << 20) }
+  }
+
+  private func copy(_ secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes(copying: secret) } catch { throw .outOfMemory }
+  }
+
+  private static func empty() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes() } catch { throw .outOfMemory }
+  }
+}
+
+/// An item with its secret. Entries never change, so that drafts can share them.
+private final class Entry {
+  private final class Box {
+    let secret: SecretBytes
+
+    init(_ secret: consuming SecretBytes) {
+      self.secret = secret
+    }
+  }
+
+  let item: Item
+  private let box: Box
+
+  var secret: SecretBytes {
+    _read { yield box.secret }
+  }
+
+  init(_ item: Item, _ secret: consuming SecretBytes) {
+    self.item = item
+    box = Box(secret)
+  }
+
+  init(_ item: Item, sharing other: Entry) {
+    self.item = item
+    box = other.box
+  }
+}
+
+private final class State {
+  var entries: [ItemID: Entry] = [:]
+  var version = 0
+  var failure: StoreError?
+  private var last = 0
+
+  func nextID() -> ItemID {
+    last += 1
+    return ItemID(rawValue: "memory-\(last)")
+  }
+}
+
+/// The state behind a lock; bodies may be the caller's, which a `Mutex` would not take.
+private final class Shared {
+  private let state = State()
+  private let mutex = Mutex(())
+
+  func use<Result: ~Copyable, Failure: Error>(
+    _ body: (State) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    mutex._unsafeLock()
+    defer { mutex._unsafeUnlock() }
+    return try body(state)
+  }
+}
+
+// `state` is only ever used while `mutex` is held.
+extension Shared: @unchecked Sendable {}

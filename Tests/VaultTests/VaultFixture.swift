@@ -1,0 +1,63 @@
+import Glibc
+import Model
+import SecretMemory
+import Store
+import StoreConformance
+import Testing
+
+@testable import Vault
+
+/// A private folder under /tmp with a vault, gone with the value.
+final class VaultFixture {
+  let root: String
+  var directory: String { root + "/vault" }
+  var state: String { root + "/state" }
+  var database: String { directory + "/vault.db" }
+  var key: String { directory + "/vault.key" }
+
+  init() throws {
+    let name = "/tmp/keyhole-vault-" + String(UInt64.random(in: .min ... .max), radix: 36)
+    try #require(unsafe mkdir(name, 0o700) == 0)
+    root = name
+  }
+
+  deinit {
+    removeAll(root)
+  }
+
+  func open() throws -> VaultEngine {
+    try VaultEngine(directory: directory, stateDirectory: state)
+  }
+}
+
+/// rm -r.
+func removeAll(_ path: String) {
+  for name in names(in: path) { removeAll(path + "/" + name) }
+  unsafe unlink(path)
+  unsafe rmdir(path)
+}
+
+func names(in path: String) -> [String] {
+  guard let folder = unsafe opendir(path) else { return [] }
+  defer { unsafe closedir(folder) }
+  var names: [String] = []
+  while let entry = unsafe readdir(folder) {
+    let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
+      unsafe $0.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+    }
+    if name != ".", name != ".." { names.append(name) }
+  }
+  return names.sorted()
+}
+
+extension VaultEngine {
+  /// Adds many items in not so many words.
+  func fill(_ count: Int, _ secret: borrowing SecretBytes) throws {
+    for index in 0..<count {
+      var item = KeychainSamples.generic(
+        ExactString("service \(index / 10)"), ExactString("account \(index)"))
+      item.attributes = ["comment": Array("a comment".utf8)]
+      _ = try add(item, secret: secret)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+# shellcheck shell=bash
+# What up, test and benchmark share: finding the toolchain, the system packages and the kernel's part.
+# Sourced by them; `project` is the root of the checkout.
+
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# What the build links against, and fusermount3 for mounting without being root.
+build_packages=(fuse3 libfuse3-dev libsqlite3-dev pkg-config libc6-dev)
+
+say() { printf '==> %s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$1" >&2
+  shift
+  if (($#)); then printf '  %s\n' "$@" >&2; fi
+  exit 1
+}
+
+as_root() {
+  if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+missing_packages() {
+  local package
+  for package; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      printf '%s\n' "$package"
+  done
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >&2
+}
+
+# Installs those of the named packages that are missing, and nothing when none is.
+need_packages() {
+  { command -v dpkg-query && command -v apt-get; } >/dev/null ||
+    die "no apt-get here: this command sets up Debian and Ubuntu." \
+      "Elsewhere install what these packages hold: $*" \
+      "and build with: swift build -c release --static-swift-stdlib --product keyhole"
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  ((EUID == 0)) || command -v sudo >/dev/null ||
+    die "packages are missing and there is no sudo. As root, run:" \
+      "apt-get install ${missing[*]}"
+  say "installing ${missing[*]}"
+  # A fresh machine has no package lists, an old one has stale ones: both are cured by one update.
+  apt_install "${missing[@]}" 2>/dev/null ||
+    { as_root apt-get update -qq && apt_install "${missing[@]}"; } ||
+    die "apt-get could not install: ${missing[*]}" "Its reason is above."
+}
+
+# A toolchain new enough for Package.swift, which names the version itself.
+need_swift() {
+  local required version
+  required=$(sed -n '1s/.*swift-tools-version: *\([0-9.]*\).*/\1/p' "$project/Package.swift")
+  command -v swift >/dev/null ||
+    die "no swift in PATH: Keyhole is built with Swift $required or newer." \
+      "Install a toolchain from https://www.swift.org/install/linux/ and open a new shell."
+  version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p' | head -n 1)
+  [[ -n $version ]] || die "'swift --version' fails:" "$(swift --version 2>&1 | head -n 3)"
+  [[ $(printf '%s\n' "$required" "$version" | sort -V | head -n 1) == "$required" ]] ||
+    die "Swift $required or newer is needed; $(command -v swift) is $version."
+}
+
+# Headers of a C++ library: a toolchain from an archive brings a compiler but not these. Their
+# package's name has the version of GCC in it, so g++, which depends on it, stands for all.
+need_cxx() {
+  local clang
+  clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang++
+  [[ -x $clang ]] || return 0
+  printf '#include <string>\nint main() { return 0; }\n' |
+    "$clang" -x c++ - -o /dev/null 2>/dev/null || need_packages g++
+}
+
+need_fuse() {
+  [[ -e /dev/fuse ]] || as_root modprobe fuse 2>/dev/null || true
+  [[ -c /dev/fuse ]] ||
+    die "there is no /dev/fuse: this kernel or container has no FUSE." \
+      "In a container: --device /dev/fuse --cap-add SYS_ADMIN. Else: modprobe fuse."
+  [[ -r /dev/fuse && -w /dev/fuse ]] ||
+    die "/dev/fuse is closed to $(id -un): $(stat -c '%A %U:%G' /dev/fuse)." \
+      "The usual mode is 0666: sudo chmod 666 /dev/fuse"
+}
+
+# Everything that a build needs; more packages may be named.
+set_up() {
+  need_swift
+  need_packages "${build_packages[@]}" "$@"
+  need_cxx
+  need_fuse
+}
+
+build_release() {
+  say "building a release (the first time takes some minutes)"
+  (cd "$project" && swift build -c release --static-swift-stdlib --product "${1:-keyhole}")
+}
+
+# The kernel's word on a mount point, also of one whose file system has died.
+mount_type() { findmnt -rn -o FSTYPE -M "$1" 2>/dev/null | tail -n 1; }
+
+unmount_lazily() {
+  fusermount3 -u -z "$1" 2>/dev/null || umount -l "$1" 2>/dev/null || true
+}
+
+# Unmounts whatever is mounted below a folder, the latest first: it may cover an earlier one.
+unmount_below() {
+  local folder point
+  folder=$(realpath -- "$1") || return 0
+  while IFS= read -r point; do
+    unmount_lazily "$(printf '%b' "$point")"
+  done < <(awk -v below="$folder/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac)
+}
