@@ -133,7 +133,7 @@ import Testing
     ("defaults/a/k", "defaults/k", .notPermitted),
     ("defaults/missing", "defaults/c", .missing),
     ("defaults/a/missing", "defaults/a/n", .missing),
-    ("defaults/a", "defaults/a/k", .notDirectory),
+    ("defaults/b", "defaults/a/k", .notDirectory),
     ("defaults/a/k", "defaults/b", .isDirectory),
     ("defaults/a/k", "defaults/a/%41", .invalid),
   ]
