@@ -2,7 +2,7 @@ import Glibc
 
 /// A Linux error number, as the kernel hands it to the caller.
 ///
-/// Constants carry Linux's names in lower camel case's stead: `.ENOENT` is what a manual page says.
+/// The constants keep the names that the manual pages use.
 public struct Errno: RawRepresentable, Error, Hashable, Sendable {
   /// The positive number of `errno(3)`.
   public let rawValue: Int32

@@ -122,9 +122,9 @@ private func onIoctl(
 
 private func onPoll(_ request: OpaquePointer?, _ node: fuse_ino_t, _ info: Info?, _ wakeup: OpaquePointer?) {
   guard let request = unsafe request, let info = unsafe info else { return }
-  let connection = unsafe Connection.of(request).takeUnretainedValue()
-  let wakeup = unsafe wakeup.map { unsafe PollWakeup($0, connection) }
-  unsafe connection.fileSystem.poll(
+  let host = unsafe Host.of(request)
+  let wakeup = unsafe wakeup.map { unsafe PollWakeup($0, host.connection) }
+  unsafe host.fileSystem.poll(
     NodeID(rawValue: node), handle: FileHandle(info), events: info.pointee.poll_events, wakeup: wakeup,
     request: Request(request), reply: PollReply(Pending(request), PollAnswer()))
 }

@@ -12,11 +12,11 @@ var kernelOperations: fuse_lowlevel_ops {
   return table
 }
 
-private func onInit(_ connection: UnsafeMutableRawPointer?, _ info: UnsafeMutablePointer<fuse_conn_info>?) {
+private func onInit(_ host: UnsafeMutableRawPointer?, _ info: UnsafeMutablePointer<fuse_conn_info>?) {
   // SAFETY: libfuse hands over what the session was made with, and its own live structure.
-  guard let connection = unsafe connection, let info = unsafe info else { return }
+  guard let host = unsafe host, let info = unsafe info else { return }
   unsafe negotiate(&info.pointee)
-  unsafe Unmanaged<Connection>.fromOpaque(connection).takeUnretainedValue().becameReady()
+  unsafe Unmanaged<Host>.fromOpaque(host).takeUnretainedValue().becameReady()
 }
 
 private func negotiate(_ info: inout fuse_conn_info) {
@@ -49,6 +49,5 @@ private func refuse(_ capability: Int32, _ info: inout fuse_conn_info) {
 
 /// The file system that a request is for.
 func fileSystem(of request: OpaquePointer) -> any FileSystem {
-  // SAFETY: the loop that calls us keeps the connection alive.
-  unsafe Connection.of(request).takeUnretainedValue().fileSystem
+  unsafe Host.of(request).fileSystem
 }

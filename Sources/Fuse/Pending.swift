@@ -15,7 +15,7 @@ import Glibc
 
   init(_ request: OpaquePointer) {
     unsafe self.request = request
-    unsafe connection = Connection.of(request).retain()
+    unsafe connection = Unmanaged.passRetained(Host.of(request).connection)
   }
 
   deinit {

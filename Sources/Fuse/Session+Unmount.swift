@@ -22,7 +22,7 @@ extension Connection {
     // SAFETY: the session is alive as long as self.
     let device = unsafe fuse_session_fd(session)
     if !isHungUp(device) { detach(path) }
-    let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+    let null = unsafe Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
     guard null >= 0 else { return }
     dup2(null, device)
     close(null)

@@ -13,21 +13,23 @@ public final class Session: Sendable {
     var isExiting = false
   }
 
-  let connection: Connection
+  let host: Host
   let state = Mutex(State())
 
   /// Prepares a session with mount options as `mount.fuse3(8)` has them: `fsname=keyhole`, `nosuid`, `ro`.
   ///
   /// Throws when libfuse does not know an option. In libfuse: `fuse_session_new`.
   public init(_ fileSystem: any FileSystem, options: [String] = []) throws(SessionError) {
-    connection = try Connection(fileSystem, options: options)
+    host = try Host(fileSystem, options: options)
   }
 
   deinit {
     unmount()
   }
 
-  /// Tells the kernel what changed.
+  var connection: Connection { host.connection }
+
+  /// Tells the kernel what changed. The file system may keep it.
   public var notifier: Notifier { Notifier(connection: connection) }
 }
 
@@ -40,11 +42,12 @@ extension Session {
     guard let session = unsafe connection.session else {
       throw SessionError(.mount, messages: [], errno: .EINVAL)
     }
-    connection.whenReady(onReady)
-    // SAFETY: the session is alive as long as the connection, and the strings during the calls.
-    let (status, messages) = Log.capture { unsafe fuse_session_mount(session, path) }
-    let errno = Errno.current
-    guard status == 0 else { throw SessionError(.mount, messages: messages, errno: errno) }
+    host.whenReady(onReady)
+    let (errno, messages) = Log.capture { () -> Errno? in
+      // SAFETY: the session is alive as long as the connection.
+      unsafe fuse_session_mount(session, path) == 0 ? nil : .current
+    }
+    if let errno { throw SessionError(.mount, messages: messages, errno: errno) }
     connection.guardDevice()
     state.withLock { $0.mountPoint = path }
   }

@@ -20,6 +20,11 @@ extension KernelTree {
     }
   }
 
+  /// Returns when everything that was asked for before the mount went is done.
+  public func finish() {
+    commits.sync(flags: .barrier) {}
+  }
+
   /// On a queue of its own, never inside a request: the kernel waits for locks that the request's caller
   /// may hold.
   func tellKernel(_ news: @escaping @Sendable (Notifier) -> Void) {

@@ -60,7 +60,8 @@ public final class KernelTree: Sendable {
   /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
   /// size must not make a save look failed.
   func whenDone<Answer: ~Copyable & Sendable, Value: Sendable>(
-    _ reply: consuming Reply<Answer>, of node: NodeID, _ work: @escaping @Sendable () throws(StoreError) -> Value,
+    _ reply: consuming Reply<Answer>, of node: NodeID,
+    _ work: @escaping @Sendable () throws(StoreError) -> Value,
     answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void
   ) {
     let parked = reply.park { parked in

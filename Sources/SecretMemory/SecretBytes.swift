@@ -16,6 +16,15 @@ public struct SecretBytes: ~Copyable {
     self.count = count
   }
 
+  /// `count` zero bytes that read(2) and write(2) can use with every file.
+  ///
+  /// Files that bypass the page cache, such as Keyhole's own secrets, have the kernel pin the caller's
+  /// pages, and that it can't do with memfd_secret(2)'s. These are locked and left out of cores only.
+  public init(pinnable count: Int) throws(SecretMemoryError) {
+    block = try SecretHeap.shared.allocatePinnable(count)
+    self.count = count
+  }
+
   /// A copy of `bytes`, which the caller still has to wipe.
   public init(copying bytes: UnsafeRawBufferPointer) throws(SecretMemoryError) {
     try self.init(count: bytes.count)

@@ -62,6 +62,11 @@ final class SecretHeap: Sendable {
     return try unsafe SecretBlock(bytes: map(count), isMapping: true)
   }
 
+  /// A block that the kernel may pin, as direct I/O does; memfd_secret(2)'s pages it may not (EFAULT).
+  func allocatePinnable(_ count: Int) throws(SecretMemoryError) -> SecretBlock {
+    try unsafe SecretBlock(bytes: mapLocked(pages(count)), isMapping: true)
+  }
+
   func free(_ block: SecretBlock) {
     guard block.capacity > 0 else { return }
     unsafe wipe(block.bytes)
@@ -92,10 +97,15 @@ final class SecretHeap: Sendable {
   }
 
   private func map(_ count: Int) throws(SecretMemoryError) -> UnsafeMutableRawBufferPointer {
-    let page = Int(getpagesize())
-    let length = (count + page - 1) / page * page
+    let length = pages(count)
     if let bytes = unsafe mapSecret(length) { return unsafe bytes }
     return try unsafe mapLocked(length)
+  }
+
+  /// `count` rounded up to whole pages, in bytes.
+  private func pages(_ count: Int) -> Int {
+    let page = Int(getpagesize())
+    return (count + page - 1) / page * page
   }
 
   /// nil: the kernel has no memfd_secret(2), or its limit is reached.

@@ -12,27 +12,27 @@ enum Base64 {
   }()
 
   /// Missing padding is no harm; any other character is damage.
-  static func decode(_ text: some Sequence<UInt8>) throws(PropertyListError) -> [UInt8] {
+  static func decode(_ text: Span<UInt8>) throws(PropertyListError) -> [UInt8] {
     let meanings = meanings
     var bytes: [UInt8] = []
-    var (bits, count, padded): (UInt32, Int, Bool) = (0, 0, false)
-    bytes.reserveCapacity(text.underestimatedCount / 4 * 3)
-    for character in text {
-      let meaning = meanings[Int(character)]
+    var (bits, count, isPadded): (UInt32, Int, Bool) = (0, 0, false)
+    bytes.reserveCapacity(text.count / 4 * 3 + 3)
+    for index in text.indices {
+      let meaning = meanings[Int(text[index])]
       if meaning == 64 { continue }
       if meaning == 65 {
-        padded = true
+        isPadded = true
         continue
       }
-      guard meaning < 64, !padded else { throw PropertyListError("data that is not base 64") }
+      guard meaning < 64, !isPadded else { throw PropertyListError("data that is not base 64") }
       bits = bits << 6 | UInt32(meaning)
       count += 1
-      guard count == 4 else { continue }
-      bytes += [
-        UInt8(truncatingIfNeeded: bits >> 16), UInt8(truncatingIfNeeded: bits >> 8),
-        UInt8(truncatingIfNeeded: bits),
-      ]
-      (bits, count) = (0, 0)
+      if count == 4 {
+        bytes.append(UInt8(truncatingIfNeeded: bits >> 16))
+        bytes.append(UInt8(truncatingIfNeeded: bits >> 8))
+        bytes.append(UInt8(truncatingIfNeeded: bits))
+        (bits, count) = (0, 0)
+      }
     }
     guard count != 1 else { throw PropertyListError("data that is not base 64") }
     if count >= 2 { bytes.append(UInt8(truncatingIfNeeded: bits >> (count == 2 ? 4 : 10))) }
@@ -40,17 +40,22 @@ enum Base64 {
     return bytes
   }
 
-  static func encode(_ bytes: ArraySlice<UInt8>, into text: inout [UInt8]) {
+  static func encode(_ bytes: Span<UInt8>, into text: inout [UInt8]) {
     let alphabet = alphabet
-    var index = bytes.startIndex
-    while index < bytes.endIndex {
-      let rest = min(3, bytes.endIndex - index)
-      var bits: UInt32 = 0
-      for offset in 0..<3 { bits = bits << 8 | (offset < rest ? UInt32(bytes[index + offset]) : 0) }
-      for digit in 0..<4 {
-        text.append(digit <= rest ? alphabet[Int(bits >> UInt32(18 - 6 * digit) & 63)] : 0x3D)
-      }
-      index += rest
+    var index = 0
+    while index + 3 <= bytes.count {
+      let bits = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
+      text.append(alphabet[bits >> 18])
+      text.append(alphabet[bits >> 12 & 63])
+      text.append(alphabet[bits >> 6 & 63])
+      text.append(alphabet[bits & 63])
+      index += 3
     }
+    let rest = bytes.count - index
+    guard rest > 0 else { return }
+    let bits = Int(bytes[index]) << 16 | (rest == 2 ? Int(bytes[index + 1]) << 8 : 0)
+    text += [
+      alphabet[bits >> 18], alphabet[bits >> 12 & 63], rest == 2 ? alphabet[bits >> 6 & 63] : 0x3D, 0x3D,
+    ]
   }
 }

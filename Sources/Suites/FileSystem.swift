@@ -135,6 +135,11 @@ extension FileSystem {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
+  /// faccessat(2) for the ids that files are opened with; to root nearly everything is allowed.
+  static func allows(_ access: Int32, _ path: String) -> Bool {
+    unsafe faccessat(AT_FDCWD, path, access, AT_EACCESS) == 0
+  }
+
   /// The file system is mounted read-only: statvfs(3).
   static func isReadOnly(_ path: String) -> Bool {
     var room = statvfs()

@@ -23,7 +23,7 @@ struct KeyTimeRecord {
     Self.append(hash, 8, to: &body)
     body += key.utf8
     var bytes: [UInt8] = []
-    Self.append(StableHash.of(body), 8, to: &bytes)
+    Self.append(StableHash.of(body.span), 8, to: &bytes)
     return bytes + body
   }
 
@@ -43,7 +43,7 @@ struct KeyTimeRecord {
     let start = bytes.startIndex
     let length = header + Int(number(bytes, start + 8, 4))
     guard bytes.count >= length,
-      StableHash.of(bytes[(start + 8)..<(start + length)]) == number(bytes, start, 8),
+      StableHash.of(bytes[(start + 8)..<(start + length)].span) == number(bytes, start, 8),
       let key = ExactString(utf8: bytes[(start + header)..<(start + length)])
     else { return nil }
     let nanoseconds = UInt32(number(bytes, start + 20, 4))

@@ -87,7 +87,7 @@ final class KeyTimes: Sendable {
       return isPlain || byte == 0x2E && byte != suite.utf8.first ? byte : UInt8(ascii: "-")
     }
     return folder + "/" + String(decoding: plain, as: UTF8.self) + "-"
-      + String(StableHash.of(suite.utf8), radix: 16)
+      + String(StableHash.of(suite.utf8.span), radix: 16)
   }
 }
 

@@ -3,7 +3,7 @@ import Model
 public import Store
 
 extension PropertyListFolder {
-  /// Every file that is named like a suite and is none, and why. It reads all of them.
+  /// Every file that is named like a suite and is none, or that Foundation can't use, and why. It reads all.
   public func problems() -> [Problem] {
     let entries: [Entry]
     do { entries = try files() } catch { return [problem(folder, reason(error), remedy(error))] }
@@ -19,8 +19,14 @@ extension PropertyListFolder {
       return problem(path, "it has no name before “.plist”", "Rename the file if it is a suite.")
     }
     do {
-      guard try file.read() == nil else { return nil }
-      return problem(path, "it is no regular file", "Move it elsewhere, or remove it.")
+      guard let content = try file.read() else {
+        return problem(path, "it is no regular file", "Move it elsewhere, or remove it.")
+      }
+      guard content.values.values.contains(where: \.hasReference) else { return nil }
+      return problem(
+        path,
+        "it holds a keyed archiver's reference (CF$UID), and so Foundation's UserDefaults reads none of its keys",
+        "Remove the reference, unless no program with Foundation uses the suite.")
     } catch {
       return problem(path, reason(error), remedy(error))
     }
@@ -68,5 +74,16 @@ extension PropertyListFolder {
       let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), (try? file.tryLock()) == true
     else { return }
     try? FileSystem.remove(path)
+  }
+}
+
+extension SettingValue {
+  fileprivate var hasReference: Bool {
+    switch self {
+    case .uid: true
+    case .array(let items): items.contains(where: \.hasReference)
+    case .dictionary(let entries): entries.values.contains(where: \.hasReference)
+    default: false
+    }
   }
 }

@@ -9,11 +9,11 @@ struct StableHash {
     value ^= value >> 29
   }
 
-  mutating func combine(_ bytes: some Collection<UInt8>) {
+  mutating func combine(_ bytes: Span<UInt8>) {
     combine(UInt64(bytes.count))
     var (word, count): (UInt64, Int) = (0, 0)
-    for byte in bytes {
-      word = word << 8 | UInt64(byte)
+    for index in bytes.indices {
+      word = word << 8 | UInt64(bytes[index])
       count += 1
       if count == 8 {
         combine(word)
@@ -23,7 +23,7 @@ struct StableHash {
     if count > 0 { combine(word) }
   }
 
-  static func of(_ bytes: some Collection<UInt8>) -> UInt64 {
+  static func of(_ bytes: Span<UInt8>) -> UInt64 {
     var hash = StableHash()
     hash.combine(bytes)
     return hash.value
@@ -37,12 +37,12 @@ struct StableHash {
 
   private mutating func combine(_ setting: SettingValue) {
     switch setting {
-    case .string(let text): combine(1, text.utf8)
+    case .string(let text): combine(1, text.utf8.span)
     case .integer(let number): combine(2, UInt64(truncatingIfNeeded: number), number < 0 ? 1 : 0)
     case .real(let number): combine(3, number.bitPattern)
     case .bool(let isTrue): combine(4, isTrue ? 1 : 0)
     case .date(let seconds): combine(5, UInt64(bitPattern: seconds))
-    case .data(let bytes): combine(6, bytes)
+    case .data(let bytes): combine(6, bytes.span)
     case .uid(let number): combine(7, number)
     case .array(let items):
       combine(8, UInt64(items.count))
@@ -56,7 +56,7 @@ struct StableHash {
 
   private static func of(_ key: ExactString, _ value: SettingValue) -> UInt64 {
     var hash = StableHash()
-    hash.combine(key.utf8)
+    hash.combine(key.utf8.span)
     hash.combine(value)
     return hash.value
   }
@@ -65,7 +65,7 @@ struct StableHash {
     for word in words { combine(word) }
   }
 
-  private mutating func combine(_ kind: UInt64, _ bytes: some Collection<UInt8>) {
+  private mutating func combine(_ kind: UInt64, _ bytes: Span<UInt8>) {
     combine(kind)
     combine(bytes)
   }

@@ -14,10 +14,13 @@ struct SuiteChange {
 
   init(from old: [ExactString: Setting], to new: [ExactString: Setting], at time: Timestamp) {
     var settings = new
-    var differing = Set(old.keys.filter { new[$0] == nil })
-    var isOfValues = !differing.isEmpty
-    for (key, setting) in new where setting != old[key] {
+    var differing: Set<ExactString> = []
+    var isOfValues = false
+    var kept = 0
+    for (key, setting) in new {
       let before = old[key]
+      if before != nil { kept += 1 }
+      if setting == before { continue }
       let isEqual = before?.value == setting.value
       let value = isEqual ? setting.value : setting.value.canonical
       settings[key] = Setting(
@@ -25,6 +28,10 @@ struct SuiteChange {
       guard settings[key] != before else { continue }
       differing.insert(key)
       isOfValues = isOfValues || value != before?.value
+    }
+    if kept < old.count {
+      differing.formUnion(old.keys.filter { new[$0] == nil })
+      isOfValues = true
     }
     (self.time, self.settings, self.differing, self.isOfValues) = (time, settings, differing, isOfValues)
   }

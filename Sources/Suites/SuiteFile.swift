@@ -53,16 +53,13 @@ struct SuiteFile {
   }
 
   /// Why the suite can't be changed; nil: it can.
-  ///
-  /// For root, modes mean nothing.
   func readOnlyReason(of target: String) -> String? {
     let targetFolder = FileSystem.folder(of: target)
     if FileSystem.isReadOnly(target) || FileSystem.isReadOnly(targetFolder) {
       return "its file system is mounted read-only"
     }
-    guard geteuid() != 0 else { return nil }
-    if unsafe access(target, W_OK) != 0 { return "its file is not writable" }
-    return unsafe access(targetFolder, W_OK | X_OK) != 0 ? "the folder of its file is not writable" : nil
+    if !FileSystem.allows(W_OK, target) { return "its file is not writable" }
+    return FileSystem.allows(W_OK | X_OK, targetFolder) ? nil : "the folder of its file is not writable"
   }
 }
 
@@ -74,13 +71,13 @@ extension SuiteFile {
 
   /// How often, and after how many microseconds, what can't be parsed is read again.
   private static let tries = 10
-  private static let pause: UInt32 = 5000
+  fileprivate static let pause: UInt32 = 5000
 
   /// What the file holds; nil: there is none.
   ///
   /// Foundation writes in place, so that a file may be caught empty or in part. One that changed within the
   /// last second is read again for up to 50 ms before it counts as damaged.
-  func read() throws(StoreError) -> Content? {
+  func read(pausing: () -> Void = { usleep(Self.pause) }) throws(StoreError) -> Content? {
     for attempt in 1... {
       guard let status = try status() else { return nil }
       guard status.stamp.size <= Self.largest else { throw .tooLarge(limit: Self.largest) }
@@ -91,7 +88,7 @@ extension SuiteFile {
         guard attempt < Self.tries, status.isYoung else {
           throw .damaged(what: "\(suite.string)\(Self.ending): \(error.reason)")
         }
-        usleep(Self.pause)
+        pausing()
       } catch let error as StoreError {
         throw error
       } catch {

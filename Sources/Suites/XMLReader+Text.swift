@@ -26,8 +26,7 @@ extension XMLReader {
       if bytes[position] == UInt8(ascii: "&") {
         try appendReference(to: &text)
       } else if bytes[position] != UInt8(ascii: "<") {
-        text.append(bytes[position])
-        position += 1
+        appendPlain(to: &text)
       } else if isAt("<![CDATA[") {
         try appendSection(to: &text)
       } else {
@@ -39,6 +38,13 @@ extension XMLReader {
     return String(decoding: text, as: UTF8.self)
   }
 
+  private mutating func appendPlain(to text: inout [UInt8]) {
+    while position < bytes.count, bytes[position] != UInt8(ascii: "<"), bytes[position] != UInt8(ascii: "&") {
+      text.append(bytes[position])
+      position += 1
+    }
+  }
+
   private mutating func appendSection(to text: inout [UInt8]) throws(PropertyListError) {
     let start = position + 9
     try skip(past: "]]>", from: 9)
@@ -46,6 +52,11 @@ extension XMLReader {
   }
 
   private mutating func appendReference(to text: inout [UInt8]) throws(PropertyListError) {
+    if let (character, length) = commonReference {
+      text.append(character)
+      position += length
+      return
+    }
     let name = bytes[position...].dropFirst().prefix(12).prefix { $0 != UInt8(ascii: ";") }
     position += name.count + 2
     guard position <= bytes.count, bytes[position - 1] == UInt8(ascii: ";") else {
@@ -55,6 +66,13 @@ extension XMLReader {
       throw PropertyListError("a reference to no character")
     }
     text += Array(String(Character(scalar)).utf8)
+  }
+
+  /// The three that every text with markup is full of, without a string for each.
+  private var commonReference: (character: UInt8, length: Int)? {
+    if isAt("&lt;") { return (UInt8(ascii: "<"), 4) }
+    if isAt("&gt;") { return (UInt8(ascii: ">"), 4) }
+    return isAt("&amp;") ? (UInt8(ascii: "&"), 5) : nil
   }
 
   private static func scalar(named name: String) -> Unicode.Scalar? {

@@ -52,7 +52,7 @@ extension XMLReader {
     case .integer: return .integer(try XMLScalar.integer(text(of: tag)))
     case .real: return .real(try XMLScalar.real(text(of: tag)))
     case .date: return .date(try XMLScalar.date(text(of: tag)))
-    case .data: return .data(try Base64.decode(text(of: tag).utf8))
+    case .data: return .data(try Base64.decode(text(of: tag).utf8.span))
     case .plist: throw PropertyListError("a property list in a property list")
     }
   }

@@ -4,7 +4,7 @@ import Model
 /// lines as wide as their depth leaves.
 struct XMLWriter {
   private(set) var bytes: [UInt8] = []
-  /// Something was written that XML 1.0 does not allow, so that strict readers refuse the document.
+  /// Something was written that strict readers of XML 1.0 refuse, or that Foundation loses.
   private(set) var isUnwritable = false
 
   mutating func document(_ value: SettingValue) {
@@ -18,11 +18,11 @@ struct XMLWriter {
   private mutating func element(_ value: SettingValue, depth: Int) {
     indent(depth)
     switch value {
-    case .string(let string): text(string, in: "string")
-    case .integer(let number): append("<integer>\(number)</integer>\n")
-    case .real(let number): append("<real>\(XMLScalar.text(number))</real>\n")
+    case .string(let string): line("<string>", "</string>\n") { $0.text(string) }
+    case .integer(let number): line("<integer>", "</integer>\n") { $0.integer(number) }
+    case .real(let number): line("<real>", "</real>\n") { $0.append(XMLScalar.text(number)) }
     case .bool(let isTrue): append(isTrue ? "<true/>\n" : "<false/>\n")
-    case .date(let seconds): append("<date>\(CivilDate(seconds: seconds).text)</date>\n")
+    case .date(let seconds): line("<date>", "</date>\n") { $0.append(CivilDate(seconds: seconds).text) }
     case .data(let data): self.data(data, depth: depth)
     case .uid(let number): uid(number, depth: depth)
     case .array(let items): array(items, depth: depth)
@@ -41,9 +41,11 @@ struct XMLWriter {
   private mutating func dictionary(_ entries: [ExactString: SettingValue], depth: Int) {
     guard !entries.isEmpty else { return append("<dict/>\n") }
     append("<dict>\n")
-    for (key, value) in entries.sorted(by: { $0.key < $1.key }) {
+    for (key, value) in PropertyLists.sorted(entries) {
       indent(depth + 1)
-      text(key, in: "key")
+      append("<key>")
+      text(key)
+      append("</key>\n")
       element(value, depth: depth + 1)
     }
     indent(depth)
@@ -55,7 +57,7 @@ struct XMLWriter {
     indent(depth + 1)
     append("<key>CF$UID</key>\n")
     indent(depth + 1)
-    append("<integer>\(number)</integer>\n")
+    line("<integer>", "</integer>\n") { $0.integer(Int128(number)) }
     indent(depth)
     append("</dict>\n")
   }
@@ -67,7 +69,7 @@ struct XMLWriter {
     append("<data>\n")
     for start in stride(from: 0, to: data.count, by: width) {
       indent(indentation)
-      Base64.encode(data[start..<min(start + width, data.count)], into: &bytes)
+      Base64.encode(data.span.extracting(start..<min(start + width, data.count)), into: &bytes)
       bytes.append(0x0A)
     }
     indent(depth)
@@ -84,35 +86,48 @@ extension XMLWriter {
     for _ in 0..<depth { bytes.append(0x09) }
   }
 
-  private mutating func text(_ text: ExactString, in element: String) {
-    append("<\(element)>")
-    if text.utf8.contains(where: Self.needsCare) {
-      escape(text)
-    } else {
-      bytes += text.utf8
-    }
-    append("</\(element)>\n")
+  private mutating func line(_ open: String, _ close: String, _ content: (inout Self) -> Void) {
+    append(open)
+    content(&self)
+    append(close)
   }
 
-  /// Also the first byte of U+FFFE and U+FFFF, which no XML may hold.
+  /// Most fit into 64 bits, whose description is several times faster.
+  private mutating func integer(_ number: Int128) {
+    append(Int64(exactly: number).map(String.init) ?? String(number))
+  }
+
+  private mutating func text(_ text: ExactString) {
+    let utf8 = text.utf8.span
+    for index in utf8.indices where Self.needsCare(utf8[index]) { return escape(text) }
+    bytes += text.utf8
+  }
+
+  /// Also the first byte of U+FEFF, U+FFFE and U+FFFF.
   private static func needsCare(_ byte: UInt8) -> Bool {
-    byte == 0x26 || byte == 0x3C || byte == 0x3E || byte == 0xEF
-      || byte < 0x20 && byte != 0x0A && byte != 0x09
+    byte < 0x20 ? byte != 0x0A && byte != 0x09 : byte == 0x26 || byte == 0x3C || byte == 0x3E || byte == 0xEF
   }
 
   private mutating func escape(_ text: ExactString) {
-    for scalar in text.string.unicodeScalars {
-      switch scalar {
-      case "&": append("&amp;")
-      case "<": append("&lt;")
-      case ">": append("&gt;")
+    let utf8 = text.utf8.span
+    // Foundation takes it for a byte order mark of the string and drops it.
+    if text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) { isUnwritable = true }
+    for index in utf8.indices {
+      switch utf8[index] {
+      case 0x26: append("&amp;")
+      case 0x3C: append("&lt;")
+      case 0x3E: append("&gt;")
       // Readers of XML turn a bare one into a line feed.
-      case "\r": append("&#13;")
-      case "\t", "\n": bytes.append(UInt8(scalar.value))
-      case "\0"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
+      case 0x0D: append("&#13;")
+      case 0x09, 0x0A: bytes.append(utf8[index])
+      case 0..<0x20:
         isUnwritable = true
-        append("&#\(scalar.value);")
-      default: bytes += UTF8.encode(scalar).map { Array($0) } ?? []
+        append("&#\(utf8[index]);")
+      // U+FFFE and U+FFFF. Foundation reads them as they are.
+      case 0xEF where utf8[index + 1] == 0xBF && utf8[index + 2] >= 0xBE:
+        isUnwritable = true
+        bytes.append(utf8[index])
+      default: bytes.append(utf8[index])
       }
     }
   }

@@ -12,6 +12,8 @@ struct Overlay: Sendable {
   var pending: [Place: PendingFile] = [:]
   /// By directory, because listings ask so.
   var scratch: [ScratchPlace.Directory: [ExactString: ScratchFile]] = [:]
+  /// Keys that were data before they were emptied: they stay data, unlike those that were created empty.
+  var emptiedData: Set<KeyPlace> = []
   /// Stored values that stand aside under a scratch name: the mount shows them gone.
   var setAside: [Place: ScratchPlace] = [:]
 }

@@ -49,10 +49,24 @@ extension Tree {
       guard before.count + content.count <= Self.settingLimit else {
         throw .tooLarge(limit: Self.settingLimit)
       }
-      let type = commit.declaredType ?? pending?.declaredType ?? existing?.settledType
+      let type = commit.declaredType ?? pending?.declaredType ?? settledType(of: existing, at: place)
       let value = try settings.codec.value(of: before + content, as: type)
+      // A little text can make much: deep JSON is laid out with as much indentation.
+      guard try settings.codec.size(of: value) <= Self.settingLimit else {
+        throw .tooLarge(limit: Self.settingLimit)
+      }
       contents.settings[place.key] = Setting(value, modified: commit.modified)
+      overlay.withLock { overlay in
+        let isEmptied = value == .data([]) && type == .data
+        if isEmptied { overlay.emptiedData.insert(place) } else { overlay.emptiedData.remove(place) }
+      }
     }
+  }
+
+  /// The type that new content has to have; nil: a key that was created empty takes it from its content.
+  func settledType(of value: SettingValue?, at place: KeyPlace) -> SettingType? {
+    guard value == .data([]) else { return value?.type }
+    return overlay.withLock { $0.emptiedData.contains(place) } ? .data : nil
   }
 
   private func storeSecret(

@@ -93,7 +93,7 @@ extension Tree {
     if let type = declared ?? pending?.declaredType { return ContentPrefix(type) }
     guard pending == nil else { return nil }
     let stored = settings.suite(place.suite).snapshot?.entries[place.key]?.value
-    return stored?.settledType.map(ContentPrefix.init)
+    return settledType(of: stored, at: place).map(ContentPrefix.init)
   }
 
   /// The content of what is stored at a node's place.
@@ -111,12 +111,5 @@ extension Tree {
     default:
       return try .empty(secret: place.isSecret)
     }
-  }
-}
-
-extension SettingValue {
-  /// The type that new content has to have; nil: a key that was created empty takes it from its content.
-  var settledType: SettingType? {
-    self == .data([]) ? nil : type
   }
 }

@@ -27,9 +27,9 @@ extension Tree {
   ) throws(StoreError) -> Place {
     guard source.area == directory.area else { throw .crossesStores }
     guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
-    let target = try newPlace(named: name, in: directory, for: source)
-    guard source.itemClass == target.itemClass else { throw .crossesStores }
-    return target
+    // Between classes mv copies, and the copy is a new item.
+    if let itemClass = directory.itemClass, itemClass != source.itemClass { throw .crossesStores }
+    return try newPlace(named: name, in: directory, for: source)
   }
 
   private func newPlace(
@@ -45,8 +45,6 @@ extension Tree {
       return .item(ItemPlace(itemClass: .other, folder: nil, name: try PathName(creating: name)))
     case (.suite, .defaults), (.folder, .itemClass), (.item, .folder):
       return try newDirectory(name, in: directory)
-    case (.item, .itemClass(let itemClass)) where itemClass != source.itemClass:
-      throw .crossesStores
     default:
       throw .notPermitted(reason: "this can't be moved there")
     }
@@ -77,7 +75,7 @@ extension Tree {
     try settings.suite(old.suite).update(moving: old.key, to: new.key) { (contents) throws(StoreError) in
       guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
       let existing = contents.settings[new.key]
-      contents.settings[new.key] = try moved(setting, onto: existing, isSave: isSave)
+      contents.settings[new.key] = try moved(setting, onto: existing, at: new, isSave: isSave)
     }
   }
 
@@ -88,7 +86,8 @@ extension Tree {
     guard let entry = try settings.suite(old.suite).fetch()?.entries[old.key] else { throw .notFound }
     let setting = Setting(entry.value, modified: entry.modified)
     try settings.suite(new.suite).update { (contents) throws(StoreError) in
-      contents.settings[new.key] = try moved(setting, onto: contents.settings[new.key], isSave: isSave)
+      contents.settings[new.key] = try moved(
+        setting, onto: contents.settings[new.key], at: new, isSave: isSave)
     }
     try settings.suite(old.suite).update { contents in
       // Somebody may have changed it in between: then both stay.
@@ -98,9 +97,11 @@ extension Tree {
 
   /// A key replaces another whole; a program that made a file to save (perl, patch) keeps the key's type.
   private func moved(
-    _ setting: Setting, onto existing: Setting?, isSave: Bool
+    _ setting: Setting, onto existing: Setting?, at new: KeyPlace, isSave: Bool
   ) throws(StoreError) -> Setting {
-    guard isSave, let type = existing?.value.settledType, type != setting.value.type else { return setting }
+    guard isSave, let type = settledType(of: existing?.value, at: new), type != setting.value.type else {
+      return setting
+    }
     let content = try settings.codec.content(of: setting.value)
     return Setting(try settings.codec.value(of: content, as: type), modified: setting.modified)
   }

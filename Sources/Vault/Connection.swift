@@ -14,6 +14,8 @@ final class Connection {
   init(_ path: String) throws(StoreError) {
     var configuration = Configuration()
     configuration.busyMode = .timeout(Self.patience)
+    // GRDB would end the process where a rollback fails on a broken disk.
+    configuration.allowsUnsafeTransactions = true
     configuration.prepareDatabase { database in
       for pragma in Self.pragmas { try database.execute(sql: pragma) }
     }

@@ -42,10 +42,10 @@ struct ItemTable {
   }
 
   /// Every row, opened; those that don't open are counted by what their columns say.
-  func census(expecting count: UInt64 = 0) throws -> Census {
+  func census(expecting expected: UInt64 = 0) throws -> Census {
     var census = Census()
     // Growing by doubling would leave as much garbage again.
-    census.items.reserveCapacity(Int(min(count, 100_000)))
+    census.items.reserveCapacity(Int(min(expected, 100_000)))
     let metadata = keys.metadata
     let query = try Query(database, "SELECT tag, revision, sealed, uuid FROM item")
     while try query.step() {

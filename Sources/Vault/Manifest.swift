@@ -100,6 +100,17 @@ extension Manifest {
     }
   }
 
+  /// nil: it is damaged or gone.
+  static func fetchIfWhole(
+    _ database: Database, _ keys: VaultKeys, _ header: VaultHeader
+  ) throws -> Manifest? {
+    do {
+      return try fetch(database, keys, header)
+    } catch StoreError.damaged {
+      return nil
+    }
+  }
+
   func store(_ database: Database, _ keys: VaultKeys, _ header: VaultHeader) throws {
     var writer = FieldWriter(capacity: 48)
     writer.put(raw: generation)

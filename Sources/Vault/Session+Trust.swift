@@ -5,7 +5,6 @@ import Store
 extension Session {
   /// Compares what was found with the manifest, and the manifest with the anchor.
   func judge(_ census: ItemTable.Census, _ manifest: Manifest?) {
-    try? anchor.reload()
     distrust = reasonForDistrust(census, manifest)
     if distrust == nil, let manifest { advanceAnchor(to: manifest.generation) }
   }
@@ -35,7 +34,7 @@ extension Session {
   /// The manifest to write on from, inside a write transaction.
   func trustedManifest(_ database: Database) throws -> Manifest {
     if let distrust { throw StoreError.readOnly(reason: distrust) }
-    guard let manifest = try? Manifest.fetch(database, keys, header) else {
+    guard let manifest = try Manifest.fetchIfWhole(database, keys, header) else {
       throw StoreError.readOnly(reason: "the vault's manifest is damaged")
     }
     guard manifest.generation >= anchor.generation else {
@@ -48,7 +47,7 @@ extension Session {
   func accept() throws(StoreError) {
     let manifest = try connection.write { database in
       let census = try self.items(database).census()
-      let old = try? Manifest.fetch(database, self.keys, self.header)
+      let old = try Manifest.fetchIfWhole(database, self.keys, self.header)
       var manifest = Manifest(count: census.count, sum: census.sum)
       manifest.generation = max(anchor.generation, old?.generation ?? 0, census.lastRevision)
       _ = try manifest.advance()

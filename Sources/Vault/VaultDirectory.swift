@@ -71,7 +71,7 @@ struct VaultDirectory {
 
 extension VaultDirectory {
   private static func prepare(_ path: String) throws(StoreError) {
-    var parent = ""
+    var parent = path.hasPrefix("/") ? "" : "."
     for part in path.split(separator: "/") {
       parent += "/" + part
       guard unsafe mkdir(parent, 0o700) != 0, errno != EEXIST else { continue }

@@ -1,1 +1,4 @@
-print("keyhole")
+import SecretMemory
+
+hardenProcess()
+KeyholeCommand.run(Array(CommandLine.arguments.dropFirst()))

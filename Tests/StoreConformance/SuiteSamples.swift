@@ -19,17 +19,17 @@ public enum SettingSamples {
     let dates: [Int64] = [0, 1, -1, 978_307_200, 4_102_444_800, 253_402_300_799, -62_135_596_800]
     for value in dates { all[ExactString("d\(value)")] = .date(value) }
     let strings = ["", " ", "\n", " x ", "a\r\nb\rc", "\t", "e\u{301}", "é", "😀\u{200D}👍🏽"]
-    for (index, value) in (strings + ["\u{FEFF}x", "]]>", "&amp;<b>'\"", "\u{7F}\u{80}\u{2028}"]).enumerated()
+    for (index, value) in (strings + ["x\u{FEFF}", "]]>", "&amp;<b>'\"", "\u{7F}\u{80}\u{2028}"]).enumerated()
     {
       all[ExactString("s\(index)")] = .string(ExactString(value))
     }
     return all
   }()
 
-  /// Strings that XML 1.0 has no way to write.
+  /// Strings that XML 1.0 has no way to write, or that Foundation does not read from it.
   public static let unwritable: [ExactString: SettingValue] = [
     "control": .string("\u{1}\u{8}\u{B}\u{1F}"), "nul": .string("a\0b"), "key\u{2}": .bool(true),
-    "last": .string("\u{FFFE}\u{FFFF}"),
+    "last": .string("\u{FFFE}\u{FFFF}"), "mark": .string("\u{FEFF}x"),
     "deep": .array([.string("\u{1B}[0m"), .integer(-1), .integer(1 << 63)]),
   ]
 }

@@ -1,0 +1,34 @@
+import CFuse
+import Synchronization
+
+/// What a request leads to: the file system that answers, and the connection that the answer takes.
+///
+/// ``Session`` holds it, and requests arrive only while a session runs, so a request need not hold it.
+final class Host: Sendable {
+  let fileSystem: any FileSystem
+  let connection = Connection()
+  private let ready = Mutex<(@Sendable () -> Void)?>(nil)
+
+  init(_ fileSystem: any FileSystem, options: [String]) throws(SessionError) {
+    self.fileSystem = fileSystem
+    try connection.open(options: options, for: self)
+  }
+}
+
+extension Host {
+  /// The host that a request arrived at.
+  static func of(_ request: OpaquePointer) -> Host {
+    // SAFETY: the user data is a host, and the session that runs holds it.
+    unsafe Unmanaged<Host>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
+  }
+
+  /// Has `action` called once when the kernel begins to ask.
+  func whenReady(_ action: (@Sendable () -> Void)?) {
+    ready.withLock { $0 = action }
+  }
+
+  func becameReady() {
+    let action = ready.withLock { $0.take() }
+    action?()
+  }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Glibc
+import Model
+import Store
+import Suites
+import Vault
+
+struct DoctorCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor", abstract: "Look for what is wrong, and say what mends it.",
+    discussion: "Each line begins with `ok` or `problem`; the exit code is 1 where there is a problem.")
+
+  func run() throws {
+    let places = try Places.current()
+    let problems = Self.ofSystem() + Self.ofMounts(places) + Self.ofSettings(places) + Self.ofVault(places)
+    for problem in problems {
+      let line = "problem  \(problem.subject): \(problem.reason); \(problem.remedy)"
+      StandardOutput.print(line.escapedForTerminal)
+    }
+    guard problems.isEmpty else {
+      throw Failure(
+        nil, problems.count == 1 ? "1 problem was found" : "\(problems.count) problems were found")
+    }
+    StandardOutput.print(
+      "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault)")
+  }
+
+  private static func ofSystem() -> [Problem] {
+    var problems: [Problem] = []
+    if unsafe access("/dev/fuse", R_OK | W_OK) != 0 {
+      problems.append(
+        Problem(
+          subject: "/dev/fuse", reason: "it can't be opened: \(systemMessage(errno))",
+          remedy: "load the kernel's module with `modprobe fuse`, and let users open the device"))
+    }
+    if getuid() != 0, !isInstalled("fusermount3") {
+      problems.append(
+        Problem(
+          subject: "fusermount3", reason: "it is not installed, so only root can mount",
+          remedy: "install the package fuse3"))
+    }
+    return problems
+  }
+
+  private static func isInstalled(_ program: String) -> Bool {
+    let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin:/bin"
+    return path.split(separator: ":").contains { unsafe access("\($0)/\(program)", X_OK) == 0 }
+  }
+
+  private static func ofMounts(_ places: Places) -> [Problem] {
+    MountRecord.all(places).filter { !$0.isAlive }.map { mount in
+      Problem(
+        subject: mount.path, reason: "the process of this mount has died",
+        remedy: "`keyhole mount \(mount.path)` mounts it again; nothing that was stored is lost")
+    }
+  }
+
+  private static func ofSettings(_ places: Places) -> [Problem] {
+    PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
+  }
+
+  /// A vault that was never made is no problem, and looking must not make one.
+  private static func ofVault(_ places: Places) -> [Problem] {
+    guard unsafe access(places.vault, F_OK) == 0 else { return [] }
+    do throws(StoreError) {
+      let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
+      _ = try vault.items()
+      return vault.problems()
+    } catch {
+      return [
+        Problem(
+          subject: places.vault, reason: error.message,
+          remedy: "nothing was changed; put the missing or damaged file back from a backup")
+      ]
+    }
+  }
+}

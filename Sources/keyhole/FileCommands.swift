@@ -1,0 +1,109 @@
+import ArgumentParser
+import Glibc
+import Model
+import SecretMemory
+import Tree
+
+struct GetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Print a setting or a secret, exactly as its file holds it.")
+
+  @Argument(help: "A key or a value, such as defaults/com.example.app/volume.")
+  var path: String
+
+  func run() throws {
+    let path = TreePath(path)
+    var chunk = try SecretBytes(pinnable: 64 * 1024)
+    try unsafe TreeSession(for: path).read(path) { bytes in
+      var rest = unsafe bytes[...]
+      while unsafe !rest.isEmpty {
+        let piece = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(chunk.count))
+        unsafe chunk.withUnsafeMutableBytes { chunk in
+          unsafe chunk.copyMemory(from: piece)
+          unsafe StandardOutput.write(UnsafeRawBufferPointer(rebasing: chunk[..<piece.count]))
+        }
+        unsafe rest = unsafe rest.dropFirst(piece.count)
+      }
+    }
+  }
+}
+
+struct SetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Set a setting or a secret, and make the folders on the way.",
+    discussion: """
+      A key that is there keeps its type; a new one takes it from the value. A secret is read from \
+      standard input, or asked for on the terminal; it is never an argument, which others could read.
+      """)
+
+  @Argument(help: "A key or a value, such as keychain/generic/my.service/peter/value.")
+  var path: String
+
+  @Argument(help: "The new value of a setting; without it, standard input is read.")
+  var value: String?
+
+  func validate() throws {
+    if value != nil, TreePath(path).isSecret {
+      throw ValidationError(
+        "a secret is taken from standard input only: arguments can be read by every process")
+    }
+  }
+
+  func run() throws {
+    let path = TreePath(path)
+    let session = try TreeSession(for: path)
+    if let value {
+      return try unsafe Array(value.utf8).withUnsafeBytes { try unsafe session.write($0, to: path) }
+    }
+    let limit = path.isSecret ? Tree.secretLimit + 1 : Tree.settingLimit
+    let input = try SecretInput.read(prompt: "Value of \(path.string): ", hidden: path.isSecret, limit: limit)
+    try unsafe input.withUnsafeBytes { bytes throws in try unsafe session.write(bytes, to: path) }
+  }
+}
+
+struct RemoveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: "Remove a key, a secret, or with -r a folder and all that is in it.")
+
+  @Flag(name: .short, help: "Remove folders with everything in them.")
+  var recursive = false
+
+  @Argument(help: "A path of the tree.")
+  var path: String
+
+  func run() throws {
+    let path = TreePath(path)
+    let session = try TreeSession(for: path)
+    let node = try session.node(at: path)
+    guard node.isDirectory else { return try remove(path, session) }
+    guard recursive else { throw Failure(path.string, "it is a folder; `keyhole rm -r` removes it") }
+    try removeFolder(node, path, session)
+  }
+
+  private func removeFolder(_ node: Node, _ path: TreePath, _ session: TreeSession) throws {
+    for entry in try session.attempt(path, { () throws(StoreError) in try session.tree.list(node) }) {
+      let child = path.appending(entry.name)
+      if entry.isDirectory {
+        try removeFolder(session.tree.node(of: entry), child, session)
+      } else {
+        try remove(child, session)
+      }
+    }
+    try removeEmpty(path, session)
+  }
+
+  private func remove(_ path: TreePath, _ session: TreeSession) throws {
+    let folder = try session.node(at: path.parent)
+    try session.attempt(path) { () throws(StoreError) in
+      try session.tree.remove(path.name.utf8, in: folder)
+    }
+  }
+
+  /// A service's folder is gone with its last item; here nobody made one to keep.
+  private func removeEmpty(_ path: TreePath, _ session: TreeSession) throws {
+    let folder = try session.node(at: path.parent)
+    try session.attempt(path) { () throws(StoreError) in
+      try session.tree.removeDirectory(path.name.utf8, in: folder)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Glibc
+import Model
+
+/// `keyhole`: settings and secrets as files, with a mount or without.
+struct KeyholeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keyhole",
+    abstract: "Settings and secrets as files.",
+    discussion: """
+      The paths that commands take are those of the tree:
+        defaults/SUITE/KEY                            a setting
+        keychain/generic/SERVICE/ACCOUNT/value        a secret
+        keychain/internet/SERVER/ACCOUNT/value        a secret of a server
+      They work with a mount and without.
+
+      Exit codes: 0 done, 1 failed, 2 wrong usage.
+      """,
+    version: "0.1.0",
+    subcommands: [
+      MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
+      SetCommand.self, RemoveCommand.self, AttributeCommand.self, DoctorCommand.self,
+      CompletionsCommand.self,
+    ])
+
+  /// Parses and runs, and ends the process with the exit code that the contract gives.
+  static func run(_ arguments: [String]) -> Never {
+    if let name = arguments.first, LaterCommand.names.contains(name) { LaterCommand.refuse(name) }
+    do {
+      var command = try parseAsRoot(arguments)
+      try command.run()
+      Glibc.exit(0)
+    } catch let failure as Failure {
+      failure.report()
+      Glibc.exit(1)
+    } catch {
+      end(with: error)
+    }
+  }
+
+  private static func end(with error: any Error) -> Never {
+    guard exitCode(for: error) != .success else { exit(withError: error) }
+    let usage = error as? UsageError
+    let reason = usage?.message ?? message(for: error)
+    StandardError.write("keyhole: \(reason.split(separator: "\n").joined(separator: " "))\n")
+    Glibc.exit(2)
+  }
+}
+
+/// A command that could not do what it was asked: exit code 1, and one line that says why.
+struct Failure: Error {
+  var subject: String?
+  var reason: String
+
+  init(_ subject: String? = nil, _ reason: String) {
+    self.subject = subject
+    self.reason = reason
+  }
+
+  init(_ subject: String, _ error: StoreError) {
+    self.init(subject.isEmpty ? "/" : subject, error.message)
+  }
+
+  func report() {
+    let text = subject.map { "\($0.escapedForTerminal): \(reason)" } ?? reason
+    StandardError.write("keyhole: \(text)\n")
+  }
+}
+
+/// A command that was called wrongly: exit code 2.
+struct UsageError: Error {
+  var message: String
+}
+
+/// Commands of the contract that this version does not have.
+enum LaterCommand {
+  static let names = [
+    "lock", "unlock", "passphrase", "edit", "watch", "log", "export", "import", "migrate",
+  ]
+
+  static func refuse(_ name: String) -> Never {
+    StandardError.write("keyhole: this version has no `\(name)` yet; `keyhole --help` lists what it has\n")
+    Glibc.exit(1)
+  }
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+
+/// What `-o` says (section 10 of the contract).
+struct MountOptions {
+  var keychain = KeychainChoice.automatic
+  var keepsLineEnds = false
+  var isReadOnly = false
+  var allowsOthers = false
+  /// Options that the kernel or fusermount3 understands.
+  var forKernel: [String] = []
+
+  /// - Throws: `ValidationError` that names an unknown option, or a value that an option can't have;
+  ///   `Failure` for what this version does not have.
+  init(_ lists: [String]) throws {
+    for option in lists.flatMap({ $0.split(separator: ",") }) where !option.isEmpty {
+      let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      try apply(String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
+    }
+  }
+
+  private mutating func apply(_ name: String, _ value: String?) throws {
+    switch (name, value) {
+    case ("keychain", let value?): keychain = try Self.keychain(value)
+    case ("eol", "exact"): keepsLineEnds = true
+    case ("ro", nil): isReadOnly = true
+    case ("rw", nil): isReadOnly = false
+    case ("allow_other", nil): allowsOthers = true
+    case ("auth-timeout", let value?), ("auth-reuse", let value?): try Self.checkSeconds(name, value)
+    case ("auth-command", _?), ("auto-lock", _?): try Self.refuseLater(name)
+    // Nothing is echoed into inotify yet, and there is no session of a Secret Service.
+    case ("echo", "off"), ("plain-session", nil): break
+    default: try applyUsual(name, value)
+    }
+  }
+
+  /// Options of mount(8) that make sense for any file system.
+  private mutating func applyUsual(_ name: String, _ value: String?) throws {
+    let ignored = [
+      "defaults", "auto", "noauto", "user", "users", "nouser", "owner", "group", "_netdev", "nofail",
+      "suid", "dev", "exec",
+    ]
+    let passed = [
+      "nosuid", "nodev", "noexec", "atime", "noatime", "relatime", "diratime", "nodiratime", "sync",
+      "async", "dirsync",
+    ]
+    if value == nil, ignored.contains(name) { return }
+    if name.hasPrefix("x-") || name == "comment" { return }
+    guard value == nil, passed.contains(name) else {
+      throw ValidationError("unknown mount option `\(value.map { "\(name)=\($0)" } ?? name)`")
+    }
+    forKernel.append(name)
+  }
+
+  private static func keychain(_ value: String) throws -> KeychainChoice {
+    guard let choice = KeychainChoice(rawValue: value) else {
+      let words = KeychainChoice.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValidationError("mount option `keychain=\(value)`: it is one of \(words)")
+    }
+    return choice
+  }
+
+  private static func checkSeconds(_ name: String, _ value: String) throws {
+    guard UInt32(value) != nil else {
+      throw ValidationError("mount option `\(name)=\(value)`: it takes a number of seconds")
+    }
+  }
+
+  /// What would be relied on must not be taken and ignored.
+  private static func refuseLater(_ name: String) throws {
+    throw Failure(nil, "this version has no access flags and no passphrase, so no `\(name)` either")
+  }
+
+  /// What libfuse gets.
+  var sessionOptions: [String] {
+    var options = ["fsname=keyhole", "subtype=keyhole", "nosuid", "nodev", "noexec"]
+    if isReadOnly { options.append("ro") }
+    // Without default_permissions, whoever is let in could read the secrets.
+    if allowsOthers { options += ["allow_other", "default_permissions"] }
+    return options + forKernel.filter { !options.contains($0) }
+  }
+}

@@ -1,0 +1,61 @@
+import Glibc
+
+/// The folder that is mounted on, checked before anything is done.
+struct MountPoint {
+  let path: String
+
+  /// - Throws: `Failure` with what to do.
+  init(_ argument: String?, _ places: Places) throws {
+    let wanted = argument ?? places.mountPoint
+    if argument == nil { unsafe mkdir(wanted, 0o700) }
+    try Self.clearDead(wanted)
+    try Self.check(wanted)
+    path = Self.absolute(wanted)
+    if let entry = MountTable().entry(at: path) {
+      let what =
+        entry.type == "fuse.keyhole" ? "Keyhole is mounted there already" : "\(entry.type) is mounted there"
+      throw Failure(path, "\(what); `keyhole unmount \(path)` takes it away")
+    }
+  }
+
+  /// Takes away what an earlier process of ours left when it died.
+  private static func clearDead(_ path: String) throws {
+    // Of a dead mount realpath(3) can't tell either, so the path is taken as it is too.
+    let table = MountTable()
+    guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path), entry.isOwn, entry.isDead
+    else { return }
+    try Unmounting.take(entry.path, lazily: true)
+  }
+
+  private static func check(_ path: String) throws {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw Failure(path, "it can't be used: \(systemMessage(errno))") }
+      throw Failure(path, "there is no such folder; make it with `mkdir`")
+    }
+    guard status.st_mode & S_IFMT != S_IFLNK else {
+      throw Failure(path, "it is a symbolic link; name the folder itself")
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw Failure(path, "it is not a folder") }
+    guard status.st_uid == getuid() else {
+      throw Failure(path, "it belongs to another user; use a folder of yours")
+    }
+    guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+      throw Failure(path, "others may write to it; `chmod go-w` it first")
+    }
+    guard names(in: path).isEmpty else { throw Failure(path, "it is not empty; use an empty folder") }
+  }
+
+  /// realpath(3); the path itself where that fails.
+  static func absolute(_ path: String) -> String {
+    guard let resolved = unsafe realpath(path, nil) else { return path }
+    defer { unsafe free(resolved) }
+    return unsafe String(cString: resolved)
+  }
+}
+
+/// strerror(3).
+func systemMessage(_ error: Int32) -> String {
+  guard let text = unsafe strerror(error) else { return "error \(error)" }
+  return unsafe String(cString: text)
+}

@@ -1,0 +1,98 @@
+import Dispatch
+import Fuse
+import Glibc
+import Model
+import Mount
+import Store
+import Synchronization
+import Tree
+import Watch
+
+/// The mount as a running process: the stores, the tree, the kernel's session, and the loop of changes.
+final class Server: Sendable {
+  private let options: MountOptions
+  private let mountPoint: String
+  private let stores: Stores
+  private let places: Places
+  private let kernelTree: KernelTree
+  private let session: Session
+
+  init(_ options: MountOptions, _ places: Places, _ mountPoint: String) throws {
+    self.options = options
+    self.mountPoint = mountPoint
+    self.places = places
+    stores = try Stores(places, keychain: options.keychain)
+    let report = StatusReport(options, places, stores, mountPoint)
+    var treeOptions = Tree.Options()
+    treeOptions.keepsLineEnds = options.keepsLineEnds
+    treeOptions.status = { report.content }
+    kernelTree = KernelTree(
+      Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions))
+    report.refusals = kernelTree.refusals
+    do throws(SessionError) {
+      session = try Session(kernelTree, options: options.sessionOptions)
+    } catch {
+      throw Failure(mountPoint, error.description)
+    }
+  }
+
+  /// Mounts, calls `ready` when the kernel has its first answer, and serves until the mount is gone.
+  func serve(_ ready: @escaping @Sendable () -> Void) throws {
+    let signals = SignalWatch { [session] in session.unmount() }
+    defer { signals.stop() }
+    do throws(SessionError) {
+      // Noted before anybody can know that it is ready.
+      let record = MountRecord.add(mountPoint, places)
+      defer { record.remove() }
+      try session.mount(at: mountPoint, onReady: ready)
+      kernelTree.connect(session.notifier)
+      followChanges()
+      try session.run()
+      session.unmount()
+    } catch {
+      throw Failure(mountPoint, error.description)
+    }
+    kernelTree.finish()
+  }
+
+  /// One loop: what others change in the stores' folders is read again, and the kernel is told.
+  private func followChanges() {
+    let changes = stores.feed.watch()
+    Task { [kernelTree] in await kernelTree.follow(changes) }
+    Task { [stores] in try? stores.keychain?.load() }
+    watch(places.configuration) { [settings = stores.settings] name in
+      guard let name else { return settings.refreshAll() }
+      guard name.hasSuffix(".plist") else { return }
+      settings.refresh(ExactString(String(name.dropLast(6))))
+    }
+    guard let keychain = stores.keychain else { return }
+    watch(places.vault) { _ in try? keychain.refresh() }
+  }
+
+  private func watch(_ folder: String, _ changed: @escaping @Sendable (String?) -> Void) {
+    makeFolders(folder)
+    guard let names = try? FolderWatch.names(in: folder) else { return }
+    Task { for await name in names { changed(name) } }
+  }
+
+}
+
+/// SIGTERM, SIGINT and SIGHUP end the mount in good order.
+private struct SignalWatch {
+  private let sources: [any DispatchSourceSignal]
+
+  init(_ end: @escaping @Sendable () -> Void) {
+    sources = [SIGTERM, SIGINT, SIGHUP].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler(handler: end)
+      source.activate()
+      return source
+    }
+    signal(SIGPIPE, SIG_IGN)
+  }
+
+  func stop() {
+    for source in sources { source.cancel() }
+  }
+}

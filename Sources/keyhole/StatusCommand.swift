@@ -1,0 +1,100 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+import Model
+import Suites
+import Synchronization
+
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Tell what is mounted where, and what was refused lately.")
+
+  @Flag(help: "One JSON object, as in MOUNT/.keyhole/status.")
+  var json = false
+
+  func run() throws {
+    let places = try Places.current()
+    guard let record = MountRecord.all(places).last else {
+      throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
+    }
+    guard record.isAlive else {
+      throw Failure(record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
+    }
+    guard let mount = RunningMount(record.path) else {
+      throw Failure(
+        record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
+    }
+    StandardOutput.write(json ? mount.report : mount.description)
+  }
+}
+
+/// A mount that answers, as its `.keyhole/status` describes it.
+private struct RunningMount {
+  let report: String
+  private let path: String
+  private let fields: [ExactString: SettingValue]
+
+  init?(_ path: String) {
+    guard let report = readWithDeadline(path + "/.keyhole/status") else { return nil }
+    let codec = SettingCodec(propertyLists: PropertyLists())
+    guard case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary) else {
+      return nil
+    }
+    self.report = report
+    self.path = path
+    self.fields = fields
+  }
+
+  private var process: Int128 {
+    guard case .integer(let number)? = fields["pid"] else { return 0 }
+    return number
+  }
+
+  private func text(_ name: ExactString) -> String {
+    guard case .string(let text)? = fields[name] else { return "" }
+    return text.string
+  }
+
+  /// One screen for people.
+  var description: String {
+    var lines = [
+      "mounted on   \(path) since \(text("started")) by process \(process), Keyhole \(text("version"))",
+      "settings     \(text("settings"))",
+      "keychain     \(text("keychainReason"))",
+      "vault        \(text("vault"))",
+    ]
+    lines += list("problems").map { "problem      \($0)" }
+    lines += list("refusals").map { "refused      \($0)" }
+    return lines.map { $0.escapedForTerminal + "\n" }.joined()
+  }
+
+  private func list(_ name: ExactString) -> [String] {
+    guard case .array(let values)? = fields[name] else { return [] }
+    return values.map { value in
+      switch value {
+      case .string(let text): return text.string
+      case .dictionary(let entry):
+        return ["time", "path", "reason"].compactMap { (name: ExactString) in
+          if case .string(let text)? = entry[name] { text.string } else { nil }
+        }.joined(separator: "  ")
+      default: return ""
+      }
+    }
+  }
+}
+
+/// The file's content; nil where the mount hangs for five seconds. The thread that waits is left alone.
+private func readWithDeadline(_ path: String) -> String? {
+  let isRead = DispatchSemaphore(value: 0)
+  let content = Box()
+  DispatchQueue.global().async {
+    content.value.withLock { $0 = readFile(path) }
+    isRead.signal()
+  }
+  guard isRead.wait(timeout: .now() + 5) == .success else { return nil }
+  return content.value.withLock { $0 }
+}
+
+private final class Box: Sendable {
+  let value = Mutex("")
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import Glibc
+import Model
+import Mount
+import Store
+import Synchronization
+
+/// The content of `.keyhole/status`: one JSON object. It holds names and reasons, never a value.
+final class StatusReport: Sendable {
+  private let fixed: [ExactString: SettingValue]
+  private let codec: SettingCodec
+  private let keychain: KeychainStore?
+  private let noted = Mutex<Refusals?>(nil)
+
+  /// What was refused lately comes from the mount, which is made after this.
+  var refusals: Refusals? {
+    get { noted.withLock { $0 } }
+    set { noted.withLock { $0 = newValue } }
+  }
+
+  init(_ options: MountOptions, _ places: Places, _ stores: Stores, _ mountPoint: String) {
+    codec = stores.settings.codec
+    keychain = stores.keychain
+    fixed = [
+      "version": .string(ExactString(KeyholeCommand.configuration.version)),
+      "pid": .integer(Int128(getpid())),
+      "mountpoint": .string(ExactString(mountPoint)),
+      "started": .string(ExactString(Timestamp(seconds: Int64(time(nil))).iso8601)),
+      "readOnly": .bool(options.isReadOnly),
+      "settings": .string(ExactString(places.configuration)),
+      "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
+      "keychainReason": .string(ExactString(stores.choice.explanation)),
+      "vault": .string(ExactString(places.vault)),
+    ]
+  }
+
+  var content: [UInt8] {
+    var report = fixed
+    report["locked"] = .bool(false)
+    report["refusals"] = .array((refusals?.recent ?? []).map(\.value))
+    report["problems"] = .array((keychain?.engine.problems() ?? []).map { .string(ExactString($0.reason)) })
+    return (try? codec.content(of: .dictionary(report))) ?? []
+  }
+}
+
+extension Refusals.Entry {
+  fileprivate var value: SettingValue {
+    .dictionary([
+      "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
+      "reason": .string(ExactString(reason)),
+    ])
+  }
+}

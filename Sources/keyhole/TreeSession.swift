@@ -1,0 +1,100 @@
+import Model
+import SecretMemory
+import Store
+import Tree
+
+/// The tree for one command, without a mount.
+struct TreeSession {
+  let tree: Tree
+  let root: Node
+  private let caller = Caller.current
+
+  /// The keychain is opened only for paths that lead there, so that settings need none.
+  init(for path: TreePath) throws {
+    let places = try Places.current()
+    let stores = try Stores(places, keychain: path.needsKeychain ? .automatic : .none)
+    tree = Tree(settings: stores.settings, keychain: stores.keychain)
+    root = tree.root
+  }
+
+  /// - Throws: `Failure` that names the path.
+  func node(at path: TreePath) throws -> Node {
+    try attempt(path) { () throws(StoreError) in try find(path.components[...]) }
+  }
+
+  private func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
+    var node = root
+    for component in components { node = try tree.child(of: node, named: component.utf8) }
+    return node
+  }
+
+  /// The folder of a path, made with all that leads to it where it is missing.
+  func madeFolder(of path: TreePath) throws -> Node {
+    var node = root
+    for component in path.components.dropLast() {
+      node = try attempt(path) { () throws(StoreError) in
+        do throws(StoreError) {
+          return try tree.child(of: node, named: component.utf8)
+        } catch {
+          guard case .notFound = error else { throw error }
+          return try tree.makeDirectory(component.utf8, in: node)
+        }
+      }
+    }
+    return node
+  }
+
+  /// Runs `body` with the file open for reading.
+  func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
+    let node = try node(at: path)
+    try attempt(path) { () throws(StoreError) in
+      let handle = try tree.open(node, .read, by: caller)
+      defer { handle.close() }
+      try unsafe handle.read(at: 0, count: .max) { unsafe body($0) }
+    }
+  }
+
+  /// Replaces the file's content, or makes it.
+  func write(_ bytes: UnsafeRawBufferPointer, to path: TreePath) throws {
+    let folder = try madeFolder(of: path)
+    try attempt(path) { () throws(StoreError) in
+      let handle = try tree.create(
+        path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller)
+      defer { handle.close() }
+      try unsafe handle.write(bytes, at: 0, by: caller)
+      try handle.flush(by: caller)
+    }
+  }
+
+  func attempt<Value>(
+    _ path: TreePath, _ body: () throws(StoreError) -> Value
+  ) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw Failure(path.string, error) }
+  }
+}
+
+/// A path of the tree as a user types it: `defaults/com.example.app/volume`.
+struct TreePath {
+  let components: [String]
+
+  init(_ string: String) {
+    components = string.split(separator: "/").filter { $0 != "." }.map(String.init)
+  }
+
+  private init(components: [String]) {
+    self.components = components
+  }
+
+  var string: String { components.joined(separator: "/") }
+
+  var name: String { components.last ?? "" }
+
+  var needsKeychain: Bool { components.isEmpty || components.first == "keychain" }
+
+  /// Whether a secret stands there: then no value is taken as an argument.
+  var isSecret: Bool { components.first == "keychain" }
+
+  func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
+
+  var parent: TreePath { TreePath(components: components.dropLast()) }
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import CLinux
+import Glibc
+
+struct UnmountCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unmount", abstract: "Take the mount away, when everything is stored.")
+
+  @Flag(help: "Also while it is in use: what has files open there keeps them.")
+  var lazy = false
+
+  @Argument(help: "The mount; without it, the one of this user's stores.")
+  var mountpoint: String?
+
+  func run() throws {
+    let records = MountRecord.all(try Places.current())
+    let wanted = mountpoint.map(MountPoint.absolute)
+    let record = records.last { record in wanted.map { $0 == record.path } ?? true }
+    guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }
+    guard MountTable().entry(at: path)?.type == "fuse.keyhole" else {
+      throw Failure(path, "Keyhole is not mounted there")
+    }
+    let process = record.map { linux_pidfd_open($0.process) } ?? -1
+    try Unmounting.take(path, lazily: lazy || record?.isAlive == false)
+    if process >= 0 { Unmounting.wait(for: process) }
+  }
+}
+
+enum Unmounting {
+  /// umount2(2) where the user may, else by the setuid helper of FUSE.
+  ///
+  /// - Throws: `Failure`, also for a mount that is in use.
+  static func take(_ path: String, lazily: Bool) throws {
+    if unsafe umount2(path, lazily ? Int32(MNT_DETACH) : 0) == 0 { return }
+    guard errno == EPERM else { throw failure(path, errno) }
+    let status = run(["fusermount3", "-u"] + (lazily ? ["-z"] : []) + ["--", path])
+    guard status == 0 else { throw failure(path, EBUSY) }
+  }
+
+  /// Returns when the process has ended, or after ten seconds.
+  static func wait(for process: Int32) {
+    var entry = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
+    _ = unsafe poll(&entry, 1, 10_000)
+    close(process)
+  }
+
+  private static func failure(_ path: String, _ error: Int32) -> Failure {
+    guard error == EBUSY else { return Failure(path, "it can't be unmounted: \(systemMessage(error))") }
+    return Failure(
+      path, "it is in use; close the files and leave the folders there, or use `keyhole unmount --lazy`")
+  }
+
+  private static func run(_ words: [String]) -> Int32 {
+    var pointers = unsafe words.map { unsafe strdup($0) } + [nil]
+    defer { unsafe pointers.forEach { unsafe free($0) } }
+    var process = pid_t()
+    var status: Int32 = 0
+    // SAFETY: all strings live until the call returns.
+    guard unsafe posix_spawnp(&process, words[0], nil, nil, &pointers, environ) == 0 else { return -1 }
+    unsafe waitpid(process, &status, 0)
+    return status
+  }
+}

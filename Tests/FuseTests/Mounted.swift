@@ -1,0 +1,62 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+@testable import Fuse
+
+/// A file system mounted in a private folder, for as long as a test's body runs.
+///
+/// Whatever the body does, the mount is gone afterwards; and a body that hangs is freed after twenty seconds, by
+/// cutting the connection.
+@discardableResult
+func withMount<Result>(
+  _ fileSystem: any FileSystem, threads: Int = 3, _ body: (String, Session) throws -> Result
+) throws -> Result {
+  let path = try temporaryFolder()
+  defer { unsafe rmdir(path) }
+  let session = try Session(fileSystem, options: ["fsname=fusetests", "nosuid", "nodev"])
+  let isReady = Event()
+  try session.mount(at: path, onReady: { isReady.happen() })
+  let ended = Event()
+  startThread {
+    try? session.run(threads: threads)
+    ended.happen()
+  }
+  let finished = Event()
+  startThread { if !finished.waits(seconds: 20) { cut(path) } }
+  defer {
+    session.unmount()
+    finished.happen()
+    _ = ended.wait()
+    cut(path)
+  }
+  guard isReady.wait() else { throw MountFailure.notReady }
+  return try body(path, session)
+}
+
+enum MountFailure: Error {
+  case noFolder
+  case notReady
+}
+
+func temporaryFolder() throws -> String {
+  var template = Array("/tmp/fusetests.XXXXXX".utf8CString)
+  guard unsafe mkdtemp(&template) != nil else { throw MountFailure.noFolder }
+  return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
+/// Whether something is mounted there: it is another device than the folder above, or does not answer.
+func isMounted(_ path: String) -> Bool {
+  var inner = stat()
+  var outer = stat()
+  if unsafe stat(path, &inner) != 0 { return errno != ENOENT }
+  return unsafe stat(path + "/..", &outer) != 0 || inner.st_dev != outer.st_dev
+}
+
+private func cut(_ path: String) {
+  while isMounted(path), unsafe umount2(path, Int32(MNT_FORCE | MNT_DETACH)) == 0 {}
+}
+
+extension Event {
+  fileprivate func waits(seconds: Int) -> Bool { wait(until: .now() + .seconds(seconds)) }
+}
