@@ -90,7 +90,7 @@ let package = Package(
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
     tests("MountUnitTests", ["Mount", "Model"]),
-    tests("MountTests", ["keyhole"]),
+    tests("MountTests", ["keyhole", "FoundationProgram"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,105 @@
+import Glibc
+import Testing
+
+/// Section 5: no room, and a folder that can't be written.
+@Suite(
+  .timeLimit(.minutes(1)), .enabled(if: Privileges.isRoot, "needs root: mounts a small disk for the stores"))
+struct FullDiskTests {
+  /// A mount whose stores are on disks of their own of this many MiB.
+  static func withSmallDisk(_ size: Int, body: (MountedKeyhole) throws -> Void) async throws {
+    try await withWorld { world in
+      let disks = [world.config, world.data, world.state]
+      for disk in disks {
+        _ = try System.check { unsafe mount("tmpfs", disk, "tmpfs", 0, "size=\(size)m,mode=700") }
+      }
+      defer { for disk in disks { unsafe umount2(disk, Int32(MNT_DETACH)) } }
+      let keyhole = MountedKeyhole(world, options: ["keychain=vault"])
+      defer { keyhole.cleanUp() }
+      try await withTaskCancellationHandler {
+        try keyhole.start()
+        try body(keyhole)
+      } onCancel: {
+        keyhole.abort()
+      }
+    }
+  }
+
+  /// Takes all the room that is left, to the last byte.
+  static func fill(_ folder: String) throws {
+    let filler = try OpenFile(folder + "/filler", O_WRONLY | O_CREAT | O_APPEND)
+    for count in [1 << 20, 4096, 1] {
+      while failure({ try filler.write([UInt8](repeating: 0, count: count)) }) == nil {}
+    }
+  }
+
+  @Test func settingThatHasNoRoomLeavesTheOldOne() async throws {
+    try await Self.withSmallDisk(24) { keyhole in
+      try keyhole.check("mkdir defaults/s; echo old > defaults/s/k")
+      let before = System.files(below: keyhole.world.config)
+      try Self.fill(keyhole.world.config)
+      let file = try OpenFile(keyhole / "defaults/s/k", O_WRONLY | O_TRUNC)
+      let bytes = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+      let errors = [
+        failure { try file.write(bytes) }, failure { try file.sync() }, failure { try file.close() },
+      ]
+      #expect(errors.contains(.noSpace))
+      #expect(try keyhole.cat("defaults/s/k") == "old\n")
+      #expect(failure { try System.write(keyhole / "defaults/s/new", bytes) } == .noSpace)
+      try keyhole.check("df --output=avail . | tail -1 | tr -d ' '", prints: "0\n")
+      #expect(System.files(below: keyhole.world.config).subtracting(before) == ["filler"])
+      try keyhole.crash()
+      #expect(try keyhole.cat("defaults/s/k") == "old\n")
+      try System.unlink(keyhole.world.config + "/filler")
+      try keyhole.check("echo new > defaults/s/k; cat defaults/s/k", prints: "new\n")
+    }
+  }
+
+  @Test func secretThatHasNoRoomLeavesTheOldOne() async throws {
+    try await Self.withSmallDisk(48) { keyhole in
+      try keyhole.check(
+        "mkdir -p keychain/generic/s/{p,q,r}; for i in p q; do echo old$i > keychain/generic/s/$i/value; done"
+      )
+      try Self.fill(keyhole.world.data)
+      // What is set aside for removals must not be used up by additions.
+      let bytes = [UInt8](repeating: 0xFE, count: 1 << 20)
+      var refused = false
+      for number in 0..<40 where !refused {
+        let item = keyhole / "keychain/generic/s/n\(number)"
+        refused =
+          failure { try System.mkdir(item) } == .noSpace
+          || failure { try System.write(item + "/value", bytes) } == .noSpace
+      }
+      #expect(refused)
+      #expect(failure { try System.write(keyhole / "keychain/generic/s/p/value", bytes) } == .noSpace)
+      #expect(try keyhole.cat("keychain/generic/s/p/value") == "oldp")
+      // Removing works, and makes the way free.
+      try keyhole.check(
+        "rm -r keychain/generic/s/q; ls keychain/generic/s | grep -c q || true", prints: "0\n")
+      try keyhole.crash()
+      #expect(try keyhole.cat("keychain/generic/s/p/value") == "oldp")
+      #expect(!System.exists(keyhole / "keychain/generic/s/q"))
+      try System.unlink(keyhole.world.data + "/filler")
+      try keyhole.check(
+        "echo new > keychain/generic/s/p/value; cat keychain/generic/s/p/value", prints: "new")
+    }
+  }
+
+  @Test func readOnlyFolderRefusesAtOpen() async throws {
+    try await Self.withSmallDisk(16) { keyhole in
+      try keyhole.check("mkdir defaults/s; echo old > defaults/s/k")
+      _ = try System.check {
+        unsafe mount("tmpfs", keyhole.world.config, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), "")
+      }
+      for _ in 0..<2 {
+        try keyhole.check("cat defaults/s/k", prints: "old\n")
+        #expect(failure { _ = try OpenFile(keyhole / "defaults/s/k", O_WRONLY) } == .readOnly)
+        #expect(failure { try System.write(keyhole / "defaults/s/new", "x") } == .readOnly)
+        #expect(failure { try System.mkdir(keyhole / "defaults/t") } == .readOnly)
+        try keyhole.refuses("echo new > defaults/s/k", .readOnly)
+        try keyhole.remount()
+      }
+      _ = try System.check { unsafe mount("tmpfs", keyhole.world.config, "tmpfs", UInt(MS_REMOUNT), "") }
+      try keyhole.check("echo new > defaults/s/k; cat defaults/s/k", prints: "new\n")
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import Glibc
+import Synchronization
+
+/// A mounted Keyhole over stores of its own.
+final class MountedKeyhole: Sendable {
+  let world: World
+  private let options: [String]
+  private let running = Mutex<Program?>(nil)
+
+  init(_ world: World, options: [String]) {
+    self.world = world
+    self.options = options
+  }
+
+  var mount: String { world.mount }
+
+  /// A path in the mounted tree.
+  static func / (keyhole: MountedKeyhole, path: String) -> String {
+    "\(keyhole.mount)/\(path)"
+  }
+
+  /// The file system's process.
+  var process: pid_t {
+    get throws { try program.process }
+  }
+
+  var program: Program {
+    get throws {
+      guard let program = running.withLock({ $0 }) else { throw NotMounted() }
+      return program
+    }
+  }
+
+  struct NotMounted: Error {}
+
+  struct DidNotStart: Error, CustomStringConvertible {
+    let output: Output
+    var description: String { "keyhole mount ended before it mounted: \(output)" }
+  }
+}
+
+// MARK: - Mounting
+
+extension MountedKeyhole {
+  /// Starts the file system in the foreground and returns when the mount answers.
+  func start() throws {
+    let program = try Program(
+      [Products.keyhole, "mount", "--foreground", "-o", options.joined(separator: ","), mount],
+      environment: world.environment, directory: world.outside, log: world.log)
+    running.withLock { $0 = program }
+    try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
+    // In the table before its process answers; this waits for the answer.
+    do { _ = try System.status(self / "defaults") } catch { throw didNotStart(program) }
+  }
+
+  private func didNotStart(_ program: Program) -> DidNotStart {
+    let status = (try? program.waitForEnd(until: Deadline(in: .seconds(5)))) ?? -1
+    return DidNotStart(output: Output(status: status, bytes: [], error: (try? System.text(world.log)) ?? ""))
+  }
+
+  /// Unmounts as a user does, and waits for the process to end by itself.
+  @discardableResult
+  func unmount() throws -> Int32 {
+    let program = try program
+    if Privileges.isRoot {
+      _ = try System.check { unsafe umount2(mount, 0) }
+    } else {
+      _ = try world.run(["/usr/bin/env", "fusermount3", "-u", mount])
+    }
+    let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
+    running.withLock { $0 = nil }
+    return status
+  }
+
+  /// Unmounts and mounts again, on the same stores.
+  func remount() throws {
+    try unmount()
+    try start()
+  }
+
+  /// `kill -9` of the file system's process, and a new one on the same stores.
+  func crash() throws {
+    try kill()
+    try start()
+  }
+
+  /// Ends the file system's process by a signal and takes the dead mount away; its exit status.
+  @discardableResult
+  func kill(_ signal: Int32 = SIGKILL) throws -> Int32 {
+    let program = try program
+    program.signal(signal)
+    let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
+    detach()
+    running.withLock { $0 = nil }
+    return status
+  }
+
+  /// Ends what is still there, whatever state it is in. Called from any thread, also while a test is stuck.
+  func cleanUp() {
+    if let program = running.withLock({ $0 }) {
+      program.kill()
+      _ = try? program.waitForEnd(until: Deadline(in: .seconds(10)))
+    }
+    while MountTable.contains(mount), detach() {}
+  }
+
+  /// Makes every call that waits for the file system fail.
+  func abort() {
+    running.withLock { $0 }?.kill()
+  }
+
+  @discardableResult
+  private func detach() -> Bool {
+    if Privileges.isRoot { return unsafe umount2(mount, Int32(MNT_DETACH)) == 0 }
+    let output = try? world.run(["/usr/bin/env", "fusermount3", "-u", "-z", mount])
+    return output?.status == 0
+  }
+}
+
+/// Runs `body` on a fresh mount and takes everything away afterwards, also when the test fails or is too slow.
+func withKeyhole(
+  _ options: String..., body: (MountedKeyhole) throws -> Void
+) async throws {
+  try await withWorld { world in
+    let keyhole = MountedKeyhole(
+      world, options: (options.contains { $0.hasPrefix("keychain=") } ? [] : ["keychain=vault"]) + options)
+    defer { keyhole.cleanUp() }
+    try await withTaskCancellationHandler {
+      try keyhole.start()
+      try body(keyhole)
+    } onCancel: {
+      keyhole.abort()
+    }
+  }
+}
+
+/// Runs `body` with private folders and no mount.
+func withWorld(body: (World) async throws -> Void) async throws {
+  try await withTaskExecutorPreference(BlockingThreads.shared) {
+    let world = try World()
+    defer { world.remove() }
+    try await body(world)
+  }
+}

@@ -1,0 +1,166 @@
+import Glibc
+import Testing
+
+/// Section 6, as far as one item's directory and the tools' ways to replace a file go.
+@Suite(.timeLimit(.minutes(1))) struct ScratchTests {
+  static let before = """
+    mkdir defaults/s; echo one > defaults/s/k; echo 42 > defaults/s/i
+    mkdir -p keychain/generic/s/p; echo one > keychain/generic/s/p/value
+    setfattr -n user.comment -v note keychain/generic/s/p; setfattr -n user.keyhole.created -v 2020-01-02T03:04:05Z keychain/generic/s/p
+    """
+
+  static let same = """
+    for a in comment keyhole.created account service; do getfattr --only-values -n user.$a "$MOUNT/keychain/generic/s/p"; echo; done
+    ls -A "$MOUNT/keychain/generic/s/p" "$MOUNT/defaults/s"
+    """
+  static let unchanged =
+    "note\n2020-01-02T03:04:05Z\np\ns\n/keychain/generic/s/p:\nvalue\n\n/defaults/s:\ni\nk\n"
+
+  /// Ways to save: in each, `$F` is the file, and `two` becomes its value.
+  static let saves: [(name: String, script: String)] = [
+    ("in place", "echo two > $F"),
+    ("sed -i", "sed -i s/one/two/ $F"),
+    ("perl -i", "perl -pi -e s/one/two/ $F"),
+    ("mv over", "echo two > .tmp; mv .tmp $F"),
+    ("mv from outside", "echo two > \"$OUT/new\"; mv \"$OUT/new\" $F"),
+    ("vim renaming away", "mv $F $F~; echo two > $F; rm $F~"),
+    ("vim copying", "cp $F $F~; echo two > $F; rm $F~"),
+    (
+      "vim's swap and probe",
+      "echo swap > .$F.swp; echo > 4913; rm 4913; mv $F $F~; echo two > $F; rm $F~ .$F.swp"
+    ),
+    ("emacs", "ln -s me@host .#$F; echo auto > \"#$F#\"; mv $F $F~; echo two > $F; rm $F~ \"#$F#\" .#$F"),
+    ("GLib", "echo two > .goutputstream-ABC123; mv .goutputstream-ABC123 $F"),
+    ("rsync", "echo two > \"$OUT/$F\"; touch -d @1000000000 \"$OUT/$F\"; rsync -a \"$OUT/$F\" $F"),
+    ("install", "echo two > \"$OUT/new\"; install -m 600 \"$OUT/new\" $F"),
+    (
+      "patch",
+      """
+      { printf '%s\\n' "--- $F" "+++ $F" '@@ -1 +1 @@' -one; printf '%s' "$N"; echo +two; printf '%s' "$N"; } > "$OUT/diff"
+      patch -s $F < "$OUT/diff"
+      """
+    ),
+    ("dd", "printf two | dd of=$F status=none"),
+  ]
+
+  @Test(arguments: saves.map(\.name))
+  func saveKeepsKeyAndItem(name: String) async throws {
+    let save = try #require(Self.saves.first { $0.name == name })
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      // A secret of one line has no newline, and a patch has to say so.
+      let script = "set -e; case $F in value) N=$'\\\\ No newline at end of file\\n';; esac; \(save.script)"
+      try keyhole.check(
+        "cd defaults/s; F=k; \(script); cat k; getfattr --only-values -n user.keyhole.type k",
+        prints: "two\nstring")
+      try keyhole.check("cd keychain/generic/s/p; F=value; \(script); cat value", prints: "two")
+      let same = try keyhole.sh(Self.same)
+      #expect(
+        Output(
+          status: same.status, bytes: Array(same.text.split(separator: keyhole.mount).joined().utf8),
+          error: same.error) == Output(status: 0, bytes: Array(Self.unchanged.utf8), error: ""))
+      try keyhole.remount()
+      try keyhole.check(
+        "cat defaults/s/k keychain/generic/s/p/value; getfattr --only-values -n user.comment keychain/generic/s/p",
+        prints: "two\ntwonote")
+    }
+  }
+
+  @Test func typeIsKeptWhenAnotherFileReplacesAKey() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      try keyhole.check(
+        "cd defaults/s; sed -i s/42/43/ i; cat i; getfattr --only-values -n user.keyhole.type i",
+        prints: "43\ninteger")
+      // What is no integer can't replace one, and the old value stays.
+      try keyhole.refuses("cd defaults/s; sed -i s/43/text/ i", .invalid)
+      try keyhole.refuses("cd defaults/s; echo text > .new; mv -f .new i", .invalid)
+      try keyhole.check("cd defaults/s; cat i; rm -f .new sed??????; ls -A", prints: "43\ni\nk\n")
+    }
+  }
+
+  @Test func scratchLivesInMemoryAndGoesWithTheMount() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      try keyhole.check(
+        """
+        echo marker-scratch > keychain/generic/s/p/notes; echo marker-scratch > defaults/s/.k.swp; ln -s marker-scratch keychain/generic/s/p/lock
+        cat keychain/generic/s/p/notes defaults/s/.k.swp; readlink keychain/generic/s/p/lock; ls -A keychain/generic/s/p defaults/s | wc -l
+        grep -rl marker-scratch "$CONFIG" "$DATA" "$XDG_STATE_HOME" || true
+        """, prints: "marker-scratch\nmarker-scratch\nmarker-scratch\n9\n")
+      try keyhole.remount()
+      try keyhole.check(
+        "ls -A keychain/generic/s/p defaults/s", prints: "keychain/generic/s/p:\nvalue\n\ndefaults/s:\ni\nk\n"
+      )
+    }
+  }
+
+  @Test func namesThatOnlyLookLikeScratchAreKeys() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        "mkdir defaults/s; cd defaults/s; for n in x.bak x.tmp '#x' sed 4912 tilde~x; do echo $n > \"$n\"; done"
+      )
+      try keyhole.remount()
+      try keyhole.check("ls -A defaults/s", prints: "#x\n4912\nsed\ntilde~x\nx.bak\nx.tmp\n")
+    }
+  }
+
+  @Test func scratchHasItsRoom() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      let scratch = keyhole / "keychain/generic/s/p"
+      var refusal: Errno?
+      for number in 0..<6 where refusal == nil {
+        refusal = failure { try System.write(scratch + "/n\(number)", [UInt8](repeating: 7, count: 1 << 20)) }
+      }
+      #expect(refusal == .noSpace)
+      try keyhole.check(
+        "rm keychain/generic/s/p/n*; echo small > keychain/generic/s/p/n; cat keychain/generic/s/p/n",
+        prints: "small\n")
+    }
+  }
+
+  @Test func valueSetAsideIsBackAtUnmount() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      try keyhole.check(
+        "cd defaults/s; mv k k~; ls -A; cat k~; cd \"$MOUNT/keychain/generic/s/p\"; mv value value~; ls -A; cat value~",
+        prints: "i\nk~\none\nvalue~\none")
+      // Everyone else still reads the old value.
+      #expect(try SuiteFileTests.stored(keyhole, "s", "k") != nil)
+      try keyhole.remount()
+      try keyhole.check(
+        "cat defaults/s/k keychain/generic/s/p/value; ls -A defaults/s", prints: "one\nonei\nk\n")
+    }
+  }
+
+  @Test func deletedBackupDeletesTheValueSetAside() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      try keyhole.check(
+        "cd defaults/s; mv k k~; rm k~; cd \"$MOUNT/keychain/generic/s/p\"; mv value value~; rm value~")
+      try keyhole.remount()
+      try keyhole.check("ls -A defaults/s keychain/generic", prints: "defaults/s:\ni\n\nkeychain/generic:\n")
+    }
+  }
+
+  @Test func vimSavesWithEveryBackupcopy() async throws {
+    guard System.exists("/usr/bin/vim") else { return }
+    for backup in ["yes", "no", "auto"] {
+      try await withKeyhole { keyhole in
+        try keyhole.check(Self.before)
+        let edit =
+          "vim -u NONE -i NONE -N -es -c 'set backupcopy=\(backup) writebackup swapfile' -c 's/one/two/' -c wq"
+        for path in ["defaults/s/k", "keychain/generic/s/p/value"] {
+          let output = try keyhole.sh("\(edit) \(path)")
+          #expect(output.status == 0 && output.error == "", "\(backup) \(path) \(output)")
+        }
+        try keyhole.check(
+          "cat defaults/s/k keychain/generic/s/p/value; ls -A defaults/s keychain/generic/s/p",
+          prints: "two\ntwodefaults/s:\ni\nk\n\nkeychain/generic/s/p:\nvalue\n")
+        // Nothing in plain text outside of the mount.
+        try keyhole.world.check("find \"$HOME\" \"$OUT\" -type f; ls -A /var/tmp | grep -F value.sw || true")
+      }
+    }
+  }
+}

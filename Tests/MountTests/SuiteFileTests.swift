@@ -1,0 +1,221 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Section 3: a suite is the property list that Foundation's `UserDefaults` uses, also while others write to it.
+@Suite(.timeLimit(.minutes(1))) struct SuiteFileTests {
+  static let good = PropertyListText.xml("<dict><key>k</key><integer>1</integer></dict>")
+
+  /// The value in the suite's file, as Foundation reads it.
+  static func stored(_ keyhole: MountedKeyhole, _ suite: String, _ key: String) throws -> NSObject? {
+    let dictionary = try PropertyListText.value(System.text(keyhole.suiteFile(suite))) as? [String: Any]
+    return dictionary?[key] as? NSObject
+  }
+
+  @Test func foundationReadsEachType() async throws {
+    let date =
+      try PropertyListText.value(PropertyListText.xml("<date>2026-11-21T07:53:00Z</date>")) as? NSDate
+    let rows: [(type: String, content: String, value: NSObject?)] = [
+      ("string", "größer", NSString("größer")), ("string", "", NSString("")),
+      ("string", "a\rb\r\n\n", NSString("a\rb\r\n")), ("string", "<&>]]>\"'", NSString("<&>]]>\"'")),
+      ("string", " x ", NSString(" x ")), ("integer", "42", NSNumber(value: 42)),
+      ("integer", "-9223372036854775808", NSNumber(value: Int64.min)),
+      ("integer", "9223372036854775807", NSNumber(value: Int64.max)), ("real", "0.1", NSNumber(value: 0.1)),
+      ("real", "1e+22", NSNumber(value: 1e22)), ("bool", "true", NSNumber(value: true)),
+      ("real", "inf", NSNumber(value: Double.infinity)),
+      ("date", "2026-11-21T07:53:00Z", date), ("data", "a\u{0}b", NSData(data: Data("a\u{0}b".utf8))),
+      ("array", "[1,\"x\"]", NSArray(array: [1, "x"])),
+      ("dict", #"{"a":{"b":true}}"#, NSDictionary(dictionary: ["a": ["b": true]])),
+    ]
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      for (number, row) in rows.enumerated() where !row.content.isEmpty {
+        try keyhole.create("s/k\(number)", row.type, row.content)
+        #expect(
+          try Self.stored(keyhole, "s", "k\(number)") == row.value,
+          "\(row.type) \(row.content.debugDescription)")
+      }
+    }
+  }
+
+  @Test func numbersAndCarriageReturnsSurvive() async throws {
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      try System.write(keyhole / "defaults/s/big", "18446744073709551615")
+      try System.write(keyhole / "defaults/s/return", "a\r\nb\rc")
+      try System.write(keyhole / "defaults/s/k\r", "x")
+      // Another key's change writes the whole file again.
+      try System.write(keyhole / "defaults/s/other", "1")
+      try keyhole.remount()
+      try System.write(keyhole / "defaults/s/other", "2")
+      try keyhole.remount()
+      #expect(try System.text(keyhole / "defaults/s/big") == "18446744073709551615\n")
+      #expect(try System.text(keyhole / "defaults/s/return") == "a\r\nb\rc\n")
+      let text = try System.text(keyhole.suiteFile("s"))
+      if text.hasPrefix("<?xml") {
+        #expect(text.contains("18446744073709551615"))
+        #expect(try Self.stored(keyhole, "s", "return") == NSString("a\r\nb\rc"))
+      }
+    }
+  }
+
+  @Test func everyScalarOfAStringSurvives() async throws {
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      let scalars =
+        (UInt32(1)...0xA0).map { $0 } + [0x2028, 0xD7FF, 0xE000, 0xFFFD, 0xFFFE, 0xFFFF, 0x10FFFF]
+      for scalar in scalars.compactMap({ Unicode.Scalar($0) }) {
+        try keyhole.create("s/k\(scalar.value)", "string", "<\(scalar)>")
+      }
+      try keyhole.remount()
+      for scalar in scalars.compactMap({ Unicode.Scalar($0) }) {
+        #expect(
+          try System.text(keyhole / "defaults/s/k\(scalar.value)") == "<\(scalar)>\n",
+          "U+\(String(scalar.value, radix: 16))")
+      }
+    }
+  }
+
+  @Test func outsideWriteIsSeenByTheNextOpen() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.writeSuite("s", "<key>k</key><integer>1</integer>")
+      for number in 2..<30 {
+        try keyhole.replaceSuite(
+          "s", with: Array(PropertyListText.xml("<dict><key>k</key><integer>\(number)</integer></dict>").utf8)
+        )
+        let seen = try holds(within: .milliseconds(100)) {
+          try System.text(keyhole / "defaults/s/k") == "\(number)\n"
+        }
+        #expect(seen, "\(number)")
+      }
+      try System.unlink(keyhole.suiteFile("s"))
+      #expect(holds(within: .milliseconds(100)) { !System.exists(keyhole / "defaults/s") })
+    }
+  }
+
+  @Test func writeThroughTheMountKeepsWhatOthersWrote() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.writeSuite("s", "<key>k</key><integer>1</integer>")
+      for number in 0..<20 {
+        // In the same instant: the mount has to read before it writes.
+        try keyhole.replaceSuite(
+          "s",
+          with: Array(
+            PropertyListText.xml("<dict><key>outside</key><integer>\(number)</integer></dict>").utf8))
+        try System.write(keyhole / "defaults/s/inside", "\(number)")
+        try keyhole.check(
+          "cat defaults/s/outside defaults/s/inside; ls defaults/s",
+          prints: "\(number)\n\(number)\ninside\noutside\n")
+      }
+    }
+  }
+
+  @Test func damagedSuiteShowsTheLastGoodValuesReadOnly() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.writeSuite("s", "<key>k</key><integer>1</integer>")
+      try keyhole.check("cat defaults/s/k", prints: "1\n")
+      let damaged = Array(Self.good.utf8.dropLast(30))
+      try keyhole.replaceSuite("s", with: damaged)
+      let refused = holds(within: .seconds(10)) {
+        failure { _ = try OpenFile(keyhole / "defaults/s/k", O_WRONLY) } == .readOnly
+      }
+      #expect(refused)
+      try keyhole.check("cat defaults/s/k", prints: "1\n")
+      #expect(failure { try System.write(keyhole / "defaults/s/new", "x") } == .readOnly)
+      #expect(failure { try System.unlink(keyhole / "defaults/s/k") } == .readOnly)
+      #expect(failure { try System.rename(keyhole / "defaults/s/k", keyhole / "defaults/s/l") } == .readOnly)
+      #expect(
+        failure { try System.setAttribute(keyhole / "defaults/s/k", "user.keyhole.type", "string") }
+          == .readOnly)
+      try keyhole.refuses("echo 2 > defaults/s/k", .readOnly)
+      #expect(try System.read(keyhole.suiteFile("s")) == damaged)
+      let doctor = try keyhole.world.sh("keyhole doctor 2>&1")
+      #expect(doctor.text.contains("s.plist"))
+      // Mended from outside, it is a suite like any other.
+      try keyhole.writeSuite("s", "<key>k</key><integer>5</integer>")
+      #expect(try holds(within: .seconds(2)) { try System.text(keyhole / "defaults/s/k") == "5\n" })
+      #expect(
+        holds(within: .seconds(2)) { failure { try System.write(keyhole / "defaults/s/k", "6") } == nil })
+      try keyhole.check("cat defaults/s/k", prints: "6\n")
+    }
+  }
+
+  @Test func fileCaughtHalfWrittenIsReadAgain() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.writeSuite("s", "<key>k</key><integer>1</integer>")
+      let text = Array(PropertyListText.xml("<dict><key>k</key><integer>2</integer></dict>").utf8)
+      // In place, in two steps, as a careless program does.
+      let file = try OpenFile(keyhole.suiteFile("s"), O_WRONLY | O_TRUNC)
+      try file.write(Array(text.prefix(100)))
+      #expect(try System.text(keyhole / "defaults/s/k") == "1\n")
+      try file.write(Array(text.dropFirst(100)))
+      try file.close()
+      #expect(try holds(within: .seconds(2)) { try System.text(keyhole / "defaults/s/k") == "2\n" })
+      #expect(
+        holds(within: .seconds(2)) { failure { try System.write(keyhole / "defaults/s/k", "3") } == nil })
+    }
+  }
+
+  static let foreign: [(name: String, content: [UInt8])] = [
+    ("array", Array(PropertyListText.xml("<array/>").utf8)), ("text", Array("hello\n".utf8)), ("empty", []),
+    ("bytes", [0, 0xFF, 1, 2]), ("truncated", Array(good.utf8.prefix(120))),
+    ("binary", Array("bplist00\u{1}\u{2}".utf8)),
+    ("json", Array(#"{"a":1}"#.utf8)), ("scalar", Array(PropertyListText.xml("<string>x</string>").utf8)),
+  ]
+
+  @Test func filesThatAreNoSuitesAreLeftAloneAndNamedByDoctor() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.unmount()
+      for (name, content) in Self.foreign { try System.write(keyhole.suiteFile(name), content) }
+      try System.write(keyhole.suiteFile("good"), Self.good)
+      try System.mkdir(keyhole.suiteFile("folder"))
+      try keyhole.start()
+      try keyhole.check("ls defaults", prints: "good\n")
+      for (name, _) in Self.foreign {
+        #expect(failure { try System.mkdir(keyhole / "defaults/\(name)") } != nil, "\(name)")
+        #expect(failure { try System.write(keyhole / "defaults/\(name)/k", "x") } != nil, "\(name)")
+        #expect(
+          failure { try System.rename(keyhole / "defaults/good", keyhole / "defaults/\(name)") } != nil,
+          "\(name)")
+      }
+      let doctor = try keyhole.world.sh("keyhole doctor 2>&1")
+      for (name, content) in Self.foreign {
+        #expect(doctor.text.contains("\(name).plist"))
+        #expect(try System.read(keyhole.suiteFile(name)) == content, "\(name)")
+      }
+      try keyhole.check("cat defaults/good/k", prints: "1\n")
+    }
+  }
+
+  @Test func otherFilesInTheFolderAreNotTouched() async throws {
+    try await withKeyhole { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "cd \"$CONFIG\"; mkdir app; echo x > app/settings; echo y > notes.txt; echo z > .hidden; touch -d @1000000000 notes.txt"
+      )
+      try keyhole.check(
+        "mkdir defaults/s; echo 1 > defaults/s/k; mv defaults/s defaults/t; rm -r defaults/t; ls defaults")
+      try world.check(
+        "cd \"$CONFIG\"; cat app/settings notes.txt .hidden; stat -c %Y notes.txt",
+        prints: "x\ny\nz\n1000000000\n")
+    }
+  }
+
+  @Test func twoMountsOverOneFolderBothWin() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check("mkdir defaults/s")
+      // The command writes without the mount's process: the same file, the same lock.
+      let writers = try ["a", "b"].map { name in
+        try Program(
+          [
+            "/bin/bash", "-c",
+            "for i in {1..20}; do keyhole set defaults/s/\(name)$i $i || echo failed; done",
+          ], environment: keyhole.world.environment, directory: keyhole.world.outside)
+      }
+      for number in 0..<50 { try System.write(keyhole / "defaults/s/c\(number)", "\(number)") }
+      for writer in writers { #expect(try writer.finish() == Output(status: 0, bytes: [], error: "")) }
+      let complete = try holds(within: .seconds(2)) { try System.names(keyhole / "defaults/s").count == 90 }
+      #expect(complete)
+    }
+  }
+}
