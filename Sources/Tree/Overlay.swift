@@ -63,6 +63,11 @@ extension Overlay {
         guard case .folder(let moved)? = Place.folder(place).moved(from: old, to: new) else { return place }
         return moved
       })
+    emptiedData = Set(
+      emptiedData.map { place in
+        guard case .key(let moved)? = Place.key(place).moved(from: old, to: new) else { return place }
+        return moved
+      })
     pending = pending.movingKeys { $0.moved(from: old, to: new) ?? $0 }
     setAside = setAside.movingKeys { $0.moved(from: old, to: new) ?? $0 }.mapValues { place in
       guard case .scratch(let moved)? = Place.scratch(place).moved(from: old, to: new) else { return place }

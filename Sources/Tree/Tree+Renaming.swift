@@ -57,7 +57,7 @@ extension Tree {
     switch (place, target) {
     case (.key(let old), .key(let new)):
       try moveKey(old, to: new, source, by: caller)
-      showStored(at: target)
+      showMoved(old, at: new)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
     case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
     case (.scratch(let old), .scratch(let new)): moveScratch(old, to: new)
@@ -81,11 +81,13 @@ extension Tree {
     }
   }
 
-  /// Whatever hid the stored value at `place` is replaced with it.
-  private func showStored(at place: Place) {
+  /// Whatever hid the stored value at `new` is replaced with it; what is known of `old` goes along.
+  private func showMoved(_ old: KeyPlace, at new: KeyPlace) {
     overlay.withLock { overlay in
-      overlay.pending[place] = nil
-      overlay.setAside[place] = nil
+      overlay.pending[.key(new)] = nil
+      overlay.setAside[.key(new)] = nil
+      let wasEmptied = overlay.emptiedData.remove(old) != nil
+      if wasEmptied { overlay.emptiedData.insert(new) } else { overlay.emptiedData.remove(new) }
     }
   }
 
