@@ -34,6 +34,8 @@ extension SettingsModel {
     }
     stored[new.suite]?[new.name] = moved
     stored[old.suite]?[old.name] = nil
+    emptied.remove(new)
+    if emptied.remove(old) != nil, moved == .data([]) { emptied.insert(new) }
     (pending[new], aside[new]) = (nil, nil)
   }
 
@@ -56,6 +58,7 @@ extension SettingsModel {
   private mutating func removeAside(_ name: Name) {
     guard pending[name] == nil else { return }
     stored[name.suite]?[name.name] = nil
+    emptied.remove(name)
     aside[name] = nil
   }
 
@@ -66,6 +69,7 @@ extension SettingsModel {
       scratch[name] = nil
     } else {
       stored[name.suite]?[name.name] = nil
+      emptied.remove(name)
       (pending[name], aside[name]) = (nil, nil)
     }
     replaceFile(at: name)

@@ -42,6 +42,8 @@ struct SettingsModel {
   var aside: [Name: Name] = [:]
   /// Created and not committed, with the type that was declared.
   var pending: [Name: SettingType?] = [:]
+  /// Data that was emptied, and stays data; what was created empty takes the type of its first content.
+  var emptied: Set<Name> = []
   var files: [Name: File] = [:]
   var writers: [Writer] = []
 
@@ -71,13 +73,16 @@ struct SettingsModel {
   }
 
   func settledType(_ name: Name) -> SettingType? {
-    value(name).flatMap { $0 == .data([]) ? nil : $0.type }
+    value(name).flatMap { $0 == .data([]) && !emptied.contains(name) ? nil : $0.type }
   }
 
   mutating func store(_ content: [UInt8], at name: Name, as type: SettingType? = nil) throws {
     let declared = pending[name] ?? nil
-    let value = try read(content, as: type ?? declared ?? settledType(name))
+    let type = type ?? declared ?? settledType(name)
+    let value = try read(content, as: type)
     stored[name.suite]?[name.name] = value
+    emptied.remove(name)
+    if value == .data([]), type == .data { emptied.insert(name) }
     (pending[name], aside[name]) = (nil, nil)
   }
 
