@@ -82,6 +82,18 @@ let package = Package(
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
     tests("MountTests", ["keyhole"]),
+
+    // A disk that loses what was not synchronised, and what has to outlive that.
+    module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
+    .executableTarget(
+      name: "PowerLossProgram",
+      dependencies: ["LossyFileSystem", "Suites", "Vault", "Store", "Model", "SecretMemory"],
+      path: "Tests/LossyFileSystem/Program", swiftSettings: strict),
+    tests(
+      "PowerLossTests",
+      [
+        "LossyFileSystem", "PowerLossProgram", "keyhole", "Suites", "Vault", "Store", "Model", "SecretMemory",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

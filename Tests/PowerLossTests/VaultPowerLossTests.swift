@@ -1,0 +1,48 @@
+import LossyFileSystem
+import Model
+import PowerLossProgram
+import Testing
+
+extension PowerLossTests {
+  /// What a vault may hold after `acknowledged` steps: the one that was under way may be done or not.
+  private static func states(_ steps: [KeychainStep], _ acknowledged: Int) -> [KeychainState] {
+    var before: KeychainState = [:]
+    for step in steps.prefix(acknowledged) { before.apply(step) }
+    var after = before
+    for step in steps.dropFirst(acknowledged).prefix(1) { after.apply(step) }
+    return [before, after]
+  }
+
+  /// The vault opens, says nothing is wrong, holds one of `states`, and can be written.
+  private static func check(_ root: String, _ states: [KeychainState]) throws {
+    let work = try KeychainWork(root: root)
+    let contents = try work.contents()
+    #expect(work.problems() == [])
+    if !states.contains(contents) {
+      throw Failure("the vault has \(contents.keys.sorted()), not \(states.map { $0.keys.sorted() })")
+    }
+    let entry = KeychainEntry(secret: [1], comment: [], accessibility: .whenUnlockedThisDeviceOnly)
+    try work.perform(.add("afterwards", entry))
+    #expect(try work.contents()["afterwards"] == entry)
+  }
+
+  @Test(.timeLimit(.minutes(2)), arguments: [1, 2] as [UInt64])
+  func vaultKeepsWhatItAcknowledged(seed: UInt64) throws {
+    let steps = Array(KeychainSteps(seed: seed).prefix(150))
+    let disks = try Self.cuts("vault", on: Self.home(), seed: seed, steps: steps.count, share: 0.03)
+    let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
+      try Self.check(root, Self.states(steps, acknowledged))
+    }
+    print("vault: \(steps.count) steps, \(disks.count) cuts, \(losses) losses")
+  }
+
+  @Test(.timeLimit(.minutes(2))) func vaultThatIsBeingMadeOpens() throws {
+    let seed: UInt64 = 5
+    let steps = Array(KeychainSteps(seed: seed).prefix(2))
+    let disks = try Self.cuts("vault", on: Self.home(), seed: seed, steps: steps.count, share: 1)
+    let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
+      try Self.check(root, Self.states(steps, acknowledged))
+    }
+    print("vault made: \(disks.count) cuts, \(losses) losses")
+  }
+}
