@@ -69,7 +69,22 @@ enum PrivateFile {
     let error = errno
     unlink(temporary)
     guard result == 0 || error == EEXIST else { throw .system(errno: error, operation: "link \(path)") }
-    try synchronize(directory: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+    try synchronizeFolders(of: path)
+  }
+
+  /// Makes the file's name durable, and those of the folders that lead to it: they may be as new.
+  ///
+  /// Up to the first that is not the user's: what is above it was not made by this user.
+  private static func synchronizeFolders(of path: String) throws(StoreError) {
+    var folder = path[...]
+    while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
+      folder = folder[..<slash]
+      var status = stat()
+      guard unsafe stat(String(folder), &status) == 0 else { return }
+      // Not every folder of others can be opened.
+      guard status.st_uid == geteuid() else { return _ = try? synchronize(directory: String(folder)) }
+      try synchronize(directory: String(folder))
+    }
   }
 
   static func synchronize(directory: String) throws(StoreError) {
