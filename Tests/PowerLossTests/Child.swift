@@ -1,7 +1,7 @@
 import Glibc
 
 /// A program that a test runs, killed when it is late.
-struct Child: ~Copyable {
+final class Child {
   let process: pid_t
   /// Its standard output and error.
   private let output: Int32
@@ -12,14 +12,8 @@ struct Child: ~Copyable {
     guard unsafe pipe(&ends) == 0 else { throw Failure("pipe") }
     defer { close(ends[1]) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    let process: pid_t
-    do {
-      process = try Self.spawn(arguments, environment + Self.inherited, output: ends[1])
-    } catch {
-      close(ends[0])
-      throw error
-    }
-    (self.process, output) = (process, ends[0])
+    output = ends[0]
+    process = try Self.spawn(arguments, environment + Self.inherited, output: ends[1])
   }
 
   deinit {
@@ -35,7 +29,7 @@ struct Child: ~Copyable {
 
   /// Waits for the end. - Throws: when it fails, with what it printed.
   @discardableResult
-  consuming func finish(within limit: Duration = .seconds(50)) throws -> String {
+  func finish(within limit: Duration = .seconds(50)) throws -> String {
     let printed = try readAll(until: .now + limit)
     let status = reap()
     isOver = true

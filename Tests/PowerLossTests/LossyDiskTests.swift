@@ -6,7 +6,7 @@ import Testing
 @Suite struct LossyDiskTests {
   /// Runs a script in the folder of a mounted disk; what a power loss then leaves of a file.
   private static func survivor(_ path: String, _ survival: Survival, after script: String) throws -> String? {
-    try withMount(PowerLossTests.home(), cuts: PowerCuts(share: 0, seed: 0)) { mount in
+    try withMount(PowerLossTests.home(), cuts: .never) { mount in
       try Child(["/bin/sh", "-ec", "cd \"$0\"; \(script)", mount.path]).finish()
       return mount.disk.survivor(survival).bytes(path).map { String(decoding: $0, as: UTF8.self) }
     }

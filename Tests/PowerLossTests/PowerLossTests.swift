@@ -7,18 +7,18 @@ import Testing
 /// One after the other, for each has a mount and a program of its own.
 @Suite(.serialized) struct PowerLossTests {
   /// A disk with the folders that a home has, and the file in which the program says what it was promised.
-  static func home() -> LossyDisk {
+  static func home(folders: [String] = ["config", "data", "state"]) -> LossyDisk {
     var disk = LossyDisk(owner: geteuid(), group: getegid())
-    for folder in ["config", "data", "state"] { disk.makeFolder(folder) }
+    for folder in folders { disk.makeFolder(folder) }
     disk.makeFile("oracle", [UInt8](repeating: 0, count: 8))
     return disk
   }
 
   /// Has the program work on a disk; the disk at each cut, and at the end.
   static func cuts(
-    _ work: String, on disk: LossyDisk, seed: UInt64, steps: Int, share: Double
+    _ work: String, on disk: LossyDisk, steps: Int, seed: UInt64, _ cuts: PowerCuts
   ) throws -> [LossyDisk] {
-    try withMount(disk, cuts: PowerCuts(share: share, seed: seed)) { mount in
+    try withMount(disk, cuts: cuts) { mount in
       let arguments = [Products.folder + "/PowerLossProgram", work, mount.path, "\(seed)", "\(steps)"]
       try Child(arguments).finish()
       return mount.cuts.disks + [mount.disk]

@@ -29,7 +29,8 @@ extension PowerLossTests {
   @Test(.timeLimit(.minutes(2)), arguments: [1, 2] as [UInt64])
   func vaultKeepsWhatItAcknowledged(seed: UInt64) throws {
     let steps = Array(KeychainSteps(seed: seed).prefix(150))
-    let disks = try Self.cuts("vault", on: Self.home(), seed: seed, steps: steps.count, share: 0.03)
+    let cuts = PowerCuts(share: 0.03, seed: seed)
+    let disks = try Self.cuts("vault", on: Self.home(), steps: steps.count, seed: seed, cuts)
     let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
       try Self.check(root, Self.states(steps, acknowledged))
     }
@@ -39,10 +40,28 @@ extension PowerLossTests {
   @Test(.timeLimit(.minutes(2))) func vaultThatIsBeingMadeOpens() throws {
     let seed: UInt64 = 5
     let steps = Array(KeychainSteps(seed: seed).prefix(2))
-    let disks = try Self.cuts("vault", on: Self.home(), seed: seed, steps: steps.count, share: 1)
+    let cuts = PowerCuts(share: 1, seed: seed)
+    let disks = try Self.cuts("vault", on: Self.home(), steps: steps.count, seed: seed, cuts)
     let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
       try Self.check(root, Self.states(steps, acknowledged))
     }
     print("vault made: \(disks.count) cuts, \(losses) losses")
+  }
+
+  /// The program is killed, the next one goes on from what the kernel still had, and then the power fails.
+  @Test(.timeLimit(.minutes(2))) func vaultOutlivesKillAndThenPowerLoss() throws {
+    let seed: UInt64 = 7
+    let steps = Array(KeychainSteps(seed: seed).prefix(8))
+    let kills = PowerCuts(share: 0.6, of: .synchronizations, seed: seed)
+    let killed = try Self.cuts("vault", on: Self.home(), steps: steps.count, seed: seed, kills)
+    var losses = 0
+    for (index, disk) in killed.enumerated() {
+      let cuts = PowerCuts(share: 0.5, seed: UInt64(index))
+      let disks = try Self.cuts("read", on: disk, steps: 0, seed: seed, cuts)
+      losses += try Self.forEachLoss(disks, seed: UInt64(index)) { root, acknowledged in
+        try Self.check(root, Self.states(steps, acknowledged))
+      }
+    }
+    print("vault killed: \(killed.count) kills, \(losses) losses")
   }
 }

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// A shell that waits for this process to end, however it ends, and then takes a mount away.
-final class Guardian: Sendable {
+package final class Guardian: Sendable {
   private let process: pid_t
   /// The shell sees it closed when this process is gone.
   private let pipeEnd: Int32
@@ -11,7 +11,7 @@ final class Guardian: Sendable {
   private static let script =
     "trap '' INT TERM HUP; read -r _; umount -l -- \"$1\" || fusermount3 -u -z -- \"$1\""
 
-  init(of mount: String) throws(LossyDiskError) {
+  package init(of mount: String) throws(LossyDiskError) {
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { throw LossyDiskError(path: mount, errno: errno) }
     defer { close(ends[0]) }
@@ -21,7 +21,7 @@ final class Guardian: Sendable {
   }
 
   /// The mount is gone already.
-  func dismiss() {
+  package func dismiss() {
     guard !isDismissed.exchange(true, ordering: .acquiringAndReleasing) else { return }
     kill(process, SIGKILL)
     var status: Int32 = 0

@@ -54,7 +54,7 @@ extension LossyTree {
     reply: consuming WriteReply
   ) {
     state.withLock { state in
-      state.cuts.happen(to: state.disk)
+      state.cuts.happen(to: state.disk, before: .all)
       state.disk[node.rawValue]?.file?.write(bytes, at: offset)
       state.disk[node.rawValue]?.modified = .now
     }
@@ -64,13 +64,15 @@ extension LossyTree {
   func fsync(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {
-    answer(reply) { disk throws(Errno) in disk.synchronize(node.rawValue) }
+    synchronize(node)
+    reply.succeed()
   }
 
   func fsyncdir(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {
-    answer(reply) { disk throws(Errno) in disk.synchronize(node.rawValue) }
+    synchronize(node)
+    reply.succeed()
   }
 
   func fallocate(

@@ -19,8 +19,16 @@ final class LossyTree: FileSystem {
   /// Changes the disk, which may be cut just before.
   func change<Result: Sendable>(_ body: (inout LossyDisk) throws(Errno) -> Result) throws(Errno) -> Result {
     try state.withLock { state throws(Errno) in
-      state.cuts.happen(to: state.disk)
+      state.cuts.happen(to: state.disk, before: .all)
       return try body(&state.disk)
+    }
+  }
+
+  /// fsync(2) of a file or folder, which may come too late.
+  func synchronize(_ node: NodeID) {
+    state.withLock { state in
+      state.cuts.happen(to: state.disk, before: .synchronizations)
+      state.disk.synchronize(node.rawValue)
     }
   }
 }
