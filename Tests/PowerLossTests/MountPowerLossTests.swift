@@ -50,7 +50,6 @@ extension PowerLossTests {
         }
       }
     }
-    print("mount: \(promises.count) cuts, \(3 * promises.count) losses")
   }
 
   @Test(.timeLimit(.minutes(2))) func movedKeyHasOneOfItsNames() throws {
@@ -71,6 +70,6 @@ extension PowerLossTests {
         #expect(suites["a"]?["key"] == "text" || suites["b"]?["key"] == "text")
       }
     }
-    print("key moved: \(disks.count) cuts")
+    #expect(disks.count > 10)
   }
 }
