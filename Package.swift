@@ -91,6 +91,17 @@ let package = Package(
     tests("FuseTests", ["Fuse"]),
     tests("MountUnitTests", ["Mount", "Model"]),
     tests("MountTests", ["keyhole", "FoundationProgram"]),
+    // A disk that loses what was not synchronised, and what has to outlive that.
+    module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
+    .executableTarget(
+      name: "PowerLossProgram",
+      dependencies: ["LossyFileSystem", "Suites", "Vault", "Store", "Model", "SecretMemory"],
+      path: "Tests/LossyFileSystem/Program", swiftSettings: strict),
+    tests(
+      "PowerLossTests",
+      [
+        "LossyFileSystem", "PowerLossProgram", "keyhole", "Suites", "Vault", "Store", "Model", "SecretMemory",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

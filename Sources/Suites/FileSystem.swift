@@ -53,10 +53,19 @@ enum FileSystem {
   }
 
   /// A folder and what is above it, private to the user where it has to be made.
+  ///
+  /// Its name is on the disk then: `synchronize` of a suite only sees to the names in it.
   static func makeFolder(_ path: String) throws(StoreError) {
     if try status(path) != nil { return }
     if let slash = path.lastIndex(of: "/"), slash > path.startIndex { try makeFolder(String(path[..<slash])) }
     do { try retrying("mkdir") { Int(unsafe mkdir(path, 0o700)) } } catch .exists {}
+    try synchronizeNames(in: folder(of: path))
+  }
+
+  /// fsync(2) of a folder; one of somebody else may not let itself be opened, and stays as it is.
+  private static func synchronizeNames(in folder: String) throws(StoreError) {
+    guard let folder = try? Descriptor(folder, O_RDONLY | O_DIRECTORY) else { return }
+    try retrying("fsync") { Int(fsync(folder.number)) }
   }
 
   /// The present moment, as finely as the system knows it.
@@ -121,6 +130,8 @@ extension FileSystem {
   static func renameKeeping(_ path: String, to target: String) throws(StoreError) {
     do {
       try retrying("link") { Int(unsafe link(path, target)) }
+      // Else a power loss could bring the loss of the old name, and not the new one.
+      try synchronizeNames(in: folder(of: target))
       try remove(path)
     } catch .notPermitted, .system(errno: EOPNOTSUPP, operation: _), .system(errno: EMLINK, operation: _) {
       // A file system without hard links.

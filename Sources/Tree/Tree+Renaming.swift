@@ -91,7 +91,7 @@ extension Tree {
     }
   }
 
-  /// The new name is stored first: a crash between the two leaves both.
+  /// The new name is stored first, and on the disk: a crash between the two leaves both.
   private func moveAcross(
     _ old: KeyPlace, to new: KeyPlace, isSave: Bool
   ) throws(StoreError) {
@@ -101,6 +101,7 @@ extension Tree {
       contents.settings[new.key] = try moved(
         setting, onto: contents.settings[new.key], at: new, isSave: isSave)
     }
+    try settings.suite(new.suite).synchronize()
     try settings.suite(old.suite).update { contents in
       // Somebody may have changed it in between: then both stay.
       if contents.settings[old.key]?.value == setting.value { contents.settings[old.key] = nil }
