@@ -23,5 +23,8 @@ static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, n
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
+/// Zeros what calls that have returned left on this thread's stack.
+void linux_scrub_stack(void);
+
 /// explicit_bzero(3): a memset that the compiler can't remove.
 void linux_explicit_bzero(void *bytes, size_t count);
