@@ -66,7 +66,7 @@ extension Tree {
   private func removeKey(_ place: KeyPlace) throws(StoreError) {
     let wasPending = overlay.withLock { overlay in
       let wasPending = overlay.pending.removeValue(forKey: .key(place)) != nil
-      overlay.emptiedData.remove(place)
+      overlay.emptyTypes[place] = nil
       // What stood aside for it is gone for good.
       overlay.setAside[.key(place)] = nil
       return wasPending

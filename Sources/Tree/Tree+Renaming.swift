@@ -86,8 +86,7 @@ extension Tree {
     overlay.withLock { overlay in
       overlay.pending[.key(new)] = nil
       overlay.setAside[.key(new)] = nil
-      let wasEmptied = overlay.emptiedData.remove(old) != nil
-      if wasEmptied { overlay.emptiedData.insert(new) } else { overlay.emptiedData.remove(new) }
+      overlay.emptyTypes[new] = overlay.emptyTypes.removeValue(forKey: old)
     }
   }
 

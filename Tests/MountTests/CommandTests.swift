@@ -66,7 +66,7 @@ import Testing
              [  \\n           1   ,  \\n           2  \\n   ]  \\n
           array
           data
-            -   5  \\n
+             -   5  \\n
           integer
 
           """)

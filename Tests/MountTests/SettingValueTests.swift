@@ -402,7 +402,9 @@ import Testing
           let expected = try PropertyListText.value(PropertyListText.xml(body))
           // Foundation's uids equal nothing but themselves, so what they are is compared as it is printed.
           let isUID = inside[number].contains("CF$UID")
-          #expect(isUID ? content.contains("<integer>7</integer>") : (value as? NSObject) == (expected as? NSObject))
+          #expect(
+            isUID ? content.contains("<integer>7</integer>") : (value as? NSObject) == (expected as? NSObject)
+          )
           // And back.
           try System.write(path, content)
           #expect(try System.text(path) == content)
