@@ -40,7 +40,7 @@ let package = Package(
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "SecretMemory"]),
-    module("Suites", ["Store", "Model"]),
+    module("Suites", ["Store", "Model", "CLinux"]),
     module(
       "Vault",
       [

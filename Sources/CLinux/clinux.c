@@ -1,7 +1,12 @@
 #define _GNU_SOURCE
 #include "clinux.h"
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+
+int linux_rename_noreplace(const char *path, const char *target) {
+  return renameat2(AT_FDCWD, path, AT_FDCWD, target, RENAME_NOREPLACE);
+}
 
 int linux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 

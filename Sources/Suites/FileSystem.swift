@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Model
 import Store
@@ -124,17 +125,14 @@ extension FileSystem {
     }
   }
 
-  /// A rename that never takes another file's place: link(2), then unlink(2). - Throws: `exists`.
+  /// A rename that never takes another file's place, in one step: renameat2(2) with RENAME_NOREPLACE.
   ///
-  /// After a crash between the two both names may be there. (renameat2(2) is not in Glibc's Swift module.)
+  /// - Throws: `exists`.
   static func renameKeeping(_ path: String, to target: String) throws(StoreError) {
     do {
-      try retrying("link") { Int(unsafe link(path, target)) }
-      // Else a power loss could bring the loss of the old name, and not the new one.
-      try synchronizeNames(in: folder(of: target))
-      try remove(path)
-    } catch .notPermitted, .system(errno: EOPNOTSUPP, operation: _), .system(errno: EMLINK, operation: _) {
-      // A file system without hard links.
+      try retrying("renameat2") { Int(unsafe linux_rename_noreplace(path, target)) }
+    } catch .system(errno: EINVAL, operation: _), .system(errno: ENOSYS, operation: _) {
+      // A file system that does not know the flag.
       guard try status(target, follow: false) == nil else { throw .exists }
       try rename(path, to: target)
     }

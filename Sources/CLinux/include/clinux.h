@@ -14,6 +14,9 @@ static inline int linux_memfd_secret(void) {
 /// pidfd_open(2): a descriptor that poll(2) finds readable when the process ends. -1 and errno on failure.
 static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pidfd_open */, pid, 0UL); }
 
+/// renameat2(2) with RENAME_NOREPLACE: EEXIST where the new name is taken. -1 and errno on failure.
+int linux_rename_noreplace(const char *path, const char *target);
+
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
 
