@@ -19,6 +19,7 @@ struct Anchor {
   init(_ path: String, _ keys: VaultKeys) throws(StoreError) {
     self.path = path
     self.keys = keys
+    PrivateFile.removeLeftovers(of: path)
     try reload()
   }
 

@@ -63,6 +63,24 @@ enum PrivateFile {
     guard unsafe rename(temporary, path) == 0 else { throw .system(errno: errno, operation: "rename") }
   }
 
+  /// Removes what `replace` left of processes that were killed meanwhile.
+  static func removeLeftovers(of path: String) {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    guard let name = parts.last, let folder = unsafe opendir(parts.dropLast().joined(separator: "/")) else {
+      return
+    }
+    defer { unsafe closedir(folder) }
+    while let entry = unsafe readdir(folder) {
+      let found = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard found.hasPrefix(name + "."), let process = Int32(found.dropFirst(name.count + 1)) else {
+        continue
+      }
+      if kill(process, 0) != 0, errno == ESRCH { unlink(path + ".\(process)") }
+    }
+  }
+
   /// The name under which a file is made.
   static func temporary(_ path: String) -> String { path + ".new" }
 

@@ -14,6 +14,8 @@ struct MountRecord {
   /// Notes the mount of this process.
   static func add(_ path: String, _ places: Places) -> MountRecord {
     makeFolders(places.runtime)
+    // Those of processes that were killed while they served the same folder.
+    for record in all(places) where record.path == path && !record.isAlive { record.remove() }
     let file = "\(places.runtime)/\(getpid())\(ending)"
     // SAFETY: a variadic call with its one argument.
     let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -25,7 +25,7 @@ import Testing
 
       var random = SplitMix64(seed: seed)
       for round in 0..<Self.rounds {
-        let delay = Int.random(in: 0...40, using: &random)
+        let delay = Int.random(in: 0...100, using: &random)
         let storm = Storm(writers)
         try storm.run(killing: keyhole, after: .milliseconds(delay))
         try keyhole.start()
@@ -45,7 +45,8 @@ import Testing
       #expect(doctor.status == 0, "\(doctor)")
       // How much of a storm it was: a test that acknowledges nothing proves nothing.
       let acknowledged = writers.map(\.acknowledged)
-      #expect(acknowledged.allSatisfy { $0 > Self.rounds / 2 }, "\(acknowledged)")
+      let total = acknowledged.reduce(0, +)
+      #expect(acknowledged.allSatisfy { $0 > 0 } && total > 2 * Self.rounds, "\(acknowledged)")
     }
   }
 
