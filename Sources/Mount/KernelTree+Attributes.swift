@@ -134,6 +134,7 @@ extension KernelTree {
   /// Another type is another text; the kernel takes a new attribute for a new time only.
   private func forgetSize(of node: Node) {
     guard !node.isDirectory else { return }
+    resized.withLock { _ = $0.insert(node.number) }
     tellKernel { $0.invalidateAttributes(of: NodeID(rawValue: node.number)) }
   }
 }

@@ -119,7 +119,8 @@ extension KernelTree {
     let isWriter = handle.mode.contains(.write)
     // A reader that writes nothing needs no flush at its close, which would be another round trip.
     let options: OpenOptions = isWriter ? [] : .noFlush
-    guard !isWriter, handle.version != 0, !node.isBeingWritten else {
+    let isResized = resized.withLock { $0.contains(node.number) }
+    guard !isWriter, handle.version != 0, !node.isBeingWritten, !isResized else {
       return (OpenFile(handle, isCached: false), options.union(.directIO))
     }
     switch pages.withLock({ $0.open(node.number, version: handle.version) }) {

@@ -17,6 +17,8 @@ public final class KernelTree: Sendable {
   let pages = Mutex(PageCache())
   /// How often the kernel has been told of each node and not forgotten it.
   let lookups = Mutex<[UInt64: UInt64]>([:])
+  /// Files of which the kernel may still believe another size, because their value was converted.
+  let resized: Mutex<Set<UInt64>> = Mutex([])
   let kernel: Mutex<Notifier?> = Mutex(nil)
   public let refusals = Refusals()
 
@@ -52,6 +54,7 @@ public final class KernelTree: Sendable {
     // Asked first: who begins to write while the status is read makes it short-lived.
     let timeout = node.isStable ? Self.statusTimeout : 0
     let status = try tree.status(of: node, for: caller)
+    resized.withLock { _ = $0.remove(node.number) }
     let attributes = Attributes(
       inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
       linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,

@@ -33,6 +33,9 @@ public protocol SuiteEngine: Sendable {
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents
 
+  /// Why a suite can't be changed now; nil: it can, or there is none. Costs a few system calls at most.
+  func readOnlyReason(of suite: ExactString) throws(StoreError) -> String?
+
   /// Makes an empty suite. - Throws: `exists` where the name is taken, also by what is no suite.
   func create(_ suite: ExactString) throws(StoreError) -> SuiteContents
 

@@ -60,6 +60,18 @@ public actor SuiteStore {
     _ = try executor.run { () throws(StoreError) in try commit(moving: (key, newKey), body) }
   }
 
+  /// Whether the suite could be changed at this moment: a disk can become read-only, and a damaged file be
+  /// mended, without a change of the file that `fetch` would see.
+  ///
+  /// - Throws: `readOnly`.
+  public nonisolated func requireWritable() throws(StoreError) {
+    if snapshot?.readOnly != nil {
+      try executor.run { () throws(StoreError) in try checkWritable() }
+    } else if let reason = try engine.readOnlyReason(of: name) {
+      throw .readOnly(reason: reason)
+    }
+  }
+
   /// Returns when every commit is on the disk.
   public nonisolated func synchronize() throws(StoreError) {
     try engine.synchronize(name)

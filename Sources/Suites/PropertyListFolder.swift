@@ -38,6 +38,11 @@ public final class PropertyListFolder: SuiteEngine {
     return try contents(of: file)
   }
 
+  public func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
+    guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return nil }
+    return file.readOnlyReason(of: try file.target())
+  }
+
   public func synchronize(_ suite: ExactString) throws(StoreError) {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return }
     let target = try file.target()

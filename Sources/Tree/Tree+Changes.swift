@@ -51,6 +51,6 @@ extension Tree {
     case .key(let place): suite = place.suite
     default: return
     }
-    if let reason = try settings.suite(suite).fetch()?.readOnly { throw .readOnly(reason: reason) }
+    try settings.suite(suite).requireWritable()
   }
 }

@@ -149,7 +149,7 @@ extension Tree {
       let file = try ScratchFile(quota: quota(for: scratch))
       overlay.withLock { $0[scratch] = file }
     case .key(let key):
-      if let reason = try settings.suite(key.suite).fetch()?.readOnly { throw .readOnly(reason: reason) }
+      try settings.suite(key.suite).requireWritable()
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
     default:
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }

@@ -24,7 +24,7 @@ extension Tree {
     let isPending = overlay.withLock { $0.pending[.key(place)] != nil }
     let entry = isPending ? nil : snapshot.entries[place.key]
     guard entry != nil || isPending else { throw .notFound }
-    if mode.contains(.write), let reason = snapshot.readOnly { throw .readOnly(reason: reason) }
+    if mode.contains(.write) { try settings.suite(place.suite).requireWritable() }
     var state = Handle.State()
     state.original = entry?.value ?? .data([])
     begin(&state, mode, node, caller)

@@ -21,11 +21,7 @@ public struct NodeStatus: Sendable {
 extension Tree {
   /// - Throws: `notFound` for what is gone; `locked`, `unreachable`.
   public func status(of node: Node, for caller: Caller) throws(StoreError) -> NodeStatus {
-    let (place, writers, isRemoved) = node.state.withLock { state in
-      (state.place, Array(state.writers.values), state.isRemoved)
-    }
-    // Unlinked, and still open somewhere: what has its name now, if anything, is another file.
-    if isRemoved, !place.isDirectory { return NodeStatus(kind: .file, size: 0, modified: .now, links: 0) }
+    let (place, writers) = node.state.withLock { ($0.place, Array($0.writers.values)) }
     var status = try status(of: place)
     for writer in writers {
       if let size = writer.uncommittedSize(for: caller) { status.size = size }
@@ -38,7 +34,7 @@ extension Tree {
     case .root: directory(subdirectories: keychain == nil ? 1 : 2)
     case .control: directory()
     case .defaults: directory(subdirectories: try settings.suiteNames().count)
-    case .suite(let name): directory(modified: try settings.suite(name).fetch()?.stamp?.modified)
+    case .suite(let name): try statusOfSuite(name)
     case .keychain: directory(subdirectories: ItemClass.allCases.count)
     case .itemClass, .folder: directory(subdirectories: try places(in: place).count)
     case .item(let item): directory(modified: try anyItem(item).modified)
@@ -47,6 +43,11 @@ extension Tree {
     case .value(let item): try statusOfValue(item)
     case .scratch(let scratch): try status(of: scratch)
     }
+  }
+
+  private func statusOfSuite(_ name: ExactString) throws(StoreError) -> NodeStatus {
+    guard let snapshot = try settings.suite(name).fetch() else { throw .notFound }
+    return directory(modified: snapshot.stamp?.modified)
   }
 
   private func directory(subdirectories: Int = 0, modified: Timestamp? = nil) -> NodeStatus {

@@ -10,11 +10,11 @@ import Testing
     """
 
   static let same = """
-    for a in comment keyhole.created account service; do getfattr --only-values -n user.$a "$MOUNT/keychain/generic/s/p"; echo; done
+    for a in comment keyhole.created account service; do getfattr --absolute-names --only-values -n user.$a "$MOUNT/keychain/generic/s/p"; echo; done
     ls -A "$MOUNT/keychain/generic/s/p" "$MOUNT/defaults/s"
     """
   static let unchanged =
-    "note\n2020-01-02T03:04:05Z\np\ns\n/keychain/generic/s/p:\nvalue\n\n/defaults/s:\ni\nk\n"
+    "note\n2020-01-02T03:04:05Z\np\ns\n/defaults/s:\ni\nk\n\n/keychain/generic/s/p:\nvalue\n"
 
   /// Ways to save: in each, `$F` is the file, and `two` becomes its value.
   static let saves: [(name: String, script: String)] = [
@@ -74,7 +74,8 @@ import Testing
         prints: "43\ninteger")
       // What is no integer can't replace one, and the old value stays.
       try keyhole.refuses("cd defaults/s; sed -i s/43/text/ i", .invalid)
-      try keyhole.refuses("cd defaults/s; echo text > .new; mv -f .new i", .invalid)
+      // mv(1) has a sentence of its own for EINVAL.
+      #expect(try keyhole.sh("cd defaults/s; echo text > .new; mv -f .new i").status != 0)
       try keyhole.check("cd defaults/s; cat i; rm -f .new sed??????; ls -A", prints: "43\ni\nk\n")
     }
   }
@@ -90,7 +91,7 @@ import Testing
         """, prints: "marker-scratch\nmarker-scratch\nmarker-scratch\n9\n")
       try keyhole.remount()
       try keyhole.check(
-        "ls -A keychain/generic/s/p defaults/s", prints: "keychain/generic/s/p:\nvalue\n\ndefaults/s:\ni\nk\n"
+        "ls -A keychain/generic/s/p defaults/s", prints: "defaults/s:\ni\nk\n\nkeychain/generic/s/p:\nvalue\n"
       )
     }
   }

@@ -33,6 +33,10 @@ public final class MemorySuites: SuiteEngine {
   }
 
   /// Makes a suite readable only, for `reason`; nil: writable again.
+  public func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
+    state.withLock { $0.suites[suite]?.readOnly }
+  }
+
   public func setReadOnly(_ suite: ExactString, _ reason: String?) {
     state.withLock { $0.suites[suite]?.readOnly = reason }
   }

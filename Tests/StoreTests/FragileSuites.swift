@@ -43,6 +43,10 @@ final class FragileSuites: SuiteEngine {
   func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
     try good.rename(suite, to: name)
   }
+  func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
+    try good.readOnlyReason(of: suite)
+  }
+
   func synchronize(_ suite: ExactString) throws(StoreError) {}
   func room() throws(StoreError) -> DiskRoom { try good.room() }
   func problems() -> [Problem] { [] }

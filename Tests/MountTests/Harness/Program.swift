@@ -34,6 +34,8 @@ final class Program: Sendable {
   ///
   /// `log`: a file for standard error, for a program that outlives its caller's interest in pipes.
   init(_ arguments: [String], environment: [String], directory: String, log: String? = nil) throws(Errno) {
+    // What a program does not read is EPIPE here, not the end of all tests; programs get the default back.
+    Glibc.signal(SIGPIPE, SIG_IGN)
     let (childInput, input) = try Self.pipe(inherited: .reading)
     let (output, childOutput) = try Self.pipe(inherited: .writing)
     let (errors, errorPipe) = try Self.pipe(inherited: .writing)

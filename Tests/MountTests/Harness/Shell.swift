@@ -60,10 +60,11 @@ extension MountedKeyhole {
     #expect(output.error.contains(reason.description), "\(script)", sourceLocation: sourceLocation)
   }
 
-  /// What another process sees: `cat` of a path.
+  /// What a path holds. Read here: starting a reader would close a copy of every open handle, which commits.
   func cat(_ path: String) throws -> String {
-    let output = try launch(["/bin/cat", path]).finish()
-    return output.status == 0 ? output.text : "cat: \(output.error)"
+    var text = ""
+    let error = failure { text = try System.text(self / path) }
+    return error.map { "cat: \($0.description)" } ?? text
   }
 
   /// What another process sees as the size of a path.
