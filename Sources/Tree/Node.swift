@@ -9,6 +9,8 @@ public final class Node: Sendable {
 
   struct State {
     var place: Place
+    /// What was told of it last: what an unlinked file still shows to those who have it open.
+    var lastStatus: NodeStatus?
     /// The name is gone; what is still written goes nowhere.
     var isRemoved = false
     /// Handles that may hold content which is not committed yet.

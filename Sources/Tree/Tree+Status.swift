@@ -22,10 +22,16 @@ extension Tree {
   /// - Throws: `notFound` for what is gone; `locked`, `unreachable`.
   public func status(of node: Node, for caller: Caller) throws(StoreError) -> NodeStatus {
     let (place, writers) = node.state.withLock { ($0.place, Array($0.writers.values)) }
+    let last = node.state.withLock { $0.isRemoved && !place.isDirectory ? $0.lastStatus : nil }
+    if var last {
+      last.links = 0
+      return last
+    }
     var status = try status(of: place)
     for writer in writers {
       if let size = writer.uncommittedSize(for: caller) { status.size = size }
     }
+    node.state.withLock { [status] in $0.lastStatus = status }
     return status
   }
 
