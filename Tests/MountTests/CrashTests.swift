@@ -82,32 +82,6 @@ private final class Storm: Sendable {
   }
 }
 
-/// A thread that can be waited for.
-private struct Thread {
-  private let thread: pthread_t
-
-  init(_ body: @escaping @Sendable () -> Void) {
-    final class Box {
-      let body: @Sendable () -> Void; init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    var thread = pthread_t()
-    let box = unsafe Unmanaged.passRetained(Box(body)).toOpaque()
-    // SAFETY: the box is retained for the thread, which takes it over.
-    unsafe pthread_create(
-      &thread, nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-        return nil
-      }, box)
-    self.thread = thread
-  }
-
-  func join() {
-    pthread_join(thread, nil)
-  }
-}
-
 /// One writer of the storm: things in the tree that only it changes, and what they may be now.
 private final class Writer: Sendable {
   /// What each path holds; nil: it is not there. `PATH@NAME` is an attribute.

@@ -132,8 +132,8 @@ enum ExpectedName {
         #expect(failure { try System.mkdir(keyhole / "\(folder)/\(name)") } == .invalid, "\(folder)")
       }
       #expect(failure { _ = try System.status(keyhole / "defaults/s/\(name)") } == .missing)
-      // In a suite, names with a leading dot are scratch (section 6).
-      guard !name.hasPrefix(".") else { return }
+      // In a suite, names with a leading dot or a final tilde are scratch (section 6).
+      guard !name.hasPrefix("."), !name.hasSuffix("~") else { return }
       #expect(failure { try System.write(keyhole / "defaults/s/\(name)", "x") } == .invalid)
       #expect(
         failure { try System.rename(keyhole / "defaults/s/k", keyhole / "defaults/s/\(name)") } == .invalid)

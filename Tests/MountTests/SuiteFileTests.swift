@@ -43,7 +43,7 @@ import Testing
       try System.mkdir(keyhole / "defaults/s")
       try System.write(keyhole / "defaults/s/big", "18446744073709551615")
       try System.write(keyhole / "defaults/s/return", "a\r\nb\rc")
-      try System.write(keyhole / "defaults/s/k\r", "x")
+      try System.write(keyhole / "defaults/s/k%0D", "x")
       // Another key's change writes the whole file again.
       try System.write(keyhole / "defaults/s/other", "1")
       try keyhole.remount()

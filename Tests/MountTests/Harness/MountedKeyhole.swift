@@ -89,19 +89,20 @@ extension MountedKeyhole {
   func kill(_ signal: Int32 = SIGKILL) throws -> Int32 {
     let program = try program
     program.signal(signal)
-    let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
+    // A crash's handlers may want to say something first, and the mount is a part of what they find.
+    if signal != SIGKILL { _ = try program.waitForEnd(until: Deadline(in: .seconds(20))) }
     detach()
+    let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
     running.withLock { $0 = nil }
     return status
   }
 
   /// Ends what is still there, whatever state it is in. Called from any thread, also while a test is stuck.
   func cleanUp() {
-    if let program = running.withLock({ $0 }) {
-      program.kill()
-      _ = try? program.waitForEnd(until: Deadline(in: .seconds(10)))
-    }
+    let program = running.withLock { $0 }
+    program?.kill()
     while MountTable.contains(mount), detach() {}
+    _ = try? program?.waitForEnd(until: Deadline(in: .seconds(10)))
   }
 
   /// Makes every call that waits for the file system fail.
@@ -109,9 +110,10 @@ extension MountedKeyhole {
     running.withLock { $0 }?.kill()
   }
 
+  /// Takes the mount away whatever uses it, and ends every call that waits for an answer.
   @discardableResult
   private func detach() -> Bool {
-    if Privileges.isRoot { return unsafe umount2(mount, Int32(MNT_DETACH)) == 0 }
+    if Privileges.isRoot { return unsafe umount2(mount, Int32(MNT_DETACH | MNT_FORCE)) == 0 }
     let output = try? world.run(["/usr/bin/env", "fusermount3", "-u", "-z", mount])
     return output?.status == 0
   }
