@@ -33,6 +33,11 @@ final class MountedKeyhole: Sendable {
 
   struct NotMounted: Error {}
 
+  struct Died: Error, CustomStringConvertible {
+    let output: Output
+    var description: String { "The file system's process died: \(output)" }
+  }
+
   struct DidNotStart: Error, CustomStringConvertible {
     let output: Output
     var description: String { "keyhole mount ended before it mounted: \(output)" }
@@ -51,6 +56,13 @@ extension MountedKeyhole {
     try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
     // In the table before its process answers; this waits for the answer.
     do { _ = try System.status(self / "defaults") } catch { throw didNotStart(program) }
+  }
+
+  /// What a test reports whose file system went without being asked to.
+  func died() -> any Error {
+    guard let program = try? program else { return Errno.notConnected }
+    let status = (try? program.waitForEnd(until: Deadline(in: .seconds(5)))) ?? -1
+    return Died(output: Output(status: status, bytes: [], error: (try? System.text(world.log)) ?? ""))
   }
 
   private func didNotStart(_ program: Program) -> DidNotStart {
@@ -129,7 +141,11 @@ func withKeyhole(
     defer { keyhole.cleanUp() }
     try await withTaskCancellationHandler {
       try keyhole.start()
-      try body(keyhole)
+      do {
+        try body(keyhole)
+      } catch let error as Errno where error == .notConnected {
+        throw keyhole.died()
+      }
     } onCancel: {
       keyhole.abort()
     }
