@@ -1,13 +1,12 @@
-// What Swift can't say itself: bit fields, the threaded loop's configuration behind a versioned symbol, and a
-// zeroing that the optimiser keeps. No logic. `_FILE_OFFSET_BITS` stays undefined: on x86-64 it is not needed, and
-// it makes `flock` clash with the Glibc module.
+// What Swift can't say itself: bit fields, and a zeroing that the optimiser keeps. No logic. `_FILE_OFFSET_BITS` stays
+// undefined: on x86-64 it is not needed, and it makes `flock` clash with the Glibc module.
 #pragma once
 
 #define FUSE_USE_VERSION 314
 
-#include <errno.h>
 #include <fuse_log.h>
 #include <fuse_lowlevel.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,14 +30,3 @@ static inline int shim_is_page_cache_write(const struct fuse_file_info *info) { 
 static inline int shim_is_flushing_release(const struct fuse_file_info *info) { return info->flush; }
 
 static inline void shim_scrub(const void *bytes, size_t count) { explicit_bzero((void *)bytes, count); }
-
-static inline int shim_session_loop(struct fuse_session *session, unsigned threads, unsigned idle, unsigned clone) {
-  struct fuse_loop_config *config = fuse_loop_cfg_create();
-  if (!config) return -ENOMEM;
-  fuse_loop_cfg_set_max_threads(config, threads);
-  fuse_loop_cfg_set_idle_threads(config, idle);
-  fuse_loop_cfg_set_clone_fd(config, clone);
-  int status = fuse_session_loop_mt(session, config);
-  fuse_loop_cfg_destroy(config);
-  return status;
-}

@@ -91,6 +91,8 @@ extension Errno {
   public static let EOPNOTSUPP = Errno(rawValue: Glibc.EOPNOTSUPP)
   /// Not connected: the file system's process is gone.
   public static let ENOTCONN = Errno(rawValue: Glibc.ENOTCONN)
+  /// Aborted: the mount was cut off in the middle of the request.
+  public static let ECONNABORTED = Errno(rawValue: Glibc.ECONNABORTED)
   /// Timed out.
   public static let ETIMEDOUT = Errno(rawValue: Glibc.ETIMEDOUT)
   /// Stale: what the handle meant is no more.

@@ -21,8 +21,8 @@ extension Reply where Answer == DataAnswer {
 
   /// Answers with bytes from ordinary memory, cut to ``limit``; none means the end of the file.
   ///
-  /// Not from `memfd_secret` memory, which the kernel can't read (EFAULT): for that there is ``succeed(secret:)``. In
-  /// libfuse: `fuse_reply_buf`.
+  /// Not from `memfd_secret` memory, which the kernel can't read: the caller gets EIO. For that there is
+  /// ``succeed(secret:)``. In libfuse: `fuse_reply_buf`.
   @discardableResult
   public consuming func succeed(_ bytes: RawSpan) -> Bool {
     // SAFETY: `answer` hands over a live request, once, and the bytes during the call.

@@ -8,9 +8,8 @@ import Synchronization
 public final class Session: Sendable {
   struct State {
     var mountPoint: String?
-    /// The thread in ``run(threads:)``.
-    var runner: pthread_t?
-    var isExiting = false
+    /// While ``run(threads:)`` runs.
+    var workers: Workers?
   }
 
   let host: Host
@@ -48,7 +47,7 @@ extension Session {
       unsafe fuse_session_mount(session, path) == 0 ? nil : .current
     }
     if let errno { throw SessionError(.mount, messages: messages, errno: errno) }
-    connection.guardDevice()
+    connection.quietDevice()
     state.withLock { $0.mountPoint = path }
   }
 }

@@ -2,8 +2,8 @@ import Glibc
 
 /// A signal that does nothing but end the wait of the thread it is sent to.
 ///
-/// `fuse_session_loop_mt` waits on a semaphore that only a signal interrupts. A real-time one, which nobody else in the
-/// process is likely to use.
+/// A read of the kernel's device ends for nothing else. A real-time one, which nobody else in the process is likely to
+/// use.
 enum WakeSignal {
   static let number = __libc_current_sigrtmax() - 3
 
@@ -16,16 +16,14 @@ enum WakeSignal {
     unsafe sigaction(number, &action, nil)
   }()
 
-  static func install() {
+  /// Lets only this signal reach the calling thread, and those of faults: the others are for the main thread.
+  static func blockOthers() {
     handler
-  }
-
-  /// Lets the signal reach the calling thread.
-  static func unblock() {
-    install()
     var set = sigset_t()
-    unsafe sigemptyset(&set)
-    unsafe sigaddset(&set, number)
-    unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    unsafe sigfillset(&set)
+    for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS, number] {
+      unsafe sigdelset(&set, fault)
+    }
+    unsafe pthread_sigmask(SIG_SETMASK, &set, nil)
   }
 }

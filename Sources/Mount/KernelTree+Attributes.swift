@@ -12,7 +12,7 @@ extension KernelTree {
       let (attributes, timeout) = try attributes(of: self.node(node), for: request.caller)
       reply.succeed(attributes, timeout: timeout)
     } catch {
-      refuse(reply, error, node)
+      refuseNode(reply, error, node)
     }
   }
 
@@ -134,7 +134,7 @@ extension KernelTree {
   /// Another type is another text; the kernel takes a new attribute for a new time only.
   private func forgetSize(of node: Node) {
     guard !node.isDirectory else { return }
-    tellKernel { $0.invalidateNode(NodeID(rawValue: node.number)) }
+    tellKernel { $0.invalidateAttributes(of: NodeID(rawValue: node.number)) }
   }
 }
 

@@ -11,7 +11,7 @@ extension KernelTree {
       let number = OpenFiles.number(for: OpenDirectory(node, try tree.list(node)))
       if !reply.succeed(number) { OpenFiles.closeDirectory(number) }
     } catch {
-      refuse(reply, error, node)
+      refuseNode(reply, error, node)
     }
   }
 

@@ -13,7 +13,7 @@ extension KernelTree {
       // Not delivered: then no release follows.
       if !reply.succeed(number, options: options) { end(OpenFiles.closeFile(number)) }
     } catch {
-      refuse(reply, error, node)
+      refuseNode(reply, error, node)
     }
   }
 

@@ -36,11 +36,9 @@ extension KernelTree {
 }
 
 extension Notifier {
-  /// Drops a name with everything that the kernel knows of it.
+  /// Drops the status of a file and its directory. Its pages go at the next open, if it has another value.
   func forget(_ name: StaleName) {
-    if let node = name.node { invalidateNode(NodeID(rawValue: node.number)) }
-    let directory = NodeID(rawValue: name.directory.number)
-    invalidateEntry(name.name.utf8.span, in: directory)
-    invalidateAttributes(of: directory)
+    if let node = name.node { invalidateAttributes(of: NodeID(rawValue: node.number)) }
+    invalidateAttributes(of: NodeID(rawValue: name.directory.number))
   }
 }

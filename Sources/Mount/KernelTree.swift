@@ -24,8 +24,12 @@ public final class KernelTree: Sendable {
     self.tree = tree
   }
 
-  /// Long, because whoever changes a name or a value elsewhere has the kernel told.
-  static let long: Double = 86_400
+  /// How long the kernel may believe a status: long, because of what changes elsewhere it is told.
+  static let statusTimeout: Double = 86_400
+  /// How long it may believe a name. Of names it is not told: for that it takes the directory's lock, and a
+  /// process that is killed while it waits for it would never be gone, and every caller with it. One that
+  /// uses a name that was removed elsewhere is answered ESTALE, and then the kernel looks it up again.
+  static let nameTimeout: Double = 1
 
   func node(_ id: NodeID) throws(StoreError) -> Node {
     // A number that was handed out and is gone: the file was deleted elsewhere.
@@ -39,14 +43,14 @@ public final class KernelTree: Sendable {
     lookups.withLock { $0[node.number, default: 0] += 1 }
     return Entry(
       node: NodeID(rawValue: node.number), attributes: attributes, attributesTimeout: timeout,
-      entryTimeout: Self.long)
+      entryTimeout: Self.nameTimeout)
   }
 
   func attributes(
     of node: Node, for caller: Caller
   ) throws(StoreError) -> (Attributes, timeout: Double) {
     // Asked first: who begins to write while the status is read makes it short-lived.
-    let timeout = node.isStable ? Self.long : 0
+    let timeout = node.isStable ? Self.statusTimeout : 0
     let status = try tree.status(of: node, for: caller)
     let attributes = Attributes(
       inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
@@ -83,6 +87,14 @@ public final class KernelTree: Sendable {
     _ reply: consuming EmptyReply, of node: NodeID, _ work: @escaping @Sendable () throws(StoreError) -> Void
   ) {
     whenDone(reply, of: node, work) { reply, _ in reply.succeed() }
+  }
+
+  /// The kernel has found a node by a name that nobody has any more: it shall look again.
+  func refuseNode<Answer: ~Copyable>(
+    _ reply: consuming Reply<Answer>, _ error: StoreError, _ node: NodeID
+  ) {
+    guard error == .notFound else { return refuse(reply, error, node) }
+    reply.fail(.ESTALE)
   }
 
   /// Answers with the error's number, and remembers the reason for `keyhole status`.

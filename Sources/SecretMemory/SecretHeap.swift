@@ -15,6 +15,14 @@ public func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
   unsafe linux_explicit_bzero(base, bytes.count)
 }
 
+/// Overwrites what calls that have returned left on this thread's stack.
+///
+/// Cryptography keeps pieces of what it opens and seals in its frames, where they would stay until other
+/// calls happen to use that part of the stack.
+public func wipeStack() {
+  linux_scrub_stack()
+}
+
 /// One piece of the heap. The owner gives it back exactly once, by `SecretHeap.free`.
 @safe struct SecretBlock {
   let bytes: UnsafeMutableRawBufferPointer

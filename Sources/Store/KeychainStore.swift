@@ -57,6 +57,7 @@ public actor KeychainStore {
   /// - Throws: `notFound`, `accessDenied`, `locked`, `damaged`, `unreachable`, `outOfMemory`.
   public nonisolated func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try checkAccess(to: item)
+    defer { wipeStack() }
     return try executor.run { () throws(StoreError) in try engine.secret(of: item) }
   }
 
@@ -78,6 +79,7 @@ public actor KeychainStore {
     _ item: Item, secret: borrowing SecretBytes
   ) throws(StoreError) -> Item {
     try load()
+    defer { wipeStack() }
     return try executor.run { () throws(StoreError) in
       let added = try engine.add(item, secret: secret)
       assumeIsolated { $0.note(added, kind: .created) }
@@ -94,6 +96,7 @@ public actor KeychainStore {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try checkAccess(to: item)
+    defer { wipeStack() }
     return try executor.run { () throws(StoreError) in
       let written = try engine.rewrite(item, readingSecret: readingSecret, body)
       assumeIsolated { $0.note(written, kind: .modified) }
@@ -140,6 +143,7 @@ extension KeychainStore {
       defer { index?.insert(item) }
       return index?[item.id]
     }
+    guard previous != item else { return }
     let subject = Change.Subject.item(item.id, item.identity)
     guard let previous, previous.identity != item.identity else {
       return feed.publish([Change(kind, subject, origin: .local)])

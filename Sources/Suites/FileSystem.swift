@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Model
 import Store
@@ -53,10 +54,19 @@ enum FileSystem {
   }
 
   /// A folder and what is above it, private to the user where it has to be made.
+  ///
+  /// Its name is on the disk then: `synchronize` of a suite only sees to the names in it.
   static func makeFolder(_ path: String) throws(StoreError) {
     if try status(path) != nil { return }
     if let slash = path.lastIndex(of: "/"), slash > path.startIndex { try makeFolder(String(path[..<slash])) }
     do { try retrying("mkdir") { Int(unsafe mkdir(path, 0o700)) } } catch .exists {}
+    try synchronizeNames(in: folder(of: path))
+  }
+
+  /// fsync(2) of a folder; one of somebody else may not let itself be opened, and stays as it is.
+  private static func synchronizeNames(in folder: String) throws(StoreError) {
+    guard let folder = try? Descriptor(folder, O_RDONLY | O_DIRECTORY) else { return }
+    try retrying("fsync") { Int(fsync(folder.number)) }
   }
 
   /// The present moment, as finely as the system knows it.
@@ -115,15 +125,14 @@ extension FileSystem {
     }
   }
 
-  /// A rename that never takes another file's place: link(2), then unlink(2). - Throws: `exists`.
+  /// A rename that never takes another file's place, in one step: renameat2(2) with RENAME_NOREPLACE.
   ///
-  /// After a crash between the two both names may be there. (renameat2(2) is not in Glibc's Swift module.)
+  /// - Throws: `exists`.
   static func renameKeeping(_ path: String, to target: String) throws(StoreError) {
     do {
-      try retrying("link") { Int(unsafe link(path, target)) }
-      try remove(path)
-    } catch .notPermitted, .system(errno: EOPNOTSUPP, operation: _), .system(errno: EMLINK, operation: _) {
-      // A file system without hard links.
+      try retrying("renameat2") { Int(unsafe linux_rename_noreplace(path, target)) }
+    } catch .system(errno: EINVAL, operation: _), .system(errno: ENOSYS, operation: _) {
+      // A file system that does not know the flag.
       guard try status(target, follow: false) == nil else { throw .exists }
       try rename(path, to: target)
     }

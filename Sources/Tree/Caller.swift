@@ -1,4 +1,6 @@
+import Dispatch
 import Glibc
+import Synchronization
 
 /// A process's number: what `Tgid:` in /proc/PID/status says.
 public struct ProcessID: Hashable, Sendable {
@@ -30,8 +32,30 @@ public struct Caller: Hashable, Sendable {
 
   /// Whether a signal is ending the caller right now. The kernel flushes the files of a killed process
   /// too; at that moment field 52 of proc(5)'s stat, the exit code, has the signal in its low 7 bits.
+  ///
+  /// A caller that closes its files because it executes another program holds a lock that reading its
+  /// stat waits for, while it waits for the answer to its flush: so the reading gets a deadline. Who
+  /// executes is not being killed.
   public var isBeingKilled: Bool {
-    guard thread > 0, let stat = readProcFile("/proc/\(thread)/stat") else { return false }
+    guard thread > 0 else { return false }
+    let answer = Answer()
+    Self.readers.async { [self] in
+      answer.isKilled.store(hasFatalSignal, ordering: .releasing)
+      answer.isThere.signal()
+    }
+    guard answer.isThere.wait(timeout: .now() + .milliseconds(50)) == .success else { return false }
+    return answer.isKilled.load(ordering: .acquiring)
+  }
+
+  private final class Answer: Sendable {
+    let isKilled = Atomic(false)
+    let isThere = DispatchSemaphore(value: 0)
+  }
+
+  private static let readers = DispatchQueue(label: "keyhole.callers", attributes: .concurrent)
+
+  private var hasFatalSignal: Bool {
+    guard let stat = readProcFile("/proc/\(thread)/stat") else { return false }
     // The second field is the command in parentheses, which may hold anything.
     guard let end = stat.lastIndex(of: ")") else { return false }
     let fields = stat[stat.index(after: end)...].split(separator: " ")

@@ -32,7 +32,10 @@ extension Handle {
 
   /// Commits without waiting for the disk.
   func commitNow() throws(StoreError) {
-    try state.withLock { state throws(StoreError) in try commit(&state) }
+    try state.withLock { state throws(StoreError) in
+      if let failure = state.failure { throw failure }
+      try commit(&state)
+    }
   }
 
   /// The last close: commits an O_TRUNC alone, a creation, and what was written through a mapping.
@@ -70,6 +73,7 @@ extension Handle {
     if state.appended.take() != nil {
       state.original = nil
       state.content = nil
+      state.isRewritten = false
     }
   }
 

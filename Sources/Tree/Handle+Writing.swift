@@ -32,11 +32,14 @@ extension Handle {
   ///
   /// - Throws: `tooLarge`.
   public func truncate(to count: Int, by caller: Caller) throws(StoreError) {
-    if let scratch { return try scratch.resize(to: count) }
+    if let scratch {
+      try scratch.resize(to: count)
+      return state.withLock { $0.isChanged = true }
+    }
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
       guard count <= limit else { throw .tooLarge(limit: limit) }
-      try load(&state)
+      try loadToRewrite(&state)
       try state.content?.resize(to: count)
       state.prefix = count == 0 ? tree.prefix(for: node, declared: state.declaredType) : nil
       noteWrite(by: caller, in: &state)
@@ -47,7 +50,7 @@ extension Handle {
   /// Returns whether there is anything to commit; else the caller sets the time of what is stored.
   func setModified(_ time: Timestamp) -> Bool {
     state.withLock { state in
-      guard state.isChanged || state.isTruncated else { return false }
+      guard state.failure == nil, state.isChanged || state.isTruncated else { return false }
       state.modified = time
       return true
     }
@@ -57,8 +60,11 @@ extension Handle {
   /// Returns whether there is any, of this process.
   func declare(_ type: SettingType, by caller: Caller) -> Bool {
     state.withLock { state in
-      guard state.isChanged || state.isTruncated else { return false }
+      guard state.failure == nil, state.isChanged || state.isTruncated else { return false }
       state.declaredType = type
+      // Of what is there already, the commit is the judge.
+      let isEmpty = state.appended == nil && state.content?.count ?? 0 == 0
+      state.prefix = isEmpty ? ContentPrefix(type) : nil
       return true
     }
   }
@@ -70,7 +76,7 @@ extension Handle {
   ) throws(StoreError) {
     guard let offset else { return try unsafe append(bytes, to: &state) }
     guard offset + bytes.count <= limit else { throw .tooLarge(limit: limit) }
-    try load(&state)
+    try loadToRewrite(&state)
     let isSequential = offset == state.content?.count
     try unsafe state.content?.write(bytes, at: offset)
     guard isSequential else {
@@ -84,7 +90,7 @@ extension Handle {
     _ bytes: UnsafeRawBufferPointer, to state: inout State
   ) throws(StoreError) {
     // After O_TRUNC, or an ordinary write, the handle's own content is what grows.
-    if state.isTruncated || state.content != nil {
+    if state.isTruncated || state.isRewritten {
       try load(&state)
       return try unsafe take(bytes, at: state.content?.count ?? 0, into: &state)
     }
@@ -97,6 +103,16 @@ extension Handle {
     }
     try unsafe state.appended?.append(bytes)
     try unsafe follow(bytes, in: &state)
+  }
+
+  /// From here on the handle's own content is what it commits, with what was appended before.
+  private func loadToRewrite(_ state: inout State) throws(StoreError) {
+    try load(&state)
+    state.isRewritten = true
+    guard let appended = state.appended.take() else { return }
+    try unsafe appended.withBytes { (bytes) throws(StoreError) in
+      try unsafe state.content?.append(bytes)
+    }
   }
 
   private func follow(

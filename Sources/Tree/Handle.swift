@@ -36,6 +36,8 @@ public final class Handle: Sendable {
     var original: SettingValue?
     /// What O_APPEND added since the last commit: it goes to the end of the value of that moment.
     var appended: Content?
+    /// `content` is more than what was read: what is appended from now on belongs to it.
+    var isRewritten = false
     /// Something was written since the last commit.
     var isChanged = false
     /// O_TRUNC, or a creation, waits for a commit although nothing was written.
@@ -80,11 +82,15 @@ public final class Handle: Sendable {
     }
     return try state.withLock { state throws(StoreError) in
       try load(&state)
-      if state.appended != nil { try joinAppended(&state) }
       guard let content = state.content.take() else { return unsafe body(.empty) }
-      let result = unsafe content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
+      let result = Result { () throws(StoreError) in
+        guard let joined = try Self.joined(content, state.appended) else {
+          return unsafe content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
+        }
+        return unsafe joined.withBytes { unsafe body($0.slice(at: offset, count: count)) }
+      }
       state.content = .some(consume content)
-      return result
+      return try result.get()
     }
   }
 
@@ -103,6 +109,7 @@ public final class Handle: Sendable {
     guard state.content == nil else { return }
     if state.isTruncated {
       state.content = try Content.empty(secret: node.isSecret)
+      state.isRewritten = true
     } else if let original = state.original {
       state.content = .plain(try tree.settings.codec.content(of: original))
     } else {
@@ -110,11 +117,16 @@ public final class Handle: Sendable {
     }
   }
 
-  /// A reader of an appending handle sees the value with what was appended.
-  private func joinAppended(_ state: inout State) throws(StoreError) {
-    guard let appended = state.appended.take() else { return }
-    try unsafe appended.withBytes { (bytes) throws(StoreError) in
-      try unsafe state.content?.append(bytes)
+  /// What a reader of an appending handle sees; nil: nothing was appended.
+  private static func joined(
+    _ content: borrowing Content, _ appended: borrowing Content?
+  ) throws(StoreError) -> Content? {
+    switch appended {
+    case nil: return nil
+    case let appended?:
+      var joined = try content.copy()
+      try unsafe appended.withBytes { (bytes) throws(StoreError) in try unsafe joined.append(bytes) }
+      return joined
     }
   }
 }

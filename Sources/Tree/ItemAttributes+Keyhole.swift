@@ -42,7 +42,8 @@ enum KeyholeAttribute: String, CaseIterable {
     case .programs: item.programs?.string
     case .eol: item.keepsLineEnd ? "exact" : nil
     case .name: ItemFolderName.plainName(of: item.identity).string
-    case .collection: item.collection?.string
+    // The vault is one collection.
+    case .collection: item.collection?.string ?? "vault"
     }
   }
 

@@ -12,8 +12,9 @@ struct Overlay: Sendable {
   var pending: [Place: PendingFile] = [:]
   /// By directory, because listings ask so.
   var scratch: [ScratchPlace.Directory: [ExactString: ScratchFile]] = [:]
-  /// Keys that were data before they were emptied: they stay data, unlike those that were created empty.
-  var emptiedData: Set<KeyPlace> = []
+  /// What the first content of an empty key has to be: of one that was data and was emptied, and of one
+  /// that was created empty and has had `user.keyhole.type` set since (as tar does).
+  var emptyTypes: [KeyPlace: SettingType] = [:]
   /// Stored values that stand aside under a scratch name: the mount shows them gone.
   var setAside: [Place: ScratchPlace] = [:]
 }
@@ -63,8 +64,15 @@ extension Overlay {
         guard case .folder(let moved)? = Place.folder(place).moved(from: old, to: new) else { return place }
         return moved
       })
+    emptyTypes = emptyTypes.movingKeys { place in
+      guard case .key(let moved)? = Place.key(place).moved(from: old, to: new) else { return place }
+      return moved
+    }
     pending = pending.movingKeys { $0.moved(from: old, to: new) ?? $0 }
-    setAside = setAside.movingKeys { $0.moved(from: old, to: new) ?? $0 }
+    setAside = setAside.movingKeys { $0.moved(from: old, to: new) ?? $0 }.mapValues { place in
+      guard case .scratch(let moved)? = Place.scratch(place).moved(from: old, to: new) else { return place }
+      return moved
+    }
     scratch = scratch.movingKeys { $0.moved(from: old, to: new) }
   }
 }

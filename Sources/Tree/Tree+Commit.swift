@@ -57,8 +57,7 @@ extension Tree {
       }
       contents.settings[place.key] = Setting(value, modified: commit.modified)
       overlay.withLock { overlay in
-        let isEmptied = value == .data([]) && type == .data
-        if isEmptied { overlay.emptiedData.insert(place) } else { overlay.emptiedData.remove(place) }
+        overlay.emptyTypes[place] = value == .data([]) && type == .data ? .data : nil
       }
     }
   }
@@ -66,7 +65,7 @@ extension Tree {
   /// The type that new content has to have; nil: a key that was created empty takes it from its content.
   func settledType(of value: SettingValue?, at place: KeyPlace) -> SettingType? {
     guard value == .data([]) else { return value?.type }
-    return overlay.withLock { $0.emptiedData.contains(place) } ? .data : nil
+    return overlay.withLock { $0.emptyTypes[place] }
   }
 
   private func storeSecret(

@@ -95,19 +95,23 @@ extension Tree {
   private func newFile(
     _ name: some Collection<UInt8>, inSuite suite: ExactString
   ) throws(StoreError) -> Place {
+    if let key = try storedKey(name, inSuite: suite) { return .key(KeyPlace(suite: suite, key: key)) }
     guard ScratchName.isScratchInSuite(name) else {
       guard let key = try PathName(creating: name).plain else {
         throw .invalidName(reason: "`%~` marks names that are cut; it can't begin a new one")
       }
       return .key(KeyPlace(suite: suite, key: key))
     }
-    // A key of a scratch name that is already in the store stays a key.
-    if let key = try? PathName(lookingUp: name).plain,
-      try settings.suite(suite).fetch()?.entries[key] != nil
-    {
-      return .key(KeyPlace(suite: suite, key: key))
-    }
     return .scratch(ScratchPlace(directory: .suite(suite), name: try scratchName(name)))
+  }
+
+  /// The stored key of a name that no new key could have: that of scratch, or a cut one.
+  private func storedKey(
+    _ name: some Collection<UInt8>, inSuite suite: ExactString
+  ) throws(StoreError) -> ExactString? {
+    guard let name = try? PathName(lookingUp: name) else { return nil }
+    guard name.hasDigest || ScratchName.isScratchInSuite(name.string.utf8) else { return nil }
+    return try settings.suite(suite).fetch()?.entries.keys.first { PathName($0) == name }
   }
 
   private func scratchName(_ name: some Collection<UInt8>) throws(StoreError) -> ExactString {

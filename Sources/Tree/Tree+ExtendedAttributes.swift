@@ -128,7 +128,7 @@ extension Tree {
     if let pending = overlay.withLock({ $0.pending[.key(place)] }) { return pending.declaredType ?? .data }
     let entry = settings.suite(place.suite).snapshot?.entries[place.key]
     guard let entry else { throw .notFound }
-    return entry.value.type
+    return settledType(of: entry.value, at: place) ?? entry.value.type
   }
 
   private func setAttribute(
@@ -159,6 +159,10 @@ extension Tree {
   private func convert(_ place: KeyPlace, to type: SettingType) throws(StoreError) {
     try settings.suite(place.suite).update { (contents) throws(StoreError) in
       guard let setting = contents.settings[place.key] else { throw .notFound }
+      if type != .string, setting.value == .data([]) {
+        // Created empty, by tar before it writes: the type waits for the first content.
+        return overlay.withLock { $0.emptyTypes[place] = type }
+      }
       guard setting.value.type != type else { return }
       let content = try settings.codec.content(of: setting.value)
       let value = try settings.codec.value(of: content, as: type)
@@ -183,7 +187,11 @@ extension Tree {
   private func setAttribute(
     _ name: String, _ value: [UInt8], of place: ItemPlace
   ) throws(StoreError) {
-    try refuseUnheldFlags(name, value)
+    var trial = try anyItem(place)
+    if let error = refusalOfUnheldFlags(name) {
+      try ItemAttributes.set(name, to: value, on: &trial)
+      throw error
+    }
     if stagedItem(place) != nil {
       return overlay.withLock { $0.stagedItems[place]?.set(name, to: value) }
     }
@@ -212,9 +220,9 @@ extension Tree {
   }
 
   /// A condition that nothing would hold must not be accepted: whoever set it would rely on it.
-  private func refuseUnheldFlags(_ name: String, _ value: [UInt8]) throws(StoreError) {
-    guard name == "user.keyhole.access" || name == "user.keyhole.programs" else { return }
-    throw .unsupported(reason: "this version can't ask before it gives a secret, so it takes no such rule")
+  private func refusalOfUnheldFlags(_ name: String) -> StoreError? {
+    guard name == "user.keyhole.access" || name == "user.keyhole.programs" else { return nil }
+    return .unsupported(reason: "this version can't ask before it gives a secret, so it takes no such rule")
   }
 }
 

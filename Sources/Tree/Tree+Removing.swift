@@ -37,6 +37,8 @@ extension Tree {
 
   /// Drops a file whose creation nobody committed. Returns whether there was one.
   func dropPending(_ node: Node, ifOnlyWriter writer: Handle) -> Bool {
+    // Of a removed file the place may be another's by now.
+    guard !node.isRemoved else { return false }
     let place = node.place
     let isAlone = node.state.withLock { $0.writers.values.allSatisfy { $0 === writer } }
     guard isAlone, overlay.withLock({ $0.pending[place] != nil }) else { return false }
@@ -64,7 +66,7 @@ extension Tree {
   private func removeKey(_ place: KeyPlace) throws(StoreError) {
     let wasPending = overlay.withLock { overlay in
       let wasPending = overlay.pending.removeValue(forKey: .key(place)) != nil
-      overlay.emptiedData.remove(place)
+      overlay.emptyTypes[place] = nil
       // What stood aside for it is gone for good.
       overlay.setAside[.key(place)] = nil
       return wasPending
@@ -91,11 +93,13 @@ extension Tree {
 
   /// Deleting what an editor has set aside deletes the value, unless a new one is there.
   private func removeScratch(_ place: ScratchPlace) throws(StoreError) {
-    let aside = overlay.withLock { overlay in
-      overlay.setAside.first { $0.value == place }?.key
-    }
-    if let aside { try removeSetAside(aside) }
+    for aside in setAside(as: place) { try removeSetAside(aside) }
     overlay.withLock { $0[place] = nil }
+  }
+
+  /// The values that stand aside under a scratch name: one, or another that a failed save left there.
+  func setAside(as scratch: ScratchPlace) -> [Place] {
+    overlay.withLock { overlay in overlay.setAside.filter { $0.value == scratch }.map(\.key) }
   }
 
   func removeSetAside(_ place: Place) throws(StoreError) {

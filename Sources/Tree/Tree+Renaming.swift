@@ -25,8 +25,8 @@ extension Tree {
   private func target(
     named name: some Collection<UInt8>, in directory: Place, for source: Place
   ) throws(StoreError) -> Place {
-    guard source.area == directory.area else { throw .crossesStores }
     guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
+    guard source.area == directory.area else { throw .crossesStores }
     // Between classes mv copies, and the copy is a new item.
     if let itemClass = directory.itemClass, itemClass != source.itemClass { throw .crossesStores }
     return try newPlace(named: name, in: directory, for: source)
@@ -55,7 +55,9 @@ extension Tree {
   ) throws(StoreError) {
     let place = source.place
     switch (place, target) {
-    case (.key(let old), .key(let new)): try moveKey(old, to: new, source, by: caller)
+    case (.key(let old), .key(let new)):
+      try moveKey(old, to: new, source, by: caller)
+      showMoved(old, at: new)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
     case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
     case (.scratch(let old), .scratch(let new)): moveScratch(old, to: new)
@@ -79,7 +81,16 @@ extension Tree {
     }
   }
 
-  /// The new name is stored first: a crash between the two leaves both.
+  /// Whatever hid the stored value at `new` is replaced with it; what is known of `old` goes along.
+  private func showMoved(_ old: KeyPlace, at new: KeyPlace) {
+    overlay.withLock { overlay in
+      overlay.pending[.key(new)] = nil
+      overlay.setAside[.key(new)] = nil
+      overlay.emptyTypes[new] = overlay.emptyTypes.removeValue(forKey: old)
+    }
+  }
+
+  /// The new name is stored first, and on the disk: a crash between the two leaves both.
   private func moveAcross(
     _ old: KeyPlace, to new: KeyPlace, isSave: Bool
   ) throws(StoreError) {
@@ -89,6 +100,7 @@ extension Tree {
       contents.settings[new.key] = try moved(
         setting, onto: contents.settings[new.key], at: new, isSave: isSave)
     }
+    try settings.suite(new.suite).synchronize()
     try settings.suite(old.suite).update { contents in
       // Somebody may have changed it in between: then both stay.
       if contents.settings[old.key]?.value == setting.value { contents.settings[old.key] = nil }
@@ -128,12 +140,9 @@ extension Tree {
     guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
     guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
     try store(file, at: target)
-    let aside = overlay.withLock { overlay in
-      overlay[scratch] = nil
-      return overlay.setAside.first { $0.value == scratch }?.key
-    }
+    overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
-    if let aside, aside != target { try removeSetAside(aside) }
+    for aside in setAside(as: scratch) where aside != target { try removeSetAside(aside) }
   }
 
   private func moveScratch(_ old: ScratchPlace, to new: ScratchPlace) {

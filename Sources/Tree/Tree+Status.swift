@@ -21,7 +21,11 @@ public struct NodeStatus: Sendable {
 extension Tree {
   /// - Throws: `notFound` for what is gone; `locked`, `unreachable`.
   public func status(of node: Node, for caller: Caller) throws(StoreError) -> NodeStatus {
-    let (place, writers) = node.state.withLock { ($0.place, Array($0.writers.values)) }
+    let (place, writers, isRemoved) = node.state.withLock { state in
+      (state.place, Array(state.writers.values), state.isRemoved)
+    }
+    // Unlinked, and still open somewhere: what has its name now, if anything, is another file.
+    if isRemoved, !place.isDirectory { return NodeStatus(kind: .file, size: 0, modified: .now, links: 0) }
     var status = try status(of: place)
     for writer in writers {
       if let size = writer.uncommittedSize(for: caller) { status.size = size }
@@ -54,11 +58,13 @@ extension Tree {
   }
 
   private func status(of place: KeyPlace) throws(StoreError) -> NodeStatus {
-    if let entry = settings.suite(place.suite).snapshot?.entries[place.key] {
-      return file(size: entry.size, modified: entry.modified)
+    // A new file may stand where a value was set aside.
+    if let pending = overlay.withLock({ $0.pending[.key(place)] }) {
+      return file(size: 0, modified: pending.created)
     }
-    guard let pending = overlay.withLock({ $0.pending[.key(place)] }) else { throw .notFound }
-    return file(size: 0, modified: pending.created)
+    let entry = settings.suite(place.suite).snapshot?.entries[place.key]
+    guard let entry else { throw .notFound }
+    return file(size: entry.size, modified: entry.modified)
   }
 
   private func statusOfValue(_ place: ItemPlace) throws(StoreError) -> NodeStatus {

@@ -41,9 +41,9 @@ enum PrivateFile {
       throw .system(errno: errno, operation: "getentropy")
     }
     try unsafe key.withUnsafeBytes { bytes throws(StoreError) in
-      try unsafe write(bytes, to: path + ".new")
+      try unsafe write(bytes, to: temporary(path))
     }
-    try give(path + ".new", theName: path)
+    try giveName(path)
   }
 
   /// Makes an empty file of 0600. - Throws: `exists`.
@@ -63,13 +63,48 @@ enum PrivateFile {
     guard unsafe rename(temporary, path) == 0 else { throw .system(errno: errno, operation: "rename") }
   }
 
+  /// The name under which a file is made.
+  static func temporary(_ path: String) -> String { path + ".new" }
+
   /// Links a finished file to its name unless that is taken, and drops the temporary one.
-  static func give(_ temporary: String, theName path: String) throws(StoreError) {
-    let result = unsafe link(temporary, path)
+  ///
+  /// In this order: as long as the temporary name is there, the other may not be on the disk yet.
+  static func giveName(_ path: String) throws(StoreError) {
+    let result = unsafe link(temporary(path), path)
     let error = errno
-    unlink(temporary)
-    guard result == 0 || error == EEXIST else { throw .system(errno: error, operation: "link \(path)") }
-    try synchronize(directory: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+    guard result == 0 || error == EEXIST else {
+      unlink(temporary(path))
+      throw .system(errno: error, operation: "link \(path)")
+    }
+    try synchronizeFolders(of: path)
+    unlink(temporary(path))
+  }
+
+  /// True: its maker is still at it, or was killed before the file's name was on the disk.
+  static func isUnfinished(_ path: String) -> Bool {
+    unsafe access(temporary(path), F_OK) == 0
+  }
+
+  /// Goes on where a maker was killed: a file that has its name keeps it. Call it under `VaultDirectory.locked`.
+  static func finish(_ path: String) throws(StoreError) {
+    guard isUnfinished(path) else { return }
+    if unsafe access(path, F_OK) == 0 { try synchronizeFolders(of: path) }
+    unlink(temporary(path))
+  }
+
+  /// Makes the file's name durable, and those of the folders that lead to it: they may be as new.
+  ///
+  /// Up to the first that is not the user's: what is above it was not made by this user.
+  private static func synchronizeFolders(of path: String) throws(StoreError) {
+    var folder = path[...]
+    while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
+      folder = folder[..<slash]
+      var status = stat()
+      guard unsafe stat(String(folder), &status) == 0 else { return }
+      // Not every folder of others can be opened.
+      guard status.st_uid == geteuid() else { return _ = try? synchronize(directory: String(folder)) }
+      try synchronize(directory: String(folder))
+    }
   }
 
   static func synchronize(directory: String) throws(StoreError) {

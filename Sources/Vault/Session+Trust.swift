@@ -6,7 +6,14 @@ extension Session {
   /// Compares what was found with the manifest, and the manifest with the anchor.
   func judge(_ census: ItemTable.Census, _ manifest: Manifest?) {
     distrust = reasonForDistrust(census, manifest)
-    if distrust == nil, let manifest { advanceAnchor(to: manifest.generation) }
+    guard distrust == nil, let manifest else { return }
+    do {
+      // Who wrote it may have been killed before it was on the disk; the anchor must never lead.
+      if manifest.generation > anchor.generation { try directory.synchronizeLog() }
+      advanceAnchor(to: manifest.generation)
+    } catch {
+      anchorError = error
+    }
   }
 
   private func reasonForDistrust(_ census: ItemTable.Census, _ manifest: Manifest?) -> String? {

@@ -52,13 +52,21 @@ struct VaultDirectory {
 
   /// This device's key, made now where there is none.
   func makeDeviceKey() throws(StoreError) -> DeviceKey {
-    if let key = try fetchDeviceKey() { return key }
+    if let key = try fetchDeviceKey(), !PrivateFile.isUnfinished(deviceKey) { return key }
     try locked(state) { () throws(StoreError) in
-      PrivateFile.unlink(deviceKey + ".new")
+      try PrivateFile.finish(deviceKey)
+      guard unsafe access(deviceKey, F_OK) != 0 else { return }
       try PrivateFile.createKey(deviceKey, count: 32)
     }
     guard let key = try fetchDeviceKey() else { throw .damaged(what: deviceKey) }
     return key
+  }
+
+  /// fsync(2) of SQLite's log and its name. SQLite has no locks on this file that closing it would drop.
+  func synchronizeLog() throws(StoreError) {
+    guard let file = try PrivateFile.open(log, O_RDONLY) else { return }
+    try file.synchronize()
+    try PrivateFile.synchronize(directory: path)
   }
 
   /// statvfs(3) of the vault's disk.

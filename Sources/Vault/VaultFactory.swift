@@ -9,8 +9,10 @@ import SecretMemory
 /// would have to be told from a damaged vault. Two processes wait for each other.
 enum VaultFactory {
   static func makeIfMissing(_ place: VaultDirectory) throws(StoreError) {
-    guard try !exists(place.database) else { return }
+    guard try !exists(place.database) || PrivateFile.isUnfinished(place.database) else { return }
     try place.locked(place.path) { () throws(StoreError) in
+      try PrivateFile.finish(place.key)
+      try PrivateFile.finish(place.database)
       guard try !exists(place.database) else { return }
       guard try !exists(place.log) else {
         throw .damaged(what: "\(place.database) is missing, but its log is there: put back a copy of both")
@@ -21,19 +23,18 @@ enum VaultFactory {
   }
 
   private static func makeKey(_ place: VaultDirectory) throws(StoreError) {
-    PrivateFile.unlink(place.key + ".new")
     guard try !exists(place.key) else { return }
     try PrivateFile.createKey(place.key, count: KeyFileSource.length)
   }
 
   private static func makeDatabase(_ place: VaultDirectory) throws(StoreError) {
-    let temporary = place.database + ".new"
+    let temporary = PrivateFile.temporary(place.database)
     for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
     try PrivateFile.createEmpty(temporary)
     do {
       try fill(temporary, KeyFileSource(bytes: place.fetchKey()))
       try synchronize(temporary)
-      try PrivateFile.give(temporary, theName: place.database)
+      try PrivateFile.giveName(place.database)
     } catch {
       for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
       throw error

@@ -10,7 +10,8 @@ public enum FolderWatch {
 
   /// The names of the files that change from now on, without the folder, until the stream is dropped.
   ///
-  /// nil means: anything may have changed, look at everything; it comes when the kernel's queue overflowed.
+  /// nil means: anything may have changed, look at everything; it comes when the kernel's queue overflowed,
+  /// and when the folder itself is gone, after which nothing more comes.
   /// The folder has to be there.
   /// - Throws: `Failure`; ENOSPC means that the user has too many watches (fs.inotify.max_user_watches).
   public static func names(in folder: String) throws(Failure) -> AsyncStream<String?> {
@@ -57,7 +58,7 @@ public enum FolderWatch {
 
 /// One `struct inotify_event`: wd, mask, cookie and len, of 32 bits each, and the name with zeros behind it.
 private struct Event {
-  /// nil: the queue overflowed.
+  /// nil: the queue overflowed, or the folder is gone.
   var name: String?
   var length: Int
 
@@ -67,7 +68,7 @@ private struct Event {
     let nameLength = Int(bytes.word(at: 12))
     length = 16 + nameLength
     guard bytes.count >= length else { return nil }
-    guard mask & UInt32(IN_Q_OVERFLOW) == 0 else { return }
+    guard mask & UInt32(IN_Q_OVERFLOW | IN_IGNORED) == 0 else { return }
     let field = bytes.dropFirst(16).prefix(nameLength)
     name = String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
   }

@@ -25,6 +25,8 @@ enum Daemon {
     to descriptor: Int32?, _ body: (_ ready: @escaping @Sendable () -> Void) throws -> Void
   ) throws {
     guard let descriptor else { return try body({}) }
+    // Started through /proc/self/exe, it would be called `exe`.
+    _ = unsafe linux_set_name("keyhole")
     do {
       try body {
         report("ready", to: descriptor)

@@ -9,13 +9,13 @@ struct MountPoint {
     let wanted = argument ?? places.mountPoint
     if argument == nil { unsafe mkdir(wanted, 0o700) }
     try Self.clearDead(wanted)
-    try Self.check(wanted)
     path = Self.absolute(wanted)
     if let entry = MountTable().entry(at: path) {
       let what =
         entry.type == "fuse.keyhole" ? "Keyhole is mounted there already" : "\(entry.type) is mounted there"
       throw Failure(path, "\(what); `keyhole unmount \(path)` takes it away")
     }
+    try Self.check(wanted)
   }
 
   /// Takes away what an earlier process of ours left when it died.

@@ -47,7 +47,12 @@ struct MountRecord {
   }
 
   /// Whether its process is still there; else every call says `Transport endpoint is not connected`.
-  var isAlive: Bool { kill(process, 0) == 0 || errno == EPERM }
+  var isAlive: Bool {
+    // The state stands behind the name in parentheses; a zombie serves nobody.
+    let stat = readFile("/proc/\(process)/stat")
+    guard let end = stat.lastIndex(of: ")") else { return false }
+    return !["Z", "X"].contains(stat[end...].dropFirst(2).first)
+  }
 }
 
 /// What stands in a folder; nothing where it can't be read.

@@ -15,6 +15,8 @@ struct Stores {
   init(_ places: Places, keychain choice: KeychainChoice = .automatic) throws {
     self.choice = choice
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
+    // What a process that was killed has left behind.
+    folder.removeLeftovers()
     settings = SettingsStore(engine: folder, feed: feed)
     keychain = try Self.openKeychain(choice, places).map { [feed] in KeychainStore(engine: $0, feed: feed) }
   }

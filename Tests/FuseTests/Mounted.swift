@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+import Testing
 
 @testable import Fuse
 
@@ -27,7 +28,7 @@ func withMount<Result>(
   defer {
     session.unmount()
     finished.happen()
-    _ = ended.wait()
+    if !ended.wait() { Issue.record("the run did not end") }
     cut(path)
   }
   guard isReady.wait() else { throw MountFailure.notReady }

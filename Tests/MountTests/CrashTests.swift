@@ -45,8 +45,8 @@ import Testing
       #expect(doctor.status == 0, "\(doctor)")
       // How much of a storm it was: a test that acknowledges nothing proves nothing.
       let acknowledged = writers.map(\.acknowledged)
-      #expect(acknowledged.allSatisfy { $0 > Self.rounds / 10 }, "\(acknowledged)")
-      #expect(acknowledged.reduce(0, +) > Self.rounds * 10, "\(acknowledged)")
+      let total = acknowledged.reduce(0, +)
+      #expect(acknowledged.allSatisfy { $0 > 0 } && total > 2 * Self.rounds, "\(acknowledged)")
     }
   }
 

@@ -14,11 +14,20 @@ static inline int linux_memfd_secret(void) {
 /// pidfd_open(2): a descriptor that poll(2) finds readable when the process ends. -1 and errno on failure.
 static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pidfd_open */, pid, 0UL); }
 
+/// renameat2(2) with RENAME_NOREPLACE: EEXIST where the new name is taken. -1 and errno on failure.
+int linux_rename_noreplace(const char *path, const char *target);
+
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
 
+/// prctl(2) PR_SET_NAME: what ps(1) shows of a process that was started through /proc/self/exe.
+static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
+
+/// Zeros what calls that have returned left on this thread's stack.
+void linux_scrub_stack(void);
 
 /// explicit_bzero(3): a memset that the compiler can't remove.
 void linux_explicit_bzero(void *bytes, size_t count);

@@ -1,0 +1,64 @@
+import CFuse
+import Glibc
+import Synchronization
+
+/// One thread of ``Workers``, with its receive buffer.
+///
+/// @unchecked: the buffer is its own thread's alone, and the rest is atomic.
+@safe final class Worker: @unchecked Sendable {
+  /// True for the one that reads requests.
+  let isReader = Atomic<Bool>(false)
+  /// Moves on when a request has been read and when it has been handled: odd in between.
+  let turn = Atomic<UInt64>(0)
+  private let thread = Atomic<UInt>(0)
+  private var buffer = unsafe fuse_buf()
+
+  deinit { unsafe free(buffer.mem) }
+}
+
+extension Worker {
+  /// To be called first on the worker's own thread.
+  func begin() {
+    WakeSignal.blockOthers()
+    thread.store(UInt(pthread_self()), ordering: .releasing)
+  }
+
+  /// To be called last: the rest of a request must not stay in freed memory.
+  func end() {
+    unsafe shim_scrub(buffer.mem, malloc_usable_size(buffer.mem))
+  }
+
+  var isBusy: Bool { turn.load(ordering: .sequentiallyConsistent) & 1 == 1 }
+
+  /// Ends the wait in ``receive(_:)``.
+  func interrupt() {
+    let thread = thread.load(ordering: .acquiring)
+    if thread != 0 { _ = pthread_kill(pthread_t(thread), WakeSignal.number) }
+  }
+
+  /// Waits for a request; 0 when the mount is gone, a negative error number when there is none.
+  func receive(_ connection: Connection) -> Int32 {
+    guard let session = unsafe connection.session else { return 0 }
+    let isNew = unsafe buffer.mem == nil
+    // SAFETY: the connection keeps the session alive; libfuse allocates the buffer the first time.
+    let status = unsafe fuse_session_receive_buf(session, &buffer)
+    if isNew { keepFromCores() }
+    return status
+  }
+
+  /// Has the request answered by the table of operations.
+  func process(_ connection: Connection) {
+    guard let session = unsafe connection.session else { return }
+    unsafe fuse_session_process_buf(session, &buffer)
+  }
+
+  /// Written secrets pass through the buffer, so no core file may hold its pages.
+  private func keepFromCores() {
+    guard let memory = unsafe buffer.mem else { return }
+    let start = (UInt(bitPattern: memory) + 4095) & ~4095
+    let end = unsafe (UInt(bitPattern: memory) + UInt(malloc_usable_size(memory))) & ~4095
+    guard start < end else { return }
+    // SAFETY: whole pages inside the allocation.
+    _ = unsafe madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTDUMP)
+  }
+}

@@ -1,0 +1,91 @@
+/// A file's bytes: as programs see them, as they were last synchronised, and every state in between.
+///
+/// A page is what the disk writes whole; of the pages that were written since the last fsync(2) any may be on
+/// the disk, in any of the states that they had, and so may any of the sizes.
+struct LossyFile: Sendable {
+  static let pageSize = 4096
+  private static let empty = [UInt8](repeating: 0, count: pageSize)
+  /// Of a page that is written over and over the latest states are as good as all.
+  private static let mostStates = 8
+
+  private(set) var size = 0
+  /// A page that is missing is a hole: zeros.
+  private var pages: [Int: [UInt8]] = [:]
+  private var durableSize = 0
+  private var durablePages: [Int: [UInt8]] = [:]
+  private var pageStates: [Int: [[UInt8]]] = [:]
+  private var sizeStates: [Int] = []
+}
+
+extension LossyFile {
+  func bytes(at offset: Int, count: Int) -> [UInt8] {
+    let end = min(offset + count, size)
+    var bytes: [UInt8] = []
+    var position = offset
+    while position < end {
+      let start = position % Self.pageSize
+      let part = min(Self.pageSize - start, end - position)
+      bytes += (pages[position / Self.pageSize] ?? Self.empty)[start..<start + part]
+      position += part
+    }
+    return bytes
+  }
+
+  mutating func write(_ bytes: RawSpan, at offset: Int) {
+    var done = 0
+    while done < bytes.byteCount {
+      let start = (offset + done) % Self.pageSize
+      let part = min(Self.pageSize - start, bytes.byteCount - done)
+      var page = pages[(offset + done) / Self.pageSize] ?? Self.empty
+      for index in 0..<part {
+        page[start + index] = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: done + index, as: UInt8.self)
+      }
+      set((offset + done) / Self.pageSize, page)
+      done += part
+    }
+    if offset + done > size { set(size: offset + done) }
+  }
+
+  mutating func truncate(to newSize: Int) {
+    for (number, var page) in pages where (number + 1) * Self.pageSize > newSize {
+      let kept = max(newSize - number * Self.pageSize, 0)
+      for index in kept..<Self.pageSize { page[index] = 0 }
+      set(number, page)
+    }
+    set(size: newSize)
+  }
+
+  /// fsync(2).
+  mutating func synchronize() {
+    durableSize = size
+    durablePages = pages
+    pageStates = [:]
+    sizeStates = []
+  }
+
+  /// The file as it is found after a power loss; all of it is durable then.
+  func survivor(_ fate: inout Fate) -> LossyFile {
+    var file = LossyFile()
+    file.size = ([durableSize] + sizeStates)[fate.state(of: sizeStates.count)]
+    file.pages = durablePages
+    for (number, states) in pageStates.sorted(by: { $0.key < $1.key }) {
+      let state = fate.state(of: states.count)
+      if state > 0 { file.pages[number] = states[state - 1] }
+    }
+    // What lies behind the end is no content, also when the file grows again.
+    file.truncate(to: file.size)
+    file.synchronize()
+    return file
+  }
+
+  private mutating func set(_ number: Int, _ page: [UInt8]) {
+    pages[number] = page
+    if pageStates[number, default: []].count == Self.mostStates { pageStates[number]?.removeFirst() }
+    pageStates[number, default: []].append(page)
+  }
+
+  private mutating func set(size newSize: Int) {
+    size = newSize
+    sizeStates.append(newSize)
+  }
+}

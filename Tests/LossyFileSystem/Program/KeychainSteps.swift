@@ -1,0 +1,92 @@
+import LossyFileSystem
+package import Model
+
+/// What a keychain holds, by the accounts of its items.
+package typealias KeychainState = [String: KeychainEntry]
+
+/// What is known of one item.
+package struct KeychainEntry: Equatable, Sendable {
+  package var secret: [UInt8]
+  package var comment: [UInt8]
+  package var accessibility: Accessibility
+
+  package init(secret: [UInt8], comment: [UInt8], accessibility: Accessibility) {
+    self.secret = secret
+    self.comment = comment
+    self.accessibility = accessibility
+  }
+}
+
+/// One change of a keychain; all of it is one operation of an engine.
+package enum KeychainStep: Sendable {
+  case add(String, KeychainEntry)
+  case rewrite(String, secret: [UInt8])
+  /// Changes comments, without the secrets.
+  case update([String], comment: [UInt8])
+  case rename(String, to: String)
+  case remove([String])
+  /// The engine is closed and opened; no change.
+  case reopen
+}
+
+/// Changes by chance, the same for the same seed: the program does them, the test knows what came of them.
+package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
+  private var chance: SplitMix64
+  private var number = 0
+  private var state: KeychainState = [:]
+
+  package init(seed: UInt64) {
+    chance = SplitMix64(seed: seed)
+  }
+
+  package mutating func next() -> KeychainStep? {
+    number += 1
+    let step = choose()
+    state.apply(step)
+    return step
+  }
+
+  private mutating func choose() -> KeychainStep {
+    let accounts = state.keys.sorted()
+    guard accounts.count > 2, let account = accounts.randomElement(using: &chance) else { return add() }
+    switch Int.random(in: 0..<100, using: &chance) {
+    case ..<25: return add()
+    case ..<55: return .rewrite(account, secret: bytes())
+    case ..<75: return .update(some(of: accounts), comment: Array("comment \(number)".utf8))
+    case ..<80: return .rename(account, to: "account \(number)")
+    case ..<95: return .remove(some(of: accounts))
+    default: return .reopen
+    }
+  }
+
+  private mutating func add() -> KeychainStep {
+    let accessibility = Accessibility.allCases.randomElement(using: &chance) ?? .whenUnlocked
+    let entry = KeychainEntry(
+      secret: bytes(), comment: Array("new \(number)".utf8), accessibility: accessibility)
+    return .add("account \(number)", entry)
+  }
+
+  private mutating func some(of accounts: [String]) -> [String] {
+    Array(accounts.shuffled(using: &chance).prefix(Int.random(in: 1...3, using: &chance)))
+  }
+
+  /// Mostly short, as passwords are, sometimes several pages.
+  private mutating func bytes() -> [UInt8] {
+    let most = [40, 40, 300, 30_000].randomElement(using: &chance) ?? 40
+    let count = Int.random(in: 0...most, using: &chance)
+    return (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
+  }
+}
+
+extension KeychainState {
+  package mutating func apply(_ step: KeychainStep) {
+    switch step {
+    case .add(let account, let entry): self[account] = entry
+    case .rewrite(let account, let secret): self[account]?.secret = secret
+    case .update(let accounts, let comment): for account in accounts { self[account]?.comment = comment }
+    case .rename(let account, let name): self[name] = removeValue(forKey: account)
+    case .remove(let accounts): for account in accounts { self[account] = nil }
+    case .reopen: break
+    }
+  }
+}

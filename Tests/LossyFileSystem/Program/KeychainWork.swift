@@ -1,0 +1,89 @@
+package import Model
+import SecretMemory
+import Store
+import Vault
+
+/// Does the steps in a vault, and reads what came of them.
+package final class KeychainWork {
+  private let directory: String
+  private let state: String
+  private var engine: VaultEngine
+  private var items: [String: ItemID] = [:]
+
+  /// `root` has the folders `data` and `state`; the vault's own are made.
+  package init(root: String) throws(StoreError) {
+    directory = root + "/data/keyhole"
+    state = root + "/state/keyhole"
+    engine = try VaultEngine(directory: directory, stateDirectory: state)
+  }
+
+  package func perform(_ step: KeychainStep) throws(StoreError) {
+    switch step {
+    case .add(let account, let entry): try add(account, entry)
+    case .rewrite(let account, let secret): try rewrite(account, secret)
+    case .update(let accounts, let comment):
+      _ = try engine.update(ids(accounts)) { $0.attributes["comment"] = comment }
+    case .rename(let account, let name): try rename(account, name)
+    case .remove(let accounts):
+      try engine.remove(ids(accounts))
+      for account in accounts { items[account] = nil }
+    case .reopen: engine = try VaultEngine(directory: directory, stateDirectory: state)
+    }
+  }
+
+  /// All that the vault holds, secrets too.
+  package func contents() throws(StoreError) -> KeychainState {
+    var contents: KeychainState = [:]
+    for item in try engine.items() {
+      guard case .generic(_, let account) = item.identity else { continue }
+      let secret = try engine.secret(of: item.id)
+      contents[account.string] = KeychainEntry(
+        secret: unsafe secret.withUnsafeBytes { unsafe Array($0) },
+        comment: item.attributes["comment"] ?? [], accessibility: item.accessibility)
+    }
+    return contents
+  }
+
+  /// What the engine finds wrong.
+  package func problems() -> [String] {
+    engine.problems().map { "\($0.subject): \($0.reason)" }
+  }
+}
+
+extension KeychainWork {
+  private func ids(_ accounts: [String]) -> [ItemID] {
+    accounts.compactMap { items[$0] }
+  }
+
+  private func add(_ account: String, _ entry: KeychainEntry) throws(StoreError) {
+    let now = Timestamp(seconds: 0)
+    let item = Item(
+      id: ItemID(rawValue: ""), identity: Self.identity(account), created: now, modified: now,
+      accessibility: entry.accessibility, attributes: ["comment": entry.comment])
+    let secret = try Self.secret(entry.secret)
+    items[account] = try engine.add(item, secret: secret).id
+  }
+
+  private func rewrite(_ account: String, _ secret: [UInt8]) throws(StoreError) {
+    for id in ids([account]) {
+      _ = try engine.rewrite(id, readingSecret: false) { _, value throws(StoreError) in
+        value = try Self.secret(secret)
+      }
+    }
+  }
+
+  private func rename(_ account: String, _ name: String) throws(StoreError) {
+    _ = try engine.update(ids([account])) { $0.identity = Self.identity(name) }
+    items[name] = items.removeValue(forKey: account)
+  }
+
+  private static func identity(_ account: String) -> ItemIdentity {
+    .generic(service: "power loss", account: ExactString(account))
+  }
+
+  private static func secret(_ bytes: [UInt8]) throws(StoreError) -> SecretBytes {
+    guard var secret = try? SecretBytes(count: bytes.count) else { throw .outOfMemory }
+    unsafe secret.withUnsafeMutableBytes { unsafe $0.copyBytes(from: bytes) }
+    return secret
+  }
+}

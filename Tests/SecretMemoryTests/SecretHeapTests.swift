@@ -1,0 +1,135 @@
+import Glibc
+import Testing
+
+@testable import SecretMemory
+
+/// The heap by itself: each test has one of its own.
+@Suite struct SecretHeapTests {
+  private static func address(_ block: SecretBlock) -> Int {
+    unsafe Int(bitPattern: block.bytes.baseAddress)
+  }
+
+  @Test func blocksDoNotOverlapAndAreAligned() throws {
+    let heap = SecretHeap()
+    let sizes = (1...60).map { $0 * 37 }
+    let blocks = try sizes.map { try heap.allocate($0) }
+    let ranges = blocks.map { Self.address($0)..<Self.address($0) + $0.capacity }
+    for (index, range) in ranges.enumerated() {
+      #expect(range.lowerBound % 64 == 0 && range.count >= sizes[index])
+      #expect(!ranges[..<index].contains { $0.overlaps(range) })
+    }
+    for block in blocks { heap.free(block) }
+  }
+
+  @Test func freeRangesAreJoinedInEveryOrder() throws {
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3], [1, 3, 0, 2], [2, 0, 3, 1]] {
+      let heap = SecretHeap()
+      let blocks = try (0..<4).map { _ in try heap.allocate(16 * 1024) }
+      let first = blocks.map(Self.address).min()
+      for index in order { heap.free(blocks[index]) }
+      // Eight of the largest fill the slab exactly, if nothing is lost and nothing is split.
+      let again = try (0..<8).map { _ in try heap.allocate(16 * 1024) }
+      #expect(again.allSatisfy { !$0.isMapping } && again.map(Self.address).min() == first)
+      let ninth = try heap.allocate(1)
+      #expect(ninth.isMapping)
+      for block in again + [ninth] { heap.free(block) }
+    }
+  }
+
+  @Test func largeBlocksAreMappingsOfTheirOwn() throws {
+    let heap = SecretHeap()
+    let (small, large) = (try heap.allocate(16 * 1024), try heap.allocate(16 * 1024 + 1))
+    #expect(!small.isMapping && large.isMapping && large.capacity == 20 * 1024)
+    heap.free(small)
+    heap.free(large)
+    #expect(try heap.allocate(0).capacity == 0)
+  }
+
+  @Test func memoryIsLockedAndInNoCore() throws {
+    for size in [10, 100_000] {
+      let secret = try SecretBytes(count: size)
+      let address = unsafe secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+      let mapping = try #require(Mapping(holding: address))
+      #expect(mapping.isSecret || (mapping.flags.contains("lo") && mapping.flags.contains("dd")))
+      let held = secret.count
+      #expect(held == size)
+    }
+  }
+
+  @Test func secretMemoryIsNotReadableThroughProc() throws {
+    for size in [10, 100_000] {
+      let secret = try SecretBytes(count: size)
+      let address = unsafe secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+      let mapping = try #require(Mapping(holding: address))
+      // Without memfd_secret(2) the memory is locked only.
+      #expect(readsOwnMemory(at: address) == !mapping.isSecret)
+      let held = secret.count
+      #expect(held == size)
+    }
+    let plain: [UInt8] = [1, 2, 3]
+    #expect(unsafe plain.withUnsafeBytes { readsOwnMemory(at: UInt(bitPattern: $0.baseAddress)) })
+  }
+
+  /// A child process, as the limit would be everyone's; without privileges, as root has no limit.
+  @Test func exhaustionIsAnErrorAndNoTrap() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      var limit = rlimit(rlim_cur: 256 * 1024, rlim_max: 256 * 1024)
+      guard unsafe setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0 else { exit(2) }
+      if geteuid() == 0, setuid(65534) != 0 { exit(3) }
+      exit(try takesEverything() && takesEverything() ? 0 : 4)
+    }
+  }
+}
+
+/// Whether secrets come until there are no more, and the last words are an error.
+private func takesEverything() throws -> Bool {
+  try holding(0)
+}
+
+private func holding(_ count: Int) throws -> Bool {
+  guard count < 100 else { return false }
+  do {
+    let secret = try SecretBytes(count: 16 * 1024)
+    return try holding(count + 1) && secret.count == 16 * 1024
+  } catch SecretMemoryError.exhausted(let error) {
+    return (error == ENOMEM || error == EAGAIN || error == EPERM) && count > 7
+  }
+}
+
+/// pread(2) of /proc/self/mem.
+private func readsOwnMemory(at address: UInt) -> Bool {
+  let descriptor = unsafe open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { return false }
+  defer { close(descriptor) }
+  var byte: UInt8 = 0
+  return unsafe pread(descriptor, &byte, 1, off_t(address)) == 1
+}
+
+/// What /proc/self/smaps says of the mapping that holds an address.
+private struct Mapping {
+  var isSecret = false
+  var flags: [Substring] = []
+
+  init?(holding address: UInt) {
+    guard let file = unsafe fopen("/proc/self/smaps", "r") else { return nil }
+    defer { unsafe fclose(file) }
+    var isFound = false
+    var line = [CChar](repeating: 0, count: 4096)
+    while unsafe fgets(&line, 4096, file) != nil {
+      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let words = text.split { $0 == " " || $0 == "\n" }
+      if let range = words.first.flatMap(Self.range) {
+        if isFound { return }
+        isFound = range.contains(address)
+        isSecret = isFound && text.contains("secretmem")
+      }
+      if isFound, words.first == "VmFlags:" { flags = Array(words.dropFirst()) }
+    }
+    if !isFound { return nil }
+  }
+
+  private static func range(_ word: Substring) -> Range<UInt>? {
+    let ends = word.split(separator: "-").compactMap { UInt($0, radix: 16) }
+    return ends.count == 2 && ends[0] < ends[1] ? ends[0]..<ends[1] : nil
+  }
+}

@@ -1,0 +1,62 @@
+import Model
+import Testing
+
+@testable import Store
+
+@Suite(.timeLimit(.minutes(1))) struct ChangeFeedTests {
+  private let feed = ChangeFeed()
+
+  private func change(_ name: ExactString) -> Change { Change(.created, .suite(name), origin: .local) }
+
+  @Test func everyListenerGetsEveryChangeInOrder() async {
+    var listeners = (0..<10).map { _ in ChangeLog(feed) }
+    let changes = (0..<100).map { change(ExactString("\($0)")) }
+    for part in changes.chunks(of: 7) { feed.publish(Array(part)) }
+    let first = await listeners[0].next()
+    #expect(first == changes)
+    for index in 1..<10 {
+      // The marks of those before are changes to the others.
+      let heard = await listeners[index].heard(changes.count)
+      #expect(heard == changes)
+    }
+  }
+
+  @Test func listenerHearsFromNowOn() async {
+    feed.publish([change("before")])
+    var log = ChangeLog(feed)
+    feed.publish([change("after")])
+    #expect(await log.next() == [change("after")])
+  }
+
+  @Test func endedListenerIsForgotten() async {
+    let ended = Task { [feed] in
+      for await _ in feed.watch() {}
+    }
+    ended.cancel()
+    await ended.value
+    var log = ChangeLog(feed)
+    feed.publish([change("after")])
+    #expect(await log.next() == [change("after")])
+  }
+
+  @Test func listenerOutlivesItsFeed() async {
+    var feed: ChangeFeed? = ChangeFeed()
+    weak let weakFeed = feed
+    let stream = feed?.watch()
+    feed = nil
+    #expect(weakFeed == nil && stream != nil)
+  }
+}
+
+extension ChangeLog {
+  /// The next `count` changes, marks of others left out.
+  fileprivate mutating func heard(_ count: Int) async -> [Change] {
+    Array(await next().prefix(count))
+  }
+}
+
+extension Array {
+  fileprivate func chunks(of size: Int) -> [ArraySlice<Element>] {
+    stride(from: 0, to: count, by: size).map { self[$0..<Swift.min(count, $0 + size)] }
+  }
+}

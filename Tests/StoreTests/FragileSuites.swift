@@ -1,0 +1,49 @@
+import Model
+import Store
+import StoreConformance
+import Synchronization
+
+/// Suites in memory whose files can be damaged, as another program's crash would do it.
+final class FragileSuites: SuiteEngine {
+  let good = MemorySuites()
+  private let damage = Mutex<SuiteStamp?>(nil)
+
+  var propertyLists: any PropertyListCoding { good.propertyLists }
+
+  /// What is there can't be read from now on; nil: it is what it was.
+  func setDamaged(_ isDamaged: Bool) {
+    damage.withLock { $0 = isDamaged ? SuiteStamp(modified: Timestamp(seconds: 99)) : nil }
+  }
+
+  func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
+    if let stamp = damage.withLock({ $0 }) { return stamp }
+    return try good.stamp(of: suite)
+  }
+
+  func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
+    try check()
+    return try good.read(suite)
+  }
+
+  func update(
+    _ suite: ExactString, known: SuiteContents?,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents {
+    try check()
+    return try good.update(suite, known: known, body)
+  }
+
+  private func check() throws(StoreError) {
+    if damage.withLock({ $0 != nil }) { throw .damaged(what: "s.plist") }
+  }
+
+  func suites() throws(StoreError) -> [ExactString: SuiteStamp] { try good.suites() }
+  func create(_ suite: ExactString) throws(StoreError) -> SuiteContents { try good.create(suite) }
+  func remove(_ suite: ExactString) throws(StoreError) { try good.remove(suite) }
+  func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
+    try good.rename(suite, to: name)
+  }
+  func synchronize(_ suite: ExactString) throws(StoreError) {}
+  func room() throws(StoreError) -> DiskRoom { try good.room() }
+  func problems() -> [Problem] { [] }
+}
