@@ -25,9 +25,9 @@ import Testing
 
       var random = SplitMix64(seed: seed)
       for round in 0..<Self.rounds {
-        let delay = Int.random(in: 0...100, using: &random)
-        let storm = Storm(writers)
-        try storm.run(killing: keyhole, after: .milliseconds(delay))
+        let delay = Int.random(in: 0...120, using: &random)
+        let failures = try Storm(writers).run(killing: keyhole, after: .milliseconds(delay))
+        #expect(failures.isEmpty, "round \(round) of seed \(seed)")
         try keyhole.start()
         for writer in writers {
           try writer.verify("round \(round) of seed \(seed), killed after \(delay) ms")
@@ -64,48 +64,34 @@ import Testing
 /// Runs writers on threads of their own until the file system is gone.
 private final class Storm: Sendable {
   private let writers: [Writer]
+  private let isOver = Atomic(false)
+  private let failures = Mutex<[String]>([])
 
   init(_ writers: [Writer]) {
     self.writers = writers
   }
 
-  func run(killing keyhole: MountedKeyhole, after delay: Duration) throws {
+  /// What failed before the kill, which is nothing.
+  func run(killing keyhole: MountedKeyhole, after delay: Duration) throws -> [String] {
     let threads = writers.map { writer in
-      Thread {
-        // Ends with the first error: the file system is gone.
-        while (try? writer.step()) != nil {}
+      Thread { [self] in
+        while true {
+          let error = failure { try writer.step() }
+          guard let error else { continue }
+          // From the kill on, everything fails.
+          if !isOver.load(ordering: .acquiring) {
+            failures.withLock { $0.append("\(writer.name): \(error)") }
+          }
+          return
+        }
       }
     }
     // A moment, not a pause: the random time at which the process is killed.
     _ = poll(nil, 0, Deadline(in: delay).milliseconds)
+    isOver.store(true, ordering: .releasing)
     try keyhole.kill()
     for thread in threads { thread.join() }
-  }
-}
-
-/// A thread that can be waited for.
-private struct Thread {
-  private let thread: pthread_t
-
-  init(_ body: @escaping @Sendable () -> Void) {
-    final class Box {
-      let body: @Sendable () -> Void; init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    var thread = pthread_t()
-    let box = unsafe Unmanaged.passRetained(Box(body)).toOpaque()
-    // SAFETY: the box is retained for the thread, which takes it over.
-    unsafe pthread_create(
-      &thread, nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-        return nil
-      }, box)
-    self.thread = thread
-  }
-
-  func join() {
-    pthread_join(thread, nil)
+    return failures.withLock { $0 }
   }
 }
 
@@ -132,7 +118,7 @@ private final class Writer: Sendable {
     var random: SplitMix64
   }
 
-  private let name: String
+  let name: String
   private let keyhole: MountedKeyhole
   private let paths: [String]
   private let state: Mutex<State>
@@ -339,18 +325,22 @@ extension Writer {
     }
   }
 
-  /// Renames a suite, and with it its file.
+  /// Renames a suite, and with it its file. Two suites are two stores, so that a crash may leave both.
   private static func renamedSuite(_ keyhole: MountedKeyhole, _ seed: UInt64) -> Writer {
     let one = "defaults/renamed-a/k", two = "defaults/renamed-b/k"
     return Writer("a suite that is renamed", keyhole, seed: seed, paths: [one, two]) { now, number, _ in
-      guard let from = [one, two].first(where: { now[$0] != .some(nil) }), let content = now[from] else {
+      let present = [one, two].filter { now[$0] != .some(nil) }
+      guard let from = present.first, let content = now[from] else {
         return Change(after: [one: "suite \(number)\n", two: nil], between: [[one: "", two: nil]]) {
           try makeFolders(of: one, in: keyhole)
           try System.write(keyhole / one, "suite \(number)")
         }
       }
+      if present.count == 2 {
+        return Change(after: [one: content, two: nil]) { try System.unlink(keyhole / two) }
+      }
       let to = from == one ? two : one
-      return Change(after: [from: nil, to: content]) {
+      return Change(after: [from: nil, to: content], between: [[from: content, to: content]]) {
         try System.rename(String((keyhole / from).dropLast(2)), String((keyhole / to).dropLast(2)))
       }
     }

@@ -132,7 +132,7 @@ enum ExpectedName {
         #expect(failure { try System.mkdir(keyhole / "\(folder)/\(name)") } == .invalid, "\(folder)")
       }
       #expect(failure { _ = try System.status(keyhole / "defaults/s/\(name)") } == .missing)
-      // In a suite, names with a leading dot or a tilde at the end are scratch (section 6).
+      // In a suite, names with a leading dot or a final tilde are scratch (section 6).
       guard !name.hasPrefix("."), !name.hasSuffix("~") else { return }
       #expect(failure { try System.write(keyhole / "defaults/s/\(name)", "x") } == .invalid)
       #expect(

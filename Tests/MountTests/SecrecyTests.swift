@@ -145,6 +145,7 @@ private struct Marker {
       #expect(try marker.count(inMemoryOf: process) == 0, "after a writer that was killed")
       let file = try OpenFile(keyhole / "\(Self.item)/value", O_WRONLY | O_CREAT)
       try file.write(marker.text)
+      try System.unlink(keyhole / "\(Self.item)/value")
       try System.rmdir(keyhole / Self.item)
       _ = failure { try file.close() }
       #expect(try marker.count(inMemoryOf: process) == 0, "after one whose item went")

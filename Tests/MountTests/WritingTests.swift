@@ -173,6 +173,20 @@ import Testing
     }
   }
 
+  @Test func execThatClosesAHandleCommits() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(Self.before)
+      // Perl's handles are O_CLOEXEC, as those of most languages: the child's copy is closed in the middle of exec.
+      for path in ["defaults/s/integer", "keychain/generic/s/p/value"] {
+        let script =
+          #"open F, ">", $ARGV[0]; syswrite F, "7"; system("cat", $ARGV[0]); syswrite F, "8"; close F or die $!"#
+        let output = try keyhole.launch(["/usr/bin/perl", "-e", script, path]).finish(within: .seconds(10))
+        #expect(output.error == "" && output.text.hasPrefix("7"))
+        #expect(try keyhole.cat(path).hasPrefix("78"))
+      }
+    }
+  }
+
   @Test func shellsRedirectOfManyCommandsIsOneValue() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(Self.before)

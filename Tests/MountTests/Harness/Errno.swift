@@ -10,6 +10,7 @@ struct Errno: Error, Equatable, Hashable, Sendable {
   static let badDescriptor = Errno(code: EBADF)
   static let connectionAborted = Errno(code: ECONNABORTED)
   static let crossDevice = Errno(code: EXDEV)
+  static let denied = Errno(code: EACCES)
   static let exists = Errno(code: EEXIST)
   static let fileTooBig = Errno(code: EFBIG)
   static let illegalSequence = Errno(code: EILSEQ)

@@ -33,6 +33,11 @@ final class MountedKeyhole: Sendable {
 
   struct NotMounted: Error {}
 
+  struct Died: Error, CustomStringConvertible {
+    let output: Output
+    var description: String { "The file system's process died: \(output)" }
+  }
+
   struct DidNotStart: Error, CustomStringConvertible {
     let output: Output
     var description: String { "keyhole mount ended before it mounted: \(output)" }
@@ -51,6 +56,13 @@ extension MountedKeyhole {
     try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
     // In the table before its process answers; this waits for the answer.
     do { _ = try System.status(self / "defaults") } catch { throw didNotStart(program) }
+  }
+
+  /// What a test reports whose file system went without being asked to.
+  func died() -> any Error {
+    guard let program = try? program else { return Errno.notConnected }
+    let status = (try? program.waitForEnd(until: Deadline(in: .seconds(5)))) ?? -1
+    return Died(output: Output(status: status, bytes: [], error: (try? System.text(world.log)) ?? ""))
   }
 
   private func didNotStart(_ program: Program) -> DidNotStart {
@@ -89,19 +101,20 @@ extension MountedKeyhole {
   func kill(_ signal: Int32 = SIGKILL) throws -> Int32 {
     let program = try program
     program.signal(signal)
-    let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
+    // A crash's handlers may want to say something first, and the mount is a part of what they find.
+    if signal != SIGKILL { _ = try program.waitForEnd(until: Deadline(in: .seconds(20))) }
     detach()
+    let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
     running.withLock { $0 = nil }
     return status
   }
 
   /// Ends what is still there, whatever state it is in. Called from any thread, also while a test is stuck.
   func cleanUp() {
-    if let program = running.withLock({ $0 }) {
-      program.kill()
-      _ = try? program.waitForEnd(until: Deadline(in: .seconds(10)))
-    }
+    let program = running.withLock { $0 }
+    program?.kill()
     while MountTable.contains(mount), detach() {}
+    _ = try? program?.waitForEnd(until: Deadline(in: .seconds(10)))
   }
 
   /// Makes every call that waits for the file system fail.
@@ -109,9 +122,10 @@ extension MountedKeyhole {
     running.withLock { $0 }?.kill()
   }
 
+  /// Takes the mount away whatever uses it, and ends every call that waits for an answer.
   @discardableResult
   private func detach() -> Bool {
-    if Privileges.isRoot { return unsafe umount2(mount, Int32(MNT_DETACH)) == 0 }
+    if Privileges.isRoot { return unsafe umount2(mount, Int32(MNT_DETACH | MNT_FORCE)) == 0 }
     let output = try? world.run(["/usr/bin/env", "fusermount3", "-u", "-z", mount])
     return output?.status == 0
   }
@@ -127,7 +141,11 @@ func withKeyhole(
     defer { keyhole.cleanUp() }
     try await withTaskCancellationHandler {
       try keyhole.start()
-      try body(keyhole)
+      do {
+        try body(keyhole)
+      } catch let error as Errno where error == .notConnected {
+        throw keyhole.died()
+      }
     } onCancel: {
       keyhole.abort()
     }

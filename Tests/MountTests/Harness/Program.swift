@@ -34,84 +34,14 @@ final class Program: Sendable {
   ///
   /// `log`: a file for standard error, for a program that outlives its caller's interest in pipes.
   init(_ arguments: [String], environment: [String], directory: String, log: String? = nil) throws(Errno) {
-    // What a program does not read is EPIPE here, not the end of all tests; programs get the default back.
-    Glibc.signal(SIGPIPE, SIG_IGN)
-    let (childInput, input) = try Self.pipe(inherited: .reading)
-    let (output, childOutput) = try Self.pipe(inherited: .writing)
-    let (errors, errorPipe) = try Self.pipe(inherited: .writing)
-    let childErrors = if let log { try OpenFile(log, O_WRONLY | O_CREAT | O_APPEND) } else { errorPipe }
     // posix_spawn has a way to change the directory only where the module map does not show it.
     let command = ["/bin/sh", "-c", "cd -- \"$0\" && exec \"$@\"", directory] + arguments
-    process = try Self.spawn(
-      command, environment: environment, streams: [childInput, childOutput, childErrors])
+    let spawned = try Spawner.shared.spawn(command, environment: environment, log: log)
+    process = spawned.process
+    input = spawned.input
+    output = spawned.output
+    errors = spawned.errors
     ending = OpenFile(descriptor: try System.processDescriptor(process))
-    _ = fcntl(ending.descriptor, F_SETFD, FD_CLOEXEC)
-    self.input = input
-    self.output = output
-    self.errors = errors
-  }
-
-  /// The end of the pipe that the program gets.
-  private enum End { case reading, writing }
-
-  /// Serialises what has no O_CLOEXEC of its own with the spawns that would inherit it.
-  private static let spawning = Mutex(())
-
-  private static func pipe(inherited: End) throws(Errno) -> (reading: OpenFile, writing: OpenFile) {
-    let ends = spawning.withLock { _ -> [Int32]? in
-      var ends: [Int32] = [0, 0]
-      guard unsafe Glibc.pipe(&ends) == 0 else { return nil }
-      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-      return ends
-    }
-    guard let ends else { throw Errno.last }
-    return (OpenFile(descriptor: ends[0]), OpenFile(descriptor: ends[1]))
-  }
-
-  private static func spawn(
-    _ arguments: [String], environment: [String], streams: [OpenFile]
-  ) throws(Errno) -> pid_t {
-    var actions = unsafe posix_spawn_file_actions_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-    for (number, stream) in streams.enumerated() {
-      unsafe posix_spawn_file_actions_adddup2(&actions, stream.descriptor, Int32(number))
-    }
-    var attributes = posix_spawnattr_t()
-    unsafe posix_spawnattr_init(&attributes)
-    defer { unsafe posix_spawnattr_destroy(&attributes) }
-    // Dispatch's threads block every signal, and a program inherits that.
-    var none = sigset_t()
-    unsafe sigemptyset(&none)
-    unsafe posix_spawnattr_setsigmask(&attributes, &none)
-    var all = sigset_t()
-    unsafe sigfillset(&all)
-    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-    unsafe posix_spawnattr_setpgroup(&attributes, 0)
-    let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP
-    unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
-    var process: pid_t = 0
-    let code = unsafe withStrings(arguments) { arguments in
-      unsafe withStrings(environment) { environment in
-        spawning.withLock { _ in
-          unsafe posix_spawn(&process, "/bin/sh", &actions, &attributes, arguments, environment)
-        }
-      }
-    }
-    guard code == 0 else { throw Errno(code: code) }
-    return process
-  }
-
-  /// C strings with the nil that ends such a list.
-  private static func withStrings<Result>(
-    _ strings: [String], body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
-  ) -> Result {
-    var copies = unsafe strings.map { unsafe strdup($0) } + [nil]
-    defer { unsafe copies.forEach { unsafe free($0) } }
-    return unsafe copies.withUnsafeMutableBufferPointer { buffer in
-      guard let start = buffer.baseAddress else { preconditionFailure("The list has its nil.") }
-      return unsafe body(start)
-    }
   }
 }
 

@@ -105,6 +105,12 @@ enum System {
     return result
   }
 
+  static func target(ofLink path: String) -> String {
+    var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink(path, &target, target.count)
+    return String(decoding: target.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
   static func read(_ path: String) throws(Errno) -> [UInt8] {
     try OpenFile(path, O_RDONLY).readAll()
   }
@@ -169,8 +175,13 @@ extension System {
   static func setAttribute(
     _ path: String, _ name: String, _ value: String, flag: AttributeFlag = .any
   ) throws(Errno) {
+    try setAttribute(path, name, bytes: Array(value.utf8), flag: flag)
+  }
+
+  static func setAttribute(
+    _ path: String, _ name: String, bytes: [UInt8], flag: AttributeFlag = .any
+  ) throws(Errno) {
     let setxattr = unsafe function("setxattr", as: Setxattr.self)
-    let bytes = Array(value.utf8)
     _ = try check { unsafe setxattr(path, name, bytes, bytes.count, flag.rawValue) }
   }
 
@@ -211,5 +222,14 @@ extension System {
   static func processDescriptor(_ process: pid_t) throws(Errno) -> Int32 {
     let syscall = function("syscall", as: Syscall.self)
     return Int32(try check { syscall(434 /* SYS_pidfd_open, on every architecture */, Int(process), 0) })
+  }
+
+  private typealias Unshare = @convention(c) (Int32) -> Int32
+
+  /// Gives the calling thread a table of descriptors of its own, beginning as a copy.
+  static func separateDescriptors() {
+    let unshare = function("unshare", as: Unshare.self)
+    let code = unshare(0x400)  // CLONE_FILES
+    precondition(code == 0, "unshare: \(Errno.last)")
   }
 }

@@ -58,10 +58,8 @@ enum Products {
   /// The folder of the test bundle, which on Linux is a program itself.
   static let folder: String = {
     if let folder = unsafe getenv("KEYHOLE_PRODUCTS") { return unsafe String(cString: folder) }
-    var path = [CChar](repeating: 0, count: Int(PATH_MAX))
-    let count = unsafe readlink("/proc/self/exe", &path, path.count)
-    let bytes = path.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }
-    return String(decoding: bytes.prefix(upTo: bytes.lastIndex(of: UInt8(ascii: "/")) ?? 0), as: UTF8.self)
+    let program = System.target(ofLink: "/proc/self/exe")
+    return String(program.prefix(upTo: program.lastIndex(of: "/") ?? program.startIndex))
   }()
 
   static let keyhole = folder + "/keyhole"
