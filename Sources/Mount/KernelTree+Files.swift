@@ -1,3 +1,4 @@
+import Dispatch
 public import Fuse
 import Glibc
 import Model
@@ -9,13 +10,33 @@ extension KernelTree {
     do throws(StoreError) {
       let handle = try tree.open(self.node(node), OpenMode(flags: flags), by: request.caller)
       let (file, options) = begin(handle)
-      let number = OpenFiles.number(for: file)
-      // Not delivered: then no release follows.
-      if !reply.succeed(number, options: options) { end(OpenFiles.closeFile(number)) }
+      let isRead = handle.mode.contains(.truncate) && pages.withLock { $0.isRead(handle.node.number) }
+      isRead ? deliverWhenUnread(reply, file, options) : deliver(reply, file, options)
     } catch {
       refuseNode(reply, error, node)
     }
   }
+
+  private func deliver(_ reply: consuming OpenReply, _ file: OpenFile, _ options: OpenOptions) {
+    let number = OpenFiles.number(for: file)
+    // Not delivered: then no release follows.
+    if !reply.succeed(number, options: options) { drop(OpenFiles.closeFile(number)) }
+  }
+
+  /// With the answer to an O_TRUNC the kernel takes the file for empty until it asks again, and a read through its cache
+  /// that is under way then ends there. So the answer waits for such readers; not for ever, as for `tail -f`.
+  private func deliverWhenUnread(
+    _ reply: consuming OpenReply, _ file: OpenFile, _ options: OpenOptions
+  ) {
+    let parked = reply.park { _ in }
+    let answer: @Sendable () -> Void = { [self] in
+      if let reply = parked.claim() { deliver(reply, file, options) }
+    }
+    guard pages.withLock({ $0.wait(for: file.handle.node.number, answer) }) else { return answer() }
+    DispatchQueue.global().asyncAfter(deadline: .now() + Self.patienceWithReaders, execute: answer)
+  }
+
+  private static let patienceWithReaders = DispatchTimeInterval.milliseconds(10)
 
   public func create(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
@@ -28,7 +49,7 @@ extension KernelTree {
       let entry = try entry(of: handle.node, for: request.caller)
       let (file, options) = begin(handle)
       let number = OpenFiles.number(for: file)
-      if !reply.succeed(entry, handle: number, options: options) { end(OpenFiles.closeFile(number)) }
+      if !reply.succeed(entry, handle: number, options: options) { drop(OpenFiles.closeFile(number)) }
     } catch {
       refuse(reply, error, parent)
     }
@@ -115,24 +136,40 @@ extension KernelTree {
 
   /// How the kernel shall treat a new handle.
   private func begin(_ handle: Handle) -> (OpenFile, OpenOptions) {
-    let node = handle.node
     let isWriter = handle.mode.contains(.write)
     // A reader that writes nothing needs no flush at its close, which would be another round trip.
     let options: OpenOptions = isWriter ? [] : .noFlush
-    let isResized = resized.withLock { $0.contains(node.number) }
-    guard !isWriter, handle.version != 0, !node.isBeingWritten, !isResized else {
-      return (OpenFile(handle, isCached: false), options.union(.directIO))
-    }
-    switch pages.withLock({ $0.open(node.number, version: handle.version) }) {
+    switch isWriter ? .direct : cacheUse(of: handle) {
     case .direct: return (OpenFile(handle, isCached: false), options.union(.directIO))
     case .fresh: return (OpenFile(handle, isCached: true), options)
     case .kept: return (OpenFile(handle, isCached: true), options.union(.keepCache))
     }
   }
 
+  private func cacheUse(of reader: Handle) -> PageCache.Use {
+    let node = reader.node
+    let isResized = resized.withLock { $0.contains(node.number) }
+    guard reader.version != 0, !isResized else { return .direct }
+    let use = pages.withLock { $0.open(node.number, version: reader.version) }
+    // Looked at last, as a writer looks for readers after it has made itself known: one of them sees the other.
+    guard node.isBeingWritten, use != .direct else { return use }
+    pages.withLock { $0.withdraw(node.number) }.forEach { $0() }
+    return .direct
+  }
+
   private func end(_ file: OpenFile) {
+    if file.isCached { pages.withLock { $0.close(file.handle.node.number) }.forEach { $0() } }
+    close(file)
+  }
+
+  /// The caller was gone before it got the handle.
+  private func drop(_ file: OpenFile) {
+    if file.isCached { pages.withLock { $0.withdraw(file.handle.node.number) }.forEach { $0() } }
+    close(file)
+  }
+
+  private func close(_ file: OpenFile) {
     let node = file.handle.node
-    if file.isCached { pages.withLock { $0.close(node.number) } }
     guard file.handle.close(), let name = tree.staleName(of: node) else { return }
     tellKernel { $0.forget(name) }
   }

@@ -19,6 +19,10 @@ struct PageCache: Sendable {
     var version: UInt64
     /// Open handles that read through the cache.
     var readers = 0
+    /// One of them has been closed: so the kernel has surely emptied the cache for it.
+    var isSettled = false
+    /// Who wait until there is none.
+    var waiting: [@Sendable () -> Void] = []
   }
 
   private var pages: [UInt64: Page] = [:]
@@ -32,15 +36,37 @@ struct PageCache: Sendable {
     let isSame = page.version == version
     guard isSame || page.readers == 0 else { return .direct }
     page.version = version
+    page.isSettled = isSame && page.isSettled
     page.readers += 1
     pages[file] = page
-    return isSame ? .kept : .fresh
+    return page.isSettled ? .kept : .fresh
   }
 
-  /// A handle that read through the cache is closed.
-  mutating func close(_ file: UInt64) {
-    pages[file]?.readers -= 1
+  /// A handle that read through the cache is closed. Returns what is to be called now.
+  mutating func close(_ file: UInt64) -> [@Sendable () -> Void] {
+    pages[file]?.isSettled = true
+    return withdraw(file)
   }
+
+  /// A reader goes past the cache after all, and the kernel has emptied nothing for it.
+  mutating func withdraw(_ file: UInt64) -> [@Sendable () -> Void] {
+    guard var page = pages[file] else { return [] }
+    page.readers -= 1
+    let ready = page.readers == 0 ? page.waiting : []
+    if page.readers == 0 { page.waiting = [] }
+    pages[file] = page
+    return ready
+  }
+
+  /// Has `action` called when nobody reads the file through the cache. Returns false when nobody does, and then it is
+  /// the caller's turn.
+  mutating func wait(for file: UInt64, _ action: @escaping @Sendable () -> Void) -> Bool {
+    guard let page = pages[file], page.readers > 0 else { return false }
+    pages[file]?.waiting.append(action)
+    return true
+  }
+
+  func isRead(_ file: UInt64) -> Bool { pages[file].map { $0.readers > 0 } ?? false }
 
   /// The kernel has forgotten the file, and its pages with it.
   mutating func forget(_ file: UInt64) {

@@ -34,8 +34,7 @@ extension SettingsModel {
     }
     stored[new.suite]?[new.name] = moved
     stored[old.suite]?[old.name] = nil
-    emptied.remove(new)
-    if emptied.remove(old) != nil, moved == .data([]) { emptied.insert(new) }
+    emptyTypes[new] = emptyTypes.removeValue(forKey: old)
     (pending[new], aside[new]) = (nil, nil)
   }
 
@@ -58,7 +57,7 @@ extension SettingsModel {
   private mutating func removeAside(_ name: Name) {
     guard pending[name] == nil else { return }
     stored[name.suite]?[name.name] = nil
-    emptied.remove(name)
+    emptyTypes[name] = nil
     aside[name] = nil
   }
 
@@ -69,7 +68,7 @@ extension SettingsModel {
       scratch[name] = nil
     } else {
       stored[name.suite]?[name.name] = nil
-      emptied.remove(name)
+      emptyTypes[name] = nil
       (pending[name], aside[name]) = (nil, nil)
     }
     replaceFile(at: name)
@@ -92,7 +91,8 @@ extension SettingsModel {
     let isWritten = writer.map { !$0.hasFailed && ($0.isChanged || $0.isTruncated) } ?? false
     if isWritten { writer?.declared = type }
     if pending[name] != nil { pending[name] = .some(type) }
-    guard !isWritten, pending[name] == nil, let present = value(name), present.type != type else { return }
+    guard !isWritten, pending[name] == nil, let present = value(name) else { return }
+    if type != .string, present == .data([]) { return emptyTypes[name] = type }
     let converted = try read(codec.content(of: present), as: type)
     stored[name.suite]?[name.name] = converted
   }

@@ -42,8 +42,9 @@ struct SettingsModel {
   var aside: [Name: Name] = [:]
   /// Created and not committed, with the type that was declared.
   var pending: [Name: SettingType?] = [:]
-  /// Data that was emptied, and stays data; what was created empty takes the type of its first content.
-  var emptied: Set<Name> = []
+  /// What empty keys are read as: data that was emptied stays data, a type that was set waits for the first content;
+  /// what was only created empty takes the type of that content.
+  var emptyTypes: [Name: SettingType] = [:]
   var files: [Name: File] = [:]
   var writers: [Writer] = []
 
@@ -73,7 +74,7 @@ struct SettingsModel {
   }
 
   func settledType(_ name: Name) -> SettingType? {
-    value(name).flatMap { $0 == .data([]) && !emptied.contains(name) ? nil : $0.type }
+    value(name).flatMap { $0 == .data([]) ? emptyTypes[name] : $0.type }
   }
 
   mutating func store(_ content: [UInt8], at name: Name, as type: SettingType? = nil) throws {
@@ -81,8 +82,7 @@ struct SettingsModel {
     let type = type ?? declared ?? settledType(name)
     let value = try read(content, as: type)
     stored[name.suite]?[name.name] = value
-    emptied.remove(name)
-    if value == .data([]), type == .data { emptied.insert(name) }
+    emptyTypes[name] = value == .data([]) && type == .data ? .data : nil
     (pending[name], aside[name]) = (nil, nil)
   }
 

@@ -48,12 +48,20 @@ import Tree
   @Test(arguments: [
     (SettingValue.string("x"), "integer"), (.real(1.5), "integer"), (.integer(2), "bool"),
     (.dictionary([:]), "array"), (.data([0xFF]), "string"), (.string("x"), "text"), (.string("x"), ""),
-    (.data([]), "real"),
   ])
   func typeThatTheContentHasNotIsRefused(value: SettingValue, type: String) throws {
     let fixture = TreeFixture(["k": value])
     #expect(errorNumber { try fixture.setAttribute("user.keyhole.type", type, "defaults/s/k") } == EINVAL)
     #expect(try fixture.stored("k") == value)
+  }
+
+  @Test func typeOfAnEmptyKeyWaitsForItsFirstContent() throws {
+    let fixture = TreeFixture(["k": .data([])])
+    try fixture.setAttribute("user.keyhole.type", "real", "defaults/s/k")
+    #expect(try fixture.stored("k") == .data([]))
+    #expect(try fixture.attribute("user.keyhole.type", "defaults/s/k") == "real")
+    try fixture.write("defaults/s/k", "1")
+    #expect(try fixture.stored("k") == .real(1))
   }
 
   @Test func conditionsAreObeyed() throws {
