@@ -41,7 +41,8 @@ enum MountFailure: Error {
 }
 
 func temporaryFolder() throws -> String {
-  var template = Array("/tmp/fusetests.XXXXXX".utf8CString)
+  let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+  var template = Array("\(folder)/fusetests.XXXXXX".utf8CString)
   guard unsafe mkdtemp(&template) != nil else { throw MountFailure.noFolder }
   return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }

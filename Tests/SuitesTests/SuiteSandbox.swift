@@ -10,7 +10,8 @@ final class SuiteSandbox: Sendable {
   var state: String { root + "/state" }
 
   init() {
-    let template = "/tmp/keyhole-suites-" + String(UInt64.random(in: 0 ... .max), radix: 36)
+    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    let template = "\(folder)/keyhole-suites-" + String(UInt64.random(in: 0 ... .max), radix: 36)
     unsafe mkdir(template, 0o700)
     root = template
     unsafe mkdir(root + "/config", 0o700)

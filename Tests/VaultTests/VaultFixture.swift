@@ -7,7 +7,7 @@ import Testing
 
 @testable import Vault
 
-/// A private folder under /tmp with a vault, gone with the value.
+/// A private folder under TMPDIR with a vault, gone with the value.
 final class VaultFixture {
   let root: String
   var directory: String { root + "/vault" }
@@ -16,7 +16,8 @@ final class VaultFixture {
   var key: String { directory + "/vault.key" }
 
   init() throws {
-    let name = "/tmp/keyhole-vault-" + String(UInt64.random(in: .min ... .max), radix: 36)
+    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    let name = "\(folder)/keyhole-vault-" + String(UInt64.random(in: .min ... .max), radix: 36)
     try #require(unsafe mkdir(name, 0o700) == 0)
     root = name
   }

@@ -124,12 +124,13 @@ private func contents(of path: String) -> String {
   return String(decoding: bytes[..<count], as: UTF8.self)
 }
 
-/// A folder under /tmp, gone with the value and all its files.
+/// A folder under TMPDIR, gone with the value and all its files.
 private final class TemporaryFolder: Sendable {
   let path: String
 
   init() throws {
-    path = "/tmp/keyhole-watch-" + String(UInt64.random(in: .min ... .max), radix: 36)
+    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    path = "\(folder)/keyhole-watch-" + String(UInt64.random(in: .min ... .max), radix: 36)
     try #require(unsafe mkdir(path, 0o700) == 0)
   }
 

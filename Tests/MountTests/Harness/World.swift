@@ -15,7 +15,8 @@ struct World: Sendable {
   var log: String { root + "/log" }
 
   init() throws {
-    var template = Array("/tmp/keyhole-test.XXXXXX".utf8CString)
+    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    var template = Array("\(folder)/keyhole-test.XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw Errno.last }
     root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     environment = [
