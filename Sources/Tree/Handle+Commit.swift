@@ -11,7 +11,7 @@ extension Handle {
     guard mode.contains(.write) else { return }
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
-      guard state.isChanged || state.isTruncated else { return }
+      guard hasUncommitted(state) else { return }
       if caller.isBeingKilled {
         state.isAbandoned = true
         return
@@ -25,7 +25,7 @@ extension Handle {
   public func synchronize() throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
-      if state.isChanged || state.isTruncated { try commit(&state) }
+      if hasUncommitted(state) { try commit(&state) }
     }
     try tree.synchronize(node)
   }
@@ -49,7 +49,7 @@ extension Handle {
     defer { node.state.withLock { $0.writers[ObjectIdentifier(self)] = nil } }
     state.withLock { state in
       let isWanted = state.failure == nil && !state.isAbandoned && !state.isRefused
-      if isWanted, state.isChanged || state.isTruncated { try? commit(&state) }
+      if isWanted, hasUncommitted(state) { try? commit(&state) }
     }
     return tree.dropPending(node, ifOnlyWriter: self)
   }
@@ -78,8 +78,9 @@ extension Handle {
   }
 
   private func store(_ state: inout State) throws(StoreError) {
-    if let scratch { return try storeRenamedScratch(scratch) }
+    if case .scratch(let place) = node.place { return try keep(&state, in: place) }
     let commit = Commit(declaredType: state.declaredType, modified: state.modified)
+    if let scratch { return try tree.store(scratch, at: node.place, commit) }
     if let appended = state.appended.take() {
       let result = Result { () throws(StoreError) in
         try tree.store(appended, appending: true, at: node.place, commit)
@@ -96,9 +97,22 @@ extension Handle {
     try result.get()
   }
 
-  /// The file was scratch when it was opened, and got a value's name since.
-  private func storeRenamedScratch(_ scratch: ScratchFile) throws(StoreError) {
-    guard case .scratch = node.place else { return try tree.store(scratch, at: node.place) }
+  /// The file was set aside after it was opened, so what was written is the scratch file's.
+  private func keep(_ state: inout State, in place: ScratchPlace) throws(StoreError) {
+    guard let file = tree.overlay.withLock({ $0[place] }), file !== scratch else { return }
+    if let scratch { return try file.replace(with: scratch.snapshot().content) }
+    if let appended = state.appended.take() {
+      let result = Result { () throws(StoreError) in
+        try unsafe appended.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: nil) }
+      }
+      state.appended = .some(consume appended)
+      return try result.get()
+    }
+    try load(&state)
+    guard let content = state.content.take() else { return }
+    let result = Result { () throws(StoreError) in try file.replace(with: content) }
+    state.content = .some(consume content)
+    try result.get()
   }
 }
 

@@ -14,7 +14,7 @@ extension Handle {
     if let scratch {
       try unsafe scratch.write(bytes, at: offset)
       // Written after the file got a value's name: then the next flush commits it.
-      return state.withLock { $0.isChanged = true }
+      return state.withLock { noteWrite(by: caller, in: &$0) }
     }
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
@@ -34,7 +34,7 @@ extension Handle {
   public func truncate(to count: Int, by caller: Caller) throws(StoreError) {
     if let scratch {
       try scratch.resize(to: count)
-      return state.withLock { $0.isChanged = true }
+      return state.withLock { noteWrite(by: caller, in: &$0) }
     }
     try state.withLock { state throws(StoreError) in
       if let failure = state.failure { throw failure }
@@ -50,7 +50,7 @@ extension Handle {
   /// Returns whether there is anything to commit; else the caller sets the time of what is stored.
   func setModified(_ time: Timestamp) -> Bool {
     state.withLock { state in
-      guard state.failure == nil, state.isChanged || state.isTruncated else { return false }
+      guard state.failure == nil, hasUncommitted(state), !node.isScratch else { return false }
       state.modified = time
       return true
     }
@@ -60,7 +60,7 @@ extension Handle {
   /// Returns whether there is any, of this process.
   func declare(_ type: SettingType, by caller: Caller) -> Bool {
     state.withLock { state in
-      guard state.failure == nil, state.isChanged || state.isTruncated else { return false }
+      guard state.failure == nil, hasUncommitted(state) else { return false }
       state.declaredType = type
       // Of what is there already, the commit is the judge.
       let isEmpty = state.appended == nil && state.content?.count ?? 0 == 0
@@ -119,6 +119,11 @@ extension Handle {
     _ bytes: UnsafeRawBufferPointer, in state: inout State
   ) throws(StoreError) {
     guard var prefix = state.prefix else { return }
+    // Somebody may have given the key another type since: then the commit is the judge.
+    guard prefix.type == tree.expectedType(of: node, declared: state.declaredType) else {
+      state.prefix = nil
+      return
+    }
     guard unsafe prefix.append(bytes) else {
       throw .invalidValue(reason: "this can't become a value of the key's type")
     }

@@ -97,11 +97,18 @@ public final class Handle: Sendable {
   /// Whether `caller`'s process has written something here that is not committed, and its size then.
   func uncommittedSize(for caller: Caller) -> Int? {
     state.withLock { state in
-      guard state.isChanged || state.isTruncated, let process = caller.process else { return nil }
+      guard hasUncommitted(state), let process = caller.process else { return nil }
       guard state.writers.values.contains(process) else { return nil }
+      if let scratch { return scratch.size }
       let stored = state.content?.count ?? (state.isTruncated ? 0 : tree.committedSize(of: node))
       return stored + (state.appended?.count ?? 0)
     }
+  }
+
+  /// Whether a close has something to commit.
+  func hasUncommitted(_ state: borrowing State) -> Bool {
+    // A rename may have made a value of a scratch file after its last write.
+    (state.isChanged || state.isTruncated) && scratch?.isStored != true
   }
 
   /// Makes sure that `content` is there: what the handle was opened on, or nothing after O_TRUNC.

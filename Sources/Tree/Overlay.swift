@@ -43,6 +43,14 @@ extension Overlay {
     }
   }
 
+  /// Forgets a file that was created and not committed. Returns whether there was one.
+  mutating func dropPending(_ place: Place) -> Bool {
+    guard pending.removeValue(forKey: place) != nil else { return false }
+    // The value that it was to replace is shown again if the scratch file that stood for it is gone too.
+    if let scratch = setAside[place], self[scratch] == nil { setAside[place] = nil }
+    return true
+  }
+
   /// The staged items of a folder; of a class where there are no folders.
   func stagedItems(in parent: Place) -> [ItemPlace] {
     stagedItems.keys.filter { $0.parent == parent }

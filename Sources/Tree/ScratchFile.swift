@@ -14,6 +14,10 @@ final class ScratchFile: Sendable {
     var modified: Timestamp
     /// The time was set, not made by a write: a commit keeps it.
     var hasSetTime = false
+    /// Counts what changed the content.
+    var revision = 0
+    /// Which revision a commit has made a value of, after the file got a value's name.
+    var storedRevision: Int?
   }
 
   let state: Mutex<State>
@@ -35,6 +39,18 @@ final class ScratchFile: Sendable {
 
   var isLink: Bool { state.withLock { $0.target != nil } }
 
+  /// Whether all that was written is in a store already.
+  var isStored: Bool { state.withLock { $0.revision == $0.storedRevision } }
+
+  /// A commit has stored a snapshot of it, and its attributes with it: they are the value's from now on.
+  func noteStored(_ revision: Int) {
+    state.withLock { state in
+      state.storedRevision = revision
+      state.attributes = [:]
+      state.hasSetTime = false
+    }
+  }
+
   /// - Throws: `noSpace` where all scratch together would be too much.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int?) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
@@ -50,8 +66,14 @@ final class ScratchFile: Sendable {
     try state.withLock { state throws(StoreError) in
       ScratchSnapshot(
         content: try state.content.copy(), attributes: state.attributes,
-        modified: state.hasSetTime ? state.modified : nil)
+        modified: state.hasSetTime ? state.modified : nil, revision: state.revision)
     }
+  }
+
+  /// Takes the whole of what somebody wrote who had the file open under another name.
+  func replace(with content: borrowing Content) throws(StoreError) {
+    try resize(to: content.count)
+    try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe write(bytes, at: 0) }
   }
 
   func resize(to count: Int) throws(StoreError) {
@@ -69,6 +91,7 @@ extension ScratchFile.State {
   fileprivate mutating func touch() {
     modified = .now
     hasSetTime = false
+    revision += 1
   }
 }
 
@@ -77,6 +100,7 @@ struct ScratchSnapshot: ~Copyable {
   let content: Content
   let attributes: [String: [UInt8]]
   let modified: Timestamp?
+  let revision: Int
 }
 
 /// How much scratch there may be in all: in `keychain` it is locked memory.

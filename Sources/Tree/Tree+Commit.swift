@@ -27,14 +27,18 @@ extension Tree {
     }
   }
 
-  /// Stores what a scratch file holds, with its time and its attributes as far as they are valid.
-  func store(_ scratch: ScratchFile, at place: Place) throws(StoreError) {
+  /// Stores what a scratch file holds, with its time and its attributes as far as they are valid; what was
+  /// set since it got the value's name goes first.
+  func store(
+    _ scratch: ScratchFile, at place: Place, _ later: Commit = Commit()
+  ) throws(StoreError) {
     let snapshot = try scratch.snapshot()
     let word = snapshot.attributes["user.keyhole.type"].map { String(decoding: $0, as: UTF8.self) }
     let commit = Commit(
-      declaredType: word.flatMap(SettingType.init), modified: snapshot.modified,
-      attributes: snapshot.attributes)
+      declaredType: later.declaredType ?? word.flatMap(SettingType.init),
+      modified: later.modified ?? snapshot.modified, attributes: snapshot.attributes)
     try store(snapshot.content, appending: false, at: place, commit)
+    scratch.noteStored(snapshot.revision)
   }
 
   private func storeSetting(
@@ -100,7 +104,7 @@ extension Tree {
   private func finish(
     _ item: inout Item, _ secret: inout SecretBytes, _ commit: Commit
   ) throws(StoreError) {
-    for (name, value) in commit.attributes { try? ItemAttributes.set(name, to: value, on: &item) }
+    for (name, value) in commit.attributes { try applyAtCommit(name, value, to: &item) }
     if secret.isOneLine {
       item.keepsLineEnd = item.keepsLineEnd || options.keepsLineEnds
       if !item.keepsLineEnd { try dropLast(of: &secret) }

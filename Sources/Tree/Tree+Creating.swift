@@ -95,6 +95,7 @@ extension Tree {
   private func newFile(
     _ name: some Collection<UInt8>, inSuite suite: ExactString
   ) throws(StoreError) -> Place {
+    if let scratch = existingScratch(name, in: .suite(suite)) { return .scratch(scratch) }
     if let key = try storedKey(name, inSuite: suite) { return .key(KeyPlace(suite: suite, key: key)) }
     guard ScratchName.isScratchInSuite(name) else {
       guard let key = try PathName(creating: name).plain else {

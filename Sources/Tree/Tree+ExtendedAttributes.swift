@@ -111,6 +111,11 @@ extension Tree {
 enum AttributeName {
   static let name = "user.keyhole.name"
   static let type = "user.keyhole.type"
+
+  /// Whether it says who may have the secret.
+  static func isRule(_ name: String) -> Bool {
+    name == "user.keyhole.access" || name == "user.keyhole.programs"
+  }
 }
 
 // MARK: Keys
@@ -187,10 +192,9 @@ extension Tree {
   private func setAttribute(
     _ name: String, _ value: [UInt8], of place: ItemPlace
   ) throws(StoreError) {
-    var trial = try anyItem(place)
-    if let error = refusalOfUnheldFlags(name) {
-      try ItemAttributes.set(name, to: value, on: &trial)
-      throw error
+    if AttributeName.isRule(name) {
+      var trial = try anyItem(place)
+      try apply(name, value, to: &trial)
     }
     if stagedItem(place) != nil {
       return overlay.withLock { $0.stagedItems[place]?.set(name, to: value) }
@@ -198,7 +202,17 @@ extension Tree {
     let item = try anyItem(place)
     try requireKeychain().checkAccess(to: item.id)
     try requireKeychain().update([item.id]) { (item) throws(StoreError) in
-      try ItemAttributes.set(name, to: value, on: &item)
+      try apply(name, value, to: &item)
+    }
+  }
+
+  /// What waited for a commit: what the item can't have is left out, but for rules, on which whoever set
+  /// them relies.
+  func applyAtCommit(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
+    do throws(StoreError) {
+      try apply(name, value, to: &item)
+    } catch {
+      if AttributeName.isRule(name) { throw error }
     }
   }
 
@@ -219,10 +233,13 @@ extension Tree {
     }
   }
 
-  /// A condition that nothing would hold must not be accepted: whoever set it would rely on it.
-  private func refusalOfUnheldFlags(_ name: String) -> StoreError? {
-    guard name == "user.keyhole.access" || name == "user.keyhole.programs" else { return nil }
-    return .unsupported(reason: "this version can't ask before it gives a secret, so it takes no such rule")
+  /// Sets an attribute. A rule that nothing would hold must not be accepted: whoever set it would rely on it.
+  private func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
+    let before = item
+    try ItemAttributes.set(name, to: value, on: &item)
+    guard item.access == before.access, item.programs == before.programs else {
+      throw .unsupported(reason: "this version can't ask before it gives a secret, so it takes no such rule")
+    }
   }
 }
 

@@ -48,9 +48,14 @@ extension Tree {
     guard let snapshot = try settings.suite(suite).fetch() else { throw .notFound }
     var keys = snapshot.entries.keys.map { Place.key(KeyPlace(suite: suite, key: $0)) }
     overlay.withLock { overlay in
-      if !overlay.setAside.isEmpty { keys.removeAll { overlay.setAside[$0] != nil } }
+      let scratch = overlay.scratchPlaces(in: .suite(suite))
+      // Somebody else may have stored a key that has a scratch file's name: the file hides it.
+      let hidden = Set(scratch.compactMap { Place.key(named: $0.name, in: suite) })
+      if !overlay.setAside.isEmpty || !hidden.isEmpty {
+        keys.removeAll { overlay.setAside[$0] != nil || hidden.contains($0) }
+      }
       keys += overlay.pending.keys.filter { $0.parent == .suite(suite) && !keys.contains($0) }
-      keys += overlay.scratchPlaces(in: .suite(suite))
+      keys += scratch
     }
     return keys
   }
@@ -71,6 +76,14 @@ extension Tree {
     guard try exists(.item(item)) else { throw .notFound }
     let value = try exists(.value(item)) ? [Place.value(item)] : []
     return value + overlay.withLock { $0.scratchPlaces(in: .item(item)) }
+  }
+}
+
+extension Place {
+  /// The key that is shown as `name`; nil: none can be, or only a cut one.
+  fileprivate static func key(named name: String, in suite: ExactString) -> Place? {
+    guard let plain = try? PathName(lookingUp: name.utf8).plain else { return nil }
+    return .key(KeyPlace(suite: suite, key: plain))
   }
 }
 

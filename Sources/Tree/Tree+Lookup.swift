@@ -89,7 +89,7 @@ extension Tree {
     return place
   }
 
-  private func existingScratch(
+  func existingScratch(
     _ name: some Collection<UInt8>, in directory: ScratchPlace.Directory
   ) -> ScratchPlace? {
     guard overlay.withLock({ $0.scratch[directory] != nil }) else { return nil }

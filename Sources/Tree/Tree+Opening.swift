@@ -88,12 +88,17 @@ extension Tree {
 
   /// What follows the content of a key while it is written; nil: it may become anything.
   func prefix(for node: Node, declared: SettingType?) -> ContentPrefix? {
+    expectedType(of: node, declared: declared).map(ContentPrefix.init)
+  }
+
+  /// The type that the content of a key will be read as; nil: the one that it shows by itself.
+  func expectedType(of node: Node, declared: SettingType?) -> SettingType? {
     guard case .key(let place) = node.place else { return nil }
     let pending = overlay.withLock { $0.pending[.key(place)] }
-    if let type = declared ?? pending?.declaredType { return ContentPrefix(type) }
+    if let type = declared ?? pending?.declaredType { return type }
     guard pending == nil else { return nil }
     let stored = settings.suite(place.suite).snapshot?.entries[place.key]?.value
-    return settledType(of: stored, at: place).map(ContentPrefix.init)
+    return settledType(of: stored, at: place)
   }
 
   /// The content of what is stored at a node's place.
@@ -108,6 +113,9 @@ extension Tree {
     case .value(let item):
       guard let item = try storedItem(item) else { return try .empty(secret: true) }
       return .secret(try requireKeychain().secret(of: item.id))
+    case .scratch(let scratch):
+      guard let file = overlay.withLock({ $0[scratch] }) else { return try .empty(secret: place.isSecret) }
+      return try file.state.withLock { state throws(StoreError) in try state.content.copy() }
     default:
       return try .empty(secret: place.isSecret)
     }

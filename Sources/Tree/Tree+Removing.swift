@@ -41,9 +41,8 @@ extension Tree {
     guard !node.isRemoved else { return false }
     let place = node.place
     let isAlone = node.state.withLock { $0.writers.values.allSatisfy { $0 === writer } }
-    guard isAlone, overlay.withLock({ $0.pending[place] != nil }) else { return false }
-    overlay.withLock { $0.pending[place] = nil }
-    return true
+    guard isAlone else { return false }
+    return overlay.withLock { $0.dropPending(place) }
   }
 
   private func removeEmpty(_ place: Place) throws(StoreError) {
@@ -93,16 +92,18 @@ extension Tree {
 
   /// Deleting what an editor has set aside deletes the value, unless a new one is there.
   private func removeScratch(_ place: ScratchPlace) throws(StoreError) {
-    for aside in setAside(as: place) { try removeSetAside(aside) }
+    try removeSetAside(as: place)
     overlay.withLock { $0[place] = nil }
   }
 
-  /// The values that stand aside under a scratch name: one, or another that a failed save left there.
-  func setAside(as scratch: ScratchPlace) -> [Place] {
-    overlay.withLock { overlay in overlay.setAside.filter { $0.value == scratch }.map(\.key) }
+  /// Deletes the values that stand aside under a scratch name whose file goes: one, or another that a failed
+  /// save left there.
+  func removeSetAside(as scratch: ScratchPlace, except kept: Place? = nil) throws(StoreError) {
+    let aside = overlay.withLock { overlay in overlay.setAside.filter { $0.value == scratch }.map(\.key) }
+    for place in aside where place != kept { try removeSetAside(place) }
   }
 
-  func removeSetAside(_ place: Place) throws(StoreError) {
+  private func removeSetAside(_ place: Place) throws(StoreError) {
     // A new file in its place takes over: it is the same key, and its commit replaces the value.
     guard overlay.withLock({ $0.pending[place] == nil }) else { return }
     switch place {

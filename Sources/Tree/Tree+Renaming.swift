@@ -60,7 +60,7 @@ extension Tree {
       showMoved(old, at: new)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
     case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
-    case (.scratch(let old), .scratch(let new)): moveScratch(old, to: new)
+    case (.scratch(let old), .scratch(let new)): try moveScratch(old, to: new)
     default: try moveDirectory(place, to: target, isTaken: isTaken)
     }
     nodes.withLock { $0.move(place, to: target) }
@@ -130,9 +130,10 @@ extension Tree {
     let file = try ScratchFile(quota: quota(for: scratch))
     let content = try committedContent(of: node(at: place))
     try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: 0) }
+    try removeSetAside(as: scratch, except: place)
     overlay.withLock { overlay in
-      if overlay.pending.removeValue(forKey: place) == nil { overlay.setAside[place] = scratch }
       overlay[scratch] = file
+      if !overlay.dropPending(place) { overlay.setAside[place] = scratch }
     }
   }
 
@@ -142,10 +143,11 @@ extension Tree {
     try store(file, at: target)
     overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
-    for aside in setAside(as: scratch) where aside != target { try removeSetAside(aside) }
+    try removeSetAside(as: scratch, except: target)
   }
 
-  private func moveScratch(_ old: ScratchPlace, to new: ScratchPlace) {
+  private func moveScratch(_ old: ScratchPlace, to new: ScratchPlace) throws(StoreError) {
+    try removeSetAside(as: new)
     overlay.withLock { overlay in
       overlay[new] = overlay[old]
       overlay[old] = nil

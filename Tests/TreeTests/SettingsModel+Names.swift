@@ -2,13 +2,6 @@ import Model
 import Tree
 
 extension SettingsModel {
-  /// What POSIX programs do not do, and the contract does not say: files that are renamed to scratch
-  /// while they are written, and scratch that takes the place of other scratch.
-  func isUnspecified(_ old: Name, _ new: Name) -> Bool {
-    if new.isScratch, scratch[new] != nil { return true }
-    return new.isScratch && !old.isScratch && (pending[old] != nil || files[old]?.writer != nil)
-  }
-
   mutating func rename(_ old: Name, _ new: Name) throws {
     guard isVisible(old), stored[new.suite] != nil else { throw Failure.missing }
     guard old != new else { return }
@@ -39,32 +32,35 @@ extension SettingsModel {
   }
 
   private mutating func setAside(_ old: Name, _ new: Name) {
+    removeAside(at: new, except: old)
     scratch[new] = content(old)
-    aside[old] = new
+    if !dropPending(old) { aside[old] = new }
   }
 
   private mutating func save(_ old: Name, _ new: Name) throws {
     try store(scratch[old] ?? [], at: new)
     scratch[old] = nil
-    for (name, place) in aside where place == old && name != new { removeAside(name) }
+    removeAside(at: old, except: new)
   }
 
   private mutating func moveScratch(_ old: Name, _ new: Name) {
+    removeAside(at: new)
     scratch[new] = scratch.removeValue(forKey: old)
     for (name, place) in aside where place == old { aside[name] = new }
   }
 
-  private mutating func removeAside(_ name: Name) {
-    guard pending[name] == nil else { return }
-    stored[name.suite]?[name.name] = nil
-    emptyTypes[name] = nil
-    aside[name] = nil
+  /// What stands aside as a scratch file goes with it, but for what a new file is about to replace.
+  private mutating func removeAside(at scratch: Name, except kept: Name? = nil) {
+    for (name, place) in aside where place == scratch && name != kept && pending[name] == nil {
+      stored[name.suite]?[name.name] = nil
+      (emptyTypes[name], aside[name]) = (nil, nil)
+    }
   }
 
   mutating func remove(_ name: Name) throws {
     guard stored[name.suite] != nil, isVisible(name) else { throw Failure.missing }
     if name.isScratch {
-      for (key, place) in aside where place == name { removeAside(key) }
+      removeAside(at: name)
       scratch[name] = nil
     } else {
       stored[name.suite]?[name.name] = nil
@@ -92,7 +88,8 @@ extension SettingsModel {
     if isWritten { writer?.declared = type }
     if pending[name] != nil { pending[name] = .some(type) }
     guard !isWritten, pending[name] == nil, let present = value(name) else { return }
-    if type != .string, present == .data([]) { return emptyTypes[name] = type }
+    if present == .data([]), type != .string { return emptyTypes[name] = type }
+    guard present.type != type else { return }
     let converted = try read(codec.content(of: present), as: type)
     stored[name.suite]?[name.name] = converted
   }

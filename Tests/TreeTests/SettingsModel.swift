@@ -4,7 +4,7 @@ import Tree
 
 /// What the contract says of `defaults`, in dictionaries: two suites, keys, scratch, and open files.
 ///
-/// It knows one handle a file, and leaves out what no program relies on (see `isUnspecified`).
+/// It knows one handle a file.
 struct SettingsModel {
   struct Name: Hashable, CustomStringConvertible {
     var suite: String
@@ -57,6 +57,7 @@ struct SettingsModel {
   }
 
   func content(_ name: Name) -> [UInt8] {
+    if name.isScratch { return scratch[name] ?? [] }
     guard pending[name] == nil, let value = value(name) else { return [] }
     return (try? codec.content(of: value)) ?? []
   }
@@ -84,6 +85,14 @@ struct SettingsModel {
     stored[name.suite]?[name.name] = value
     emptyTypes[name] = value == .data([]) && type == .data ? .data : nil
     (pending[name], aside[name]) = (nil, nil)
+  }
+
+  /// Forgets a file that was created and not committed, and shows again what it was to replace if its
+  /// backup is gone. Returns whether there was one.
+  mutating func dropPending(_ name: Name) -> Bool {
+    guard pending.removeValue(forKey: name) != nil else { return false }
+    if let place = aside[name], scratch[place] == nil { aside[name] = nil }
+    return true
   }
 
   mutating func replaceFile(at name: Name) {
@@ -151,7 +160,7 @@ extension SettingsModel {
   mutating func close(_ writer: Writer) {
     let isWanted = !writer.hasFailed && !writer.isRefused
     if isWanted, writer.isChanged || writer.isTruncated { try? commit(writer) }
-    if !writer.file.isRemoved { pending[writer.name] = nil }
+    if !writer.file.isRemoved { _ = dropPending(writer.name) }
     writer.file.writer = nil
     writers.removeAll { $0 === writer }
   }
@@ -159,8 +168,8 @@ extension SettingsModel {
   mutating func commit(_ writer: Writer) throws {
     if !writer.file.isRemoved {
       do {
-        let appended = writer.appended.map { (value(writer.name) == nil ? [] : stored(writer.name)) + $0 }
-        try store(appended ?? own(writer), at: writer.name, as: writer.declared)
+        let content = writer.appended.map { stored(writer.name) + $0 } ?? own(writer)
+        try put(content, at: writer.name, as: writer.declared)
       } catch {
         writer.isRefused = true
         throw error
@@ -175,14 +184,21 @@ extension SettingsModel {
     (writer.isChanged, writer.isTruncated, writer.declared) = (false, false, nil)
   }
 
+  /// What a file that was set aside while it was open gets is the scratch file's.
+  private mutating func put(_ content: [UInt8], at name: Name, as type: SettingType?) throws {
+    guard name.isScratch else { return try store(content, at: name, as: type) }
+    scratch[name] = content
+  }
+
   private func stored(_ name: Name) -> [UInt8] {
-    value(name).flatMap { try? codec.content(of: $0) } ?? []
+    if name.isScratch { return scratch[name] ?? [] }
+    return value(name).flatMap { try? codec.content(of: $0) } ?? []
   }
 
   /// Whether what the handle would commit now is a value.
   func couldCommit(_ writer: Writer) -> Bool {
     var copy = self
     let content = writer.appended.map { stored(writer.name) + $0 } ?? own(writer)
-    return (try? copy.store(content, at: writer.name, as: writer.declared)) != nil
+    return (try? copy.put(content, at: writer.name, as: writer.declared)) != nil
   }
 }

@@ -73,7 +73,9 @@ private struct SettingsRun {
       for name in names.map({ Name(suite: suite, name: $0) }) {
         let expected = String(decoding: model.scratch[name] ?? model.content(name), as: UTF8.self)
         let content = try fixture.read(name.path)
-        guard content == expected else { return "\(name) reads as \(content), not \(expected)" }
+        guard content == expected else {
+          return "\(name) reads as \(content.debugDescription), not \(expected.debugDescription)"
+        }
         let size = try fixture.status(name.path, for: .other).size
         guard size == expected.utf8.count else { return "\(name) has \(size) bytes" }
       }
@@ -161,7 +163,6 @@ extension SettingsRun {
 
   private mutating func rename() {
     let (old, new) = (name(), name())
-    guard !model.isUnspecified(old, new) else { return }
     let fixture = fixture
     compare("rename \(old) \(new)", { try fixture.rename(old.path, new.path) }, { try $0.rename(old, new) })
   }
