@@ -6,13 +6,23 @@ import Tree
 
 extension KernelTree {
   public func opendir(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
-    do throws(StoreError) {
+    let list: @Sendable () throws(StoreError) -> OpenDirectory = { [self] () throws(StoreError) in
       let node = try self.node(node)
-      let number = OpenFiles.number(for: OpenDirectory(node, try tree.list(node)))
-      if !reply.succeed(number) { OpenFiles.closeDirectory(number) }
+      return OpenDirectory(node, try tree.list(node))
+    }
+    guard !mayHang(lookingIn: node) else {
+      return whenDone(reply, of: node, lookingAgain: true, list) { Self.answer($0, $1) }
+    }
+    do throws(StoreError) {
+      Self.answer(reply, try list())
     } catch {
       refuseNode(reply, error, node)
     }
+  }
+
+  private static func answer(_ reply: consuming OpenReply, _ directory: OpenDirectory) {
+    let number = OpenFiles.number(for: directory)
+    if !reply.succeed(number) { OpenFiles.closeDirectory(number) }
   }
 
   public func readdir(

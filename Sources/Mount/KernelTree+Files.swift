@@ -7,14 +7,32 @@ import Tree
 
 extension KernelTree {
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
+    let (mode, caller) = (OpenMode(flags: flags), request.caller)
+    let open: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
+      try tree.open(self.node(node), mode, by: caller)
+    }
+    guard !mayHang(using: node) else {
+      return whenDone(reply, of: node, lookingAgain: true, open) { [self] reply, handle in
+        answer(reply, handle)
+      } unheard: { handle in
+        handle.abandon()
+      }
+    }
     do throws(StoreError) {
-      let handle = try tree.open(self.node(node), OpenMode(flags: flags), by: request.caller)
-      let (file, options) = begin(handle)
-      let isRead = handle.mode.contains(.truncate) && pages.withLock { $0.isRead(handle.node.number) }
-      isRead ? deliverWhenUnread(reply, file, options) : deliver(reply, file, options)
+      answer(reply, try open())
     } catch {
       refuseNode(reply, error, node)
     }
+  }
+
+  private func mayHang(using node: NodeID) -> Bool {
+    tree.node(node.rawValue).map(tree.mayHang(using:)) ?? false
+  }
+
+  private func answer(_ reply: consuming OpenReply, _ handle: Handle) {
+    let (file, options) = begin(handle)
+    let isRead = handle.mode.contains(.truncate) && pages.withLock { $0.isRead(handle.node.number) }
+    isRead ? deliverWhenUnread(reply, file, options) : deliver(reply, file, options)
   }
 
   private func deliver(_ reply: consuming OpenReply, _ file: OpenFile, _ options: OpenOptions) {
@@ -42,15 +60,35 @@ extension KernelTree {
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
     reply: consuming CreateReply
   ) {
+    let (name, mode, isExclusive) = (name.array, OpenMode(flags: flags), flags & O_EXCL != 0)
+    let caller = request.caller
+    let make: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
+      try tree.create(name, in: node(parent), mode, exclusive: isExclusive, by: caller)
+    }
+    guard !mayHang(using: parent) else {
+      return whenDone(reply, of: parent, make) { [self] reply, handle in
+        answer(reply, handle, caller, parent)
+      } unheard: { handle in
+        handle.abandon()
+      }
+    }
     do throws(StoreError) {
-      let handle = try tree.create(
-        name.array, in: node(parent), OpenMode(flags: flags), exclusive: flags & O_EXCL != 0,
-        by: request.caller)
-      let entry = try entry(of: handle.node, for: request.caller)
+      answer(reply, try make(), caller, parent)
+    } catch {
+      refuse(reply, error, parent)
+    }
+  }
+
+  private func answer(
+    _ reply: consuming CreateReply, _ handle: Handle, _ caller: Caller, _ parent: NodeID
+  ) {
+    do throws(StoreError) {
+      let entry = try entry(of: handle.node, for: caller)
       let (file, options) = begin(handle)
       let number = OpenFiles.number(for: file)
       if !reply.succeed(entry, handle: number, options: options) { drop(OpenFiles.closeFile(number)) }
     } catch {
+      handle.abandon()
       refuse(reply, error, parent)
     }
   }

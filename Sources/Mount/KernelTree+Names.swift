@@ -8,13 +8,26 @@ extension KernelTree: FileSystem {
   public func lookup(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
   ) {
-    let name = name.array
+    let (name, caller) = (name.array, request.caller)
+    let look: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
+      try entry(of: tree.child(of: node(parent), named: name), for: caller)
+    }
+    guard !mayHang(lookingIn: parent) else {
+      return whenDone(reply, of: parent, look) { reply, entry in
+        reply.succeed(entry)
+      } unheard: { [self] in
+        forget($0.node, lookups: 1)
+      }
+    }
     do throws(StoreError) {
-      let child = try tree.child(of: node(parent), named: name)
-      reply.succeed(try entry(of: child, for: request.caller))
+      reply.succeed(try look())
     } catch {
       refuse(reply, error, parent)
     }
+  }
+
+  func mayHang(lookingIn directory: NodeID) -> Bool {
+    tree.node(directory.rawValue).map(tree.mayHang(lookingIn:)) ?? false
   }
 
   public func forget(_ node: NodeID, lookups count: UInt64) {
@@ -113,6 +126,10 @@ extension KernelTree: FileSystem {
     let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
       try entry(of: make(tree, node(parent), name, caller), for: caller)
     }
-    whenDone(reply, of: parent, work) { reply, entry in reply.succeed(entry) }
+    whenDone(reply, of: parent, work) { reply, entry in
+      reply.succeed(entry)
+    } unheard: { [self] in
+      forget($0.node, lookups: 1)
+    }
   }
 }

@@ -23,6 +23,7 @@ extension KernelTree {
   /// Returns when everything that was asked for before the mount went is done.
   public func finish() {
     commits.sync(flags: .barrier) {}
+    waiting.finish()
   }
 
   /// On a queue of its own, never inside a request: the kernel waits for locks that the request's caller

@@ -8,12 +8,14 @@ public import Tree
 /// The tree as the kernel wants it: each operation is one call of `Tree`, and one reply.
 ///
 /// What reads memory is answered on the worker that took the request. What may wait for a disk or for
-/// another process's lock runs on a queue with the reply parked, so that no worker is ever held up.
+/// another process's lock runs on a queue with the reply parked, so that no worker is ever held up; what
+/// may wait for a process that hangs, on a thread of its own.
 public final class KernelTree: Sendable {
   let tree: Tree
   let userID = getuid()
   let groupID = getgid()
   let commits = DispatchQueue(label: "keyhole.commits", attributes: .concurrent)
+  let waiting = WaitingThreads()
   let pages = Mutex(PageCache())
   /// How often the kernel has been told of each node and not forgotten it.
   let lookups = Mutex<[UInt64: UInt64]>([:])
@@ -62,34 +64,49 @@ public final class KernelTree: Sendable {
     return (attributes, timeout)
   }
 
-  /// Runs `work` where it may wait, and answers when it is done.
+  /// Runs `work` where it may wait, and answers when it is done; `unheard` gets what came of it where the
+  /// caller has gone away meanwhile.
   ///
   /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
   /// size must not make a save look failed.
   func whenDone<Answer: ~Copyable & Sendable, Value: Sendable>(
-    _ reply: consuming Reply<Answer>, of node: NodeID,
+    _ reply: consuming Reply<Answer>, of node: NodeID, lookingAgain: Bool = false,
     _ work: @escaping @Sendable () throws(StoreError) -> Value,
-    answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void
+    answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void,
+    unheard: @escaping @Sendable (Value) -> Void = { _ in }
   ) {
+    let mayHang = tree.node(node.rawValue).map(tree.mayHang(using:)) ?? false
+    let patience = DispatchTimeInterval.milliseconds(mayHang ? 20 : 500)
     let parked = reply.park { parked in
-      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(500)) {
+      DispatchQueue.global().asyncAfter(deadline: .now() + patience) {
         _ = parked.claim()?.fail(.EINTR)
       }
     }
-    commits.async { [self] in
+    let isTaken = run(mayHang: mayHang) { [self] in
       let result = Result(catching: work)
-      guard let reply = parked.claim() else { return }
+      guard let reply = parked.claim() else {
+        if case .success(let value) = result { unheard(value) }
+        return
+      }
       switch result {
       case .success(let value): answer(reply, value)
-      case .failure(let error): refuse(reply, error, node)
+      case .failure(let error):
+        if lookingAgain { refuseNode(reply, error, node) } else { refuse(reply, error, node) }
       }
     }
+    if !isTaken, let reply = parked.claim() { refuse(reply, .tooManyOpen, node) }
   }
 
   func whenDone(
     _ reply: consuming EmptyReply, of node: NodeID, _ work: @escaping @Sendable () throws(StoreError) -> Void
   ) {
     whenDone(reply, of: node, work) { reply, _ in reply.succeed() }
+  }
+
+  private func run(mayHang: Bool, _ work: @escaping @Sendable () -> Void) -> Bool {
+    guard !mayHang else { return waiting.run(work) }
+    commits.async(execute: work)
+    return true
   }
 
   /// The kernel has found a node by a name that nobody has any more: it shall look again.

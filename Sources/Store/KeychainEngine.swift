@@ -3,7 +3,7 @@ public import SecretMemory
 
 /// A keychain: where items and their secrets are kept.
 ///
-/// `KeychainStore` calls an engine from one place at a time. Secrets pass as `SecretBytes` only; an engine
+/// `KeychainStore` changes an engine's items from one place at a time, and reads secrets from anywhere. Secrets pass as `SecretBytes` only; an engine
 /// wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
@@ -53,4 +53,34 @@ public protocol KeychainEngine: Sendable {
 
   /// What a person should know: damaged items, a read-only store and why.
   func problems() -> [Problem]
+}
+
+/// A keychain that another process keeps: it may hang, and it tells of changes by itself.
+///
+/// Every call may come from any thread at any time, and ends within ten seconds, with `unreachable` where the
+/// other process does not answer. Only what the documentation says so of answers from memory.
+public protocol RemoteKeychainEngine: KeychainEngine {
+  /// What happened since the last call, by this engine's calls too. Answers from memory.
+  func takeNews() -> [ItemNews]
+
+  /// Whether the item's secret can't be had before a person has unlocked it. Answers from memory.
+  func isLocked(_ item: ItemID) -> Bool
+
+  /// Yields when `takeNews` may have something to tell, until the engine is dropped. For one listener.
+  var news: AsyncStream<Void> { get }
+}
+
+/// What an item of a `RemoteKeychainEngine` is now, after something happened to it.
+public struct ItemNews: Hashable, Sendable {
+  public var id: ItemID
+  /// nil: it is gone.
+  public var item: Item?
+  /// Whether this engine's calls or somebody else did it.
+  public var origin: Change.Origin
+
+  public init(_ id: ItemID, _ item: Item?, origin: Change.Origin) {
+    self.id = id
+    self.item = item
+    self.origin = origin
+  }
 }

@@ -40,11 +40,14 @@ public struct KeychainIndex: Sendable {
 }
 
 extension KeychainIndex {
-  mutating func insert(_ item: Item) {
-    remove(item.id)
+  /// Returns what stood there before.
+  @discardableResult
+  mutating func insert(_ item: Item) -> Item? {
+    let old = remove(item.id)
     items[item.id] = item
     byIdentity[item.identity, default: []].append(item.id)
     byFolder[item.identity.itemClass, default: [:]][item.identity.folder, default: []].insert(item.id)
+    return old
   }
 
   @discardableResult
@@ -65,6 +68,17 @@ extension KeychainIndex {
 }
 
 extension KeychainIndex {
+  /// Takes over what happened to one item; nil: nothing that shows.
+  mutating func take(_ news: ItemNews) -> Change? {
+    let old = news.item.map { insert($0) } ?? remove(news.id)
+    switch (news.item, old) {
+    case (let item?, let old?): return item.change(since: old, origin: news.origin)
+    case (let item?, nil): return Change(.created, .item(item.id, item.identity), origin: news.origin)
+    case (nil, let old?): return Change(.deleted, .item(old.id, old.identity), origin: news.origin)
+    case (nil, nil): return nil
+    }
+  }
+
   /// What others did between `previous` and this one.
   func changes(since previous: KeychainIndex) -> [Change] {
     var changes: [Change] = []
@@ -73,7 +87,7 @@ extension KeychainIndex {
         changes.append(Change(.created, .item(item.id, item.identity), origin: .external))
         continue
       }
-      if let change = item.change(since: old) { changes.append(change) }
+      if let change = item.change(since: old, origin: .external) { changes.append(change) }
     }
     for old in previous.items.values where items[old.id] == nil {
       changes.append(Change(.deleted, .item(old.id, old.identity), origin: .external))
@@ -84,14 +98,14 @@ extension KeychainIndex {
 
 extension Item {
   /// nil: nothing that shows.
-  fileprivate func change(since old: Item) -> Change? {
+  fileprivate func change(since old: Item, origin: Change.Origin) -> Change? {
     guard self != old else { return nil }
     let subject = Change.Subject.item(id, identity)
     if identity != old.identity {
-      return Change(.moved, subject, previous: .item(id, old.identity), origin: .external)
+      return Change(.moved, subject, previous: .item(id, old.identity), origin: origin)
     }
     let sameSecret = modified == old.modified && size == old.size
-    return Change(sameSecret ? .attributes : .modified, subject, origin: .external)
+    return Change(sameSecret ? .attributes : .modified, subject, origin: origin)
   }
 }
 

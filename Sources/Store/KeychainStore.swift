@@ -4,17 +4,20 @@ import Synchronization
 
 /// The keychain: the only place in the process where its items change.
 ///
-/// Names, sizes and attributes come from an index in memory; every secret, and every change, goes through
-/// the actor. The index is filled at the first call that needs it.
+/// Names, sizes and attributes come from an index in memory; every change goes through the actor. The index
+/// is filled at the first call that needs it. An engine in another process may hang, so its calls are made
+/// outside, each on its caller's thread, and what came of them is fetched from it inside.
 public actor KeychainStore {
   public nonisolated let engine: any KeychainEngine
   public nonisolated let feed: ChangeFeed
+  private nonisolated let remote: (any RemoteKeychainEngine)?
   private nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
 
   public init(engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed()) {
     self.engine = engine
     self.feed = feed
+    remote = engine as? any RemoteKeychainEngine
   }
 
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -36,16 +39,29 @@ public actor KeychainStore {
 
   /// Reads every item now, so that the first use need not wait.
   public nonisolated func load() throws(StoreError) {
-    guard index.withLock({ $0 == nil }) else { return }
-    try executor.run { () throws(StoreError) in
-      guard index.withLock({ $0 == nil }) else { return }
+    guard !isLoaded else { return }
+    if remote != nil {
       let items = try engine.items()
-      index.withLock { $0 = KeychainIndex(items) }
+      executor.run { index.withLock { if $0 == nil { $0 = KeychainIndex(items) } } }
+    } else {
+      try executor.run { () throws(StoreError) in
+        guard !isLoaded else { return }
+        let items = try engine.items()
+        index.withLock { $0 = KeychainIndex(items) }
+      }
     }
   }
 
+  /// Whether names, sizes and attributes are in memory.
+  public nonisolated var isLoaded: Bool { index.withLock { $0 != nil } }
+
+  /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
+  /// some seconds should ask for them.
+  public nonisolated var mayHang: Bool { remote != nil }
+
   /// Looks for what other processes changed, and publishes it.
   public nonisolated func refresh() throws(StoreError) {
+    if let remote { return takeNews(of: remote) }
     try executor.run { () throws(StoreError) in
       guard index.withLock({ $0 != nil }), let items = try engine.refresh() else { return }
       assumeIsolated { $0.replaceAll(with: items) }
@@ -58,7 +74,7 @@ public actor KeychainStore {
   public nonisolated func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try checkAccess(to: item)
     defer { wipeStack() }
-    return try executor.run { () throws(StoreError) in try engine.secret(of: item) }
+    return try engine.secret(of: item)
   }
 
   /// Whether the item's secret would be given now, without giving it.
@@ -69,6 +85,7 @@ public actor KeychainStore {
     guard item.access.isEmpty else {
       throw .accessDenied(reason: "the item has access flags, and this version has no way to ask")
     }
+    if remote?.isLocked(item.id) == true { throw .locked }
   }
 
   /// Puts a new item into the keychain; the id is the engine's to give.
@@ -80,10 +97,10 @@ public actor KeychainStore {
   ) throws(StoreError) -> Item {
     try load()
     defer { wipeStack() }
-    return try executor.run { () throws(StoreError) in
-      let added = try engine.add(item, secret: secret)
-      assumeIsolated { $0.note(added, kind: .created) }
-      return added
+    return try change { () throws(StoreError) in
+      try engine.add(item, secret: secret)
+    } note: { store, added in
+      store.note(added, kind: .created)
     }
   }
 
@@ -97,10 +114,10 @@ public actor KeychainStore {
   ) throws(StoreError) -> Item {
     try checkAccess(to: item)
     defer { wipeStack() }
-    return try executor.run { () throws(StoreError) in
-      let written = try engine.rewrite(item, readingSecret: readingSecret, body)
-      assumeIsolated { $0.note(written, kind: .modified) }
-      return written
+    return try change { () throws(StoreError) in
+      try engine.rewrite(item, readingSecret: readingSecret, body)
+    } note: { store, written in
+      store.note(written, kind: .modified)
     }
   }
 
@@ -111,22 +128,20 @@ public actor KeychainStore {
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     try load()
-    try executor.run { () throws(StoreError) in
-      let updated = try engine.update(items, body)
-      assumeIsolated { store in
-        for item in updated { store.note(item, kind: .attributes) }
-      }
+    _ = try change { () throws(StoreError) in
+      try engine.update(items, body)
+    } note: { store, updated in
+      for item in updated { store.note(item, kind: .attributes) }
     }
   }
 
   /// Deletes items with their secrets, all or none.
   public nonisolated func remove(_ items: [ItemID]) throws(StoreError) {
     try load()
-    try executor.run { () throws(StoreError) in
+    try change { () throws(StoreError) in
       try engine.remove(items)
-      assumeIsolated { store in
-        for item in items { store.noteRemoval(of: item) }
-      }
+    } note: { store, _ in
+      for item in items { store.noteRemoval(of: item) }
     }
   }
 
@@ -137,6 +152,38 @@ public actor KeychainStore {
 }
 
 extension KeychainStore {
+  /// Has the engine change something, and the index follow in the same order.
+  private nonisolated func change<Value: Sendable>(
+    _ call: () throws(StoreError) -> Value, note: @Sendable (isolated KeychainStore, Value) -> Void
+  ) throws(StoreError) -> Value {
+    if let remote {
+      // Two calls may end here in another order than there; so not what they returned is believed, but
+      // what the engine knows now.
+      let value = try call()
+      takeNews(of: remote)
+      return value
+    }
+    return try executor.run { () throws(StoreError) in
+      let value = try call()
+      assumeIsolated { note($0, value) }
+      return value
+    }
+  }
+
+  private nonisolated func takeNews(of remote: any RemoteKeychainEngine) {
+    executor.run {
+      guard isLoaded else { return }
+      assumeIsolated { $0.takeOver(remote.takeNews()) }
+    }
+  }
+
+  private func takeOver(_ news: [ItemNews]) {
+    for news in news {
+      let change = index.withLock { $0?.take(news) ?? nil }
+      if let change { feed.publish([change]) }
+    }
+  }
+
   /// Takes over what the engine has just stored.
   private func note(_ item: Item, kind: Change.Kind) {
     let previous = index.withLock { index in

@@ -54,6 +54,12 @@ extension Handle {
     return tree.dropPending(node, ifOnlyWriter: self)
   }
 
+  /// The open was given up before anybody got the handle: nothing of it is committed, no O_TRUNC either.
+  public func abandon() {
+    state.withLock { $0.isAbandoned = true }
+    close()
+  }
+
   private func commit(_ state: inout State) throws(StoreError) {
     guard !node.isRemoved else { return settle(&state) }
     do {

@@ -39,7 +39,9 @@ extension Tree {
     if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
       guard let item = try storedItem(place) else { throw .notFound }
       try keychain.checkAccess(to: item.id)
-      if mode.contains(.read), !mode.contains(.truncate) {
+      // What can hang must not do so at a write, so it is asked for now.
+      let isWanted = mode.contains(.read) || keychain.mayHang
+      if isWanted, !mode.contains(.truncate) {
         state.content = .secret(
           try tooManyIfExhausted { () throws(StoreError) in
             try keychain.secret(of: item.id)

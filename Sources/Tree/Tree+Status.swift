@@ -42,13 +42,20 @@ extension Tree {
     case .defaults: directory(subdirectories: try settings.suiteNames().count)
     case .suite(let name): try statusOfSuite(name)
     case .keychain: directory(subdirectories: ItemClass.allCases.count)
-    case .itemClass, .folder: directory(subdirectories: try places(in: place).count)
+    case .itemClass: directory(subdirectories: classIsKnown ? (try? places(in: place).count) ?? 0 : 0)
+    case .folder: directory(subdirectories: try places(in: place).count)
     case .item(let item): directory(modified: try anyItem(item).modified)
     case .status: file(size: options.status().count, modified: .now)
     case .key(let key): try status(of: key)
     case .value(let item): try statusOfValue(item)
     case .scratch(let scratch): try status(of: scratch)
     }
+  }
+
+  /// The classes are always there: neither a locked keychain nor one that hangs keeps them from being shown.
+  private var classIsKnown: Bool {
+    guard let keychain else { return false }
+    return keychain.isLoaded || !keychain.mayHang
   }
 
   private func statusOfSuite(_ name: ExactString) throws(StoreError) -> NodeStatus {

@@ -65,3 +65,28 @@ public final class Tree: Sendable {
     return keychain
   }
 }
+
+extension Tree {
+  /// Whether looking at what is in a directory may take some seconds: before the keychain of another process
+  /// was read for the first time.
+  public func mayHang(lookingIn directory: Node) -> Bool {
+    guard let keychain, keychain.mayHang, !keychain.isLoaded else { return false }
+    return directory.place.isInKeychain
+  }
+
+  /// Whether opening or changing a file, or what is in a directory, may take some seconds.
+  public func mayHang(using node: Node) -> Bool {
+    keychain?.mayHang == true && node.place.isInKeychain
+  }
+}
+
+extension Place {
+  /// Whether it stands in one of the keychain's classes, or is one.
+  fileprivate var isInKeychain: Bool {
+    switch self {
+    case .itemClass, .folder, .item, .value: true
+    case .scratch(let scratch): scratch.directory.isSecret
+    case .root, .control, .status, .defaults, .suite, .key, .keychain: false
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Threads for what may have to wait for another process, one for each call.
+///
+/// Not Dispatch's: it has few, and when they all wait, nothing else that is queued runs.
+final class WaitingThreads: Sendable {
+  /// Beyond that, callers are refused: they pile up only where something hangs.
+  static let limit = 256
+
+  private let count = Atomic<Int>(0)
+  private let running = DispatchGroup()
+
+  /// Runs `work` on a thread of its own; false: there are too many already.
+  func run(_ work: @escaping @Sendable () -> Void) -> Bool {
+    let isTaken = count.add(1, ordering: .relaxed).newValue <= Self.limit && start(work)
+    if !isTaken { count.subtract(1, ordering: .relaxed) }
+    return isTaken
+  }
+
+  /// Returns when all are done.
+  func finish() {
+    running.wait()
+  }
+
+  private func start(_ work: @escaping @Sendable () -> Void) -> Bool {
+    running.enter()
+    let call = unsafe Unmanaged.passRetained(
+      WaitingCall { [self] in
+        work()
+        count.subtract(1, ordering: .relaxed)
+        running.leave()
+      })
+    var thread = pthread_t()
+    // SAFETY: the thread takes over the reference; if there is none, it is taken back.
+    guard unsafe pthread_create(&thread, nil, { unsafe make($0) }, call.toOpaque()) == 0 else {
+      unsafe call.release()
+      running.leave()
+      return false
+    }
+    pthread_detach(thread)
+    return true
+  }
+}
+
+private final class WaitingCall: Sendable {
+  let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) {
+    self.body = body
+  }
+}
+
+private func make(_ call: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let call = unsafe call { unsafe Unmanaged<WaitingCall>.fromOpaque(call).takeRetainedValue().body() }
+  return nil
+}
