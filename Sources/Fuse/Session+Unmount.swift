@@ -8,9 +8,16 @@ extension Session {
   /// Lazy, so it never fails for being busy. Does nothing when there is no mount any more, or for a second time. Replies
   /// that are still owed can be answered, to nobody. It ends ``run(threads:)`` too.
   public func unmount() {
-    guard let path = state.withLock({ $0.mountPoint.take() }) else { return }
-    exit()
-    connection.disconnect(from: path)
+    // Whoever comes second waits for the first: after it, the process may end.
+    unmounting.withLock { _ in
+      let mountPoint = state.withLock { state in
+        state.isEnded = true
+        return state.mountPoint.take()
+      }
+      guard let mountPoint else { return }
+      exit()
+      connection.disconnect(from: mountPoint)
+    }
   }
 }
 

@@ -8,12 +8,15 @@ import Synchronization
 public final class Session: Sendable {
   struct State {
     var mountPoint: String?
+    /// It was to be unmounted, perhaps before it was mounted.
+    var isEnded = false
     /// While ``run(threads:)`` runs.
     var workers: Workers?
   }
 
   let host: Host
   let state = Mutex(State())
+  let unmounting = Mutex(())
 
   /// Prepares a session with mount options as `mount.fuse3(8)` has them: `fsname=keyhole`, `nosuid`, `ro`.
   ///
@@ -36,7 +39,7 @@ extension Session {
   /// Mounts; from now on callers wait for ``run(threads:)``.
   ///
   /// `onReady` is called once, on one of the session's threads, when the kernel has begun to ask: whoever looks at the
-  /// mount from then on is answered. In libfuse: `fuse_session_mount`.
+  /// mount from then on is answered. Unmounted before, it is unmounted at once. In libfuse: `fuse_session_mount`.
   public func mount(at path: String, onReady: (@Sendable () -> Void)? = nil) throws(SessionError) {
     guard let session = unsafe connection.session else {
       throw SessionError(.mount, messages: [], errno: .EINVAL)
@@ -48,6 +51,10 @@ extension Session {
     }
     if let errno { throw SessionError(.mount, messages: messages, errno: errno) }
     connection.quietDevice()
-    state.withLock { $0.mountPoint = path }
+    let isEnded = state.withLock { state in
+      state.mountPoint = path
+      return state.isEnded
+    }
+    if isEnded { unmount() }
   }
 }

@@ -33,6 +33,7 @@ struct MountCommand: ParsableCommand {
   func run() throws {
     let options = try MountOptions(o)
     guard foreground else { return try Daemon.start(arguments) }
+    EndSignals.hold()
     try Daemon.reporting(to: readyDescriptor) { ready in
       let places = try Places.current()
       let mountPoint = try MountPoint(mountpoint, places)

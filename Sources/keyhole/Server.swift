@@ -38,8 +38,8 @@ final class Server: Sendable {
 
   /// Mounts, calls `ready` when the kernel has its first answer, and serves until the mount is gone.
   func serve(_ ready: @escaping @Sendable () -> Void) throws {
-    let signals = SignalWatch { [session] in session.unmount() }
-    defer { signals.stop() }
+    let signals = EndSignals.watch { [session] in session.unmount() }
+    defer { signals?.cancel() }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, places)
@@ -75,24 +75,4 @@ final class Server: Sendable {
     Task { for await name in names { changed(name) } }
   }
 
-}
-
-/// SIGTERM, SIGINT and SIGHUP end the mount in good order.
-private struct SignalWatch {
-  private let sources: [any DispatchSourceSignal]
-
-  init(_ end: @escaping @Sendable () -> Void) {
-    sources = [SIGTERM, SIGINT, SIGHUP].map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler(handler: end)
-      source.activate()
-      return source
-    }
-    signal(SIGPIPE, SIG_IGN)
-  }
-
-  func stop() {
-    for source in sources { source.cancel() }
-  }
 }

@@ -135,6 +135,16 @@ extension AllTests {
       #expect(!isMounted(path))
     }
 
+    @Test func unmountBeforeTheMountIsNotForgotten() throws {
+      let path = try temporaryFolder()
+      defer { unsafe rmdir(path) }
+      let session = try Session(MemoryFileSystem())
+      session.unmount()
+      try session.mount(at: path)
+      #expect(!isMounted(path))
+      try session.run()
+    }
+
     @Test func unmountFromOutsideEndsTheRun() throws {
       let path = try temporaryFolder()
       defer { unsafe rmdir(path) }

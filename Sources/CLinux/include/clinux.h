@@ -1,6 +1,8 @@
 #pragma once
+#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +21,17 @@ int linux_rename_noreplace(const char *path, const char *target);
 
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
+
+/// signalfd(2) with SFD_CLOEXEC and SFD_NONBLOCK: readable when one of the signals is pending. -1 and errno on failure.
+static inline int linux_signal_descriptor(const sigset_t *signals) {
+  return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/// Takes the next pending signal from such a descriptor: its number, or 0.
+static inline int linux_next_signal(int descriptor) {
+  struct signalfd_siginfo info;
+  return read(descriptor, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
 
 /// prctl(2) PR_SET_NAME: what ps(1) shows of a process that was started through /proc/self/exe.
 static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
