@@ -1,8 +1,14 @@
 #define _GNU_SOURCE
 #include "clinux.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 
 int linux_rename_noreplace(const char *path, const char *target) {
   return renameat2(AT_FDCWD, path, AT_FDCWD, target, RENAME_NOREPLACE);
@@ -16,4 +22,77 @@ void linux_explicit_bzero(void *bytes, size_t count) { explicit_bzero(bytes, cou
 __attribute__((noinline)) void linux_scrub_stack(void) {
   char frame[32 * 1024];
   explicit_bzero(frame, sizeof frame);
+}
+
+// More than the C library keeps in one list of freed pieces; the neighbours, because sizes carry a header.
+void linux_scrub_heap(size_t size) {
+  void *pieces[64];
+  size_t count = 0;
+  for (size_t step = 0; step < 4; step++) {
+    for (size_t index = 0; index < 16; index++) {
+      pieces[count] = malloc(size + step * 16);
+      if (pieces[count]) explicit_bzero(pieces[count++], size + step * 16);
+    }
+  }
+  while (count) free(pieces[--count]);
+}
+
+static int fill(struct sockaddr_un *address, const char *path) {
+  memset(address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  if (strlen(path) >= sizeof address->sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address->sun_path, path);
+  return 0;
+}
+
+static int failed(int socket) {
+  int error = errno;
+  close(socket);
+  errno = error;
+  return -1;
+}
+
+static int limit(int socket, int seconds) {
+  struct timeval time = {.tv_sec = seconds};
+  if (setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) ||
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time))
+    return failed(socket);
+  return socket;
+}
+
+int linux_listen(const char *path) {
+  struct sockaddr_un address;
+  if (fill(&address, path)) return -1;
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return -1;
+  unlink(path);
+  mode_t mask = umask(0177);
+  int error = bind(listener, (struct sockaddr *)&address, sizeof address);
+  umask(mask);
+  if (error || listen(listener, 16)) return failed(listener);
+  return listener;
+}
+
+int linux_connect(const char *path, int seconds) {
+  struct sockaddr_un address;
+  if (fill(&address, path)) return -1;
+  int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connection < 0) return -1;
+  if (connect(connection, (struct sockaddr *)&address, sizeof address)) return failed(connection);
+  return limit(connection, seconds);
+}
+
+int linux_accept(int listener, int seconds) {
+  int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+  return connection < 0 ? -1 : limit(connection, seconds);
+}
+
+unsigned linux_peer(int socket) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return (unsigned)-1;
+  return peer.uid;
 }

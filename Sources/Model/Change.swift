@@ -6,6 +6,8 @@ public struct Change: Hashable, Sendable {
     case deleted
     case moved
     case attributes
+    case locked
+    case unlocked
   }
 
   /// What changed.
@@ -13,6 +15,8 @@ public struct Change: Hashable, Sendable {
     case suite(ExactString)
     case key(suite: ExactString, key: ExactString)
     case item(ItemID, ItemIdentity)
+    /// All of it: it was locked or unlocked.
+    case keychain
   }
 
   /// Who changed it: this process through its store, or somebody else.

@@ -47,6 +47,14 @@ public enum Accessibility: String, CaseIterable, Sendable {
   case whenUnlockedThisDeviceOnly
   case afterFirstUnlockThisDeviceOnly
   case whenPasscodeSetThisDeviceOnly
+
+  /// Secrets can be read while the keychain is locked, once it has been unlocked.
+  public var survivesLock: Bool {
+    switch self {
+    case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly: true
+    case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly: false
+    }
+  }
 }
 
 /// What a person has to do before a secret is given: Apple's SecAccessControlCreateFlags, by name and in

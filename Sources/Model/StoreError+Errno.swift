@@ -16,6 +16,9 @@ extension StoreError {
     case .notPermitted: EPERM
     case .accessDenied: EACCES
     case .locked: ENOKEY
+    case .rejected: EKEYREJECTED
+    case .timedOut: ETIMEDOUT
+    case .wouldWait: EAGAIN
     case .readOnly: EROFS
     case .crossesStores: EXDEV
     case .noSuchAttribute: ENODATA

@@ -15,6 +15,9 @@ extension StoreError {
     case .notPermitted(let reason): "this is not permitted: \(reason)"
     case .accessDenied(let reason): "access was denied: \(reason)"
     case .locked: "the keychain is locked; unlock it with `keyhole unlock`"
+    case .rejected: "the passphrase is wrong"
+    case .timedOut: "nobody answered the question in time"
+    case .wouldWait: "somebody would have to be asked; open it without O_NONBLOCK"
     case .readOnly(let reason): "it is read-only: \(reason)"
     default: systemMessage
     }

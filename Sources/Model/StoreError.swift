@@ -20,6 +20,12 @@ public enum StoreError: Error, Hashable, Sendable {
   case accessDenied(reason: String)
   /// The keychain, or the item's class, is locked.
   case locked
+  /// A wrong passphrase or password.
+  case rejected
+  /// Nobody answered a question in time.
+  case timedOut
+  /// It would have to wait for a person's answer, and the caller does not want to wait.
+  case wouldWait
   case readOnly(reason: String)
   case crossesStores
   case noSuchAttribute

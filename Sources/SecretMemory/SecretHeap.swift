@@ -23,6 +23,14 @@ public func wipeStack() {
   linux_scrub_stack()
 }
 
+/// Overwrites pieces of about `size` bytes that this thread has just freed.
+///
+/// For libraries that drop an array with a key in it; it helps as far as the C library gives out next what
+/// was freed last.
+public func wipeFreed(_ size: Int) {
+  linux_scrub_heap(size)
+}
+
 /// One piece of the heap. The owner gives it back exactly once, by `SecretHeap.free`.
 @safe struct SecretBlock {
   let bytes: UnsafeMutableRawBufferPointer

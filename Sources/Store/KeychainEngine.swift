@@ -53,6 +53,43 @@ public protocol KeychainEngine: Sendable {
 
   /// What a person should know: damaged items, a read-only store and why.
   func problems() -> [Problem]
+
+  /// Whether the keychain gives its secrets now. It costs next to nothing to ask.
+  var lockState: KeychainLock { get }
+
+  /// Whether `unlock` takes a passphrase; else it opens without one, or the keychain asks by itself.
+  var needsPassphrase: Bool { get }
+
+  /// Drops what opens the secrets that are not to be read while the keychain is locked.
+  func lock() throws(StoreError)
+
+  /// Gives the secrets again. An empty passphrase stands for none. It may take long, and no other call waits
+  /// for it.
+  ///
+  /// - Throws: `rejected` for a wrong passphrase, `locked` where one is missing, `accessDenied`, `damaged`.
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError)
+
+  /// Whether the item's secret can be read and changed in the present state.
+  func isAccessible(_ item: Item) -> Bool
+}
+
+/// How far a keychain is open.
+public enum KeychainLock: Sendable {
+  /// Never unlocked since it was opened: not even names are known.
+  case sealed
+  /// Names and attributes show; of the secrets those that outlast a lock.
+  case locked
+  case open
+}
+
+extension KeychainEngine {
+  public func isAccessible(_ item: Item) -> Bool {
+    switch lockState {
+    case .sealed: false
+    case .locked: item.accessibility.survivesLock
+    case .open: true
+    }
+  }
 }
 
 /// A keychain that another process keeps: it may hang, and it tells of changes by itself.

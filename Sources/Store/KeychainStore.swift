@@ -82,6 +82,7 @@ public actor KeychainStore {
   /// - Throws: `notFound`, `accessDenied`, `locked`.
   public nonisolated func checkAccess(to item: ItemID) throws(StoreError) {
     guard let item = try read({ $0[item] }) else { throw .notFound }
+    guard engine.isAccessible(item) else { throw .locked }
     guard item.access.isEmpty else {
       throw .accessDenied(reason: "the item has access flags, and this version has no way to ask")
     }
@@ -90,12 +91,13 @@ public actor KeychainStore {
 
   /// Puts a new item into the keychain; the id is the engine's to give.
   ///
-  /// - Throws: `exists`, `readOnly`, `noSpace`, `tooLarge`.
+  /// - Throws: `exists`, `locked`, `readOnly`, `noSpace`, `tooLarge`.
   @discardableResult
   public nonisolated func add(
     _ item: Item, secret: borrowing SecretBytes
   ) throws(StoreError) -> Item {
     try load()
+    try checkRoom(for: item)
     defer { wipeStack() }
     return try change { () throws(StoreError) in
       try engine.add(item, secret: secret)
@@ -113,9 +115,13 @@ public actor KeychainStore {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try checkAccess(to: item)
+    let classes = StorableClasses(engine)
     defer { wipeStack() }
     return try change { () throws(StoreError) in
-      try engine.rewrite(item, readingSecret: readingSecret, body)
+      try engine.rewrite(item, readingSecret: readingSecret) { (item, secret) throws(StoreError) in
+        try body(&item, &secret)
+        try classes.check(item)
+      }
     } note: { store, written in
       store.note(written, kind: .modified)
     }
@@ -123,13 +129,18 @@ public actor KeychainStore {
 
   /// Changes attributes or identities of items, all or nothing.
   ///
-  /// - Throws: what `body` throws; `notFound`, `exists`, `readOnly`, `noSpace`.
+  /// - Throws: what `body` throws; `notFound`, `locked`, `exists`, `readOnly`, `noSpace`.
   public nonisolated func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
-    try load()
+    let present = try read { index in items.compactMap { index[$0] } }
+    guard present.allSatisfy(engine.isAccessible) else { throw .locked }
+    let classes = StorableClasses(engine)
     _ = try change { () throws(StoreError) in
-      try engine.update(items, body)
+      try engine.update(items) { (item) throws(StoreError) in
+        try body(&item)
+        try classes.check(item)
+      }
     } note: { store, updated in
       for item in updated { store.note(item, kind: .attributes) }
     }
@@ -145,9 +156,55 @@ public actor KeychainStore {
     }
   }
 
+  /// Whether an item could be stored like this now.
+  ///
+  /// - Throws: `locked`; `invalidValue` for a class that needs a passphrase where there is none.
+  public nonisolated func checkRoom(for item: Item) throws(StoreError) {
+    guard engine.isAccessible(item) else { throw .locked }
+    try StorableClasses(engine).check(item)
+  }
+
   /// Returns when every commit is on the disk.
   public nonisolated func synchronize() throws(StoreError) {
     try engine.synchronize()
+  }
+}
+
+/// The classes of which items can be stored now. Asked for before a change, in which an engine can't be asked.
+private struct StorableClasses {
+  private let lockState: KeychainLock
+  private let hasPassphrase: Bool
+
+  init(_ engine: any KeychainEngine) {
+    (lockState, hasPassphrase) = (engine.lockState, engine.needsPassphrase)
+  }
+
+  func check(_ item: Item) throws(StoreError) {
+    guard lockState == .open || item.accessibility.survivesLock else { throw .locked }
+    guard item.accessibility == .whenPasscodeSetThisDeviceOnly, !hasPassphrase else { return }
+    throw .invalidValue(reason: "the keychain has no passphrase; `keyhole passphrase` sets one")
+  }
+}
+
+// MARK: - Locking
+
+extension KeychainStore {
+  /// Drops what opens the secrets; who holds some has to drop them too.
+  public nonisolated func lock() throws(StoreError) {
+    guard engine.lockState == .open else { return }
+    try executor.run { () throws(StoreError) in try engine.lock() }
+    feed.publish([Change(.locked, .keychain, origin: .local)])
+  }
+
+  /// Unlocks the keychain, and reads what changed meanwhile.
+  ///
+  /// - Throws: `rejected`, `locked` where a passphrase is missing, `accessDenied`, `damaged`, `outOfMemory`.
+  public nonisolated func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    // Not on the queue: it takes long, and who wants an item that is not locked shall not wait for it.
+    try engine.unlock(passphrase)
+    try load()
+    try refresh()
+    feed.publish([Change(.unlocked, .keychain, origin: .local)])
   }
 }
 

@@ -11,6 +11,7 @@ extension Handle {
   public func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int?, by caller: Caller
   ) throws(StoreError) {
+    guard state.withLock({ !$0.isSealed }) else { throw .locked }
     if let scratch {
       try unsafe scratch.write(bytes, at: offset)
       // Written after the file got a value's name: then the next flush commits it.
@@ -32,6 +33,7 @@ extension Handle {
   ///
   /// - Throws: `tooLarge`.
   public func truncate(to count: Int, by caller: Caller) throws(StoreError) {
+    guard state.withLock({ !$0.isSealed }) else { throw .locked }
     if let scratch {
       try scratch.resize(to: count)
       return state.withLock { noteWrite(by: caller, in: &$0) }

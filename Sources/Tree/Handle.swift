@@ -46,6 +46,8 @@ public final class Handle: Sendable {
     var isRefused = false
     /// A signal killed the writer before it closed.
     var isAbandoned = false
+    /// The keychain was locked meanwhile: what the handle held is wiped for good.
+    var isSealed = false
     /// A failed write spoils the handle.
     var failure: StoreError?
     /// Follows the content while it is written in one go, to refuse early what can't become a value.
@@ -69,12 +71,18 @@ public final class Handle: Sendable {
     if mode.contains(.write) {
       node.state.withLock { $0.writers[ObjectIdentifier(self)] = self }
     }
+    if node.isSecret { tree.secretHandles.withLock { $0[ObjectIdentifier(self)] = WeakHandle(self) } }
+  }
+
+  deinit {
+    _ = tree.secretHandles.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
   }
 
   /// Lends up to `count` bytes from `offset`; fewer, or none, at the end.
   public func read<Value: Sendable>(
     at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Value
   ) throws(StoreError) -> Value {
+    guard state.withLock({ !$0.isSealed }) else { throw .locked }
     if let scratch {
       return scratch.state.withLock { state in
         unsafe state.content.withBytes { unsafe body($0.slice(at: offset, count: count)) }

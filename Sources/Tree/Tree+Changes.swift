@@ -33,6 +33,7 @@ extension Tree {
       let item = ItemPlace(identity)
       let folder = item.folderPlace.map { [Place.folder($0)] } ?? []
       return [.value(item), .item(item)] + folder
+    case .keychain: return []
     }
   }
 }

@@ -152,8 +152,11 @@ extension Tree {
     case .key(let key):
       try settings.suite(key.suite).requireWritable()
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
-    default:
+    case .value(let item):
+      try requireKeychain().checkRoom(for: anyItem(item))
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
+    default:
+      throw .notPermitted(reason: "no file can be made here")
     }
   }
 

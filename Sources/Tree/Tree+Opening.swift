@@ -49,7 +49,13 @@ extension Tree {
       }
     }
     begin(&state, mode, node, caller)
-    return Handle(node, in: self, mode: mode, state: state)
+    let handle = Handle(node, in: self, mode: mode, state: state)
+    // A lock that came meanwhile may have missed the handle.
+    guard isUnlocked(.value(place)) else {
+      handle.seal()
+      throw .locked
+    }
+    return handle
   }
 
   private func openScratch(

@@ -31,6 +31,8 @@ public final class Tree: Sendable {
   let nodes: Mutex<NodeTable>
   let started = Timestamp.now
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
+  /// Open files of secrets, which a lock has to wipe.
+  let secretHandles = Mutex<[ObjectIdentifier: WeakHandle]>([:])
   let secretScratch = ScratchQuota(limit: 4 * 1024 * 1024, isSecret: true)
 
   public init(settings: SettingsStore, keychain: KeychainStore?, options: Options = Options()) {

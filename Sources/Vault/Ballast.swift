@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Store
 
 /// A file that only takes room: given up when the disk is full, so that items can still be deleted.
 struct Ballast {
@@ -9,7 +10,7 @@ struct Ballast {
 
   /// Makes the file where it is missing and there is room for it several times over.
   func restore() {
-    guard let room = try? directory.room(), UInt64(room.f_bavail) * UInt64(room.f_frsize) >= 4 * Self.size,
+    guard let room = try? directory.diskRoom(), room.availableBlocks * room.blockSize >= 4 * Self.size,
       (try? PrivateFile.open(directory.ballast, O_RDONLY)) == nil
     else { return }
     guard (try? PrivateFile.createEmpty(directory.ballast)) != nil,

@@ -23,6 +23,8 @@ final class ClassKeyring {
   private var open: [UInt64: ClassKey] = [:]
   /// The key with which each class's new secrets are sealed.
   private var current: [Accessibility: UInt64] = [:]
+  /// Class keys that the present transaction made.
+  private var made: [UInt64] = []
 
   init(_ keys: VaultKeys, _ directory: VaultDirectory) {
     self.keys = keys
@@ -49,14 +51,37 @@ final class ClassKeyring {
     return (id, try key(id, accessibility, database))
   }
 
-  /// Forgets what a transaction made that was rolled back.
-  func forget() {
-    open = [:]
-    current = [:]
+  /// The transaction is over: what it made is there to stay, or was rolled back.
+  func settle(committed: Bool) {
+    if !committed {
+      for id in made { open[id] = nil }
+      current = [:]
+    }
+    made = []
+  }
+
+  /// Drops the class keys that a lock closes. What stays readable is opened first: once the master key is
+  /// gone, no class key opens any more.
+  func lock(_ database: Database) throws {
+    defer { open = open.filter { $0.value.accessibility.survivesLock } }
+    for id in try lasting(database) where open[id] == nil { try? unlock(id, database) }
   }
 }
 
 extension ClassKeyring {
+  /// This device's class keys that outlast a lock.
+  private func lasting(_ database: Database) throws -> [UInt64] {
+    var found: [UInt64] = []
+    for accessibility in Accessibility.allCases where accessibility.survivesLock {
+      let device = try device(accessibility)
+      let query = try Query(database, "SELECT id FROM class_key WHERE class = ? AND device = ?")
+      query.bind(1, UInt64(accessibility.code))
+      query.bind(2, device.id ?? DeviceKey.anyID)
+      while try query.step() { found.append(query.integer(0)) }
+    }
+    return found
+  }
+
   private func unlock(_ id: UInt64, _ database: Database) throws {
     let query = try Query(database, "SELECT class, device, sealed FROM class_key WHERE id = ?")
     query.bind(1, id)
@@ -96,6 +121,7 @@ extension ClassKeyring {
     query.bind(3, deviceID)
     query.bind(4, sealed)
     try query.run()
+    made.append(id)
     return id
   }
 

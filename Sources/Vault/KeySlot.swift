@@ -4,7 +4,7 @@ import GRDB
 import Model
 import SecretMemory
 
-/// What opens a slot: a key file now; a passphrase, a recovery code and others when they come.
+/// What opens a slot: a key file, a passphrase, both; a recovery code and others when they come.
 protocol KeySource: ~Copyable {
   var kind: KeySlot.Kind { get }
 
@@ -37,8 +37,43 @@ struct KeyFileSource: KeySource, ~Copyable {
   }
 }
 
+/// A passphrase, alone or with a key file: then neither opens the slot without the other.
+struct PassphraseSource: KeySource, ~Copyable {
+  let passphrase: SecretBytes
+  let keyFile: SecretBytes?
+  /// What a new slot costs.
+  var cost = PassphraseCost.standard
+
+  var kind: KeySlot.Kind {
+    switch keyFile {
+    case .some: .passphraseAndKeyFile
+    case .none: .passphrase
+    }
+  }
+
+  func makeParameters() -> [UInt8] {
+    PassphraseParameters(cost).bytes
+  }
+
+  func key(_ parameters: [UInt8], info: [UInt8]) throws -> SymmetricKey {
+    let parameters = try PassphraseParameters(parameters)
+    let derived = try parameters.derive(passphrase)
+    var secret = try SecretBytes()
+    try unsafe derived.withUnsafeBytes { try unsafe secret.append($0) }
+    switch keyFile {
+    case .some(let file): try unsafe file.withUnsafeBytes { try unsafe secret.append($0) }
+    case .none: break
+    }
+    return unsafe secret.withUnsafeBytes {
+      HKDF<SHA256>.deriveKey(
+        inputKeyMaterial: unsafe SymmetricKey(data: $0), salt: parameters.salt, info: info,
+        outputByteCount: 32)
+    }
+  }
+}
+
 /// One way to the master key: a row of the slot table.
-struct KeySlot {
+struct KeySlot: Equatable {
   /// The numbers of the format; those without a source yet are reserved.
   enum Kind: UInt64 {
     case passphrase = 1
@@ -92,6 +127,12 @@ extension KeySlot {
     var slots: [KeySlot] = []
     while try query.step() { slots.append(KeySlot(query)) }
     return slots
+  }
+
+  /// Puts `slots` in the place of all that are there.
+  static func replaceAll(with slots: [KeySlot], _ database: Database) throws {
+    try database.execute(sql: "DELETE FROM slot")
+    for slot in slots { try slot.insert(database) }
   }
 
   func insert(_ database: Database) throws {

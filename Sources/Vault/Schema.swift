@@ -56,23 +56,6 @@ enum Schema {
     try checkTables(database)
     return header
   }
-
-  /// The master key by way of any slot of the source's kind. - Throws: `accessDenied`, `damaged`.
-  static func unlock(
-    _ database: Database, _ header: VaultHeader, _ source: borrowing some KeySource & ~Copyable
-  ) throws -> SymmetricKey {
-    var isDamaged = false
-    for slot in try KeySlot.fetchAll(database) where slot.kind == source.kind.rawValue {
-      do {
-        if let master = try slot.open(source, store: header.store) { return master }
-      } catch StoreError.damaged {
-        isDamaged = true
-      }
-    }
-    guard !isDamaged else { throw StoreError.damaged(what: "the key slot: put back a copy of the vault") }
-    throw StoreError.accessDenied(
-      reason: "vault.key is not this vault's key: put back the one that belongs to it")
-  }
 }
 
 extension Schema {

@@ -67,10 +67,11 @@ extension Session {
         return (result, manifest.generation)
       }
       untold = nil
+      classKeys.settle(committed: true)
       advanceAnchor(to: generation)
       return result
     } catch {
-      classKeys.forget()
+      classKeys.settle(committed: false)
       throw error
     }
   }

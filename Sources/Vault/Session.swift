@@ -5,7 +5,7 @@ import Model
 import SecretMemory
 import Store
 
-/// An open vault. Used by one thread at a time.
+/// A vault that was unlocked once. Used by one thread at a time.
 final class Session {
   let directory: VaultDirectory
   let connection: Connection
@@ -25,34 +25,32 @@ final class Session {
   /// What went wrong beside the vault itself.
   var anchorError: StoreError?
 
-  init(opening place: VaultDirectory) throws(StoreError) {
-    directory = place
-    ballast = Ballast(directory: place)
-    try VaultFactory.makeIfMissing(place)
-    let source = KeyFileSource(bytes: try place.fetchKey())
-    try DatabaseHeader.check(place)
-    connection = try Self.connect(place, ballast)
-    let (header, keys) = try connection.read { database in
-      let header = try Schema.check(database, place.database)
-      let master = try Schema.unlock(database, header, source)
-      return (header, try VaultKeys(master: master, store: header.store))
+  init(_ file: VaultFile, master: SymmetricKey) throws(StoreError) {
+    (directory, connection, ballast, header) = (file.directory, file.connection, file.ballast, file.header)
+    do {
+      keys = try VaultKeys(master: master, store: header.store)
+    } catch {
+      throw StoreError(vault: error, errno: 0)
     }
-    (self.header, self.keys) = (header, keys)
-    classKeys = ClassKeyring(keys, place)
-    anchor = try Anchor(place.anchor(store: keys.store), keys)
+    classKeys = ClassKeyring(keys, directory)
+    anchor = try Anchor(directory.anchor(store: keys.store), keys)
     untold = try load()
     ballast.restore()
   }
+}
 
-  /// On a full disk not even SQLite's shared memory can be made without giving up the ballast.
-  private static func connect(_ place: VaultDirectory, _ ballast: Ballast) throws(StoreError) -> Connection {
-    do {
-      let connection = try Connection(place.database)
-      try connection.read { _ = try Connection.dataVersion($0) }
-      return connection
-    } catch .noSpace where ballast.giveUp() {
-      return try Connection(place.database)
-    }
+// MARK: - Locking
+
+extension Session {
+  /// Drops the keys of the secrets that are not to be read now. Names and attributes stay.
+  func lock() throws(StoreError) {
+    defer { keys.lock() }
+    try connection.run { try classKeys.lock($0) }
+  }
+
+  /// - Throws: `outOfMemory`.
+  func unlock(_ master: SymmetricKey) throws(StoreError) {
+    do { try keys.unlock(master) } catch { throw StoreError(vault: error, errno: 0) }
   }
 }
 
@@ -77,13 +75,6 @@ extension Session {
     try connection.run { secret = try secrets($0).fetch(key) }
     guard let secret else { throw .notFound }
     return secret
-  }
-
-  func room() throws(StoreError) -> DiskRoom {
-    let room = try directory.room()
-    return DiskRoom(
-      blockSize: UInt64(room.f_frsize), blocks: UInt64(room.f_blocks), freeBlocks: UInt64(room.f_bfree),
-      availableBlocks: UInt64(room.f_bavail))
   }
 
   func items(_ database: Database) -> ItemTable {

@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import SecretMemory
+import Store
 
 /// The folder of the vault and the folder of what belongs to this device; both of the user alone.
 struct VaultDirectory {
@@ -37,11 +38,20 @@ struct VaultDirectory {
     return try body()
   }
 
-  /// The key file's bytes, made where there is neither a key nor a database.
+  /// The key file's bytes. - Throws: `accessDenied` where it is missing.
   func fetchKey() throws(StoreError) -> SecretBytes {
     if let key = try PrivateFile.readKey(key, count: KeyFileSource.length) { return key }
     throw .accessDenied(
       reason: "\(key) is missing: without it \(database) can't be opened; put back your copy of it")
+  }
+
+  /// A vault that opened by passphrase alone may have lost its key file.
+  func makeKeyIfMissing() throws(StoreError) {
+    try locked(path) { () throws(StoreError) in
+      try PrivateFile.finish(key)
+      guard unsafe access(key, F_OK) != 0 else { return }
+      try PrivateFile.createKey(key, count: KeyFileSource.length)
+    }
   }
 
   /// This device's key; nil: none was made yet.
@@ -70,10 +80,12 @@ struct VaultDirectory {
   }
 
   /// statvfs(3) of the vault's disk.
-  func room() throws(StoreError) -> statvfs {
+  func diskRoom() throws(StoreError) -> DiskRoom {
     var room = statvfs()
     guard unsafe statvfs(path, &room) == 0 else { throw StoreError(errno: errno, "statvfs \(path)") }
-    return room
+    return DiskRoom(
+      blockSize: UInt64(room.f_frsize), blocks: UInt64(room.f_blocks), freeBlocks: UInt64(room.f_bfree),
+      availableBlocks: UInt64(room.f_bavail))
   }
 }
 

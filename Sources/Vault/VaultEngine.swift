@@ -20,9 +20,12 @@ public final class VaultEngine: KeychainEngine {
   public let name = "vault"
 
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
-  private let session: Locked<Session>
+  private let door: Locked<VaultDoor>
+  /// What `door` says, for those who must not wait for it.
+  private let state = Mutex(KeychainLock.sealed)
 
-  /// Opens the vault in `directory`, or makes one where there is none.
+  /// Opens the vault in `directory`, or makes one where there is none. It is unlocked at once where its key
+  /// file is all it takes.
   ///
   /// Both folders are made where they are missing (0700). `stateDirectory` keeps what belongs to this
   /// device: the anchor by which an older vault is known, and the device key of …ThisDeviceOnly items.
@@ -31,60 +34,164 @@ public final class VaultEngine: KeychainEngine {
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
   public init(directory: String, stateDirectory: String) throws(StoreError) {
     let place = try VaultDirectory(directory, state: stateDirectory)
-    session = Locked(try Session(opening: place))
+    door = Locked(VaultDoor(try VaultFile(opening: place)))
+    guard try !slots().contains(where: \.takesPassphrase) else { return }
+    try unlock(Self.noPassphrase())
   }
 
   /// Takes the vault as it is now, after it was found older than its anchor or not to add up.
   ///
   /// Items that were deleted meanwhile are back, and missing ones stay missing: ask a person first.
   public func acceptRollback() throws(StoreError) {
-    try session.use { session throws(StoreError) in try session.accept() }
+    try door.use { door throws(StoreError) in try door.opened().accept() }
   }
 
   public func items() throws(StoreError) -> [Item] {
-    try session.use { session throws(StoreError) in try session.items() }
+    try door.use { door throws(StoreError) in try door.opened().items() }
   }
 
   public func refresh() throws(StoreError) -> [Item]? {
-    try session.use { session throws(StoreError) in try session.refresh() }
+    try door.use { door throws(StoreError) in try door.opened().refresh() }
   }
 
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
-    try session.use { session throws(StoreError) in try session.secret(of: item) }
+    try door.use { door throws(StoreError) in try door.opened().secret(of: item) }
   }
 
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
-    try session.use { session throws(StoreError) in try session.add(item, secret: secret) }
+    try door.use { door throws(StoreError) in try door.opened().add(item, secret: secret) }
   }
 
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
-    try session.use { session throws(StoreError) in try session.update(items, body) }
+    try door.use { door throws(StoreError) in try door.opened().update(items, body) }
   }
 
   public func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try session.use { session throws(StoreError) in
-      try session.rewrite(item, readingSecret: readingSecret, body)
+    try door.use { door throws(StoreError) in
+      try door.opened().rewrite(item, readingSecret: readingSecret, body)
     }
   }
 
   public func remove(_ items: [ItemID]) throws(StoreError) {
-    try session.use { session throws(StoreError) in try session.remove(items) }
+    try door.use { door throws(StoreError) in try door.opened().remove(items) }
   }
 
   /// Does nothing: every commit is on the disk already (synchronous=FULL).
   public func synchronize() throws(StoreError) {}
 
   public func room() throws(StoreError) -> DiskRoom? {
-    try session.use { session throws(StoreError) in try session.room() }
+    try door.use { door throws(StoreError) in try door.file.directory.diskRoom() }
   }
 
   public func problems() -> [Problem] {
-    session.use { session in session.problems() }
+    door.use { door in door.session?.problems() ?? [] }
+  }
+}
+
+// MARK: - Locking
+
+extension VaultEngine {
+  public var lockState: KeychainLock { state.withLock { $0 } }
+
+  public var needsPassphrase: Bool {
+    (try? slots().contains(where: \.takesPassphrase)) ?? false
+  }
+
+  public func lock() throws(StoreError) {
+    try change { door throws(StoreError) in try door.lock() }
+    wipeStack()
+  }
+
+  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let master = try masterKey(passphrase)
+    try change { door throws(StoreError) in try door.unlock(master) }
+    wipeStack()
+  }
+
+  /// Whether this is the vault's passphrase. It takes as long for a wrong one.
+  ///
+  /// - Throws: `rejected`, `damaged`, `outOfMemory`.
+  public func check(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    _ = try masterKey(passphrase)
+    wipeStack()
+  }
+
+  /// Makes the vault open another way: only its slot is written, no item is sealed anew. A process that is
+  /// killed meanwhile leaves it openable the old way or the new one.
+  ///
+  /// Unlocks the vault. Without a passphrase, items of the class `whenPasscodeSetThisDeviceOnly` are deleted.
+  /// - Throws: `rejected` where `present` is not the vault's passphrase, `locked` where it is missing,
+  ///   `accessDenied` for a missing key file, `invalidValue` for an empty passphrase, `readOnly`, `noSpace`.
+  public func change(
+    to key: VaultKey, _ passphrase: borrowing SecretBytes, present: borrowing SecretBytes,
+    cost: PassphraseCost = .standard
+  ) throws(StoreError) {
+    let old = try slots()
+    let master = try masterKey(present, old)
+    let slot = try newSlot(key, passphrase, cost, master, id: (old.map(\.id).max() ?? 0) + 1)
+    try change { door throws(StoreError) in
+      try door.unlock(master)
+      try door.replaceSlots(old, with: [slot])
+    }
+    wipeStack()
+  }
+}
+
+/// What opens a vault.
+public enum VaultKey: String, Sendable {
+  case keyFile
+  case passphrase
+  case passphraseAndKeyFile
+}
+
+extension VaultEngine {
+  private static func noPassphrase() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes() } catch { throw .outOfMemory }
+  }
+
+  private func slots() throws(StoreError) -> [KeySlot] {
+    try door.use { door throws(StoreError) in try door.file.slots() }
+  }
+
+  /// Outside of the lock, because a passphrase takes half a second.
+  private func masterKey(
+    _ passphrase: borrowing SecretBytes, _ slots: [KeySlot]? = nil
+  ) throws(StoreError) -> SymmetricKey {
+    let ring = try door.use { door throws(StoreError) in try KeyRing(door.file, passphrase) }
+    guard let slots else { return try ring.open(self.slots()) }
+    return try ring.open(slots)
+  }
+
+  private func newSlot(
+    _ key: VaultKey, _ passphrase: borrowing SecretBytes, _ cost: PassphraseCost, _ master: SymmetricKey,
+    id: UInt64
+  ) throws(StoreError) -> KeySlot {
+    let (directory, store) = door.use { ($0.file.directory, $0.file.header.store) }
+    do {
+      guard key != .keyFile else {
+        try directory.makeKeyIfMissing()
+        return try KeySlot(id: id, KeyFileSource(bytes: directory.fetchKey()), master: master, store: store)
+      }
+      var source = PassphraseSource(
+        passphrase: try SecretBytes(copying: passphrase),
+        keyFile: try key == .passphrase ? nil : directory.fetchKey())
+      source.cost = cost
+      return try KeySlot(id: id, source, master: master, store: store)
+    } catch {
+      throw StoreError(vault: error, errno: 0)
+    }
+  }
+
+  private func change(_ body: (VaultDoor) throws(StoreError) -> Void) throws(StoreError) {
+    try door.use { door throws(StoreError) in
+      defer { state.withLock { $0 = door.lockState } }
+      try body(door)
+    }
   }
 }
 

@@ -23,7 +23,8 @@ struct StoredKey: ~Copyable {
 /// `ClassKeyring` holds those for the secrets, so that a lock can drop them alone.
 final class VaultKeys {
   let store: [UInt8]
-  private let master: StoredKey
+  /// nil: locked.
+  private var master: StoredKey?
   private let metadataKey: StoredKey
   private let indexKey: StoredKey
   private let manifestKey: StoredKey
@@ -38,6 +39,24 @@ final class VaultKeys {
     manifestKey = try StoredKey(Self.derive(master, store, "keyhole/v1/manifest"))
     witnessKey = try StoredKey(Self.derive(master, store, "keyhole/v1/witness"))
     anchorKey = try StoredKey(Self.derive(master, store, "keyhole/v1/anchor"))
+  }
+
+  /// Drops what class keys are opened by; names and attributes stay.
+  func lock() {
+    master = nil
+  }
+
+  /// Takes the master key again. Nothing else of the keys has changed.
+  func unlock(_ master: SymmetricKey) throws {
+    self.master = try StoredKey(master)
+  }
+
+  /// A copy of the master key, for a new slot. - Throws: `locked`.
+  func copyMaster() throws -> SymmetricKey {
+    switch master {
+    case .some(let master): return master.symmetric()
+    case .none: throw StoreError.locked
+    }
   }
 
   var metadata: SymmetricKey { metadataKey.symmetric() }
@@ -67,10 +86,10 @@ final class VaultKeys {
   }
 
   /// The key under which the class keys of one accessibility class are kept; `device` is nil for those
-  /// that open on any device.
+  /// that open on any device. - Throws: `locked`.
   func classKeyWrap(_ accessibility: Accessibility, device: borrowing DeviceKey?) throws -> SymmetricKey {
     var secret = try SecretBytes()
-    let master = master.symmetric()
+    let master = try copyMaster()
     try unsafe master.withUnsafeBytes { try unsafe secret.append($0) }
     var info = Array("keyhole/v1/class".utf8)
     info.append(accessibility.code)

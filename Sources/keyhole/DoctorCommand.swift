@@ -64,7 +64,8 @@ struct DoctorCommand: ParsableCommand {
     guard unsafe access(places.vault, F_OK) == 0 else { return [] }
     do throws(StoreError) {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
-      _ = try vault.items()
+      // What is in it can be checked only once it is open.
+      if vault.lockState == .open { _ = try vault.items() }
       return vault.problems()
     } catch {
       return [

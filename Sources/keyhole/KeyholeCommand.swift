@@ -20,7 +20,7 @@ struct KeyholeCommand: ParsableCommand {
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
       SetCommand.self, RemoveCommand.self, AttributeCommand.self, DoctorCommand.self,
-      CompletionsCommand.self,
+      LockCommand.self, UnlockCommand.self, PassphraseCommand.self, CompletionsCommand.self,
     ])
 
   /// Parses and runs, and ends the process with the exit code that the contract gives.
@@ -75,7 +75,7 @@ struct UsageError: Error {
 /// Commands of the contract that this version does not have.
 enum LaterCommand {
   static let names = [
-    "lock", "unlock", "passphrase", "edit", "watch", "log", "export", "import", "migrate",
+    "edit", "watch", "log", "export", "import", "migrate",
   ]
 
   static func refuse(_ name: String) -> Never {

@@ -7,36 +7,52 @@ enum SecretInput {
   ///
   /// - Throws: `Failure` where more than `limit` bytes come, or nothing can be read.
   static func read(prompt: String, hidden: Bool, limit: Int) throws -> SecretBytes {
-    guard hidden, isatty(STDIN_FILENO) == 1 else { return try unsafe collect(limit: limit) { _ in false } }
+    guard hidden, isatty(STDIN_FILENO) == 1 else { return try read(descriptor: STDIN_FILENO, limit: limit) }
     StandardError.write(prompt)
     let secret = try withoutEcho { try readLine(limit: limit) }
     StandardError.write("\n")
     return secret
   }
 
-  private static func readLine(limit: Int) throws -> SecretBytes {
-    var line = try unsafe collect(limit: limit) { unsafe $0.last == 0x0A }
+  /// A line that a person types on the terminal, unseen.
+  static func ask(_ prompt: String) throws -> SecretBytes {
+    StandardError.write(prompt)
+    let line = try withoutEcho { try readLine(limit: lineLimit) }
+    StandardError.write("\n")
+    return line
+  }
+
+  static let lineLimit = 8 * 1024
+
+  /// One line without its line feed, and not a byte after it: the next reader wants those.
+  static func readLine(descriptor: Int32 = STDIN_FILENO, limit: Int = lineLimit) throws -> SecretBytes {
+    var line = try unsafe collect(descriptor, limit: limit, chunk: 1) { unsafe $0.last == 0x0A }
     let endsLine = unsafe line.withUnsafeBytes { unsafe $0.last == 0x0A }
     if endsLine { try line.resize(to: line.count - 1) }
     return line
   }
 
+  /// Everything up to the end.
+  static func read(descriptor: Int32, limit: Int) throws -> SecretBytes {
+    try unsafe collect(descriptor, limit: limit, chunk: 64 * 1024) { _ in false }
+  }
+
   private static func collect(
-    limit: Int, until isEnd: (UnsafeRawBufferPointer) -> Bool
+    _ descriptor: Int32, limit: Int, chunk size: Int, until isEnd: (UnsafeRawBufferPointer) -> Bool
   ) throws -> SecretBytes {
     var input = try SecretBytes()
-    var chunk = try SecretBytes(pinnable: 64 * 1024)
+    var chunk = try SecretBytes(pinnable: size)
     while true {
       // SAFETY: the chunk says how long it is.
       let count = unsafe chunk.withUnsafeMutableBytes {
-        unsafe Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count)
+        unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
       }
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw Failure("standard input", "it can't be read") }
+      guard count >= 0 else { throw Failure(nil, "the input can't be read: \(systemMessage(errno))") }
       try unsafe chunk.withUnsafeBytes {
         try unsafe input.append(UnsafeRawBufferPointer(rebasing: $0[..<count]))
       }
-      guard input.count <= limit else { throw Failure("standard input", "more than \(limit) bytes came") }
+      guard input.count <= limit else { throw Failure(nil, "more than \(limit) bytes came") }
       let isComplete = unsafe input.withUnsafeBytes(isEnd)
       if count == 0 || isComplete { return input }
     }

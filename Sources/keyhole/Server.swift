@@ -16,6 +16,7 @@ final class Server: Sendable {
   private let places: Places
   private let kernelTree: KernelTree
   private let session: Session
+  private let tree: Tree
 
   init(_ options: MountOptions, _ places: Places, _ mountPoint: String) throws {
     self.options = options
@@ -26,8 +27,8 @@ final class Server: Sendable {
     var treeOptions = Tree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
     treeOptions.status = { report.content }
-    kernelTree = KernelTree(
-      Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions))
+    tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
+    kernelTree = KernelTree(tree)
     report.refusals = kernelTree.refusals
     do throws(SessionError) {
       session = try Session(kernelTree, options: options.sessionOptions)
@@ -40,6 +41,8 @@ final class Server: Sendable {
   func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
+    let control = try ControlSocket(places, tree)
+    defer { control.end() }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, places)

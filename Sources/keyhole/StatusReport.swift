@@ -36,7 +36,7 @@ final class StatusReport: Sendable {
 
   var content: [UInt8] {
     var report = fixed
-    report["locked"] = .bool(false)
+    report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
     report["refusals"] = .array((refusals?.recent ?? []).map(\.value))
     report["problems"] = .array((keychain?.engine.problems() ?? []).map { .string(ExactString($0.reason)) })
     return (try? codec.content(of: .dictionary(report))) ?? []

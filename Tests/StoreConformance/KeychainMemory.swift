@@ -39,6 +39,7 @@ public final class MemoryKeychain: KeychainEngine {
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
+      guard state.lock == .open || entry.item.accessibility.survivesLock else { throw .locked }
       return try copy(entry.secret)
     }
   }
@@ -104,6 +105,30 @@ public final class MemoryKeychain: KeychainEngine {
   public func room() throws(StoreError) -> DiskRoom? { nil }
 
   public func problems() -> [Problem] { [] }
+
+  public var lockState: KeychainLock { shared.use { $0.lock } }
+
+  public var needsPassphrase: Bool { shared.use { $0.passphrase != nil } }
+
+  public func lock() throws(StoreError) {
+    shared.use { $0.lock = .locked }
+  }
+
+  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let given = KeychainSamples.bytes(passphrase)
+    try shared.use { state throws(StoreError) in
+      guard state.passphrase ?? [] == given else { throw given.isEmpty ? .locked : .rejected }
+      state.lock = .open
+    }
+  }
+
+  /// Gives the keychain a passphrase, and seals it.
+  public func seal(_ passphrase: String) {
+    shared.use { state in
+      state.passphrase = Array(passphrase.utf8)
+      state.lock = .sealed
+    }
+  }
 }
 
 extension MemoryKeychain {
@@ -112,6 +137,7 @@ extension MemoryKeychain {
   ) throws(StoreError) -> Result {
     try shared.use { state throws(StoreError) in
       if let failure = state.failure { throw failure }
+      guard state.lock != .sealed else { throw .locked }
       return try body(state)
     }
   }
@@ -179,6 +205,8 @@ private final class State {
   var entries: [ItemID: Entry] = [:]
   var version = 0
   var failure: StoreError?
+  var lock = KeychainLock.open
+  var passphrase: [UInt8]?
   private var last = 0
 
   func nextID() -> ItemID {

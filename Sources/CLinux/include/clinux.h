@@ -39,8 +39,25 @@ static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, n
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
+/// A listening socket of the Unix domain at `path` (0600, close-on-exec), in place of what has the name. -1 and
+/// errno on failure.
+int linux_listen(const char *path);
+
+/// A connection to such a socket; calls on it fail with EAGAIN after `seconds`. -1 and errno on failure.
+int linux_connect(const char *path, int seconds);
+
+/// The next connection of a listening socket, with the same time limit. -1 and errno on failure.
+int linux_accept(int socket, int seconds);
+
+/// The user at the other end of a connection; (unsigned)-1 where it can't be told.
+unsigned linux_peer(int socket);
+
 /// Zeros what calls that have returned left on this thread's stack.
 void linux_scrub_stack(void);
 
 /// explicit_bzero(3): a memset that the compiler can't remove.
 void linux_explicit_bzero(void *bytes, size_t count);
+
+/// Zeros what this thread has freed lately of pieces of about this size, as far as the C library would give
+/// them out again next.
+void linux_scrub_heap(size_t size);

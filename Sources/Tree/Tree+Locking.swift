@@ -1,0 +1,83 @@
+public import Model
+import SecretMemory
+import Store
+import Synchronization
+
+extension Tree {
+  /// Locks the keychain and wipes what open files and scratch hold of secrets that are not to be read now.
+  ///
+  /// What was written and not committed is lost; later reads and writes of such a file fail with `locked`.
+  /// - Throws: what the keychain throws; the files are wiped all the same.
+  public func lock() throws(StoreError) {
+    guard let keychain else { return }
+    defer { wipeLocked() }
+    try keychain.lock()
+  }
+
+  private func wipeLocked() {
+    for handle in secretHandles.withLock({ $0.values.compactMap(\.handle) }) {
+      guard !isUnlocked(handle.node.place) else { continue }
+      handle.seal()
+    }
+    for place in overlay.withLock({ $0.secretScratch }) where !isUnlocked(.scratch(place)) { wipe(place) }
+    wipeStack()
+  }
+
+  /// Whether the secret that stands at a place, or that scratch there may be a copy of, can be read now.
+  func isUnlocked(_ place: Place) -> Bool {
+    switch place {
+    case .value(let item): isUnlocked(item)
+    case .scratch(let scratch):
+      if case .item(let item) = scratch.directory { isUnlocked(item) } else { true }
+    default: true
+    }
+  }
+
+  private func isUnlocked(_ place: ItemPlace) -> Bool {
+    guard let keychain, let item = try? anyItem(place) else {
+      // Removed since it was opened: nothing tells its class any more.
+      return keychain?.engine.lockState == .open
+    }
+    return keychain.engine.isAccessible(item)
+  }
+
+  private func wipe(_ place: ScratchPlace) {
+    let file = overlay.withLock { overlay in
+      defer { overlay[place] = nil }
+      return overlay[place]
+    }
+    try? file?.resize(to: 0)
+    nodes.withLock { $0.remove(.scratch(place)) }
+  }
+}
+
+extension Overlay {
+  /// Scratch of items that has content of its own. What a link points to is no secret.
+  fileprivate var secretScratch: [ScratchPlace] {
+    scratch.filter { $0.key.isSecret }.flatMap { directory, files in
+      files.filter { $0.value.state.withLock { $0.target == nil } }
+        .map { ScratchPlace(directory: directory, name: $0.key) }
+    }
+  }
+}
+
+extension Handle {
+  /// Wipes what the handle holds; from now on it fails with `locked`.
+  func seal() {
+    state.withLock { state in
+      state.content = nil
+      state.appended = nil
+      state.isSealed = true
+      state.failure = .locked
+    }
+  }
+}
+
+/// An open file that may be gone already.
+struct WeakHandle: Sendable {
+  weak let handle: Handle?
+
+  init(_ handle: Handle) {
+    self.handle = handle
+  }
+}

@@ -1,0 +1,113 @@
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+import Glibc
+import Model
+import SecretMemory
+
+/// What one derivation by scrypt (RFC 7914) costs.
+public struct PassphraseCost: Sendable {
+  /// The binary logarithm of scrypt's N.
+  let logarithm: UInt8
+  let blockSize: UInt32
+  let parallelism: UInt32
+
+  /// 2¹⁷: 128 MiB, and about half a second.
+  public static let standard = PassphraseCost(logarithm: 17, blockSize: 8, parallelism: 1)
+  /// The least that is accepted: 16 MiB.
+  public static let least = PassphraseCost(logarithm: 14, blockSize: 8, parallelism: 1)
+
+  /// In bytes.
+  private static let mostMemory: UInt64 = 1 << 30
+
+  /// What stands in a file is hostile input: swift-crypto traps on absurd numbers and ignores its limit.
+  ///
+  /// - Throws: `damaged` outside of the bounds.
+  func check() throws(StoreError) {
+    guard (14...22).contains(logarithm), blockSize == 8, (1...4).contains(parallelism),
+      memory <= Self.mostMemory
+    else { throw .damaged(what: "the cost of a key slot") }
+  }
+
+  /// How much memory a derivation takes, in bytes.
+  var memory: UInt64 {
+    128 * UInt64(blockSize) * UInt64(parallelism) << UInt64(min(logarithm, 32))
+  }
+}
+
+/// The parameters of a derivation: salt (32) | logarithm of N (1) | r (4) | p (4).
+struct PassphraseParameters {
+  private static let saltLength = 32
+  private static let length = saltLength + 9
+
+  let salt: [UInt8]
+  let cost: PassphraseCost
+
+  /// New ones.
+  init(_ cost: PassphraseCost) {
+    salt = (0..<Self.saltLength).map { _ in UInt8.random(in: .min ... .max) }
+    self.cost = cost
+  }
+
+  /// - Throws: `damaged`, before anything is derived.
+  init(_ bytes: [UInt8]) throws(StoreError) {
+    guard bytes.count == Self.length else { throw .damaged(what: "a key slot") }
+    salt = Array(bytes.prefix(Self.saltLength))
+    let numbers = bytes.dropFirst(Self.saltLength + 1).map(UInt32.init)
+    cost = PassphraseCost(
+      logarithm: bytes[Self.saltLength], blockSize: numbers[..<4].reduce(0) { $0 << 8 | $1 },
+      parallelism: numbers[4...].reduce(0) { $0 << 8 | $1 })
+    try cost.check()
+  }
+
+  var bytes: [UInt8] {
+    var writer = FieldWriter(capacity: Self.length)
+    writer.put(raw: salt)
+    writer.put(raw: cost.logarithm)
+    writer.put(raw: cost.blockSize)
+    writer.put(raw: cost.parallelism)
+    return writer.bytes
+  }
+
+  /// scrypt of a passphrase; half a second of work.
+  ///
+  /// - Throws: `invalidValue` for an empty passphrase, `outOfMemory`.
+  func derive(_ passphrase: borrowing SecretBytes) throws -> SymmetricKey {
+    guard !passphrase.isEmpty else { throw StoreError.invalidValue(reason: "the passphrase is empty") }
+    try checkMemory()
+    return try unsafe passphrase.withUnsafeBytes { try unsafe derive($0) }
+  }
+
+  private func derive(_ passphrase: UnsafeRawBufferPointer) throws -> SymmetricKey {
+    guard let base = passphrase.baseAddress else { throw StoreError.outOfMemory }
+    // SAFETY: the Data is read only, by a call that returns before the bytes go.
+    let borrowed = unsafe Data(
+      bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: passphrase.count, deallocator: .none)
+    // swift-crypto drops a Data with the derived key, unwiped; it goes back to this thread's free list.
+    defer { wipeFreed(32) }
+    do {
+      return try KDF.Scrypt.deriveKey(
+        from: borrowed, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.logarithm),
+        blockSize: Int(cost.blockSize), parallelism: Int(cost.parallelism))
+    } catch {
+      throw StoreError.outOfMemory
+    }
+  }
+
+  /// The system would rather end a process than refuse it memory that is not there.
+  private func checkMemory() throws(StoreError) {
+    guard let available = Self.availableMemory, available < cost.memory else { return }
+    throw .outOfMemory
+  }
+
+  /// `MemAvailable` of /proc/meminfo in bytes; nil: it does not say.
+  private static var availableMemory: UInt64? {
+    guard let file = unsafe fopen("/proc/meminfo", "re") else { return nil }
+    defer { unsafe fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let count = unsafe fread(&bytes, 1, bytes.count, file)
+    let lines = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: "\n")
+    guard let line = lines.first(where: { $0.hasPrefix("MemAvailable:") }) else { return nil }
+    return UInt64(line.filter(\.isNumber)).map { $0 * 1024 }
+  }
+}

@@ -1,0 +1,90 @@
+import CLinux
+import Glibc
+
+/// A program that was started and is read from.
+///
+/// It gets a group of its own, so that all of it can be ended, and standard streams as asked; nothing else.
+final class Child {
+  let process: pid_t
+  /// Its standard output, to be read.
+  let output: Int32
+  /// Its standard input, to be written; -1: it has ours.
+  let input: Int32
+  private var status: Int32?
+
+  enum Input {
+    case shared
+    case piped
+  }
+
+  /// - Throws: `Failure` where it can't be started.
+  init(_ words: [String], input kind: Input = .shared, environment: [String]? = nil) throws {
+    let (outputEnd, theirOutput) = try Self.pipe()
+    let (theirInput, inputEnd) = kind == .piped ? try Self.pipe() : (-1, -1)
+    (output, input) = (outputEnd, inputEnd)
+    var actions = unsafe posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    unsafe posix_spawnattr_init(&attributes)
+    defer {
+      unsafe posix_spawn_file_actions_destroy(&actions)
+      unsafe posix_spawnattr_destroy(&attributes)
+      for end in [theirOutput, theirInput] where end >= 0 { close(end) }
+    }
+    unsafe posix_spawn_file_actions_adddup2(&actions, theirOutput, STDOUT_FILENO)
+    if theirInput >= 0 { unsafe posix_spawn_file_actions_adddup2(&actions, theirInput, STDIN_FILENO) }
+    Self.prepare(&attributes, ownGroup: kind == .piped)
+    var pointers = unsafe words.map { unsafe strdup($0) } + [nil]
+    var variables = unsafe (environment ?? []).map { unsafe strdup($0) } + [nil]
+    defer { unsafe (pointers + variables).forEach { unsafe free($0) } }
+    var process = pid_t()
+    // SAFETY: all strings live until the call returns.
+    let error =
+      environment == nil
+      ? unsafe posix_spawnp(&process, words[0], &actions, &attributes, &pointers, environ)
+      : unsafe posix_spawnp(&process, words[0], &actions, &attributes, &pointers, &variables)
+    self.process = process
+    guard error == 0 else {
+      for end in [outputEnd, inputEnd] where end >= 0 { close(end) }
+      throw Failure(words[0], "it can't be started: \(systemMessage(error))")
+    }
+  }
+
+  /// Its exit status; 128 and more: a signal ended it.
+  @discardableResult
+  func wait() -> Int32 {
+    if let status { return status }
+    var raw: Int32 = 0
+    while unsafe waitpid(process, &raw, 0) < 0, errno == EINTR {}
+    let result = raw & 0x7F == 0 ? (raw >> 8) & 0xFF : 128 + (raw & 0x7F)
+    status = result
+    return result
+  }
+
+  /// Ends it, with all it started if it has a group of its own, and closes the pipes.
+  func end() {
+    if status == nil { kill(input >= 0 ? -process : process, SIGKILL) }
+    wait()
+    for end in [output, input] where end >= 0 { close(end) }
+  }
+
+  private static func pipe() throws -> (Int32, Int32) {
+    var ends: [Int32] = [0, 0]
+    guard unsafe linux_pipe(&ends) == 0 else { throw Failure(nil, systemMessage(errno)) }
+    return (ends[0], ends[1])
+  }
+
+  /// Signals that this process blocks or ignores are none of the program's affair.
+  private static func prepare(_ attributes: inout posix_spawnattr_t, ownGroup: Bool) {
+    var none = sigset_t()
+    unsafe sigemptyset(&none)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    var all = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+    // POSIX_SPAWN_SETSID where it gets a group of its own: it must not take signals of the terminal.
+    let session: Int16 = ownGroup ? 0x80 : 0
+    unsafe posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | session)
+  }
+}

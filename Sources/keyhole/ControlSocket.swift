@@ -1,0 +1,163 @@
+import CLinux
+import Dispatch
+import Glibc
+import Model
+import SecretMemory
+import Store
+import Synchronization
+import Tree
+
+/// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
+///
+/// A request is a word, a line feed, and for `unlock` the passphrase up to the end; the answer is `ok`, or what
+/// went wrong. Only the user's own processes are heard.
+struct ControlSocket {
+  /// In seconds; a slow answer to a wrong passphrase included.
+  static let patience: Int32 = 60
+
+  private let path: String
+  private let source: any DispatchSourceRead
+
+  /// - Throws: `Failure`.
+  init(_ places: Places, _ tree: Tree) throws {
+    makeFolders(places.runtime)
+    path = Self.path(of: getpid(), places)
+    let listener = unsafe linux_listen(path)
+    guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }
+    let unlocking = Unlocking(tree)
+    source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: .global())
+    source.setEventHandler { Self.accept(listener, unlocking) }
+    source.setCancelHandler { close(listener) }
+    source.activate()
+  }
+
+  /// Nobody is heard any more.
+  func end() {
+    unsafe unlink(path)
+    source.cancel()
+  }
+
+  static func path(of process: Int32, _ places: Places) -> String {
+    "\(places.runtime)/\(process).control"
+  }
+
+  private static func accept(_ listener: Int32, _ unlocking: Unlocking) {
+    let connection = linux_accept(listener, patience)
+    guard connection >= 0 else { return }
+    DispatchQueue.global().async {
+      defer { close(connection) }
+      guard linux_peer(connection) == getuid() else { return }
+      let answer = answer(to: connection, unlocking)
+      // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: who asked may be gone.
+      _ = unsafe Array(answer.utf8).withUnsafeBytes {
+        unsafe send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+    }
+  }
+
+  private static func answer(to connection: Int32, _ unlocking: Unlocking) -> String {
+    do {
+      var request = try SecretInput.read(descriptor: connection, limit: 16 * 1024)
+      let word = unsafe request.withUnsafeBytes {
+        unsafe String(decoding: $0.prefix { $0 != 0x0A }, as: UTF8.self)
+      }
+      switch word {
+      case "lock": try unlocking.lock()
+      case "unlock": try unlocking.unlock(request.dropPrefix(word.utf8.count + 1))
+      default: throw Failure(nil, "unknown request")
+      }
+      return "ok"
+    } catch let error as StoreError {
+      return error == .rejected ? "rejected" : error.message
+    } catch let failure as Failure {
+      return failure.reason
+    } catch {
+      return "there is not enough memory"
+    }
+  }
+}
+
+/// Locks and unlocks the keychain of the mount; wrong passphrases are slowed down.
+private final class Unlocking: Sendable {
+  private let tree: Tree
+  /// One at a time: a passphrase takes much memory, and guessing shall not get faster by asking twice.
+  private let turns = DispatchQueue(label: "keyhole.unlocking")
+  private let failures = Atomic<Int>(0)
+
+  init(_ tree: Tree) {
+    self.tree = tree
+  }
+
+  func lock() throws {
+    try tree.lock()
+  }
+
+  func unlock(_ passphrase: consuming SecretBytes) throws {
+    guard let keychain = tree.keychain else { throw StoreError.notFound }
+    let passphrase = passphrase
+    let result: Result<Void, StoreError> = turns.sync {
+      let result = Result { () throws(StoreError) in try keychain.unlock(passphrase) }
+      slowDown(after: result)
+      return result
+    }
+    try result.get()
+  }
+
+  /// After the third wrong passphrase each costs a second more, up to ten.
+  private func slowDown(after result: Result<Void, StoreError>) {
+    guard case .failure(.rejected) = result else { return failures.store(0, ordering: .relaxed) }
+    let count = failures.add(1, ordering: .relaxed).newValue
+    if count >= 3 { sleep(UInt32(min(count - 2, 10))) }
+  }
+}
+
+extension SecretBytes {
+  /// What follows the first `count` bytes; they are wiped.
+  fileprivate mutating func dropPrefix(_ count: Int) throws -> SecretBytes {
+    let rest = try unsafe withUnsafeBytes {
+      try unsafe SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.dropFirst(count)))
+    }
+    try resize(to: 0)
+    return rest
+  }
+}
+
+/// A command's way to the process of a mount.
+enum ControlClient {
+  enum Answer: Equatable {
+    case done
+    case rejected
+    case failed(String)
+  }
+
+  /// - Throws: `Failure` where the mount can't be asked.
+  static func ask(
+    _ mount: MountRecord, _ places: Places, _ word: String, _ secret: borrowing SecretBytes
+  ) throws -> Answer {
+    let connection = unsafe linux_connect(
+      ControlSocket.path(of: mount.process, places), ControlSocket.patience)
+    guard connection >= 0 else { throw Failure(mount.path, "it can't be asked: \(systemMessage(errno))") }
+    defer { close(connection) }
+    try unsafe Array((word + "\n").utf8).withUnsafeBytes { try unsafe write($0, to: connection) }
+    try unsafe secret.withUnsafeBytes { try unsafe write($0, to: connection) }
+    shutdown(connection, Int32(SHUT_WR))
+    let answer = try SecretInput.read(descriptor: connection, limit: 4096)
+    switch unsafe answer.withUnsafeBytes({ unsafe String(decoding: $0, as: UTF8.self) }) {
+    case "ok": return .done
+    case "rejected": return .rejected
+    case "": throw Failure(mount.path, "it did not answer")
+    case let reason: return .failed(reason)
+    }
+  }
+
+  private static func write(_ bytes: UnsafeRawBufferPointer, to connection: Int32) throws {
+    var rest = unsafe bytes[...]
+    while unsafe !rest.isEmpty {
+      let piece = unsafe UnsafeRawBufferPointer(rebasing: rest)
+      // SAFETY: the slice says how long it is.
+      let count = unsafe send(connection, piece.baseAddress, piece.count, Int32(MSG_NOSIGNAL))
+      guard count > 0 else { throw Failure(nil, "the mount can't be asked: \(systemMessage(errno))") }
+      unsafe rest = unsafe rest.dropFirst(count)
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import ArgumentParser
+import Glibc
+import Model
+import SecretMemory
+import Vault
+
+struct LockCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lock", abstract: "Lock the keychain of the mount, and wipe what it holds of secrets.",
+    discussion: """
+      Names and attributes still show. Secrets that are accessible `afterFirstUnlock` can still be read.
+      """)
+
+  func run() throws {
+    let places = try Places.current()
+    for mount in try MountRecord.serving(places) {
+      let answer = try ControlClient.ask(mount, places, "lock", SecretBytes())
+      guard answer == .done else { throw answer.failure(mount) }
+    }
+  }
+}
+
+struct UnlockCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Unlock the keychain of the mount.",
+    discussion: """
+      On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input.
+      """)
+
+  @OptionGroup var source: PassphraseSourceOptions
+
+  func run() throws {
+    let places = try Places.current()
+    for mount in try MountRecord.serving(places) { try unlock(mount, places) }
+  }
+
+  private func unlock(_ mount: MountRecord, _ places: Places) throws {
+    // Without a passphrase, or open already: then nobody need be asked.
+    var answer = try ControlClient.ask(mount, places, "unlock", SecretBytes())
+    guard answer == .failed(StoreError.locked.message) else { return try finish(answer, mount) }
+    for _ in 0..<source.attempts {
+      answer = try ControlClient.ask(mount, places, "unlock", source.read("Passphrase: "))
+      guard answer == .rejected else { break }
+      if source.attempts > 1 { StandardError.write("That is not the passphrase.\n") }
+    }
+    try finish(answer, mount)
+  }
+
+  private func finish(_ answer: ControlClient.Answer, _ mount: MountRecord) throws {
+    guard answer == .done else { throw answer.failure(mount) }
+  }
+}
+
+struct PassphraseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "passphrase", abstract: "Set, change or remove the passphrase of the vault.",
+    discussion: """
+      On a terminal all is asked for, unseen. Otherwise lines of standard input are read: the present \
+      passphrase where there is one, then the new one. An empty new one removes it; items that are \
+      accessible `whenPasscodeSetThisDeviceOnly` are deleted then.
+
+      The vault opens with the passphrase and its key file together, unless --alone is given. No item is \
+      encrypted anew, and a crash leaves the old passphrase valid or the new one.
+      """)
+
+  @Flag(help: "The passphrase opens the vault without its key file, which a copy elsewhere may lack.")
+  var alone = false
+
+  func run() throws {
+    let places = try Places.current()
+    let vault = try attempt(places) { () throws(StoreError) in
+      try VaultEngine(directory: places.vault, stateDirectory: places.state)
+    }
+    let present = try presentPassphrase(of: vault, places)
+    let new = try newPassphrase()
+    let key: VaultKey = new.isEmpty ? .keyFile : alone ? .passphrase : .passphraseAndKeyFile
+    try attempt(places) { () throws(StoreError) in try vault.change(to: key, new, present: present) }
+  }
+
+  /// On a terminal it is asked for until it is right, three times at most.
+  private func presentPassphrase(of vault: VaultEngine, _ places: Places) throws -> SecretBytes {
+    guard vault.needsPassphrase else { return try SecretBytes() }
+    guard isatty(STDIN_FILENO) == 1 else { return try SecretInput.readLine() }
+    for _ in 0..<2 {
+      let present = try SecretInput.ask("Present passphrase: ")
+      do throws(StoreError) {
+        try vault.check(present)
+        return present
+      } catch {
+        guard error == .rejected || error == .locked else { throw Failure(places.vault, error) }
+        StandardError.write("That is not the passphrase.\n")
+      }
+    }
+    return try SecretInput.ask("Present passphrase: ")
+  }
+
+  private func newPassphrase() throws -> SecretBytes {
+    guard isatty(STDIN_FILENO) == 1 else { return try SecretInput.readLine() }
+    let new = try SecretInput.ask("New passphrase (empty: none): ")
+    let again = try SecretInput.ask("Once more: ")
+    guard new == again else { throw Failure(nil, "the two are not the same; nothing was changed") }
+    return new
+  }
+
+  private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
+  }
+}
+
+/// Where `unlock` takes the passphrase from.
+struct PassphraseSourceOptions: ParsableArguments {
+  @Option(name: .customLong("descriptor"), help: "Read it from this open file descriptor.")
+  var descriptor: Int32?
+
+  @Flag(name: .customLong("ask-password"), help: "Ask by way of systemd-ask-password.")
+  var asksBySystem = false
+
+  @Option(
+    name: .customLong("credential"),
+    help: "Read the systemd credential of this name, as LoadCredentialEncrypted= passes one.")
+  var credential: String?
+
+  func validate() throws {
+    let count = (descriptor == nil ? 0 : 1) + (asksBySystem ? 1 : 0) + (credential == nil ? 0 : 1)
+    guard count <= 1 else {
+      throw ValidationError("--descriptor, --ask-password or --credential: one of them")
+    }
+    if let credential, credential.isEmpty || credential.contains("/") {
+      throw ValidationError("a credential has a name, not a path")
+    }
+  }
+
+  /// How often a person may try; what is read from elsewhere does not get better.
+  var attempts: Int {
+    descriptor == nil && credential == nil && (asksBySystem || isatty(STDIN_FILENO) == 1) ? 3 : 1
+  }
+
+  func read(_ prompt: String) throws -> SecretBytes {
+    if let descriptor { return try SecretInput.readLine(descriptor: descriptor) }
+    if let credential { return try readCredential(credential) }
+    if asksBySystem { return try askBySystem(prompt) }
+    return isatty(STDIN_FILENO) == 1 ? try SecretInput.ask(prompt) : try SecretInput.readLine()
+  }
+
+  private func readCredential(_ name: String) throws -> SecretBytes {
+    guard let folder = unsafe getenv("CREDENTIALS_DIRECTORY").map({ unsafe String(cString: $0) }) else {
+      throw Failure(nil, "there are no credentials: CREDENTIALS_DIRECTORY is not set")
+    }
+    // SAFETY: a variadic call without its variable part.
+    let file = unsafe open("\(folder)/\(name)", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw Failure(name, "there is no such credential: \(systemMessage(errno))") }
+    defer { close(file) }
+    return try SecretInput.readLine(descriptor: file)
+  }
+
+  private func askBySystem(_ prompt: String) throws -> SecretBytes {
+    let child = try Child(["systemd-ask-password", "--id=keyhole:unlock", "--timeout=60", prompt])
+    defer { child.end() }
+    let answer = try SecretInput.readLine(descriptor: child.output)
+    guard child.wait() == 0 else { throw Failure(nil, "systemd-ask-password got no answer") }
+    return answer
+  }
+}
+
+extension ControlClient.Answer {
+  func failure(_ mount: MountRecord) -> Failure {
+    switch self {
+    case .failed(let reason): Failure(mount.path, reason)
+    default: Failure(mount.path, StoreError.rejected)
+    }
+  }
+}
+
+extension MountRecord {
+  /// The mounts that a command can ask. - Throws: `Failure` where there is none.
+  static func serving(_ places: Places) throws -> [MountRecord] {
+    let mounts = all(places).filter(\.isAlive)
+    guard !mounts.isEmpty else { throw Failure(nil, "nothing is mounted; `keyhole mount` mounts") }
+    return mounts
+  }
+}

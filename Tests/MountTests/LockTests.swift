@@ -1,0 +1,142 @@
+import Glibc
+import Testing
+
+/// Sections 8 and 10: `lock`, `unlock` and `passphrase`, with a mount.
+@Suite(.timeLimit(.minutes(3))) struct LockTests {
+  static let item = "keychain/generic/s/p"
+
+  private static func makeItems(_ keyhole: MountedKeyhole) throws {
+    try keyhole.check(
+      """
+      mkdir -p keychain/generic/s/p keychain/generic/s/after
+      setfattr -n user.keyhole.accessible -v afterFirstUnlock keychain/generic/s/after
+      for name in p after; do echo secret > keychain/generic/s/$name/value; done
+      """)
+  }
+
+  @Test func lockedSecretIsENOKEYAndStillShown() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItems(keyhole)
+      try keyhole.check("keyhole lock")
+      try keyhole.refuses("cat \(Self.item)/value", .noKey)
+      try keyhole.refuses("echo x > \(Self.item)/value", .noKey)
+      try keyhole.refuses("setfattr -n user.comment -v x \(Self.item)", .noKey)
+      try keyhole.check(
+        "stat -c %s \(Self.item)/value; getfattr --only-values -n user.service \(Self.item); ls \(Self.item)",
+        prints: "6\nsvalue\n")
+      try keyhole.check("cat keychain/generic/s/after/value", prints: "secret")
+      try keyhole.check("echo new > keychain/generic/s/after/value; rm \(Self.item)/value")
+      try keyhole.refuses("echo x > \(Self.item)/value", .noKey)
+      try keyhole.check("grep -o '\"locked\": [a-z]*' .keyhole/status", prints: "\"locked\": true\n")
+      try keyhole.check(
+        "keyhole unlock < /dev/null; echo x > \(Self.item)/value; cat keychain/generic/s/*/value",
+        prints: "newx")
+    }
+  }
+
+  @Test func openHandlesAreWipedByALock() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItems(keyhole)
+      let reader = try OpenFile(keyhole / Self.item + "/value", O_RDONLY)
+      try keyhole.check("keyhole lock")
+      #expect(failure { _ = try reader.read() } == .noKey)
+    }
+  }
+
+  @Test func neverUnlockedKeychainListsItsClasses() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItems(keyhole)
+      try keyhole.world.check("keyhole passphrase", sending: Array("horse\n".utf8))
+      try keyhole.remount()
+      try keyhole.check("ls keychain", prints: "generic\ninternet\nother\n")
+      try keyhole.refuses("ls keychain/generic", .noKey)
+      try keyhole.refuses("stat -c %s keychain/generic/s", .noKey)
+      try keyhole.refuses("mkdir keychain/generic/t", .noKey)
+      let wrong = try keyhole.sh("echo hors | keyhole unlock")
+      #expect(wrong.status == 1 && wrong.error.hasPrefix("keyhole: ") && wrong.error.contains("wrong"))
+      try keyhole.refuses("ls keychain/generic", .noKey)
+      try keyhole.check(
+        "keyhole unlock; cat \(Self.item)/value", prints: "secret", sending: Array("horse\n".utf8))
+    }
+  }
+
+  @Test func passphraseComesFromWhereItIsSaid() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItems(keyhole)
+      try keyhole.check("echo horse | keyhole passphrase")
+      try keyhole.check(
+        "keyhole lock; keyhole unlock --descriptor 7 7<<< horse; cat \(Self.item)/value", prints: "secret")
+      try keyhole.check(
+        """
+        echo horse > $OUT/vault; export CREDENTIALS_DIRECTORY=$OUT
+        keyhole lock; keyhole unlock --credential vault; cat \(Self.item)/value
+        """, prints: "secret")
+      let missing = try keyhole.sh(
+        "keyhole lock; CREDENTIALS_DIRECTORY=$OUT keyhole unlock --credential none")
+      #expect(missing.status == 1)
+      try keyhole.check(
+        """
+        mkdir $OUT/bin; printf '#!/bin/sh\\necho horse\\n' > $OUT/bin/systemd-ask-password
+        chmod +x $OUT/bin/systemd-ask-password
+        PATH=$OUT/bin:$PATH keyhole unlock --ask-password; cat \(Self.item)/value
+        """, prints: "secret")
+      try keyhole.check(
+        """
+        keyhole lock
+        python3 - <<'EOF'
+        import os, pty, sys
+        process, terminal = pty.fork()
+        if process == 0: os.execvp("keyhole", ["keyhole", "unlock"])
+        shown = b""
+        while b"Passphrase: " not in shown: shown += os.read(terminal, 1024)
+        os.write(terminal, b"horse\\n")
+        try:
+          while part := os.read(terminal, 1024): shown += part
+        except OSError: pass
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        sys.exit(code or b"horse" in shown)
+        EOF
+        cat \(Self.item)/value
+        """, prints: "secret")
+    }
+  }
+
+  @Test func passphraseIsChangedAndRemoved() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItems(keyhole)
+      try keyhole.check("echo one | keyhole passphrase; printf 'one\\ntwo\\n' | keyhole passphrase")
+      let wrong = try keyhole.sh("printf 'one\\nthree\\n' | keyhole passphrase")
+      #expect(wrong.status == 1)
+      let argument = try keyhole.sh("keyhole passphrase two")
+      #expect(argument.status == 2)
+      try keyhole.check("keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase")
+      try keyhole.remount()
+      try keyhole.check("cat \(Self.item)/value", prints: "secret")
+    }
+  }
+
+  @Test func killedChangeLeavesOneOfTheTwoPassphrases() async throws {
+    try await withWorld { world in
+      try world.check("echo horse | keyhole passphrase")
+      var present = "horse"
+      for round in 0..<6 {
+        let next = "horse\(round)"
+        let program = try Program(
+          [Products.keyhole, "passphrase"], environment: world.environment, directory: world.outside)
+        try program.send("\(present)\n\(next)\n")
+        program.closeInput()
+        // Most of the time goes into two derivations; the last of them ends in the change.
+        var ready = pollfd(fd: program.end.descriptor, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&ready, 1, Int32.random(in: 500...6000))
+        program.kill()
+        try program.waitForEnd(until: Deadline(in: .seconds(20)))
+        let probe = { (passphrase: String) throws -> Bool in
+          try world.sh("printf '%s\\n%s\\n' \(passphrase) \(passphrase) | keyhole passphrase").status == 0
+        }
+        let (old, new) = (try probe(present), try probe(next))
+        #expect(old != new)
+        present = new ? next : present
+      }
+    }
+  }
+}

@@ -1,0 +1,256 @@
+import Crypto
+import Glibc
+import Model
+import SecretMemory
+import Store
+import StoreConformance
+import Testing
+
+@testable import Vault
+
+/// Slots, passphrases, and what a lock takes away.
+@Suite(.timeLimit(.minutes(2))) struct VaultLockTests {
+  private let fixture: VaultFixture
+
+  init() throws {
+    fixture = try VaultFixture()
+  }
+
+  private func change(
+    _ engine: VaultEngine, to key: VaultKey, _ new: String, present: String = ""
+  ) throws {
+    try engine.change(
+      to: key, KeychainSamples.secret(new), present: KeychainSamples.secret(present), cost: .least)
+  }
+
+  private func unlock(_ engine: VaultEngine, _ passphrase: String) throws {
+    try engine.unlock(KeychainSamples.secret(passphrase))
+  }
+
+  @Test(arguments: [VaultKey.passphrase, .passphraseAndKeyFile])
+  func passphraseOpensTheVault(key: VaultKey) throws {
+    try fixture.makeVault(["a"])
+    try change(try fixture.open(), to: key, "correct horse")
+    let engine = try fixture.open()
+    #expect(engine.needsPassphrase && engine.lockState == .sealed)
+    #expect(throws: StoreError.locked) { _ = try engine.items() }
+    #expect(throws: StoreError.locked) { try unlock(engine, "") }
+    #expect(throws: StoreError.rejected) { try unlock(engine, "correct hors") }
+    #expect(engine.lockState == .sealed)
+    try unlock(engine, "correct horse")
+    let item = try #require(try engine.items().first)
+    #expect(try engine.bytes(of: item.id) == Array("secret of a".utf8))
+  }
+
+  @Test func passphraseAndKeyFileNeedBoth() throws {
+    try fixture.makeVault(["a"])
+    try change(try fixture.open(), to: .passphraseAndKeyFile, "p")
+    let key = contents(of: fixture.key)
+    try write(key.map { ~$0 }, to: fixture.key)
+    #expect(throws: StoreError.rejected) { try unlock(try fixture.open(), "p") }
+    unsafe unlink(fixture.key)
+    #expect(failure { try unlock(try fixture.open(), "p") }?.kind == "accessDenied")
+    try write(key, to: fixture.key)
+    try unlock(try fixture.open(), "p")
+  }
+
+  @Test func passphraseAloneNeedsNoKeyFile() throws {
+    try fixture.makeVault(["a"])
+    try change(try fixture.open(), to: .passphrase, "p")
+    unsafe unlink(fixture.key)
+    let engine = try fixture.open()
+    try unlock(engine, "p")
+    #expect(try engine.items().count == 1)
+    try change(engine, to: .keyFile, "", present: "p")
+    #expect(try fixture.open().items().count == 1)
+  }
+
+  @Test func changedPassphraseReplacesTheOldOne() throws {
+    try fixture.makeVault(["a"])
+    let engine = try fixture.open()
+    try change(engine, to: .passphraseAndKeyFile, "old")
+    #expect(throws: StoreError.rejected) { try change(engine, to: .passphrase, "new", present: "x") }
+    #expect(throws: StoreError.locked) { try change(engine, to: .passphrase, "new") }
+    let sealed = try fixture.number("SELECT sum(length(sealed)) FROM secret")
+    try change(engine, to: .passphraseAndKeyFile, "new", present: "old")
+    #expect(try fixture.number("SELECT sum(length(sealed)) FROM secret") == sealed)
+    #expect(try fixture.number("SELECT count(*) FROM slot") == 1)
+    #expect(throws: StoreError.rejected) { try unlock(try fixture.open(), "old") }
+    try unlock(try fixture.open(), "new")
+    try change(engine, to: .keyFile, "", present: "new")
+    #expect(try fixture.open().lockState == .open)
+  }
+
+  @Test func emptyPassphraseIsNone() throws {
+    let engine = try fixture.open()
+    #expect(failure { try change(engine, to: .passphrase, "") }?.kind == "invalidValue")
+    #expect(!engine.needsPassphrase)
+  }
+
+  @Test func lockKeepsNamesAndWhatOutlastsIt() throws {
+    let engine = try fixture.open()
+    var ids: [Accessibility: ItemID] = [:]
+    for accessibility in Accessibility.allCases {
+      var item = KeychainSamples.generic(ExactString(accessibility.rawValue))
+      item.accessibility = accessibility
+      ids[accessibility] = try engine.add(item, "secret").id
+    }
+    try change(engine, to: .passphrase, "p")
+    try engine.lock()
+    #expect(engine.lockState == .locked)
+    #expect(try engine.items().count == 5)
+    for (accessibility, id) in ids {
+      let isReadable = (try? engine.bytes(of: id)) == Array("secret".utf8)
+      #expect(isReadable == accessibility.survivesLock, "\(accessibility)")
+      let isWritable = (try? engine.set(id, Array("secret".utf8))) != nil
+      #expect(isWritable == accessibility.survivesLock, "\(accessibility)")
+      #expect(isReadable || failure { _ = try engine.bytes(of: id) } == .locked)
+    }
+    #expect(throws: StoreError.locked) { try engine.add(KeychainSamples.generic("new"), "x") }
+    // What failed took nothing with it that stays open.
+    let lasting = try #require(ids[.afterFirstUnlock])
+    #expect(try engine.bytes(of: lasting) == Array("secret".utf8))
+    try engine.remove([try #require(ids[.whenUnlocked])])
+    #expect(throws: StoreError.rejected) { try unlock(engine, "q") }
+    #expect(engine.lockState == .locked)
+    try unlock(engine, "p")
+    #expect(try engine.bytes(of: try #require(ids[.whenUnlockedThisDeviceOnly])) == Array("secret".utf8))
+  }
+
+  @Test func withoutPassphraseNothingIsKeptThatNeedsOne() throws {
+    let engine = try fixture.open()
+    try change(engine, to: .passphrase, "p")
+    var item = KeychainSamples.generic("a")
+    item.accessibility = .whenPasscodeSetThisDeviceOnly
+    let id = try engine.add(item, "secret").id
+    try engine.add(KeychainSamples.generic("b"), "secret")
+    try change(engine, to: .passphrase, "q", present: "p")
+    #expect(try engine.bytes(of: id) == Array("secret".utf8))
+    try change(engine, to: .keyFile, "", present: "q")
+    #expect(try engine.items().map(\.identity.folder) == ["b"])
+  }
+
+  @Test func otherProcessSeesTheNewPassphraseAtItsNextUnlock() throws {
+    let (first, second) = (try fixture.open(), try fixture.open())
+    try first.add(KeychainSamples.generic("a"), "secret")
+    try change(first, to: .passphrase, "p")
+    #expect(second.needsPassphrase && second.lockState == .open)
+    try second.lock()
+    #expect(throws: StoreError.locked) { try unlock(second, "") }
+    try unlock(second, "p")
+    #expect(try second.items().count == 1)
+  }
+
+  @Test(arguments: [
+    [14, 8, 1], [17, 8, 1], [20, 8, 1], [16, 8, 4],
+  ])
+  func sensibleCostsAreTaken(numbers: [UInt32]) throws {
+    let parameters = try PassphraseParameters(bytes(numbers))
+    #expect(parameters.bytes == bytes(numbers))
+  }
+
+  @Test(arguments: [
+    [13, 8, 1], [23, 8, 1], [40, 8, 1], [0, 8, 1], [21, 8, 1], [255, 8, 1], [17, 0, 1], [17, 32, 1],
+    [17, .max, 1],
+    [17, 8, 0], [17, 8, 5], [17, 8, .max], [22, 8, 4],
+  ])
+  func absurdCostsAreRefusedBeforeAnythingIsDerived(numbers: [UInt32]) throws {
+    #expect(failure { _ = try PassphraseParameters(bytes(numbers)) }?.kind == "damaged")
+  }
+
+  @Test func parametersOfAnotherLengthAreDamaged() throws {
+    for count in [0, 31, 40, 42] {
+      let bytes = [UInt8](repeating: 8, count: count)
+      #expect(failure { _ = try PassphraseParameters(bytes) }?.kind == "damaged")
+    }
+  }
+
+  private func bytes(_ numbers: [UInt32]) -> [UInt8] {
+    var writer = FieldWriter()
+    writer.put(raw: [UInt8](repeating: 7, count: 32))
+    writer.put(raw: UInt8(truncatingIfNeeded: numbers[0]))
+    writer.put(raw: numbers[1])
+    writer.put(raw: numbers[2])
+    return writer.bytes
+  }
+
+  /// The expected key is what Python's hashlib makes of the same.
+  @Test func derivationIsScrypt() throws {
+    let parameters = try PassphraseParameters(bytes([14, 8, 1]))
+    let key = try parameters.derive(KeychainSamples.secret("pleaseletmein"))
+    let hex = unsafe key.withUnsafeBytes {
+      unsafe $0.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+    }
+    #expect(hex.joined() == "d798f00a253b1ec5c0ac07e5efb4f595a5c0ea9e38ca7ea127e2a7515fdb09c2")
+  }
+
+  /// What a memory image of the process has once it is locked; memfd_secret(2)'s pages are in none.
+  @Test func memoryOfALockedVaultHasNoKey() throws {
+    let engine = try fixture.open()
+    try change(engine, to: .passphrase, "correct horse battery staple")
+    try engine.add(KeychainSamples.generic("a"), "secret")
+    try engine.lock()
+    try unlock(engine, "correct horse battery staple")
+    try engine.lock()
+    let image = fixture.root + "/image"
+    try dumpMemory(to: image)
+    let keys = try keysOfVault("correct horse battery staple")
+    for (name, key) in keys { #expect(occurrences(of: key, in: image) == 0, "\(name)") }
+    // The search finds what is there: now the test itself holds them.
+    try dumpMemory(to: image)
+    for (name, key) in keys { #expect(occurrences(of: key, in: image) > 0, "\(name)") }
+  }
+
+  /// The master key and the class key, by the document.
+  private func keysOfVault(_ passphrase: String) throws -> [(String, [UInt8])] {
+    let file = try VaultFile(opening: VaultDirectory(fixture.directory, state: fixture.state))
+    let master = try KeyRing(file, KeychainSamples.secret(passphrase)).open(file.slots())
+    let ring = ClassKeyring(try VaultKeys(master: master, store: file.header.store), file.directory)
+    var classKey: [UInt8] = []
+    try file.connection.run { database in
+      classKey = unsafe try ring.key(1, .whenUnlocked, database).withUnsafeBytes { unsafe Array($0) }
+    }
+    return [("master", unsafe master.withUnsafeBytes { unsafe Array($0) }), ("class", classKey)]
+  }
+
+  private func dumpMemory(to path: String) throws {
+    unsafe unlink(path)
+    let memory = unsafe open("/proc/self/mem", O_RDONLY)
+    let image = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+    try #require(memory >= 0 && image >= 0)
+    defer {
+      close(memory)
+      close(image)
+    }
+    let maps = String(decoding: contents(of: "/proc/self/maps"), as: UTF8.self)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+    defer { unsafe buffer.deallocate() }
+    for line in maps.split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      let ends = fields[0].split(separator: "-").compactMap { Int($0, radix: 16) }
+      // Only what can hold data; the buffer would find itself.
+      guard ends.count == 2, fields[1].hasPrefix("rw") else { continue }
+      for at in stride(from: ends[0], to: ends[1], by: buffer.count) {
+        let count = unsafe pread(memory, buffer.baseAddress, min(buffer.count, ends[1] - at), at)
+        if count > 0 { _ = unsafe Glibc.write(image, buffer.baseAddress, count) }
+      }
+    }
+    unsafe wipe(buffer)
+  }
+
+  /// Of the key's second half: the first bytes of freed memory are soon used again.
+  private func occurrences(of key: [UInt8], in path: String) -> Int {
+    let needle = Array(key.suffix(16))
+    let image = contents(of: path)
+    return unsafe image.withUnsafeBytes { bytes in
+      var (count, at) = (0, 0)
+      while let base = bytes.baseAddress, at + needle.count <= bytes.count,
+        let found = unsafe memchr(base + at, Int32(needle[0]), bytes.count - needle.count + 1 - at)
+      {
+        if unsafe memcmp(found, needle, needle.count) == 0 { count += 1 }
+        at = unsafe UnsafeRawPointer(found) - base + 1
+      }
+      return count
+    }
+  }
+}
