@@ -3,8 +3,8 @@ public import SecretMemory
 
 /// A keychain: where items and their secrets are kept.
 ///
-/// `KeychainStore` changes an engine's items from one place at a time, and reads secrets from anywhere. Secrets pass as `SecretBytes` only; an engine
-/// wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
+/// `KeychainStore` changes an engine's items from one place at a time, and reads secrets from anywhere.
+/// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
   var name: String { get }
@@ -82,7 +82,18 @@ public enum KeychainLock: Sendable {
   case open
 }
 
+// A keychain that can't be locked.
 extension KeychainEngine {
+  public var lockState: KeychainLock { .open }
+
+  public var needsPassphrase: Bool { false }
+
+  public func lock() throws(StoreError) {
+    throw .unsupported(reason: "this keychain can't be locked from here")
+  }
+
+  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {}
+
   public func isAccessible(_ item: Item) -> Bool {
     switch lockState {
     case .sealed: false

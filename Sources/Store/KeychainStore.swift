@@ -192,7 +192,7 @@ extension KeychainStore {
   /// Drops what opens the secrets; who holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
     guard engine.lockState == .open else { return }
-    try executor.run { () throws(StoreError) in try engine.lock() }
+    try engine.lock()
     feed.publish([Change(.locked, .keychain, origin: .local)])
   }
 
@@ -200,7 +200,7 @@ extension KeychainStore {
   ///
   /// - Throws: `rejected`, `locked` where a passphrase is missing, `accessDenied`, `damaged`, `outOfMemory`.
   public nonisolated func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    // Not on the queue: it takes long, and who wants an item that is not locked shall not wait for it.
+    // Not inside the actor: it takes long, and who wants an item that is not locked shall not wait for it.
     try engine.unlock(passphrase)
     try load()
     try refresh()
