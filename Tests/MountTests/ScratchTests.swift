@@ -139,24 +139,4 @@ import Testing
       try keyhole.check("ls -A defaults/s keychain/generic", prints: "defaults/s:\ni\n\nkeychain/generic:\n")
     }
   }
-
-  @Test func vimSavesWithEveryBackupcopy() async throws {
-    guard System.exists("/usr/bin/vim") else { return }
-    for backup in ["yes", "no", "auto"] {
-      try await withKeyhole { keyhole in
-        try keyhole.check(Self.before)
-        let edit =
-          "vim -u NONE -i NONE -N -es -c 'set backupcopy=\(backup) writebackup swapfile' -c 's/one/two/' -c wq"
-        for path in ["defaults/s/k", "keychain/generic/s/p/value"] {
-          let output = try keyhole.sh("\(edit) \(path)")
-          #expect(output.status == 0 && output.error == "", "\(backup) \(path) \(output)")
-        }
-        try keyhole.check(
-          "cat defaults/s/k keychain/generic/s/p/value; ls -A defaults/s keychain/generic/s/p",
-          prints: "two\ntwodefaults/s:\ni\nk\n\nkeychain/generic/s/p:\nvalue\n")
-        // Nothing in plain text outside of the mount.
-        try keyhole.world.check("find \"$HOME\" \"$OUT\" -type f; ls -A /var/tmp | grep -F value.sw || true")
-      }
-    }
-  }
 }

@@ -224,6 +224,32 @@ extension System {
     return Int32(try check { syscall(434 /* SYS_pidfd_open, on every architecture */, Int(process), 0) })
   }
 
+  private typealias Ioctl = @convention(c) (Int32, UInt, UnsafeMutablePointer<Int32>) -> Int32
+
+  /// How much there is to read: FIONREAD.
+  static func unreadBytes(_ file: OpenFile) throws(Errno) -> Int {
+    let ioctl = unsafe function("ioctl", as: Ioctl.self)
+    var count: Int32 = 0
+    _ = try check { unsafe ioctl(file.descriptor, 0x541B, &count) }
+    return Int(count)
+  }
+
+  private typealias Unlockpt = @convention(c) (Int32) -> Int32
+  private typealias Ptsname = @convention(c) (Int32, UnsafeMutablePointer<CChar>, Int) -> Int32
+
+  /// A new pseudo-terminal: the side of whoever types and looks, and the path of the other.
+  static func pseudoTerminal() throws(Errno) -> (side: OpenFile, path: String) {
+    let side = try OpenFile("/dev/ptmx", O_RDWR | O_NOCTTY)
+    let unlockpt = function("unlockpt", as: Unlockpt.self)
+    _ = try check { unlockpt(side.descriptor) }
+    let ptsname = unsafe function("ptsname_r", as: Ptsname.self)
+    var name = [CChar](repeating: 0, count: 64)
+    let code = unsafe ptsname(side.descriptor, &name, name.count)
+    guard code == 0 else { throw Errno(code: code) }
+    let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    return (side, String(decoding: bytes, as: UTF8.self))
+  }
+
   private typealias Unshare = @convention(c) (Int32) -> Int32
 
   /// Gives the calling thread a table of descriptors of its own, beginning as a copy.

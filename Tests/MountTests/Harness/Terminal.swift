@@ -1,0 +1,105 @@
+import Glibc
+import Synchronization
+
+/// A program in a pseudo-terminal of its own, and who sits before it.
+final class Terminal: Sendable {
+  private let program: Program
+  private let side: OpenFile
+  private let otherSide: String
+  private let errors: String
+  private let shown = Mutex<[UInt8]>([])
+
+  /// Starts a program in a terminal of 24 lines; what it says on standard error goes elsewhere.
+  init(_ arguments: [String], environment: [String], directory: String, errors: String) throws(Errno) {
+    let (side, path) = try System.pseudoTerminal()
+    self.side = side
+    otherSide = path
+    self.errors = errors
+    let script = "stty rows 24 cols 80 <&0; exec \"$@\" 2> \"$0\""
+    let command = ["/bin/sh", "-c", script, errors] + arguments
+    // Of a session of its own, so that the terminal can be its controlling one.
+    program = try Program(
+      ["/bin/sh", "-c", "exec setsid --ctty --wait \"$@\" 0<> \"$0\" 1>&0", path] + command,
+      environment: environment + ["TERM=linux"], directory: directory)
+  }
+
+  deinit {
+    // Closing the terminal hangs up whoever still uses it.
+    program.kill()
+  }
+
+  /// What a person has seen so far, without what steers the terminal.
+  var text: String { Self.plain(shown.withLock { $0 }) }
+
+  /// Presses keys, when the program has taken those that were pressed before.
+  func type(_ keys: String) throws {
+    let other = try OpenFile(otherSide, O_RDONLY | O_NOCTTY)
+    guard try holds(within: .seconds(20), { try System.unreadBytes(other) == 0 }) else {
+      throw TimedOut(what: "the program does not read what is typed: \(text)")
+    }
+    var rest = Array(keys.utf8)[...]
+    while !rest.isEmpty { rest = rest.dropFirst(try side.write(Array(rest))) }
+  }
+
+  /// Returns when something has been shown that was not there when this was called the last time.
+  func wait(for text: String, within duration: Duration = .seconds(20)) throws {
+    let deadline = Deadline(in: duration)
+    while true {
+      if forget(upTo: text) { return }
+      try Program.wait(for: [(side, POLLIN)], until: deadline, "\(text.debugDescription) in \(self.text)")
+      guard try readMore() else {
+        throw TimedOut(what: "ended before \(text.debugDescription): \(self.text)")
+      }
+    }
+  }
+
+  /// Waits for the program's end: its exit code, what it showed last, and what it said on standard error.
+  func finish(within duration: Duration = .seconds(20)) throws -> Output {
+    let deadline = Deadline(in: duration)
+    while try readMore(until: deadline) {}
+    let status = try program.waitForEnd(until: deadline)
+    return Output(status: status, bytes: Array(text.utf8), error: (try? System.text(errors)) ?? "")
+  }
+
+  private func readMore(until deadline: Deadline) throws -> Bool {
+    try Program.wait(for: [(side, POLLIN)], until: deadline, "the end of the program: \(text)")
+    return try readMore()
+  }
+
+  /// Whether there was anything; a terminal that nobody uses any more reports EIO.
+  private func readMore() throws -> Bool {
+    let part = (try? side.read()) ?? []
+    shown.withLock { $0 += part }
+    return !part.isEmpty
+  }
+
+  private func forget(upTo text: String) -> Bool {
+    shown.withLock { shown in
+      let plain = Self.plain(shown)
+      guard let range = plain.range(of: text) else { return false }
+      shown = Array(plain[range.upperBound...].utf8)
+      return true
+    }
+  }
+
+  /// Without escape sequences: those of control (`ESC [ … letter`), of character sets, and single ones.
+  private static func plain(_ bytes: [UInt8]) -> String {
+    let text = String(decoding: bytes, as: UTF8.self)
+    return text.replacing(
+      /\u{1B}(\[[0-9;?>=]*[A-Za-z@`]|[()][A-Z0-9]|\][^\u{07}]*\u{07}|[A-Za-z0-9=>])/, with: ""
+    )
+    .replacing("\r", with: "")
+  }
+}
+
+extension String {
+  fileprivate func range(of text: String) -> Range<String.Index>? {
+    guard let first = text.first else { return startIndex..<startIndex }
+    var from = startIndex
+    while let start = self[from...].firstIndex(of: first) {
+      if self[start...].hasPrefix(text) { return start..<index(start, offsetBy: text.count) }
+      from = index(after: start)
+    }
+    return nil
+  }
+}
