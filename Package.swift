@@ -18,15 +18,29 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
   .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
+/// A module of the wrappers, which lie in a folder of their own.
+func wrappers(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  module(name, dependencies, path: "Sources/Wrappers/\(name)")
+}
+
+let openCombine = Target.Dependency.product(name: "OpenCombine", package: "OpenCombine")
+
 let package = Package(
   name: "keyhole",
   products: [
-    .executable(name: "keyhole", targets: ["keyhole"])
+    .executable(name: "keyhole", targets: ["keyhole"]),
+    // The five wrappers for Swift programs.
+    .library(name: "FTPropertyWrappers", targets: ["FTPropertyWrappers"]),
+    .library(name: "KeychainStorage", targets: ["KeychainStorage"]),
+    .library(name: "UserDefault", targets: ["UserDefault"]),
+    .library(name: "PropertyKit", targets: ["PropertyKit"]),
+    .library(name: "Foil", targets: ["Foil"]),
   ],
   dependencies: [
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
   ],
   targets: [
     // C headers behind small shims. libplist is a second opinion for the tests of Suites only.
@@ -50,6 +64,10 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
     module("Watch"),
+    // Engines in memory, for programs under test and for Keyhole's own tests.
+    module("Memory", ["Store", "Model", "SecretMemory"]),
+    // Where a user's things live.
+    module("Home"),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
@@ -58,11 +76,25 @@ let package = Package(
     // 3: the tree for the kernel.
     module("Mount", ["Tree", "Fuse", "Store", "Model", "SecretMemory"]),
 
+    // 3: the store for Swift programs. `Live` is what the five share; the two `Default…` bring the engines,
+    // so that who uses settings only links no keychain.
+    wrappers("Live", ["Store", "Model"]),
+    wrappers("KeyPathObservation", ["Live"]),
+    wrappers("DefaultSuites", ["Live", "Home", "Memory", "Store", "Suites", "Watch"]),
+    wrappers(
+      "DefaultKeychain", ["Live", "Home", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
+    wrappers("FTPropertyWrappers", ["DefaultKeychain", "Live", "Model"]),
+    wrappers("KeychainStorage", ["DefaultKeychain", "Live", "Model"]),
+    wrappers("UserDefault", ["DefaultSuites", "Live", "Model"]),
+    wrappers("PropertyKit", ["DefaultSuites", "KeyPathObservation", "Live", "Model"]),
+    wrappers("Foil", ["DefaultSuites", "KeyPathObservation", "Live", "Model", openCombine]),
+
     // 4: the command.
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Fuse", "Store", "Suites", "Vault", "Watch", "Model", "SecretMemory", "CLinux",
+        "Mount", "Tree", "Fuse", "Home", "Store", "Suites", "Vault", "Watch", "Model", "SecretMemory",
+        "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -74,7 +106,7 @@ let package = Package(
     .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
 
     // Tests, and what they share.
-    module("StoreConformance", ["Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
+    module("StoreConformance", ["Memory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
@@ -93,7 +125,22 @@ let package = Package(
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
     tests("MountUnitTests", ["Mount", "Model"]),
-    tests("MountTests", ["keyhole", "FoundationProgram"]),
+    .executableTarget(
+      name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
+      path: "Tests/Wrappers/Fixtures/WrapperProgram"),
+    .testTarget(
+      name: "LiveTests",
+      dependencies: [
+        "FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault", "DefaultKeychain",
+        "DefaultSuites", "KeyPathObservation", "Live", "Model", "WrapperProgram", "keyhole",
+      ],
+      path: "Tests/Wrappers/LiveTests", swiftSettings: strict),
+    // The examples of the five READMEs, in Swift 5 mode as most of their users write.
+    .testTarget(
+      name: "ReadmeTests",
+      dependencies: ["FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault"],
+      path: "Tests/Wrappers/ReadmeTests", swiftSettings: [.swiftLanguageMode(.v5)]),
+    tests("MountTests", ["keyhole", "FoundationProgram", "Foil"]),
     // A disk that loses what was not synchronised, and what has to outlive that.
     module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(

@@ -1,0 +1,50 @@
+public import FoundationEssentials
+import Glibc
+package import Live
+import Model
+
+/// Secrets by key: the generic passwords of one service in Keyhole's keychain.
+///
+/// The item of a key is the folder `keychain/generic/SERVICE/KEY` of the mount.
+public struct Keychain: Sendable {
+  /// The service of the items.
+  public let service: String
+  private let live: LiveKeychain
+
+  /// The items of this program.
+  public static var standard: Keychain { Keychain(service: programName) }
+
+  /// The items of a service, in the keychain that is current.
+  public init(service: String) {
+    self.init(service: service, in: .chosen)
+  }
+
+  /// The items of a service in a keychain.
+  public init(service: String, in location: KeychainLocation) {
+    self.service = service
+    live = location.live
+  }
+
+  /// The secret of a key; nil: there is none. - Throws: `StoreError`.
+  public func secret(forKey key: String) throws -> Data? {
+    guard let item = try live.items(query(key)).first else { return nil }
+    return try live.secret(of: item.id)
+  }
+
+  /// Stores a secret; nil removes the key. - Throws: `StoreError`.
+  public func setSecret(_ secret: Data?, forKey key: String) throws {
+    let items = try live.items(query(key))
+    guard let secret else { return try live.remove(items.map(\.id)) }
+    guard let item = items.first else { return try live.add(query(key), secret: secret) { _ in } }
+    try live.rewrite(item.id, secret: secret) { _ in }
+  }
+
+  /// Calls `look` after each change of any item.
+  package func listen(_ look: @escaping @Sendable () -> Void) -> Listening { live.listen(look) }
+
+  private func query(_ key: String) -> ItemQuery { .generic(service: service, account: key) }
+
+  private static let programName: String = {
+    CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "swift"
+  }()
+}

@@ -1,0 +1,167 @@
+package import FoundationEssentials
+import Glibc
+package import Live
+package import Model
+import SecretMemory
+package import Store
+import Synchronization
+
+/// The keychain for wrappers: items by what is known of them, and news of every change.
+package final class LiveKeychain: Sendable {
+  /// A keychain, and what tells of others' changes for as long as it lives.
+  package struct Opened: Sendable {
+    let store: KeychainStore
+    let watch: @Sendable (_ changed: @escaping @Sendable () -> Void) -> (any Sendable)?
+
+    package init(
+      store: KeychainStore,
+      watch: @escaping @Sendable (@escaping @Sendable () -> Void) -> (any Sendable)? = { _ in nil }
+    ) {
+      self.store = store
+      self.watch = watch
+    }
+  }
+
+  private struct State {
+    var store: KeychainStore?
+    var watch: (any Sendable)?
+    var nextListener = 0
+    var listeners: [Int: @Sendable () -> Void] = [:]
+    /// The last time that was given to an item: no two are the same, so that the order of times is the order
+    /// in which items were made.
+    var clock = Timestamp(seconds: 0)
+  }
+
+  private let open: @Sendable () throws(StoreError) -> Opened
+  private let state = Mutex(State())
+
+  package init(open: @escaping @Sendable () throws(StoreError) -> Opened) {
+    self.open = open
+  }
+
+  /// The items that a query means, the oldest first, as they are stored now.
+  package func items(_ query: ItemQuery) throws(StoreError) -> [Item] {
+    let store = try store()
+    try store.refresh()
+    return try known(query, in: store)
+  }
+
+  /// As `items`, without a look at what other processes did in the last moment.
+  package func knownItems(_ query: ItemQuery) throws(StoreError) -> [Item] {
+    try known(query, in: store())
+  }
+
+  /// The secret of an item: the program's own from here on, in ordinary memory.
+  package func secret(of item: ItemID) throws(StoreError) -> Data {
+    let secret = try store().secret(of: item)
+    // SAFETY: the bytes are copied before they are given back.
+    return unsafe secret.withUnsafeBytes { unsafe Data($0) }
+  }
+
+  /// Adds an item; `change` fills in what it has beside its identity.
+  package func add(
+    _ query: ItemQuery, secret: Data, _ change: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let now = tick()
+    var item = Item(id: ItemID(rawValue: ""), identity: query.identity, created: now, modified: now)
+    try change(&item)
+    let bytes = try secretBytes(secret)
+    try store().add(item, secret: bytes)
+    announce()
+  }
+
+  /// Changes an item and its secret in one step; an equal secret is no change of it.
+  package func rewrite(
+    _ item: ItemID, secret: Data, _ change: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let now = tick()
+    try store().rewrite(item, readingSecret: true) { (item, stored) throws(StoreError) in
+      let bytes = try secretBytes(secret)
+      if !(stored == bytes) {
+        stored = bytes
+        item.modified = now
+      }
+      try change(&item)
+    }
+    announce()
+  }
+
+  package func remove(_ items: [ItemID]) throws(StoreError) {
+    guard !items.isEmpty else { return }
+    try store().remove(items)
+    announce()
+  }
+
+  /// Calls `look` after each change from now on, of whatever item.
+  package func listen(_ look: @escaping @Sendable () -> Void) -> Listening {
+    let number = state.withLock { state in
+      state.nextListener += 1
+      state.listeners[state.nextListener] = look
+      return state.nextListener
+    }
+    return Listening { [weak self] in
+      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
+    }
+  }
+
+  private func known(_ query: ItemQuery, in store: KeychainStore) throws(StoreError) -> [Item] {
+    let found = try store.read { index in index.all.filter { query.matches($0.identity) } }
+    return found.sorted { ($0.created, $0.id.rawValue) < ($1.created, $1.id.rawValue) }
+  }
+
+  /// Opens the keychain where it is not open yet; it stays open.
+  private func store() throws(StoreError) -> KeychainStore {
+    if let store = state.withLock({ $0.store }) { return store }
+    let opened = try open()
+    let (store, isFirst) = state.withLock { state in
+      guard let known = state.store else {
+        state.store = opened.store
+        return (opened.store, true)
+      }
+      return (known, false)
+    }
+    guard isFirst else { return store }
+    // The watch stands before anything is read, so that nothing is missed in between.
+    let watch = opened.watch { [weak self] in self?.refresh() }
+    state.withLock { $0.watch = watch }
+    try store.load()
+    return store
+  }
+
+  private func refresh() {
+    try? state.withLock { $0.store }?.refresh()
+    announce()
+  }
+
+  private func announce() {
+    let listeners = state.withLock { $0.listeners }
+    for (_, look) in listeners.sorted(by: { $0.key < $1.key }) { look() }
+  }
+
+  private func tick() -> Timestamp {
+    var now = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &now)
+    let time = Timestamp(seconds: Int64(now.tv_sec), nanoseconds: UInt32(now.tv_nsec))
+    return state.withLock { state in
+      let next =
+        state.clock.nanoseconds < 999_999_999
+        ? Timestamp(seconds: state.clock.seconds, nanoseconds: state.clock.nanoseconds + 1)
+        : Timestamp(seconds: state.clock.seconds + 1)
+      state.clock = max(time, next)
+      return state.clock
+    }
+  }
+}
+
+private func secretBytes(_ data: Data) throws(StoreError) -> SecretBytes {
+  do {
+    var bytes = try SecretBytes(count: data.count)
+    unsafe bytes.withUnsafeMutableBytes { target in
+      // SAFETY: both are `count` bytes long.
+      _ = unsafe data.copyBytes(to: target)
+    }
+    return bytes
+  } catch {
+    throw .outOfMemory
+  }
+}

@@ -1,0 +1,62 @@
+public import Foundation
+public import Live
+package import Model
+
+/// A suite in the shape of Foundation's `UserDefaults`, for code that is written for that.
+///
+/// What is set is stored at once; nothing waits for `synchronize()`.
+public final class SettingDefaults: UserDefaults {
+  private let suite: Suite?
+  private let scratch = Guarded<[String: SettingValue]>([:])
+
+  /// - Parameter suite: the suite to use.
+  public convenience init(_ suite: Suite) {
+    self.init(optional: suite)
+  }
+
+  /// Holds values in memory, for no longer than itself.
+  package static func scratch() -> SettingDefaults { SettingDefaults(optional: nil) }
+
+  private init(optional suite: Suite?) {
+    self.suite = suite
+    // It fails only for names that stand for other domains.
+    // swift-format-ignore: NeverForceUnwrap
+    super.init(suiteName: "keyhole")!
+  }
+
+  /// What stands behind any object of Foundation's; nil: memory.
+  package static func suite(of defaults: UserDefaults) -> Suite? {
+    guard let own = defaults as? SettingDefaults else { return Suite(defaults) }
+    return own.suite
+  }
+
+  package func setting(_ key: String) -> SettingValue? {
+    guard let suite else { return scratch.withLock { $0[key] } }
+    return suite.live.key(key).current.value
+  }
+
+  package func store(_ value: SettingValue?, _ key: String) throws {
+    guard let suite else { return scratch.withLock { $0[key] = value } }
+    try suite.live.key(key).set(value)
+  }
+
+  public override func object(forKey defaultName: String) -> Any? {
+    setting(defaultName).map(Plist.any)
+  }
+
+  public override func set(_ value: Any?, forKey defaultName: String) {
+    do {
+      try store(value.map(Plist.write), defaultName)
+    } catch {
+      Log.note("\(suite?.name ?? "") \(defaultName)", "\(type(of: error))")
+    }
+  }
+
+  public override func removeObject(forKey defaultName: String) {
+    set(nil as Any?, forKey: defaultName)
+  }
+
+  public override func synchronize() -> Bool {
+    (try? suite?.synchronize()) != nil || suite == nil
+  }
+}

@@ -1,0 +1,93 @@
+public import CoreFoundation
+import DefaultKeychain
+import Model
+
+/// A generic password: `@GenericPassword(service: "my.service") var myName: String?`.
+///
+/// A service without an account means whatever account there is: of several items the oldest.
+@propertyWrapper
+open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchecked Sendable {
+  /// What a new access control is made of when a value is saved.
+  public struct AccessControlSettings: Sendable {
+    public let access: CFString
+    public let flags: SecAccessControlCreateFlags
+  }
+
+  @QueryElement(key: kSecAttrService) open private(set) var service: String?
+  @QueryElement(key: kSecAttrAccount) open private(set) var account: String?
+  /// When, and after what, the value may be read.
+  @QueryElement(key: kSecAttrAccessControl, constraints: [.override(kSecAttrAccessible)])
+  open private(set) var accessControl: SecAccessControl?
+  /// What every save uses where no other access control was set.
+  public let defaultAccessControl: AccessControlSettings?
+
+  public convenience init(
+    service: String, account: String? = nil, refreshPolicy: KeychainDataRefreshPolicy = .onAccess,
+    defaultValue: T? = nil
+  ) {
+    self.init(service, account, refreshPolicy, defaultValue, nil)
+  }
+
+  /// With a condition for every save: `accessOption` is one of the constants that begin with
+  /// `kSecAttrAccessible`, `accessFlags` says what a person has to do before the value is given.
+  public convenience init(
+    service: String, account: String? = nil, refreshPolicy: KeychainDataRefreshPolicy = .onAccess,
+    defaultValue: T? = nil, accessOption: CFString, accessFlags: SecAccessControlCreateFlags
+  ) {
+    let settings = AccessControlSettings(access: accessOption, flags: accessFlags)
+    self.init(service, account, refreshPolicy, defaultValue, settings)
+  }
+
+  private init(
+    _ service: String, _ account: String?, _ refreshPolicy: KeychainDataRefreshPolicy, _ defaultValue: T?,
+    _ settings: AccessControlSettings?
+  ) {
+    defaultAccessControl = settings
+    super.init(refreshPolicy: refreshPolicy, defaultValue: defaultValue)
+    self.service = service
+    self.account = account
+  }
+
+  open override var itemClass: CFString { kSecClassGenericPassword }
+  open override var primaryKey: Set<CFString> { [kSecAttrAccount, kSecAttrService] }
+  override var query: ItemQuery { .generic(service: service, account: account) }
+
+  open override var wrappedValue: T? {
+    get { super.wrappedValue }
+    set { super.wrappedValue = newValue }
+  }
+
+  public override var projectedValue: LiveProjection<T?> { super.projectedValue }
+
+  /// Says when, and after what, the value may be read, from the next save on.
+  ///
+  /// - Throws: `KeychainError.accessControllError` for what does not exist.
+  public func modifyAccess(using accessible: CFString, flags: SecAccessControlCreateFlags) throws {
+    accessControl = try SecAccessControl(accessible, flags)
+  }
+
+  open override func saveToKeychain() throws {
+    if let settings = defaultAccessControl, accessControl == nil {
+      try modifyAccess(using: settings.access, flags: settings.flags)
+    }
+    try super.saveToKeychain()
+  }
+
+  override func load(_ item: Item?) {
+    super.load(item)
+    _accessControl.load(nil)
+  }
+
+  override func apply(to item: inout Item) throws(StoreError) {
+    try super.apply(to: &item)
+    _accessControl.ifSet { control in
+      item.accessibility = control?.accessibility ?? item.accessibility
+      item.access = control?.flags.accessFlags ?? []
+    }
+  }
+
+  override func wasSaved() {
+    super.wasSaved()
+    _accessControl.wasSaved()
+  }
+}

@@ -1,0 +1,58 @@
+public import CoreFoundation
+import DefaultKeychain
+
+/// An internet password: `@InternetPassword(server: "my.server", account: "me") var password: String?`.
+///
+/// What is left out means whatever there is: of several items the oldest.
+@propertyWrapper
+open class InternetPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchecked Sendable {
+  @QueryElement(key: kSecAttrServer) open private(set) var server: String?
+  @QueryElement(key: kSecAttrAccount) open private(set) var account: String?
+  @QueryElement(key: kSecAttrSecurityDomain) open private(set) var domain: String?
+  @QueryElement(key: kSecAttrProtocol) open private(set) var aProtocol: CFString?
+  @QueryElement(key: kSecAttrAuthenticationType) open private(set) var authenticationType: CFString?
+  @QueryElement(key: kSecAttrPort) open private(set) var port: UInt16?
+  @QueryElement(key: kSecAttrPath) open private(set) var path: String?
+
+  /// `aProtocol` is one of the constants that begin with `kSecAttrProtocol`, `authenticationType` one of those
+  /// that begin with `kSecAttrAuthenticationType`.
+  public init(
+    server: String, account: String? = nil, domain: String? = nil, aProtocol: CFString? = nil,
+    authenticationType: CFString? = nil, port: UInt16? = nil, path: String? = nil,
+    refreshPolicy: KeychainDataRefreshPolicy = .onAccess, defaultValue: T? = nil
+  ) {
+    super.init(refreshPolicy: refreshPolicy, defaultValue: defaultValue)
+    self.server = server
+    self.account = account
+    self.domain = domain
+    self.aProtocol = aProtocol
+    self.authenticationType = authenticationType
+    self.port = port
+    self.path = path
+  }
+
+  open override var itemClass: CFString { kSecClassInternetPassword }
+
+  open override var primaryKey: Set<CFString> {
+    [
+      kSecAttrAccount, kSecAttrSecurityDomain, kSecAttrServer, kSecAttrProtocol, kSecAttrAuthenticationType,
+      kSecAttrPort, kSecAttrPath,
+    ]
+  }
+
+  override var query: ItemQuery {
+    .internet(
+      ItemQuery.InternetQuery(
+        server: server, account: account, domain: domain,
+        protocol: SecurityWords.protocols.word(aProtocol),
+        authenticationType: SecurityWords.authenticationTypes.word(authenticationType), port: port,
+        path: path))
+  }
+
+  open override var wrappedValue: T? {
+    get { super.wrappedValue }
+    set { super.wrappedValue = newValue }
+  }
+
+  public override var projectedValue: LiveProjection<T?> { super.projectedValue }
+}

@@ -1,0 +1,182 @@
+import DefaultKeychain
+import FoundationEssentials
+public import Live
+import Model
+public import Observation
+
+/// A value in the keychain: what `@GenericPassword` and `@InternetPassword` have in common.
+open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Observable, @unchecked Sendable {
+  // What changes is behind locks.
+  public let refreshPolicy: KeychainDataRefreshPolicy
+  private let defaultValue: T?
+  private let keychain: LiveKeychain
+  private let registrar = ObservationRegistrar()
+  private let state = Guarded(State())
+  private let listening = Guarded<Listening?>(nil)
+
+  private struct State {
+    var value: T?
+    var isUnchanged = false
+    var error: (any Error)?
+    /// What was known of the item when it was last announced.
+    var seen: Item?
+    var nextListener = 0
+    var listeners: [Int: () -> Void] = [:]
+  }
+
+  /// - Parameters:
+  ///   - refreshPolicy: when the keychain is looked at.
+  ///   - defaultValue: what is read where there is nothing; it is never stored.
+  public init(refreshPolicy: KeychainDataRefreshPolicy, defaultValue: T? = nil) {
+    self.refreshPolicy = refreshPolicy
+    self.defaultValue = defaultValue
+    keychain = KeychainLocation.chosen.live
+    super.init()
+  }
+
+  /// Whether the value is what was last loaded, saved or deleted.
+  public private(set) var wrappedValueUnchanged: Bool {
+    get { state.withLock { $0.isUnchanged } }
+    set { state.withLock { $0.isUnchanged = newValue } }
+  }
+
+  /// The value; with `onAccess` as it is stored now, and stored when it is set. What fails is logged, and is the
+  /// `error` of the projection.
+  open var wrappedValue: T? {
+    get {
+      registrar.access(self, keyPath: \.wrappedValueUnchanged)
+      follow()
+      if refreshPolicy == .onAccess, !attempt({ try loadFromKeychain() }) { return defaultValue }
+      return state.withLock { $0.value } ?? defaultValue
+    }
+    set {
+      state.withLock { state in
+        state.value = newValue
+        state.isUnchanged = false
+      }
+      guard refreshPolicy == .onAccess else { return tell() }
+      _ = attempt { try saveToKeychain() }
+    }
+  }
+
+  /// The changes of the value, and why it may not be what is stored.
+  public var projectedValue: LiveProjection<T?> {
+    LiveProjection(
+      value: { [self] in wrappedValue }, error: { [self] in state.withLock { $0.error } },
+      values: LiveSequence { [self] in follow($0) })
+  }
+
+  /// Stores the value and the attributes that were set; a value of nil deletes the item.
+  ///
+  /// - Throws: `KeychainError`, and what the value's own `encode(to:)` throws.
+  open func saveToKeychain() throws {
+    guard let value = state.withLock({ $0.value }) else { return try deleteKeychain() }
+    let data = try KeychainEncoder.encode(value)
+    try storing { () throws(StoreError) in
+      guard let item = try keychain.items(query).first else {
+        return try keychain.add(query, secret: data) { (item) throws(StoreError) in try apply(to: &item) }
+      }
+      try keychain.rewrite(item.id, secret: data) { (item) throws(StoreError) in try apply(to: &item) }
+    }
+    wasSaved()
+    wrappedValueUnchanged = true
+  }
+
+  /// Takes over value and attributes as they are stored; with nothing there, the value is nil.
+  ///
+  /// - Throws: `KeychainError`, and what the value's own `init(from:)` throws; the value stays then.
+  open func loadFromKeychain() throws {
+    let found = try storing { () throws(StoreError) -> (item: Item, data: Data)? in
+      guard let item = try keychain.items(query).first else { return nil }
+      return (item, try keychain.secret(of: item.id))
+    }
+    load(found?.item)
+    let value = try found.map { try KeychainDecoder.decode(T.self, from: $0.data) }
+    state.withLock { state in
+      state.value = value
+      state.isUnchanged = true
+      state.error = nil
+    }
+  }
+
+  /// Deletes every item that is meant; none is no error. - Throws: `KeychainError`.
+  open func deleteKeychain() throws {
+    try storing { () throws(StoreError) in try keychain.remove(keychain.items(query).map(\.id)) }
+    load(nil)
+    state.withLock { state in
+      state.value = nil
+      state.isUnchanged = true
+      state.error = nil
+    }
+  }
+
+  private func storing<Result>(_ body: () throws(StoreError) -> Result) throws -> Result {
+    do throws(StoreError) { return try body() } catch { throw KeychainError(error) }
+  }
+
+  /// What can't be thrown is logged, without a word of the value.
+  private func attempt(_ body: () throws -> Void) -> Bool {
+    do {
+      try body()
+      state.withLock { $0.error = nil }
+      return true
+    } catch {
+      state.withLock { $0.error = error }
+      Log.note("keychain", (error as? KeychainError).map { "\($0)" } ?? "\(Swift.type(of: error))")
+      return false
+    }
+  }
+}
+
+// Changes by others.
+extension KeychainItemPropertyWrapper {
+  /// Listens to the keychain from the first use on.
+  private func follow() {
+    listening.withLock { listening in
+      guard listening == nil else { return }
+      let item = try? keychain.knownItems(query).first
+      state.withLock { $0.seen = item }
+      let look = Passed(value: { [weak self] in self?.look() })
+      listening = keychain.listen { look.value() }
+    }
+  }
+
+  private func look() {
+    let item = try? keychain.knownItems(query).first
+    let isNews = state.withLock { state in
+      defer { state.seen = item }
+      return state.seen != item
+    }
+    if isNews { tell() }
+  }
+
+  private func tell() {
+    registrar.withMutation(of: self, keyPath: \.wrappedValueUnchanged) {}
+    for (_, look) in state.withLock({ $0.listeners }).sorted(by: { $0.key < $1.key }) { look() }
+  }
+
+  private func follow(_ outlet: Outlet<T?>) -> Listening {
+    follow()
+    let last = Guarded<T??>(nil)
+    let look = { [self] in
+      let isNew = last.withLock { last in
+        let now = wrappedValue
+        if let last, Values.areEqual(last, now) { return false }
+        last = .some(now)
+        outlet.append(now)
+        return true
+      }
+      if isNew { outlet.drain() }
+    }
+    let number = state.withLock { state in
+      state.nextListener += 1
+      state.listeners[state.nextListener] = look
+      return state.nextListener
+    }
+    look()
+    let end = Passed(value: { [weak self] in
+      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
+    })
+    return Listening { end.value() }
+  }
+}

@@ -1,0 +1,61 @@
+public import CoreFoundation
+import Model
+
+/// What a person has to do before an item is given: Apple's type of that name.
+public struct SecAccessControlCreateFlags: OptionSet, Sendable {
+  public let rawValue: UInt
+
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  public static let userPresence = SecAccessControlCreateFlags(rawValue: 1 << 0)
+  public static let biometryAny = SecAccessControlCreateFlags(rawValue: 1 << 1)
+  public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
+  public static let devicePasscode = SecAccessControlCreateFlags(rawValue: 1 << 4)
+  public static let or = SecAccessControlCreateFlags(rawValue: 1 << 14)
+  public static let and = SecAccessControlCreateFlags(rawValue: 1 << 15)
+  public static let applicationPassword = SecAccessControlCreateFlags(rawValue: 1 << 31)
+}
+
+extension SecAccessControlCreateFlags {
+  private static let names: [(SecAccessControlCreateFlags, AccessFlags.Flag)] = [
+    (.userPresence, .userPresence), (.biometryAny, .biometryAny),
+    (.biometryCurrentSet, .biometryCurrentSet), (.devicePasscode, .devicePasscode),
+    (.applicationPassword, .applicationPassword), (.or, .or), (.and, .and),
+  ]
+
+  init(_ flags: AccessFlags) {
+    self.init(Self.names.filter { flags.flags.contains($0.1) }.map(\.0))
+  }
+
+  var accessFlags: AccessFlags { AccessFlags(Self.names.filter { contains($0.0) }.map(\.1)) }
+}
+
+/// When, and after what, an item may be read.
+public final class SecAccessControl: Sendable {
+  /// One of the constants that begin with `kSecAttrAccessible`.
+  public let protection: CFString
+  public let flags: SecAccessControlCreateFlags
+  let accessibility: Accessibility
+
+  /// - Throws: `KeychainError.accessControllError` for a protection or flags that do not exist.
+  init(_ protection: CFString, _ flags: SecAccessControlCreateFlags) throws {
+    let word = SecurityWords.accessibilities.word(protection) ?? ""
+    let all: SecAccessControlCreateFlags = [
+      .userPresence, .biometryAny, .biometryCurrentSet, .devicePasscode, .or, .and, .applicationPassword,
+    ]
+    guard let accessibility = Accessibility(rawValue: word), all.isSuperset(of: flags) else {
+      throw KeychainError.accessControllError(status: KeychainError.osSucureInvalidParameter)
+    }
+    self.protection = protection
+    self.flags = flags
+    self.accessibility = accessibility
+  }
+
+  init(_ item: Item) {
+    protection = SecurityWords.accessibilities.code(item.accessibility.rawValue)
+    flags = SecAccessControlCreateFlags(item.access)
+    accessibility = item.accessibility
+  }
+}

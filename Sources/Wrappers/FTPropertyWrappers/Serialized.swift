@@ -1,0 +1,49 @@
+public import Dispatch
+
+/// A value that one queue reads and writes.
+///
+/// Reading and writing are two steps: use `asyncAccess(transform:)` for what has to be one.
+@available(swift, deprecated: 5.5, message: "use an actor")
+@propertyWrapper
+public final class Serialized<Value>: @unchecked Sendable {
+  // Everything is used on the queue only.
+  private let queue: DispatchQueue
+  private var value: Value
+  private var observer: ((Value) -> Void)?
+
+  public convenience init(wrappedValue: Value) {
+    self.init(wrappedValue: wrappedValue, customQueue: "Serialized")
+  }
+
+  public init(wrappedValue: Value, customQueue queue: DispatchQueue) {
+    self.queue = queue
+    value = wrappedValue
+  }
+
+  public convenience init(wrappedValue: Value, customQueue label: String) {
+    self.init(wrappedValue: wrappedValue, customQueue: DispatchQueue(label: label))
+  }
+
+  public var wrappedValue: Value {
+    get { queue.sync { value } }
+    set { queue.sync { set(newValue) } }
+  }
+
+  /// Is called on the queue after each change; it must not use the property.
+  public var didSet: ((Value) -> Void)? {
+    get { queue.sync { observer } }
+    set { queue.sync { observer = newValue } }
+  }
+
+  /// Changes the value in one step, some time later.
+  public func asyncAccess(transform: @escaping (Value) -> Value) {
+    // SAFETY: the caller gives the closure up to the queue, as it always had to.
+    nonisolated(unsafe) let transform = transform
+    queue.async { self.set(unsafe transform(self.value)) }
+  }
+
+  private func set(_ newValue: Value) {
+    value = newValue
+    observer?(newValue)
+  }
+}

@@ -1,0 +1,111 @@
+public import DefaultSuites
+public import Foundation
+public import Live
+import Model
+public import OpenCombine
+
+/// A property that is stored in a suite: `@FoilDefaultStorage(key: "totalCount") var totalCount = 0`.
+///
+/// Reading costs no look at the disk, and shows at once what any wrapper, any process or the mount has set. Where
+/// nothing is stored it reads as the default, which is never stored; where what is stored does not read as
+/// `T`, too, and `$property.error` says why.
+@propertyWrapper
+public struct FoilDefaultStorage<T: UserDefaultsSerializable> {
+  /// The key's name.
+  public let key: String
+  private let live: LiveValue<T>
+
+  /// - Parameters:
+  ///   - wrappedValue: the default. The last wrapper of a key that was made gives it for all of them.
+  ///   - keyName: the key.
+  ///   - userDefaults: the suite that holds the key.
+  public init(wrappedValue: T, key keyName: String, userDefaults: Suite = .standard) {
+    key = keyName
+    live = LiveValue(registering: wrappedValue, userDefaults, keyName)
+  }
+
+  /// The suite that Foundation's object names holds the key.
+  public init(wrappedValue: T, key keyName: String, userDefaults: UserDefaults) {
+    self.init(wrappedValue: wrappedValue, key: keyName, userDefaults: Suite(userDefaults))
+  }
+
+  public var wrappedValue: T {
+    get { live.value }
+    nonmutating set { live.set { try Storing.write(newValue) } }
+  }
+
+  /// The value at once, and then after every change from anywhere.
+  public var projectedValue: AnyPublisher<T, Never> { AnyPublisher(LivePublisher(live: live)) }
+}
+
+/// A property that may have no value, stored in a suite:
+/// `@FoilDefaultStorageOptional(key: "timestamp") var timestamp: Date?`.
+///
+/// Setting it to nil removes the key.
+@propertyWrapper
+public struct FoilDefaultStorageOptional<T: UserDefaultsSerializable> {
+  /// The key's name.
+  public let key: String
+  private let live: LiveValue<T?>
+
+  /// - Parameters:
+  ///   - keyName: the key.
+  ///   - userDefaults: the suite that holds the key.
+  public init(key keyName: String, userDefaults: Suite = .standard) {
+    key = keyName
+    live = LiveValue(userDefaults, keyName, fallback: nil) { try Storing.read(T.self, from: $0) }
+  }
+
+  /// The suite that Foundation's object names holds the key.
+  public init(key keyName: String, userDefaults: UserDefaults) {
+    self.init(key: keyName, userDefaults: Suite(userDefaults))
+  }
+
+  public var wrappedValue: T? {
+    get { live.value }
+    nonmutating set { live.set { try newValue.flatMap { try Storing.write($0) } } }
+  }
+
+  /// The value at once, and then after every change from anywhere.
+  public var projectedValue: AnyPublisher<T?, Never> { AnyPublisher(LivePublisher(live: live)) }
+}
+
+extension FoilDefaultStorage: Equatable where T: Equatable {
+  public static func == (left: Self, right: Self) -> Bool {
+    left.key == right.key && left.wrappedValue == right.wrappedValue
+  }
+}
+
+extension FoilDefaultStorage: Hashable where T: Hashable {
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(key)
+    hasher.combine(wrappedValue)
+  }
+}
+
+extension FoilDefaultStorageOptional: Equatable where T: Equatable {
+  public static func == (left: Self, right: Self) -> Bool {
+    left.key == right.key && left.wrappedValue == right.wrappedValue
+  }
+}
+
+extension FoilDefaultStorageOptional: Hashable where T: Hashable {
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(key)
+    hasher.combine(wrappedValue)
+  }
+}
+
+extension FoilDefaultStorage: Sendable where T: Sendable {}
+extension FoilDefaultStorageOptional: Sendable where T: Sendable {}
+
+extension LiveValue where Value: UserDefaultsSerializable {
+  /// Its default counts for all wrappers of the key.
+  fileprivate convenience init(registering fallback: Value, _ suite: Suite, _ key: String) {
+    let registered = try? Storing.write(fallback)
+    self.init(suite, key, fallback: fallback) { setting in
+      setting == registered ? fallback : try Storing.read(Value.self, from: setting)
+    }
+    if let registered { self.key.register(registered) }
+  }
+}

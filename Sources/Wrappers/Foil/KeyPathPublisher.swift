@@ -1,0 +1,49 @@
+public import KeyPathObservation
+import Live
+public import Observation
+public import OpenCombine
+
+/// The values of a property of an object.
+public struct KeyPathPublisher<Root: AnyObject, Output>: Publisher {
+  public typealias Failure = Never
+  /// It is kept for as long as the publisher, and what subscribes to it, is.
+  public let object: Root
+  public let keyPath: KeyPath<Root, Output>
+  public let options: NSKeyValueObservingOptions
+
+  public func receive<Downstream: Subscriber>(
+    subscriber: Downstream
+  ) where Downstream.Input == Output, Downstream.Failure == Never {
+    let subscription = OutletSubscription(subscriber)
+    subscription.follow { outlet in
+      let observation = keyPathObservation(object, keyPath, options.union(.new)) { _, change in
+        if let value = change.isPrior ? change.oldValue : change.newValue { outlet.append(value) }
+        outlet.drain()
+      }
+      return { [object] in
+        observation.invalidate()
+        _ = object
+      }
+    }
+    subscriber.receive(subscription: subscription)
+  }
+}
+
+extension KeyPathObservable {
+  /// Publishes a property: with `initial` at once, and after each change of it.
+  public func publisher<Value>(
+    for keyPath: KeyPath<Self, Value>, options: NSKeyValueObservingOptions = [.initial, .new]
+  ) -> KeyPathPublisher<Self, Value> {
+    KeyPathPublisher(object: self, keyPath: keyPath, options: options)
+  }
+}
+
+extension Observable where Self: AnyObject {
+  /// Publishes a property: with `initial` at once, and after each change of it.
+  @_disfavoredOverload
+  public func publisher<Value>(
+    for keyPath: KeyPath<Self, Value>, options: NSKeyValueObservingOptions = [.initial, .new]
+  ) -> KeyPathPublisher<Self, Value> {
+    KeyPathPublisher(object: self, keyPath: keyPath, options: options)
+  }
+}

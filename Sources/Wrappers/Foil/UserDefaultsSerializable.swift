@@ -1,0 +1,132 @@
+public import Foundation
+
+/// A type that `@FoilDefaultStorage` can store.
+///
+/// Every property list type conforms, with arrays, sets and dictionaries of them, and so do numbers of every
+/// width, `URL`, `UUID` and `Decimal`. What is `RawRepresentable`, `Codable` or an `NSObject` with `NSCoding`
+/// conforms with no more than the declaration.
+public protocol UserDefaultsSerializable {
+  /// What is stored: a type of property lists, optional where there may be nothing to store.
+  associatedtype StoredValue
+
+  /// What is stored for this value.
+  var storedValue: StoredValue { get }
+
+  /// The value that was stored so; nil: it does not read as this type.
+  init?(storedValue: StoredValue)
+}
+
+/// Types that are stored as they are.
+public protocol StoredAsItself: UserDefaultsSerializable where StoredValue == Self {}
+
+extension StoredAsItself {
+  public var storedValue: Self { self }
+  public init(storedValue: Self) { self = storedValue }
+}
+
+extension Bool: StoredAsItself {}
+extension Int: StoredAsItself {}
+extension Int8: StoredAsItself {}
+extension Int16: StoredAsItself {}
+extension Int32: StoredAsItself {}
+extension Int64: StoredAsItself {}
+extension UInt: StoredAsItself {}
+extension UInt8: StoredAsItself {}
+extension UInt16: StoredAsItself {}
+extension UInt32: StoredAsItself {}
+extension UInt64: StoredAsItself {}
+extension Float: StoredAsItself {}
+extension Double: StoredAsItself {}
+extension String: StoredAsItself {}
+extension URL: StoredAsItself {}
+extension UUID: StoredAsItself {}
+extension Date: StoredAsItself {}
+extension Data: StoredAsItself {}
+extension Decimal: StoredAsItself {}
+
+extension Array: UserDefaultsSerializable where Element: UserDefaultsSerializable {
+  public var storedValue: [Element.StoredValue] { map(\.storedValue) }
+
+  /// nil where an element does not read as one: what would be left out could be overwritten.
+  public init?(storedValue: [Element.StoredValue]) {
+    let elements = storedValue.compactMap(Element.init(storedValue:))
+    guard elements.count == storedValue.count else { return nil }
+    self = elements
+  }
+}
+
+extension Set: UserDefaultsSerializable where Element: UserDefaultsSerializable {
+  public var storedValue: [Element.StoredValue] { map(\.storedValue) }
+
+  public init?(storedValue: [Element.StoredValue]) {
+    guard let elements = [Element](storedValue: storedValue) else { return nil }
+    self = Set(elements)
+  }
+}
+
+extension Dictionary: UserDefaultsSerializable where Key == String, Value: UserDefaultsSerializable {
+  public var storedValue: [String: Value.StoredValue] { mapValues(\.storedValue) }
+
+  public init?(storedValue: [String: Value.StoredValue]) {
+    let entries = storedValue.compactMapValues(Value.init(storedValue:))
+    guard entries.count == storedValue.count else { return nil }
+    self = entries
+  }
+}
+
+extension Optional: UserDefaultsSerializable where Wrapped: UserDefaultsSerializable {
+  public var storedValue: Wrapped.StoredValue? { map(\.storedValue) }
+
+  public init?(storedValue: Wrapped.StoredValue?) {
+    guard let storedValue else {
+      self = .none
+      return
+    }
+    guard let value = Wrapped(storedValue: storedValue) else { return nil }
+    self = .some(value)
+  }
+}
+
+extension UserDefaultsSerializable where Self: RawRepresentable, RawValue: UserDefaultsSerializable {
+  public var storedValue: RawValue.StoredValue { rawValue.storedValue }
+
+  public init?(storedValue: RawValue.StoredValue) {
+    guard let rawValue = RawValue(storedValue: storedValue) else { return nil }
+    self.init(rawValue: rawValue)
+  }
+}
+
+extension UserDefaultsSerializable where Self: Codable {
+  /// JSON. In the suite it is the dictionary, the array or the plain value that the JSON says.
+  public var storedValue: Data? { try? Storing.json(self) }
+
+  public init?(storedValue: Data?) {
+    guard let storedValue, let value = try? JSONDecoder().decode(Self.self, from: storedValue) else {
+      return nil
+    }
+    self = value
+  }
+}
+
+/// An enum that is both stores its raw value.
+extension UserDefaultsSerializable
+where Self: RawRepresentable & Codable, RawValue: UserDefaultsSerializable {
+  public var storedValue: RawValue.StoredValue { rawValue.storedValue }
+
+  public init?(storedValue: RawValue.StoredValue) {
+    guard let rawValue = RawValue(storedValue: storedValue) else { return nil }
+    self.init(rawValue: rawValue)
+  }
+}
+
+extension UserDefaultsSerializable where Self: NSObject & NSCoding {
+  /// A keyed archive.
+  public var storedValue: Data? {
+    try? NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: false)
+  }
+
+  public init?(storedValue: Data?) {
+    guard let storedValue, let value = Storing.unarchive(storedValue) as? Self else { return nil }
+    self = value
+  }
+}

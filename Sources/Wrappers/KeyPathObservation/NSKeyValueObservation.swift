@@ -1,0 +1,63 @@
+// The names of Foundation's key-value observing, which it does not have on Linux.
+import Synchronization
+
+/// What a handler of `observe` is told, as on Apple's platforms.
+public struct NSKeyValueObservingOptions: OptionSet, Sendable {
+  public let rawValue: UInt
+
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// The change has the new value.
+  public static let new = NSKeyValueObservingOptions(rawValue: 1)
+  /// The change has the value before.
+  public static let old = NSKeyValueObservingOptions(rawValue: 2)
+  /// The handler is called at once, with the value of that moment.
+  public static let initial = NSKeyValueObservingOptions(rawValue: 4)
+  /// The handler is called before each change, too.
+  public static let prior = NSKeyValueObservingOptions(rawValue: 8)
+}
+
+/// What kind of change it was; here always a setting.
+public enum NSKeyValueChange: UInt, Sendable {
+  case setting = 1
+  case insertion
+  case removal
+  case replacement
+}
+
+/// One change of an observed property.
+public struct NSKeyValueObservedChange<Value> {
+  public typealias Kind = NSKeyValueChange
+
+  public let kind: Kind
+  /// With the option `new`.
+  public let newValue: Value?
+  /// With the option `old`.
+  public let oldValue: Value?
+  /// The call that the option `prior` asks for.
+  public let isPrior: Bool
+}
+
+extension NSKeyValueObservedChange: Sendable where Value: Sendable {}
+
+/// An observation; it ends when it is invalidated or dropped.
+public final class NSKeyValueObservation: Sendable {
+  private let end: Mutex<(@Sendable () -> Void)?>
+
+  init(_ end: @escaping @Sendable () -> Void) {
+    self.end = Mutex(end)
+  }
+
+  deinit { invalidate() }
+
+  /// No handler is called any more.
+  public func invalidate() {
+    let end = end.withLock { end in
+      defer { end = nil }
+      return end
+    }
+    end?()
+  }
+}

@@ -1,0 +1,42 @@
+public import DefaultKeychain
+public import FoundationEssentials
+package import Live
+
+/// Where `@KeychainStorage` keeps its data: Keyhole's `Keychain`, or a type of your own.
+public protocol KeychainProvider {
+  /// Stores data; false: it could not, and the property keeps its old value.
+  func setData(_ data: Data, forKey key: String) -> Bool
+  func getData(forKey key: String) -> Data?
+  /// Removes a key; false: it could not.
+  func deleteData(forKey key: String) -> Bool
+}
+
+/// A provider that hears of changes that others make.
+package protocol WatchedProvider: KeychainProvider {
+  func listen(_ look: @escaping @Sendable () -> Void) -> Listening
+}
+
+extension Keychain: KeychainProvider {
+  public func setData(_ data: Data, forKey key: String) -> Bool {
+    attempt(key) { try setSecret(data, forKey: key) } != nil
+  }
+
+  public func getData(forKey key: String) -> Data? {
+    attempt(key) { try secret(forKey: key) } ?? nil
+  }
+
+  public func deleteData(forKey key: String) -> Bool {
+    attempt(key) { try setSecret(nil, forKey: key) } != nil
+  }
+
+  private func attempt<Result>(_ key: String, _ body: () throws -> Result) -> Result? {
+    do {
+      return try body()
+    } catch {
+      Log.note("\(service) \(key)", "\(error)")
+      return nil
+    }
+  }
+}
+
+extension Keychain: WatchedProvider {}

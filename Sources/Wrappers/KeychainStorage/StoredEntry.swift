@@ -1,0 +1,173 @@
+import FoundationEssentials
+import Live
+import Observation
+import Synchronization
+
+/// Why a property of `@KeychainStorage` is not what is stored, or not stored.
+public enum KeychainStorageError: Error, Sendable {
+  /// What is stored under the key is no value of the property's type: the first that wrote it keeps it.
+  case storedTypeDiffers
+  /// The value has no JSON.
+  case notEncodable
+  /// The provider refused.
+  case refused
+}
+
+/// The value of one property: in step with all others of its key and type.
+final class StoredEntry<Value: Sendable & Equatable & Codable>: Observable, @unchecked Sendable {
+  // The provider, which need not be `Sendable`, is used by `exclusively` only.
+  private let key: String
+  private let provider: any KeychainProvider
+  private let registrar = ObservationRegistrar()
+  private let path: any KeyPath<StoredEntry, Value> & Sendable = \StoredEntry.value
+  private let writing = Guarded(())
+  private let state: Mutex<State>
+  private let listening = Mutex<Listening?>(nil)
+
+  private struct State {
+    let first: Value
+    var value: Value
+    var error: KeychainStorageError?
+    var nextListener = 0
+    var listeners: [Int: @Sendable () -> Void] = [:]
+  }
+
+  init(_ key: String, first: Value, provider: any KeychainProvider) {
+    self.key = key
+    self.provider = provider
+    state = Mutex(State(first: first, value: first))
+  }
+
+  /// Reads what is stored, or stores the first value, and joins the others.
+  func begin() {
+    Entries.add(self, key)
+    exclusively {
+      guard provider.getData(forKey: key) == nil, !value.isNil, let data = try? JSONEncoder().encode(value)
+      else { return }
+      _ = provider.setData(data, forKey: key)
+    }
+    look()
+    guard let watched = provider as? any WatchedProvider else { return }
+    let listening = watched.listen { [weak self] in self?.look() }
+    self.listening.withLock { $0 = listening }
+  }
+
+  var value: Value {
+    registrar.access(self, keyPath: path)
+    return state.withLock { $0.value }
+  }
+
+  var error: KeychainStorageError? { state.withLock { $0.error } }
+
+  func set(_ value: Value) {
+    let problem = exclusively { store(value) }
+    state.withLock { $0.error = problem }
+    if let problem { return Log.note("keychain \(key)", "\(problem)") }
+    for entry in Entries.all(of: Value.self, key) { entry.adopt(value) }
+  }
+
+  func follow(_ outlet: Outlet<Value>) -> Listening {
+    let last = Mutex<Value?>(nil)
+    let look: @Sendable () -> Void = { [self] in
+      let isNew = last.withLock { last in
+        let now = state.withLock { $0.value }
+        guard last != now else { return false }
+        last = now
+        outlet.append(now)
+        return true
+      }
+      if isNew { outlet.drain() }
+    }
+    let number = state.withLock { state in
+      state.nextListener += 1
+      state.listeners[state.nextListener] = look
+      return state.nextListener
+    }
+    look()
+    return Listening { [weak self] in
+      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
+    }
+  }
+}
+
+extension StoredEntry {
+  /// One use of a provider at a time, unless it takes care of itself: then it tells of a change while it
+  /// makes it, and that leads here again.
+  private func exclusively<Result>(_ body: () -> Result) -> Result {
+    provider is any WatchedProvider ? body() : writing.withLock { _ in body() }
+  }
+
+  /// nil: it is stored.
+  private func store(_ value: Value) -> KeychainStorageError? {
+    if let stored = provider.getData(forKey: key), decode(stored) == nil { return .storedTypeDiffers }
+    if value.isNil { return provider.deleteData(forKey: key) ? nil : .refused }
+    guard let data = try? JSONEncoder().encode(value) else { return .notEncodable }
+    return provider.setData(data, forKey: key) ? nil : .refused
+  }
+
+  /// Takes over what is stored now.
+  private func look() {
+    let data = exclusively { provider.getData(forKey: key) }
+    guard let data else { return Self.isOptional ? adopt(state.withLock { $0.first }) : () }
+    guard let value = decode(data) else {
+      return state.withLock { $0.error = .storedTypeDiffers }
+    }
+    adopt(value)
+  }
+
+  private func adopt(_ value: Value) {
+    let listeners = state.withLock { state -> [Int: @Sendable () -> Void]? in
+      guard state.value != value else { return nil }
+      state.value = value
+      return state.listeners
+    }
+    guard let listeners else { return }
+    // After the change: who reads and observes again in between has the new value already.
+    registrar.withMutation(of: self, keyPath: path) {}
+    for (_, look) in listeners.sorted(by: { $0.key < $1.key }) { look() }
+  }
+
+  private func decode(_ data: Data) -> Value? { try? JSONDecoder().decode(Value.self, from: data) }
+
+  private static var isOptional: Bool { Value.self is any OptionalProtocol.Type }
+}
+
+/// Every property that there is, by key and type.
+private enum Entries {
+  private struct Name: Hashable {
+    let key: String
+    let type: ObjectIdentifier
+  }
+
+  private struct Member {
+    weak var entry: AnyObject?
+  }
+
+  private static let known = Guarded<[Name: [Member]]>([:])
+
+  static func add<Value>(_ entry: StoredEntry<Value>, _ key: String) {
+    let name = Name(key: key, type: ObjectIdentifier(Value.self))
+    known.withLock { known in
+      let living = (known[name] ?? []).filter { $0.entry != nil }
+      known[name] = living + [Member(entry: entry)]
+    }
+  }
+
+  static func all<Value>(of type: Value.Type, _ key: String) -> [StoredEntry<Value>] {
+    let name = Name(key: key, type: ObjectIdentifier(type))
+    return known.withLock { $0[name] ?? [] }.compactMap { $0.entry as? StoredEntry<Value> }
+  }
+}
+
+/// Any optional.
+private protocol OptionalProtocol {
+  var hasNoValue: Bool { get }
+}
+
+extension Optional: OptionalProtocol {
+  fileprivate var hasNoValue: Bool { self == nil }
+}
+
+extension Equatable {
+  fileprivate var isNil: Bool { (self as? any OptionalProtocol)?.hasNoValue ?? false }
+}

@@ -1,0 +1,166 @@
+package import Model
+package import Store
+import Synchronization
+
+/// One suite with the keys that this process looks at.
+package final class LiveSuite: Sendable {
+  package let name: ExactString
+  private let owner: LiveSettings
+  private let store: SuiteStore
+  private let keys = Mutex<[ExactString: LiveKey]>([:])
+
+  init(_ name: ExactString, of owner: LiveSettings) {
+    self.name = name
+    self.owner = owner
+    store = owner.store.suite(name)
+    load()
+  }
+
+  /// The same object for the same name.
+  package func key(_ name: String) -> LiveKey {
+    let name = ExactString(name)
+    if let known = keys.withLock({ $0[name] }) { return known }
+    let new = LiveKey(name, of: self)
+    return keys.withLock { keys in
+      let key = keys[name] ?? new
+      keys[name] = key
+      return key
+    }
+  }
+
+  /// What is known of a key: memory only.
+  func entry(_ key: ExactString) -> SuiteSnapshot.Entry? {
+    store.snapshot?.entries[key]
+  }
+
+  /// Changes values in one step, also for other processes, and tells everyone what came of it.
+  package func set(_ changes: [ExactString: SettingValue?]) throws(StoreError) {
+    defer { announce() }
+    do throws(StoreError) {
+      try commit(changes)
+    } catch {
+      guard case .notFound = error else { throw error }
+      // What is not there need not be removed.
+      guard changes.values.contains(where: { $0 != nil }) else { return }
+      try makeSuite()
+      try commit(changes)
+    }
+  }
+
+  /// Removes every key.
+  package func removeAll() throws(StoreError) {
+    defer { announce() }
+    do throws(StoreError) {
+      try store.update { $0.settings = [:] }
+    } catch {
+      guard case .notFound = error else { throw error }
+    }
+  }
+
+  /// Looks at the file again, as it may have been changed from outside.
+  package func refresh() {
+    load()
+    announce()
+  }
+
+  /// Returns when everything that was set is on the disk.
+  package func synchronize() throws(StoreError) {
+    do throws(StoreError) {
+      try store.synchronize()
+    } catch {
+      guard case .notFound = error else { throw error }
+    }
+  }
+
+  /// Every key that is stored.
+  package var storedKeys: [ExactString] {
+    store.snapshot.map { Array($0.entries.keys) } ?? []
+  }
+
+  private func commit(_ changes: [ExactString: SettingValue?]) throws(StoreError) {
+    try store.update { contents in
+      for (key, value) in changes {
+        contents.settings[key] = Self.setting(value, over: contents.settings[key])
+      }
+    }
+  }
+
+  /// An equal value keeps its time.
+  private static func setting(_ value: SettingValue?, over old: Setting?) -> Setting? {
+    guard let value else { return nil }
+    return old?.value == value ? old : Setting(value)
+  }
+
+  /// Another process may make it in the same moment.
+  private func makeSuite() throws(StoreError) {
+    do throws(StoreError) {
+      try owner.store.createSuite(name)
+    } catch {
+      guard case .exists = error else { throw error }
+    }
+  }
+
+  private func load() {
+    do throws(StoreError) {
+      _ = try store.fetch()
+    } catch {
+      Log.note(name.string, error.message)
+    }
+  }
+
+  private func announce() {
+    for key in keys.withLock({ Array($0.values) }) { key.announce() }
+  }
+}
+
+/// The suites of one store that this process uses.
+package final class LiveSettings: Sendable {
+  fileprivate let store: SettingsStore
+  private let suites = Mutex<[ExactString: WeakSuite]>([:])
+  private let watch: Watch?
+
+  /// Tells what changes outside, for as long as it lives; nil stands for “anything”.
+  package typealias Watch = any Sendable
+
+  private struct WeakSuite: Sendable {
+    weak let suite: LiveSuite?
+  }
+
+  /// `watch` starts to call the function that it gets with the names of suites that may have changed, nil for
+  /// all; what it returns lives as long as this.
+  package init(
+    _ store: SettingsStore, watch: (_ changed: @escaping @Sendable (String?) -> Void) -> Watch? = { _ in nil }
+  ) {
+    self.store = store
+    let target = Target()
+    self.watch = watch { name in target.settings.withLock { $0.settings }?.refresh(name) }
+    target.settings.withLock { $0.settings = self }
+  }
+
+  /// Where changes go: it must not keep the settings alive.
+  private final class Target: Sendable {
+    struct Reference { weak var settings: LiveSettings? }
+    let settings = Mutex(Reference())
+  }
+
+  /// The same object for the same name, while anybody uses it.
+  package func suite(_ name: String) -> LiveSuite {
+    let name = ExactString(name)
+    if let known = suites.withLock({ $0[name]?.suite }) { return known }
+    let new = LiveSuite(name, of: self)
+    return suites.withLock { suites in
+      if let known = suites[name]?.suite { return known }
+      suites[name] = WeakSuite(suite: new)
+      return new
+    }
+  }
+
+  /// Looks again at suites that may have changed; those that nobody uses are left alone.
+  private func refresh(_ name: String?) {
+    let known = suites.withLock { suites in
+      guard let name else { return suites.values.compactMap(\.suite) }
+      return suites[ExactString(name)]?.suite.map { [$0] } ?? []
+    }
+    for suite in known { suite.refresh() }
+  }
+}

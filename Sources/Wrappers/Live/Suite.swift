@@ -1,0 +1,29 @@
+import Model
+
+/// A suite of settings, as Foundation's `UserDefaults(suiteName:)` names one.
+///
+/// It is the property list `~/.config/NAME.plist`, and the folder `defaults/NAME` of the mount. Two values of
+/// one name are the same suite.
+public struct Suite: Sendable {
+  package let live: LiveSuite
+
+  package init(_ live: LiveSuite) {
+    self.live = live
+  }
+
+  public var name: String { live.name.string }
+
+  /// Removes every key.
+  ///
+  /// - Throws: `StoreError`, where the file can't be written.
+  public func removeAll() throws { try live.removeAll() }
+
+  /// Returns when everything that was set is on the disk. Without it, everything outlives this process, and
+  /// what was set in the last moments may be lost where the machine loses its power.
+  public func synchronize() throws { try live.synchronize() }
+}
+
+extension Suite: Hashable {
+  public static func == (left: Suite, right: Suite) -> Bool { left.live === right.live }
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(live)) }
+}

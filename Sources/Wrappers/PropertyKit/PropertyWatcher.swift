@@ -1,0 +1,76 @@
+public import Foundation
+public import KeyPathObservation
+import Live
+
+/// One observation of a property.
+public struct PropertyWatcherInfo {
+  public static let StaticId = "PropertyWatcherInfo_static"
+
+  /// What tells it from the object's other observations.
+  public let id: String
+  /// The observed property.
+  public let keyPath: AnyKeyPath
+  let observer: NSKeyValueObservation
+}
+
+/// What keeps the observations of one object.
+public protocol _PropertyWatchable: AnyObject {
+  associatedtype KeyPathRoot: NSObject
+
+  func watch<Value>(
+    _ target: KeyPathRoot, _ keyPath: KeyPath<KeyPathRoot, Value>, id: String,
+    options: NSKeyValueObservingOptions?,
+    changeHandler: @escaping (KeyPathRoot, NSKeyValueObservedChange<Value>) -> Void
+  ) -> PropertyWatcherInfo
+}
+
+/// The observations of one object, each under an id of its own.
+public class PropertyWatcher<KeyPathRoot: NSObject>: NSObject, _PropertyWatchable {
+  private let entries = Guarded<[String: Entry]>([:])
+
+  private struct Entry {
+    let info: PropertyWatcherInfo
+    /// The file of an observation whose id was made, not given.
+    let file: String?
+  }
+
+  /// Observes a property; an earlier observation of the same id ends.
+  @discardableResult
+  public func watch<Value>(
+    _ target: KeyPathRoot, _ keyPath: KeyPath<KeyPathRoot, Value>, id: String,
+    options: NSKeyValueObservingOptions? = nil,
+    changeHandler: @escaping (KeyPathRoot, NSKeyValueObservedChange<Value>) -> Void
+  ) -> PropertyWatcherInfo {
+    watch(target, keyPath, id: id, file: nil, options, changeHandler)
+  }
+
+  func watch<Value>(
+    _ target: KeyPathRoot, _ keyPath: KeyPath<KeyPathRoot, Value>, id: String, file: String?,
+    _ options: NSKeyValueObservingOptions?,
+    _ handler: @escaping (KeyPathRoot, NSKeyValueObservedChange<Value>) -> Void
+  ) -> PropertyWatcherInfo {
+    remove([id])
+    let observer = keyPathObservation(target, keyPath, options ?? .new, handler)
+    let info = PropertyWatcherInfo(id: id, keyPath: keyPath, observer: observer)
+    entries.withLock { $0[id] = Entry(info: info, file: file) }
+    return info
+  }
+
+  func infos(where isWanted: (PropertyWatcherInfo, _ file: String?) -> Bool) -> [PropertyWatcherInfo] {
+    entries.withLock { entries in
+      entries.values.filter { isWanted($0.info, $0.file) }.map(\.info).sorted { $0.id < $1.id }
+    }
+  }
+
+  /// Ends observations; true for each that there was.
+  @discardableResult
+  func remove(_ ids: [String]) -> [String: Bool] {
+    var found: [String: Bool] = [:]
+    for id in ids {
+      let entry = entries.withLock { $0.removeValue(forKey: id) }
+      entry?.info.observer.invalidate()
+      found[id] = found[id] == true || entry != nil
+    }
+    return found
+  }
+}

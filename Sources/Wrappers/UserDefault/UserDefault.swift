@@ -1,0 +1,87 @@
+import DefaultSuites
+public import Foundation
+public import Live
+
+/// A property that is stored in a suite: `@UserDefault("name") var name: String?`.
+///
+/// Reading costs no look at the disk, and shows at once what any wrapper, any process or the mount has set. Where
+/// nothing is stored it reads as the default, which is never stored by reading; where what is stored does not
+/// read as `Value`, too, and `$property.error` says why.
+@propertyWrapper
+public struct UserDefault<Value: DefaultsValueConvertible> {
+  /// The key's name.
+  public let key: String
+  public let defaultValue: Value
+  /// Whether there was a value to load when the wrapper was made, or `loadValue()` was last called.
+  public private(set) var wasLoadedSuccessfully: Bool
+  private let suite: Suite
+  private let live: LiveValue<Value>
+
+  /// The suite of the program holds the key.
+  public init(wrappedValue: Value, _ key: String) {
+    self.init(wrappedValue: wrappedValue, key, defaults: Suite.standard)
+  }
+
+  public init(wrappedValue: Value, _ key: String, defaults: UserDefaults) {
+    self.init(wrappedValue: wrappedValue, key, defaults: SettingDefaults.suite(of: defaults) ?? .standard)
+  }
+
+  @_disfavoredOverload
+  public init(wrappedValue: Value, _ key: String, defaults: Suite) {
+    self.key = key
+    defaultValue = wrappedValue
+    suite = defaults
+    let settings = SettingDefaults(defaults) as UserDefaults
+    live = LiveValue(defaults, key, fallback: wrappedValue) { _ in
+      try Value(defaultsRepresentation: Value.DefaultsRepresentation(from: settings, forKey: key))
+    }
+    wasLoadedSuccessfully = live.isStored
+  }
+
+  public init(_ key: String, defaults: UserDefaults = .standard) where Value: ExpressibleByNilLiteral {
+    self.init(wrappedValue: nil, key, defaults: defaults)
+  }
+
+  @_disfavoredOverload
+  public init(_ key: String, defaults: Suite) where Value: ExpressibleByNilLiteral {
+    self.init(wrappedValue: nil, key, defaults: defaults)
+  }
+
+  /// The suite that holds the key, as Foundation would show it.
+  public var defaults: UserDefaults { SettingDefaults(suite) }
+
+  public var wrappedValue: Value {
+    get { live.value }
+    nonmutating set {
+      if newValue.hasChanged(from: live.value) { save(newValue) }
+    }
+  }
+
+  public var projectedValue: LiveProjection<Value> { LiveProjection(live) }
+
+  /// Looks at the disk at once; without it, changes by others are seen some milliseconds after they are made.
+  public mutating func loadValue() {
+    live.reload()
+    wasLoadedSuccessfully = live.isStored
+  }
+
+  /// Stores the present value, also where it is the default.
+  public func saveValue() {
+    save(live.value)
+  }
+
+  /// Removes the key, so that the property reads as its default.
+  public mutating func clear() {
+    live.set { nil }
+  }
+
+  private func save(_ value: Value) {
+    live.set {
+      let scratch = SettingDefaults.scratch()
+      try value.defaultsRepresentation().save(to: scratch as UserDefaults, forKey: key)
+      return scratch.setting(key)
+    }
+  }
+}
+
+extension UserDefault: Sendable where Value: Sendable {}

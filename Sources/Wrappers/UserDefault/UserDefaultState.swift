@@ -1,0 +1,61 @@
+extension UserDefault {
+  /// The wrapper for what SwiftUI calls a view: code that reads it under Observation hears of every change, and
+  /// `$property` is a binding.
+  @propertyWrapper
+  public struct State {
+    private let base: UserDefault<Value>
+
+    public init(wrappedValue: Value, _ key: String) {
+      base = UserDefault(wrappedValue: wrappedValue, key)
+    }
+
+    public init(_ key: String) where Value: ExpressibleByNilLiteral {
+      base = UserDefault(key)
+    }
+
+    public var wrappedValue: Value {
+      get { base.wrappedValue }
+      nonmutating set { base.wrappedValue = newValue }
+    }
+
+    public var projectedValue: Binding<Value> {
+      Binding(get: { [base] in base.wrappedValue }, set: { [base] in base.wrappedValue = $0 })
+    }
+  }
+}
+
+/// A value that is kept somewhere else: SwiftUI's type of that name, as far as it makes sense without views.
+@propertyWrapper
+@dynamicMemberLookup
+public struct Binding<Value> {
+  private let get: () -> Value
+  private let set: (Value) -> Void
+
+  public init(get: @escaping () -> Value, set: @escaping (Value) -> Void) {
+    self.get = get
+    self.set = set
+  }
+
+  public var wrappedValue: Value {
+    get { get() }
+    nonmutating set { set(newValue) }
+  }
+
+  public var projectedValue: Binding<Value> { self }
+
+  /// A part of the value.
+  public subscript<Part>(dynamicMember keyPath: WritableKeyPath<Value, Part>) -> Binding<Part> {
+    Binding<Part>(
+      get: { wrappedValue[keyPath: keyPath] },
+      set: { part in
+        var value = wrappedValue
+        value[keyPath: keyPath] = part
+        wrappedValue = value
+      })
+  }
+
+  /// A binding that never changes.
+  public static func constant(_ value: Value) -> Binding<Value> {
+    Binding(get: { value }, set: { _ in })
+  }
+}
