@@ -115,7 +115,8 @@ public final class MemoryKeychain: KeychainEngine {
   }
 
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    let given = KeychainSamples.bytes(passphrase)
+    // SAFETY: the bytes are copied before they are given back.
+    let given = unsafe passphrase.withUnsafeBytes { unsafe Array($0) }
     try shared.use { state throws(StoreError) in
       guard state.passphrase ?? [] == given else { throw given.isEmpty ? .locked : .rejected }
       state.lock = .open
