@@ -39,15 +39,18 @@ extension Session {
   /// Mounts; from now on callers wait for ``run(threads:)``.
   ///
   /// `onReady` is called once, on one of the session's threads, when the kernel has begun to ask: whoever looks at the
-  /// mount from then on is answered. Unmounted before, it is unmounted at once. In libfuse: `fuse_session_mount`.
-  public func mount(at path: String, onReady: (@Sendable () -> Void)? = nil) throws(SessionError) {
+  /// mount from then on is answered. `device` is an open /dev/fuse whose file system is mounted there already, by root
+  /// for a user. Unmounted before, it is unmounted at once. In libfuse: `fuse_session_mount`.
+  public func mount(
+    at path: String, through device: Int32? = nil, onReady: (@Sendable () -> Void)? = nil
+  ) throws(SessionError) {
     guard let session = unsafe connection.session else {
       throw SessionError(.mount, messages: [], errno: .EINVAL)
     }
     host.whenReady(onReady)
     let (errno, messages) = Log.capture { () -> Errno? in
       // SAFETY: the session is alive as long as the connection.
-      unsafe fuse_session_mount(session, path) == 0 ? nil : .current
+      unsafe fuse_session_mount(session, device.map { "/dev/fd/\($0)" } ?? path) == 0 ? nil : .current
     }
     if let errno { throw SessionError(.mount, messages: messages, errno: errno) }
     connection.quietDevice()

@@ -13,6 +13,10 @@ struct MountCommand: ParsableCommand {
         eol=exact                  secrets keep the line feed that ends their only line
         ro                         nothing can be changed
         allow_other                other users may look, as far as the modes let them
+        allow_root                 root may look, no other user
+        uid=USER, gid=GROUP        as root: mount the stores of this user
+        vault=FOLDER               another folder for the vault
+        fsname=TEXT                what the mount table shows as the source
         echo=off                   no inotify events for changes from outside
       and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...
       """)
@@ -35,9 +39,31 @@ struct MountCommand: ParsableCommand {
     guard foreground else { return try Daemon.start(arguments) }
     EndSignals.hold()
     try Daemon.reporting(to: readyDescriptor) { ready in
-      let places = try Places.current()
-      let mountPoint = try MountPoint(mountpoint, places)
-      try Server(options, places, mountPoint.path).serve(ready)
+      guard let owner = try MountOwner(options) else { return try serve(options, ready) }
+      try serve(options, for: owner, ready)
+    }
+  }
+
+  private func serve(_ options: MountOptions, _ ready: @escaping @Sendable () -> Void) throws {
+    try options.checkFuseConfiguration()
+    let places = try Places.current(options)
+    let mountPoint = try MountPoint(mountpoint, places)
+    try Server(options, places, mountPoint.path).serve(ready)
+  }
+
+  /// As root: the mount is made first, for a path that the user could not mount on, and then root's rights go.
+  private func serve(
+    _ options: MountOptions, for owner: MountOwner, _ ready: @escaping @Sendable () -> Void
+  ) throws {
+    guard let mountpoint else { throw UsageError(message: "`uid=` and `gid=` need a mount point") }
+    let path = try MountPoint(mountpoint, Places.current(options), for: owner).path
+    let device = try MountForOwner.make(at: path, options, for: owner)
+    do {
+      try owner.become()
+      try Server(options, Places.current(options), path, device: device).serve(ready)
+    } catch {
+      try? Unmounting.take(path, lazily: true)
+      throw error
     }
   }
 

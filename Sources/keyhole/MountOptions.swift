@@ -6,6 +6,14 @@ struct MountOptions {
   var keepsLineEnds = false
   var isReadOnly = false
   var allowsOthers = false
+  var allowsRoot = false
+  /// Whose mount it is, by name or number, where root mounts for somebody: `uid=` and `gid=`.
+  var user: String?
+  var group: String?
+  /// Another folder for the vault.
+  var vault: String?
+  /// What the mount table shows as the source.
+  var source = "keyhole"
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
@@ -25,6 +33,11 @@ struct MountOptions {
     case ("ro", nil): isReadOnly = true
     case ("rw", nil): isReadOnly = false
     case ("allow_other", nil): allowsOthers = true
+    case ("allow_root", nil): allowsRoot = true
+    case ("uid", let value?): user = value
+    case ("gid", let value?): group = value
+    case ("fsname", let value?): source = value
+    case ("vault", let value?): vault = try Self.folder(value)
     case ("auth-timeout", let value?), ("auth-reuse", let value?): try Self.checkSeconds(name, value)
     case ("auth-command", _?), ("auto-lock", _?): try Self.refuseLater(name)
     // Nothing is echoed into inotify yet, and there is no session of a Secret Service.
@@ -37,14 +50,15 @@ struct MountOptions {
   private mutating func applyUsual(_ name: String, _ value: String?) throws {
     let ignored = [
       "defaults", "auto", "noauto", "user", "users", "nouser", "owner", "group", "_netdev", "nofail",
-      "suid", "dev", "exec",
+      "suid", "dev", "exec", "loud", "silent",
     ]
     let passed = [
       "nosuid", "nodev", "noexec", "atime", "noatime", "relatime", "diratime", "nodiratime", "sync",
       "async", "dirsync",
     ]
     if value == nil, ignored.contains(name) { return }
-    if name.hasPrefix("x-") || name == "comment" { return }
+    // mount(8) names the user who may unmount as `user=NAME`.
+    if name.hasPrefix("x-") || name.hasPrefix("X-") || name == "comment" || name == "user" { return }
     guard value == nil, passed.contains(name) else {
       throw ValidationError("unknown mount option `\(value.map { "\(name)=\($0)" } ?? name)`")
     }
@@ -65,6 +79,13 @@ struct MountOptions {
     }
   }
 
+  private static func folder(_ value: String) throws -> String {
+    guard value.hasPrefix("/") else {
+      throw ValidationError("mount option `vault=\(value)`: it takes a path that begins with `/`")
+    }
+    return value
+  }
+
   /// What would be relied on must not be taken and ignored.
   private static func refuseLater(_ name: String) throws {
     throw Failure(nil, "this version has no access flags and no passphrase, so no `\(name)` either")
@@ -72,10 +93,13 @@ struct MountOptions {
 
   /// What libfuse gets.
   var sessionOptions: [String] {
-    var options = ["fsname=keyhole", "subtype=keyhole", "nosuid", "nodev", "noexec"]
+    var options = ["fsname=\(source)", "subtype=keyhole", "nosuid", "nodev", "noexec"]
     if isReadOnly { options.append("ro") }
     // Without default_permissions, whoever is let in could read the secrets.
-    if allowsOthers { options += ["allow_other", "default_permissions"] }
+    if allowsOthers || allowsRoot { options.append("default_permissions") }
+    if allowsOthers { options.append("allow_other") }
+    // libfuse lets everybody in and turns away all but root and the owner; so it is one or the other.
+    if allowsRoot, !allowsOthers { options.append("allow_root") }
     return options + forKernel.filter { !options.contains($0) }
   }
 }

@@ -5,29 +5,35 @@ struct MountPoint {
   let path: String
 
   /// - Throws: `Failure` with what to do.
-  init(_ argument: String?, _ places: Places) throws {
+  init(_ argument: String?, _ places: Places, for owner: MountOwner? = nil) throws {
     let wanted = argument ?? places.mountPoint
     if argument == nil { unsafe mkdir(wanted, 0o700) }
-    try Self.clearDead(wanted)
+    try Self.clearDead(wanted, owner)
     path = Self.absolute(wanted)
-    if let entry = MountTable().entry(at: path) {
-      let what =
-        entry.type == "fuse.keyhole" ? "Keyhole is mounted there already" : "\(entry.type) is mounted there"
-      throw Failure(path, "\(what); `keyhole unmount \(path)` takes it away")
-    }
-    try Self.check(wanted)
+    try Self.checkFree(path)
+    try Self.check(wanted, owner)
   }
 
   /// Takes away what an earlier process of ours left when it died.
-  private static func clearDead(_ path: String) throws {
+  private static func clearDead(_ path: String, _ owner: MountOwner?) throws {
     // Of a dead mount realpath(3) can't tell either, so the path is taken as it is too.
     let table = MountTable()
-    guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path), entry.isOwn, entry.isDead
+    guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path),
+      entry.isKeyhole(of: owner?.user ?? getuid()), entry.isDead
     else { return }
     try Unmounting.take(entry.path, lazily: true)
   }
 
-  private static func check(_ path: String) throws {
+  private static func checkFree(_ path: String) throws {
+    // Where systemd or autofs(5) waits for the first look, that look has called us.
+    guard let entry = MountTable().entry(at: path), entry.type != "autofs" else { return }
+    guard entry.type == "fuse.keyhole" else {
+      throw Failure(path, "\(entry.type) is mounted there; use another folder")
+    }
+    throw Failure(path, "Keyhole is mounted there already; `keyhole unmount \(path)` takes it away")
+  }
+
+  private static func check(_ path: String, _ owner: MountOwner?) throws {
     var status = stat()
     guard unsafe lstat(path, &status) == 0 else {
       guard errno == ENOENT else { throw Failure(path, "it can't be used: \(systemMessage(errno))") }
@@ -37,7 +43,7 @@ struct MountPoint {
       throw Failure(path, "it is a symbolic link; name the folder itself")
     }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw Failure(path, "it is not a folder") }
-    guard status.st_uid == getuid() else {
+    guard status.st_uid == getuid() || status.st_uid == owner?.user else {
       throw Failure(path, "it belongs to another user; use a folder of yours")
     }
     guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {

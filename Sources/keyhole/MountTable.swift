@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
@@ -6,6 +7,7 @@ struct MountTable {
     var path: String
     var type: String
     var user: UInt32?
+    var group: UInt32?
     /// `major:minor`; of FUSE the connection's number in /sys/fs/fuse/connections.
     var device: String
   }
@@ -29,17 +31,22 @@ extension MountTable.Entry {
     path = fields[4].unescaped
     type = String(fields[dash + 1])
     device = String(fields[2])
-    let option = fields[dash + 3].split(separator: ",").first { $0.hasPrefix("user_id=") }
-    user = option.flatMap { UInt32($0.dropFirst(8)) }
+    let options = fields[dash + 3].split(separator: ",")
+    let number = { (name: String) in
+      options.first { $0.hasPrefix(name) }.flatMap { UInt32($0.dropFirst(name.utf8.count)) }
+    }
+    user = number("user_id=")
+    group = number("group_id=")
   }
 
-  /// Whether this user mounted it, and it is Keyhole.
-  var isOwn: Bool { type == "fuse.keyhole" && user == getuid() }
+  func isKeyhole(of user: uid_t) -> Bool { type == "fuse.keyhole" && self.user == user }
 
   /// Whether nobody answers there any more: `Transport endpoint is not connected`.
+  ///
+  /// Only the user who mounted is told; others, root too, may not even ask.
   var isDead: Bool {
-    var status = stat()
-    return unsafe stat(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
+    let error = unsafe linux_stat_as(user ?? getuid(), group ?? getgid(), path)
+    return error == ENOTCONN || error == ECONNABORTED
   }
 }
 

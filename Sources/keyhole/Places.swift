@@ -6,7 +6,7 @@ struct Places {
   /// Foundation's folder of suites.
   let configuration: String
   /// The vault.
-  let vault: String
+  private(set) var vault: String
   /// Times of keys, the vault's anchor and device key.
   let state: String
   /// What lives only while something runs.
@@ -20,6 +20,13 @@ struct Places {
     return Places(
       home: folders.home, configuration: folders.configuration, vault: folders.data, state: folders.state,
       runtime: folders.runtime)
+  }
+
+  /// - Throws: `Failure` where there is no home.
+  static func current(_ options: MountOptions) throws -> Places {
+    var places = try current()
+    if let vault = options.vault { places.vault = vault }
+    return places
   }
 
   var mountPoint: String { home + "/Keyhole" }

@@ -12,15 +12,18 @@ import Watch
 final class Server: Sendable {
   private let options: MountOptions
   private let mountPoint: String
+  /// Where root has mounted already.
+  private let device: Int32?
   private let stores: Stores
   private let places: Places
   private let kernelTree: KernelTree
   private let session: Session
   private let tree: Tree
 
-  init(_ options: MountOptions, _ places: Places, _ mountPoint: String) throws {
+  init(_ options: MountOptions, _ places: Places, _ mountPoint: String, device: Int32? = nil) throws {
     self.options = options
     self.mountPoint = mountPoint
+    self.device = device
     self.places = places
     stores = try Stores(places, keychain: options.keychain)
     let report = StatusReport(options, places, stores, mountPoint)
@@ -47,7 +50,7 @@ final class Server: Sendable {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, places)
       defer { record.remove() }
-      try session.mount(at: mountPoint, onReady: ready)
+      try session.mount(at: mountPoint, through: device, onReady: ready)
       kernelTree.connect(session.notifier)
       followChanges()
       try session.run()

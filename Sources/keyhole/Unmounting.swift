@@ -22,7 +22,8 @@ struct UnmountCommand: ParsableCommand {
     }
     let process = record.map { linux_pidfd_open($0.process) } ?? -1
     try Unmounting.take(path, lazily: lazy || record?.isAlive == false)
-    if process >= 0 { Unmounting.wait(for: process) }
+    // Taken away while in use, it serves on for as long as somebody has files open.
+    if process >= 0, !lazy { Unmounting.wait(for: process) }
   }
 }
 

@@ -64,6 +64,8 @@ enum Products {
   }()
 
   static let keyhole = folder + "/keyhole"
+  /// mount.keyhole and what else is not compiled.
+  static let helpers = String(#filePath.split(separator: "/Tests/MountTests")[0]) + "/mount-helpers"
   static let foundationProgram = folder + "/FoundationProgram"
 }
 
