@@ -65,7 +65,7 @@ extension Handle {
     do {
       try store(&state)
     } catch {
-      if case .invalidValue = error { state.isRefused = true }
+      state.isRefused = true
       throw error
     }
     settle(&state)

@@ -42,7 +42,8 @@ public final class Handle: Sendable {
     var isChanged = false
     /// O_TRUNC, or a creation, waits for a commit although nothing was written.
     var isTruncated = false
-    /// The last commit failed for the content's sake; only new content makes another try worth while.
+    /// The last commit failed and its caller was told: the last close, which can tell nobody, must not make it after
+    /// all.
     var isRefused = false
     /// A signal killed the writer before it closed.
     var isAbandoned = false

@@ -15,6 +15,8 @@ struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
   static let patience: Int32 = 60
 
+  static let ending = ".control"
+
   private let path: String
   private let source: any DispatchSourceRead
 
@@ -38,7 +40,7 @@ struct ControlSocket {
   }
 
   static func path(of process: Int32, _ places: Places) -> String {
-    "\(places.runtime)/\(process).control"
+    "\(places.runtime)/\(process)\(ending)"
   }
 
   private static func accept(_ listener: Int32, _ unlocking: Unlocking) {

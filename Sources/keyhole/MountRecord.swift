@@ -28,8 +28,10 @@ struct MountRecord {
     return MountRecord(process: getpid(), path: path, file: file)
   }
 
+  /// With the socket, which a process that was killed leaves behind.
   func remove() {
     unsafe unlink(file)
+    unsafe unlink(String(file.dropLast(Self.ending.count)) + ControlSocket.ending)
   }
 
   /// The mounts of the stores of `places` that are still in the mount table, the newest last.

@@ -34,9 +34,10 @@ private struct Marker {
     return count
   }
 
-  /// How often it is in a file.
+  /// How often it is in a file; a socket has no content.
   func count(inFile path: String) throws -> Int {
-    count(in: try System.read(path))
+    guard try System.status(path).st_mode & S_IFMT != S_IFSOCK else { return 0 }
+    return count(in: try System.read(path))
   }
 
   /// How often it is in the memory of a process, read from outside.

@@ -170,6 +170,17 @@ import Tree
     #expect(try fixture.stored("k") == .integer(2))
   }
 
+  @Test func whatFailedIsNotStoredByTheLastClose() throws {
+    let fixture = TreeFixture(["k": .integer(1)])
+    let handle = try fixture.open("defaults/s/k", [.write, .truncate])
+    try handle.write("2", at: 0)
+    fixture.suites.refuse(.noSpace)
+    #expect(errorNumber { try handle.flush(by: .current) } == ENOSPC)
+    fixture.suites.refuse(nil)
+    handle.close()
+    #expect(try fixture.stored("k") == .integer(1))
+  }
+
   @Test func readerKeepsWhatItOpened() throws {
     let fixture = TreeFixture(["k": .string("old")])
     let reader = try fixture.open("defaults/s/k", .read)
