@@ -46,6 +46,7 @@ let package = Package(
     // C headers behind small shims. libplist is a second opinion for the tests of Suites only.
     .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
+    .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CLinux"),
 
     // 0: plain values, and memory for secrets.
@@ -63,6 +64,7 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
+    module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
     module("Watch"),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
@@ -93,8 +95,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Fuse", "Home", "Store", "Suites", "Vault", "Watch", "Model", "SecretMemory",
-        "CLinux",
+        "Mount", "Tree", "Fuse", "Home", "Store", "Suites", "Vault", "SecretService", "Watch", "Model",
+        "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -121,6 +123,11 @@ let package = Package(
       ],
       // A vault of the first format, opened for ever.
       exclude: ["Fixtures"]),
+    // A session bus and a real keyring for a test.
+    module("KeyringHarness", path: "Tests/KeyringHarness"),
+    tests(
+      "SecretServiceTests",
+      ["SecretService", "KeyringHarness", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),

@@ -106,13 +106,10 @@ extension KeychainEngine {
 /// A keychain that another process keeps: it may hang, and it tells of changes by itself.
 ///
 /// Every call may come from any thread at any time, and ends within ten seconds, with `unreachable` where the
-/// other process does not answer. Only what the documentation says so of answers from memory.
+/// other process does not answer. `takeNews`, `lockState` and `isAccessible` answer from memory.
 public protocol RemoteKeychainEngine: KeychainEngine {
-  /// What happened since the last call, by this engine's calls too. Answers from memory.
+  /// What happened since the last call, by this engine's calls too.
   func takeNews() -> [ItemNews]
-
-  /// Whether the item's secret can't be had before a person has unlocked it. Answers from memory.
-  func isLocked(_ item: ItemID) -> Bool
 
   /// Yields when `takeNews` may have something to tell, until the engine is dropped. For one listener.
   var news: AsyncStream<Void> { get }

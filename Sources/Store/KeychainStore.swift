@@ -86,7 +86,6 @@ public actor KeychainStore {
     guard item.access.isEmpty else {
       throw .accessDenied(reason: "the item has access flags, and this version has no way to ask")
     }
-    if remote?.isLocked(item.id) == true { throw .locked }
   }
 
   /// Puts a new item into the keychain; the id is the engine's to give.

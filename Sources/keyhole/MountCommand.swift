@@ -9,7 +9,10 @@ struct MountCommand: ParsableCommand {
       Returns when the mount answers; a process in the background serves it until it is unmounted.
 
       Options for -o, with commas between them:
-        keychain=auto|vault|none   which keychain is shown (auto: the vault)
+        keychain=auto|secret-service|vault|none
+                                   which keychain is shown (auto: the Secret Service where one answers
+                                   on the session bus, else the vault)
+        plain-session              take a Secret Service also without encryption on the bus
         eol=exact                  secrets keep the line feed that ends their only line
         ro                         nothing can be changed
         allow_other                other users may look, as far as the modes let them

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// What `-o` says (section 10 of the contract).
 struct MountOptions {
-  var keychain = KeychainChoice.automatic
+  var keychain = KeychainOpening()
   var keepsLineEnds = false
   var isReadOnly = false
   var allowsOthers = false
@@ -28,7 +28,7 @@ struct MountOptions {
 
   private mutating func apply(_ name: String, _ value: String?) throws {
     switch (name, value) {
-    case ("keychain", let value?): keychain = try Self.keychain(value)
+    case ("keychain", let value?): keychain.choice = try Self.keychain(value)
     case ("eol", "exact"): keepsLineEnds = true
     case ("ro", nil): isReadOnly = true
     case ("rw", nil): isReadOnly = false
@@ -40,8 +40,9 @@ struct MountOptions {
     case ("vault", let value?): vault = try Self.folder(value)
     case ("auth-timeout", let value?), ("auth-reuse", let value?): try Self.checkSeconds(name, value)
     case ("auth-command", _?), ("auto-lock", _?): try Self.refuseLater(name)
-    // Nothing is echoed into inotify yet, and there is no session of a Secret Service.
-    case ("echo", "off"), ("plain-session", nil): break
+    case ("plain-session", nil): keychain.allowsPlainSession = true
+    // Nothing is echoed into inotify yet.
+    case ("echo", "off"): break
     default: try applyUsual(name, value)
     }
   }

@@ -7,12 +7,14 @@ import Glibc
 struct MountRecord {
   let process: Int32
   let path: String
+  /// Which keychain it shows, for commands that work on the same one.
+  let keychain: KeychainOpening
   private let file: String
 
   private static let ending = ".mount"
 
   /// Notes the mount of this process.
-  static func add(_ path: String, _ places: Places) -> MountRecord {
+  static func add(_ path: String, _ keychain: KeychainOpening, _ places: Places) -> MountRecord {
     makeFolders(places.runtime)
     // Those of processes that were killed while they served the same folder.
     for record in all(places) where record.path == path && !record.isAlive { record.remove() }
@@ -20,12 +22,13 @@ struct MountRecord {
     // SAFETY: a variadic call with its one argument.
     let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     if descriptor >= 0 {
-      let bytes = Array(path.utf8)
+      // Of all bytes only this one is in no path.
+      let bytes = Array("\(path)\0\(keychain.word)".utf8)
       // SAFETY: the buffer says how long it is.
       _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
       close(descriptor)
     }
-    return MountRecord(process: getpid(), path: path, file: file)
+    return MountRecord(process: getpid(), path: path, keychain: keychain, file: file)
   }
 
   /// With the socket, which a process that was killed leaves behind.
@@ -40,7 +43,10 @@ struct MountRecord {
     return names(in: places.runtime).compactMap { name in
       guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { return nil }
       let file = "\(places.runtime)/\(name)"
-      let record = MountRecord(process: process, path: readFile(file), file: file)
+      let parts = readFile(file).split(separator: "\0", maxSplits: 1).map(String.init)
+      let record = MountRecord(
+        process: process, path: parts.first ?? "",
+        keychain: parts.count > 1 ? KeychainOpening(word: parts[1]) : KeychainOpening(), file: file)
       guard table.entry(at: record.path)?.type == "fuse.keyhole" else {
         // It was killed, and somebody unmounted it since.
         if !record.isAlive { record.remove() }

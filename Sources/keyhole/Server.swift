@@ -48,7 +48,7 @@ final class Server: Sendable {
     defer { control.end() }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
-      let record = MountRecord.add(mountPoint, places)
+      let record = MountRecord.add(mountPoint, stores.keychainOpening, places)
       defer { record.remove() }
       try session.mount(at: mountPoint, through: device, onReady: ready)
       kernelTree.connect(session.notifier)
@@ -72,7 +72,10 @@ final class Server: Sendable {
       settings.refresh(ExactString(String(name.dropLast(6))))
     }
     guard let keychain = stores.keychain else { return }
-    watch(places.vault) { _ in try? keychain.refresh() }
+    guard let remote = keychain.engine as? any RemoteKeychainEngine else {
+      return watch(places.vault) { _ in try? keychain.refresh() }
+    }
+    Task { for await _ in remote.news { try? keychain.refresh() } }
   }
 
   private func watch(_ folder: String, _ changed: @escaping @Sendable (String?) -> Void) {

@@ -29,7 +29,7 @@ final class StatusReport: Sendable {
       "readOnly": .bool(options.isReadOnly),
       "settings": .string(ExactString(places.configuration)),
       "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
-      "keychainReason": .string(ExactString(stores.choice.explanation)),
+      "keychainReason": .string(ExactString(stores.explanation)),
       "vault": .string(ExactString(places.vault)),
     ]
   }

@@ -12,7 +12,8 @@ struct TreeSession {
   /// The keychain is opened only for paths that lead there, so that settings need none.
   init(for path: TreePath) throws {
     let places = try Places.current()
-    let stores = try Stores(places, keychain: path.needsKeychain ? .automatic : .none)
+    let stores = try Stores(
+      places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none))
     tree = Tree(settings: stores.settings, keychain: stores.keychain)
     root = tree.root
   }

@@ -13,9 +13,39 @@ public enum KeychainConformance {
   /// One behaviour, named as a claim.
   public struct Case: Sendable, CustomStringConvertible {
     public let description: String
-    /// Takes what opens the keychain, once more with each call. - Throws: `Failure`, or what the engine
-    /// threw.
-    public let run: @Sendable (() throws -> any KeychainEngine) throws -> Void
+    let body: @Sendable (Keychain) throws -> Void
+
+    /// Runs the case on a keychain, which `open` opens once more with each call.
+    ///
+    /// `comparable` takes out of an item what the keychain can't keep; `catchUp` returns when an engine has
+    /// heard what others did, where it does not look by itself. - Throws: `Failure`, or what the engine threw.
+    public func run(
+      _ open: @escaping () throws -> any KeychainEngine, comparable: @escaping (Item) -> Item = { $0 },
+      catchUp: @escaping (any KeychainEngine) throws -> Void = { _ in }
+    ) throws {
+      try body(Keychain(open: open, comparable: comparable, catchUp: catchUp))
+    }
+  }
+
+  /// What a case is run on.
+  struct Keychain {
+    let open: () throws -> any KeychainEngine
+    let comparable: (Item) -> Item
+    let catchUp: (any KeychainEngine) throws -> Void
+
+    func callAsFunction() throws -> any KeychainEngine { try open() }
+
+    func same(_ left: Item?, _ right: Item?) -> Bool { left.map(comparable) == right.map(comparable) }
+
+    func same(_ left: [Item]?, _ right: [Item]?) -> Bool {
+      left.map { Set($0.map(comparable)) } == right.map { Set($0.map(comparable)) }
+    }
+
+    /// What others did, as far as it has happened.
+    func news(of engine: any KeychainEngine) throws -> [Item]? {
+      try catchUp(engine)
+      return try engine.refresh()
+    }
   }
 
   /// An engine did not do what its protocol says.

@@ -93,7 +93,7 @@ final class RemoteMemory: RemoteKeychainEngine {
     }
   }
 
-  func isLocked(_ item: ItemID) -> Bool { isLocked }
+  var lockState: KeychainLock { isLocked ? .locked : .open }
 
   func items() throws(StoreError) -> [Item] { stored.withLock { Array($0.values) } }
 

@@ -1,0 +1,121 @@
+public import Glibc
+import Synchronization
+
+/// A session bus of a test's own, with a real gnome-keyring-daemon on it.
+public final class PrivateBus: Sendable {
+  public let folder: String
+  public let address: String
+  private let daemons = Mutex<(bus: pid_t, keyring: pid_t)>((0, 0))
+
+  public struct Failure: Error, CustomStringConvertible {
+    public let description: String
+  }
+
+  /// The password of the keyring `login`.
+  public static let password = "pw"
+
+  /// Starts the bus; a service only if `startKeyring` is called.
+  public init() throws {
+    let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    var template = Array("\(parent)/keyhole-bus.XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "no folder in \(parent)") }
+    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    address = "unix:path=\(folder)/bus"
+    for name in ["home", "run", "data", "config"] { unsafe mkdir("\(folder)/\(name)", 0o700) }
+    try startBus()
+  }
+
+  deinit {
+    stop()
+    _ = try? Shell.run("rm -rf -- \"$0\"", [folder], environment)
+  }
+
+  public var environment: [String] {
+    [
+      "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(folder)/home", "XDG_RUNTIME_DIR=\(folder)/run",
+      "XDG_DATA_HOME=\(folder)/data", "XDG_CONFIG_HOME=\(folder)/config", "LC_ALL=C.UTF-8",
+      "DBUS_SESSION_BUS_ADDRESS=\(address)",
+    ]
+  }
+
+  /// Starts the bus, and returns when it takes connections. Nothing on it is started by itself.
+  public func startBus() throws {
+    let configuration = """
+      <busconfig><type>session</type><listen>\(address)</listen><auth>EXTERNAL</auth>
+      <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
+      <allow own="*"/></policy><limit name="max_replies_per_connection">100000</limit>
+      <limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
+      <limit name="max_message_size">1000000000</limit></busconfig>
+      """
+    _ = try Shell.run(
+      "rm -f \"$0/bus\"; printf %s \"$1\" > \"$0/bus.conf\"", [folder, configuration], environment)
+    let process = try Shell.start(
+      "exec dbus-daemon --config-file=\"$0/bus.conf\" --nofork --nopidfile --print-address=1 2>>\"$0/log\"",
+      [folder], environment, waitingForALine: true)
+    daemons.withLock { $0.bus = process }
+  }
+
+  /// Starts the keyring daemon, unlocked or not, and returns when it has its name on the bus.
+  public func startKeyring(unlocked: Bool = true) throws {
+    let unlock = unlocked ? "printf \(Self.password) | gnome-keyring-daemon --unlock" : "gnome-keyring-daemon"
+    _ = try Shell.start(
+      "\(unlock) --foreground --components=secrets >>\"$0/log\" 2>&1", [folder], environment)
+    try run("gdbus wait --session --timeout 20 org.freedesktop.secrets")
+    let owner = try run(
+      "gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.GetConnectionUnixProcessID "
+        + "org.freedesktop.secrets")
+    let digits = owner.split(separator: " ").last?.filter(\.isNumber) ?? ""
+    guard let process = Int32(digits) else { throw Failure(description: "no keyring: \(owner)") }
+    daemons.withLock { $0.keyring = process }
+  }
+
+  /// The daemon's process.
+  public var keyring: pid_t { daemons.withLock { $0.keyring } }
+
+  public func signalKeyring(_ number: Int32) {
+    kill(keyring, number)
+  }
+
+  /// Ends the daemon and returns when its name is free.
+  public func stopKeyring() throws {
+    let process = daemons.withLock { daemons in
+      defer { daemons.keyring = 0 }
+      return daemons.keyring
+    }
+    guard process != 0 else { return }
+    kill(process, SIGKILL)
+    Shell.waitForEnd(process)
+  }
+
+  public func stopBus() {
+    let process = daemons.withLock { daemons in
+      defer { daemons.bus = 0 }
+      return daemons.bus
+    }
+    guard process != 0 else { return }
+    kill(process, SIGKILL)
+    Shell.waitForEnd(process)
+  }
+
+  public func stop() {
+    try? stopKeyring()
+    stopBus()
+  }
+
+  /// Runs a script with the bus in its environment; `$0` is the folder. - Throws: with what it says.
+  @discardableResult public func run(_ script: String, input: [UInt8] = []) throws -> String {
+    String(decoding: try bytes(of: script, input: input), as: UTF8.self)
+  }
+
+  /// What a script prints, byte for byte.
+  public func bytes(of script: String, input: [UInt8] = []) throws -> [UInt8] {
+    try Shell.run(script, [folder], environment, input: input)
+  }
+
+  public func lock() throws {
+    try run(
+      "gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets "
+        + "-m org.freedesktop.Secret.Service.Lock \"['/org/freedesktop/secrets/collection/login']\" >/dev/null"
+    )
+  }
+}

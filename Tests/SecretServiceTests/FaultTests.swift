@@ -1,0 +1,101 @@
+import Glibc
+import KeyringHarness
+import Model
+import Store
+import StoreConformance
+import Testing
+
+@testable import SecretService
+
+/// A service that is locked, hangs, dies, comes back or is another one.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct FaultTests {
+  let keyring: TestKeyring
+  let item: Item
+
+  init() throws {
+    keyring = try TestKeyring()
+    item = try keyring.engine.add(KeychainSamples.generic("S"), "secret")
+  }
+
+  private var engine: SecretServiceEngine { keyring.engine }
+
+  @Test func lockedItemShowsAndGivesNothing() async throws {
+    _ = try engine.items()
+    try keyring.bus.lock()
+    #expect(!engine.isAccessible(item) && engine.lockState == .locked)
+    #expect(throws: StoreError.locked) { try engine.bytes(of: item.id) }
+    #expect(throws: StoreError.locked) { try engine.set(item.id, [1]) }
+    #expect(throws: StoreError.locked) { _ = try engine.update([item.id]) { $0.label = "new" } }
+    #expect(try engine.items().map(\.id) == [item.id])
+    // Nobody is there to answer the service's window.
+    let nothing = try KeychainSamples.secret("")
+    #expect(throws: StoreError.accessDenied(reason: "the Secret Service was not allowed to")) {
+      try engine.unlock(nothing)
+    }
+    try await unlockLogin(on: keyring.bus)
+    #expect(engine.isAccessible(item) && engine.lockState == .open)
+    #expect(try engine.bytes(of: item.id) == Array("secret".utf8))
+  }
+
+  @Test func neverUnlockedShowsNothing() async throws {
+    try keyring.bus.lock()
+    let other = try SecretServiceEngine(address: keyring.bus.address)
+    #expect(throws: StoreError.locked) { try other.items() }
+    #expect(other.lockState == .sealed)
+    try await unlockLogin(on: keyring.bus)
+    #expect(try other.items().count == 1)
+  }
+
+  @Test func hangingServiceIsUnreachableAndWorksAgain() throws {
+    keyring.bus.signalKeyring(SIGSTOP)
+    defer { keyring.bus.signalKeyring(SIGCONT) }
+    let started = ContinuousClock.now
+    #expect(throws: StoreError.unreachable(reason: "the Secret Service does not answer")) {
+      try engine.bytes(of: item.id)
+    }
+    // The contract's limit, not a measurement.
+    #expect(ContinuousClock.now - started < .seconds(10))
+    #expect(engine.isAccessible(item))
+    keyring.bus.signalKeyring(SIGCONT)
+    #expect(try engine.bytes(of: item.id) == Array("secret".utf8))
+  }
+
+  @Test func deadServiceIsUnreachableAndComesBack() throws {
+    try keyring.bus.stopKeyring()
+    #expect(throws: StoreError.unreachable(reason: "no Secret Service is running")) {
+      try engine.bytes(of: item.id)
+    }
+    try keyring.bus.startKeyring()
+    #expect(try engine.bytes(of: item.id) == Array("secret".utf8))
+    try engine.set(item.id, [1, 2])
+    #expect(try engine.bytes(of: item.id) == [1, 2])
+  }
+
+  @Test func serviceThatComesBackLockedKeepsItsNames() throws {
+    try keyring.bus.stopKeyring()
+    try keyring.bus.startKeyring(unlocked: false)
+    #expect(throws: StoreError.locked) { try engine.bytes(of: item.id) }
+    #expect(try engine.items().map(\.id) == [item.id])
+  }
+
+  @Test func otherServiceBringsItsOwnItems() async throws {
+    try keyring.bus.stopKeyring()
+    try keyring.bus.run("rm -r \"$0/data/keyrings\"")
+    try keyring.bus.startKeyring()
+    #expect(await keyring.nextNews { $0.id == item.id && $0.item == nil } != nil)
+    #expect(try engine.items().isEmpty)
+  }
+
+  @Test func lostBusIsUnreachableAndComesBack() throws {
+    keyring.bus.stop()
+    #expect(throws: StoreError.self) { try engine.bytes(of: item.id) }
+    try keyring.bus.startBus()
+    try keyring.bus.startKeyring()
+    #expect(try engine.bytes(of: item.id) == Array("secret".utf8))
+  }
+
+  @Test func noBusIsUnreachableAtOnce() throws {
+    let nowhere = try SecretServiceEngine(address: "unix:path=/nowhere/bus")
+    #expect(throws: StoreError.self) { try nowhere.connect(within: 50) }
+  }
+}
