@@ -112,7 +112,7 @@ let package = Package(
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
-    tests("StoreTests", ["Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests("StoreTests", ["Store", "Memory", "StoreConformance", "Model", "SecretMemory"]),
     tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
     tests(
       "VaultTests",
@@ -147,7 +147,7 @@ let package = Package(
       name: "ReadmeTests",
       dependencies: ["FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault"],
       path: "Tests/Wrappers/ReadmeTests", swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("MountTests", ["keyhole", "FoundationProgram", "Foil"]),
+    tests("MountTests", ["keyhole", "FoundationProgram", "Foil", "KeyringHarness"]),
     // A disk that loses what was not synchronised, and what has to outlive that.
     module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(

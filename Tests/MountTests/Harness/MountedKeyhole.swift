@@ -133,9 +133,9 @@ extension MountedKeyhole {
 
 /// Runs `body` on a fresh mount and takes everything away afterwards, also when the test fails or is too slow.
 func withKeyhole(
-  _ options: String..., body: (MountedKeyhole) throws -> Void
+  _ options: String..., environment: [String] = [], body: (MountedKeyhole) throws -> Void
 ) async throws {
-  try await withWorld { world in
+  try await withWorld(environment: environment) { world in
     let keyhole = MountedKeyhole(
       world, options: (options.contains { $0.hasPrefix("keychain=") } ? [] : ["keychain=vault"]) + options)
     defer { keyhole.cleanUp() }
@@ -153,9 +153,9 @@ func withKeyhole(
 }
 
 /// Runs `body` with private folders and no mount.
-func withWorld(body: (World) async throws -> Void) async throws {
+func withWorld(environment: [String] = [], body: (World) async throws -> Void) async throws {
   try await withTaskExecutorPreference(BlockingThreads.shared) {
-    let world = try World()
+    let world = try World(environment: environment)
     defer { world.remove() }
     try await body(world)
   }

@@ -14,20 +14,22 @@ struct World: Sendable {
   var outside: String { root + "/outside" }
   var log: String { root + "/log" }
 
-  init() throws {
+  /// `extra`: variables besides those that lead to the folders.
+  init(environment extra: [String] = []) throws {
     let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     var template = Array("\(folder)/keyhole-test.XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw Errno.last }
     root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    environment = [
-      "PATH=\(Products.folder):/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-      "HOME=\(root)/home", "XDG_CONFIG_HOME=\(root)/config", "XDG_DATA_HOME=\(root)/data",
-      "XDG_STATE_HOME=\(root)/state", "XDG_RUNTIME_DIR=\(root)/run", "TMPDIR=\(root)/outside",
-      "MOUNT=\(root)/mount", "CONFIG=\(root)/config", "DATA=\(root)/data", "OUT=\(root)/outside",
-      "LC_ALL=C.UTF-8",
-      // Far from UTC, and not by whole hours, so that a date in local time shows.
-      "TZ=Asia/Kathmandu",
-    ]
+    environment =
+      extra + [
+        "PATH=\(Products.folder):/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME=\(root)/home", "XDG_CONFIG_HOME=\(root)/config", "XDG_DATA_HOME=\(root)/data",
+        "XDG_STATE_HOME=\(root)/state", "XDG_RUNTIME_DIR=\(root)/run", "TMPDIR=\(root)/outside",
+        "MOUNT=\(root)/mount", "CONFIG=\(root)/config", "DATA=\(root)/data", "OUT=\(root)/outside",
+        "LC_ALL=C.UTF-8",
+        // Far from UTC, and not by whole hours, so that a date in local time shows.
+        "TZ=Asia/Kathmandu",
+      ]
     for folder in [home, config, data, state, runtime, mount, outside] {
       try System.mkdir(folder)
       try System.chmod(folder, 0o700)

@@ -1,0 +1,124 @@
+import ArgumentParser
+import Glibc
+import Model
+import SecretMemory
+import Store
+import Tree
+
+struct MigrateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "migrate", abstract: "Move all items from one keychain to another.",
+    discussion: """
+      The items go with their secrets and attributes, all of them or none. Times are the Secret Service's own \
+      where it is the new keychain. Interrupted, it leaves every item where it was; run it again.
+      """)
+
+  enum Keychain: String, CaseIterable, ExpressibleByArgument {
+    case vault
+    case secretService = "secret-service"
+  }
+
+  @Option(help: "vault or secret-service.")
+  var from: Keychain
+
+  @Option(help: "vault or secret-service.")
+  var to: Keychain
+
+  @Flag(help: "Say what would be moved, and change nothing.")
+  var dryRun = false
+
+  @Flag(help: "Take a Secret Service also without encryption on the bus.")
+  var plainSession = false
+
+  func validate() throws {
+    guard from != to else { throw ValidationError("--from and --to name the same keychain") }
+  }
+
+  func run() throws {
+    let places = try Places.current()
+    let migration = KeychainMigration(from: try open(from, places), to: try open(to, places))
+    do throws(KeychainMigration.Failure) {
+      let items = try migration.plan()
+      guard !dryRun else { return tell(items) }
+      let bar = ProgressBar(total: items.count)
+      defer { bar.end() }
+      try migration.run(items) { bar.show($0) }
+      bar.end()
+      StandardOutput.print("moved \(Self.count(items)) from \(from.rawValue) to \(to.rawValue)")
+    } catch {
+      let subject = error.item.map(Self.path) ?? from.rawValue
+      throw Failure(subject, "nothing was moved: \(error.error.message)")
+    }
+  }
+
+  private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {
+    var opening = KeychainOpening(choice: keychain == .vault ? .vault : .secretService)
+    opening.allowsPlainSession = plainSession
+    guard let engine = try opening.open(places).engine else { throw Failure(nil, "there is no keychain") }
+    do throws(StoreError) {
+      try unlock(engine)
+    } catch {
+      throw Failure(keychain.rawValue, error)
+    }
+    return engine
+  }
+
+  /// The vault's passphrase is asked for here; a Secret Service asks by itself.
+  private func unlock(_ engine: any KeychainEngine) throws(StoreError) {
+    do throws(StoreError) {
+      _ = try engine.items()
+      if engine.lockState == .open { return }
+    } catch {
+      guard error == .locked else { throw error }
+    }
+    guard let passphrase = try? engine.needsPassphrase ? SecretInput.ask("Passphrase: ") : SecretBytes()
+    else {
+      throw .locked
+    }
+    try engine.unlock(passphrase)
+  }
+
+  private func tell(_ items: [Item]) {
+    for path in items.map({ Self.path($0.identity) }).sorted() {
+      StandardOutput.print(path.escapedForTerminal)
+    }
+    StandardOutput.print("would move \(Self.count(items)) from \(from.rawValue) to \(to.rawValue)")
+  }
+
+  private static func count(_ items: [Item]) -> String {
+    items.count == 1 ? "1 item" : "\(items.count) items"
+  }
+
+  private static func path(_ identity: ItemIdentity) -> String {
+    let name = ItemFolderName(identity)
+    let folders = [name.parent, name.leaf].compactMap { $0?.string }
+    return (["keychain", name.itemClass.rawValue] + folders).joined(separator: "/")
+  }
+}
+
+/// How far something is, on a terminal; nothing where nobody looks.
+private final class ProgressBar {
+  private static let width = 40
+
+  private let total: Int
+  private let isShown = isatty(STDERR_FILENO) == 1
+  private var last = -1
+
+  init(total: Int) {
+    self.total = total
+  }
+
+  func show(_ done: Int) {
+    let filled = total == 0 ? Self.width : done * Self.width / total
+    guard isShown, filled != last || done == total else { return }
+    last = filled
+    let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.width - filled)
+    StandardError.write("\r[\(bar)] \(done)/\(total)")
+  }
+
+  func end() {
+    guard isShown, last >= 0 else { return }
+    last = -1
+    StandardError.write("\n")
+  }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import KeyringHarness
+import Testing
+
+/// The mount with the desktop's keyring as its keychain.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct SecretServiceTests {
+  let bus: PrivateBus
+
+  init() throws {
+    bus = try PrivateBus()
+    try bus.startKeyring()
+  }
+
+  private var address: String { "DBUS_SESSION_BUS_ADDRESS=\(bus.address)" }
+
+  private func store(_ secret: String, _ attributes: String) throws {
+    try bus.run("secret-tool store --label=label \(attributes)", input: Array(secret.utf8))
+  }
+
+  @Test func automaticTakesTheServiceThatAnswers() async throws {
+    try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
+      try keyhole.check("jq -r .keychain $MOUNT/.keyhole/status", prints: "secret-service\n")
+      try keyhole.check("keyhole status | grep -c 'one answers on the session bus'", prints: "1\n")
+    }
+  }
+
+  @Test func automaticTakesTheVaultWhereNothingAnswers() async throws {
+    bus.signalKeyring(SIGSTOP)
+    defer { bus.signalKeyring(SIGCONT) }
+    try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
+      try keyhole.check("jq -r .keychain $MOUNT/.keyhole/status", prints: "vault\n")
+      try keyhole.check("keyhole status | grep -c 'does not answer'", prints: "1\n")
+    }
+    try await withKeyhole("keychain=auto") { keyhole in
+      try keyhole.check("keyhole status | grep -c 'there is no session bus'", prints: "1\n")
+    }
+  }
+
+  @Test func treeAndSecretToolAgree() async throws {
+    try store("s3cret", "service S account A color blue")
+    try store("x", "server h user u protocol https port 8080")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      try keyhole.check("cat \"$MOUNT/keychain/internet/h/u;protocol=https;port=8080/value\"", prints: "x")
+      try keyhole.check("stat -c %s $MOUNT/keychain/generic/S/A/value", prints: "6\n")
+      try keyhole.check(
+        "getfattr --absolute-names --only-values -n user.color $MOUNT/keychain/generic/S/A", prints: "blue")
+      try keyhole.check("setfattr -n user.color -v red $MOUNT/keychain/generic/S/A", prints: "")
+      #expect(try bus.run("secret-tool lookup color red") == "s3cret")
+      try keyhole.check(
+        "mkdir -p $MOUNT/keychain/generic/T/B && echo new > $MOUNT/keychain/generic/T/B/value", prints: "")
+      #expect(try bus.run("secret-tool lookup service T account B") == "new")
+      try keyhole.check("mv $MOUNT/keychain/generic/T $MOUNT/keychain/generic/U", prints: "")
+      #expect(try bus.run("secret-tool lookup service U account B") == "new")
+      try keyhole.check("rm -r $MOUNT/keychain/generic/U", prints: "")
+      #expect(try bus.run("secret-tool lookup service U account B || true").isEmpty)
+      try keyhole.check("keyhole get keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func lockedItemShowsAndIsRefused() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      try bus.lock()
+      try keyhole.check(
+        "ls $MOUNT/keychain/generic/S; stat -c %s $MOUNT/keychain/generic/S/A/value", prints: "A\n6\n")
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
+      // Nobody is there to answer the service's window.
+      try keyhole.check(
+        "keyhole unlock 2>&1; echo $?",
+        prints: "keyhole: \(keyhole.mount): access was denied: the Secret Service was not allowed to\n1\n")
+    }
+  }
+
+  @Test func neverUnlockedListsItsClassesOnly() async throws {
+    try store("s3cret", "service S account A")
+    try bus.lock()
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("ls $MOUNT/keychain", prints: "generic\ninternet\nother\n")
+      try keyhole.check("ls $MOUNT/keychain/generic 2>&1 | grep -c 'Required key'", prints: "1\n")
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
+    }
+  }
+
+  @Test func hangingServiceHarmsItsCallersOnly() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("mkdir $MOUNT/defaults/s; cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      bus.signalKeyring(SIGSTOP)
+      defer { bus.signalKeyring(SIGCONT) }
+      // More than Dispatch has threads, and every one of them can be interrupted.
+      let script = """
+        for n in $(seq 40); do timeout 5 cat $MOUNT/keychain/generic/S/A/value >/dev/null 2>&1 & done
+        echo 7 > $MOUNT/defaults/s/k; cat $MOUNT/defaults/s/k; ls $MOUNT/keychain/generic
+        setsid timeout -s INT 1 cat $MOUNT/keychain/generic/S/A/value 2>/dev/null; echo $?; kill $(jobs -p); wait
+        """
+      try keyhole.check(script, prints: "7\nS\n124\n")
+      bus.signalKeyring(SIGCONT)
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func serviceThatComesBackWorksWithoutAnotherMount() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      try bus.stopKeyring()
+      try keyhole.check(
+        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Input/output error'", prints: "1\n")
+      try keyhole.check("ls $MOUNT/keychain/generic", prints: "S\n")
+      try bus.startKeyring()
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func migrationMovesAllItemsAndBack() async throws {
+    try await withWorld(environment: [address]) { world in
+      func check(_ script: String, prints output: String) throws {
+        let result = try world.run(["/bin/sh", "-c", script])
+        #expect(result.text + result.error == output, "\(script)")
+      }
+      let plain = "env -u DBUS_SESSION_BUS_ADDRESS keyhole"
+      try check("printf v | \(plain) set keychain/generic/V/a/value", prints: "")
+      try check("\(plain) attr keychain/generic/V/a comment hello", prints: "")
+      try check(
+        "keyhole migrate --from vault --to secret-service --dry-run",
+        prints: "keychain/generic/V/a\nwould move 1 item from vault to secret-service\n")
+      try check(
+        "keyhole migrate --from vault --to secret-service",
+        prints: "moved 1 item from vault to secret-service\n")
+      #expect(try bus.run("secret-tool lookup comment hello") == "v")
+      try check("\(plain) ls keychain/generic", prints: "")
+      try check(
+        "keyhole migrate --from secret-service --to vault",
+        prints: "moved 1 item from secret-service to vault\n")
+      try check(
+        "\(plain) get keychain/generic/V/a/value; \(plain) attr keychain/generic/V/a comment",
+        prints: "vhello\n")
+      #expect(try bus.run("secret-tool lookup comment hello || true").isEmpty)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Memory
+import Model
+import SecretMemory
+import StoreConformance
+import Testing
+
+@testable import Store
+
+@Suite(.timeLimit(.minutes(1))) struct KeychainMigrationTests {
+  let old = MemoryKeychain()
+  let new = MemoryKeychain()
+
+  private var migration: KeychainMigration { KeychainMigration(from: old, to: new) }
+
+  private func fill() throws -> Set<ItemIdentity> {
+    try old.add(KeychainSamples.full(), "full")
+    try old.add(KeychainSamples.generic("a"), "1")
+    return try Set(old.items().map(\.identity))
+  }
+
+  private func run() throws {
+    try migration.run(migration.plan()) { _ in }
+  }
+
+  @Test func movesEverything() throws {
+    let identities = try fill()
+    var steps: [Int] = []
+    try migration.run(migration.plan()) { steps.append($0) }
+    #expect(steps == [1, 2])
+    #expect(try old.items().isEmpty && Set(new.items().map(\.identity)) == identities)
+    let full = try #require(try new.items().first { $0.identity == KeychainSamples.full().identity })
+    #expect(
+      full.attributes == KeychainSamples.full().attributes && full.access == KeychainSamples.full().access)
+    #expect(try new.bytes(of: full.id) == Array("full".utf8))
+  }
+
+  @Test func planChangesNothing() throws {
+    let identities = try fill()
+    #expect(try Set(migration.plan().map(\.identity)) == identities)
+    #expect(try old.items().count == 2 && new.items().isEmpty)
+  }
+
+  @Test func itemThatIsThereOtherwiseStopsAll() throws {
+    _ = try fill()
+    try new.add(KeychainSamples.generic("a"), "another")
+    #expect(throws: KeychainMigration.Failure.self) { try run() }
+    #expect(try old.items().count == 2 && new.items().count == 1)
+    let kept = try #require(try new.items().first)
+    #expect(try new.bytes(of: kept.id) == Array("another".utf8))
+  }
+
+  @Test func interruptedOneIsFinished() throws {
+    let identities = try fill()
+    try new.add(KeychainSamples.generic("a"), "1")
+    try run()
+    #expect(try old.items().isEmpty && Set(new.items().map(\.identity)) == identities)
+  }
+
+  @Test func unreadableSecretStopsAll() throws {
+    _ = try fill()
+    let failing = FailingKeychain(old)
+    failing.failure = ("secret", .locked)
+    #expect(throws: KeychainMigration.Failure.self) {
+      let migration = KeychainMigration(from: failing, to: new)
+      try migration.run(migration.plan()) { _ in }
+    }
+    #expect(try old.items().count == 2 && new.items().isEmpty)
+  }
+
+  @Test func originalsThatStayTakeTheCopiesBack() throws {
+    _ = try fill()
+    let failing = FailingKeychain(old)
+    failing.failure = ("remove", .unreachable(reason: "gone"))
+    #expect(throws: KeychainMigration.Failure.self) {
+      let migration = KeychainMigration(from: failing, to: new)
+      try migration.run(migration.plan()) { _ in }
+    }
+    #expect(try old.items().count == 2 && new.items().isEmpty)
+  }
+}
+
+/// A keychain of which one call fails.
+private final class FailingKeychain: KeychainEngine, @unchecked Sendable {
+  let name = "failing"
+  private let engine: MemoryKeychain
+  // Used by one thread.
+  var failure: (call: String, error: StoreError)?
+
+  init(_ engine: MemoryKeychain) {
+    self.engine = engine
+  }
+
+  private func check(_ call: String) throws(StoreError) {
+    if let failure, failure.call == call { throw failure.error }
+  }
+
+  func items() throws(StoreError) -> [Item] { try engine.items() }
+  func refresh() throws(StoreError) -> [Item]? { try engine.refresh() }
+
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try check("secret")
+    return try engine.secret(of: item)
+  }
+
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    try engine.add(item, secret: secret)
+  }
+
+  func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    try engine.update(items, body)
+  }
+
+  func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try engine.rewrite(item, readingSecret: readingSecret, body)
+  }
+
+  func remove(_ items: [ItemID]) throws(StoreError) {
+    try check("remove")
+    try engine.remove(items)
+  }
+
+  func synchronize() throws(StoreError) {}
+  func room() throws(StoreError) -> DiskRoom? { nil }
+  func problems() -> [Problem] { [] }
+}
