@@ -123,8 +123,8 @@ extension Keyring {
 // MARK: Items
 
 extension Keyring {
-  /// How many questions are on the way at once.
-  private static let window = 256
+  /// How many questions are on the way at once: dbus-daemon itself allows 128, if its configuration says nothing.
+  private static let window = 64
   /// How many secrets come in one answer: at 1 MiB each it stays below the 128 MiB that GLib takes.
   private static let batch = 64
 
@@ -134,6 +134,8 @@ extension Keyring {
   ) async throws(BusError) {
     for start in stride(from: 0, to: items.count, by: Self.window) {
       let paths = Array(items[start..<min(items.count, start + Self.window)])
+      // Many items may take long; the service answers as long as each part comes in time.
+      let deadline = start == 0 ? deadline : Deadline(milliseconds: Self.patience)
       let generations = paths.map { ledger[ItemID(rawValue: $0)]?.generation }
       let found = try await properties(of: paths, before: deadline)
       let unlocked = found.filter { $0.value["Locked"]?.bool != true }.map(\.key)

@@ -43,8 +43,7 @@ public final class PrivateBus: Sendable {
     let configuration = """
       <busconfig><type>session</type><listen>\(address)</listen><auth>EXTERNAL</auth>
       <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
-      <allow own="*"/></policy><limit name="max_replies_per_connection">100000</limit>
-      <limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
+      <allow own="*"/></policy><limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
       <limit name="max_message_size">1000000000</limit></busconfig>
       """
     _ = try Shell.run(
