@@ -9,11 +9,35 @@ extension KernelTree {
     _ node: NodeID, handle: FileHandle?, request: Request, reply: consuming AttributesReply
   ) {
     do throws(StoreError) {
-      let (attributes, timeout) = try attributes(of: self.node(node), for: request.caller)
+      let node = try self.node(node)
+      readOn(node)
+      var (attributes, timeout) = try attributes(of: node, for: request.caller)
+      // The kernel asks for the sake of a read: that ends where the reader's own value ends.
+      if let size = handle.flatMap({ snapshotSize($0, of: node) }), size != attributes.size {
+        (attributes.size, timeout) = (size, 0)
+      }
       reply.succeed(attributes, timeout: timeout)
     } catch {
       refuseNode(reply, error, node)
     }
+  }
+
+  private func snapshotSize(_ handle: FileHandle, of node: Node) -> Int? {
+    guard !node.isDirectory else { return nil }
+    let reader = OpenFiles.file(handle).handle
+    return reader.hasSnapshot ? reader.snapshotSize : nil
+  }
+
+  /// Readers through the page cache go on where their value has grown; the cache is all theirs, so all do, or none.
+  private func readOn(_ node: Node) {
+    let readers = cachedReaders.withLock { $0[node.number] ?? [] }.map(\.handle)
+    guard let version = tree.readOn(readers) else { return }
+    _ = pages.withLock { $0.replace(node.number, with: version, for: readers.count) }
+  }
+
+  /// Whether what the kernel believes of the file is right for a while only: its readers have other sizes.
+  func hasOutdatedReaders(_ node: Node) -> Bool {
+    cachedReaders.withLock { $0[node.number]?.first }?.handle.isOutdated ?? false
   }
 
   public func setattr(

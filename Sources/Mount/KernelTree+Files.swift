@@ -177,11 +177,11 @@ extension KernelTree {
     let isWriter = handle.mode.contains(.write)
     // A reader that writes nothing needs no flush at its close, which would be another round trip.
     let options: OpenOptions = isWriter ? [] : .noFlush
-    switch isWriter ? .direct : cacheUse(of: handle) {
-    case .direct: return (OpenFile(handle, isCached: false), options.union(.directIO))
-    case .fresh: return (OpenFile(handle, isCached: true), options)
-    case .kept: return (OpenFile(handle, isCached: true), options.union(.keepCache))
-    }
+    let use = isWriter ? .direct : cacheUse(of: handle)
+    guard use != .direct else { return (OpenFile(handle, isCached: false), options.union(.directIO)) }
+    let file = OpenFile(handle, isCached: true)
+    cachedReaders.withLock { $0[handle.node.number, default: []].append(file) }
+    return (file, use == .kept ? options.union(.keepCache) : options)
   }
 
   private func cacheUse(of reader: Handle) -> PageCache.Use {
@@ -196,13 +196,24 @@ extension KernelTree {
   }
 
   private func end(_ file: OpenFile) {
-    if file.isCached { pages.withLock { $0.close(file.handle.node.number) }.forEach { $0() } }
+    if file.isCached { leaveCache(file) { $0.close($1) } }
     close(file)
+  }
+
+  private func leaveCache(
+    _ file: OpenFile, _ leave: (inout PageCache, UInt64) -> [@Sendable () -> Void]
+  ) {
+    let number = file.handle.node.number
+    cachedReaders.withLock { readers in
+      readers[number]?.removeAll { $0 === file }
+      if readers[number]?.isEmpty == true { readers[number] = nil }
+    }
+    pages.withLock { leave(&$0, number) }.forEach { $0() }
   }
 
   /// The caller was gone before it got the handle.
   private func drop(_ file: OpenFile) {
-    if file.isCached { pages.withLock { $0.withdraw(file.handle.node.number) }.forEach { $0() } }
+    if file.isCached { leaveCache(file) { $0.withdraw($1) } }
     close(file)
   }
 

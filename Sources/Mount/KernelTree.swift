@@ -21,6 +21,8 @@ public final class KernelTree: Sendable {
   let lookups = Mutex<[UInt64: UInt64]>([:])
   /// Files of which the kernel may still believe another size, because their value was converted.
   let resized: Mutex<Set<UInt64>> = Mutex([])
+  /// Who reads through the kernel's page cache.
+  let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
   let kernel: Mutex<Notifier?> = Mutex(nil)
   public let refusals = Refusals()
 
@@ -54,7 +56,7 @@ public final class KernelTree: Sendable {
     of node: Node, for caller: Caller
   ) throws(StoreError) -> (Attributes, timeout: Double) {
     // Asked first: who begins to write while the status is read makes it short-lived.
-    let timeout = node.isStable ? Self.statusTimeout : 0
+    let timeout = node.isStable && !hasOutdatedReaders(node) ? Self.statusTimeout : 0
     let status = try tree.status(of: node, for: caller)
     resized.withLock { _ = $0.remove(node.number) }
     let attributes = Attributes(
@@ -129,6 +131,6 @@ public final class KernelTree: Sendable {
 extension Node {
   /// Nothing but a change that the kernel hears of can change its status.
   fileprivate var isStable: Bool {
-    !isDirectory && !isSecret && !isScratch && !isControl && !isBeingWritten
+    !isDirectory && !isSecret && !isScratch && !isControl && !isBeingWritten && !isRemoved
   }
 }

@@ -58,6 +58,15 @@ struct PageCache: Sendable {
     return ready
   }
 
+  /// All `count` readers read another value from now on, of which theirs was the beginning. Returns whether those are
+  /// all.
+  mutating func replace(_ file: UInt64, with version: UInt64, for count: Int) -> Bool {
+    guard pages[file]?.readers == count else { return false }
+    pages[file]?.version = version
+    pages[file]?.isSettled = false
+    return true
+  }
+
   /// Has `action` called when nobody reads the file through the cache. Returns false when nobody does, and then it is
   /// the caller's turn.
   mutating func wait(for file: UInt64, _ action: @escaping @Sendable () -> Void) -> Bool {

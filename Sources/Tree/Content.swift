@@ -1,3 +1,4 @@
+import Glibc
 import Model
 import SecretMemory
 
@@ -61,6 +62,19 @@ enum Content: ~Copyable {
     var copy = try Content.empty(secret: isSecret)
     try unsafe withBytes { (bytes) throws(StoreError) in try unsafe copy.append(bytes) }
     return copy
+  }
+
+  /// Whether `other` begins with these bytes and has more.
+  borrowing func isBeginning(of other: borrowing Content) -> Bool {
+    let count = count
+    guard count < other.count else { return false }
+    return unsafe withBytes { bytes in
+      // SAFETY: both have at least `count` bytes; where there are none, nothing is read.
+      unsafe other.withBytes { more in
+        guard let bytes = bytes.baseAddress, let more = more.baseAddress else { return true }
+        return unsafe memcmp(bytes, more, count) == 0
+      }
+    }
   }
 
   var isSecret: Bool {

@@ -24,13 +24,13 @@ public struct OpenMode: OptionSet, Sendable {
 public final class Handle: Sendable {
   public let node: Node
   public let mode: OpenMode
-  /// Which value a reader's snapshot is of: another number for each other value. 0: none.
-  public let version: UInt64
   let tree: Tree
   let scratch: ScratchFile?
   let state: Mutex<State>
 
   struct State: ~Copyable {
+    /// Which value a reader's snapshot is of: another number for each other value. 0: none.
+    var version: UInt64 = 0
     /// What the handle shows and will commit; nil: not needed yet, then `original` or the store has it.
     var content: Content?
     var original: SettingValue?
@@ -60,13 +60,12 @@ public final class Handle: Sendable {
   }
 
   init(
-    _ node: Node, in tree: Tree, mode: OpenMode, version: UInt64 = 0, scratch: ScratchFile? = nil,
+    _ node: Node, in tree: Tree, mode: OpenMode, scratch: ScratchFile? = nil,
     state: consuming State = State()
   ) {
     self.node = node
     self.tree = tree
     self.mode = mode
-    self.version = version
     self.scratch = scratch
     self.state = Mutex(state)
     if mode.contains(.write) {
@@ -91,6 +90,7 @@ public final class Handle: Sendable {
     }
     return try state.withLock { state throws(StoreError) in
       try load(&state)
+      if offset >= state.content?.count ?? 0 { readOn(&state) }
       guard let content = state.content.take() else { return unsafe body(.empty) }
       let result = Result { () throws(StoreError) in
         guard let joined = try Self.joined(content, state.appended) else {

@@ -28,7 +28,8 @@ public final class Node: Sendable {
 
   var place: Place { state.withLock { $0.place } }
 
-  var isRemoved: Bool { state.withLock { $0.isRemoved } }
+  /// The name is gone; those who have the file open still have it.
+  public var isRemoved: Bool { state.withLock { $0.isRemoved } }
 
   /// The path from the top of the tree, without a leading slash.
   public var path: String { place.path }

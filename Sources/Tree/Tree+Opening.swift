@@ -27,8 +27,9 @@ extension Tree {
     if mode.contains(.write) { try settings.suite(place.suite).requireWritable() }
     var state = Handle.State()
     state.original = entry?.value ?? .data([])
+    state.version = entry?.version ?? 0
     begin(&state, mode, node, caller)
-    return Handle(node, in: self, mode: mode, version: entry?.version ?? 0, state: state)
+    return Handle(node, in: self, mode: mode, state: state)
   }
 
   private func openValue(
@@ -107,6 +108,13 @@ extension Tree {
     guard pending == nil else { return nil }
     let stored = settings.suite(place.suite).snapshot?.entries[place.key]?.value
     return settledType(of: stored, at: place)
+  }
+
+  /// The secret that is stored at a node's place now, if it could be opened now.
+  func accessibleContent(of node: Node) throws(StoreError) -> Content {
+    guard case .value(let place) = node.place, let item = try storedItem(place) else { throw .notFound }
+    try requireKeychain().checkAccess(to: item.id)
+    return try committedContent(of: node)
   }
 
   /// The content of what is stored at a node's place.

@@ -28,10 +28,11 @@ extension Tree {
       return last
     }
     var status = try status(of: place)
+    // Not with what only one process has written.
+    node.state.withLock { [status] in $0.lastStatus = status }
     for writer in writers {
       if let size = writer.uncommittedSize(for: caller) { status.size = size }
     }
-    node.state.withLock { [status] in $0.lastStatus = status }
     return status
   }
 

@@ -71,6 +71,16 @@ import Testing
     #expect(cache.open(1, version: 2) == .direct)
   }
 
+  @Test mutating func readersOfAGrownValueGoOnTogether() {
+    _ = cache.open(1, version: 1)
+    _ = cache.open(1, version: 1)
+    let some = cache.replace(1, with: 2, for: 1)
+    let all = cache.replace(1, with: 2, for: 2)
+    #expect(!some && all)
+    #expect(cache.open(1, version: 1) == .direct)
+    #expect(cache.open(1, version: 2) == .fresh)
+  }
+
   @Test mutating func closingAnUnknownFileChangesNothing() {
     _ = cache.close(1)
     cache.forget(1)

@@ -135,7 +135,7 @@ enum System {
 
 extension System {
   /// A function of the C library by its name: the module map leaves out what needs `_GNU_SOURCE`, and variadics.
-  private static func function<Function>(_ name: String, as type: Function.Type) -> Function {
+  static func function<Function>(_ name: String, as type: Function.Type) -> Function {
     // SAFETY: the name and the type of each use below are those of the C library's own declaration.
     guard let symbol = unsafe dlsym(nil, name) else { preconditionFailure("The C library has no \(name).") }
     return unsafe unsafeBitCast(symbol, to: type)
