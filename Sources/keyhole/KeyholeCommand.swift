@@ -19,7 +19,7 @@ struct KeyholeCommand: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, RemoveCommand.self, AttributeCommand.self, DoctorCommand.self,
+      SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, DoctorCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, CompletionsCommand.self,
     ])
 
@@ -75,7 +75,7 @@ struct UsageError: Error {
 /// Commands of the contract that this version does not have.
 enum LaterCommand {
   static let names = [
-    "edit", "watch", "log", "export", "import", "migrate",
+    "watch", "log", "export", "import", "migrate",
   ]
 
   static func refuse(_ name: String) -> Never {
