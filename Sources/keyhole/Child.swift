@@ -50,13 +50,36 @@ final class Child {
     }
   }
 
+  /// Runs a program on our own terminal, with variables added to ours, and returns its exit status.
+  ///
+  /// - Throws: `Failure` where it can't be started.
+  static func run(_ words: [String], variables: [String]) throws -> Int32 {
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    prepare(&attributes, ownGroup: false)
+    // env(1) adds them: so ours need not be copied.
+    let all = variables.isEmpty ? words : ["/usr/bin/env"] + variables + words
+    var pointers = unsafe all.map { unsafe strdup($0) } + [nil]
+    defer { unsafe pointers.forEach { unsafe free($0) } }
+    var process = pid_t()
+    // SAFETY: all strings live until the call returns.
+    let error = unsafe posix_spawn(&process, all[0], nil, &attributes, &pointers, environ)
+    guard error == 0 else { throw Failure(all[0], "it can't be started: \(systemMessage(error))") }
+    return status(of: process)
+  }
+
+  private static func status(of process: pid_t) -> Int32 {
+    var raw: Int32 = 0
+    while unsafe waitpid(process, &raw, 0) < 0, errno == EINTR {}
+    return raw & 0x7F == 0 ? (raw >> 8) & 0xFF : 128 + (raw & 0x7F)
+  }
+
   /// Its exit status; 128 and more: a signal ended it.
   @discardableResult
   func wait() -> Int32 {
     if let status { return status }
-    var raw: Int32 = 0
-    while unsafe waitpid(process, &raw, 0) < 0, errno == EINTR {}
-    let result = raw & 0x7F == 0 ? (raw >> 8) & 0xFF : 128 + (raw & 0x7F)
+    let result = Self.status(of: process)
     status = result
     return result
   }

@@ -19,7 +19,8 @@ struct KeyholeCommand: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, RemoveCommand.self, AttributeCommand.self, DoctorCommand.self, MigrateCommand.self,
+      SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, DoctorCommand.self,
+      MigrateCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, CompletionsCommand.self,
     ])
 
@@ -75,7 +76,7 @@ struct UsageError: Error {
 /// Commands of the contract that this version does not have.
 enum LaterCommand {
   static let names = [
-    "edit", "watch", "log", "export", "import",
+    "watch", "log", "export", "import",
   ]
 
   static func refuse(_ name: String) -> Never {

@@ -26,6 +26,8 @@ struct MountOptions {
     }
   }
 
+  init() {}
+
   private mutating func apply(_ name: String, _ value: String?) throws {
     switch (name, value) {
     case ("keychain", let value?): keychain.choice = try Self.keychain(value)

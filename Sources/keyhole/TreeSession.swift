@@ -23,6 +23,16 @@ struct TreeSession {
     try attempt(path) { () throws(StoreError) in try find(path.components[...]) }
   }
 
+  /// nil: there is none.
+  func existingNode(at path: TreePath) throws -> Node? {
+    try attempt(path) { () throws(StoreError) in
+      do throws(StoreError) { return try find(path.components[...]) } catch {
+        guard error == .notFound else { throw error }
+        return nil
+      }
+    }
+  }
+
   private func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
     var node = root
     for component in components { node = try tree.child(of: node, named: component.utf8) }

@@ -4,7 +4,7 @@ import Testing
 
 /// Section 10: the command, its output and its exit codes.
 @Suite(.timeLimit(.minutes(1))) struct CommandTests {
-  static let subcommands = ["mount", "unmount", "status", "ls", "get", "set", "rm", "attr", "doctor"]
+  static let subcommands = ["mount", "unmount", "status", "ls", "get", "set", "rm", "attr", "edit", "doctor"]
 
   @Test func settingsWorkWithoutAMount() async throws {
     try await withWorld { world in
