@@ -38,7 +38,8 @@ func measure(_ sides: [Side]) -> [Double] {
 
 var missed = 0
 
-@MainActor func report(_ what: String, _ ours: Double, _ name: String, _ theirs: Double, atMost limit: Double) {
+@MainActor func report(_ what: String, _ ours: Double, _ name: String, _ theirs: Double, atMost limit: Double)
+{
   let ratio = ours / theirs
   let isMet = ratio <= limit
   if !isMet { missed += 1 }
@@ -77,7 +78,9 @@ let gets = measure([
 report("get, Foil", gets[1], "UserDefaults", gets[0], atMost: 0.2)
 report("get, UserDefault", gets[2], "UserDefaults", gets[0], atMost: 0.2)
 report("get of a string, Foil", gets[4], "UserDefaults", gets[3], atMost: 0.2)
-report("get, Foil and UserDefault", max(gets[1], gets[2]), "the faster of the two", min(gets[1], gets[2]), atMost: 2)
+report(
+  "get, Foil and UserDefault", max(gets[1], gets[2]), "the faster of the two", min(gets[1], gets[2]),
+  atMost: 2)
 
 for keys in [10, 1000] {
   let theirs = suite(keys)
