@@ -106,7 +106,8 @@ let package = Package(
     .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
 
     .executableTarget(
-      name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"),
+      name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"
+    ),
 
     // Tests, and what they share.
     module("StoreConformance", ["Memory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
