@@ -107,6 +107,10 @@ let package = Package(
     // What mount-helpers/benchmark runs.
     .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
 
+    .executableTarget(
+      name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"
+    ),
+
     // Tests, and what they share.
     module("StoreConformance", ["Memory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),

@@ -12,6 +12,7 @@ public actor SuiteStore {
   private nonisolated let feed: ChangeFeed
   private nonisolated let executor: QueueExecutor
   private nonisolated let published = Mutex<SuiteSnapshot?>(nil)
+  private nonisolated let generations = Atomic<UInt64>(0)
   /// What `published` was made of, so that an update need not read the file again.
   private var contents: SuiteContents?
 
@@ -39,8 +40,17 @@ public actor SuiteStore {
   public nonisolated func fetch() throws(StoreError) -> SuiteSnapshot? {
     let stamp = try engine.stamp(of: name)
     if let known = snapshot, let stamp, known.stamp == stamp { return known }
-    return try executor.run { () throws(StoreError) in try reload() }
+    return try executor.run { () throws(StoreError) in
+      // A commit that this waited for may have been all the news there was.
+      let stamp = try engine.stamp(of: name)
+      if let known = snapshot, let stamp, known.stamp == stamp { return known }
+      return try reload()
+    }
   }
+
+  /// A number that grows with each snapshot that is published, after it. Who keeps something made of a snapshot
+  /// asks here whether it still holds, without a lock.
+  public nonisolated var generation: UInt64 { generations.load(ordering: .acquiring) }
 
   /// Changes the suite in one step, on what is stored at that moment: all that `body` does, or nothing.
   ///
@@ -157,6 +167,7 @@ extension SuiteStore {
     let next = SuiteSnapshot(contents, after: previous, codec: codec, version: ValueVersion.next)
     self.contents = contents
     published.withLock { $0 = next }
+    generations.add(1, ordering: .releasing)
     if previous != nil || origin == .local {
       let changes = next.changes(of: name, since: previous, origin: origin)
       feed.publish(moving.map { changes.merging(move: $0, in: name) } ?? changes)
@@ -167,6 +178,7 @@ extension SuiteStore {
   @discardableResult
   private func reset() -> SuiteSnapshot? {
     contents = nil
+    defer { generations.add(1, ordering: .releasing) }
     return published.withLock { published in
       defer { published = nil }
       return published

@@ -7,8 +7,11 @@ public final class FolderFollower: Sendable {
   private let task: Task<Void, Never>
 
   /// - Throws: `FolderWatch.Failure`.
-  public init(_ folder: String, changed: @escaping @Sendable (String?) -> Void) throws(FolderWatch.Failure) {
-    let names = try FolderWatch.names(in: folder)
+  public init(
+    _ folder: String, of kind: FolderWatch.Kind = .anything,
+    changed: @escaping @Sendable (String?) -> Void
+  ) throws(FolderWatch.Failure) {
+    let names = try FolderWatch.names(in: folder, of: kind)
     // Not on the pool of tasks: a program that blocks that one must hear of changes all the same.
     task = Task(executorPreference: QueueTasks.shared) {
       for await name in names { changed(name) }

@@ -8,14 +8,29 @@ public enum FolderWatch {
     public let errno: Int32
   }
 
+  /// Which changes count.
+  public enum Kind: Sendable {
+    /// Every write, also to a file that stays open, as databases do.
+    case anything
+    /// Files that are complete: closed by their writer, moved or deleted. They come to less than half as many.
+    case wholeFiles
+
+    fileprivate var events: Int32 {
+      let whole = IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
+      return self == .anything ? whole | IN_MODIFY | IN_CREATE : whole
+    }
+  }
+
   /// The names of the files that change from now on, without the folder, until the stream is dropped.
   ///
   /// nil means: anything may have changed, look at everything; it comes when the kernel's queue overflowed,
   /// and when the folder itself is gone, after which nothing more comes.
   /// The folder has to be there.
   /// - Throws: `Failure`; ENOSPC means that the user has too many watches (fs.inotify.max_user_watches).
-  public static func names(in folder: String) throws(Failure) -> AsyncStream<String?> {
-    let descriptor = try watch(folder)
+  public static func names(
+    in folder: String, of kind: Kind = .anything
+  ) throws(Failure) -> AsyncStream<String?> {
+    let descriptor = try watch(folder, kind)
     let (stream, continuation) = AsyncStream<String?>.makeStream()
     let source = DispatchSource.makeReadSource(fileDescriptor: descriptor)
     source.setEventHandler { for name in readNames(descriptor) { continuation.yield(name) } }
@@ -27,12 +42,11 @@ public enum FolderWatch {
     return stream
   }
 
-  private static func watch(_ folder: String) throws(Failure) -> Int32 {
+  private static func watch(_ folder: String, _ kind: Kind) throws(Failure) -> Int32 {
     let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     guard descriptor >= 0 else { throw Failure(errno: errno) }
-    let events = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
     // SAFETY: the string is alive during the call.
-    guard unsafe inotify_add_watch(descriptor, folder, UInt32(events)) >= 0 else {
+    guard unsafe inotify_add_watch(descriptor, folder, UInt32(kind.events)) >= 0 else {
       let error = errno
       close(descriptor)
       throw Failure(errno: error)

@@ -48,7 +48,7 @@ public struct SuiteStorage: Sendable {
     // The watch stands before anything is read, so that nothing is missed in between.
     UserFolders.make(configuration)
     live = LiveSettings(store) { changed in
-      try? FolderFollower(configuration) { name in
+      try? FolderFollower(configuration, of: .wholeFiles) { name in
         guard let name else { return changed(nil) }
         if name.hasSuffix(".plist") { changed(String(name.dropLast(6))) }
       }

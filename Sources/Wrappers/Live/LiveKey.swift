@@ -11,6 +11,7 @@ package final class LiveKey: Sendable, Observable {
   package let name: ExactString
   private let registrar = ObservationRegistrar()
   private let state = Mutex(State())
+  private let registrations = Atomic<UInt64>(0)
   /// Made once: making one costs more than everything else of a read.
   private let path: any KeyPath<LiveKey, Stored> & Sendable = \LiveKey.stored
 
@@ -41,9 +42,15 @@ package final class LiveKey: Sendable, Observable {
 
   /// What is stored now, for a reader that may be observed.
   package var current: Stored {
-    registrar.access(self, keyPath: path)
+    access()
     return stored
   }
+
+  /// Notes that the key is read by code that may be observed.
+  package func access() { registrar.access(self, keyPath: path) }
+
+  /// A number that grows whenever the key may read as something else, and after it does.
+  package var generation: UInt64 { suite.generation &+ registrations.load(ordering: .acquiring) }
 
   /// What is stored now, without a trace.
   package var stored: Stored {
@@ -66,7 +73,9 @@ package final class LiveKey: Sendable, Observable {
       state.registered = (version, value)
       return true
     }
-    if isNew { announce() }
+    guard isNew else { return }
+    registrations.add(1, ordering: .releasing)
+    announce()
   }
 
   /// Calls `look` after each change from now on, from whatever thread made or found it.

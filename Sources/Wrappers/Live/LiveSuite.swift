@@ -8,6 +8,8 @@ package final class LiveSuite: Sendable {
   private let owner: LiveSettings
   private let store: SuiteStore
   private let keys = Mutex<[ExactString: LiveKey]>([:])
+  /// The generation up to which every key's changes are told.
+  private let announced = Mutex<UInt64>(0)
 
   init(_ name: ExactString, of owner: LiveSettings) {
     self.name = name
@@ -28,6 +30,8 @@ package final class LiveSuite: Sendable {
     }
   }
 
+  var generation: UInt64 { store.generation }
+
   /// What is known of a key: memory only.
   func entry(_ key: ExactString) -> SuiteSnapshot.Entry? {
     store.snapshot?.entries[key]
@@ -35,7 +39,7 @@ package final class LiveSuite: Sendable {
 
   /// Changes values in one step, also for other processes, and tells everyone what came of it.
   package func set(_ changes: [ExactString: SettingValue?]) throws(StoreError) {
-    defer { announce() }
+    defer { announce(changes) }
     do throws(StoreError) {
       try commit(changes)
     } catch {
@@ -109,7 +113,22 @@ package final class LiveSuite: Sendable {
   }
 
   private func announce() {
+    let generation = store.generation
     for key in keys.withLock({ Array($0.values) }) { key.announce() }
+    announced.withLock { $0 = max($0, generation) }
+  }
+
+  /// After changes of this process's own: every other key is looked at only where others changed something too.
+  private func announce(_ changes: [ExactString: SettingValue?]) {
+    let generation = store.generation
+    let areAlone = announced.withLock { announced in
+      guard generation == announced + 1 else { return false }
+      announced = generation
+      return true
+    }
+    guard areAlone else { return announce() }
+    let changed = keys.withLock { keys in changes.keys.compactMap { keys[$0] } }
+    for key in changed { key.announce() }
   }
 }
 

@@ -1,19 +1,24 @@
 package import Model
+import Synchronization
 
 /// A key as a Swift value: what the wrappers are made of.
 ///
 /// A value is decoded once for each version that is stored, so that reading costs the same for every type.
 package final class LiveValue<Value>: @unchecked Sendable {
-  // `decode` is made by this package of functions that may be called from anywhere, and `fallback` never
-  // changes.
+  // `decode` is made by this package of functions that may be called from anywhere, `fallback` never changes,
+  // and the rest is behind locks.
   package let suite: LiveSuite
   package let key: LiveKey
   package let fallback: Value
   private let decode: (SettingValue) throws -> Value
-  private let cache = Guarded<Decoded?>(nil)
+  private let mutex = Mutex(())
+  /// What was decoded last; used under `mutex` only.
+  private var cache: Decoded
   private let writeError = Guarded<(any Error)?>(nil)
 
   private struct Decoded {
+    /// The key's generation when it was found to hold.
+    var generation: UInt64
     let version: UInt64
     let value: Value
     let error: (any Error)?
@@ -28,20 +33,31 @@ package final class LiveValue<Value>: @unchecked Sendable {
     self.key = suite.live.key(key)
     self.fallback = fallback
     self.decode = decode
+    cache = Decoded(generation: .max, version: .max, value: fallback, error: nil)
   }
 
   /// The value now; code under Observation hears of its changes.
-  package var value: Value { decoded(key.current).value }
+  package var value: Value {
+    key.access()
+    // Asked before the cache is: what is newer than this number says is found by the next read.
+    let generation = key.generation
+    mutex._unsafeLock()
+    if cache.generation == generation {
+      defer { mutex._unsafeUnlock() }
+      return cache.value
+    }
+    mutex._unsafeUnlock()
+    return decoded().value
+  }
 
   /// Why the last write failed, or else why what is stored does not read as the type; nil: all is well.
   package var error: (any Error)? {
-    writeError.withLock { $0 } ?? decoded(key.stored).error
+    writeError.withLock { $0 } ?? decoded().error
   }
 
   /// Whether there is a stored value that reads as the type.
   package var isStored: Bool {
-    let stored = key.stored
-    return stored.value != nil && decoded(stored).error == nil
+    key.stored.value != nil && decoded().error == nil
   }
 
   /// Stores what `encode` gives, or with nil removes the key. What fails is logged and kept in `error`.
@@ -65,7 +81,7 @@ package final class LiveValue<Value>: @unchecked Sendable {
     let last = Guarded<Decoded?>(nil)
     let look: @Sendable () -> Void = { [self] in
       let isNew = last.withLock { last in
-        let now = decoded(key.stored)
+        let now = decoded()
         if let last, last.version == now.version { return false }
         defer { last = now }
         if let last, Values.areEqual(last.value, now.value) { return false }
@@ -79,22 +95,36 @@ package final class LiveValue<Value>: @unchecked Sendable {
     return listening
   }
 
-  private func decoded(_ stored: LiveKey.Stored) -> Decoded {
-    if let known = cache.withLock({ $0 }), known.version == stored.version { return known }
-    let fresh = fresh(stored)
-    cache.withLock { $0 = fresh }
+  /// The value as it is stored now, decoded anew only where it is another one.
+  private func decoded() -> Decoded {
+    let generation = key.generation
+    let stored = key.stored
+    if let known = cached(stored.version, generation) { return known }
+    let fresh = fresh(stored, generation)
+    mutex._unsafeLock()
+    defer { mutex._unsafeUnlock() }
+    cache = fresh
     return fresh
   }
 
-  private func fresh(_ stored: LiveKey.Stored) -> Decoded {
-    guard let setting = stored.value else {
-      return Decoded(version: stored.version, value: fallback, error: nil)
+  private func cached(_ version: UInt64, _ generation: UInt64) -> Decoded? {
+    mutex._unsafeLock()
+    defer { mutex._unsafeUnlock() }
+    guard cache.version == version else { return nil }
+    cache.generation = generation
+    return cache
+  }
+
+  private func fresh(_ stored: LiveKey.Stored, _ generation: UInt64) -> Decoded {
+    func decoded(_ value: Value, _ error: (any Error)? = nil) -> Decoded {
+      Decoded(generation: generation, version: stored.version, value: value, error: error)
     }
+    guard let setting = stored.value else { return decoded(fallback) }
     do {
-      return Decoded(version: stored.version, value: try decode(setting), error: nil)
+      return decoded(try decode(setting))
     } catch {
       note(error)
-      return Decoded(version: stored.version, value: fallback, error: error)
+      return decoded(fallback, error)
     }
   }
 

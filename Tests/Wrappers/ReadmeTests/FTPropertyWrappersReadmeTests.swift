@@ -12,6 +12,7 @@ import Testing
     try KeychainLocation.$current.withValue(.memory(), operation: body)
   }
 
+  @available(*, deprecated)
   @Test func serialized() async {
     @Serialized var number: Int = 20
     @Serialized(customQueue: "my.queue.identifier") var otherNumber: Int = 30
@@ -33,6 +34,7 @@ import Testing
     #expect(number == 21 * 12)
   }
 
+  @available(*, deprecated)
   @Test func serializedInAStruct() {
     struct SerializedTestStruct {
       @Serialized var number: Int

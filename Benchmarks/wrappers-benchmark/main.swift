@@ -1,0 +1,103 @@
+// What a get and a set of the wrappers cost beside Foundation's UserDefaults, in one run.
+//
+//   wrappers-benchmark [--check] [--quick]
+//
+// It uses $XDG_CONFIG_HOME, which has to be a folder of its own. Each number is the lower quartile of rounds in which
+// the sides take turns, in nanoseconds.
+import Foil
+import Foundation
+import UserDefault
+
+let isQuick = CommandLine.arguments.contains("--quick")
+let rounds = isQuick ? 3 : 15
+
+/// Makes what is measured without a use count.
+@inline(never) func consume<Value>(_ value: Value) {}
+
+struct Side {
+  let name: String
+  let calls: Int
+  let body: (Int) -> Void
+}
+
+/// The lower quartiles of all sides, in nanoseconds a call: what other programs do meanwhile counts less.
+func measure(_ sides: [Side]) -> [Double] {
+  var samples = [[Double]](repeating: [], count: sides.count)
+  for round in 0..<rounds {
+    for (index, side) in sides.enumerated() {
+      let calls = isQuick ? max(1, side.calls / 20) : side.calls
+      let time = ContinuousClock().measure {
+        for call in 0..<calls { side.body(round * calls + call) }
+      }
+      let nanoseconds = Double(time.components.seconds) * 1e9 + Double(time.components.attoseconds) / 1e9
+      samples[index].append(nanoseconds / Double(calls))
+    }
+  }
+  return samples.map { $0.sorted()[$0.count / 4] }
+}
+
+var missed = 0
+
+@MainActor func report(_ what: String, _ ours: Double, _ name: String, _ theirs: Double, atMost limit: Double)
+{
+  let ratio = ours / theirs
+  let isMet = ratio <= limit
+  if !isMet { missed += 1 }
+  let text = [
+    what.padding(toLength: 34, withPad: " ", startingAt: 0), String(format: "%11.0f ns", ours),
+    String(format: "%11.0f ns", theirs), name.padding(toLength: 30, withPad: " ", startingAt: 0),
+    String(format: "%5.2f of %4.2f", ratio, limit), isMet ? "met" : "MISSED",
+  ]
+  print(text.joined(separator: "  "))
+}
+
+/// A suite with as many keys, written by Foundation.
+func suite(_ keys: Int) -> UserDefaults {
+  guard let defaults = UserDefaults(suiteName: "benchmark.\(keys)") else { fatalError("no suite") }
+  for key in 0..<keys { defaults.set("value \(key)", forKey: "key\(key)") }
+  defaults.set(1, forKey: "number")
+  defaults.synchronize()
+  return defaults
+}
+
+let few = suite(10)
+let foil = FoilDefaultStorage(wrappedValue: 0, key: "number", userDefaults: Suite("benchmark.10"))
+let user = UserDefault(wrappedValue: 0, "number", defaults: Suite("benchmark.10"))
+let text = FoilDefaultStorage(wrappedValue: "", key: "key1", userDefaults: Suite("benchmark.10"))
+guard foil.wrappedValue == 1, user.wrappedValue == 1, text.wrappedValue == "value 1" else {
+  fatalError("the wrappers do not read what Foundation wrote")
+}
+
+let gets = measure([
+  Side(name: "Foundation", calls: 20_000) { _ in consume(few.integer(forKey: "number")) },
+  Side(name: "Foil", calls: 20_000) { _ in consume(foil.wrappedValue) },
+  Side(name: "UserDefault", calls: 20_000) { _ in consume(user.wrappedValue) },
+  Side(name: "Foundation, string", calls: 20_000) { _ in consume(few.string(forKey: "key1")) },
+  Side(name: "Foil, string", calls: 20_000) { _ in consume(text.wrappedValue) },
+])
+report("get, Foil", gets[1], "UserDefaults", gets[0], atMost: 0.2)
+report("get, UserDefault", gets[2], "UserDefaults", gets[0], atMost: 0.2)
+report("get of a string, Foil", gets[4], "UserDefaults", gets[3], atMost: 0.2)
+report(
+  "get, Foil and UserDefault", max(gets[1], gets[2]), "the faster of the two", min(gets[1], gets[2]),
+  atMost: 2)
+
+for keys in [10, 1000] {
+  let theirs = suite(keys)
+  let ours = FoilDefaultStorage(
+    wrappedValue: 0, key: "number", userDefaults: Suite("benchmark.\(keys).ours"))
+  for key in 0..<keys {
+    FoilDefaultStorage(wrappedValue: "", key: "key\(key)", userDefaults: Suite("benchmark.\(keys).ours"))
+      .wrappedValue = "value \(key)"
+  }
+  let sets = measure([
+    Side(name: "Foundation", calls: 50) { call in
+      theirs.set(call, forKey: "number")
+      theirs.synchronize()
+    },
+    Side(name: "Foil", calls: 50) { call in ours.wrappedValue = call },
+  ])
+  report("set, suite of \(keys)", sets[1], "UserDefaults, synchronized", sets[0], atMost: 1)
+}
+
+exit(missed > 0 && CommandLine.arguments.contains("--check") ? 1 : 0)

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The five libraries for Swift programs: each example of Examples/Wrappers, and the shell on the same store.
+# WRAPPERS names the folder of the built examples.
+# shellcheck disable=SC2016  # `shows` runs the commands
+set -euo pipefail
+wrappers=${WRAPPERS:?build Examples/Wrappers and name the folder of its programs}
+wrappers=$(realpath -- "$wrappers")
+# shellcheck source=Examples/expect.sh
+source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+PATH=$wrappers:$PATH
+
+echo "# Foil: a publisher and an observer hear of each change, and the shell reads what was set."
+shows $'average: none\ncount: 0 -> 1\naverage: 0.5\nin the suite: foil' foil
+shows $'1\n0.5\nfalse' 'for key in totalCount average flagEnabled; do keyhole get defaults/foil/$key; done'
+
+echo "# UserDefault: nil that was set is something else than what was never set."
+shows $'false 42 untitled\ntrue nil main\nwindow: main\nwindow: closed' user-default
+shows $'{\n  "title": "closed",\n  "width": 640\n}' 'keyhole get defaults/user-default/window'
+shows "" 'keyhole set defaults/user-default/count 7'
+shows 'true 7 closed' 'user-default | head -n 1'
+
+echo "# PropertyKit: a property is watched through all that it reads."
+shows $'untitled, light -> letter, light\nletter, light -> letter, dark\nremoved: 1' property-kit
+shows dark 'keyhole get defaults/property-kit/theme'
+
+echo "# KeychainStorage and FTPropertyWrappers: secrets."
+shows $'open: false\nopen: true\nopen: false' keychain-storage
+shows $'Peter Parker - the name of a hero\nThe Valley Wind\nnil nil' ft-property-wrappers
+shows "" 'keyhole ls keychain/generic'
+
+echo "# All of them in Swift 6 mode."
+shows $'a task reads 1\ny dark\nen\nz 2\nthe count changes' strict
+shows en 'keyhole get defaults/strict/language'
+
+echo "# Who uses settings only links no keychain and no file system."
+shows "" 'ldd "$wrappers/foil" | grep -E "libfuse|libsecret|libsqlite" || true'
+shows 0 'grep -cE "sqlite3_open|fuse_session|secret_service" "$wrappers/foil" || true'
