@@ -33,30 +33,34 @@ extension Defaults: @retroactive PropertyDefaults {
   }
 }
 
-let settings = Settings.shared
-settings.count = 1
-settings.name = "x"
-let reader = Reader()
-await Task.detached { print("a task reads", reader.text) }.value
+@MainActor func run() async {
+  let settings = Settings.shared
+  settings.count = 1
+  settings.name = "x"
+  let reader = Reader()
+  await Task.detached { print("a task reads", reader.text) }.value
 
-@FoilDefaultStorageOptional(key: "strict.person") var person: Person?
-@FoilDefaultStorage(key: "strict.theme") var theme = Theme.light
-person = Person(name: "y")
-theme = .dark
-@UserDefault("strict.person") var samePerson: Person?
-print(samePerson?.name ?? "nobody", theme)
-print(Defaults.shared.language)
+  @FoilDefaultStorageOptional(key: "strict.person") var person: Person?
+  @FoilDefaultStorage(key: "strict.theme") var theme = Theme.light
+  person = Person(name: "y")
+  theme = .dark
+  @UserDefault("strict.person") var samePerson: Person?
+  print(samePerson?.name ?? "nobody", theme)
+  print(Defaults.shared.language)
 
-@GenericPassword(service: "strict") var secret: String?
-secret = "z"
-@KeychainStorage(provider: Keychain(service: "strict.storage"), key: "number") var number = 1
-number += 1
-print(secret ?? "nil", number)
-secret = nil
+  @GenericPassword(service: "strict") var secret: String?
+  secret = "z"
+  @KeychainStorage(provider: Keychain(service: "strict.storage"), key: "number") var number = 1
+  number += 1
+  print(secret ?? "nil", number)
+  secret = nil
 
-withObservationTracking {
-  _ = settings.count
-} onChange: {
-  print("the count changes")
+  withObservationTracking {
+    _ = settings.count
+  } onChange: {
+    print("the count changes")
+  }
+  settings.count += 1
 }
-settings.count += 1
+
+await run()

@@ -6,18 +6,22 @@ struct Window: Codable, Equatable, DefaultsValueConvertible {
   var title = "untitled"
 }
 
-@UserDefault("hasSeenSplashScreen") var hasSeenSplashScreen = false
-@UserDefault("count") var count: Int? = 42
-@UserDefault("window") var window = Window()
+func run() async {
+  @UserDefault("hasSeenSplashScreen") var hasSeenSplashScreen = false
+  @UserDefault("count") var count: Int? = 42
+  @UserDefault("window") var window = Window()
 
-print(hasSeenSplashScreen, count ?? "nil", window.title)
-hasSeenSplashScreen = true
-count = nil
-window.title = "main"
-print(hasSeenSplashScreen, count ?? "nil", window.title)
+  print(hasSeenSplashScreen, count ?? "nil", window.title)
+  hasSeenSplashScreen = true
+  count = nil
+  window.title = "main"
+  print(hasSeenSplashScreen, count ?? "nil", window.title)
 
-for await next in $window.values {
-  print("window:", next.title)
-  if next.title == "closed" { break }
-  window.title = "closed"
+  for await next in $window.values {
+    print("window:", next.title)
+    if next.title == "closed" { break }
+    window.title = "closed"
+  }
 }
+
+await run()
