@@ -16,7 +16,7 @@ shows $'1\n0.5\nfalse' 'for key in totalCount average flagEnabled; do keyhole ge
 echo "# UserDefault: nil that was set is something else than what was never set."
 shows $'false 42 untitled\ntrue nil main\nwindow: main\nwindow: closed' user-default
 shows $'{\n  "title": "closed",\n  "width": 640\n}' 'keyhole get defaults/user-default/window'
-shows "" 'keyhole set defaults/user-default/count 7'
+shows "" 'keyhole rm defaults/user-default/count; keyhole set defaults/user-default/count 7'
 shows 'true 7 closed' 'user-default | head -n 1'
 
 echo "# PropertyKit: a property is watched through all that it reads."

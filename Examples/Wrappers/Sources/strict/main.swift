@@ -4,7 +4,7 @@ import Foil
 import Foundation
 import KeychainStorage
 import Observation
-import PropertyKit
+public import PropertyKit
 import UserDefault
 
 @MainActor final class Settings: NSObject {
