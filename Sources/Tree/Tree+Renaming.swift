@@ -26,6 +26,7 @@ extension Tree {
     named name: some Collection<UInt8>, in directory: Place, for source: Place
   ) throws(StoreError) -> Place {
     guard source.isMovable else { throw .notPermitted(reason: "this is always here") }
+    guard directory.area != .fixed else { throw .notPermitted(reason: "nothing can be moved here") }
     guard source.area == directory.area else { throw .crossesStores }
     // Between classes mv copies, and the copy is a new item.
     if let itemClass = directory.itemClass, itemClass != source.itemClass { throw .crossesStores }
