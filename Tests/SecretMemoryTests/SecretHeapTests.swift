@@ -71,7 +71,11 @@ import Testing
   }
 
   /// A child process, as the limit would be everyone's; without privileges, as root has no limit.
-  @Test func exhaustionIsAnErrorAndNoTrap() async {
+  ///
+  /// In a run of its own (mount-helpers/test makes it): beside suites that start programs, Swift Testing does not
+  /// notice that its child has ended, and waits for ever.
+  @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
+  func exhaustionIsAnErrorAndNoTrap() async {
     await #expect(processExitsWith: .exitCode(0)) {
       var limit = rlimit(rlim_cur: 256 * 1024, rlim_max: 256 * 1024)
       guard unsafe setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0 else { exit(2) }
