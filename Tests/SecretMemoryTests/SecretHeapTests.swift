@@ -72,8 +72,8 @@ import Testing
 
   /// A child process, as the limit would be everyone's; without privileges, as root has no limit.
   ///
-  /// In a run of its own (mount-helpers/test makes it): beside suites that start programs, Swift Testing does not
-  /// notice that its child has ended, and waits for ever.
+  /// In a run of its own (mount-helpers/test makes it): in one process with all other suites it was seen to wait for
+  /// ever for a child that had ended. Why is not known.
   @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
   func exhaustionIsAnErrorAndNoTrap() async {
     await #expect(processExitsWith: .exitCode(0)) {
