@@ -86,6 +86,7 @@ public final class MemoryKeychain: KeychainEngine {
       try body(&changed, &secret)
       try checkSize(secret)
       (changed.id, changed.size, changed.collection) = (item, secret.count, nil)
+      if readingSecret, changed == entry.item, secret == entry.secret { return entry.item }
       let stored = Entry(changed, secret)
       try change(state) { draft throws(StoreError) in draft[item] = stored }
       return changed

@@ -34,7 +34,8 @@ public protocol KeychainEngine: Sendable {
   ) throws(StoreError) -> [Item]
 
   /// Replaces an item's secret: `body` gets the item and its present secret (empty unless
-  /// `readingSecret`), and what it leaves of both is stored in one transaction.
+  /// `readingSecret`), and what it leaves of both is stored in one transaction. Nothing is stored where
+  /// it was read and both are left equal: that is no news to anybody.
   ///
   /// - Throws: what `body` throws; `notFound`, `locked`, `damaged`, `readOnly`, `noSpace`.
   func rewrite(

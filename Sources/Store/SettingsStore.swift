@@ -7,6 +7,7 @@ public final class SettingsStore: Sendable {
   public let codec: SettingCodec
   public let feed: ChangeFeed
   private let open = Mutex<[ExactString: SuiteStore]>([:])
+  private let baseline = Baseline()
 
   public init(engine: any SuiteEngine, feed: ChangeFeed = ChangeFeed()) {
     self.engine = engine
@@ -18,7 +19,7 @@ public final class SettingsStore: Sendable {
   public func suite(_ name: ExactString) -> SuiteStore {
     open.withLock { open in
       if let known = open[name] { return known }
-      let new = SuiteStore(name: name, engine: engine, codec: codec, feed: feed)
+      let new = SuiteStore(name: name, engine: engine, codec: codec, feed: feed, baseline: baseline)
       open[name] = new
       return new
     }
@@ -46,34 +47,47 @@ public final class SettingsStore: Sendable {
 
   /// - Throws: `exists`, also for a file of that name that is no suite; `readOnly`, `noSpace`.
   public func createSuite(_ name: ExactString) throws(StoreError) {
-    let contents = try engine.create(name)
-    feed.publish([Change(.created, .suite(name), origin: .local)])
-    suite(name).adopt(contents)
+    try suite(name).create()
   }
 
   /// - Throws: `notEmpty`, `notFound`, `readOnly`.
   public func removeSuite(_ name: ExactString) throws(StoreError) {
-    try engine.remove(name)
-    suite(name).forget(origin: .local)
+    try suite(name).remove()
   }
 
   /// - Throws: `exists`, `notFound`, `readOnly`.
   public func renameSuite(_ name: ExactString, to newName: ExactString) throws(StoreError) {
-    try engine.rename(name, to: newName)
-    let change = Change(.moved, .suite(newName), previous: .suite(name), origin: .local)
-    suite(name).forgetSilently()
-    feed.publish([change])
+    guard name != newName else { return }
+    try suite(name).rename(to: suite(newName))
+  }
+}
+
+extension SettingsStore {
+  /// Reads every suite, so that whatever differs at a later `refresh` is news: also a suite that was made
+  /// elsewhere and that nobody has asked for.
+  public func beginFollowing() {
+    _ = try? suiteNames()
+    baseline.isTaken.store(true, ordering: .releasing)
   }
 
-  /// Looks again at every suite that was ever looked at.
+  /// Looks again at every suite that was ever looked at, and at all that the folder holds.
   public func refreshAll() {
-    for name in open.withLock({ Array($0.keys) }) { refresh(name) }
+    let known = open.withLock { Set($0.keys) }
+    for name in known.union((try? engine.suites().keys.map { $0 }) ?? []) { refresh(name) }
   }
 
   /// Looks again at a suite that something outside may have changed, and publishes what it finds.
   public func refresh(_ name: ExactString) {
+    // A name that never was a suite's, and is none now, must not leave anything behind.
+    let isKnown = open.withLock { $0[name] != nil }
+    if !isKnown, (try? engine.stamp(of: name)) == nil { return }
     _ = try? suite(name).fetch()
   }
+}
+
+/// Whether everything that was there at some moment has been read: what turns up after that is new.
+final class Baseline: Sendable {
+  let isTaken = Atomic(false)
 }
 
 extension SuiteStore {

@@ -10,17 +10,22 @@ public actor SuiteStore {
   private nonisolated let engine: any SuiteEngine
   private nonisolated let codec: SettingCodec
   private nonisolated let feed: ChangeFeed
+  private nonisolated let baseline: Baseline
   private nonisolated let executor: QueueExecutor
   private nonisolated let published = Mutex<SuiteSnapshot?>(nil)
   private nonisolated let generations = Atomic<UInt64>(0)
   /// What `published` was made of, so that an update need not read the file again.
   private var contents: SuiteContents?
 
-  init(name: ExactString, engine: any SuiteEngine, codec: SettingCodec, feed: ChangeFeed) {
+  init(
+    name: ExactString, engine: any SuiteEngine, codec: SettingCodec, feed: ChangeFeed,
+    baseline: Baseline
+  ) {
     self.name = name
     self.engine = engine
     self.codec = codec
     self.feed = feed
+    self.baseline = baseline
     executor = QueueExecutor(label: "keyhole.suite")
   }
 
@@ -86,20 +91,43 @@ public actor SuiteStore {
   public nonisolated func synchronize() throws(StoreError) {
     try engine.synchronize(name)
   }
+}
 
-  /// Takes `contents`, which the engine has just made, as the present ones.
-  nonisolated func adopt(_ contents: SuiteContents) {
-    executor.run { assumeIsolated { _ = $0.publish(contents, moving: nil, origin: .local) } }
+// The suite as a whole. What the engine does and what is told of it is one step on the queue: a look at the
+// folder in between would take it for somebody else's doing.
+extension SuiteStore {
+  /// Makes the suite. - Throws: `exists`, `readOnly`, `noSpace`.
+  nonisolated func create() throws(StoreError) {
+    try executor.run { () throws(StoreError) in
+      let contents = try engine.create(name)
+      assumeIsolated { store in
+        store.feed.publish([Change(.created, .suite(store.name), origin: .local)])
+        _ = store.publish(contents, moving: nil, origin: .local)
+      }
+    }
   }
 
-  /// Forgets everything without a word: whoever renamed the suite says so.
-  nonisolated func forgetSilently() {
-    executor.run { assumeIsolated { _ = $0.reset() } }
+  /// Removes the suite. - Throws: `notEmpty`, `notFound`, `readOnly`.
+  nonisolated func remove() throws(StoreError) {
+    try executor.run { () throws(StoreError) in
+      try engine.remove(name)
+      assumeIsolated { $0.withdraw(origin: .local) }
+    }
   }
 
-  /// Forgets everything: the suite was removed.
-  nonisolated func forget(origin: Change.Origin) {
-    executor.run { assumeIsolated { $0.withdraw(origin: origin) } }
+  /// Gives the suite the name of another that is not there. - Throws: `exists`, `notFound`, `readOnly`.
+  nonisolated func rename(to other: SuiteStore) throws(StoreError) {
+    // Always in one order: two renames must not wait for each other.
+    let (first, second) = name < other.name ? (self, other) : (other, self)
+    try first.executor.run { () throws(StoreError) in
+      try second.executor.run { () throws(StoreError) in
+        try engine.rename(name, to: other.name)
+        let contents = assumeIsolated { $0.reset() }
+        let moved = (try? contents ?? engine.read(other.name)) ?? nil
+        if let moved { other.assumeIsolated { _ = $0.show(moved) } }
+        feed.publish([Change(.moved, .suite(other.name), previous: .suite(name), origin: .local)])
+      }
+    }
   }
 }
 
@@ -164,29 +192,35 @@ extension SuiteStore {
     _ contents: SuiteContents, moving: Move?, origin: Change.Origin
   ) -> SuiteSnapshot {
     let previous = snapshot
-    let next = SuiteSnapshot(contents, after: previous, codec: codec, version: ValueVersion.next)
-    self.contents = contents
-    published.withLock { $0 = next }
-    generations.add(1, ordering: .releasing)
-    if previous != nil || origin == .local {
-      let changes = next.changes(of: name, since: previous, origin: origin)
-      feed.publish(moving.map { changes.merging(move: $0, in: name) } ?? changes)
-    }
+    let isNew = previous == nil && origin == .external
+    let next = show(contents)
+    if isNew, !baseline.isTaken.load(ordering: .acquiring) { return next }
+    let changes = next.changes(of: name, since: previous, origin: origin)
+    if isNew { feed.publish([Change(.created, .suite(name), origin: origin)]) }
+    feed.publish(moving.map { changes.merging(move: $0, in: name) } ?? changes)
     return next
   }
 
+  /// Takes `contents` as the present ones, and tells nobody.
   @discardableResult
-  private func reset() -> SuiteSnapshot? {
-    contents = nil
-    defer { generations.add(1, ordering: .releasing) }
-    return published.withLock { published in
-      defer { published = nil }
-      return published
-    }
+  private func show(_ contents: SuiteContents) -> SuiteSnapshot {
+    let next = SuiteSnapshot(contents, after: snapshot, codec: codec, version: ValueVersion.next)
+    self.contents = contents
+    published.withLock { $0 = next }
+    generations.add(1, ordering: .releasing)
+    return next
+  }
+
+  /// Forgets what the suite holds, and returns it.
+  private func reset() -> SuiteContents? {
+    published.withLock { $0 = nil }
+    generations.add(1, ordering: .releasing)
+    return contents.take()
   }
 
   private func withdraw(origin: Change.Origin) {
-    guard let previous = reset() else { return }
+    guard let previous = snapshot else { return }
+    _ = reset()
     let deleted = previous.entries.keys.map {
       Change(.deleted, .key(suite: name, key: $0), origin: origin)
     }

@@ -64,7 +64,7 @@ enum FileSystem {
   }
 
   /// fsync(2) of a folder; one of somebody else may not let itself be opened, and stays as it is.
-  private static func synchronizeNames(in folder: String) throws(StoreError) {
+  static func synchronizeNames(in folder: String) throws(StoreError) {
     guard let folder = try? Descriptor(folder, O_RDONLY | O_DIRECTORY) else { return }
     try retrying("fsync") { Int(fsync(folder.number)) }
   }

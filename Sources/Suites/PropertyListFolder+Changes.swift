@@ -82,6 +82,8 @@ extension PropertyListFolder {
     guard contents.settings.isEmpty else { throw .notEmpty }
     try FileSystem.remove(file.path)
     times.forget(suite)
+    // Nothing is left that `synchronize` could be asked for.
+    try FileSystem.synchronizeNames(in: folder)
   }
 
   public func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {

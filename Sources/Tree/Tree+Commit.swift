@@ -79,13 +79,22 @@ extension Tree {
     guard stagedItem(place) == nil, let stored = try storedItem(place) else {
       return try addItem(content, at: place, commit)
     }
-    try keychain.rewrite(stored.id, readingSecret: appending) { (item, secret) throws(StoreError) in
-      if appending {
-        try join(content, to: &secret)
-      } else {
-        secret = try copy(of: content)
+    do throws(StoreError) {
+      try keychain.rewrite(stored.id, readingSecret: true) { (item, secret) throws(StoreError) in
+        var new = try appending ? copy(of: secret) : copy(of: content)
+        if appending { try join(content, to: &new) }
+        let modified = item.modified
+        try finish(&item, &new, commit)
+        // An equal secret is no change, and so no news.
+        if commit.modified == nil, new == secret { item.modified = modified }
+        secret = new
       }
-      try finish(&item, &secret, commit)
+    } catch .damaged where !appending {
+      // A new secret mends the item.
+      try keychain.rewrite(stored.id, readingSecret: false) { (item, secret) throws(StoreError) in
+        secret = try copy(of: content)
+        try finish(&item, &secret, commit)
+      }
     }
   }
 

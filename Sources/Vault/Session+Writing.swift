@@ -32,11 +32,18 @@ extension Session {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try change { database, manifest in
-      var row = try take(id, database, &manifest)
-      var secret = try SecretBytes()
-      if readingSecret { secret = try secrets(database).fetch(row.key, row.record) }
+      let old = try fetch(id, database)
+      var row = old
+      guard readingSecret else {
+        var secret = try SecretBytes()
+        try body(&row.record.item, &secret)
+        return try replace(old, by: row, with: secret, database, &manifest)
+      }
+      let present = try secrets(database).fetch(row.key, row.record)
+      var secret = try SecretBytes(copying: present)
       try body(&row.record.item, &secret)
-      return try put(row, with: secret, database, &manifest)
+      if secret == present, row.record.item == old.record.item { return old.record.item }
+      return try replace(old, by: row, with: secret, database, &manifest)
     }
   }
 
@@ -92,10 +99,27 @@ extension Session {
   private func take(
     _ id: ItemID, _ database: Database, _ manifest: inout Manifest
   ) throws -> ItemTable.Row {
-    guard let key = ItemKey(id), let row = try items(database).fetch(key) else { throw StoreError.notFound }
-    manifest.remove(keys.witness(of: key, revision: row.revision))
-    try items(database).delete(key)
+    let row = try fetch(id, database)
+    try take(row, database, &manifest)
     return row
+  }
+
+  private func take(_ row: ItemTable.Row, _ database: Database, _ manifest: inout Manifest) throws {
+    manifest.remove(keys.witness(of: row.key, revision: row.revision))
+    try items(database).delete(row.key)
+  }
+
+  private func fetch(_ id: ItemID, _ database: Database) throws -> ItemTable.Row {
+    guard let key = ItemKey(id), let row = try items(database).fetch(key) else { throw StoreError.notFound }
+    return row
+  }
+
+  private func replace(
+    _ old: ItemTable.Row, by new: ItemTable.Row, with secret: borrowing SecretBytes, _ database: Database,
+    _ manifest: inout Manifest
+  ) throws -> Item {
+    try take(old, database, &manifest)
+    return try put(new, with: secret, database, &manifest)
   }
 
   /// Puts a changed row back; its secret is sealed anew where it was bound to what changed.

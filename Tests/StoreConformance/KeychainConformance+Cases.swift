@@ -193,6 +193,10 @@ extension KeychainConformance {
       try one.set(item.id, [0x32])
       try require(two.bytes(of: item.id) == [0x32], "read as it is now")
       try require(open.news(of: two)?.count == 1, "still news")
+      let equal = try one.rewrite(item.id, readingSecret: true) { _, secret throws(StoreError) in
+        do { secret = try KeychainSamples.secret("2") } catch { throw .outOfMemory }
+      }
+      try require(open.same(one.items().first, equal) && open.news(of: two) == nil, "an equal secret is no news")
       try one.remove([item.id])
       try require(two.items().isEmpty && open.news(of: two) == nil, "items catches up too")
     },

@@ -98,4 +98,58 @@ import Testing
     store.refreshAll()
     #expect(await log.next().map(\.subject) == [.key(suite: "b", key: "k")])
   }
+
+  @Test mutating func suiteMadeOutsideIsNewsOnceSomebodyFollows() async throws {
+    engine.replace("old", with: ["k": .integer(1)])
+    store.beginFollowing()
+    #expect(await log.next() == [])
+    engine.replace("new", with: ["k": .integer(1)])
+    store.refresh("new")
+    store.refresh("new")
+    #expect(
+      await log.next() == [
+        Change(.created, .suite("new"), origin: .external),
+        Change(.created, .key(suite: "new", key: "k"), origin: .external),
+      ])
+    engine.replace("other", with: [:])
+    engine.replace("old", with: nil)
+    store.refreshAll()
+    #expect(
+      Set(await log.next()) == [
+        Change(.created, .suite("other"), origin: .external),
+        Change(.deleted, .key(suite: "old", key: "k"), origin: .external),
+        Change(.deleted, .suite("old"), origin: .external),
+      ])
+  }
+
+  @Test mutating func nobodyElseIsTakenForTheAuthorOfOwnSuites() async throws {
+    store.beginFollowing()
+    let watcher = Task { [store] in
+      while !Task.isCancelled {
+        store.refreshAll()
+        await Task.yield()
+      }
+    }
+    for round in 0..<200 {
+      let (name, newName) = (ExactString("a\(round)"), ExactString("b\(round)"))
+      try store.createSuite(name)
+      try store.renameSuite(name, to: newName)
+      try store.removeSuite(newName)
+    }
+    watcher.cancel()
+    await watcher.value
+    let changes = await log.next()
+    #expect(changes.filter { $0.origin == .external } == [])
+    #expect(changes.count == 600)
+  }
+
+  @Test func suitesThatExchangeTheirNamesDoNotWaitForEachOther() async throws {
+    try store.createSuite("a")
+    await withTaskGroup(of: Void.self) { group in
+      for (old, new) in [("a", "b"), ("b", "a")] as [(ExactString, ExactString)] {
+        group.addTask { [store] in for _ in 0..<200 { try? store.renameSuite(old, to: new) } }
+      }
+    }
+    #expect(try store.suiteNames().count == 1)
+  }
 }
