@@ -33,6 +33,20 @@ int linux_stat_as(unsigned user, unsigned group, const char *path) {
   return WIFEXITED(ended) ? WEXITSTATUS(ended) : EIO;
 }
 
+int linux_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
+
+int linux_open_folder(const char *path, unsigned major, unsigned minor) {
+  struct statx status;
+  int folder = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  if (statx(folder, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status) == 0 &&
+      status.stx_dev_major == major && status.stx_dev_minor == minor)
+    return folder;
+  close(folder);
+  errno = EXDEV;
+  return -1;
+}
+
 void linux_explicit_bzero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 
 // Deep enough for what cryptography calls; the frame is below that of whoever calls this, where theirs was.

@@ -49,7 +49,7 @@ private func onRead(_ request: OpaquePointer?, _ node: fuse_ino_t, _ size: Int, 
   guard let request = unsafe request, let info = unsafe info else { return }
   unsafe fileSystem(of: request).read(
     NodeID(rawValue: node), handle: FileHandle(info), offset: offset, size: size, request: Request(request),
-    reply: DataReply(Pending(request), DataAnswer(limit: size)))
+    reply: DataReply(Pending(request), DataAnswer(limit: size, flags: info.pointee.flags)))
 }
 
 private func onWrite(

@@ -9,6 +9,7 @@ public typealias ExtendedAttributeReply = Reply<ExtendedAttributeAnswer>
 /// Marks a ``DataReply``, and knows how much the caller takes.
 public struct DataAnswer: Sendable {
   let limit: Int
+  var flags: Int32 = 0
 }
 /// Marks an ``ExtendedAttributeReply``, and knows how much the caller takes.
 public struct ExtendedAttributeAnswer: Sendable {
@@ -18,6 +19,9 @@ public struct ExtendedAttributeAnswer: Sendable {
 extension Reply where Answer == DataAnswer {
   /// How many bytes the caller takes at most.
   public var limit: Int { answer.limit }
+
+  /// Whether the file's descriptor has O_NONBLOCK at this moment: EAGAIN is wanted instead of a wait.
+  public var isNonBlocking: Bool { answer.flags & O_NONBLOCK != 0 }
 
   /// Answers with bytes from ordinary memory, cut to ``limit``; none means the end of the file.
   ///

@@ -8,6 +8,8 @@ public struct Change: Hashable, Sendable {
     case attributes
     case locked
     case unlocked
+    /// Who listens was too slow: what happened before this is not told, so look at everything.
+    case overflow
   }
 
   /// What changed.
@@ -17,6 +19,7 @@ public struct Change: Hashable, Sendable {
     case item(ItemID, ItemIdentity)
     /// All of it: it was locked or unlocked.
     case keychain
+    case everything
   }
 
   /// Who changed it: this process through its store, or somebody else.

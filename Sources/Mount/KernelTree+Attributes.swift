@@ -47,10 +47,12 @@ extension KernelTree {
     guard changes.userID ?? userID == userID, changes.groupID ?? groupID == groupID else {
       return refuse(reply, .notPermitted(reason: "everything here belongs to who mounted it"), node)
     }
-    let file = handle.map(OpenFiles.file)
+    let isEcho = echo(behind: request) != nil
+    let file = isEcho ? nil : handle.map(OpenFiles.file)
     let caller = request.caller
     let work: @Sendable () throws(StoreError) -> (Attributes, Double) = { [self] () throws(StoreError) in
       let node = try self.node(node)
+      if isEcho { return try attributes(of: node, for: caller) }
       if let size = changes.size { try resize(node, file, to: size, by: caller) }
       if let time = changes.modificationTime?.time { try tree.setModified(time, of: node) }
       return try attributes(of: node, for: caller)

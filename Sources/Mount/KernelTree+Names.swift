@@ -8,6 +8,7 @@ extension KernelTree: FileSystem {
   public func lookup(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
   ) {
+    if let echo = echo(behind: request) { return lookup(name.array, in: parent, for: echo, reply) }
     let (name, caller) = (name.array, request.caller)
     let look: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
       try entry(of: tree.child(of: node(parent), named: name), for: caller)
@@ -45,6 +46,7 @@ extension KernelTree: FileSystem {
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, device: UInt64, request: Request,
     reply: consuming EntryReply
   ) {
+    if let echo = echo(behind: request) { return answer(reply, tree.node(of: echo)) }
     guard FileKind(rawValue: mode) == .file else {
       return refuse(reply, .notPermitted(reason: "only regular files and directories stand here"), parent)
     }
@@ -56,6 +58,7 @@ extension KernelTree: FileSystem {
   public func mkdir(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, request: Request, reply: consuming EntryReply
   ) {
+    if let echo = echo(behind: request) { return answer(reply, tree.node(of: echo)) }
     make(reply, request, in: parent, name.array) { tree, directory, name, _ throws(StoreError) in
       try tree.makeDirectory(name, in: directory)
     }
@@ -90,6 +93,7 @@ extension KernelTree: FileSystem {
   public func unlink(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
+    if let echo = echo(behind: request) { return remove(echo, reply) }
     let name = name.array
     whenDone(reply, of: parent) { [self] () throws(StoreError) in
       try tree.remove(name, in: node(parent))
@@ -99,6 +103,7 @@ extension KernelTree: FileSystem {
   public func rmdir(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
+    if let echo = echo(behind: request) { return remove(echo, reply) }
     let name = name.array
     whenDone(reply, of: parent) { [self] () throws(StoreError) in
       try tree.removeDirectory(name, in: node(parent))

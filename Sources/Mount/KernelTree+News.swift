@@ -10,13 +10,22 @@ extension KernelTree {
     kernel.withLock { $0 = notifier }
   }
 
-  /// Tells the kernel of every change that somebody else made, until the stream ends.
+  /// Takes what the stores hold now as known; what differs later is a change.
+  public func beginFollowing() {
+    tree.beginFollowing()
+  }
+
+  /// Logs every change, and tells the kernel of what somebody else did, until the stream ends.
   public func follow(_ changes: AsyncStream<Change>) async {
-    for await change in changes where change.origin == .external {
+    for await change in changes {
+      tree.record(change)
+      let echoes = tree.echoes(of: change)
+      guard change.origin == .external else { continue }
       let names = tree.staleNames(after: change)
       tellKernel { notifier in
         for name in names { notifier.forget(name) }
       }
+      add(echoes)
     }
   }
 
@@ -33,7 +42,7 @@ extension KernelTree {
     Self.news.async { news(notifier) }
   }
 
-  private static let news = DispatchQueue(label: "keyhole.news")
+  static let news = DispatchQueue(label: "keyhole.news")
 }
 
 extension Notifier {

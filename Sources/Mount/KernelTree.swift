@@ -24,6 +24,7 @@ public final class KernelTree: Sendable {
   /// Who reads through the kernel's page cache.
   let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
   let kernel: Mutex<Notifier?> = Mutex(nil)
+  let echoes = Mutex(Echoes())
   public let refusals = Refusals()
 
   public init(_ tree: Tree) {

@@ -26,6 +26,8 @@ public final class Handle: Sendable {
   public let mode: OpenMode
   let tree: Tree
   let scratch: ScratchFile?
+  /// The log of changes, where that is open.
+  public let events: EventReader?
   let state: Mutex<State>
 
   struct State: ~Copyable {
@@ -34,6 +36,8 @@ public final class Handle: Sendable {
     /// What the handle shows and will commit; nil: not needed yet, then `original` or the store has it.
     var content: Content?
     var original: SettingValue?
+    /// Of the value that a reader has compared last with what it reads; nil: of none yet.
+    var version: UInt64?
     /// What O_APPEND added since the last commit: it goes to the end of the value of that moment.
     var appended: Content?
     /// `content` is more than what was read: what is appended from now on belongs to it.
@@ -61,12 +65,13 @@ public final class Handle: Sendable {
 
   init(
     _ node: Node, in tree: Tree, mode: OpenMode, scratch: ScratchFile? = nil,
-    state: consuming State = State()
+    events: EventReader? = nil, state: consuming State = State()
   ) {
     self.node = node
     self.tree = tree
     self.mode = mode
     self.scratch = scratch
+    self.events = events
     self.state = Mutex(state)
     if mode.contains(.write) {
       node.state.withLock { $0.writers[ObjectIdentifier(self)] = self }
@@ -87,6 +92,9 @@ public final class Handle: Sendable {
       return scratch.state.withLock { state in
         unsafe state.content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
       }
+    }
+    if let events {
+      return unsafe events.read(at: offset, count: count).withUnsafeBytes { unsafe body($0) }
     }
     return try state.withLock { state throws(StoreError) in
       try load(&state)
@@ -131,6 +139,19 @@ public final class Handle: Sendable {
     } else {
       state.content = try tree.committedContent(of: node)
     }
+  }
+
+  /// A reader that comes to the end sees what was added to the value since, as `tail -f` expects: what it has
+  /// read and what it reads now are the new value together. Of any other value it would be a piece.
+  private func grow(_ state: inout State) throws(StoreError) {
+    guard !mode.contains(.write), version != 0, case .key(let place) = node.place, !node.isRemoved,
+      let entry = tree.settings.suite(place.suite).snapshot?.entries[place.key]
+    else { return }
+    guard entry.version != state.version ?? version else { return }
+    state.version = entry.version
+    let new = try tree.settings.codec.content(of: entry.value)
+    let isLonger = unsafe state.content?.withBytes { unsafe new.starts(with: $0) } ?? false
+    if isLonger { state.content = .plain(new) }
   }
 
   /// What a reader of an appending handle sees; nil: nothing was appended.

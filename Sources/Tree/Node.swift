@@ -46,7 +46,7 @@ public final class Node: Sendable {
   }
 
   /// Whether it is a part of `.keyhole`.
-  public var isControl: Bool { place == .status }
+  public var isControl: Bool { [.status, .events].contains(place) }
 
   /// Whether somebody has the file open for writing, so that its size and times may change at any moment.
   public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }

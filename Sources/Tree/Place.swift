@@ -5,6 +5,7 @@ enum Place: Hashable, Sendable {
   case root
   case control
   case status
+  case events
   case defaults
   case suite(ExactString)
   case key(KeyPlace)
@@ -53,7 +54,7 @@ extension Place {
     switch self {
     case .root: nil
     case .control, .defaults, .keychain: .root
-    case .status: .control
+    case .status, .events: .control
     case .suite: .defaults
     case .key(let place): .suite(place.suite)
     case .itemClass: .keychain
@@ -67,7 +68,7 @@ extension Place {
   var isDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
-    case .status, .key, .value, .scratch: false
+    case .status, .events, .key, .value, .scratch: false
     }
   }
 
@@ -77,6 +78,7 @@ extension Place {
     case .root: ""
     case .control: ".keyhole"
     case .status: "status"
+    case .events: "events"
     case .defaults: "defaults"
     case .suite(let name): PathName(name).string
     case .key(let place): PathName(place.key).string

@@ -11,6 +11,11 @@ public struct StaleName: Sendable {
 }
 
 extension Tree {
+  /// Adds a change to the log of events.
+  public func record(_ change: Change) {
+    events.append(TreeChange(change))
+  }
+
   /// What a change made elsewhere makes stale, as far as anybody has looked at it.
   public func staleNames(after change: Change) -> [StaleName] {
     places(of: change.subject).flatMap(staleNames)
@@ -33,7 +38,7 @@ extension Tree {
       let item = ItemPlace(identity)
       let folder = item.folderPlace.map { [Place.folder($0)] } ?? []
       return [.value(item), .item(item)] + folder
-    case .keychain: return []
+    case .keychain, .everything: return []
     }
   }
 }

@@ -32,7 +32,7 @@ extension Tree {
   func places(in directory: Place) throws(StoreError) -> [Place] {
     switch directory {
     case .root: keychain == nil ? [.defaults] : [.defaults, .keychain]
-    case .control: [.status]
+    case .control: [.status, .events]
     case .defaults: try settings.suiteNames().map(Place.suite)
     case .suite(let name): try files(ofSuite: name)
     case .keychain: ItemClass.allCases.map(Place.itemClass)
@@ -40,7 +40,7 @@ extension Tree {
     case .itemClass(let itemClass): try folders(of: itemClass)
     case .folder: try items(in: directory)
     case .item(let item): try files(ofItem: item)
-    case .status, .key, .value, .scratch: throw .notDirectory
+    case .status, .events, .key, .value, .scratch: throw .notDirectory
     }
   }
 

@@ -16,7 +16,7 @@ extension Tree {
   ) throws(StoreError) -> Place {
     switch directory {
     case .root: try fixed(name, [.defaults, .control] + (keychain == nil ? [] : [.keychain]))
-    case .control: try fixed(name, [.status])
+    case .control: try fixed(name, [.status, .events])
     case .keychain: try fixed(name, ItemClass.allCases.map(Place.itemClass))
     case .defaults: try suitePlace(name)
     case .suite(let suite): try filePlace(name, inSuite: suite)
@@ -24,7 +24,7 @@ extension Tree {
     case .folder(let folder):
       try itemPlace(name, in: folder)
     case .item(let item): try filePlace(name, inItem: item)
-    case .status, .key, .value, .scratch: throw .notDirectory
+    case .status, .events, .key, .value, .scratch: throw .notDirectory
     }
   }
 
@@ -110,7 +110,7 @@ extension Tree {
   /// Whether something stands at `place` now.
   func exists(_ place: Place) throws(StoreError) -> Bool {
     switch place {
-    case .root, .control, .status, .defaults: true
+    case .root, .control, .status, .events, .defaults: true
     case .keychain, .itemClass: keychain != nil
     case .suite(let name): try settings.existingSuite(name) != nil
     case .key(let key): try keyExists(key)

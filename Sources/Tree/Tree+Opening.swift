@@ -13,6 +13,7 @@ extension Tree {
     case .value(let place): return try openValue(place, node, mode, caller)
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
+    case .events: return try openEvents(node, mode)
     default: throw .isDirectory
     }
   }
@@ -72,6 +73,11 @@ extension Tree {
     var state = Handle.State()
     state.content = .plain(options.status())
     return Handle(node, in: self, mode: mode, state: state)
+  }
+
+  private func openEvents(_ node: Node, _ mode: OpenMode) throws(StoreError) -> Handle {
+    guard !mode.contains(.write) else { throw .accessDenied(reason: "the events can only be read") }
+    return Handle(node, in: self, mode: mode, events: EventReader(events))
   }
 
   private func begin(

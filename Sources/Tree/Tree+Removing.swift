@@ -15,7 +15,7 @@ extension Tree {
     case .key(let key): try removeKey(key)
     case .value(let item): try removeValue(item)
     case .scratch(let scratch): try removeScratch(scratch)
-    case .status: throw .notPermitted(reason: "the status can't be removed")
+    case .status, .events: throw .notPermitted(reason: "this file is always there")
     default: throw .isDirectory
     }
     nodes.withLock { $0.remove(place) }

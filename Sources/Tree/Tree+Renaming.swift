@@ -169,7 +169,7 @@ extension Place {
     case .defaults, .suite, .key: .settings
     case .keychain, .itemClass, .folder, .item, .value: .keychain
     case .scratch(let place): place.directory.isSecret ? .keychain : .settings
-    case .root, .control, .status: .fixed
+    case .root, .control, .status, .events: .fixed
     }
   }
 

@@ -47,6 +47,7 @@ extension Tree {
     case .folder: directory(subdirectories: try places(in: place).count)
     case .item(let item): directory(modified: try anyItem(item).modified)
     case .status: file(size: options.status().count, modified: .now)
+    case .events: file(size: events.end, modified: events.modified)
     case .key(let key): try status(of: key)
     case .value(let item): try statusOfValue(item)
     case .scratch(let scratch): try status(of: scratch)

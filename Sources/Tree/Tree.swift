@@ -27,6 +27,10 @@ public final class Tree: Sendable {
   public let keychain: KeychainStore?
   public let options: Options
   public let root: Node
+  /// What happened to the stores, for `.keyhole/events`.
+  public let events = EventLog()
+  /// Directories of services and servers that the keychain's items make.
+  let shownFolders: Mutex<Set<FolderPlace>> = Mutex([])
   let overlay = Mutex(Overlay())
   let nodes: Mutex<NodeTable>
   let started = Timestamp.now
@@ -88,7 +92,7 @@ extension Place {
     switch self {
     case .itemClass, .folder, .item, .value: true
     case .scratch(let scratch): scratch.directory.isSecret
-    case .root, .control, .status, .defaults, .suite, .key, .keychain: false
+    case .root, .control, .status, .events, .defaults, .suite, .key, .keychain: false
     }
   }
 }

@@ -1,95 +1,139 @@
 import Dispatch
 import Glibc
+import Synchronization
 
-/// Tells which files of a folder others create, change, move or delete: inotify(7) as an async sequence.
-public enum FolderWatch {
-  /// The folder can't be watched: errno(3) of inotify_init1 or inotify_add_watch.
-  public struct Failure: Error, Sendable {
-    public let errno: Int32
+/// Tells which files of a folder others create, change, move or delete, by inotify(7), for as long as the
+/// object lives.
+///
+/// It outlives the folder: one that is moved away, removed or not there yet is watched as soon as something
+/// has its path. Where the kernel refuses (the user has too many watches), the folder counts as changed
+/// once a second.
+public final class FolderWatch: Sendable {
+  /// What may have changed.
+  public enum News: Hashable, Sendable {
+    /// The files of these names, without the folder.
+    case files([String])
+    /// Anything: the kernel's queue overflowed, the folder is another one now, or it is looked at by the clock.
+    case everything
   }
 
   /// Which changes count.
   public enum Kind: Sendable {
     /// Every write, also to a file that stays open, as databases do.
     case anything
-    /// Files that are complete: closed by their writer, moved or deleted. They come to less than half as many.
+    /// Files that are complete: closed by their writer, moved or deleted.
     case wholeFiles
+  }
 
-    fileprivate var events: Int32 {
-      let whole = IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
-      return self == .anything ? whole | IN_MODIFY | IN_CREATE : whole
+  private let core: Core
+
+  /// Begins at once. `heard` is called in turn, on a queue of the watch; while it works, the kernel keeps
+  /// what comes next. Links whose names have the ending `followingLinks` are followed: what happens to the
+  /// file that one leads to is news of the link.
+  public init(
+    _ folder: String, _ kind: Kind = .anything, followingLinks ending: String? = nil,
+    heard: @escaping @Sendable (News) -> Void
+  ) {
+    core = Core(folder, kind, ending, heard)
+    core.start()
+  }
+
+  deinit { core.stop() }
+
+  /// Why the folder is looked at by the clock: errno(3) of inotify_init1 or inotify_add_watch; ENOSPC and
+  /// EMFILE are the limits fs.inotify.max_user_watches and max_user_instances. nil: the kernel tells.
+  public var failure: Int32? { core.failure }
+}
+
+/// What the watch's queue works on; its sources hold it weakly, so that it goes with the watch.
+private final class Core: Sendable {
+  private struct State {
+    var descriptor: WatchDescriptor?
+    var events: (any DispatchSourceRead)?
+    var clock: (any DispatchSourceTimer)?
+    var failure: Int32?
+    var isStopped = false
+  }
+
+  private let folder: String
+  private let kind: FolderWatch.Kind
+  private let ending: String?
+  private let heard: @Sendable (FolderWatch.News) -> Void
+  private let queue = DispatchQueue(label: "keyhole.watch", qos: .userInitiated)
+  private let state = Mutex(State())
+
+  init(
+    _ folder: String, _ kind: FolderWatch.Kind, _ ending: String?,
+    _ heard: @escaping @Sendable (FolderWatch.News) -> Void
+  ) {
+    self.folder = folder
+    self.kind = kind
+    self.ending = ending
+    self.heard = heard
+  }
+
+  var failure: Int32? { state.withLock { $0.failure } }
+
+  func start() {
+    queue.sync { begin() }
+  }
+
+  /// Nothing is heard after this has returned, unless it is called by what hears.
+  func stop() {
+    state.withLock { state in
+      state.isStopped = true
+      state.events?.cancel()
+      state.clock?.cancel()
+      (state.events, state.clock, state.descriptor) = (nil, nil, nil)
     }
   }
 
-  /// The names of the files that change from now on, without the folder, until the stream is dropped.
-  ///
-  /// nil means: anything may have changed, look at everything; it comes when the kernel's queue overflowed,
-  /// and when the folder itself is gone, after which nothing more comes.
-  /// The folder has to be there.
-  /// - Throws: `Failure`; ENOSPC means that the user has too many watches (fs.inotify.max_user_watches).
-  public static func names(
-    in folder: String, of kind: Kind = .anything
-  ) throws(Failure) -> AsyncStream<String?> {
-    let descriptor = try watch(folder, kind)
-    let (stream, continuation) = AsyncStream<String?>.makeStream()
-    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor)
-    source.setEventHandler { for name in readNames(descriptor) { continuation.yield(name) } }
-    source.setCancelHandler { close(descriptor) }
-    // SAFETY: a dispatch source may be cancelled from any thread; Dispatch does not say so to Swift.
-    nonisolated(unsafe) let cancellable = source
-    continuation.onTermination = { _ in unsafe cancellable.cancel() }
+  /// Watches what is at the path now, in place of what was.
+  private func begin() {
+    var descriptor: WatchDescriptor?
+    var failure: Int32?
+    do throws(WatchFailure) {
+      descriptor = try WatchDescriptor(folder: folder, kind, followingLinks: ending)
+    } catch {
+      failure = error.errno
+    }
+    state.withLock { state in
+      guard !state.isStopped else { return }
+      state.events?.cancel()
+      state.events = descriptor.map(source)
+      state.descriptor = descriptor
+      state.failure = failure
+      if failure == nil { state.clock?.cancel() }
+      state.clock = failure == nil ? nil : state.clock ?? timer()
+    }
+  }
+
+  private func source(of descriptor: WatchDescriptor) -> any DispatchSourceRead {
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: queue)
+    source.setEventHandler { [weak self] in self?.listen() }
+    // The descriptor is closed when nobody reads it any more.
+    source.setCancelHandler { withExtendedLifetime(descriptor) {} }
     source.activate()
-    return stream
+    return source
   }
 
-  private static func watch(_ folder: String, _ kind: Kind) throws(Failure) -> Int32 {
-    let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-    guard descriptor >= 0 else { throw Failure(errno: errno) }
-    // SAFETY: the string is alive during the call.
-    guard unsafe inotify_add_watch(descriptor, folder, UInt32(kind.events)) >= 0 else {
-      let error = errno
-      close(descriptor)
-      throw Failure(errno: error)
+  private func timer() -> any DispatchSourceTimer {
+    let timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in
+      self?.begin()
+      self?.heard(.everything)
     }
-    return descriptor
+    timer.schedule(deadline: .now() + 1, repeating: 1)
+    timer.activate()
+    return timer
   }
 
-  /// What is in the kernel's queue now; several events of one file are one name.
-  private static func readNames(_ descriptor: Int32) -> [String?] {
-    var bytes = [UInt8](repeating: 0, count: 16 * 1024)
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-    guard count > 0 else { return [] }
-    var names: [String?] = []
-    var rest = bytes[..<count]
-    while let event = Event(rest) {
-      if !names.contains(event.name) { names.append(event.name) }
-      rest = rest.dropFirst(event.length)
-    }
-    return names
-  }
-}
-
-/// One `struct inotify_event`: wd, mask, cookie and len, of 32 bits each, and the name with zeros behind it.
-private struct Event {
-  /// nil: the queue overflowed, or the folder is gone.
-  var name: String?
-  var length: Int
-
-  init?(_ bytes: ArraySlice<UInt8>) {
-    guard bytes.count >= 16 else { return nil }
-    let mask = bytes.word(at: 4)
-    let nameLength = Int(bytes.word(at: 12))
-    length = 16 + nameLength
-    guard bytes.count >= length else { return nil }
-    guard mask & UInt32(IN_Q_OVERFLOW | IN_IGNORED) == 0 else { return }
-    let field = bytes.dropFirst(16).prefix(nameLength)
-    name = String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
-  }
-}
-
-extension ArraySlice<UInt8> {
-  fileprivate func word(at offset: Int) -> UInt32 {
-    dropFirst(offset).prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }
+  private func listen() {
+    guard let descriptor = state.withLock({ $0.descriptor }) else { return }
+    let events = descriptor.read()
+    // What is watched is found again first: what happens after that is heard.
+    if events.isStale { begin() }
+    if events.isStale || events.hasOverflowed { return heard(.everything) }
+    if !events.names.isEmpty { heard(.files(events.names)) }
   }
 }

@@ -22,6 +22,7 @@ struct KeyholeCommand: ParsableCommand {
       SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, DoctorCommand.self,
       MigrateCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, CompletionsCommand.self,
+      WatchCommand.self, EchoCommand.self,
     ])
 
   /// Parses and runs, and ends the process with the exit code that the contract gives.
@@ -76,7 +77,7 @@ struct UsageError: Error {
 /// Commands of the contract that this version does not have.
 enum LaterCommand {
   static let names = [
-    "watch", "log", "export", "import",
+    "log", "export", "import",
   ]
 
   static func refuse(_ name: String) -> Never {

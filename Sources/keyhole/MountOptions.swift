@@ -14,6 +14,8 @@ struct MountOptions {
   var vault: String?
   /// What the mount table shows as the source.
   var source = "keyhole"
+  /// Whoever watches the mount hears of outside changes.
+  var echoesChanges = true
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
@@ -43,8 +45,7 @@ struct MountOptions {
     case ("auth-timeout", let value?), ("auth-reuse", let value?): try Self.checkSeconds(name, value)
     case ("auth-command", _?), ("auto-lock", _?): try Self.refuseLater(name)
     case ("plain-session", nil): keychain.allowsPlainSession = true
-    // Nothing is echoed into inotify yet.
-    case ("echo", "off"): break
+    case ("echo", "off"): echoesChanges = false
     default: try applyUsual(name, value)
     }
   }

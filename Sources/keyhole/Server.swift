@@ -6,7 +6,6 @@ import Mount
 import Store
 import Synchronization
 import Tree
-import Watch
 
 /// The mount as a running process: the stores, the tree, the kernel's session, and the loop of changes.
 final class Server: Sendable {
@@ -19,6 +18,9 @@ final class Server: Sendable {
   private let kernelTree: KernelTree
   private let session: Session
   private let tree: Tree
+  private let report: StatusReport
+  /// nil: `echo=off`, or a mount on which nothing can be done that inotify tells.
+  private let echo: EchoProcess?
 
   init(_ options: MountOptions, _ places: Places, _ mountPoint: String, device: Int32? = nil) throws {
     self.options = options
@@ -27,6 +29,8 @@ final class Server: Sendable {
     self.places = places
     stores = try Stores(places, keychain: options.keychain)
     let report = StatusReport(options, places, stores, mountPoint)
+    self.report = report
+    echo = options.echoesChanges && !options.isReadOnly ? EchoProcess(mountPoint) : nil
     var treeOptions = Tree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
     treeOptions.status = { report.content }
@@ -50,38 +54,29 @@ final class Server: Sendable {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, stores.keychainOpening, places)
       defer { record.remove() }
+      // What anybody changes who knows that it is ready is heard.
+      let watch = followChanges()
+      defer { withExtendedLifetime(watch) {} }
       try session.mount(at: mountPoint, through: device, onReady: ready)
       kernelTree.connect(session.notifier)
-      followChanges()
       try session.run()
       session.unmount()
     } catch {
       throw Failure(mountPoint, error.description)
     }
+    echo?.stop()
     kernelTree.finish()
   }
 
   /// One loop: what others change in the stores' folders is read again, and the kernel is told.
-  private func followChanges() {
-    let changes = stores.feed.watch()
+  private func followChanges() -> StoreWatch {
+    let changes = stores.feed.watch(limit: .max)
+    let watch = StoreWatch(stores, places)
+    kernelTree.beginFollowing()
+    if let echo { kernelTree.echo(through: echo) }
     Task { [kernelTree] in await kernelTree.follow(changes) }
     Task { [stores] in try? stores.keychain?.load() }
-    watch(places.configuration) { [settings = stores.settings] name in
-      guard let name else { return settings.refreshAll() }
-      guard name.hasSuffix(".plist") else { return }
-      settings.refresh(ExactString(String(name.dropLast(6))))
-    }
-    guard let keychain = stores.keychain else { return }
-    guard let remote = keychain.engine as? any RemoteKeychainEngine else {
-      return watch(places.vault) { _ in try? keychain.refresh() }
-    }
-    Task { for await _ in remote.news { try? keychain.refresh() } }
+    report.add { [weak watch, echo] in (watch?.problems ?? []) + (echo?.problem.map { [$0] } ?? []) }
+    return watch
   }
-
-  private func watch(_ folder: String, _ changed: @escaping @Sendable (String?) -> Void) {
-    makeFolders(folder)
-    guard let names = try? FolderWatch.names(in: folder) else { return }
-    Task { for await name in names { changed(name) } }
-  }
-
 }

@@ -11,11 +11,20 @@ final class StatusReport: Sendable {
   private let codec: SettingCodec
   private let keychain: KeychainStore?
   private let noted = Mutex<Refusals?>(nil)
+  private let others = Mutex<@Sendable () -> [String]>({ [] })
 
   /// What was refused lately comes from the mount, which is made after this.
   var refusals: Refusals? {
     get { noted.withLock { $0 } }
     set { noted.withLock { $0 = newValue } }
+  }
+
+  /// What else a person should know, beside the keychain's own problems.
+  func add(problems: @escaping @Sendable () -> [String]) {
+    others.withLock { others in
+      let before = others
+      others = { before() + problems() }
+    }
   }
 
   init(_ options: MountOptions, _ places: Places, _ stores: Stores, _ mountPoint: String) {
@@ -28,6 +37,7 @@ final class StatusReport: Sendable {
       "started": .string(ExactString(Timestamp(seconds: Int64(time(nil))).iso8601)),
       "readOnly": .bool(options.isReadOnly),
       "settings": .string(ExactString(places.configuration)),
+      "echo": .bool(options.echoesChanges && !options.isReadOnly),
       "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
       "keychainReason": .string(ExactString(stores.explanation)),
       "vault": .string(ExactString(places.vault)),
@@ -38,7 +48,8 @@ final class StatusReport: Sendable {
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
     report["refusals"] = .array((refusals?.recent ?? []).map(\.value))
-    report["problems"] = .array((keychain?.engine.problems() ?? []).map { .string(ExactString($0.reason)) })
+    let problems = (keychain?.engine.problems() ?? []).map(\.reason) + others.withLock({ $0 })()
+    report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
   }
 }

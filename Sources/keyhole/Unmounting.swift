@@ -32,7 +32,12 @@ enum Unmounting {
   ///
   /// - Throws: `Failure`, also for a mount that is in use.
   static func take(_ path: String, lazily: Bool) throws {
-    if unsafe umount2(path, lazily ? Int32(MNT_DETACH) : 0) == 0 { return }
+    for _ in 0..<30 {
+      if unsafe umount2(path, lazily ? Int32(MNT_DETACH) : 0) == 0 { return }
+      guard errno == EBUSY else { break }
+      // An echo of an outside change uses it for less than a millisecond.
+      usleep(10_000)
+    }
     guard errno == EPERM else { throw failure(path, errno) }
     let status = run(["fusermount3", "-u"] + (lazily ? ["-z"] : []) + ["--", path])
     guard status == 0 else { throw failure(path, EBUSY) }

@@ -39,6 +39,27 @@ import Testing
     #expect(await log.next() == [change("after")])
   }
 
+  @Test func listenerThatIsTooSlowIsToldSo() async {
+    var iterator = feed.watch(limit: 10).makeAsyncIterator()
+    for name in 0..<50 { feed.publish([change(ExactString("\(name)"))]) }
+    #expect(await iterator.next() == Change(.overflow, .everything, origin: .external))
+    var rest: [Change] = []
+    feed.publish([change("after")])
+    while rest.last != change("after"), let change = await iterator.next() { rest.append(change) }
+    #expect(rest.count <= 10)
+    feed.publish([change("later")])
+    #expect(await iterator.next() == change("later"))
+  }
+
+  @Test func listenerThatCatchesUpInTimeMissesNothing() async {
+    var iterator = feed.watch(limit: 10).makeAsyncIterator()
+    for round in 0..<20 {
+      let changes = (0..<8).map { change(ExactString("\(round) \($0)")) }
+      feed.publish(changes)
+      for expected in changes { #expect(await iterator.next() == expected) }
+    }
+  }
+
   @Test func listenerOutlivesItsFeed() async {
     var feed: ChangeFeed? = ChangeFeed()
     weak let weakFeed = feed

@@ -55,6 +55,16 @@ int linux_accept(int socket, int seconds);
 /// The user at the other end of a connection; (unsigned)-1 where it can't be told.
 unsigned linux_peer(int socket);
 
+/// socketpair(2), of streams, with O_CLOEXEC. -1 and errno on failure.
+int linux_socket_pair(int ends[2]);
+
+/// Opens a folder with O_PATH if it is on the device major:minor, which is asked of the kernel and not of the
+/// file system. -1 and errno on failure; EXDEV: on another one.
+int linux_open_folder(const char *path, unsigned major, unsigned minor);
+
+/// close_range(2): closes every descriptor from `first` on.
+static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* SYS_close_range */, first, ~0U, 0); }
+
 /// Zeros what calls that have returned left on this thread's stack.
 void linux_scrub_stack(void);
 

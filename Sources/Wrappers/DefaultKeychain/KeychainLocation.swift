@@ -46,7 +46,7 @@ public struct KeychainLocation: Sendable {
   private static func vault(data: String, state: String) throws(StoreError) -> LiveKeychain.Opened {
     let engine = try VaultEngine(directory: data, stateDirectory: state)
     return LiveKeychain.Opened(store: KeychainStore(engine: engine)) { changed in
-      try? FolderFollower(data) { _ in changed() }
+      FolderWatch(data) { _ in changed() }
     }
   }
 }

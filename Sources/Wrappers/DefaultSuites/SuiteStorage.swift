@@ -48,9 +48,9 @@ public struct SuiteStorage: Sendable {
     // The watch stands before anything is read, so that nothing is missed in between.
     UserFolders.make(configuration)
     live = LiveSettings(store) { changed in
-      try? FolderFollower(configuration, of: .wholeFiles) { name in
-        guard let name else { return changed(nil) }
-        if name.hasSuffix(".plist") { changed(String(name.dropLast(6))) }
+      FolderWatch(configuration, .wholeFiles, followingLinks: ".plist") { news in
+        guard case .files(let names) = news else { return changed(nil) }
+        for name in names where name.hasSuffix(".plist") { changed(String(name.dropLast(6))) }
       }
     }
   }

@@ -1,0 +1,194 @@
+public import Model
+import Store
+import Synchronization
+
+/// Something that happened elsewhere and that watchers of the mount shall see happen, too.
+public struct Echo: Hashable, Sendable {
+  /// In the order in which they are due.
+  public enum Kind: Int, Sendable {
+    case deletion
+    case creation
+    case modification
+    case attributes
+  }
+
+  public let kind: Kind
+  let place: Place
+
+  /// From the top of the tree, without a leading slash.
+  public var path: String { place.path }
+
+  public var isDirectory: Bool { place.isDirectory }
+}
+
+/// Echoes that are due. What happens to one file while it waits becomes one: so there are never more than
+/// a few for each file.
+public struct EchoQueue: Sendable {
+  private var due: [Place: Set<Echo.Kind>] = [:]
+  /// The present batch, the next one last.
+  private var batch: [Echo] = []
+
+  public init() {}
+
+  public mutating func add(_ echo: Echo) {
+    var kinds = due[echo.place] ?? []
+    switch echo.kind {
+    case .deletion:
+      // What nobody has seen come need not be seen going.
+      kinds = kinds.contains(.creation) ? [] : [.deletion]
+    case .creation where kinds.contains(.deletion):
+      // It was there all the time, as far as anybody has seen.
+      kinds = echo.isDirectory ? [] : [.modification]
+    case .creation: kinds.insert(.creation)
+    case .modification, .attributes:
+      if !kinds.contains(.creation) { kinds.insert(echo.kind) }
+    }
+    due[echo.place] = kinds.isEmpty ? nil : kinds
+  }
+
+  /// The next one. Of those that came together, deletions go first, from below; creations follow, from above.
+  public mutating func next() -> Echo? {
+    if batch.isEmpty {
+      let echoes = due.flatMap { place, kinds in kinds.map { Echo(kind: $0, place: place) } }
+      let order = Dictionary(uniqueKeysWithValues: due.keys.map { ($0, $0.depth) })
+      func rank(_ echo: Echo) -> (Int, Int) {
+        let depth = order[echo.place] ?? 0
+        return (echo.kind.rawValue, echo.kind == .deletion ? -depth : depth)
+      }
+      batch = echoes.sorted { rank($0) > rank($1) }
+      due = [:]
+    }
+    return batch.popLast()
+  }
+}
+
+extension Tree {
+  /// What a change lets watchers see. To be asked for every change in turn, also for those made here.
+  public func echoes(of change: Change) -> [Echo] {
+    switch change.subject {
+    case .suite(let name): echoes(change, at: .suite(name))
+    case .key(let suite, let key): echoes(change, at: .key(KeyPlace(suite: suite, key: key)))
+    case .item(_, let identity): echoes(change, of: ItemPlace(identity))
+    case .keychain, .everything: noteFolders()
+    }
+  }
+
+  /// Whether an echo still tells the truth: it may have happened again since.
+  public func isTrue(_ echo: Echo) -> Bool {
+    let exists = (try? exists(echo.place)) ?? false
+    return echo.kind == .deletion ? !exists : exists
+  }
+
+  /// The directory in which somebody could see it; nil: nobody has ever looked there.
+  public func directory(of echo: Echo) -> Node? {
+    echo.place.parent.flatMap { parent in nodes.withLock { $0.known(parent) } }
+  }
+
+  /// The node of an echo's file, also of one that is gone.
+  public func node(of echo: Echo) -> Node { node(at: echo.place) }
+
+  /// The file or directory of that name on the way to an echo's file, whether or not it is still there.
+  public func node(named name: some Collection<UInt8>, in directory: Node, onTheWayTo echo: Echo) -> Node? {
+    let above = sequence(first: echo.place, next: \.parent)
+    let place = above.first { $0.parent == directory.place && $0.name.utf8.elementsEqual(name) }
+    return place.map(node(at:))
+  }
+
+  /// The name of what is gone is given up: what gets it next is another file.
+  public func giveUpName(of echo: Echo) {
+    guard isTrue(echo) else { return }
+    nodes.withLock { $0.remove(echo.place) }
+  }
+
+  private func echoes(_ change: Change, at place: Place) -> [Echo] {
+    guard change.origin == .external else { return [] }
+    return Echo.Kind(change.kind).map { [Echo(kind: $0, place: place)] } ?? []
+  }
+
+  private func echoes(_ change: Change, of item: ItemPlace) -> [Echo] {
+    var old: ItemPlace?
+    if case .item(_, let identity)? = change.previous { old = ItemPlace(identity) }
+    let gone = change.kind == .deleted ? item : old
+    let isNew = change.kind == .created || change.kind == .moved
+    // Noted also of what is done here, where the kernel itself tells the watchers.
+    let folders = (gone.map(echoOfLeaving) ?? []) + (isNew ? echoOfEntering(item) : [])
+    guard change.origin == .external else { return [] }
+    var echoes = folders
+    if let gone {
+      echoes += [Echo(kind: .deletion, place: .value(gone)), Echo(kind: .deletion, place: .item(gone))]
+    }
+    if isNew {
+      echoes += [Echo(kind: .creation, place: .item(item)), Echo(kind: .creation, place: .value(item))]
+    }
+    if change.kind == .modified { echoes.append(Echo(kind: .modification, place: .value(item))) }
+    if change.kind == .attributes {
+      echoes += [Echo(kind: .attributes, place: .item(item)), Echo(kind: .attributes, place: .value(item))]
+    }
+    return echoes
+  }
+}
+
+// The directory of a service or server comes with its first item, and goes with its last one.
+extension Tree {
+  /// Takes what there is now as known to everybody. Of a keychain that may hang, that is what there is when it
+  /// answers.
+  public func beginFollowing() {
+    settings.beginFollowing()
+    guard let keychain, keychain.mayHang else { return followKeychain() }
+    Task { followKeychain() }
+  }
+
+  private func followKeychain() {
+    try? keychain?.load()
+    _ = noteFolders()
+  }
+
+  /// What a locked keychain holds is not known before it is unlocked.
+  private func noteFolders() -> [Echo] {
+    let folders = storedFolders()
+    shownFolders.withLock { $0 = folders }
+    return []
+  }
+
+  private func storedFolders() -> Set<FolderPlace> {
+    let classes: [ItemClass] = [.generic, .internet]
+    let folders = try? keychain?.read { index in
+      classes.flatMap { itemClass in index.folders(of: itemClass).map { (itemClass, $0) } }
+    }
+    return Set((folders ?? []).map { FolderPlace(itemClass: $0, name: PathName($1)) })
+  }
+
+  private func echoOfEntering(_ item: ItemPlace) -> [Echo] {
+    guard let folder = item.folderPlace else { return [] }
+    let isNew = shownFolders.withLock { $0.insert(folder).inserted }
+    return isNew && !isStaged(folder) ? [Echo(kind: .creation, place: .folder(folder))] : []
+  }
+
+  private func echoOfLeaving(_ item: ItemPlace) -> [Echo] {
+    guard let folder = item.folderPlace, (try? storedItems(in: .folder(folder)).isEmpty) ?? true else {
+      return []
+    }
+    let wasShown = shownFolders.withLock { $0.remove(folder) != nil }
+    return wasShown && !isStaged(folder) ? [Echo(kind: .deletion, place: .folder(folder))] : []
+  }
+
+  private func isStaged(_ folder: FolderPlace) -> Bool {
+    overlay.withLock { $0.stagedFolders(of: folder.itemClass).contains(folder) }
+  }
+}
+
+extension Echo.Kind {
+  fileprivate init?(_ kind: Change.Kind) {
+    switch kind {
+    case .created: self = .creation
+    case .deleted: self = .deletion
+    case .modified: self = .modification
+    case .attributes: self = .attributes
+    default: return nil
+    }
+  }
+}
+
+extension Place {
+  fileprivate var depth: Int { parent.map { $0.depth + 1 } ?? 0 }
+}

@@ -1,0 +1,81 @@
+import Glibc
+
+/// The kernel does not watch: errno(3).
+struct WatchFailure: Error {
+  let errno: Int32
+}
+
+/// An inotify(7) descriptor that watches a folder, all that leads to it, and the files that its links lead to.
+final class WatchDescriptor: Sendable {
+  let number: Int32
+  private let watches: Watches
+
+  init(folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?) throws(WatchFailure) {
+    let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+    guard descriptor >= 0 else { throw WatchFailure(errno: errno) }
+    do throws(WatchFailure) {
+      watches = try Watches(folder: folder, kind, followingLinks: ending, on: descriptor)
+    } catch {
+      close(descriptor)
+      throw error
+    }
+    number = descriptor
+  }
+
+  deinit { close(number) }
+
+  /// What the kernel told since the last time.
+  struct News {
+    /// Files of the folder, each once.
+    var names: [String] = []
+    /// The kernel told less than happened.
+    var hasOverflowed = false
+    /// The path may lead elsewhere now.
+    var isStale = false
+  }
+
+  func read() -> News {
+    var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+    // SAFETY: the buffer says how long it is.
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
+    var news = News()
+    guard count > 0 else { return news }
+    var known: Set<String> = []
+    var rest = bytes[..<count]
+    while let event = Event(rest) {
+      if event.hasOverflowed { news.hasOverflowed = true }
+      if watches.isStale(after: event) { news.isStale = true }
+      for name in watches.names(of: event) where known.insert(name).inserted { news.names.append(name) }
+      rest = rest.dropFirst(event.length)
+    }
+    return news
+  }
+}
+
+/// One `struct inotify_event`: wd, mask, cookie and len, of 32 bits each, and the name with zeros behind it.
+struct Event {
+  let watch: Int32
+  let mask: UInt32
+  /// Empty: it is about the watched file itself.
+  let name: String
+  let length: Int
+
+  init?(_ bytes: ArraySlice<UInt8>) {
+    guard bytes.count >= 16 else { return nil }
+    watch = Int32(truncatingIfNeeded: bytes.word(at: 0))
+    mask = bytes.word(at: 4)
+    let nameLength = Int(bytes.word(at: 12))
+    length = 16 + nameLength
+    guard bytes.count >= length else { return nil }
+    let field = bytes.dropFirst(16).prefix(nameLength)
+    name = String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
+  }
+
+  var hasOverflowed: Bool { mask & UInt32(IN_Q_OVERFLOW) != 0 }
+}
+
+extension ArraySlice<UInt8> {
+  fileprivate func word(at offset: Int) -> UInt32 {
+    dropFirst(offset).prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

@@ -1,0 +1,134 @@
+import Glibc
+
+/// What one inotify descriptor watches, and what its events mean.
+struct Watches: Sendable {
+  private let descriptor: Int32
+  private let path: String
+  private let ending: String?
+  /// nil: the folder is not there.
+  private var folder: Int32?
+  /// The folder where the path goes on with a name that is missing.
+  private var missing: File?
+  /// Links of the folder, by the file that they lead to.
+  private var links: [File: [String]] = [:]
+
+  private struct File: Hashable {
+    var watch: Int32
+    var name: String
+  }
+
+  private let content: Int
+  private static let own = Int(IN_MOVE_SELF | IN_DELETE_SELF)
+
+  init(
+    folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?, on descriptor: Int32
+  ) throws(WatchFailure) {
+    self.descriptor = descriptor
+    // A link that comes is told by IN_CREATE alone.
+    let whole = Int(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
+    content = kind == .anything ? whole | Int(IN_MODIFY) : whole
+    path = folder
+    self.ending = ending
+    while try !watch() {}
+  }
+
+  /// False: something came or went meanwhile, so that it has to be done again.
+  private mutating func watch() throws(WatchFailure) -> Bool {
+    if let gap = try watchWay() {
+      guard let watch = try add(gap.folder, Self.own | Int(IN_CREATE | IN_MOVED_TO | IN_MASK_ADD)) else {
+        // Nobody can tell when it comes.
+        throw WatchFailure(errno: EACCES)
+      }
+      missing = File(watch: watch, name: gap.name)
+      return !exists(gap.folder + "/" + gap.name)
+    }
+    guard let watch = try add(path, Self.own | content) else { throw WatchFailure(errno: EACCES) }
+    folder = watch
+    missing = nil
+    if let ending { try watchLinks(ending) }
+    return exists(path)
+  }
+
+  /// Watches the folders and links on the way. Returns where it ends, if it does.
+  private func watchWay() throws(WatchFailure) -> (folder: String, name: String)? {
+    var above = ""
+    for part in path.split(separator: "/") {
+      let here = above + "/" + part
+      // That a link is removed is a change of its attributes.
+      if isLink(here) { _ = try add(here, Self.own | Int(IN_ATTRIB | IN_DONT_FOLLOW)) }
+      guard exists(here) else { return (above.isEmpty ? "/" : above, String(part)) }
+      if here.utf8.count < path.utf8.count { _ = try add(here, Self.own | Int(IN_MASK_ADD)) }
+      above = here
+    }
+    return nil
+  }
+
+  /// Watches the folders of the files that links lead to.
+  private mutating func watchLinks(_ ending: String) throws(WatchFailure) {
+    for name in entries(of: path) where name.hasSuffix(ending) && isLink(path + "/" + name) {
+      guard let target = unsafe realpath(path + "/" + name, nil) else { continue }
+      // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
+      defer { unsafe free(target) }
+      let parts = unsafe String(cString: target).split(separator: "/")
+      guard let file = parts.last else { continue }
+      let events = content | Self.own | Int(IN_MASK_ADD)
+      guard let watch = try add("/" + parts.dropLast().joined(separator: "/"), events) else { continue }
+      links[File(watch: watch, name: String(file)), default: []].append(name)
+    }
+  }
+
+  /// nil: it is not there any more, or may not be read.
+  private func add(_ path: String, _ events: Int) throws(WatchFailure) -> Int32? {
+    // SAFETY: the string is alive during the call.
+    let watch = unsafe inotify_add_watch(descriptor, path, UInt32(events))
+    if watch >= 0 { return watch }
+    guard [ENOENT, ENOTDIR, EACCES, ELOOP].contains(errno) else { throw WatchFailure(errno: errno) }
+    return nil
+  }
+}
+
+extension Watches {
+  /// The files of the folder that an event is about.
+  func names(of event: Event) -> [String] {
+    guard !event.name.isEmpty else { return [] }
+    let linked = links[File(watch: event.watch, name: event.name)] ?? []
+    return event.watch == folder ? [event.name] + linked : linked
+  }
+
+  /// Whether the path may lead elsewhere now.
+  func isStale(after event: Event) -> Bool {
+    let gone = UInt32(IN_MOVE_SELF | IN_DELETE_SELF | IN_UNMOUNT | IN_IGNORED)
+    if event.mask & gone != 0 { return true }
+    if event.name.isEmpty { return event.mask & UInt32(IN_ATTRIB) != 0 && event.watch != folder }
+    return missing == File(watch: event.watch, name: event.name) || isOfLink(event)
+  }
+
+  /// A link of the folder came, went, or leads elsewhere now.
+  private func isOfLink(_ event: Event) -> Bool {
+    let isRenewed = event.mask & UInt32(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM) != 0
+    guard event.watch == folder, isRenewed, let ending, event.name.hasSuffix(ending) else { return false }
+    return links.values.contains { $0.contains(event.name) } || isLink(path + "/" + event.name)
+  }
+}
+
+private func exists(_ path: String) -> Bool {
+  unsafe access(path, F_OK) == 0
+}
+
+private func isLink(_ path: String) -> Bool {
+  var status = stat()
+  return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+}
+
+private func entries(of path: String) -> [String] {
+  guard let folder = unsafe opendir(path) else { return [] }
+  defer { unsafe closedir(folder) }
+  var names: [String] = []
+  while let entry = unsafe readdir(folder) {
+    let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    names.append(name)
+  }
+  return names
+}

@@ -1,0 +1,59 @@
+import Glibc
+import Model
+import Store
+import Synchronization
+import Watch
+
+/// Looks at the stores again whenever something outside may have changed them.
+final class StoreWatch: Sendable {
+  private let watches: [(folder: String, watch: FolderWatch)]
+  private let remote: Task<Void, Never>?
+
+  init(_ stores: Stores, _ places: Places) {
+    makeFolders(places.configuration)
+    let settings = stores.settings
+    let suites = FolderWatch(places.configuration, followingLinks: Self.ending) { news in
+      switch news {
+      case .everything: settings.refreshAll()
+      case .files(let names):
+        for name in names where name.hasSuffix(Self.ending) {
+          settings.refresh(ExactString(String(name.dropLast(Self.ending.count))))
+        }
+      }
+    }
+    guard let keychain = stores.keychain else {
+      (watches, remote) = ([(places.configuration, suites)], nil)
+      return
+    }
+    if let engine = keychain.engine as? any RemoteKeychainEngine {
+      watches = [(places.configuration, suites)]
+      remote = Task { for await _ in engine.news { try? keychain.refresh() } }
+    } else {
+      makeFolders(places.vault)
+      let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }
+      watches = [(places.configuration, suites), (places.vault, vault)]
+      remote = nil
+    }
+  }
+
+  deinit { remote?.cancel() }
+
+  private static let ending = ".plist"
+
+  /// Folders that the kernel does not watch, and why.
+  var problems: [String] {
+    watches.compactMap { folder, watch in
+      watch.failure.map { failure in
+        "\(folder) is looked at once a second only: \(Self.reason(failure))"
+      }
+    }
+  }
+
+  private static func reason(_ failure: Int32) -> String {
+    switch failure {
+    case ENOSPC: "too many watches; fs.inotify.max_user_watches is the limit"
+    case EMFILE: "too many watchers; fs.inotify.max_user_instances is the limit"
+    default: systemMessage(failure)
+    }
+  }
+}

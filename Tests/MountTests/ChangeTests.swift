@@ -1,0 +1,160 @@
+import Glibc
+import Testing
+
+/// Section 9: whoever changes something, by whatever road, everyone who cares hears of it, once.
+@Suite(.timeLimit(.minutes(3))) struct ChangeTests {
+  /// A way for a value into the stores.
+  struct Road: Sendable, CustomStringConvertible {
+    let description: String
+    let path: String
+    var origin = "external"
+    /// Sets the value at the path, without this mount unless that is the road.
+    let set: @Sendable (MountedKeyhole, _ value: String) throws -> Void
+  }
+
+  static let key = "defaults/s/k"
+  static let secret = "keychain/generic/svc/acc/value"
+
+  static let roads: [Road] = [
+    Road(description: "the mount", path: key, origin: "mount") { keyhole, value in
+      try keyhole.check("echo \(value) > \(key)")
+    },
+    Road(description: "the mount, a secret", path: secret, origin: "mount") { keyhole, value in
+      try keyhole.check("echo \(value) > \(secret)")
+    },
+    Road(description: "keyhole set", path: key) { keyhole, value in
+      try keyhole.world.check("keyhole set \(key) \(value)")
+    },
+    Road(description: "keyhole set of a secret, another process of the vault", path: secret) {
+      keyhole, value in
+      try keyhole.world.check("echo \(value) | keyhole set \(secret)")
+    },
+    Road(description: "a Foundation program", path: key) { keyhole, value in
+      try keyhole.world.check("FoundationProgram set s k string \(value)")
+    },
+    Road(description: "an editor of the property list, in place", path: key) { keyhole, value in
+      try System.write(keyhole.suiteFile("s"), propertyList(value))
+    },
+    Road(description: "an editor of the property list, by rename", path: key) { keyhole, value in
+      try keyhole.replaceSuite("s", with: Array(propertyList(value).utf8))
+    },
+    Road(description: "a second mount", path: key) { keyhole, value in
+      try keyhole.world.check("echo \(value) > \"$OUT/second/\(key)\"")
+    },
+    Road(description: "a second mount, a secret", path: secret) { keyhole, value in
+      try keyhole.world.check("echo \(value) > \"$OUT/second/\(secret)\"")
+    },
+  ]
+
+  private static func propertyList(_ value: String) -> String {
+    PropertyListText.xml("<dict><key>k</key><string>\(value)</string><key>o</key><string>x</string></dict>")
+  }
+
+  @Test(arguments: roads) func everyRoadReachesEveryone(_ road: Road) async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        mkdir defaults/s defaults/probe; echo one > \(Self.key); echo x > defaults/s/o
+        mkdir -p keychain/generic/svc/acc; echo one > \(Self.secret)
+        """)
+      try withSecondMount(keyhole) {
+        let inotify = try keyhole.inotify()
+        let events = try keyhole.events()
+        let watch = try keyhole.watch()
+        _ = try events.until("probe/mark", "deleted")
+        for value in ["two", "two", "three"] {
+          try road.set(keyhole, value)
+          let seen = try holds(within: .milliseconds(100)) {
+            try System.text(keyhole / road.path).hasPrefix(value)
+          }
+          #expect(seen)
+        }
+        // Behind it on the same way, so that what would come twice has come.
+        try keyhole.world.check(
+          "keyhole set defaults/probe/end 1; echo 1 | keyhole set keychain/generic/svc/end/value")
+        let name = road.path.split(separator: "/").dropFirst().joined(separator: "/")
+
+        var told = try inotify.until("CREATE", "probe/end") + inotify.until("CREATE,ISDIR", "svc/end")
+        told = told.filter { $0.hasSuffix(name) }
+        let once = ["MODIFY", "CLOSE_WRITE,CLOSE"]
+        // What is written through the mount itself is told by the kernel, as it is written.
+        let expected = road.origin == "mount" ? ["MODIFY"] + once : once
+        let times = road.origin == "mount" ? 3 : 2
+        #expect(
+          told == (0..<times).flatMap { _ in expected.map { "\($0) \(keyhole / road.path)" } }, "\(told)")
+        for (watcher, origin) in [(events, road.origin), (watch, "external")] {
+          var lines = try watcher.until("created", "probe/end") + watcher.until("created", "svc/end")
+          lines = lines.filter { $0.contains(road.path) }
+          #expect(lines.count == 2, "\(lines)")
+          for line in lines {
+            #expect(
+              line.contains("\"kind\":\"modified\",\"path\":\"\(road.path)\",\"origin\":\"\(origin)\"}"))
+          }
+        }
+      }
+    }
+  }
+
+  private func withSecondMount(_ keyhole: MountedKeyhole, _ body: () throws -> Void) throws {
+    try keyhole.world.check("mkdir -m 700 \"$OUT/second\"; keyhole mount -o keychain=vault \"$OUT/second\"")
+    defer { _ = try? keyhole.world.sh("keyhole unmount --lazy \"$OUT/second\"") }
+    try body()
+  }
+
+  /// What is announced is the truth: the last event of each key comes when its last value is there.
+  @Test func stormLosesNothing() async throws {
+    try await withKeyhole { keyhole in
+      let suites = (0..<4).map { "storm\($0)" }
+      try keyhole.check("mkdir defaults/probe")
+      for suite in suites { try keyhole.check("mkdir defaults/\(suite); echo 0 > defaults/\(suite)/n") }
+      let watchers = [try keyhole.inotify(), try keyhole.events(), try keyhole.watch()]
+      let count = 2_500
+      let storm = try suites.map { suite in
+        try keyhole.world.launch("exec FoundationProgram count \(suite) n \(count)")
+      }
+      for watcher in watchers {
+        var picture: [String: String] = [:]
+        try watcher.until(within: .seconds(60)) { line in
+          for suite in suites where line.contains("defaults/\(suite)/n") {
+            picture[suite] = try System.text(keyhole / "defaults/\(suite)/n")
+          }
+          return suites.allSatisfy { picture[$0] == "\(count)\n" }
+        }
+      }
+      for program in storm { #expect(try program.waitForEnd(until: Deadline(in: .seconds(60))) == 0) }
+    }
+  }
+
+  /// A save of an editor is one change, whichever way it saves.
+  @Test func saveIsOneLine() async throws {
+    let saves = [
+      "echo 2 > k", "printf 3 > .k.swp; mv .k.swp k", "mv k k~; echo 4 > k; rm k~", "sed -i s/4/5/ k",
+    ]
+    try await withKeyhole { keyhole in
+      try keyhole.check("mkdir defaults/s defaults/probe; echo 1 > defaults/s/k")
+      let events = try keyhole.events()
+      _ = try events.until("defaults/s/k")
+      for (number, save) in saves.enumerated() {
+        try keyhole.check("cd defaults/s; \(save)")
+        try System.write(keyhole / "defaults/probe/mark\(number)", "x")
+        let lines = try events.until("probe/mark\(number)")
+        #expect(
+          lines.map { $0.contains(#""kind":"modified","path":"defaults/s/k","origin":"mount""#) } == [true],
+          "\(save): \(lines)")
+      }
+    }
+  }
+
+  @Test func equalSecretChangesNothing() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        "mkdir -p keychain/generic/svc/acc; echo one > \(Self.secret); touch -d @1000 \(Self.secret)")
+      let events = try keyhole.events()
+      _ = try events.until("attributes")
+      try keyhole.check("echo one > \(Self.secret); stat -c %Y \(Self.secret)", prints: "1000\n")
+      try keyhole.check("printf one >> \(Self.secret); sed -i s/oneone/two/ \(Self.secret)")
+      let lines = try events.until("modified") + events.until("modified")
+      #expect(lines == [])
+    }
+  }
+}

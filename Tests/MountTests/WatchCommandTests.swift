@@ -1,0 +1,95 @@
+import Glibc
+import Testing
+
+/// Section 10: `keyhole watch`.
+@Suite(.timeLimit(.minutes(2))) struct WatchCommandTests {
+  /// Starts a watch on stores that nobody has mounted, and returns when it hears.
+  private static func watch(_ world: World, _ arguments: String) throws -> Watcher {
+    let watcher = Watcher(try world.launch("exec keyhole watch \(arguments) 2>&1"))
+    var number = 0
+    while true {
+      number += 1
+      try world.check("keyhole set defaults/probe/count \(number)")
+      if (try? watcher.program.line(within: .milliseconds(100))) != nil { return watcher }
+    }
+  }
+
+  @Test func linesForPeopleAndForProgramsSayTheSame() async throws {
+    try await withWorld { world in
+      let (people, programs) = (try Self.watch(world, ""), try Self.watch(world, "--json"))
+      try world.check("keyhole set defaults/s/k 1; keyhole set defaults/s/k 2; keyhole rm defaults/s/k")
+      try world.check("echo x | keyhole set keychain/generic/svc/acc/value; keyhole set defaults/end/e 1")
+      let expected = [
+        ("created", "defaults/s"), ("created", "defaults/s/k"), ("modified", "defaults/s/k"),
+        ("deleted", "defaults/s/k"), ("created", "keychain/generic/svc/acc/value"),
+        ("created", "defaults/end"),
+      ]
+      let lines = try people.until("defaults/end/e").filter { !$0.contains("probe") }
+      #expect(
+        Set(lines.map { $0.split(separator: "\t").dropFirst().joined(separator: " ") })
+          == Set(expected.map { "\($0) \($1)" }))
+      let objects = try programs.until("defaults/end/e").filter { !$0.contains("probe") }
+      for (kind, path) in expected {
+        #expect(
+          objects.filter { $0.contains(#""kind":"\#(kind)","path":"\#(path)","origin":"external"}"#) }.count
+            == 1, "\(objects)")
+      }
+    }
+  }
+
+  @Test func pathLeavesTheRestOut() async throws {
+    try await withWorld { world in
+      let watcher = Watcher(try world.launch("exec keyhole watch defaults/s 2>&1"))
+      var number = 0
+      repeat {
+        number += 1
+        try world.check("keyhole set defaults/other/k \(number); keyhole set defaults/s/k \(number)")
+      } while (try? watcher.program.line(within: .milliseconds(100))) == nil
+      try world.check(
+        "keyhole set defaults/other/k 0; keyhole set defaults/sister/k 0; keyhole set defaults/s/end 1")
+      #expect(try watcher.until("defaults/s/end").filter { !$0.contains("defaults/s/") } == [])
+    }
+  }
+
+  @Test func commandRunsForEachChange() async throws {
+    try await withWorld { world in
+      let watcher = try Self.watch(world, "--exec 'echo \"$KEYHOLE_KIND $KEYHOLE_PATH\"' defaults")
+      try world.check("keyhole set defaults/s/k 1; rm \"$CONFIG/s.plist\"")
+      _ = try watcher.until("created defaults/s/k")
+      _ = try watcher.until("deleted defaults/s")
+    }
+  }
+
+  @Test func folderMayComeLaterOrMove() async throws {
+    try await withWorld { world in
+      try world.check("rmdir \"$CONFIG\"")
+      let watcher = try Self.watch(world, "--json defaults")
+      try world.check("keyhole set defaults/s/k 1")
+      _ = try watcher.until("created", "defaults/s/k")
+      try world.check("mv \"$CONFIG\" \"$OUT/away\"")
+      _ = try watcher.until("deleted", "\"defaults/s\"")
+      try world.check("mv \"$OUT/away\" \"$CONFIG\"")
+      _ = try watcher.until("created", "defaults/s/k")
+      try world.check("keyhole set defaults/s/k 2")
+      _ = try watcher.until("modified", "defaults/s/k")
+    }
+  }
+
+  /// Where the kernel has no watch left, it says so and looks once a second.
+  @Test(.enabled(if: Privileges.isRoot)) func limitOfWatchesIsNoSilence() async throws {
+    try await withWorld { world in
+      let limited = "exec unshare -Urm sh -c 'echo 0 > /proc/sys/user/max_inotify_instances; exec \"$@\"' sh"
+      let watcher = Watcher(try world.launch("\(limited) keyhole watch defaults 2>&1"))
+      try watcher.until { $0.contains("once a second") && $0.contains("max_user_instances") }
+      var number = 0
+      repeat {
+        number += 1
+        try world.check("keyhole set defaults/s/k \(number)")
+      } while (try? watcher.program.line(within: .seconds(3))) == nil
+      let status = try world.sh(
+        "\(limited) sh -c 'keyhole mount \"$MOUNT\" && cat \"$MOUNT/.keyhole/status\"; keyhole unmount \"$MOUNT\"'"
+      )
+      #expect(status.text.contains("looked at once a second only"), "\(status)")
+    }
+  }
+}

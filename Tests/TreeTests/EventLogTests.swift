@@ -1,0 +1,170 @@
+import Model
+import Synchronization
+import Testing
+
+@testable import Tree
+
+@Suite(.timeLimit(.minutes(1))) struct EventLogTests {
+  private let log = EventLog()
+
+  private func append(_ name: ExactString) {
+    log.append(TreeChange(Change(.created, .suite(name), origin: .local)))
+  }
+
+  private func line(_ number: Int, _ name: String) -> String {
+    "{\"seq\":\(number),\"kind\":\"created\",\"path\":\"defaults/\(name)\",\"origin\":\"mount\"}\n"
+  }
+
+  @Test func readerFromTheBeginningGetsEveryLine() {
+    let reader = EventReader(log)
+    #expect(reader.read(at: 0, count: 4096).isEmpty && !reader.hasMore)
+    append("a")
+    append("b")
+    #expect(reader.hasMore)
+    #expect(reader.read(at: 0, count: 4096).untimed == line(1, "a") + line(2, "b"))
+    #expect(!reader.hasMore)
+  }
+
+  @Test(arguments: [1, 2, 7, 100]) func piecesOfAnySizeAddUp(size: Int) {
+    for index in 0..<20 { append(ExactString("\(index)")) }
+    let reader = EventReader(log)
+    var text: [UInt8] = []
+    // A single byte at the very beginning is the blank that is there for `tail`.
+    while case let piece = reader.read(at: text.count, count: size), !piece.isEmpty { text += piece }
+    let expected = (0..<20).map { line($0 + 1, "\($0)") }.joined()
+    #expect(text.drop { $0 == 0x20 }.untimed == expected)
+  }
+
+  @Test func readerSeeks() {
+    append("a")
+    let end = log.end
+    append("b")
+    let reader = EventReader(log)
+    #expect(reader.read(at: end, count: 4096).untimed == line(2, "b"))
+    #expect(reader.read(at: end, count: 4096).untimed == line(2, "b"))
+    #expect(reader.read(at: log.end, count: 4096).isEmpty)
+    #expect(reader.read(at: log.end + 100, count: 4096).isEmpty)
+  }
+
+  @Test func lastThousandLinesAreKeptAndTheRestIsAnOverflow() {
+    for index in 0..<2_500 { append(ExactString("\(index)")) }
+    let reader = EventReader(log)
+    let lines = readAll(reader)
+    #expect(lines.first?.contains("\"kind\":\"overflow\"") == true)
+    #expect(lines.first?.contains("\"seq\":1500,") == true)
+    #expect(lines.dropFirst().map { $0 + "\n" } == (1_500..<2_500).map { line($0 + 1, "\($0)") })
+  }
+
+  @Test func readerThatFallsBehindIsToldOnceAndGoesOn() {
+    append("a")
+    let reader = EventReader(log)
+    var offset = reader.read(at: 0, count: 30).count
+    for index in 0..<1_500 { append(ExactString("\(index)")) }
+    var text: [UInt8] = []
+    while case let piece = reader.read(at: offset, count: 1_000), !piece.isEmpty {
+      text += piece
+      offset += piece.count
+    }
+    append("last")
+    text += reader.read(at: offset, count: 1_000)
+    let lines = text.untimed.split(separator: "\n", omittingEmptySubsequences: false)
+    // The line that it was in ends where it was.
+    #expect(lines.first == "" && lines.filter { $0.contains("overflow") }.count == 1)
+    #expect(lines.dropFirst(2).first == line(502, "500").dropLast())
+    #expect(lines.count == 1_004 && lines.dropLast().last == line(1_502, "last").dropLast())
+  }
+
+  @Test func largeReadIsNeverFull() {
+    for index in 0..<1_000 { append(ExactString("\(index) \(String(repeating: "x", count: 200))")) }
+    let reader = EventReader(log)
+    #expect(reader.read(at: 0, count: 128 * 1024).count < 128 * 1024)
+  }
+
+  @Test func waitersAreCalledOnce() {
+    let reader = EventReader(log)
+    let calls = Counter()
+    reader.wait(log.ticket()) { calls.add() }
+    let withdrawn = log.ticket()
+    reader.wait(withdrawn) { calls.add() }
+    log.withdraw(withdrawn)
+    #expect(calls.value == 0)
+    append("a")
+    append("b")
+    #expect(calls.value == 1)
+    reader.wait(log.ticket()) { calls.add() }
+    #expect(calls.value == 2)
+  }
+
+  @Test func pathsAreEscapedAndMovesNameBoth() {
+    let moved = Change(
+      .moved, .key(suite: "a\"b", key: "c\\d"), previous: .key(suite: "s", key: "ö\n"), origin: .external)
+    log.append(TreeChange(moved))
+    let text = EventReader(log).read(at: 0, count: 4096).untimed
+    #expect(
+      text
+        == #"{"seq":1,"kind":"moved","path":"defaults/a\"b/c\\d","from":"defaults/s/ö%0A","origin":"external"}"#
+        + "\n")
+  }
+
+  @Test func itemIsItsSecretOrItsDirectory() {
+    let identity = ItemIdentity.generic(service: "s", account: "a")
+    let subject = Change.Subject.item(ItemID(rawValue: "1"), identity)
+    let paths = [Change.Kind.created, .modified, .deleted, .attributes, .moved].map { kind in
+      TreeChange(Change(kind, subject, origin: .local)).path
+    }
+    let value = "keychain/generic/s/a/value"
+    #expect(paths == [value, value, value, "keychain/generic/s/a", "keychain/generic/s/a"])
+    #expect(TreeChange(Change(.locked, .keychain, origin: .local)).path == "keychain")
+  }
+
+  private func readAll(_ reader: EventReader) -> [String] {
+    var text: [UInt8] = []
+    while case let piece = reader.read(at: text.count, count: 5_000), !piece.isEmpty { text += piece }
+    return text.untimed.split(separator: "\n").map(String.init)
+  }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct EchoTests {
+  private func queue(_ echoes: (Echo.Kind, Place)...) -> [Echo] {
+    var queue = EchoQueue()
+    for (kind, place) in echoes { queue.add(Echo(kind: kind, place: place)) }
+    var due: [Echo] = []
+    while let echo = queue.next() { due.append(echo) }
+    return due
+  }
+
+  private let suite = Place.suite("s")
+  private let key = Place.key(KeyPlace(suite: "s", key: "k"))
+
+  @Test func deletionsGoFromBelowAndCreationsFromAbove() {
+    #expect(queue((.creation, key), (.creation, suite)).map(\.place) == [suite, key])
+    #expect(queue((.deletion, suite), (.deletion, key)).map(\.place) == [key, suite])
+    let other = Place.key(KeyPlace(suite: "s", key: "o"))
+    #expect(queue((.creation, other), (.deletion, key)).map(\.kind) == [.deletion, .creation])
+  }
+
+  @Test func changesOfOneFileBecomeOne() {
+    #expect(queue((.modification, key), (.modification, key)).map(\.kind) == [.modification])
+    #expect(queue((.creation, key), (.modification, key)).map(\.kind) == [.creation])
+    #expect(queue((.modification, key), (.deletion, key)).map(\.kind) == [.deletion])
+    #expect(queue((.creation, key), (.deletion, key)).isEmpty)
+    #expect(queue((.deletion, key), (.creation, key)).map(\.kind) == [.modification])
+    #expect(queue((.deletion, suite), (.creation, suite)).isEmpty)
+    #expect(queue((.modification, key), (.attributes, key)).map(\.kind) == [.modification, .attributes])
+  }
+}
+
+private final class Counter: Sendable {
+  private let count = Atomic(0)
+
+  var value: Int { count.load(ordering: .relaxed) }
+
+  func add() { count.wrappingAdd(1, ordering: .relaxed) }
+}
+
+extension Sequence<UInt8> {
+  /// As text, without the times.
+  fileprivate var untimed: String {
+    String(decoding: Array(self), as: UTF8.self).replacing(/"time":"[^"]*",/, with: "")
+  }
+}
