@@ -7,7 +7,7 @@ struct Benchmark {
     usage: keyhole-benchmark stores --config FOLDER --tmpfs FOLDER [--keys N]
            keyhole-benchmark items --ours MOUNT [--items N]
            keyhole-benchmark run [--keyhole COMMAND --scratch FOLDER] [--ours MOUNT] [--hello MOUNT]
-                                 [--hello-name WORD] [--passthrough MOUNT] [--tmpfs FOLDER]
+                                 [--hello-name WORD] [--passthrough MOUNT] [--tmpfs FOLDER] [--config FOLDER]
                                  [--rounds N] [--operations N] [--check yes]
     What is not named is left out of the table.
     """
@@ -47,7 +47,7 @@ struct Benchmark {
     let table = try Comparison(
       keyhole: keyhole, ours: arguments["ours"], hello: arguments["hello"],
       helloWithAttributes: arguments["hello-name"] ?? "hello_ll",
-      passthrough: arguments["passthrough"], tmpfs: arguments["tmpfs"],
+      passthrough: arguments["passthrough"], tmpfs: arguments["tmpfs"], config: arguments["config"],
       rounds: arguments.number("rounds", default: 40),
       operations: arguments.number("operations", default: 100_000)
     ).run()

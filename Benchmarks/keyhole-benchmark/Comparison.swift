@@ -10,6 +10,8 @@ struct Comparison {
   var helloWithAttributes = "hello_ll"
   var passthrough: String?
   var tmpfs: String?
+  /// The folder of the property lists that the mount shows.
+  var config: String?
   var rounds: Int
   var operations: Int
 
@@ -20,6 +22,9 @@ struct Comparison {
     try measureWriting(into: &table)
     try measureListing(into: &table)
     if let keyhole { try measureGrowth(keyhole, into: &table) }
+    if let keyhole, let config {
+      try Changes(keyhole: keyhole, config: config).measure(rounds: rounds, seconds: 30, into: &table)
+    }
     return table
   }
 

@@ -42,6 +42,14 @@ struct Folder: ~Copyable {
     try standardOutput.close()
   }
 
+  /// Puts a new file in the place of the old one, as editors and Foundation do.
+  func replace(_ name: String, with text: String) throws(Failure) {
+    try write(text, to: name + ".new")
+    guard unsafe renameat(descriptor, name + ".new", descriptor, name) == 0 else {
+      throw Failure.system(name)
+    }
+  }
+
   /// The attribute of a file that stays open, which makes it one request to the file system.
   func file(_ name: String) throws(Failure) -> File {
     try File(opening: name, below: descriptor, flags: O_RDONLY)

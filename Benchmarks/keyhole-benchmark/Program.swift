@@ -50,7 +50,23 @@ struct Keyhole {
     return kibibytes * 1024
   }
 
-  private func processIdentifier() throws(Failure) -> Int {
+  /// How often its threads have gone to sleep and woken up.
+  func contextSwitches(of process: Int) throws(Failure) -> Int {
+    let tasks = "/proc/\(process)/task"
+    guard let folder = unsafe opendir(tasks) else { throw Failure.system(tasks) }
+    defer { unsafe closedir(folder) }
+    var sum = 0
+    while let entry = unsafe readdir(folder) {
+      let thread = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard Int(thread) != nil, let status = try? text(of: "\(tasks)/\(thread)/status") else { continue }
+      sum += number(after: "\nvoluntary_ctxt_switches:", in: status) ?? 0
+    }
+    return sum
+  }
+
+  func processIdentifier() throws(Failure) -> Int {
     let output = scratch + "/status.json"
     try Program(path: command, arguments: ["status", "--json"]).run(output: output)
     guard let process = number(after: "\"pid\"", in: try text(of: output)) else {

@@ -3,6 +3,7 @@ enum Stores {
   static let many = "benchmark.many"
   static let thousand = "benchmark.thousand"
   static let few = "benchmark.few"
+  static let heard = "benchmark.heard"
   static let service = "benchmark"
   /// As long as the content of hello_ll's only file.
   static let value = "Hello World!"
@@ -19,7 +20,7 @@ enum Stores {
   static func writeSuites(to folder: String, keys: Int) throws(Failure) {
     try makeFolder(folder)
     let folder = try Folder(folder)
-    for (suite, count) in [(many, keys), (thousand, 1_000), (few, 10)] {
+    for (suite, count) in [(many, keys), (thousand, 1_000), (few, 10), (heard, 1)] {
       try folder.write(propertyList(keys: count), to: suite + ".plist")
     }
   }
@@ -40,7 +41,7 @@ enum Stores {
     }
   }
 
-  private static func propertyList(keys: Int) -> String {
+  static func propertyList(keys: Int, value: String = value) -> String {
     var text = """
       <?xml version="1.0" encoding="UTF-8"?>
       <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">

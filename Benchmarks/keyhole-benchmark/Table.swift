@@ -50,6 +50,13 @@ struct Row {
     }
   }
 
+  init(_ what: String, count: Int, target: Int) {
+    self.what = what
+    ours = String(count)
+    self.target = "≤ \(target)"
+    isMet = count <= target
+  }
+
   init(_ what: String, bytes: Int, target: Int? = nil) {
     self.what = what
     ours = mebibytes(bytes)

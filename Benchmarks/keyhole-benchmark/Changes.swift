@@ -1,0 +1,54 @@
+import Glibc
+
+/// How soon a program that watches the mount hears of what another changed, and what waiting costs.
+struct Changes {
+  let keyhole: Keyhole
+  /// Where the property lists are.
+  let config: String
+
+  func measure(rounds: Int, seconds quiet: Int, into table: inout Table) throws(Failure) {
+    let folder = try Folder(config)
+    let watch = try FileWatch("\(keyhole.mountpoint)/defaults/\(Stores.heard)")
+    var times = Samples()
+    for round in 1...rounds * 10 + 10 {
+      try folder.replace(Stores.heard + ".plist", with: Stores.propertyList(keys: 1, value: "\(round)"))
+      let began = now()
+      try watch.wait()
+      // The first ones find programs that are not in memory yet.
+      if round > 10 { times.append([now() - began]) }
+    }
+    table.append(Row("outside change to inotify event", ours: times, target: .seconds(0.002)))
+    table.append(Row("wake-ups in \(quiet) idle seconds", count: try wakeups(in: quiet), target: 0))
+  }
+
+  private func wakeups(in seconds: Int) throws(Failure) -> Int {
+    let process = try keyhole.processIdentifier()
+    // What it was asked for just now is over then.
+    sleep(1)
+    let before = try keyhole.contextSwitches(of: process)
+    sleep(UInt32(seconds))
+    return try keyhole.contextSwitches(of: process) - before
+  }
+}
+
+/// inotify(7) on the files of one folder.
+struct FileWatch: ~Copyable {
+  private let descriptor: Int32
+
+  init(_ path: String) throws(Failure) {
+    descriptor = inotify_init1(Int32(IN_CLOEXEC))
+    guard descriptor >= 0, unsafe inotify_add_watch(descriptor, path, UInt32(IN_CLOSE_WRITE)) >= 0 else {
+      throw Failure.system(path)
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Returns when a file has been changed since the last call.
+  func wait() throws(Failure) {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    guard unsafe poll(&entry, 1, 10_000) == 1 else { throw Failure("no event within 10 seconds") }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    _ = unsafe read(descriptor, &bytes, bytes.count)
+  }
+}
