@@ -75,7 +75,6 @@ final class Server: Sendable {
     kernelTree.beginFollowing()
     if let echo { kernelTree.echo(through: echo) }
     Task { [kernelTree] in await kernelTree.follow(changes) }
-    Task { [stores] in try? stores.keychain?.load() }
     report.add { [weak watch, echo] in (watch?.problems ?? []) + (echo?.problem.map { [$0] } ?? []) }
     return watch
   }
