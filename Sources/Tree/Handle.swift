@@ -36,8 +36,6 @@ public final class Handle: Sendable {
     /// What the handle shows and will commit; nil: not needed yet, then `original` or the store has it.
     var content: Content?
     var original: SettingValue?
-    /// Of the value that a reader has compared last with what it reads; nil: of none yet.
-    var version: UInt64?
     /// What O_APPEND added since the last commit: it goes to the end of the value of that moment.
     var appended: Content?
     /// `content` is more than what was read: what is appended from now on belongs to it.
@@ -139,19 +137,6 @@ public final class Handle: Sendable {
     } else {
       state.content = try tree.committedContent(of: node)
     }
-  }
-
-  /// A reader that comes to the end sees what was added to the value since, as `tail -f` expects: what it has
-  /// read and what it reads now are the new value together. Of any other value it would be a piece.
-  private func grow(_ state: inout State) throws(StoreError) {
-    guard !mode.contains(.write), version != 0, case .key(let place) = node.place, !node.isRemoved,
-      let entry = tree.settings.suite(place.suite).snapshot?.entries[place.key]
-    else { return }
-    guard entry.version != state.version ?? version else { return }
-    state.version = entry.version
-    let new = try tree.settings.codec.content(of: entry.value)
-    let isLonger = unsafe state.content?.withBytes { unsafe new.starts(with: $0) } ?? false
-    if isLonger { state.content = .plain(new) }
   }
 
   /// What a reader of an appending handle sees; nil: nothing was appended.

@@ -7,11 +7,13 @@ import SecretMemory
 /// The one connection to the database, and the one place that turns SQLite's errors into `StoreError`.
 final class Connection {
   private let queue: DatabaseQueue
+  private let path: String
 
   /// How long a process waits for another's transaction, in seconds; below the 10 s that a caller may wait.
   private static let patience = 8.0
 
   init(_ path: String) throws(StoreError) {
+    self.path = path
     var configuration = Configuration()
     configuration.busyMode = .timeout(Self.patience)
     // GRDB would end the process where a rollback fails on a broken disk.
@@ -57,7 +59,17 @@ final class Connection {
 
   /// Runs `body` in a transaction that no other process writes beside.
   func write<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
-    try transaction(.immediate, body)
+    let before = try run { $0.totalChangesCount }
+    let result = try transaction(.immediate, body)
+    if try run({ $0.totalChangesCount }) != before { announce() }
+    return result
+  }
+
+  /// Raises IN_ATTRIB for those who watch the file. SQLite makes a commit visible in memory that processes share,
+  /// after its last write to a file: who looked at that write has seen nothing yet.
+  private func announce() {
+    // SAFETY: the string is alive during the call; no times mean now.
+    _ = unsafe utimensat(AT_FDCWD, path, nil, 0)
   }
 
   private func transaction<Result>(

@@ -19,7 +19,7 @@ public final class FolderWatch: Sendable {
 
   /// Which changes count.
   public enum Kind: Sendable {
-    /// Every write, also to a file that stays open, as databases do.
+    /// Every write, also to a file that stays open, as databases do, and every new time or mode.
     case anything
     /// Files that are complete: closed by their writer, moved or deleted.
     case wholeFiles

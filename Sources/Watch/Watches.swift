@@ -26,7 +26,7 @@ struct Watches: Sendable {
     self.descriptor = descriptor
     // A link that comes is told by IN_CREATE alone.
     let whole = Int(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
-    content = kind == .anything ? whole | Int(IN_MODIFY) : whole
+    content = kind == .anything ? whole | Int(IN_MODIFY | IN_ATTRIB) : whole
     path = folder
     self.ending = ending
     while try !watch() {}

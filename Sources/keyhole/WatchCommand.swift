@@ -31,7 +31,8 @@ struct WatchCommand: ParsableCommand {
   func run() throws {
     let path = TreePath(path)
     let places = try Places.current()
-    let stores = try Stores(places, keychain: path.needsKeychain ? .automatic : .none)
+    let keychain = path.needsKeychain ? KeychainOpening.present(places) : KeychainOpening(choice: .none)
+    let stores = try Stores(places, keychain: keychain)
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)
     Tree(settings: stores.settings, keychain: stores.keychain).beginFollowing()

@@ -62,29 +62,36 @@ import Testing
         let events = try keyhole.events()
         let watch = try keyhole.watch()
         _ = try events.until("probe/mark", "deleted")
+        let watchers = [inotify, events, watch]
+        let starts = watchers.map(\.lines.count)
         for value in ["two", "two", "three"] {
+          let isNews = try !System.text(keyhole / road.path).hasPrefix(value)
           try road.set(keyhole, value)
           let seen = try holds(within: .milliseconds(100)) {
             try System.text(keyhole / road.path).hasPrefix(value)
           }
           #expect(seen)
+          // Changes that follow each other sooner than anybody hears of them may be one.
+          guard isNews else { continue }
+          _ = try inotify.until("CLOSE_WRITE", road.path)
+          for watcher in [events, watch] { _ = try watcher.until("modified", road.path) }
         }
         // Behind it on the same way, so that what would come twice has come.
         try keyhole.world.check(
           "keyhole set defaults/probe/end 1; echo 1 | keyhole set keychain/generic/svc/end/value")
-        let name = road.path.split(separator: "/").dropFirst().joined(separator: "/")
-
-        var told = try inotify.until("CREATE", "probe/end") + inotify.until("CREATE,ISDIR", "svc/end")
-        told = told.filter { $0.hasSuffix(name) }
+        _ = try (inotify.until("CREATE", "probe/end"), inotify.until("CREATE,ISDIR", "svc/end"))
+        for watcher in [events, watch] {
+          _ = try (watcher.until("created", "probe/end"), watcher.until("created", "svc/end"))
+        }
+        let told = zip(watchers, starts).map { watcher, start in
+          watcher.lines[start...].filter { $0.contains(road.path) }
+        }
         let once = ["MODIFY", "CLOSE_WRITE,CLOSE"]
         // What is written through the mount itself is told by the kernel, as it is written.
         let expected = road.origin == "mount" ? ["MODIFY"] + once : once
         let times = road.origin == "mount" ? 3 : 2
-        #expect(
-          told == (0..<times).flatMap { _ in expected.map { "\($0) \(keyhole / road.path)" } }, "\(told)")
-        for (watcher, origin) in [(events, road.origin), (watch, "external")] {
-          var lines = try watcher.until("created", "probe/end") + watcher.until("created", "svc/end")
-          lines = lines.filter { $0.contains(road.path) }
+        #expect(told[0] == (0..<times).flatMap { _ in expected.map { "\($0) \(keyhole / road.path)" } })
+        for (lines, origin) in [(told[1], road.origin), (told[2], "external")] {
           #expect(lines.count == 2, "\(lines)")
           for line in lines {
             #expect(

@@ -196,7 +196,8 @@ extension KeychainConformance {
       let equal = try one.rewrite(item.id, readingSecret: true) { _, secret throws(StoreError) in
         do { secret = try KeychainSamples.secret("2") } catch { throw .outOfMemory }
       }
-      try require(open.same(one.items().first, equal) && open.news(of: two) == nil, "an equal secret is no news")
+      try require(
+        open.same(one.items().first, equal) && open.news(of: two) == nil, "an equal secret is no news")
       try one.remove([item.id])
       try require(two.items().isEmpty && open.news(of: two) == nil, "items catches up too")
     },
