@@ -78,6 +78,14 @@ let package = Package(
     // 3: the tree for the kernel.
     module("Mount", ["Tree", "Fuse", "Store", "Model", "SecretMemory"]),
 
+    // 3: the tree in other programs' formats.
+    module(
+      "Transfer",
+      [
+        "Tree", "Model", "Store", "SecretMemory", .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ]),
+
     // 3: the store for Swift programs. `Live` is what the five share; the two `Default…` bring the engines,
     // so that who uses settings only links no keychain.
     wrappers("Live", ["Store", "Model"]),
@@ -95,8 +103,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Fuse", "Home", "Store", "Suites", "Vault", "SecretService", "Watch", "Model",
-        "SecretMemory", "CLinux",
+        "Mount", "Tree", "Transfer", "Fuse", "Home", "Store", "Suites", "Vault", "SecretService", "Watch",
+        "Model", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,

@@ -10,13 +10,15 @@ struct AttributeCommand: ParsableCommand {
   @Flag(help: "Remove the attribute.")
   var remove = false
 
-  @Argument(help: "A path of the tree.")
+  @Argument(help: "A path of the tree.", completion: .treePath)
   var path: String
 
-  @Argument(help: "The attribute, such as keyhole.type or comment; without it, all are listed.")
+  @Argument(
+    help: "The attribute, such as keyhole.type or comment; without it, all are listed.",
+    completion: .attributeName)
   var name: String?
 
-  @Argument(help: "The new value; without it, the attribute is printed.")
+  @Argument(help: "The new value; without it, the attribute is printed.", completion: .attributeValue)
   var value: String?
 
   func validate() throws {

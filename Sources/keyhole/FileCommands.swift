@@ -8,7 +8,8 @@ struct GetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Print a setting or a secret, exactly as its file holds it.")
 
-  @Argument(help: "A key or a value, such as defaults/com.example.app/volume.")
+  @Argument(
+    help: "A key or a value, such as defaults/com.example.app/volume.", completion: .treePath)
   var path: String
 
   func run() throws {
@@ -36,7 +37,8 @@ struct SetCommand: ParsableCommand {
       standard input, or asked for on the terminal; it is never an argument, which others could read.
       """)
 
-  @Argument(help: "A key or a value, such as keychain/generic/my.service/peter/value.")
+  @Argument(
+    help: "A key or a value, such as keychain/generic/my.service/peter/value.", completion: .treePath)
   var path: String
 
   @Argument(help: "The new value of a setting; without it, standard input is read.")
@@ -68,7 +70,7 @@ struct RemoveCommand: ParsableCommand {
   @Flag(name: .short, help: "Remove folders with everything in them.")
   var recursive = false
 
-  @Argument(help: "A path of the tree.")
+  @Argument(help: "A path of the tree.", completion: .treePath)
   var path: String
 
   func run() throws {

@@ -19,8 +19,8 @@ struct KeyholeCommand: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, DoctorCommand.self,
-      MigrateCommand.self,
+      SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, ExportCommand.self,
+      ImportCommand.self, MigrateCommand.self, DoctorCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, CompletionsCommand.self,
       WatchCommand.self, EchoCommand.self,
     ])
@@ -77,7 +77,7 @@ struct UsageError: Error {
 /// Commands of the contract that this version does not have.
 enum LaterCommand {
   static let names = [
-    "log", "export", "import",
+    "log",
   ]
 
   static func refuse(_ name: String) -> Never {

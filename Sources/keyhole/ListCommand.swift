@@ -9,7 +9,7 @@ struct ListCommand: ParsableCommand {
   @Flag(name: .short, help: "Type, size in bytes, time of the last change, and name, a tab between them.")
   var long = false
 
-  @Argument(help: "A path of the tree; without it, the top.")
+  @Argument(help: "A path of the tree; without it, the top.", completion: .treePath)
   var path = ""
 
   func run() throws {
