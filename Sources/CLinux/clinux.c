@@ -17,6 +17,21 @@ int linux_rename_noreplace(const char *path, const char *target) {
 
 int linux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
+int linux_notify(const char *socket_path, const char *text) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(socket_path);
+  if (length == 0 || length >= sizeof address.sun_path) return EINVAL;
+  memcpy(address.sun_path, socket_path, length);
+  if (socket_path[0] == '@') address.sun_path[0] = 0;
+  int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return errno;
+  ssize_t sent = sendto(descriptor, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
+                        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+  int error = sent < 0 ? errno : 0;
+  close(descriptor);
+  return error;
+}
+
 // Between fork and _exit only system calls: the process may have threads.
 int linux_stat_as(unsigned user, unsigned group, const char *path) {
   struct stat status;

@@ -57,7 +57,12 @@ final class Server: Sendable {
       // What anybody changes who knows that it is ready is heard.
       let watch = followChanges()
       defer { withExtendedLifetime(watch) {} }
-      try session.mount(at: mountPoint, through: device, onReady: ready)
+      let manager = ServiceManager(mountPoint)
+      defer { manager?.isStopping() }
+      try session.mount(at: mountPoint, through: device) { [mountPoint] in
+        ready()
+        manager?.isReady(mountPoint)
+      }
       kernelTree.connect(session.notifier)
       try session.run()
       session.unmount()

@@ -36,6 +36,9 @@ static inline int linux_next_signal(int descriptor) {
 /// stat(2) as a user sees it: 0, or errno. Root asks in a process of its own; others as they are.
 int linux_stat_as(unsigned user, unsigned group, const char *path);
 
+/// Sends a datagram to the socket that sd_notify(3) names; `@` begins an abstract one. 0, or errno.
+int linux_notify(const char *socket_path, const char *text);
+
 /// prctl(2) PR_SET_NAME: what ps(1) shows of a process that was started through /proc/self/exe.
 static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 

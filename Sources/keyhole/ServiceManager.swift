@@ -1,0 +1,56 @@
+import CLinux
+import Dispatch
+import Glibc
+
+/// systemd(1), told how the mount is: sd_notify(3), without its library.
+///
+/// @unchecked: the timer is an object of Dispatch, which may be used from any thread.
+final class ServiceManager: @unchecked Sendable {
+  private let socket: String
+  private let watchdog: (any DispatchSourceTimer)?
+
+  /// nil where no service manager asked for it. What it put into the environment is taken out, so that no
+  /// child speaks for this process.
+  init?(_ mountPoint: String) {
+    guard let socket = Self.take("NOTIFY_SOCKET") else { return nil }
+    self.socket = socket
+    let interval = Self.take("WATCHDOG_USEC").flatMap(Int.init)
+    let process = Self.take("WATCHDOG_PID")
+    let isMeant = process == nil || process == String(getpid())
+    watchdog = isMeant ? interval.map { Self.timer(every: $0 / 2, socket, mountPoint) } : nil
+  }
+
+  func isReady(_ mountPoint: String) {
+    tell("READY=1\nSTATUS=mounted on \(mountPoint)")
+    watchdog?.activate()
+  }
+
+  func isStopping() {
+    watchdog?.cancel()
+    tell("STOPPING=1\nSTATUS=unmounted")
+  }
+
+  private func tell(_ text: String) {
+    _ = unsafe linux_notify(socket, text)
+  }
+
+  /// It asks as every program asks, through the kernel: a mount that hangs gives no sign of life.
+  private static func timer(every microseconds: Int, _ socket: String, _ mountPoint: String)
+    -> any DispatchSourceTimer
+  {
+    let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "keyhole.watchdog"))
+    timer.schedule(deadline: .now(), repeating: .microseconds(max(microseconds, 1000)))
+    timer.setEventHandler {
+      var status = stat()
+      guard unsafe lstat(mountPoint + "/.keyhole/status", &status) == 0 else { return }
+      _ = unsafe linux_notify(socket, "WATCHDOG=1")
+    }
+    return timer
+  }
+
+  private static func take(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    defer { unsafe unsetenv(name) }
+    return unsafe String(cString: value)
+  }
+}

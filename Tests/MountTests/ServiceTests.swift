@@ -1,0 +1,92 @@
+import Testing
+
+/// The mount as a service of systemd's: what it tells, and that the unit files do what they say.
+@Suite(.timeLimit(.minutes(2))) struct ServiceTests {
+  /// Plays the service manager: prints what `keyhole mount` sends to its socket, and unmounts after the third
+  /// sign of life.
+  private static let standIn = """
+    import os, socket, subprocess, sys
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    address = sys.argv[1]
+    listener.bind("\\0" + address[1:] if address.startswith("@") else address)
+    environment = dict(os.environ, NOTIFY_SOCKET=address, WATCHDOG_USEC="100000")
+    process = subprocess.Popen(["keyhole", "mount", "--foreground", os.environ["MOUNT"]], env=environment)
+    signs = 0
+    while True:
+        message = listener.recv(4096).decode()
+        if message == "WATCHDOG=1":
+            signs += 1
+            if signs == 3: subprocess.run(["keyhole", "unmount", os.environ["MOUNT"]], check=True)
+            continue
+        print(message.replace(os.environ["MOUNT"], "MOUNT"), flush=True)
+        if message.startswith("STOPPING"): break
+    print(process.wait())
+    """
+
+  @Test(arguments: ["$OUT/notify", "@keyhole-test-$$"])
+  func itTellsTheServiceManagerHowItIs(address: String) async throws {
+    try await withWorld { world in
+      try world.check(
+        "cat > \"$OUT/manager.py\"; python3 \"$OUT/manager.py\" \"\(address)\"",
+        prints: "READY=1\nSTATUS=mounted on MOUNT\nSTOPPING=1\nSTATUS=unmounted\n0\n",
+        sending: Array(Self.standIn.utf8))
+    }
+  }
+
+  @Test func withoutAServiceManagerNothingIsMissing() async throws {
+    try await withWorld { world in
+      try world.check(
+        "NOTIFY_SOCKET=/nonexistent keyhole mount \"$MOUNT\"; ls \"$MOUNT\"; keyhole unmount \"$MOUNT\"",
+        prints: "defaults\nkeychain\n")
+    }
+  }
+
+  private static let canVerify = System.exists("/usr/bin/systemd-analyze")
+
+  /// `systemd-analyze verify` wants the command to be there, so the units name the one under test.
+  @Test(.enabled(if: canVerify, "systemd-analyze is not installed."))
+  func theUnitsAreSound() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        mkdir "$OUT/units"; cp \(Products.helpers)/systemd/*.service \(Products.helpers)/systemd/examples/*mount "$OUT/units"
+        sed -i "s|/usr/bin/keyhole|\(Products.keyhole)|" "$OUT"/units/*; cd "$OUT/units"
+        systemd-analyze verify --man=no ./keyhole.service ./keyhole@web.service ./srv-keyhole.mount ./srv-keyhole.automount 2>&1 | grep -F "$OUT" || true
+        systemd-analyze security --offline=true --threshold=50 ./keyhole@web.service > /dev/null
+        """)
+    }
+  }
+
+  private static let canRun =
+    Privileges.isRoot && System.exists("/usr/lib/systemd/systemd") && System.exists("/sys/fs/cgroup")
+
+  /// A real `systemd --user`: ready when the mount answers, back after `kill -9`, gone after stop.
+  ///
+  /// It believes that systemd booted the machine if /run/systemd/system is there. The system's own instance can't run
+  /// in a test: it has to be process 1 of a container with cgroups of its own.
+  @Test(.enabled(if: canRun, "This needs root and an installed systemd."))
+  func theUsersServiceRuns() async throws {
+    try await withMachine { machine in
+      try machine.check(
+        as: .root,
+        """
+        for tree in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
+          [ -e $tree/cgroup.procs ] || continue
+          mkdir -p $tree/keyhole-test && echo $$ > $tree/keyhole-test/cgroup.procs
+        done
+        mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; mkdir -m 700 /run/user; export XDG_RUNTIME_DIR=/run/user
+        mkdir -p ~/.config/systemd/user
+        sed 's|/usr/bin/keyhole|/home/bin/keyhole|; s|^RestartSec=.*|RestartSec=50ms|' /home/sbin/systemd/keyhole.service > ~/.config/systemd/user/keyhole.service
+        unshare --cgroup /usr/lib/systemd/systemd --user 2> ~/log & manager=$!
+        until systemctl --user is-system-running > ~/state 2>&1; do kill -0 $manager || { cat ~/log; exit 1; }; done
+        systemctl --user start keyhole && systemctl --user is-active keyhole && ls ~/Keyhole
+        keyhole set defaults/s/k 1
+        before=$(systemctl --user show -P MainPID keyhole); kill -9 "$before"
+        until [ "$(systemctl --user is-active keyhole)" = active ] && [ "$(systemctl --user show -P MainPID keyhole)" != "$before" ]; do :; done
+        cat ~/Keyhole/defaults/s/k; systemctl --user show -P StatusText keyhole
+        systemctl --user stop keyhole; ls -A ~/Keyhole; systemctl --user is-active keyhole
+        kill $manager; wait $manager
+        """, prints: "active\ndefaults\nkeychain\n1\nmounted on /home/.etc/root/Keyhole\ninactive\n")
+    }
+  }
+}
