@@ -1,0 +1,44 @@
+import Testing
+
+/// `mount-helpers/install` and `uninstall`.
+@Suite(.timeLimit(.minutes(1))) struct InstallTests {
+  @Test func whatIsInstalledIsTakenAwayAgain() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        \(Products.helpers)/install --user --binary \(Products.keyhole) > /dev/null; cd "$HOME/.local"
+        bin/keyhole --version > /dev/null && ls bin; ls "$XDG_CONFIG_HOME/systemd/user"; ls sbin 2> /dev/null
+        grep -c "ExecStart=$HOME/.local/bin/keyhole" "$XDG_CONFIG_HOME/systemd/user/keyhole.service"
+        bash -n share/bash-completion/completions/keyhole
+        \(Products.helpers)/uninstall --user > /dev/null; find "$HOME" "$XDG_CONFIG_HOME" -type f
+        """, prints: "keyhole\nkeyhole.service\n1\n")
+      try world.check("\(Products.helpers)/uninstall --user 2> /dev/null || echo $?", prints: "1\n")
+    }
+  }
+
+  @Test func thePackagesFilesAreWhereDebianWantsThem() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        \(Products.helpers)/install --prefix /usr --destination "$OUT/root" --binary \(Products.keyhole) > /dev/null
+        cd "$OUT/root" && find usr -not -type d -not -path '*/man/*' -not -path '*/examples/*' | LC_ALL=C sort
+        readlink usr/sbin/mount.fuse.keyhole
+        """,
+        prints: """
+          usr/bin/keyhole
+          usr/lib/systemd/system/keyhole@.service
+          usr/lib/systemd/user/keyhole.service
+          usr/sbin/mount.fuse.keyhole
+          usr/sbin/mount.keyhole
+          usr/sbin/umount.fuse.keyhole
+          usr/sbin/umount.keyhole
+          usr/share/bash-completion/completions/keyhole
+          usr/share/doc/keyhole/LICENSE
+          usr/share/fish/vendor_completions.d/keyhole.fish
+          usr/share/zsh/site-functions/_keyhole
+          mount.keyhole
+
+          """)
+    }
+  }
+}

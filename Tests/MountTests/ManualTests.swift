@@ -1,0 +1,60 @@
+import Testing
+
+/// The manual pages: made of the command's own definitions, complete, and well-formed.
+@Suite(.timeLimit(.minutes(1))) struct ManualTests {
+  private static let make = "\(Products.helpers)/manual \(Products.keyhole) \"$OUT/man\"; cd \"$OUT/man\"\n"
+
+  @Test func everyCommandHasAPageThatAgreesWithItsHelp() async throws {
+    try await withWorld { world in
+      try world.check(
+        Self.make + """
+          for command in $(keyhole --experimental-dump-help | jq -r '.command.subcommands[].commandName'); do
+            [ $command != help ] || continue
+            [ -e keyhole-$command.1 ] || echo "no page of $command"
+            grep -q "keyhole.-$command" keyhole.1 || echo "keyhole(1) leaves out $command"
+            keyhole $command --help | grep -oE -- '--[a-z][a-z-]+' | sort -u > help
+            sed 's/\\\\f[A-Z]//g; s/\\\\-/-/g' keyhole-$command.1 > plain
+            while read -r option; do grep -qF -- "$option" plain || echo "keyhole-$command(1) leaves out $option"; done < help
+            keyhole $command --help | sed -n 's/^OVERVIEW: //p' > overview
+            grep -qF -f overview plain || echo "keyhole-$command(1) begins otherwise"
+          done
+          """)
+    }
+  }
+
+  @Test(.enabled(if: System.exists("/usr/bin/mandoc"), "mandoc is not installed."))
+  func thePagesAreWellFormed() async throws {
+    try await withWorld { world in
+      try world.check(Self.make + "mandoc -T lint -W warning *.[158] | grep -v 'missing date' || true")
+    }
+  }
+
+  /// What completes a word is asked of the command, which looks at names and never at a secret.
+  @Test func pathsAndAttributesAreCompleted() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        keyhole set defaults/com.example.app/volume 1; keyhole set defaults/com.example.app/voice 1
+        echo hunter2 | keyhole set keychain/generic/my.service/peter/value
+        keyhole completions bash > "$OUT/c"; . "$OUT/c"
+        complete_line() {
+          COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+          "$(complete -p keyhole | sed 's/.*-F \\([^ ]*\\).*/\\1/')" keyhole "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+          echo "${COMPREPLY[*]}"
+        }
+        complete_line keyhole get def; complete_line keyhole get defaults/com.example.app/vo
+        complete_line keyhole ls keychain/generic/my.service/
+        complete_line keyhole attr defaults/com.example.app/volume keyhole.
+        complete_line keyhole attr defaults/com.example.app/volume keyhole.type d
+        """,
+        prints: """
+          defaults/
+          defaults/com.example.app/voice defaults/com.example.app/volume
+          keychain/generic/my.service/peter/
+          keyhole.type
+          date data dict
+
+          """)
+    }
+  }
+}
