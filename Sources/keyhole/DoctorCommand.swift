@@ -12,7 +12,9 @@ struct DoctorCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    let problems = Self.ofSystem() + Self.ofMounts(places) + Self.ofSettings(places) + Self.ofVault(places)
+    let problems =
+      Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofSettings(places)
+      + Self.ofVault(places)
     for problem in problems {
       let line = "problem  \(problem.subject): \(problem.reason); \(problem.remedy)"
       StandardOutput.print(line.escapedForTerminal)

@@ -50,6 +50,8 @@ private struct RunningMount {
     return number
   }
 
+  private func flag(_ name: ExactString) -> Bool { fields[name] == .bool(true) }
+
   private func text(_ name: ExactString) -> String {
     guard case .string(let text)? = fields[name] else { return "" }
     return text.string
@@ -62,7 +64,9 @@ private struct RunningMount {
       "settings     \(text("settings"))",
       "keychain     \(text("keychainReason"))",
       "vault        \(text("vault"))",
+      "locked       \(flag("locked") ? "yes; `keyhole unlock` opens it" : "no")",
     ]
+    if !text("sealed").isEmpty { lines.append("sealed       \(text("sealed"))") }
     lines += list("problems").map { "problem      \($0)" }
     lines += list("refusals").map { "refused      \($0)" }
     return lines.map { $0.escapedForTerminal + "\n" }.joined()

@@ -47,10 +47,16 @@ final class StatusReport: Sendable {
   var content: [UInt8] {
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
+    report["sealed"] = .string(ExactString(sealing))
     report["refusals"] = .array((refusals?.recent ?? []).map(\.value))
     let problems = (keychain?.engine.problems() ?? []).map(\.reason) + others.withLock({ $0 })()
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
+  }
+
+  private var sealing: String {
+    guard let engine = keychain?.engine, engine.name == "vault" else { return "" }
+    return engine.needsPassphrase ? "by its key file and a passphrase" : "by its key file"
   }
 }
 

@@ -1,0 +1,54 @@
+import CLinux
+import Glibc
+import Store
+
+/// What the system grants, as far as it may be too little.
+enum SystemLimits {
+  /// What `keyhole doctor` says about it.
+  static func problems(_ places: Places) -> [Problem] {
+    inotify + memory + runtime(places)
+  }
+
+  /// Changes from outside are heard of by inotify(7), one instance and a few watches a mount.
+  private static var inotify: [Problem] {
+    [("max_user_instances", 16), ("max_user_watches", 1024)].compactMap { name, least in
+      let path = "/proc/sys/fs/inotify/\(name)"
+      guard let number = Int(readFile(path).split(separator: "\n").first ?? ""), number < least else {
+        return nil
+      }
+      return Problem(
+        subject: path, reason: "it is \(number): changes that others make may go unnoticed",
+        remedy: "`sudo sysctl fs.inotify.\(name)=\(least)`")
+    }
+  }
+
+  /// Without memfd_secret(2), secrets lie in locked memory, which swap can't take.
+  private static var memory: [Problem] {
+    let descriptor = linux_memfd_secret()
+    if descriptor >= 0 {
+      close(descriptor)
+      return []
+    }
+    var limit = rlimit()
+    unsafe getrlimit(__rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */), &limit)
+    guard limit.rlim_cur < 1024 * 1024 else { return [] }
+    return [
+      Problem(
+        subject: "RLIMIT_MEMLOCK",
+        reason: "\(limit.rlim_cur / 1024) KiB may be locked, and the kernel has no memory for secrets",
+        remedy: "`ulimit -l 8192`, or `LimitMEMLOCK=8M` in the service's unit")
+    ]
+  }
+
+  /// Whoever can write there could put another socket in the place of ours.
+  private static func runtime(_ places: Places) -> [Problem] {
+    var status = stat()
+    guard unsafe lstat(places.runtime, &status) == 0 else { return [] }
+    guard status.st_uid != getuid() || status.st_mode & 0o077 != 0 else { return [] }
+    return [
+      Problem(
+        subject: places.runtime, reason: "others can use it",
+        remedy: "`chown \(getuid()) \(places.runtime); chmod 700 \(places.runtime)`")
+    ]
+  }
+}
