@@ -46,7 +46,7 @@ struct ImportCommand: ParsableCommand {
   }
 
   func run() throws {
-    let stores = try Stores(Places.current())
+    let stores = try Stores(for: TreePath(""), .current())
     let contents = try read(stores)
     let plan = try ImportPlan(contents, stores, onConflict: replace ? .replace : keep ? .keep : .fail)
     if dryRun { StandardOutput.write(plan.description) }
@@ -54,7 +54,7 @@ struct ImportCommand: ParsableCommand {
     guard !dryRun else { return }
     let bar = ProgressBar(total: plan.changes)
     try ImportRun(stores).apply(plan) { bar.advance() }
-    bar.finish()
+    bar.end()
     if isatty(STDOUT_FILENO) == 1 { StandardOutput.print(plan.summary) }
   }
 
@@ -109,31 +109,3 @@ struct ImportCommand: ParsableCommand {
 }
 
 extension ImportFormat: ExpressibleByArgument {}
-
-/// How far it is, on a terminal only.
-struct ProgressBar {
-  private final class Count {
-    var done = 0
-  }
-
-  private let total: Int
-  private let count = Count()
-  private let isShown = isatty(STDERR_FILENO) == 1
-  private static let width = 30
-
-  init(total: Int) {
-    self.total = total
-  }
-
-  func advance() {
-    count.done += 1
-    guard isShown, total > 1 else { return }
-    let filled = Self.width * min(count.done, total) / total
-    let bar = String(repeating: "#", count: filled) + String(repeating: " ", count: Self.width - filled)
-    StandardError.write("\r[\(bar)] \(count.done)/\(total)")
-  }
-
-  func finish() {
-    if isShown, total > 1, count.done > 0 { StandardError.write("\r\u{1B}[K") }
-  }
-}

@@ -95,30 +95,3 @@ struct MigrateCommand: ParsableCommand {
     return (["keychain", name.itemClass.rawValue] + folders).joined(separator: "/")
   }
 }
-
-/// How far something is, on a terminal; nothing where nobody looks.
-private final class ProgressBar {
-  private static let width = 40
-
-  private let total: Int
-  private let isShown = isatty(STDERR_FILENO) == 1
-  private var last = -1
-
-  init(total: Int) {
-    self.total = total
-  }
-
-  func show(_ done: Int) {
-    let filled = total == 0 ? Self.width : done * Self.width / total
-    guard isShown, filled != last || done == total else { return }
-    last = filled
-    let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.width - filled)
-    StandardError.write("\r[\(bar)] \(done)/\(total)")
-  }
-
-  func end() {
-    guard isShown, last >= 0 else { return }
-    last = -1
-    StandardError.write("\n")
-  }
-}

@@ -23,4 +23,8 @@ struct Stores {
     keychainOpening = opening.settled(on: opened.engine?.name)
     keychain = opened.engine.map { [feed] in KeychainStore(engine: $0, feed: feed) }
   }
+  /// The stores that a path may lead to: settings need no keychain.
+  init(for path: TreePath, _ places: Places) throws {
+    try self.init(places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none))
+  }
 }

@@ -9,11 +9,8 @@ struct TreeSession {
   let root: Node
   private let caller = Caller.current
 
-  /// The keychain is opened only for paths that lead there, so that settings need none.
   init(for path: TreePath) throws {
-    let places = try Places.current()
-    let stores = try Stores(
-      places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none))
+    let stores = try Stores(for: path, .current())
     tree = Tree(settings: stores.settings, keychain: stores.keychain)
     root = tree.root
   }

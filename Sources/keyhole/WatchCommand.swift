@@ -31,8 +31,7 @@ struct WatchCommand: ParsableCommand {
   func run() throws {
     let path = TreePath(path)
     let places = try Places.current()
-    let keychain = path.needsKeychain ? KeychainOpening.present(places) : KeychainOpening(choice: .none)
-    let stores = try Stores(places, keychain: keychain)
+    let stores = try Stores(for: path, places)
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)
     Tree(settings: stores.settings, keychain: stores.keychain).beginFollowing()

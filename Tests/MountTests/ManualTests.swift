@@ -8,7 +8,7 @@ import Testing
     try await withWorld { world in
       try world.check(
         Self.make + """
-          for command in $(keyhole --experimental-dump-help | jq -r '.command.subcommands[].commandName'); do
+          for command in $(keyhole --experimental-dump-help | jq -r '.command.subcommands[] | select(.shouldDisplay).commandName'); do
             [ $command != help ] || continue
             [ -e keyhole-$command.1 ] || echo "no page of $command"
             grep -q "keyhole.-$command" keyhole.1 || echo "keyhole(1) leaves out $command"

@@ -82,7 +82,8 @@ import Testing
         systemctl --user start keyhole && systemctl --user is-active keyhole && ls ~/Keyhole
         keyhole set defaults/s/k 1
         before=$(systemctl --user show -P MainPID keyhole); kill -9 "$before"
-        until [ "$(systemctl --user is-active keyhole)" = active ] && [ "$(systemctl --user show -P MainPID keyhole)" != "$before" ]; do :; done
+        renewed() { case $(systemctl --user show -P MainPID keyhole) in 0 | "$before") return 1 ;; esac; }
+        until renewed && [ "$(systemctl --user is-active keyhole)" = active ]; do :; done
         cat ~/Keyhole/defaults/s/k; systemctl --user show -P StatusText keyhole
         systemctl --user stop keyhole; ls -A ~/Keyhole; systemctl --user is-active keyhole
         kill $manager; wait $manager
