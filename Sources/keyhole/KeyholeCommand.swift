@@ -77,7 +77,7 @@ struct UsageError: Error {
 /// Commands of the contract that this version does not have.
 enum LaterCommand {
   static let names = [
-    "log",
+    "log"
   ]
 
   static func refuse(_ name: String) -> Never {

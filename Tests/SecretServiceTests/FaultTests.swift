@@ -22,6 +22,7 @@ import Testing
   @Test func lockedItemShowsAndGivesNothing() async throws {
     _ = try engine.items()
     try keyring.bus.lock()
+    try engine.catchUp()
     #expect(!engine.isAccessible(item) && engine.lockState == .locked)
     #expect(throws: StoreError.locked) { try engine.bytes(of: item.id) }
     #expect(throws: StoreError.locked) { try engine.set(item.id, [1]) }
@@ -33,6 +34,7 @@ import Testing
       try engine.unlock(nothing)
     }
     try await unlockLogin(on: keyring.bus)
+    try engine.catchUp()
     #expect(engine.isAccessible(item) && engine.lockState == .open)
     #expect(try engine.bytes(of: item.id) == Array("secret".utf8))
   }
