@@ -114,10 +114,16 @@ extension Workers {
 
   /// Answers one request after the other, until all is over or the spare has taken over.
   private func serve(_ worker: Worker) {
+    var wasCutOff = false
     while worker.isReader.load(ordering: .acquiring) {
       if isExiting { return finish(0) }
       let status = worker.receive(connection)
       if status == -EINTR { continue }
+      // An unmount too cuts off who is just taking a request; the next read tells it (ENODEV) from an abort.
+      if status == -ECONNABORTED, !wasCutOff {
+        wasCutOff = true
+        continue
+      }
       guard status > 0 else { return finish(status) }
       worker.turn.add(1, ordering: .sequentiallyConsistent)
       wakeSpare()
