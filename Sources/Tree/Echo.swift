@@ -4,12 +4,14 @@ import Synchronization
 
 /// Something that happened elsewhere and that watchers of the mount shall see happen, too.
 public struct Echo: Hashable, Sendable {
-  /// In the order in which they are due.
-  public enum Kind: Int, Sendable {
+  /// In the order in which those of one file are due.
+  public enum Kind: Int, Comparable, Sendable {
     case deletion
     case creation
     case modification
     case attributes
+
+    public static func < (left: Kind, right: Kind) -> Bool { left.rawValue < right.rawValue }
   }
 
   public let kind: Kind
@@ -21,41 +23,47 @@ public struct Echo: Hashable, Sendable {
   public var isDirectory: Bool { place.isDirectory }
 }
 
-/// Echoes that are due. What happens to one file while it waits becomes one: so there are never more than
-/// a few for each file.
+/// Echoes that are due, in the order in which it happened. What happens to one file while it waits becomes one:
+/// so there are never more than a few for each file.
 public struct EchoQueue: Sendable {
-  private var due: [Place: Set<Echo.Kind>] = [:]
+  private struct Waiting {
+    var kinds: Set<Echo.Kind> = []
+    /// When it came or went last, or was changed first.
+    var number: UInt64
+  }
+
+  private var due: [Place: Waiting] = [:]
+  private var count: UInt64 = 0
   /// The present batch, the next one last.
   private var batch: [Echo] = []
 
   public init() {}
 
   public mutating func add(_ echo: Echo) {
-    var kinds = due[echo.place] ?? []
-    switch echo.kind {
-    case .deletion:
-      // What nobody has seen come need not be seen going.
-      kinds = kinds.contains(.creation) ? [] : [.deletion]
-    case .creation where kinds.contains(.deletion):
-      // It was there all the time, as far as anybody has seen.
-      kinds = echo.isDirectory ? [] : [.modification]
-    case .creation: kinds.insert(.creation)
-    case .modification, .attributes:
-      if !kinds.contains(.creation) { kinds.insert(echo.kind) }
-    }
-    due[echo.place] = kinds.isEmpty ? nil : kinds
+    count += 1
+    var waiting = due[echo.place] ?? Waiting(number: count)
+    // A directory comes before what is in it, and goes after it.
+    if echo.kind <= .creation { waiting.number = count }
+    waiting.kinds = Self.kinds(waiting.kinds, and: echo)
+    due[echo.place] = waiting.kinds.isEmpty ? nil : waiting
   }
 
-  /// The next one. Of those that came together, deletions go first, from below; creations follow, from above.
+  private static func kinds(_ kinds: Set<Echo.Kind>, and echo: Echo) -> Set<Echo.Kind> {
+    switch echo.kind {
+    // What nobody has seen come need not be seen going.
+    case .deletion: kinds.contains(.creation) ? [] : [.deletion]
+    // It was there all the time, as far as anybody has seen.
+    case .creation where kinds.contains(.deletion): echo.isDirectory ? [] : [.modification]
+    case .creation: kinds.union([.creation])
+    case .modification, .attributes: kinds.contains(.creation) ? kinds : kinds.union([echo.kind])
+    }
+  }
+
   public mutating func next() -> Echo? {
     if batch.isEmpty {
-      let echoes = due.flatMap { place, kinds in kinds.map { Echo(kind: $0, place: place) } }
-      let order = Dictionary(uniqueKeysWithValues: due.keys.map { ($0, $0.depth) })
-      func rank(_ echo: Echo) -> (Int, Int) {
-        let depth = order[echo.place] ?? 0
-        return (echo.kind.rawValue, echo.kind == .deletion ? -depth : depth)
+      batch = due.sorted { $0.value.number > $1.value.number }.flatMap { place, waiting in
+        waiting.kinds.sorted(by: >).map { Echo(kind: $0, place: place) }
       }
-      batch = echoes.sorted { rank($0) > rank($1) }
       due = [:]
     }
     return batch.popLast()
@@ -111,13 +119,15 @@ extension Tree {
     let gone = change.kind == .deleted ? item : old
     let isNew = change.kind == .created || change.kind == .moved
     // Noted also of what is done here, where the kernel itself tells the watchers.
-    let folders = (gone.map(echoOfLeaving) ?? []) + (isNew ? echoOfEntering(item) : [])
+    let (leaving, entering) = (gone.map(echoOfLeaving) ?? [], isNew ? echoOfEntering(item) : [])
     guard change.origin == .external else { return [] }
-    var echoes = folders
+    var echoes: [Echo] = []
     if let gone {
       echoes += [Echo(kind: .deletion, place: .value(gone)), Echo(kind: .deletion, place: .item(gone))]
+      echoes += leaving
     }
     if isNew {
+      echoes += entering
       echoes += [Echo(kind: .creation, place: .item(item)), Echo(kind: .creation, place: .value(item))]
     }
     if change.kind == .modified { echoes.append(Echo(kind: .modification, place: .value(item))) }
@@ -187,8 +197,4 @@ extension Echo.Kind {
     default: return nil
     }
   }
-}
-
-extension Place {
-  fileprivate var depth: Int { parent.map { $0.depth + 1 } ?? 0 }
 }

@@ -32,15 +32,22 @@ enum Unmounting {
   ///
   /// - Throws: `Failure`, also for a mount that is in use.
   static func take(_ path: String, lazily: Bool) throws {
+    var error: Int32 = 0
     for _ in 0..<30 {
-      if unsafe umount2(path, lazily ? Int32(MNT_DETACH) : 0) == 0 { return }
-      guard errno == EBUSY else { break }
+      error = attempt(path, lazily: lazily)
+      if error == 0 { return }
+      guard error == EBUSY else { break }
       // An echo of an outside change uses it for less than a millisecond.
       usleep(10_000)
     }
-    guard errno == EPERM else { throw failure(path, errno) }
-    let status = run(["fusermount3", "-u"] + (lazily ? ["-z"] : []) + ["--", path])
-    guard status == 0 else { throw failure(path, EBUSY) }
+    throw failure(path, error)
+  }
+
+  private static func attempt(_ path: String, lazily: Bool) -> Int32 {
+    if unsafe umount2(path, lazily ? Int32(MNT_DETACH) : 0) == 0 { return 0 }
+    guard errno == EPERM else { return errno }
+    let status = run(["fusermount3", "-q", "-u"] + (lazily ? ["-z"] : []) + ["--", path])
+    return status == 0 ? 0 : EBUSY
   }
 
   /// Returns when the process has ended, or after ten seconds.

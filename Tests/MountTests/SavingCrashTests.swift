@@ -83,13 +83,20 @@ import Testing
     while let line = try tracer.line(), !line.contains("attached") {}
     // What it says and how it ends is its own affair once its file system is gone.
     _ = try keyhole.sh("timeout -s KILL 20 \(save) < /dev/null")
-    // Looking is a call too, so the tracer has to be gone before.
-    tracer.signal(SIGTERM)
+    // Looking is a call too, so the tracer has to be gone before. Of a dead process's threads strace may wait for
+    // the first before it takes the others, for ever; then it has to go by force.
+    tracer.signal(try Self.isDead(keyhole) ? SIGKILL : SIGTERM)
     try tracer.waitForEnd(until: Deadline(in: .seconds(20)))
     guard failure({ _ = try System.status(keyhole / "defaults") }) != nil else { return false }
     try keyhole.kill()
     try keyhole.start()
     return true
+  }
+
+  /// Whether the file system's process has ended, or ends.
+  private static func isDead(_ keyhole: MountedKeyhole) throws -> Bool {
+    let state = try System.text("/proc/\(keyhole.process)/stat").split(separator: ")").last?.dropFirst().first
+    return state == "Z" || state == "X"
   }
 
   /// Nothing else was touched and nothing was left; then the value is the old one again.

@@ -136,11 +136,13 @@ import Testing
   private let suite = Place.suite("s")
   private let key = Place.key(KeyPlace(suite: "s", key: "k"))
 
-  @Test func deletionsGoFromBelowAndCreationsFromAbove() {
-    #expect(queue((.creation, key), (.creation, suite)).map(\.place) == [suite, key])
-    #expect(queue((.deletion, suite), (.deletion, key)).map(\.place) == [key, suite])
+  @Test func directoriesComeFirstAndGoLast() {
     let other = Place.key(KeyPlace(suite: "s", key: "o"))
-    #expect(queue((.creation, other), (.deletion, key)).map(\.kind) == [.deletion, .creation])
+    #expect(queue((.creation, suite), (.creation, key)).map(\.place) == [suite, key])
+    #expect(queue((.deletion, key), (.deletion, suite)).map(\.place) == [key, suite])
+    // Whatever was told of the directory before.
+    #expect(queue((.attributes, suite), (.deletion, key), (.deletion, suite)).map(\.place) == [key, suite])
+    #expect(queue((.modification, key), (.creation, other)).map(\.place) == [key, other])
   }
 
   @Test func changesOfOneFileBecomeOne() {
