@@ -129,7 +129,7 @@ public final class MemorySuites: SuiteEngine {
 
 extension MemorySuites.Stored {
   fileprivate var contents: SuiteContents {
-    SuiteContents(settings: settings, stamp: stamp, readOnly: readOnly)
+    SuiteContents(settings: SharedDictionary(settings), stamp: stamp, readOnly: readOnly)
   }
 }
 
@@ -148,7 +148,7 @@ extension MemorySuites.State {
   }
 
   fileprivate mutating func commit(
-    _ settings: [ExactString: Setting], of suite: ExactString, over old: MemorySuites.Stored
+    _ settings: SharedDictionary<Setting>, of suite: ExactString, over old: MemorySuites.Stored
   ) -> SuiteContents {
     var stored = old
     let now = tick()

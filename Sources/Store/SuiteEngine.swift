@@ -72,14 +72,14 @@ public struct SuiteStamp: Hashable, Sendable {
 
 /// What a suite holds at one moment.
 public struct SuiteContents: Sendable {
-  public var settings: [ExactString: Setting]
+  public var settings: SharedDictionary<Setting>
   /// nil only in engines' own tests: contents that were never stored.
   public var stamp: SuiteStamp?
   /// The suite can be read but not changed, and why.
   public var readOnly: String?
 
   public init(
-    settings: [ExactString: Setting] = [:], stamp: SuiteStamp? = nil, readOnly: String? = nil
+    settings: SharedDictionary<Setting> = [:], stamp: SuiteStamp? = nil, readOnly: String? = nil
   ) {
     self.settings = settings
     self.stamp = stamp

@@ -2,10 +2,9 @@ public import Model
 
 /// What a suite holds at one moment, ready to be shown. Immutable, so that readers need no actor.
 public final class SuiteSnapshot: Sendable {
-  public let entries: [ExactString: Entry]
-  public let stamp: SuiteStamp?
-  /// Why nothing can be changed; nil: it can.
-  public let readOnly: String?
+  public let entries: SharedDictionary<Entry>
+  /// What it was made of, which spares the engine a read.
+  let contents: SuiteContents
 
   /// One key.
   public struct Entry: Sendable {
@@ -17,54 +16,57 @@ public final class SuiteSnapshot: Sendable {
     public let version: UInt64
   }
 
-  init(entries: [ExactString: Entry], stamp: SuiteStamp?, readOnly: String?) {
-    self.entries = entries
-    self.stamp = stamp
-    self.readOnly = readOnly
-  }
-}
+  public var stamp: SuiteStamp? { contents.stamp }
+  /// Why nothing can be changed; nil: it can.
+  public var readOnly: String? { contents.readOnly }
 
-extension SuiteSnapshot {
   /// The snapshot of `contents`, which keeps size and version of every value that `previous` had too.
-  convenience init(
-    _ contents: SuiteContents, after previous: SuiteSnapshot?, codec: SettingCodec,
-    version: () -> UInt64
+  init(
+    _ contents: SuiteContents, after previous: SuiteSnapshot?, codec: SettingCodec, version: () -> UInt64
   ) {
-    let epoch = contents.stamp?.modified ?? Timestamp(seconds: 0)
-    let entries = contents.settings.map { key, setting in
-      let modified = setting.modified ?? epoch
-      guard let old = previous?.entries[key], old.value == setting.value else {
-        // A value without any text form can be listed all the same; reading it says why.
-        let size = (try? codec.size(of: setting.value)) ?? 0
-        return (key, Entry(value: setting.value, modified: modified, size: size, version: version()))
-      }
-      return (key, Entry(value: old.value, modified: modified, size: old.size, version: old.version))
+    self.contents = contents
+    let fresh = Fresh(epoch: contents.stamp?.modified ?? Timestamp(seconds: 0), codec: codec)
+    guard let previous else {
+      entries = contents.settings.mapValues { fresh.entry($0, after: nil, version) }
+      return
     }
-    self.init(
-      entries: Dictionary(uniqueKeysWithValues: entries), stamp: contents.stamp,
-      readOnly: contents.readOnly)
-  }
-
-  /// The engine's view of the snapshot, which spares it a read.
-  var contents: SuiteContents {
-    SuiteContents(
-      settings: entries.mapValues { Setting($0.value, modified: $0.modified) }, stamp: stamp,
-      readOnly: readOnly)
+    var entries = previous.entries
+    for difference in contents.settings.differences(from: previous.contents.settings) {
+      entries[difference.key] = difference.after.map {
+        fresh.entry($0, after: entries[difference.key], version)
+      }
+    }
+    self.entries = entries
   }
 
   /// What happened between `previous` and this one. Times alone are no change.
   func changes(
     of suite: ExactString, since previous: SuiteSnapshot?, origin: Change.Origin
   ) -> [Change] {
-    let old = previous?.entries ?? [:]
-    var changes: [Change] = []
-    for (key, entry) in entries where old[key]?.version != entry.version {
-      let kind: Change.Kind = old[key] == nil ? .created : .modified
-      changes.append(Change(kind, .key(suite: suite, key: key), origin: origin))
+    let differences = entries.differences(from: previous?.entries ?? [:]) { $0.version == $1.version }
+    return differences.map { difference in
+      let kind: Change.Kind =
+        difference.after == nil ? .deleted : difference.before == nil ? .created : .modified
+      return Change(kind, .key(suite: suite, key: difference.key), origin: origin)
     }
-    for key in old.keys where entries[key] == nil {
-      changes.append(Change(.deleted, .key(suite: suite, key: key), origin: origin))
+  }
+}
+
+/// How settings become entries.
+private struct Fresh {
+  let epoch: Timestamp
+  let codec: SettingCodec
+
+  func entry(
+    _ setting: Setting, after old: SuiteSnapshot.Entry?, _ version: () -> UInt64
+  ) -> SuiteSnapshot.Entry {
+    let modified = setting.modified ?? epoch
+    guard let old, old.value == setting.value else {
+      // A value without any text form can be listed all the same; reading it says why.
+      let size = (try? codec.size(of: setting.value)) ?? 0
+      return SuiteSnapshot.Entry(value: setting.value, modified: modified, size: size, version: version())
     }
-    return changes
+    return SuiteSnapshot.Entry(
+      value: old.value, modified: modified, size: old.size, version: old.version)
   }
 }

@@ -14,8 +14,6 @@ public actor SuiteStore {
   private nonisolated let executor: QueueExecutor
   private nonisolated let published = Mutex<SuiteSnapshot?>(nil)
   private nonisolated let generations = Atomic<UInt64>(0)
-  /// What `published` was made of, so that an update need not read the file again.
-  private var contents: SuiteContents?
 
   init(
     name: ExactString, engine: any SuiteEngine, codec: SettingCodec, feed: ChangeFeed,
@@ -148,7 +146,7 @@ extension SuiteStore {
 
   /// A suite that was good keeps its values; what never was one is the caller's to judge.
   private nonisolated func keepLastGood(_ error: StoreError) throws(StoreError) -> SuiteSnapshot {
-    guard var last = assumeIsolated({ $0.contents }), case .damaged(let what) = error else { throw error }
+    guard var last = snapshot?.contents, case .damaged(let what) = error else { throw error }
     last.readOnly = "\(what) is damaged; the last good values are shown"
     last.stamp = try engine.stamp(of: name)
     return assumeIsolated { [last] in $0.publish(last, moving: nil, origin: .external) }
@@ -158,7 +156,7 @@ extension SuiteStore {
     moving: Move?, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteSnapshot {
     try checkWritable()
-    let known = assumeIsolated { $0.contents }
+    let known = snapshot?.contents
     var before: SuiteContents?
     let after = try engine.update(name, known: known) { (stored) throws(StoreError) in
       before = stored
@@ -205,7 +203,6 @@ extension SuiteStore {
   @discardableResult
   private func show(_ contents: SuiteContents) -> SuiteSnapshot {
     let next = SuiteSnapshot(contents, after: snapshot, codec: codec, version: ValueVersion.next)
-    self.contents = contents
     published.withLock { $0 = next }
     generations.add(1, ordering: .releasing)
     return next
@@ -213,9 +210,9 @@ extension SuiteStore {
 
   /// Forgets what the suite holds, and returns it.
   private func reset() -> SuiteContents? {
-    published.withLock { $0 = nil }
+    let last = published.withLock { $0.take() }
     generations.add(1, ordering: .releasing)
-    return contents.take()
+    return last?.contents
   }
 
   private func withdraw(origin: Change.Origin) {

@@ -36,7 +36,7 @@ struct BinaryWriter {
     case .array(let items):
       nodes[index] = .array(items.map { add($0) })
     case .dictionary(let entries):
-      let entries = PropertyLists.sorted(entries)
+      let entries = PropertyLists.sorted(entries.map { ($0.key, $0.value) })
       let keys = entries.map { add(.string($0.key)) }
       nodes[index] = .dictionary(keys + entries.map { add($0.value) })
     default: break

@@ -33,7 +33,7 @@ final class KeyTimes: Sendable {
   /// time when the file changes again.
   func settings(
     _ values: [ExactString: SettingValue], of suite: ExactString, fileTime: Timestamp
-  ) -> [ExactString: Setting] {
+  ) -> SharedDictionary<Setting> {
     known.withLock { all in
       refresh(suite, &all)
       let entries = all[suite]?.entries ?? [:]
@@ -47,7 +47,7 @@ final class KeyTimes: Sendable {
         settings[key] = Setting(value, modified: entry ?? fileTime)
       }
       append(unknown, suite, &all)
-      return settings
+      return SharedDictionary(settings)
     }
   }
 

@@ -32,7 +32,7 @@ extension PropertyListFolder {
     var new = old
     try body(&new)
     let change = SuiteChange(from: old.settings, to: new.settings, at: FileSystem.now)
-    let stamp = try change.isOfValues ? write(change, over: status, to: target) : old.stamp
+    let stamp = try change.isOfValues ? write(change, of: suite, over: status, to: target) : old.stamp
     guard let stamp else { return nil }
     times.record(change, of: suite)
     return SuiteContents(settings: change.settings, stamp: stamp)
@@ -51,11 +51,35 @@ extension PropertyListFolder {
   }
 
   private func write(
-    _ change: SuiteChange, over old: FileStatus, to target: String
+    _ change: SuiteChange, of suite: ExactString, over old: FileStatus, to target: String
   ) throws(StoreError) -> SuiteStamp? {
-    let bytes = try PropertyLists.write(.dictionary(change.settings.mapValues(\.value)))
+    let encoded = try encoded(change, of: suite, over: old.stamp)
+    let bytes: [UInt8]
+    if let encoded {
+      bytes = encoded.document
+    } else {
+      bytes = try PropertyLists.write(.dictionary(change.values))
+    }
     guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
-    return try SuiteFile.replace(target, old, with: bytes, at: change.time)
+    let stamp = try SuiteFile.replace(target, old, with: bytes, at: change.time)
+    if let encoded, let stamp { texts.keep(encoded, of: suite, stamp) }
+    return stamp
+  }
+
+  /// The new text; nil: there is none in XML that may be written.
+  private func encoded(
+    _ change: SuiteChange, of suite: ExactString, over old: SuiteStamp
+  ) throws(StoreError) -> EncodedSuite? {
+    var encoded = texts.take(suite, old)
+    if encoded == nil {
+      try PropertyLists.check(.dictionary(change.values))
+      encoded = EncodedSuite(change.settings)
+    } else {
+      try PropertyLists.check(.dictionary(change.differingValues))
+      if encoded?.apply(change.differing, of: change.settings) != true { return nil }
+    }
+    guard let encoded, encoded.byteCount + 1024 <= SuiteFile.largest else { return nil }
+    return encoded
   }
 
   public func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {

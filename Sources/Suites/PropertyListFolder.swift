@@ -11,6 +11,7 @@ public final class PropertyListFolder: SuiteEngine {
   public let folder: String
   public let propertyLists: any PropertyListCoding = PropertyLists()
   let times: KeyTimes
+  let texts = SuiteTexts()
 
   /// - Parameters:
   ///   - folder: Foundation's place: `$XDG_CONFIG_HOME`, by default `~/.config`. It need not be there yet.

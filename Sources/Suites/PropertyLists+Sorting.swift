@@ -13,9 +13,8 @@ extension PropertyLists {
   /// The bytes are laid side by side first: comparing strings in place counts references up and down, and
   /// took half of the time of writing a suite.
   static func sorted(
-    _ entries: [ExactString: SettingValue]
+    _ entries: [(key: ExactString, value: SettingValue)]
   ) -> [(key: ExactString, value: SettingValue)] {
-    let entries = Array(entries)
     var bytes: [UInt8] = []
     var places: [Place] = []
     places.reserveCapacity(entries.count)

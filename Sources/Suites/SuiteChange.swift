@@ -6,34 +6,42 @@ struct SuiteChange {
   /// The moment of the commit.
   let time: Timestamp
   /// What the suite is to hold, with all times.
-  let settings: [ExactString: Setting]
+  let settings: SharedDictionary<Setting>
   /// Keys whose value or time differs, and keys that are gone.
   let differing: Set<ExactString>
   /// Values differ, so that the file has to be written.
   let isOfValues: Bool
 
-  init(from old: [ExactString: Setting], to new: [ExactString: Setting], at time: Timestamp) {
+  init(from old: SharedDictionary<Setting>, to new: SharedDictionary<Setting>, at time: Timestamp) {
     var settings = new
     var differing: Set<ExactString> = []
     var isOfValues = false
-    var kept = 0
-    for (key, setting) in new {
-      let before = old[key]
-      if before != nil { kept += 1 }
-      if setting == before { continue }
-      let isEqual = before?.value == setting.value
-      let value = isEqual ? setting.value : setting.value.canonical
-      settings[key] = Setting(
-        value, modified: setting.modified ?? (isEqual ? before?.modified : time) ?? time)
-      guard settings[key] != before else { continue }
-      differing.insert(key)
-      isOfValues = isOfValues || value != before?.value
-    }
-    if kept < old.count {
-      differing.formUnion(old.keys.filter { new[$0] == nil })
-      isOfValues = true
+    for difference in new.differences(from: old) {
+      let before = difference.before
+      let setting = difference.after.map { Self.settled($0, after: before, at: time) }
+      settings[difference.key] = setting
+      guard setting != before else { continue }
+      differing.insert(difference.key)
+      isOfValues = isOfValues || setting?.value != before?.value
     }
     (self.time, self.settings, self.differing, self.isOfValues) = (time, settings, differing, isOfValues)
+  }
+
+  var values: [ExactString: SettingValue] {
+    settings.mapValues(\.value).dictionary
+  }
+
+  /// The values that are new or other ones.
+  var differingValues: [ExactString: SettingValue] {
+    var values: [ExactString: SettingValue] = [:]
+    for key in differing { values[key] = settings[key]?.value }
+    return values
+  }
+
+  private static func settled(_ setting: Setting, after before: Setting?, at time: Timestamp) -> Setting {
+    let isEqual = before?.value == setting.value
+    let value = isEqual ? setting.value : setting.value.canonical
+    return Setting(value, modified: setting.modified ?? (isEqual ? before?.modified : time) ?? time)
   }
 }
 

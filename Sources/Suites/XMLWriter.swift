@@ -7,12 +7,34 @@ struct XMLWriter {
   /// Something was written that strict readers of XML 1.0 refuse, or that Foundation loses.
   private(set) var isUnwritable = false
 
+  static let head = Array(
+    """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+    <plist version="1.0">
+
+    """.utf8)
+  static let tail = Array("</plist>\n".utf8)
+
   mutating func document(_ value: SettingValue) {
-    append("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
-    append("<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" ")
-    append("\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<plist version=\"1.0\">\n")
+    bytes += Self.head
     element(value, depth: 0)
-    append("</plist>\n")
+    bytes += Self.tail
+  }
+
+  /// One entry of a dictionary, in lines of its own.
+  mutating func entry(_ key: ExactString, _ value: SettingValue, depth: Int) {
+    indent(depth)
+    append("<key>")
+    text(key)
+    append("</key>\n")
+    element(value, depth: depth)
+  }
+
+  /// What was written since the last time.
+  mutating func takeBytes() -> [UInt8] {
+    defer { bytes = [] }
+    return bytes
   }
 
   private mutating func element(_ value: SettingValue, depth: Int) {
@@ -41,12 +63,8 @@ struct XMLWriter {
   private mutating func dictionary(_ entries: [ExactString: SettingValue], depth: Int) {
     guard !entries.isEmpty else { return append("<dict/>\n") }
     append("<dict>\n")
-    for (key, value) in PropertyLists.sorted(entries) {
-      indent(depth + 1)
-      append("<key>")
-      text(key)
-      append("</key>\n")
-      element(value, depth: depth + 1)
+    for (key, value) in PropertyLists.sorted(entries.map { ($0.key, $0.value) }) {
+      entry(key, value, depth: depth + 1)
     }
     indent(depth)
     append("</dict>\n")

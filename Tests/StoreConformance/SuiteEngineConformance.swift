@@ -57,6 +57,6 @@ extension SuiteEngine {
   }
 
   func values(of suite: ExactString) throws -> [ExactString: SettingValue]? {
-    try read(suite)?.settings.mapValues(\.value)
+    try read(suite)?.settings.mapValues(\.value).dictionary
   }
 }

@@ -36,6 +36,6 @@ extension SuiteStore {
   }
 
   nonisolated var values: [ExactString: SettingValue]? {
-    snapshot?.entries.mapValues(\.value)
+    snapshot?.entries.mapValues(\.value).dictionary
   }
 }

@@ -10,7 +10,7 @@ import Testing
   private let early = Timestamp(seconds: 1_000_000_000, nanoseconds: 5)
 
   private func times(_ suite: ExactString) throws -> [ExactString: Timestamp?] {
-    try #require(try sandbox.engine().read(suite)).settings.mapValues(\.modified)
+    try #require(try sandbox.engine().read(suite)).settings.mapValues(\.modified).dictionary
   }
 
   /// What another program does: other content, at a time of the test's choice.
@@ -33,7 +33,7 @@ import Testing
     _ = try engine.create("a")
     _ = try engine.update("a", known: nil) { $0.settings["x"] = Setting(.bool(true), modified: early) }
     let contents = try engine.set("y", .integer(1), in: "a")
-    #expect(try times("a") == contents.settings.mapValues(\.modified))
+    #expect(try times("a") == contents.settings.mapValues(\.modified).dictionary)
     #expect(try times("a")["x"] == early)
   }
 

@@ -26,8 +26,9 @@ import Testing
     var forms: Set<String> = []
     for round in 0..<40 {
       let expected = random.entries(round.isMultiple(of: 2) ? RandomValues.anything : RandomValues.plain)
-      let result = try engine.update("a", known: nil) { $0.settings = expected.mapValues { Setting($0) } }
-      #expect(result.settings.mapValues(\.value) == expected)
+      let settings = SharedDictionary(expected.mapValues { Setting($0) })
+      let result = try engine.update("a", known: nil) { $0.settings = settings }
+      #expect(result.settings.mapValues(\.value).dictionary == expected)
       #expect(try sandbox.engine().values("a") == expected)
       forms.insert(String(sandbox.text(sandbox.path("a")).prefix(5)))
     }

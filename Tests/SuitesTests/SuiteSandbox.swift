@@ -95,7 +95,7 @@ func plist(_ body: String) -> String {
 
 extension PropertyListFolder {
   func values(_ suite: ExactString) throws -> [ExactString: SettingValue]? {
-    try read(suite)?.settings.mapValues(\.value)
+    try read(suite)?.settings.mapValues(\.value).dictionary
   }
 
   @discardableResult

@@ -75,15 +75,20 @@ enum System {
 
   /// The names in a directory with the inode numbers that the listing itself tells.
   static func entries(_ path: String) throws(Errno) -> [String: ino_t] {
+    Dictionary(try listing(path).map { ($0.name, $0.number) }) { $1 }
+  }
+
+  /// What readdir(3) gives, one after the other, without `.` and `..`.
+  static func listing(_ path: String) throws(Errno) -> [(name: String, number: ino_t)] {
     guard let directory = unsafe opendir(path) else { throw Errno.last }
     defer { unsafe closedir(directory) }
-    var result: [String: ino_t] = [:]
+    var result: [(name: String, number: ino_t)] = []
     errno = 0
     while let entry = unsafe readdir(directory) {
       let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
         unsafe String(decoding: bytes.prefix { byte in byte != 0 }, as: UTF8.self)
       }
-      if name != "." && name != ".." { result[name] = unsafe entry.pointee.d_ino }
+      if name != "." && name != ".." { unsafe result.append((name, entry.pointee.d_ino)) }
       errno = 0
     }
     if errno != 0 { throw Errno.last }
