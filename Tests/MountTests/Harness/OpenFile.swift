@@ -102,9 +102,11 @@ extension OpenFile {
 
   /// What the first `count` bytes are through a mapping.
   func mapped(_ count: Int, _ flags: Int32, protection: Int32 = PROT_READ) throws -> String {
-    try unsafe withMapping(count, flags, protection: protection) { memory in
-      unsafe String(decoding: memory, as: UTF8.self)
-    }
+    String(decoding: try mappedBytes(count, flags, protection: protection), as: UTF8.self)
+  }
+
+  func mappedBytes(_ count: Int, _ flags: Int32, protection: Int32 = PROT_READ) throws -> [UInt8] {
+    try unsafe withMapping(count, flags, protection: protection) { unsafe [UInt8]($0) }
   }
 
   /// How many pages of the file's first `count` bytes the kernel holds in its page cache.
