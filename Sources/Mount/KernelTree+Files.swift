@@ -70,7 +70,7 @@ extension KernelTree {
       try tree.create(name, in: node(parent), mode, exclusive: isExclusive, by: caller)
     }
     guard !mayHang(using: parent) else {
-      return whenDone(reply, of: parent, make) { [self] reply, handle in
+      return whenDone(reply, of: parent, about: EntryName(name, in: parent), make) { [self] reply, handle in
         answer(reply, handle, caller, parent)
       } unheard: { handle in
         handle.abandon()
@@ -79,7 +79,7 @@ extension KernelTree {
     do throws(StoreError) {
       answer(reply, try make(), caller, parent)
     } catch {
-      refuse(reply, error, parent)
+      refuse(reply, error, parent, about: EntryName(name, in: parent))
     }
   }
 
@@ -132,7 +132,7 @@ extension KernelTree {
       }
       reply.succeed(written: bytes.byteCount)
     } catch {
-      if error.isWorthTelling { refusals.note(path: file.handle.node.path, error) }
+      refusals.note(path: file.handle.node.path, error)
       reply.fail(Errno(error))
     }
   }

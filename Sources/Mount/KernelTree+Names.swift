@@ -14,7 +14,7 @@ extension KernelTree: FileSystem {
       try entry(of: tree.child(of: node(parent), named: name), for: caller)
     }
     guard !mayHang(lookingIn: parent) else {
-      return whenDone(reply, of: parent, look) { reply, entry in
+      return whenDone(reply, of: parent, about: EntryName(name, in: parent), look) { reply, entry in
         reply.succeed(entry)
       } unheard: { [self] in
         forget($0.node, lookups: 1)
@@ -23,7 +23,7 @@ extension KernelTree: FileSystem {
     do throws(StoreError) {
       reply.succeed(try look())
     } catch {
-      refuse(reply, error, parent)
+      refuse(reply, error, parent, about: EntryName(name, in: parent))
     }
   }
 
@@ -48,7 +48,9 @@ extension KernelTree: FileSystem {
   ) {
     if let echo = echo(behind: request) { return answer(reply, tree.node(of: echo)) }
     guard FileKind(rawValue: mode) == .file else {
-      return refuse(reply, .notPermitted(reason: "only regular files and directories stand here"), parent)
+      return refuse(
+        reply, .notPermitted(reason: "only regular files and directories stand here"), parent,
+        about: EntryName(name.array, in: parent))
     }
     make(reply, request, in: parent, name.array) { tree, directory, name, caller throws(StoreError) in
       try tree.makeFile(name, in: directory, by: caller)
@@ -78,7 +80,9 @@ extension KernelTree: FileSystem {
     _ node: NodeID, as newName: Span<UInt8>, in newParent: NodeID, request: Request,
     reply: consuming EntryReply
   ) {
-    refuse(reply, .notPermitted(reason: "a value has one name"), node)
+    refuse(
+      reply, .notPermitted(reason: "a value has one name"), newParent,
+      about: EntryName(newName.array, in: newParent))
   }
 
   public func readlink(_ node: NodeID, request: Request, reply: consuming DataReply) {
@@ -95,7 +99,7 @@ extension KernelTree: FileSystem {
   ) {
     if let echo = echo(behind: request) { return remove(echo, reply) }
     let name = name.array
-    whenDone(reply, of: parent) { [self] () throws(StoreError) in
+    whenDone(reply, of: parent, about: EntryName(name, in: parent)) { [self] () throws(StoreError) in
       try tree.remove(name, in: node(parent))
     }
   }
@@ -105,7 +109,7 @@ extension KernelTree: FileSystem {
   ) {
     if let echo = echo(behind: request) { return remove(echo, reply) }
     let name = name.array
-    whenDone(reply, of: parent) { [self] () throws(StoreError) in
+    whenDone(reply, of: parent, about: EntryName(name, in: parent)) { [self] () throws(StoreError) in
       try tree.removeDirectory(name, in: node(parent))
     }
   }
@@ -114,10 +118,15 @@ extension KernelTree: FileSystem {
     _ name: Span<UInt8>, in parent: NodeID, to newName: Span<UInt8>, in newParent: NodeID, flags: UInt32,
     request: Request, reply: consuming EmptyReply
   ) {
-    // Of linux/fs.h only RENAME_NOREPLACE, 1: two values can't change places in one step.
-    guard flags & ~1 == 0 else { return _ = reply.fail(.EINVAL) }
     let (name, newName, caller) = (name.array, newName.array, request.caller)
-    whenDone(reply, of: parent) { [self] () throws(StoreError) in
+    // Of linux/fs.h only RENAME_NOREPLACE, 1.
+    guard flags & ~1 == 0 else {
+      refusals.note(
+        path: path(EntryName(newName, in: newParent)),
+        reason: "two values can't change places in one step; use a third name")
+      return _ = reply.fail(.EINVAL)
+    }
+    whenDone(reply, of: parent, about: EntryName(newName, in: newParent)) { [self] () throws(StoreError) in
       try tree.rename(
         name, in: node(parent), to: newName, in: node(newParent), replacing: flags == 0, by: caller)
     }
@@ -131,7 +140,7 @@ extension KernelTree: FileSystem {
     let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
       try entry(of: make(tree, node(parent), name, caller), for: caller)
     }
-    whenDone(reply, of: parent, work) { reply, entry in
+    whenDone(reply, of: parent, about: EntryName(name, in: parent), work) { reply, entry in
       reply.succeed(entry)
     } unheard: { [self] in
       forget($0.node, lookups: 1)

@@ -73,8 +73,8 @@ public final class KernelTree: Sendable {
   /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
   /// size must not make a save look failed.
   func whenDone<Answer: ~Copyable & Sendable, Value: Sendable>(
-    _ reply: consuming Reply<Answer>, of node: NodeID, lookingAgain: Bool = false,
-    _ work: @escaping @Sendable () throws(StoreError) -> Value,
+    _ reply: consuming Reply<Answer>, of node: NodeID, about name: EntryName? = nil,
+    lookingAgain: Bool = false, _ work: @escaping @Sendable () throws(StoreError) -> Value,
     answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void,
     unheard: @escaping @Sendable (Value) -> Void = { _ in }
   ) {
@@ -94,16 +94,17 @@ public final class KernelTree: Sendable {
       switch result {
       case .success(let value): answer(reply, value)
       case .failure(let error):
-        if lookingAgain { refuseNode(reply, error, node) } else { refuse(reply, error, node) }
+        if lookingAgain { refuseNode(reply, error, node) } else { refuse(reply, error, node, about: name) }
       }
     }
-    if !isTaken, let reply = parked.claim() { refuse(reply, .tooManyOpen, node) }
+    if !isTaken, let reply = parked.claim() { refuse(reply, .tooManyOpen, node, about: name) }
   }
 
   func whenDone(
-    _ reply: consuming EmptyReply, of node: NodeID, _ work: @escaping @Sendable () throws(StoreError) -> Void
+    _ reply: consuming EmptyReply, of node: NodeID, about name: EntryName? = nil,
+    _ work: @escaping @Sendable () throws(StoreError) -> Void
   ) {
-    whenDone(reply, of: node, work) { reply, _ in reply.succeed() }
+    whenDone(reply, of: node, about: name, work) { reply, _ in reply.succeed() }
   }
 
   private func run(mayHang: Bool, _ work: @escaping @Sendable () -> Void) -> Bool {
@@ -121,11 +122,31 @@ public final class KernelTree: Sendable {
   }
 
   /// Answers with the error's number, and remembers the reason for `keyhole status`.
+  ///
+  /// `name`: it is about what has, or was to have, that name, and not about the node.
   func refuse<Answer: ~Copyable>(
-    _ reply: consuming Reply<Answer>, _ error: StoreError, _ node: NodeID
+    _ reply: consuming Reply<Answer>, _ error: StoreError, _ node: NodeID, about name: EntryName? = nil
   ) {
-    if error.isWorthTelling { refusals.note(path: tree.node(node.rawValue)?.path ?? "", error) }
+    refusals.note(path: name.map(path) ?? path(of: node), error)
     reply.fail(Errno(error))
+  }
+
+  func path(_ name: EntryName) -> String {
+    let directory = path(of: name.directory)
+    return (directory.isEmpty ? "" : directory + "/") + String(decoding: name.bytes, as: UTF8.self)
+  }
+
+  private func path(of node: NodeID) -> String { tree.node(node.rawValue)?.path ?? "" }
+}
+
+/// A name that a caller gave, of what may not be there.
+struct EntryName: Sendable {
+  let bytes: [UInt8]
+  let directory: NodeID
+
+  init(_ bytes: [UInt8], in directory: NodeID) {
+    self.bytes = bytes
+    self.directory = directory
   }
 }
 

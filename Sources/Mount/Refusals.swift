@@ -19,11 +19,18 @@ public final class Refusals: Sendable {
   /// The last ones, the newest last.
   public var recent: [Entry] { entries.withLock { $0 } }
 
-  func note(path: String, _ error: StoreError) {
+  /// One attempt is refused more than once, by the write and by the close: it stands there once.
+  func note(path: String, reason: String) {
     entries.withLock { entries in
+      if let last = entries.last, last.path == path, last.reason == reason { entries.removeLast() }
       if entries.count == Self.limit { entries.removeFirst() }
-      entries.append(Entry(time: .now, path: path, reason: error.message))
+      entries.append(Entry(time: .now, path: path, reason: reason))
     }
+  }
+
+  func note(path: String, _ error: StoreError) {
+    guard error.isWorthTelling else { return }
+    note(path: path, reason: error.message)
   }
 }
 

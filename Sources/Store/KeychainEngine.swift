@@ -55,6 +55,9 @@ public protocol KeychainEngine: Sendable {
   /// What a person should know: damaged items, a read-only store and why.
   func problems() -> [Problem]
 
+  /// Why nothing can be changed now; nil: it can, as far as is known. It costs a system call at most.
+  var readOnlyReason: String? { get }
+
   /// Whether the keychain gives its secrets now. It costs next to nothing to ask.
   var lockState: KeychainLock { get }
 
@@ -83,11 +86,13 @@ public enum KeychainLock: Sendable {
   case open
 }
 
-// A keychain that can't be locked.
+// A keychain that can't be locked, and can always be changed.
 extension KeychainEngine {
   public var lockState: KeychainLock { .open }
 
   public var needsPassphrase: Bool { false }
+
+  public var readOnlyReason: String? { nil }
 
   public func lock() throws(StoreError) {
     throw .unsupported(reason: "this keychain can't be locked from here")

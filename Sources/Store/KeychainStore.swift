@@ -88,6 +88,11 @@ public actor KeychainStore {
     }
   }
 
+  /// Whether the keychain could be changed at this moment. - Throws: `readOnly`.
+  public nonisolated func requireWritable() throws(StoreError) {
+    if let reason = engine.readOnlyReason { throw .readOnly(reason: reason) }
+  }
+
   /// Puts a new item into the keychain; the id is the engine's to give.
   ///
   /// - Throws: `exists`, `locked`, `readOnly`, `noSpace`, `tooLarge`.

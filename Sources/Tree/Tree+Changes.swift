@@ -55,6 +55,7 @@ extension Tree {
     switch node.place {
     case .suite(let name): suite = name
     case .key(let place): suite = place.suite
+    case .value: return try requireKeychain().requireWritable()
     default: return
     }
     try settings.suite(suite).requireWritable()

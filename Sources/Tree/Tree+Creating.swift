@@ -153,7 +153,9 @@ extension Tree {
       try settings.suite(key.suite).requireWritable()
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
     case .value(let item):
-      try requireKeychain().checkRoom(for: anyItem(item))
+      let keychain = try requireKeychain()
+      try keychain.requireWritable()
+      try keychain.checkRoom(for: anyItem(item))
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
     default:
       throw .notPermitted(reason: "no file can be made here")

@@ -37,6 +37,7 @@ extension Tree {
     _ place: ItemPlace, _ node: Node, _ mode: OpenMode, _ caller: Caller
   ) throws(StoreError) -> Handle {
     let keychain = try requireKeychain()
+    if mode.contains(.write) { try keychain.requireWritable() }
     var state = Handle.State()
     if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
       guard let item = try storedItem(place) else { throw .notFound }

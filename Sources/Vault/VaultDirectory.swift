@@ -54,6 +54,16 @@ struct VaultDirectory {
     }
   }
 
+  /// Why the file can't be written; nil: it can.
+  var readOnlyReason: String? {
+    guard unsafe faccessat(AT_FDCWD, database, W_OK, AT_EACCESS) != 0 else { return nil }
+    switch errno {
+    case EROFS: return "the disk of \(database) is mounted read-only"
+    case EACCES: return "\(database) is not writable"
+    default: return nil
+    }
+  }
+
   /// This device's key; nil: none was made yet.
   func fetchDeviceKey() throws(StoreError) -> DeviceKey? {
     guard let bytes = try PrivateFile.readKey(deviceKey, count: 32) else { return nil }

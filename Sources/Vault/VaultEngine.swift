@@ -88,6 +88,10 @@ public final class VaultEngine: KeychainEngine {
     try door.use { door throws(StoreError) in try door.file.directory.diskRoom() }
   }
 
+  public var readOnlyReason: String? {
+    door.use { door in door.session?.distrust ?? door.file.directory.readOnlyReason }
+  }
+
   public func problems() -> [Problem] {
     door.use { door in door.session?.problems() ?? [] }
   }

@@ -102,4 +102,25 @@ struct FullDiskTests {
       try keyhole.check("echo new > defaults/s/k; cat defaults/s/k", prints: "new\n")
     }
   }
+
+  @Test func readOnlyVaultRefusesAtOpen() async throws {
+    try await Self.withSmallDisk(48) { keyhole in
+      try keyhole.check(
+        "mkdir -p keychain/generic/s/p; echo old > keychain/generic/s/p/value")
+      // While the vault is open for writing, its disk can't be made read-only.
+      try keyhole.unmount()
+      _ = try System.check {
+        unsafe mount("tmpfs", keyhole.world.data, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), "")
+      }
+      try keyhole.start()
+      #expect(failure { _ = try OpenFile(keyhole / "keychain/generic/s/p/value", O_WRONLY) } == .readOnly)
+      try keyhole.refuses("echo new > keychain/generic/s/p/value", .readOnly)
+      try keyhole.refuses("mkdir keychain/generic/s/q; echo new > keychain/generic/s/q/value", .readOnly)
+      try keyhole.check("cat keychain/generic/s/p/value", prints: "old")
+      _ = try System.check { unsafe mount("tmpfs", keyhole.world.data, "tmpfs", UInt(MS_REMOUNT), "") }
+      try keyhole.remount()
+      try keyhole.check(
+        "echo new > keychain/generic/s/p/value; cat keychain/generic/s/p/value", prints: "new")
+    }
+  }
 }

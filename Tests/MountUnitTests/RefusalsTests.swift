@@ -14,6 +14,13 @@ import Testing
     #expect(zip(refusals.recent, refusals.recent.dropFirst()).allSatisfy { $0.time <= $1.time })
   }
 
+  @Test func oneAttemptStandsThereOnce() {
+    let refusals = Refusals()
+    for path in ["a", "a", "b", "a"] { refusals.note(path: path, .noSpace) }
+    refusals.note(path: "a", .locked)
+    #expect(refusals.recent.map(\.path) == ["a", "b", "a", "a"])
+  }
+
   @Test(arguments: [
     (StoreError.notFound, false), (.noSuchAttribute, false), (.unsupported(reason: ""), false),
     (.exists, false), (.isDirectory, false), (.notDirectory, false), (.resultTooLarge, false),

@@ -5,11 +5,14 @@ import Synchronization
 final class MountedKeyhole: Sendable {
   let world: World
   private let options: [String]
+  /// A command that runs another one, with other limits or rights.
+  private let launcher: [String]
   private let running = Mutex<Program?>(nil)
 
-  init(_ world: World, options: [String]) {
+  init(_ world: World, options: [String], launcher: [String] = []) {
     self.world = world
     self.options = options
+    self.launcher = launcher
   }
 
   var mount: String { world.mount }
@@ -50,7 +53,7 @@ extension MountedKeyhole {
   /// Starts the file system in the foreground and returns when the mount answers.
   func start() throws {
     let program = try Program(
-      [Products.keyhole, "mount", "--foreground", "-o", options.joined(separator: ","), mount],
+      launcher + [Products.keyhole, "mount", "--foreground", "-o", options.joined(separator: ","), mount],
       environment: world.environment, directory: world.outside, log: world.log)
     running.withLock { $0 = program }
     try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
@@ -135,11 +138,13 @@ extension MountedKeyhole {
 
 /// Runs `body` on a fresh mount and takes everything away afterwards, also when the test fails or is too slow.
 func withKeyhole(
-  _ options: String..., environment: [String] = [], body: (MountedKeyhole) throws -> Void
+  _ options: String..., environment: [String] = [], launcher: [String] = [],
+  body: (MountedKeyhole) throws -> Void
 ) async throws {
   try await withWorld(environment: environment) { world in
     let keyhole = MountedKeyhole(
-      world, options: (options.contains { $0.hasPrefix("keychain=") } ? [] : ["keychain=vault"]) + options)
+      world, options: (options.contains { $0.hasPrefix("keychain=") } ? [] : ["keychain=vault"]) + options,
+      launcher: launcher)
     defer { keyhole.cleanUp() }
     try await withTaskCancellationHandler {
       try keyhole.start()

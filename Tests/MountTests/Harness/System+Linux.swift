@@ -12,6 +12,14 @@ extension System {
   private typealias Linkat =
     @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, Int32) -> Int32
 
+  private typealias ErrorName = @convention(c) (Int32) -> UnsafePointer<CChar>?
+
+  /// `EINVAL` and the like.
+  static func name(of error: Errno) -> String {
+    let name = unsafe function("strerrorname_np", as: ErrorName.self)
+    return unsafe name(error.code).map { unsafe String(cString: $0) } ?? "?"
+  }
+
   /// O_TMPFILE with the O_DIRECTORY that belongs to it.
   static let temporaryFile = Int32(0o20_000_000) | O_DIRECTORY
   static let seekData: Int32 = 3

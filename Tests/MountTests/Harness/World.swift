@@ -66,8 +66,10 @@ enum Products {
   }()
 
   static let keyhole = folder + "/keyhole"
+  private static let project = String(#filePath.split(separator: "/Tests/MountTests")[0])
   /// mount.keyhole and what else is not compiled.
-  static let helpers = String(#filePath.split(separator: "/Tests/MountTests")[0]) + "/mount-helpers"
+  static let helpers = project + "/mount-helpers"
+  static let documentation = project + "/Documentation"
   static let foundationProgram = folder + "/FoundationProgram"
 }
 
