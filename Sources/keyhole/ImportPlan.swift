@@ -211,7 +211,7 @@ struct ImportRun {
         try settings.createSuite(name)
         journal.undo.append { try settings.removeSuite(name) }
       }
-      var before: [ExactString: Setting]?
+      var before: SharedDictionary<Setting>?
       try settings.suite(name).update { (contents) throws(StoreError) in
         before = contents.settings
         for entry in entries { contents.settings[entry.key] = Setting(entry.value) }
