@@ -4,8 +4,9 @@ import Store
 
 // How the ledger is filled.
 extension Keyring {
-  /// How long something in the background may take to answer one question.
-  private static let patience = 8_000
+  /// How long one question of many may take; all of a keyring of thousands take as long as they take, for
+  /// gnome-keyring looks each of its items up among all others.
+  private static var patience: Deadline { Deadline(milliseconds: 8_000) }
 
   /// Reads everything for the first time, or waits until all that was told is read.
   ///
@@ -52,7 +53,7 @@ extension Keyring {
     while !dirty.isEmpty {
       let work = dirty
       dirty = Dirty()
-      let deadline = Deadline(milliseconds: Self.patience)
+      let deadline = Self.patience
       do throws(StoreError) {
         try await attempt(before: deadline) { keyring, session throws(BusError) in
           try await keyring.read(work, session, before: deadline)
@@ -71,27 +72,23 @@ extension Keyring {
     _ work: Dirty, _ session: SecretSession, before deadline: Deadline
   ) async throws(BusError) {
     if work.everything { return try await readEverything(session, before: deadline) }
-    for collection in work.collections { try await readCollection(collection, session, before: deadline) }
-    try await read(Array(work.items), session, before: deadline)
+    for collection in work.collections { try await readCollection(collection, session) }
+    try await read(Array(work.items), session, before: Self.patience)
   }
 
   private func readEverything(_ session: SecretSession, before deadline: Deadline) async throws(BusError) {
     let paths = try await property(ServiceName.path, ServiceName.service, "Collections", before: deadline)
     let present = Set(paths?.strings ?? [])
     for gone in collections.keys where !present.contains(gone) { dropCollection(gone) }
-    for collection in present { try await readCollection(collection, session, before: deadline) }
+    for collection in present { try await readCollection(collection, session) }
     loadedOwner = owner
   }
 
   /// Reads a collection with all its items. Of a locked one that was never unlocked nothing is believed: its
   /// labels are empty and its attributes hashes.
-  private func readCollection(
-    _ collection: String, _ session: SecretSession, before deadline: Deadline
-  ) async throws(BusError) {
-    guard let properties = try await properties(of: collection, ServiceName.collection, before: deadline)
-    else {
-      return dropCollection(collection)
-    }
+  private func readCollection(_ collection: String, _ session: SecretSession) async throws(BusError) {
+    let found = try await properties(of: collection, ServiceName.collection, before: Self.patience)
+    guard let properties = found else { return dropCollection(collection) }
     let isLocked = properties["Locked"]?.bool ?? false
     let isKnown = !isLocked || collections[collection]?.isKnown == true
     collections[collection] = Collection(
@@ -104,7 +101,7 @@ extension Keyring {
     }
     let present = Set(items)
     for id in known where !present.contains(id.rawValue) { _ = ledger.remove(id, origin: .external) }
-    try await read(items, session, before: deadline)
+    try await read(items, session, before: Self.patience)
   }
 
   /// nil: there is no such object any more.
@@ -134,8 +131,7 @@ extension Keyring {
   ) async throws(BusError) {
     for start in stride(from: 0, to: items.count, by: Self.window) {
       let paths = Array(items[start..<min(items.count, start + Self.window)])
-      // Many items may take long; the service answers as long as each part comes in time.
-      let deadline = start == 0 ? deadline : Deadline(milliseconds: Self.patience)
+      let deadline = start == 0 ? deadline : Self.patience
       let generations = paths.map { ledger[ItemID(rawValue: $0)]?.generation }
       let found = try await properties(of: paths, before: deadline)
       let unlocked = found.filter { $0.value["Locked"]?.bool != true }.map(\.key)

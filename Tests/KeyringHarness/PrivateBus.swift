@@ -5,6 +5,7 @@ import Synchronization
 public final class PrivateBus: Sendable {
   public let folder: String
   public let address: String
+  private let replies: Int
   private let daemons = Mutex<(bus: pid_t, keyring: pid_t)>((0, 0))
 
   public struct Failure: Error, CustomStringConvertible {
@@ -15,7 +16,11 @@ public final class PrivateBus: Sendable {
   public static let password = "pw"
 
   /// Starts the bus; a service only if `startKeyring` is called.
-  public init() throws {
+  ///
+  /// `replies` is how many may be on the way to one connection at a time: 128 where a bus's configuration says
+  /// nothing, while the one that is usual for sessions allows 50,000.
+  public init(replies: Int = 128) throws {
+    self.replies = replies
     let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     var template = Array("\(parent)/keyhole-bus.XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw Failure(description: "no folder in \(parent)") }
@@ -43,7 +48,8 @@ public final class PrivateBus: Sendable {
     let configuration = """
       <busconfig><type>session</type><listen>\(address)</listen><auth>EXTERNAL</auth>
       <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
-      <allow own="*"/></policy><limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
+      <allow own="*"/></policy><limit name="max_replies_per_connection">\(replies)</limit>
+      <limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
       <limit name="max_message_size">1000000000</limit></busconfig>
       """
     _ = try Shell.run(
@@ -66,6 +72,21 @@ public final class PrivateBus: Sendable {
     let digits = owner.split(separator: " ").last?.filter(\.isNumber) ?? ""
     guard let process = Int32(digits) else { throw Failure(description: "no keyring: \(owner)") }
     daemons.withLock { $0.keyring = process }
+  }
+
+  /// Lays down a keyring without a password for the daemon to find: items of the service `name` with the
+  /// accounts 1 to `items`, and the secrets `secret 1`… It is unlocked when somebody looks one of them up.
+  public func addKeyring(named name: String, items: Int) throws {
+    try run(
+      """
+      mkdir -p "$0/data/keyrings"
+      { printf '[keyring]\\ndisplay-name=\(name)\\nctime=0\\nmtime=0\\nlock-on-idle=false\\nlock-after=false\\n'
+        seq \(items) | awk '{
+          printf "\\n[%d]\\nitem-type=0\\ndisplay-name=label %d\\nsecret=secret %d\\nmtime=1\\nctime=1\\n", $1, $1, $1
+          printf "\\n[%d:attribute0]\\nname=service\\ntype=string\\nvalue=\(name)\\n", $1
+          printf "\\n[%d:attribute1]\\nname=account\\ntype=string\\nvalue=%d\\n", $1, $1 }'
+      } > "$0/data/keyrings/\(name).keyring"
+      """)
   }
 
   /// The daemon's process.
