@@ -8,16 +8,16 @@ enum SecretInput {
   /// - Throws: `Failure` where more than `limit` bytes come, or nothing can be read.
   static func read(prompt: String, hidden: Bool, limit: Int) throws -> SecretBytes {
     guard hidden, isatty(STDIN_FILENO) == 1 else { return try read(descriptor: STDIN_FILENO, limit: limit) }
-    StandardError.write(prompt)
-    let secret = try withoutEcho { try readLine(limit: limit) }
-    StandardError.write("\n")
-    return secret
+    return try ask(prompt, limit: limit)
   }
 
   /// A line that a person types on the terminal, unseen.
-  static func ask(_ prompt: String) throws -> SecretBytes {
-    StandardError.write(prompt)
-    let line = try withoutEcho { try readLine(limit: lineLimit) }
+  static func ask(_ prompt: String, limit: Int = lineLimit) throws -> SecretBytes {
+    let line = try withoutEcho {
+      // Who answers at once must find the echo off, and what was typed before dropped.
+      StandardError.write(prompt)
+      return try readLine(limit: limit)
+    }
     StandardError.write("\n")
     return line
   }
