@@ -54,12 +54,7 @@ extension PropertyListFolder {
     _ change: SuiteChange, of suite: ExactString, over old: FileStatus, to target: String
   ) throws(StoreError) -> SuiteStamp? {
     let encoded = try encoded(change, of: suite, over: old.stamp)
-    let bytes: [UInt8]
-    if let encoded {
-      bytes = encoded.document
-    } else {
-      bytes = try PropertyLists.write(.dictionary(change.values))
-    }
+    let bytes = encoded?.document ?? PropertyLists.binary(.dictionary(change.values))
     guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
     let stamp = try SuiteFile.replace(target, old, with: bytes, at: change.time)
     if let encoded, let stamp { texts.keep(encoded, of: suite, stamp) }
@@ -87,7 +82,7 @@ extension PropertyListFolder {
     guard let file = SuiteFile(folder: folder, suite: suite) else { throw .nameTooLong }
     try FileSystem.makeFolder(folder)
     guard try FileSystem.status(file.path, follow: false) == nil else { throw .exists }
-    let bytes = try PropertyLists.write(.dictionary([:]))
+    let bytes = try propertyLists.xml(.dictionary([:]))
     guard let stamp = try file.make(bytes, at: FileSystem.now) else {
       throw .unreachable(reason: "another process removes what is written")
     }

@@ -57,15 +57,11 @@ extension PropertyLists {
     return try reader.document()
   }
 
-  /// The value as a file: XML, or binary where XML has no way to say it, or not within the size of a file
-  /// (a value of 16 MiB has 80 MiB in XML where it is all “&”).
-  static func write(_ value: SettingValue) throws(StoreError) -> [UInt8] {
-    try check(value)
-    var xml = XMLWriter()
-    xml.document(value)
-    guard xml.isUnwritable || xml.bytes.count > SuiteFile.largest else { return xml.bytes }
-    var binary = BinaryWriter()
-    return binary.document(value)
+  /// The binary form, for what XML has no way to say, or not within the size of a file (a value of 16 MiB has
+  /// 80 MiB in XML where it is all “&”).
+  static func binary(_ value: SettingValue) -> [UInt8] {
+    var writer = BinaryWriter()
+    return writer.document(value)
   }
 
   /// - Throws: `invalidValue` for what no property list can hold, or no reader would read.

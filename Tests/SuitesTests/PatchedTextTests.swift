@@ -7,15 +7,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct PatchedTextTests {
   let sandbox = SuiteSandbox()
 
-  @Test(arguments: 0..<5 as Range<UInt64>)
+  @Test(arguments: 0..<3 as Range<UInt64>)
   func itIsWhatWritingAllAnewWouldGive(_ seed: UInt64) throws {
     var random = RandomValues(seed: seed)
     let engine = sandbox.engine()
     var contents = try engine.create("a")
     var expected: [ExactString: SettingValue] = [:]
-    for round in 0..<300 {
+    for round in 0..<120 {
       // Up to several hundred keys, then down to few, so that pieces are split and go.
-      let growth = round < 150 ? 8 : 1
+      let growth = round < 60 ? 10 : 1
       let changes = (0..<12).map { number -> (ExactString, SettingValue?) in
         guard number < growth else { return (expected.keys.randomElement(using: &random) ?? "x", nil) }
         return (random.string(RandomValues.plain), random.value(RandomValues.plain))
