@@ -2,8 +2,10 @@ import Glibc
 import Testing
 
 /// Sections 8 and 10: `lock`, `unlock` and `passphrase`, with a mount.
-@Suite(.timeLimit(.minutes(3))) struct LockTests {
+@Suite(.timeLimit(.minutes(10))) struct LockTests {
   static let item = "keychain/generic/s/p"
+  /// A passphrase takes seconds where nothing is optimized, and many times that on a busy machine.
+  static let patience = Duration.seconds(200)
 
   private static func makeItems(_ keyhole: MountedKeyhole) throws {
     try keyhole.check(
@@ -24,7 +26,7 @@ import Testing
       try keyhole.check(
         "stat -c %s \(Self.item)/value; getfattr --only-values -n user.service \(Self.item); ls \(Self.item)",
         prints: "6\nsvalue\n")
-      try keyhole.check("cat keychain/generic/s/after/value", prints: "secret")
+      try keyhole.check("cat keychain/generic/s/after/value", prints: "secret", within: Self.patience)
       try keyhole.check("echo new > keychain/generic/s/after/value; rm \(Self.item)/value")
       try keyhole.refuses("echo x > \(Self.item)/value", .noKey)
       try keyhole.check("grep -o '\"locked\": [a-z]*' .keyhole/status", prints: "\"locked\": true\n")
@@ -46,40 +48,42 @@ import Testing
   @Test func neverUnlockedKeychainListsItsClasses() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.world.check("keyhole passphrase", sending: Array("horse\n".utf8))
+      try keyhole.world.check("keyhole passphrase", sending: Array("horse\n".utf8), within: Self.patience)
       try keyhole.remount()
       try keyhole.check("ls keychain", prints: "generic\ninternet\nother\n")
       try keyhole.refuses("ls keychain/generic", .noKey)
       try keyhole.refuses("stat -c %s keychain/generic/s", .noKey)
       try keyhole.refuses("mkdir keychain/generic/t", .noKey)
-      let wrong = try keyhole.sh("echo hors | keyhole unlock")
+      let wrong = try keyhole.sh("echo hors | keyhole unlock", within: Self.patience)
       #expect(wrong.status == 1 && wrong.error.hasPrefix("keyhole: ") && wrong.error.contains("wrong"))
       try keyhole.refuses("ls keychain/generic", .noKey)
       try keyhole.check(
-        "keyhole unlock; cat \(Self.item)/value", prints: "secret", sending: Array("horse\n".utf8))
+        "keyhole unlock; cat \(Self.item)/value", prints: "secret", sending: Array("horse\n".utf8),
+        within: Self.patience)
     }
   }
 
   @Test func passphraseComesFromWhereItIsSaid() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.check("echo horse | keyhole passphrase")
+      try keyhole.check("echo horse | keyhole passphrase", within: Self.patience)
       try keyhole.check(
-        "keyhole lock; keyhole unlock --descriptor 7 7<<< horse; cat \(Self.item)/value", prints: "secret")
+        "keyhole lock; keyhole unlock --descriptor 7 7<<< horse; cat \(Self.item)/value", prints: "secret",
+        within: Self.patience)
       try keyhole.check(
         """
         echo horse > $OUT/vault; export CREDENTIALS_DIRECTORY=$OUT
         keyhole lock; keyhole unlock --credential vault; cat \(Self.item)/value
-        """, prints: "secret")
+        """, prints: "secret", within: Self.patience)
       let missing = try keyhole.sh(
-        "keyhole lock; CREDENTIALS_DIRECTORY=$OUT keyhole unlock --credential none")
+        "keyhole lock; CREDENTIALS_DIRECTORY=$OUT keyhole unlock --credential none", within: Self.patience)
       #expect(missing.status == 1)
       try keyhole.check(
         """
         mkdir $OUT/bin; printf '#!/bin/sh\\necho horse\\n' > $OUT/bin/systemd-ask-password
         chmod +x $OUT/bin/systemd-ask-password
         PATH=$OUT/bin:$PATH keyhole unlock --ask-password; cat \(Self.item)/value
-        """, prints: "secret")
+        """, prints: "secret", within: Self.patience)
       try keyhole.check(
         """
         keyhole lock
@@ -97,43 +101,51 @@ import Testing
         sys.exit(code or b"horse" in shown)
         EOF
         cat \(Self.item)/value
-        """, prints: "secret")
+        """, prints: "secret", within: Self.patience)
     }
   }
 
   @Test func passphraseIsChangedAndRemoved() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.check("echo one | keyhole passphrase; printf 'one\\ntwo\\n' | keyhole passphrase")
-      let wrong = try keyhole.sh("printf 'one\\nthree\\n' | keyhole passphrase")
+      try keyhole.check(
+        "echo one | keyhole passphrase; printf 'one\\ntwo\\n' | keyhole passphrase", within: Self.patience)
+      let wrong = try keyhole.sh("printf 'one\\nthree\\n' | keyhole passphrase", within: Self.patience)
       #expect(wrong.status == 1)
       let argument = try keyhole.sh("keyhole passphrase two")
       #expect(argument.status == 2)
-      try keyhole.check("keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase")
+      try keyhole.check(
+        "keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase",
+        within: Self.patience)
       try keyhole.remount()
-      try keyhole.check("cat \(Self.item)/value", prints: "secret")
+      try keyhole.check("cat \(Self.item)/value", prints: "secret", within: Self.patience)
     }
   }
 
   @Test func killedChangeLeavesOneOfTheTwoPassphrases() async throws {
     try await withWorld { world in
-      try world.check("echo horse | keyhole passphrase")
+      let change = { (present: String, next: String) throws -> Bool in
+        try world.sh("printf '%s\\n%s\\n' \(present) \(next) | keyhole passphrase", within: Self.patience)
+          .status == 0
+      }
+      try world.check("echo horse | keyhole passphrase", within: Self.patience)
+      // Two derivations: the last of them ends in the change.
+      let start = ContinuousClock.now
+      try #require(try change("horse", "horse"))
+      let time = ContinuousClock.now - start
       var present = "horse"
-      for round in 0..<6 {
+      for round in 0..<4 {
         let next = "horse\(round)"
         let program = try Program(
           [Products.keyhole, "passphrase"], environment: world.environment, directory: world.outside)
         try program.send("\(present)\n\(next)\n")
         program.closeInput()
-        // Most of the time goes into two derivations; the last of them ends in the change.
+        let moment = Deadline(in: time * Double.random(in: 0.1...1.2))
         var ready = pollfd(fd: program.end.descriptor, events: Int16(POLLIN), revents: 0)
-        _ = unsafe poll(&ready, 1, Int32.random(in: 500...6000))
+        _ = unsafe poll(&ready, 1, moment.milliseconds)
         program.kill()
         try program.waitForEnd(until: Deadline(in: .seconds(20)))
-        let probe = { (passphrase: String) throws -> Bool in
-          try world.sh("printf '%s\\n%s\\n' \(passphrase) \(passphrase) | keyhole passphrase").status == 0
-        }
-        let (old, new) = (try probe(present), try probe(next))
+        let (old, new) = (try change(present, present), try change(next, next))
         #expect(old != new)
         present = new ? next : present
       }

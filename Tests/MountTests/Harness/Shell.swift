@@ -19,9 +19,9 @@ extension World {
   /// Runs a script that has to print this, say nothing, and succeed.
   func check(
     _ script: String, prints text: String = "", sending bytes: [UInt8] = [],
-    sourceLocation: SourceLocation = #_sourceLocation
+    within duration: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let output = try sh(script, sending: bytes)
+    let output = try sh(script, sending: bytes, within: duration)
     let expected = Output(status: 0, bytes: Array(text.utf8), error: "")
     #expect(output == expected, "\(script)", sourceLocation: sourceLocation)
   }
@@ -43,9 +43,9 @@ extension MountedKeyhole {
   /// Runs a script that has to print this, say nothing, and succeed.
   func check(
     _ script: String, prints text: String = "", sending bytes: [UInt8] = [],
-    sourceLocation: SourceLocation = #_sourceLocation
+    within duration: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let output = try sh(script, sending: bytes)
+    let output = try sh(script, sending: bytes, within: duration)
     let expected = Output(status: 0, bytes: Array(text.utf8), error: "")
     #expect(output == expected, "\(script)", sourceLocation: sourceLocation)
   }
