@@ -288,10 +288,11 @@ private struct Marker {
       defer { _ = try? world.sh("swapoff \(swap)", within: .seconds(60)) }
       // Every process's pages may go to this file, so the test itself knows the secrets only backwards.
       let kept = String(Marker().text.reversed()), marker = String(Marker().text.reversed())
+      let reverse = "perl -0777 -ne 'print scalar reverse'"
       let search = { (reversed: String) in
         // Past the page cache: what is on the disk.
         try world.sh(
-          "dd if=\(swap) iflag=direct bs=1M status=none | grep -ac \"$(printf %s \(reversed.prefix(24)) | rev)\" || true"
+          "dd if=\(swap) iflag=direct bs=1M status=none | grep -ac \"$(printf %s \(reversed.prefix(24)) | \(reverse))\" || true"
         ).text
       }
       let keeper = try keyhole.launch(
@@ -305,7 +306,7 @@ private struct Marker {
       }
       try #require(isFound, "the search itself")
       keeper.kill()
-      try keyhole.check("mkdir -p \(Self.item); rev > \(Self.item)/value", sending: Array(marker.utf8))
+      try keyhole.check("mkdir -p \(Self.item); \(reverse) > \(Self.item)/value", sending: Array(marker.utf8))
       let open = try OpenFile(keyhole / "\(Self.item)/value", O_RDWR)
       try keyhole.check("wc -c < \(Self.item)/value", prints: "200\n")
       try Self.pageOut(try keyhole.process, world)
