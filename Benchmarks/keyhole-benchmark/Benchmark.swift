@@ -48,6 +48,8 @@ struct Benchmark {
       keyhole: keyhole, ours: arguments["ours"], hello: arguments["hello"],
       helloWithAttributes: arguments["hello-name"] ?? "hello_ll",
       passthrough: arguments["passthrough"], tmpfs: arguments["tmpfs"], config: arguments["config"],
+      processor: arguments["processor"].map(Processors.init),
+      processors: arguments["processors"].map(Processors.init),
       rounds: arguments.number("rounds", default: 40),
       operations: arguments.number("operations", default: 100_000)
     ).run()

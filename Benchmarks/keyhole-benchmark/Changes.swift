@@ -23,11 +23,11 @@ struct Changes {
 
   private func wakeups(in seconds: Int) throws(Failure) -> Int {
     let process = try keyhole.processIdentifier()
-    // What it was asked for just now is over then.
-    sleep(1)
-    let before = try keyhole.contextSwitches(of: process)
+    // Threads that have nothing to do any more end after some seconds.
+    sleep(10)
+    let before = try keyhole.sleeps(of: process)
     sleep(UInt32(seconds))
-    return try keyhole.contextSwitches(of: process) - before
+    return try keyhole.sleeps(of: process).reduce(0) { $0 + $1.value - (before[$1.key] ?? 0) }
   }
 }
 

@@ -12,20 +12,37 @@ struct Comparison {
   var tmpfs: String?
   /// The folder of the property lists that the mount shows.
   var config: String?
+  /// The one that the references run on, and all that may be used; nil: wherever the scheduler likes.
+  var processor: Processors?
+  var processors: Processors?
   var rounds: Int
   var operations: Int
 
   func run() throws(Failure) -> Table {
     var table = Table()
     if let keyhole { try measureMount(keyhole, into: &table) }
-    try measureReading(into: &table)
-    try measureWriting(into: &table)
-    try measureListing(into: &table)
+    try onOneProcessor { () throws(Failure) in
+      try measureReading(into: &table)
+      try measureWriting(into: &table)
+      try measureListing(into: &table)
+    }
     if let keyhole { try measureGrowth(keyhole, into: &table) }
     if let keyhole, let config {
       try Changes(keyhole: keyhole, config: config).measure(rounds: rounds, seconds: 30, into: &table)
     }
     return table
+  }
+
+  /// Runs `body` with this program and the mount on one processor, where the script has put the references:
+  /// waking a program on another one may cost five times what a file system does, and where the scheduler wakes
+  /// them is its affair.
+  private func onOneProcessor(_ body: () throws(Failure) -> Void) throws(Failure) {
+    guard let processor, let processors else { return try body() }
+    var processes = [Int(getpid())]
+    if let keyhole { processes.append(try keyhole.processIdentifier()) }
+    for process in processes { try processor.take(process) }
+    try body()
+    for process in processes { try processors.take(process) }
   }
 
   private func suite(_ name: String) -> String? { ours.map { "\($0)/defaults/\(name)" } }

@@ -50,20 +50,14 @@ struct Keyhole {
     return kibibytes * 1024
   }
 
-  /// How often its threads have gone to sleep and woken up.
-  func contextSwitches(of process: Int) throws(Failure) -> Int {
-    let tasks = "/proc/\(process)/task"
-    guard let folder = unsafe opendir(tasks) else { throw Failure.system(tasks) }
-    defer { unsafe closedir(folder) }
-    var sum = 0
-    while let entry = unsafe readdir(folder) {
-      let thread = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      guard Int(thread) != nil, let status = try? text(of: "\(tasks)/\(thread)/status") else { continue }
-      sum += number(after: "\nvoluntary_ctxt_switches:", in: status) ?? 0
+  /// How often each of its threads has gone to sleep.
+  func sleeps(of process: Int) throws(Failure) -> [Int: Int] {
+    var sleeps: [Int: Int] = [:]
+    for thread in try threads(of: process) {
+      guard let status = try? text(of: "/proc/\(process)/task/\(thread)/status") else { continue }
+      sleeps[thread] = number(after: "\nvoluntary_ctxt_switches:", in: status)
     }
-    return sum
+    return sleeps
   }
 
   func processIdentifier() throws(Failure) -> Int {
