@@ -2,9 +2,11 @@
 #include "clinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -142,3 +144,19 @@ unsigned linux_peer(int socket) {
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return (unsigned)-1;
   return peer.uid;
 }
+
+static int forget_segments(struct dl_phdr_info *program, size_t size, void *nothing) {
+    (void)size;
+    (void)nothing;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &program->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_W) continue;
+        uintptr_t start = (program->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+        uintptr_t end = program->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+        madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 1; // The program is the first; the libraries are left alone.
+}
+
+void linux_forget_code(void) { dl_iterate_phdr(forget_segments, NULL); }

@@ -2,6 +2,7 @@ import Dispatch
 import Fuse
 import Glibc
 import Model
+import Store
 import Synchronization
 import Tree
 
@@ -79,7 +80,7 @@ extension KernelTree {
     let turn = Turn()
     let once: @Sendable () -> Void = { if turn.take() { Self.news.async { body() } } }
     guard pages.withLock({ $0.wait(for: number, once) }) else { return once() }
-    DispatchQueue.global().asyncAfter(deadline: .now() + Self.patienceWithReaders, execute: once)
+    Background.run(after: Self.patienceWithReaders, once)
   }
 }
 

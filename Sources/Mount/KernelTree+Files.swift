@@ -2,6 +2,7 @@ import Dispatch
 public import Fuse
 import Glibc
 import Model
+import Store
 import Synchronization
 import Tree
 
@@ -55,7 +56,7 @@ extension KernelTree {
       if let reply = parked.claim() { deliver(reply, file, options) }
     }
     guard pages.withLock({ $0.wait(for: file.handle.node.number, answer) }) else { return answer() }
-    DispatchQueue.global().asyncAfter(deadline: .now() + Self.patienceWithReaders, execute: answer)
+    Background.run(after: Self.patienceWithReaders, answer)
   }
 
   static let patienceWithReaders = DispatchTimeInterval.milliseconds(10)

@@ -31,7 +31,7 @@ extension KernelTree {
 
   /// Returns when everything that was asked for before the mount went is done.
   public func finish() {
-    commits.sync(flags: .barrier) {}
+    commits.wait()
     waiting.finish()
   }
 

@@ -2,6 +2,7 @@ import Dispatch
 import Fuse
 import Glibc
 import Model
+import Store
 import Synchronization
 public import Tree
 
@@ -14,7 +15,7 @@ public final class KernelTree: Sendable {
   let tree: Tree
   let userID = getuid()
   let groupID = getgid()
-  let commits = DispatchQueue(label: "keyhole.commits", attributes: .concurrent)
+  let commits = DispatchGroup()
   let waiting = WaitingThreads()
   let pages = Mutex(PageCache())
   /// How often the kernel has been told of each node and not forgotten it.
@@ -81,7 +82,7 @@ public final class KernelTree: Sendable {
     let mayHang = tree.node(node.rawValue).map(tree.mayHang(using:)) ?? false
     let patience = DispatchTimeInterval.milliseconds(mayHang ? 20 : 500)
     let parked = reply.park { parked in
-      DispatchQueue.global().asyncAfter(deadline: .now() + patience) {
+      Background.run(after: patience) {
         _ = parked.claim()?.fail(.EINTR)
       }
     }
@@ -109,7 +110,11 @@ public final class KernelTree: Sendable {
 
   private func run(mayHang: Bool, _ work: @escaping @Sendable () -> Void) -> Bool {
     guard !mayHang else { return waiting.run(work) }
-    commits.async(execute: work)
+    commits.enter()
+    Background.run { [commits] in
+      work()
+      commits.leave()
+    }
     return true
   }
 

@@ -2,6 +2,7 @@ internal import CSecret
 import Dispatch
 import Glibc
 import Model
+import Store
 
 /// Why a call over D-Bus failed.
 enum BusError: Error {
@@ -224,7 +225,7 @@ extension BusError {
 
   init(after deadline: Deadline) {
     unsafe pointer = g_cancellable_new()
-    timer = DispatchSource.makeTimerSource(queue: .global())
+    timer = DispatchSource.makeTimerSource(queue: Background.queue)
     timer.schedule(deadline: .now() + .milliseconds(deadline.rest))
     timer.setEventHandler { [weak self] in
       if let self { unsafe g_cancellable_cancel(pointer) }

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Store
 import Synchronization
 
 /// A process's number: what `Tgid:` in /proc/PID/status says.
@@ -39,7 +40,7 @@ public struct Caller: Hashable, Sendable {
   public var isBeingKilled: Bool {
     guard thread > 0 else { return false }
     let answer = Answer()
-    Self.readers.async { [self] in
+    Background.run { [self] in
       answer.isKilled.store(hasFatalSignal, ordering: .releasing)
       answer.isThere.signal()
     }
@@ -51,8 +52,6 @@ public struct Caller: Hashable, Sendable {
     let isKilled = Atomic(false)
     let isThere = DispatchSemaphore(value: 0)
   }
-
-  private static let readers = DispatchQueue(label: "keyhole.callers", attributes: .concurrent)
 
   private var hasFatalSignal: Bool {
     guard let stat = readProcFile("/proc/\(thread)/stat") else { return false }

@@ -1,3 +1,4 @@
+import Dispatch
 public import Model
 import Store
 import Synchronization
@@ -143,9 +144,20 @@ extension Tree {
   /// Takes what there is now as known to everybody. Of a keychain that may hang, that is what there is when it
   /// answers.
   public func beginFollowing() {
-    settings.beginFollowing()
-    guard let keychain, keychain.mayHang else { return followKeychain() }
-    Task { followKeychain() }
+    if keychain?.mayHang == true {
+      Background.run { [self] in followKeychain() }
+      settings.beginFollowing()
+    } else {
+      // Side by side: each takes as long as everything else of a mount.
+      let keychain = DispatchGroup()
+      keychain.enter()
+      Background.run { [self] in
+        followKeychain()
+        keychain.leave()
+      }
+      settings.beginFollowing()
+      keychain.wait()
+    }
   }
 
   private func followKeychain() {

@@ -27,7 +27,7 @@ struct ControlSocket {
     let listener = unsafe linux_listen(path)
     guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }
     let unlocking = Unlocking(tree)
-    source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: .global())
+    source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: Background.queue)
     source.setEventHandler { Self.accept(listener, unlocking) }
     source.setCancelHandler { close(listener) }
     source.activate()
@@ -46,7 +46,7 @@ struct ControlSocket {
   private static func accept(_ listener: Int32, _ unlocking: Unlocking) {
     let connection = linux_accept(listener, patience)
     guard connection >= 0 else { return }
-    DispatchQueue.global().async {
+    Background.run {
       defer { close(connection) }
       guard linux_peer(connection) == getuid() else { return }
       let answer = answer(to: connection, unlocking)

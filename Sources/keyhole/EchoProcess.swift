@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import Glibc
 import Mount
+import Store
 import Synchronization
 import Tree
 
@@ -112,7 +113,7 @@ final class EchoProcess: EchoPerformer {
     shutdown(running.channel, Int32(SHUT_RDWR))
     let process = running.process
     kill(process, SIGKILL)
-    DispatchQueue.global().async {
+    Background.run {
       var status: Int32 = 0
       while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
     }

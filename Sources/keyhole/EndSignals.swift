@@ -1,6 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
+import Store
 
 /// SIGTERM, SIGINT and SIGHUP, which end the mount in good order.
 ///
@@ -22,7 +23,7 @@ enum EndSignals {
     var signals = set
     let descriptor = unsafe linux_signal_descriptor(&signals)
     guard descriptor >= 0 else { return nil }
-    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: .global())
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Background.queue)
     source.setEventHandler { if linux_next_signal(descriptor) != 0 { end() } }
     source.setCancelHandler { close(descriptor) }
     source.activate()

@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Fuse
 import Glibc
@@ -62,6 +63,7 @@ final class Server: Sendable {
       try session.mount(at: mountPoint, through: device) { [mountPoint] in
         ready()
         manager?.isReady(mountPoint)
+        linux_forget_code()
       }
       kernelTree.connect(session.notifier)
       try session.run()
@@ -79,7 +81,7 @@ final class Server: Sendable {
     let watch = StoreWatch(stores, places)
     kernelTree.beginFollowing()
     if let echo { kernelTree.echo(through: echo) }
-    Task { [kernelTree] in await kernelTree.follow(changes) }
+    Task(executorPreference: Background.tasks) { [kernelTree] in await kernelTree.follow(changes) }
     report.add { [weak watch, echo] in (watch?.problems ?? []) + (echo?.problem.map { [$0] } ?? []) }
     return watch
   }

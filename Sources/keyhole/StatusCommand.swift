@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import Model
+import Store
 import Suites
 import Synchronization
 
@@ -91,7 +92,7 @@ private struct RunningMount {
 private func readWithDeadline(_ path: String) -> String? {
   let isRead = DispatchSemaphore(value: 0)
   let content = Box()
-  DispatchQueue.global().async {
+  Background.run {
     content.value.withLock { $0 = readFile(path) }
     isRead.signal()
   }

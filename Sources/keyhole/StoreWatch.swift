@@ -27,7 +27,9 @@ final class StoreWatch: Sendable {
     }
     if let engine = keychain.engine as? any RemoteKeychainEngine {
       watches = [(places.configuration, suites)]
-      remote = Task { for await _ in engine.news { try? keychain.refresh() } }
+      remote = Task(executorPreference: Background.tasks) {
+        for await _ in engine.news { try? keychain.refresh() }
+      }
     } else {
       makeFolders(places.vault)
       let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }

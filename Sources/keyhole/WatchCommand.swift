@@ -36,7 +36,7 @@ struct WatchCommand: ParsableCommand {
     let watch = StoreWatch(stores, places)
     Tree(settings: stores.settings, keychain: stores.keychain).beginFollowing()
     for problem in watch.problems { StandardError.write("keyhole: \(problem)\n") }
-    Task { [json, exec] in
+    Task(executorPreference: Background.tasks) { [json, exec] in
       var number = 0
       for await change in changes.map(TreeChange.init) where change.concerns(path) {
         number += 1

@@ -68,6 +68,10 @@ int linux_open_folder(const char *path, unsigned major, unsigned minor);
 /// close_range(2): closes every descriptor from `first` on.
 static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* SYS_close_range */, first, ~0U, 0); }
 
+/// Takes the program's code and constants out of this process's resident memory (madvise(2) MADV_DONTNEED): what is
+/// needed again comes back from the page cache. Most of it is needed once, for starting.
+void linux_forget_code(void);
+
 /// Zeros what calls that have returned left on this thread's stack.
 void linux_scrub_stack(void);
 
