@@ -17,15 +17,16 @@ struct SecretTable {
     static let classKey: UInt64 = 1
   }
 
+  private static let fetchStatement =
+    "SELECT item.tag, item.revision, item.sealed, secret.class_key, secret.kind, secret.parameters, "
+    + "secret.wrapped, secret.sealed FROM item LEFT JOIN secret USING (uuid) WHERE item.uuid = ?"
+
   /// The secret of an item that is not being changed; nil: there is no such item.
   ///
   /// One statement reads both rows, so that they belong together without a transaction's three more.
   /// - Throws: `damaged` also where the secret's row is missing.
   func fetch(_ key: ItemKey) throws -> SecretBytes? {
-    let query = try Query(
-      database,
-      "SELECT item.tag, item.revision, item.sealed, secret.class_key, secret.kind, secret.parameters, "
-        + "secret.wrapped, secret.sealed FROM item LEFT JOIN secret USING (uuid) WHERE item.uuid = ?")
+    let query = try Query(database, Self.fetchStatement)
     query.bind(1, key)
     guard try query.step() else { return nil }
     return try open(query, key, facts(query, key))

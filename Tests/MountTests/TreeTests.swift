@@ -22,8 +22,7 @@ import Testing
     }
   }
 
-  @Test(.disabled("section 9 is not there yet: events come with the changes from outside"))
-  func controlFolderHasEvents() async throws {
+  @Test func controlFolderHasEvents() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("ls -A .keyhole", prints: "events\nstatus\n")
     }
