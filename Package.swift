@@ -54,7 +54,7 @@ let package = Package(
     module("SecretMemory", ["CLinux"]),
 
     // 1: the shared store, its engines, and what the system tells.
-    module("Store", ["Model", "SecretMemory"]),
+    module("Store", ["Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     module("Suites", ["Store", "Model", "CLinux"]),
     module(
       "Vault",
@@ -70,6 +70,8 @@ let package = Package(
     module("Memory", ["Store", "Model", "SecretMemory"]),
     // Where a user's things live.
     module("Home"),
+    // The way to the process of a mount, which decides who gets a secret.
+    module("Doorbell", ["Store", "Model", "CLinux"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
@@ -92,7 +94,8 @@ let package = Package(
     wrappers("KeyPathObservation", ["Live"]),
     wrappers("DefaultSuites", ["Live", "Home", "Memory", "Store", "Suites", "Watch"]),
     wrappers(
-      "DefaultKeychain", ["Live", "Home", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
+      "DefaultKeychain",
+      ["Doorbell", "Live", "Home", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
     wrappers("FTPropertyWrappers", ["DefaultKeychain", "Live", "Model"]),
     wrappers("KeychainStorage", ["DefaultKeychain", "Live", "Model"]),
     wrappers("UserDefault", ["DefaultSuites", "Live", "Model"]),
@@ -103,8 +106,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Transfer", "Fuse", "Home", "Store", "Suites", "Vault", "SecretService", "Watch",
-        "Model", "SecretMemory", "CLinux",
+        "Mount", "Tree", "Transfer", "Fuse", "Doorbell", "Home", "Store", "Suites", "Vault", "SecretService",
+        "Watch", "Model", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -159,7 +162,7 @@ let package = Package(
       name: "ReadmeTests",
       dependencies: ["FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault"],
       path: "Tests/Wrappers/ReadmeTests", swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("MountTests", ["keyhole", "FoundationProgram", "Foil", "KeyringHarness"]),
+    tests("MountTests", ["keyhole", "FoundationProgram", "WrapperProgram", "Foil", "KeyringHarness"]),
     // A disk that loses what was not synchronised, and what has to outlive that.
     module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "clinux.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -143,6 +144,74 @@ unsigned linux_peer(int socket) {
   socklen_t size = sizeof peer;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return (unsigned)-1;
   return peer.uid;
+}
+
+int linux_peer_process(int socket) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
+}
+
+// The part of <security/pam_appl.h> that is used; it has not changed since the first versions. The library is
+// opened when it is needed, so that only the process that asks a person has it.
+struct pam_message {
+  int style;
+  const char *text;
+};
+struct pam_response {
+  char *text;
+  int code;
+};
+struct pam_conv {
+  int (*converse)(int, const struct pam_message **, struct pam_response **, void *);
+  void *context;
+};
+
+struct conversation {
+  linux_pam_answer answer;
+  void *context;
+};
+
+static int converse(int count, const struct pam_message **messages, struct pam_response **responses, void *context) {
+  struct conversation *conversation = context;
+  struct pam_response *answers = calloc((size_t)count, sizeof *answers);
+  if (!answers) return 5 /* PAM_BUF_ERR */;
+  for (int index = 0; index < count; index++) {
+    char text[512] = {0};
+    int status = conversation->answer(conversation->context, messages[index]->style, messages[index]->text, text, sizeof text);
+    // PAM frees it, and libpam's modules overwrite it before.
+    if (!status) answers[index].text = strdup(text);
+    explicit_bzero(text, sizeof text);
+    if (status) {
+      for (int done = 0; done < index; done++) {
+        if (answers[done].text) explicit_bzero(answers[done].text, strlen(answers[done].text));
+        free(answers[done].text);
+      }
+      free(answers);
+      return 19 /* PAM_CONV_ERR */;
+    }
+  }
+  *responses = answers;
+  return 0;
+}
+
+int linux_pam_authenticate(const char *service, const char *user, linux_pam_answer answer, void *context) {
+  if (!dlopen("libpam.so.0", RTLD_NOW | RTLD_GLOBAL)) return -1;
+  // By their global names, so that a library that stands in front of libpam for a test is found.
+  int (*start)(const char *, const char *, const struct pam_conv *, void **) = dlsym(RTLD_DEFAULT, "pam_start");
+  int (*authenticate)(void *, int) = dlsym(RTLD_DEFAULT, "pam_authenticate");
+  int (*account)(void *, int) = dlsym(RTLD_DEFAULT, "pam_acct_mgmt");
+  int (*end)(void *, int) = dlsym(RTLD_DEFAULT, "pam_end");
+  if (!start || !authenticate || !account || !end) return -1;
+  struct conversation conversation = {answer, context};
+  struct pam_conv conv = {converse, &conversation};
+  void *handle = NULL;
+  int status = start(service, user, &conv, &handle);
+  if (status || !handle) return status ? status : -1;
+  status = authenticate(handle, 0);
+  if (!status) status = account(handle, 0);
+  end(handle, status);
+  return status;
 }
 
 static int forget_segments(struct dl_phdr_info *program, size_t size, void *nothing) {

@@ -1,6 +1,7 @@
 public import Fuse
 import Glibc
 import Model
+import Store
 import Synchronization
 import Tree
 
@@ -47,13 +48,28 @@ extension KernelTree {
     guard changes.userID ?? userID == userID, changes.groupID ?? groupID == groupID else {
       return refuse(reply, .notPermitted(reason: "everything here belongs to who mounted it"), node)
     }
-    let isEcho = echo(behind: request) != nil
-    let file = isEcho ? nil : handle.map(OpenFiles.file)
     let caller = request.caller
+    guard echo(behind: request) == nil else {
+      return change(node, AttributeChanges(), nil, caller, nil, reply)
+    }
+    let file = handle.map(OpenFiles.file)
+    guard changes.size != nil, file == nil, let found = tree.node(node.rawValue) else {
+      return change(node, changes, file, caller, nil, reply)
+    }
+    permitted(reply, of: node) { () throws(StoreError) in
+      try tree.permission(toOpen: found, by: caller)
+    } _: { [self] reply, permit in
+      change(node, changes, file, caller, permit, reply)
+    }
+  }
+
+  private func change(
+    _ node: NodeID, _ changes: AttributeChanges, _ file: OpenFile?, _ caller: Caller, _ permit: Permit?,
+    _ reply: consuming AttributesReply
+  ) {
     let work: @Sendable () throws(StoreError) -> (Attributes, Double) = { [self] () throws(StoreError) in
       let node = try self.node(node)
-      if isEcho { return try attributes(of: node, for: caller) }
-      if let size = changes.size { try resize(node, file, to: size, by: caller) }
+      if let size = changes.size { try resize(node, file, to: size, by: caller, permit) }
       if let time = changes.modificationTime?.time { try tree.setModified(time, of: node) }
       return try attributes(of: node, for: caller)
     }
@@ -61,9 +77,9 @@ extension KernelTree {
   }
 
   private func resize(
-    _ node: Node, _ file: OpenFile?, to size: Int, by caller: Caller
+    _ node: Node, _ file: OpenFile?, to size: Int, by caller: Caller, _ permit: Permit?
   ) throws(StoreError) {
-    guard let file else { return try tree.truncate(node, to: size, by: caller) }
+    guard let file else { return try tree.truncate(node, to: size, by: caller, permit) }
     try file.handle.truncate(to: size, by: caller)
   }
 
@@ -118,10 +134,14 @@ extension KernelTree {
       let name = try attributeName(name)
       let condition = try condition(flags)
       let (value, caller) = (value.array, request.caller)
-      whenDone(reply, of: node) { [self] () throws(StoreError) in
-        let node = try self.node(node)
-        try tree.setAttribute(name, to: value, of: node, if: condition, by: caller)
-        forgetSize(of: node)
+      permitted(reply, of: node) { () throws(StoreError) in
+        try tree.permission(toSet: name, to: value, of: self.node(node), by: caller)
+      } _: { [self] reply, permit in
+        whenDone(reply, of: node) { [self] () throws(StoreError) in
+          let node = try self.node(node)
+          try tree.setAttribute(name, to: value, of: node, if: condition, by: caller, permit)
+          forgetSize(of: node)
+        }
       }
     } catch {
       refuse(reply, error, node)
@@ -133,8 +153,13 @@ extension KernelTree {
   ) {
     do throws(StoreError) {
       let name = try attributeName(name)
-      whenDone(reply, of: node) { [self] () throws(StoreError) in
-        try tree.removeAttribute(name, of: self.node(node))
+      let caller = request.caller
+      permitted(reply, of: node) { () throws(StoreError) in
+        try tree.permission(toSet: name, to: nil, of: self.node(node), by: caller)
+      } _: { [self] reply, permit in
+        whenDone(reply, of: node) { [self] () throws(StoreError) in
+          try tree.removeAttribute(name, of: self.node(node), permit)
+        }
       }
     } catch {
       refuse(reply, error, node)

@@ -13,8 +13,19 @@ extension KernelTree {
       return _ = reply.succeed(.echo, options: [.directIO, .keepCache, .noFlush])
     }
     let (mode, caller) = (OpenMode(flags: flags), request.caller)
+    guard let found = tree.node(node.rawValue) else { return refuseNode(reply, .notFound, node) }
+    permitted(reply, of: node, flags: flags) { () throws(StoreError) in
+      try tree.permission(toOpen: found, by: caller)
+    } _: { [self] reply, permit in
+      open(node, mode, caller, permit, reply)
+    }
+  }
+
+  private func open(
+    _ node: NodeID, _ mode: OpenMode, _ caller: Caller, _ permit: Permit?, _ reply: consuming OpenReply
+  ) {
     let open: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
-      try tree.open(self.node(node), mode, by: caller)
+      try tree.open(self.node(node), mode, by: caller, permit)
     }
     guard !mayHang(using: node) else {
       return whenDone(reply, of: node, lookingAgain: true, open) { [self] reply, handle in
@@ -65,10 +76,21 @@ extension KernelTree {
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
     reply: consuming CreateReply
   ) {
-    let (name, mode, isExclusive) = (name.array, OpenMode(flags: flags), flags & O_EXCL != 0)
-    let caller = request.caller
+    let (name, caller) = (name.array, request.caller)
+    permitted(reply, of: parent, about: EntryName(name, in: parent), flags: flags) { () throws(StoreError) in
+      try tree.permission(toCreate: name, in: node(parent), by: caller)
+    } _: { [self] reply, permit in
+      create(name, in: parent, flags, caller, permit, reply)
+    }
+  }
+
+  private func create(
+    _ name: [UInt8], in parent: NodeID, _ flags: Int32, _ caller: Caller, _ permit: Permit?,
+    _ reply: consuming CreateReply
+  ) {
+    let (mode, isExclusive) = (OpenMode(flags: flags), flags & O_EXCL != 0)
     let make: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
-      try tree.create(name, in: node(parent), mode, exclusive: isExclusive, by: caller)
+      try tree.create(name, in: node(parent), mode, exclusive: isExclusive, by: caller, permit)
     }
     guard !mayHang(using: parent) else {
       return whenDone(reply, of: parent, about: EntryName(name, in: parent), make) { [self] reply, handle in

@@ -119,16 +119,20 @@ extension KernelTree: FileSystem {
     request: Request, reply: consuming EmptyReply
   ) {
     let (name, newName, caller) = (name.array, newName.array, request.caller)
+    let entry = EntryName(newName, in: newParent)
     // Of linux/fs.h only RENAME_NOREPLACE, 1.
     guard flags & ~1 == 0 else {
       refusals.note(
-        path: path(EntryName(newName, in: newParent)),
-        reason: "two values can't change places in one step; use a third name")
+        path: path(entry), reason: "two values can't change places in one step; use a third name")
       return _ = reply.fail(.EINVAL)
     }
-    whenDone(reply, of: parent, about: EntryName(newName, in: newParent)) { [self] () throws(StoreError) in
-      try tree.rename(
-        name, in: node(parent), to: newName, in: node(newParent), replacing: flags == 0, by: caller)
+    permitted(reply, of: parent, about: entry) { () throws(StoreError) in
+      try tree.permission(toRename: name, in: node(parent), to: newName, by: caller)
+    } _: { [self] reply, permit in
+      whenDone(reply, of: parent, about: entry) { [self] () throws(StoreError) in
+        try tree.rename(
+          name, in: node(parent), to: newName, in: node(newParent), replacing: flags == 0, by: caller, permit)
+      }
     }
   }
 

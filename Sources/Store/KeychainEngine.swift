@@ -75,6 +75,11 @@ public protocol KeychainEngine: Sendable {
 
   /// Whether the item's secret can be read and changed in the present state.
   func isAccessible(_ item: Item) -> Bool
+
+  /// The same keychain, for an item that is sealed with a password besides (`applicationPassword`), or is to be.
+  ///
+  /// Its calls throw `rejected` where that is not the item's password.
+  func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine
 }
 
 /// How far a keychain is open.
@@ -99,6 +104,10 @@ extension KeychainEngine {
   }
 
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {}
+
+  public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+    throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
+  }
 
   public func isAccessible(_ item: Item) -> Bool {
     switch lockState {

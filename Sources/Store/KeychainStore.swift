@@ -10,11 +10,16 @@ import Synchronization
 public actor KeychainStore {
   public nonisolated let engine: any KeychainEngine
   public nonisolated let feed: ChangeFeed
+  /// nil: nobody can be asked here, and items that demand it are refused.
+  public nonisolated let gatekeeper: Gatekeeper?
   private nonisolated let remote: (any RemoteKeychainEngine)?
   private nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
 
-  public init(engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed()) {
+  public init(
+    engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), gatekeeper: Gatekeeper? = nil
+  ) {
+    self.gatekeeper = gatekeeper
     self.engine = engine
     self.feed = feed
     remote = engine as? any RemoteKeychainEngine
@@ -70,21 +75,22 @@ public actor KeychainStore {
 
   /// An item's secret, given only under the conditions that the item states.
   ///
-  /// - Throws: `notFound`, `accessDenied`, `locked`, `damaged`, `unreachable`, `outOfMemory`.
-  public nonisolated func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
-    try checkAccess(to: item)
+  /// - Throws: `notFound`, `accessDenied` without the permit that it takes, `locked`, `damaged`, `unreachable`,
+  ///   `outOfMemory`.
+  public nonisolated func secret(of item: ItemID, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
+    try checkAccess(to: item, permit)
     defer { wipeStack() }
-    return try engine.secret(of: item)
+    return try engine(for: permit).secret(of: item)
   }
 
   /// Whether the item's secret would be given now, without giving it.
   ///
   /// - Throws: `notFound`, `accessDenied`, `locked`.
-  public nonisolated func checkAccess(to item: ItemID) throws(StoreError) {
+  public nonisolated func checkAccess(to item: ItemID, _ permit: Permit? = nil) throws(StoreError) {
     guard let item = try read({ $0[item] }) else { throw .notFound }
     guard engine.isAccessible(item) else { throw .locked }
-    guard item.access.isEmpty else {
-      throw .accessDenied(reason: "the item has access flags, and this version has no way to ask")
+    guard !item.isGuarded || permit?.item == item.id else {
+      throw .accessDenied(reason: "somebody has to be asked before")
     }
   }
 
@@ -93,15 +99,21 @@ public actor KeychainStore {
     if let reason = engine.readOnlyReason { throw .readOnly(reason: reason) }
   }
 
+  nonisolated func engine(for permit: Permit?) throws(StoreError) -> any KeychainEngine {
+    guard let password = permit?.password else { return engine }
+    return try engine.using(password)
+  }
+
   /// Puts a new item into the keychain; the id is the engine's to give.
   ///
   /// - Throws: `exists`, `locked`, `readOnly`, `noSpace`, `tooLarge`.
   @discardableResult
   public nonisolated func add(
-    _ item: Item, secret: borrowing SecretBytes
+    _ item: Item, secret: borrowing SecretBytes, _ permit: Permit? = nil
   ) throws(StoreError) -> Item {
     try load()
     try checkRoom(for: item)
+    let engine = try engine(for: permit)
     defer { wipeStack() }
     return try change { () throws(StoreError) in
       try engine.add(item, secret: secret)
@@ -115,11 +127,11 @@ public actor KeychainStore {
   /// - Throws: what `body` throws; `notFound`, `accessDenied`, `readOnly`, `noSpace`, `damaged`.
   @discardableResult
   public nonisolated func rewrite(
-    _ item: ItemID, readingSecret: Bool,
+    _ item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try checkAccess(to: item)
-    let classes = StorableClasses(engine)
+    try checkAccess(to: item, permit)
+    let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
     defer { wipeStack() }
     return try change { () throws(StoreError) in
       try engine.rewrite(item, readingSecret: readingSecret) { (item, secret) throws(StoreError) in
@@ -131,19 +143,23 @@ public actor KeychainStore {
     }
   }
 
-  /// Changes attributes or identities of items, all or nothing.
+  /// Changes attributes or identities of items, all or nothing. What protects an item changes only with its permit.
   ///
   /// - Throws: what `body` throws; `notFound`, `locked`, `exists`, `readOnly`, `noSpace`.
   public nonisolated func update(
-    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+    _ items: [ItemID], _ permit: Permit? = nil, _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     let present = try read { index in items.compactMap { index[$0] } }
     guard present.allSatisfy(engine.isAccessible) else { throw .locked }
-    let classes = StorableClasses(engine)
+    let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
     _ = try change { () throws(StoreError) in
       try engine.update(items) { (item) throws(StoreError) in
+        let before = item
         try body(&item)
         try classes.check(item)
+        guard !before.isGuarded || before.hasSameProtection(as: item) || permit?.item == before.id else {
+          throw .accessDenied(reason: "it takes what the item demands to change what it demands")
+        }
       }
     } note: { store, updated in
       for item in updated { store.note(item, kind: .attributes) }
@@ -196,6 +212,7 @@ extension KeychainStore {
   /// Drops what opens the secrets; who holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
     guard engine.lockState == .open else { return }
+    gatekeeper?.forget()
     try engine.lock()
     feed.publish([Change(.locked, .keychain, origin: .local)])
   }

@@ -1,4 +1,5 @@
 public import Model
+import Store
 import Synchronization
 
 extension Handle {
@@ -85,14 +86,14 @@ extension Handle {
 
   private func store(_ state: inout State) throws(StoreError) {
     if case .scratch(let place) = node.place { return try keep(&state, in: place) }
-    let commit = Commit(declaredType: state.declaredType, modified: state.modified)
-    if let scratch { return try tree.store(scratch, at: node.place, commit) }
+    let commit = Commit(declaredType: state.declaredType, modified: state.modified, permit: state.permit)
+    if let scratch { return state.permit = try tree.store(scratch, at: node.place, commit) }
     if let appended = state.appended.take() {
       let result = Result { () throws(StoreError) in
         try tree.store(appended, appending: true, at: node.place, commit)
       }
       state.appended = .some(consume appended)
-      return try result.get()
+      return state.permit = try result.get()
     }
     try load(&state)
     guard let content = state.content.take() else { return }
@@ -100,7 +101,7 @@ extension Handle {
       try tree.store(content, appending: false, at: node.place, commit)
     }
     state.content = .some(consume content)
-    try result.get()
+    state.permit = try result.get()
   }
 
   /// The file was set aside after it was opened, so what was written is the scratch file's.
@@ -127,6 +128,7 @@ struct Commit {
   var declaredType: SettingType?
   /// nil: the moment of the commit.
   var modified: Timestamp?
+  var permit: Permit?
   /// Attributes that were set before there was an item; what an item can't have is left out.
   var attributes: [String: [UInt8]] = [:]
 }

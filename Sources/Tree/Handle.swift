@@ -56,6 +56,8 @@ public final class Handle: Sendable {
     /// Follows the content while it is written in one go, to refuse early what can't become a value.
     var prefix: ContentPrefix?
     var declaredType: SettingType?
+    /// What its secret was opened with, and will be committed with.
+    var permit: Permit?
     /// A time that was set since the last write.
     var modified: Timestamp?
     var writers: [Caller: ProcessID] = [:]
@@ -135,7 +137,7 @@ public final class Handle: Sendable {
     } else if let original = state.original {
       state.content = .plain(try tree.settings.codec.content(of: original))
     } else {
-      state.content = try tree.committedContent(of: node)
+      state.content = try tree.committedContent(of: node, state.permit)
     }
   }
 

@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 import Synchronization
 
 extension Tree {
@@ -21,8 +21,10 @@ extension Tree {
   /// truncate(2): cuts or extends the value at once.
   ///
   /// - Throws: `invalidValue` where what is left is no value of the key's type; `tooLarge`, `readOnly`.
-  public func truncate(_ node: Node, to count: Int, by caller: Caller) throws(StoreError) {
-    let handle = try open(node, .write, by: caller)
+  public func truncate(
+    _ node: Node, to count: Int, by caller: Caller, _ permit: Permit? = nil
+  ) throws(StoreError) {
+    let handle = try open(node, .write, by: caller, permit)
     defer { handle.close() }
     try handle.truncate(to: count, by: caller)
     try handle.flush(by: .current)

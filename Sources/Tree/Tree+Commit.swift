@@ -7,17 +7,20 @@ import Synchronization
 extension Tree {
   /// Stores `content` as the value at `place`, in one step.
   ///
+  /// Returns the permit for the next commit of the same handle.
   /// - Throws: `invalidValue`, `tooLarge`, `readOnly`, `noSpace`, `notFound`, `accessDenied`, `locked`.
+  @discardableResult
   func store(
     _ content: borrowing Content, appending: Bool, at place: Place, _ commit: Commit
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Permit? {
+    var permit: Permit?
     switch place {
     case .key(let key):
       let bytes = unsafe content.withBytes { unsafe [UInt8]($0) }
       try storeSetting(bytes, appending: appending, at: key, commit)
     case .value(let item):
       let secret = try secretCopy(of: content)
-      try storeSecret(secret, appending: appending, at: item, commit)
+      permit = try storeSecret(secret, appending: appending, at: item, commit)
     default:
       throw .notPermitted(reason: "no value stands here")
     }
@@ -25,20 +28,24 @@ extension Tree {
       overlay.pending[place] = nil
       overlay.setAside[place] = nil
     }
+    return permit
   }
 
   /// Stores what a scratch file holds, with its time and its attributes as far as they are valid; what was
   /// set since it got the value's name goes first.
+  @discardableResult
   func store(
     _ scratch: ScratchFile, at place: Place, _ later: Commit = Commit()
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Permit? {
     let snapshot = try scratch.snapshot()
     let word = snapshot.attributes["user.keyhole.type"].map { String(decoding: $0, as: UTF8.self) }
     let commit = Commit(
       declaredType: later.declaredType ?? word.flatMap(SettingType.init),
-      modified: later.modified ?? snapshot.modified, attributes: snapshot.attributes)
-    try store(snapshot.content, appending: false, at: place, commit)
+      modified: later.modified ?? snapshot.modified, permit: later.permit,
+      attributes: snapshot.attributes)
+    let permit = try store(snapshot.content, appending: false, at: place, commit)
     scratch.noteStored(snapshot.revision)
+    return permit
   }
 
   private func storeSetting(
@@ -74,13 +81,14 @@ extension Tree {
 
   private func storeSecret(
     _ content: borrowing SecretBytes, appending: Bool, at place: ItemPlace, _ commit: Commit
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Permit? {
     let keychain = try requireKeychain()
     guard stagedItem(place) == nil, let stored = try storedItem(place) else {
       return try addItem(content, at: place, commit)
     }
     do throws(StoreError) {
-      try keychain.rewrite(stored.id, readingSecret: true) { (item, secret) throws(StoreError) in
+      try keychain.rewrite(stored.id, readingSecret: true, commit.permit) {
+        (item, secret) throws(StoreError) in
         var new = try appending ? copy(of: secret) : copy(of: content)
         if appending { try join(content, to: &new) }
         let modified = item.modified
@@ -91,22 +99,25 @@ extension Tree {
       }
     } catch .damaged where !appending {
       // A new secret mends the item.
-      try keychain.rewrite(stored.id, readingSecret: false) { (item, secret) throws(StoreError) in
+      try keychain.rewrite(stored.id, readingSecret: false, commit.permit) {
+        (item, secret) throws(StoreError) in
         secret = try copy(of: content)
         try finish(&item, &secret, commit)
       }
     }
+    return commit.permit
   }
 
   private func addItem(
     _ content: borrowing SecretBytes, at place: ItemPlace, _ commit: Commit
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Permit? {
     guard let staged = stagedItem(place) else { throw .notFound }
     var item = staged.item
     var secret = try copy(of: content)
     try finish(&item, &secret, commit)
-    try requireKeychain().add(item, secret: secret)
+    let added = try requireKeychain().add(item, secret: secret, commit.permit)
     overlay.withLock { $0.stagedItems[place] = nil }
+    return commit.permit?.stored(as: added)
   }
 
   /// What a commit does to an item besides its secret.

@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 import Synchronization
 
 extension Tree {
@@ -10,18 +10,18 @@ extension Tree {
   ///   `nameTooLong`, `notUnicode`; `readOnly`; `notFound` where the directory is gone.
   public func create(
     _ name: some Collection<UInt8>, in directory: Node, _ mode: OpenMode, exclusive: Bool,
-    by caller: Caller
+    by caller: Caller, _ permit: Permit? = nil
   ) throws(StoreError) -> Handle {
     let place = try newFile(name, in: directory.place)
     if try exists(place) {
       guard !exclusive else { throw .exists }
-      return try open(node(at: place), mode, by: caller)
+      return try open(node(at: place), mode, by: caller, permit)
     }
     try add(place)
     let node = node(at: place)
     if exclusive { node.state.withLock { $0.creator = caller.process } }
     // A new file begins empty whether or not O_TRUNC says so, and is stored even if nothing is written.
-    return try open(node, mode.union([.write, .truncate]), by: caller)
+    return try open(node, mode.union([.write, .truncate]), by: caller, permit)
   }
 
   /// mknod(2) of a regular file: creates it at once. - Throws: as `create` with `exclusive`.

@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 import Synchronization
 
 /// setxattr(2)'s XATTR_CREATE and XATTR_REPLACE.
@@ -44,13 +44,13 @@ extension Tree {
   ///   another identity, `unsupported`, `readOnly`, `noSpace`.
   public func setAttribute(
     _ name: String, to value: [UInt8], of node: Node, if condition: AttributeCondition,
-    by caller: Caller
+    by caller: Caller, _ permit: Permit? = nil
   ) throws(StoreError) {
     try requireUserName(name)
     try check(condition, name, node)
     switch node.place {
     case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
-    case .item(let item), .value(let item): try setAttribute(name, value, of: item)
+    case .item(let item), .value(let item): try setAttribute(name, value, of: item, permit)
     case .scratch(let scratch): try file(scratch).state.withLock { $0.attributes[name] = value }
     case .suite, .folder: try checkUnchanged(name, value, node)
     default: throw .unsupported(reason: "nothing here has attributes")
@@ -60,10 +60,12 @@ extension Tree {
   /// removexattr(2). What is identity or computed stays, and that is no error: rsync tries it.
   ///
   /// - Throws: `noSuchAttribute`, `unsupported`, `readOnly`.
-  public func removeAttribute(_ name: String, of node: Node) throws(StoreError) {
+  public func removeAttribute(
+    _ name: String, of node: Node, _ permit: Permit? = nil
+  ) throws(StoreError) {
     try requireUserName(name)
     switch node.place {
-    case .item(let item), .value(let item): try removeAttribute(name, of: item)
+    case .item(let item), .value(let item): try removeAttribute(name, of: item, permit)
     case .scratch(let scratch):
       let removed = try file(scratch).state.withLock { $0.attributes.removeValue(forKey: name) }
       guard removed != nil else { throw .noSuchAttribute }
@@ -115,6 +117,11 @@ enum AttributeName {
   /// Whether it says who may have the secret.
   static func isRule(_ name: String) -> Bool {
     name == "user.keyhole.access" || name == "user.keyhole.programs"
+  }
+
+  /// Whether it decides how well the secret is kept.
+  static func isProtection(_ name: String) -> Bool {
+    isRule(name) || name == "user.keyhole.accessible"
   }
 }
 
@@ -190,7 +197,7 @@ extension Tree {
   }
 
   private func setAttribute(
-    _ name: String, _ value: [UInt8], of place: ItemPlace
+    _ name: String, _ value: [UInt8], of place: ItemPlace, _ permit: Permit?
   ) throws(StoreError) {
     if AttributeName.isRule(name) {
       var trial = try anyItem(place)
@@ -200,8 +207,7 @@ extension Tree {
       return overlay.withLock { $0.stagedItems[place]?.set(name, to: value) }
     }
     let item = try anyItem(place)
-    try requireKeychain().checkAccess(to: item.id)
-    try requireKeychain().update([item.id]) { (item) throws(StoreError) in
+    try requireKeychain().update([item.id], permit) { (item) throws(StoreError) in
       try apply(name, value, to: &item)
     }
   }
@@ -216,7 +222,16 @@ extension Tree {
     }
   }
 
-  private func removeAttribute(_ name: String, of place: ItemPlace) throws(StoreError) {
+  /// Sets an attribute. A flag that nothing would hold must not be accepted: whoever set it would rely on it.
+  private func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
+    try ItemAttributes.set(name, to: value, on: &item)
+    guard let flag = item.access.flags.first(where: { Self.unheld.contains($0) }) else { return }
+    throw .unsupported(reason: "this version has nothing that holds the flag \(flag.rawValue)")
+  }
+
+  private static let unheld: Set<AccessFlags.Flag> = [.applicationPassword, .biometryCurrentSet]
+
+  private func removeAttribute(_ name: String, of place: ItemPlace, _ permit: Permit?) throws(StoreError) {
     if stagedItem(place) != nil {
       return try overlay.withLock { (overlay) throws(StoreError) in
         try overlay.stagedItems[place]?.remove(name)
@@ -227,18 +242,8 @@ extension Tree {
     var trial = item
     try ItemAttributes.remove(name, from: &trial)
     guard trial != item else { return }
-    try requireKeychain().checkAccess(to: item.id)
-    try requireKeychain().update([item.id]) { (item) throws(StoreError) in
+    try requireKeychain().update([item.id], permit) { (item) throws(StoreError) in
       try ItemAttributes.remove(name, from: &item)
-    }
-  }
-
-  /// Sets an attribute. A rule that nothing would hold must not be accepted: whoever set it would rely on it.
-  private func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
-    let before = item
-    try ItemAttributes.set(name, to: value, on: &item)
-    guard item.access == before.access, item.programs == before.programs else {
-      throw .unsupported(reason: "this version can't ask before it gives a secret, so it takes no such rule")
     }
   }
 }

@@ -1,16 +1,22 @@
 public import Model
 import SecretMemory
-import Store
+public import Store
 import Synchronization
 
 extension Tree {
   /// Opens a file. What can be known now is refused now, because few programs look at what close returns.
   ///
   /// - Throws: `isDirectory`, `readOnly`, `accessDenied`, `locked`, `notFound`, `tooManyOpen`.
-  public func open(_ node: Node, _ mode: OpenMode, by caller: Caller) throws(StoreError) -> Handle {
+  ///
+  /// `permit`: what `permission(toOpen:)` gave; without one, a file that takes a question is refused.
+  public func open(
+    _ node: Node, _ mode: OpenMode, by caller: Caller, _ permit: Permit? = nil
+  ) throws(StoreError) -> Handle {
     switch node.place {
     case .key(let place): return try openKey(place, node, mode, caller)
-    case .value(let place): return try openValue(place, node, mode, caller)
+    case .value(let place):
+      if let permit { return try openValue(place, node, mode, caller, permit) }
+      return try openValue(place, node, mode, caller, permitNow(permission(toOpen: node, by: caller)))
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
     case .events: return try openEvents(node, mode)
@@ -34,20 +40,21 @@ extension Tree {
   }
 
   private func openValue(
-    _ place: ItemPlace, _ node: Node, _ mode: OpenMode, _ caller: Caller
+    _ place: ItemPlace, _ node: Node, _ mode: OpenMode, _ caller: Caller, _ permit: Permit?
   ) throws(StoreError) -> Handle {
     let keychain = try requireKeychain()
     if mode.contains(.write) { try keychain.requireWritable() }
     var state = Handle.State()
+    state.permit = permit
     if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
       guard let item = try storedItem(place) else { throw .notFound }
-      try keychain.checkAccess(to: item.id)
+      try keychain.checkAccess(to: item.id, permit)
       // What can hang must not do so at a write, so it is asked for now.
       let isWanted = mode.contains(.read) || keychain.mayHang
       if isWanted, !mode.contains(.truncate) {
         state.content = .secret(
           try tooManyIfExhausted { () throws(StoreError) in
-            try keychain.secret(of: item.id)
+            try keychain.secret(of: item.id, permit)
           })
       }
     }
@@ -125,7 +132,7 @@ extension Tree {
   }
 
   /// The content of what is stored at a node's place.
-  func committedContent(of node: Node) throws(StoreError) -> Content {
+  func committedContent(of node: Node, _ permit: Permit? = nil) throws(StoreError) -> Content {
     let place = node.place
     guard overlay.withLock({ $0.pending[place] == nil }) else { return try .empty(secret: place.isSecret) }
     switch place {
@@ -135,7 +142,7 @@ extension Tree {
       return .plain(try settings.codec.content(of: value))
     case .value(let item):
       guard let item = try storedItem(item) else { return try .empty(secret: true) }
-      return .secret(try requireKeychain().secret(of: item.id))
+      return .secret(try requireKeychain().secret(of: item.id, permit))
     case .scratch(let scratch):
       guard let file = overlay.withLock({ $0[scratch] }) else { return try .empty(secret: place.isSecret) }
       return try file.state.withLock { state throws(StoreError) in try state.content.copy() }

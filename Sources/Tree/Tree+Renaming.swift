@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 import Synchronization
 
 extension Tree {
@@ -11,14 +11,14 @@ extension Tree {
   ///   scratch file that is no value of the key it replaces, `readOnly`, `noSpace`.
   public func rename(
     _ name: some Collection<UInt8>, in directory: Node, to newName: some Collection<UInt8>,
-    in newDirectory: Node, replacing: Bool, by caller: Caller
+    in newDirectory: Node, replacing: Bool, by caller: Caller, _ permit: Permit? = nil
   ) throws(StoreError) {
     let source = try child(of: directory, named: name)
     let target = try target(named: newName, in: newDirectory.place, for: source.place)
     guard source.place != target else { return }
     let isTaken = try exists(target)
     guard replacing || !isTaken else { throw .exists }
-    try move(source, to: target, isTaken: isTaken, by: caller)
+    try move(source, to: target, isTaken: isTaken, by: caller, permit)
   }
 
   /// Where something of the kind of `source` would be under `name`.
@@ -52,15 +52,17 @@ extension Tree {
   }
 
   private func move(
-    _ source: Node, to target: Place, isTaken: Bool, by caller: Caller
+    _ source: Node, to target: Place, isTaken: Bool, by caller: Caller, _ permit: Permit?
   ) throws(StoreError) {
     let place = source.place
     switch (place, target) {
     case (.key(let old), .key(let new)):
       try moveKey(old, to: new, source, by: caller)
       showMoved(old, at: new)
-    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)): try setAside(place, as: scratch)
-    case (.scratch(let scratch), .key), (.scratch(let scratch), .value): try save(scratch, as: target)
+    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)):
+      try setAside(place, as: scratch, permit)
+    case (.scratch(let scratch), .key), (.scratch(let scratch), .value):
+      try save(scratch, as: target, permit)
     case (.scratch(let old), .scratch(let new)): try moveScratch(old, to: new)
     default: try moveDirectory(place, to: target, isTaken: isTaken)
     }
@@ -127,9 +129,11 @@ extension Tree {
   }
 
   /// Hides the value from the mount under a scratch name; the store keeps it until a new one is there.
-  private func setAside(_ place: Place, as scratch: ScratchPlace) throws(StoreError) {
+  private func setAside(
+    _ place: Place, as scratch: ScratchPlace, _ permit: Permit?
+  ) throws(StoreError) {
     let file = try ScratchFile(quota: quota(for: scratch))
-    let content = try committedContent(of: node(at: place))
+    let content = try committedContent(of: node(at: place), permit)
     try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: 0) }
     try removeSetAside(as: scratch, except: place)
     overlay.withLock { overlay in
@@ -138,10 +142,12 @@ extension Tree {
     }
   }
 
-  private func save(_ scratch: ScratchPlace, as target: Place) throws(StoreError) {
+  private func save(
+    _ scratch: ScratchPlace, as target: Place, _ permit: Permit?
+  ) throws(StoreError) {
     guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
     guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
-    try store(file, at: target)
+    try store(file, at: target, Commit(permit: permit))
     overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
     try removeSetAside(as: scratch, except: target)

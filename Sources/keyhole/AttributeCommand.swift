@@ -1,5 +1,6 @@
 import ArgumentParser
 import Model
+import Store
 import Tree
 
 struct AttributeCommand: ParsableCommand {
@@ -33,7 +34,10 @@ struct AttributeCommand: ParsableCommand {
     guard let name else { return try list(node, path, session) }
     let full = name.hasPrefix("user.") ? name : "user." + name
     try session.attempt(path) { () throws(StoreError) in
-      if remove { return try session.tree.removeAttribute(full, of: node) }
+      if remove {
+        let permit = try session.tree.permission(toSet: full, to: nil, of: node, by: .current)?.fetch()
+        return try session.tree.removeAttribute(full, of: node, permit)
+      }
       if let value { return try set(full, value, node, session) }
       let bytes = try session.tree.attribute(full, of: node)
       unsafe (bytes + [0x0A]).withUnsafeBytes { unsafe StandardOutput.write($0) }
@@ -50,7 +54,9 @@ struct AttributeCommand: ParsableCommand {
   private func set(
     _ name: String, _ value: String, _ node: Node, _ session: TreeSession
   ) throws(StoreError) {
-    try session.tree.setAttribute(name, to: Array(value.utf8), of: node, if: .always, by: .current)
+    let (tree, value) = (session.tree, Array(value.utf8))
+    let permit = try tree.permission(toSet: name, to: value, of: node, by: .current)?.fetch()
+    try tree.setAttribute(name, to: value, of: node, if: .always, by: .current, permit)
   }
 }
 

@@ -9,19 +9,22 @@ final class Child {
   /// Its standard output, to be read.
   let output: Int32
   /// Its standard input, to be written; -1: it has ours.
-  let input: Int32
+  private(set) var input: Int32
+  private let hasOwnGroup: Bool
   private var status: Int32?
 
   enum Input {
     case shared
+    /// In a session of its own, so that all that it starts can be ended with it.
     case piped
+    case pipedInOurGroup
   }
 
   /// - Throws: `Failure` where it can't be started.
   init(_ words: [String], input kind: Input = .shared, environment: [String]? = nil) throws {
     let (outputEnd, theirOutput) = try Self.pipe()
-    let (theirInput, inputEnd) = kind == .piped ? try Self.pipe() : (-1, -1)
-    (output, input) = (outputEnd, inputEnd)
+    let (theirInput, inputEnd) = kind == .shared ? (-1, -1) : try Self.pipe()
+    (output, input, hasOwnGroup) = (outputEnd, inputEnd, kind == .piped)
     var actions = unsafe posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
     unsafe posix_spawn_file_actions_init(&actions)
@@ -86,9 +89,36 @@ final class Child {
 
   /// Ends it, with all it started if it has a group of its own, and closes the pipes.
   func end() {
-    if status == nil { kill(input >= 0 ? -process : process, SIGKILL) }
+    if status == nil { kill(hasOwnGroup ? -process : process, SIGKILL) }
     wait()
     for end in [output, input] where end >= 0 { close(end) }
+  }
+
+  func closeInput() {
+    if input >= 0 { close(input) }
+    input = -1
+  }
+
+  /// False: nothing came within so many seconds.
+  func waitForOutput(seconds: Int) -> Bool {
+    Self.wait(for: output, seconds)
+  }
+
+  /// False: it has not ended within so many seconds.
+  func waitForEnd(seconds: Int) -> Bool {
+    let descriptor = linux_pidfd_open(process)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return Self.wait(for: descriptor, seconds)
+  }
+
+  private static func wait(for descriptor: Int32, _ seconds: Int) -> Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    while true {
+      let count = unsafe poll(&entry, 1, Int32(clamping: seconds * 1000))
+      if count < 0, errno == EINTR { continue }
+      return count > 0
+    }
   }
 
   private static func pipe() throws -> (Int32, Int32) {

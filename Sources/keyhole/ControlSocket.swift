@@ -1,5 +1,6 @@
 import CLinux
 import Dispatch
+import Doorbell
 import Glibc
 import Model
 import SecretMemory
@@ -9,8 +10,8 @@ import Tree
 
 /// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
 ///
-/// A request is a word, a line feed, and for `unlock` the passphrase up to the end; the answer is `ok`, or what
-/// went wrong. Only the user's own processes are heard.
+/// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, or `permit` and an item's id
+/// (see `PermitConnection`). The answer is `ok`, or what went wrong. Only the user's own processes are heard.
 struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
   static let patience: Int32 = 60
@@ -26,9 +27,9 @@ struct ControlSocket {
     path = Self.path(of: getpid(), places)
     let listener = unsafe linux_listen(path)
     guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }
-    let unlocking = Unlocking(tree)
+    let control = Control(tree)
     source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: Background.queue)
-    source.setEventHandler { Self.accept(listener, unlocking) }
+    source.setEventHandler { Self.accept(listener, control) }
     source.setCancelHandler { close(listener) }
     source.activate()
   }
@@ -43,13 +44,20 @@ struct ControlSocket {
     "\(places.runtime)/\(process)\(ending)"
   }
 
-  private static func accept(_ listener: Int32, _ unlocking: Unlocking) {
+  private static func accept(_ listener: Int32, _ control: Control) {
     let connection = linux_accept(listener, patience)
     guard connection >= 0 else { return }
     Background.run {
+      guard linux_peer(connection) == getuid(), let line = requestLine(connection) else {
+        close(connection)
+        return
+      }
+      let words = line.split(separator: " ", maxSplits: 1)
+      if words.count == 2, words[0] == PermitReply.word {
+        return control.decide(PermitConnection(connection, control.tree), String(words[1]))
+      }
       defer { close(connection) }
-      guard linux_peer(connection) == getuid() else { return }
-      let answer = answer(to: connection, unlocking)
+      let answer = answer(to: line, connection, control)
       // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: who asked may be gone.
       _ = unsafe Array(answer.utf8).withUnsafeBytes {
         unsafe send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -57,15 +65,17 @@ struct ControlSocket {
     }
   }
 
-  private static func answer(to connection: Int32, _ unlocking: Unlocking) -> String {
+  private static func requestLine(_ connection: Int32) -> String? {
+    guard let line = try? SecretInput.readLine(descriptor: connection) else { return nil }
+    return unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func answer(to line: String, _ connection: Int32, _ control: Control) -> String {
     do {
-      var request = try SecretInput.read(descriptor: connection, limit: 16 * 1024)
-      let word = unsafe request.withUnsafeBytes {
-        unsafe String(decoding: $0.prefix { $0 != 0x0A }, as: UTF8.self)
-      }
-      switch word {
-      case "lock": try unlocking.lock()
-      case "unlock": try unlocking.unlock(request.dropPrefix(word.utf8.count + 1))
+      switch line {
+      case "lock": try control.lock()
+      case "unlock":
+        try control.unlock(SecretInput.read(descriptor: connection, limit: SecretInput.lineLimit))
       default: throw Failure(nil, "unknown request")
       }
       return "ok"
@@ -80,14 +90,20 @@ struct ControlSocket {
 }
 
 /// Locks and unlocks the keychain of the mount; wrong passphrases are slowed down.
-private final class Unlocking: Sendable {
-  private let tree: Tree
+private final class Control: Sendable {
+  let tree: Tree
   /// One at a time: a passphrase takes much memory, and guessing shall not get faster by asking twice.
   private let turns = DispatchQueue(label: "keyhole.unlocking")
   private let failures = Atomic<Int>(0)
+  private let deciding = WaitingThreads()
 
   init(_ tree: Tree) {
     self.tree = tree
+  }
+
+  /// On a thread of its own, because a person may be asked.
+  func decide(_ permit: PermitConnection, _ item: String) {
+    _ = deciding.run { permit.answer(for: ItemID(rawValue: item)) }
   }
 
   func lock() throws {
@@ -110,17 +126,6 @@ private final class Unlocking: Sendable {
     guard case .failure(.rejected) = result else { return failures.store(0, ordering: .relaxed) }
     let count = failures.add(1, ordering: .relaxed).newValue
     if count >= 3 { sleep(UInt32(min(count - 2, 10))) }
-  }
-}
-
-extension SecretBytes {
-  /// What follows the first `count` bytes; they are wiped.
-  fileprivate mutating func dropPrefix(_ count: Int) throws -> SecretBytes {
-    let rest = try unsafe withUnsafeBytes {
-      try unsafe SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.dropFirst(count)))
-    }
-    try resize(to: 0)
-    return rest
   }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Store
 
 /// What `-o` says (section 10 of the contract).
 struct MountOptions {
@@ -16,11 +17,16 @@ struct MountOptions {
   var source = "keyhole"
   /// Whoever watches the mount hears of outside changes.
   var echoesChanges = true
+  /// How long a question waits, in seconds.
+  var authTimeout = 60
+  /// How long an answer holds, in seconds.
+  var authReuse = 10
+  /// Who is asked in place of a person.
+  var authCommand: String?
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
-  /// - Throws: `ValidationError` that names an unknown option, or a value that an option can't have;
-  ///   `Failure` for what this version does not have.
+  /// - Throws: `ValidationError` that names an unknown option, or a value that an option can't have.
   init(_ lists: [String]) throws {
     for option in lists.flatMap({ $0.split(separator: ",") }) where !option.isEmpty {
       let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -41,9 +47,13 @@ struct MountOptions {
     case ("uid", let value?): user = value
     case ("gid", let value?): group = value
     case ("fsname", let value?): source = value
-    case ("vault", let value?): vault = try Self.folder(value)
-    case ("auth-timeout", let value?), ("auth-reuse", let value?): try Self.checkSeconds(name, value)
-    case ("auth-command", _?), ("auto-lock", _?): try Self.refuseLater(name)
+    case ("vault", let value?): vault = try Self.path(name, value)
+    case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
+    case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
+    case ("auth-command", let value?): authCommand = try Self.path(name, value)
+    // What would be relied on must not be taken and ignored.
+    case ("auto-lock", _?):
+      throw Failure(nil, "this version does not lock by itself, so no `auto-lock` either")
     case ("plain-session", nil): keychain.allowsPlainSession = true
     case ("echo", "off"): echoesChanges = false
     default: try applyUsual(name, value)
@@ -77,22 +87,18 @@ struct MountOptions {
     return choice
   }
 
-  private static func checkSeconds(_ name: String, _ value: String) throws {
-    guard UInt32(value) != nil else {
+  private static func seconds(_ name: String, _ value: String) throws -> Int {
+    guard let seconds = UInt16(value) else {
       throw ValidationError("mount option `\(name)=\(value)`: it takes a number of seconds")
     }
+    return Int(seconds)
   }
 
-  private static func folder(_ value: String) throws -> String {
+  private static func path(_ name: String, _ value: String) throws -> String {
     guard value.hasPrefix("/") else {
-      throw ValidationError("mount option `vault=\(value)`: it takes a path that begins with `/`")
+      throw ValidationError("mount option `\(name)=\(value)`: it takes a path that begins with `/`")
     }
     return value
-  }
-
-  /// What would be relied on must not be taken and ignored.
-  private static func refuseLater(_ name: String) throws {
-    throw Failure(nil, "this version has no access flags and no passphrase, so no `\(name)` either")
   }
 
   /// What libfuse gets.
@@ -105,5 +111,15 @@ struct MountOptions {
     // libfuse lets everybody in and turns away all but root and the owner; so it is one or the other.
     if allowsRoot, !allowsOthers { options.append("allow_root") }
     return options + forKernel.filter { !options.contains($0) }
+  }
+}
+
+extension MountOptions {
+  /// Who decides about secrets that are not for everybody.
+  func gatekeeper(_ places: Places) -> Gatekeeper {
+    var options = Gatekeeper.Options()
+    (options.timeout, options.reuse) = (authTimeout, authReuse)
+    if let authCommand { return Gatekeeper(CommandAuthenticator(program: authCommand), options) }
+    return Gatekeeper(HelperAuthenticator(places: places), options)
   }
 }

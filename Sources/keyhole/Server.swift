@@ -28,7 +28,7 @@ final class Server: Sendable {
     self.mountPoint = mountPoint
     self.device = device
     self.places = places
-    stores = try Stores(places, keychain: options.keychain)
+    stores = try Stores(places, keychain: options.keychain, gatekeeper: options.gatekeeper(places))
     let report = StatusReport(options, places, stores, mountPoint)
     self.report = report
     echo = options.echoesChanges && !options.isReadOnly ? EchoProcess(mountPoint) : nil

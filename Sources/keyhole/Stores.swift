@@ -1,3 +1,4 @@
+import Doorbell
 import Model
 import Store
 import Suites
@@ -13,7 +14,9 @@ struct Stores {
   let keychainOpening: KeychainOpening
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
-  init(_ places: Places, keychain opening: KeychainOpening = KeychainOpening()) throws {
+  init(
+    _ places: Places, keychain opening: KeychainOpening = KeychainOpening(), gatekeeper: Gatekeeper? = nil
+  ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
     // What a process that was killed has left behind.
     folder.removeLeftovers()
@@ -21,10 +24,18 @@ struct Stores {
     let opened = try opening.open(places)
     explanation = opened.explanation
     keychainOpening = opening.settled(on: opened.engine?.name)
-    keychain = opened.engine.map { [feed] in KeychainStore(engine: $0, feed: feed) }
+    keychain = opened.engine.map { [feed] in
+      KeychainStore(engine: $0, feed: feed, gatekeeper: gatekeeper)
+    }
   }
-  /// The stores that a path may lead to: settings need no keychain.
+
+  /// The stores that a path may lead to: settings need no keychain. Where somebody has to be asked, a mount does it
+  /// if there is one, else whoever sits before this command.
   init(for path: TreePath, _ places: Places) throws {
-    try self.init(places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none))
+    let helper = HelperAuthenticator(places: places)
+    let mount = MountAuthenticator(runtimeFolder: places.runtime, fallback: helper)
+    try self.init(
+      places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none),
+      gatekeeper: Gatekeeper(mount, .askingEachTime))
   }
 }

@@ -56,7 +56,8 @@ struct TreeSession {
   func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
     let node = try node(at: path)
     try attempt(path) { () throws(StoreError) in
-      let handle = try tree.open(node, .read, by: caller)
+      let permit = try tree.permission(toOpen: node, by: caller)?.fetch()
+      let handle = try tree.open(node, .read, by: caller, permit)
       defer { handle.close() }
       try unsafe handle.read(at: 0, count: .max) { unsafe body($0) }
     }
@@ -66,8 +67,9 @@ struct TreeSession {
   func write(_ bytes: UnsafeRawBufferPointer, to path: TreePath) throws {
     let folder = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
+      let permit = try tree.permission(toCreate: path.name.utf8, in: folder, by: caller)?.fetch()
       let handle = try tree.create(
-        path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller)
+        path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller, permit)
       defer { handle.close() }
       try unsafe handle.write(bytes, at: 0, by: caller)
       try handle.flush(by: caller)

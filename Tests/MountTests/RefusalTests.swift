@@ -118,7 +118,22 @@ import Testing
 
   // MARK: Mounts in a state of their own
 
-  static let states = [locked, readOnlyFile, readOnlyMount, older, damaged, exhausted, tooMuch, stale]
+  static let states =
+    [locked, readOnlyFile, readOnlyMount, older, damaged, exhausted, tooMuch, stale, unanswered] + asked
+
+  static let asked = [
+    Refusal(.denied, "cat \(item)/value", by: "cat", told: ("\(item)/value", "a person refused")),
+    Refusal(
+      .again, "dd if=\(item)/value iflag=nonblock status=none", by: "dd",
+      told: ("\(item)/value", "without O_NONBLOCK")),
+    Refusal(
+      .denied, "setfattr -x user.keyhole.access \(item)", by: "setfattr", told: (item, "a person refused")),
+    Refusal(
+      .notSupported, "setfattr -n user.keyhole.access -v applicationPassword keychain/generic/s/q",
+      by: "setfattr", told: nil),
+  ]
+  static let unanswered = Refusal(
+    .timedOut, "cat \(item)/value", by: "cat", told: ("\(item)/value", "nobody answered"))
 
   static let locked = Refusal(
     .noKey, "keyhole lock; cat \(item)/value", by: "cat", told: ("\(item)/value", "`keyhole unlock`"))
@@ -154,6 +169,29 @@ import Testing
       ] {
         try keyhole.expect(Refusal(.noKey, script, by: nil, told: (path, "`keyhole unlock`")))
       }
+    }
+  }
+
+  private func prepareGuarded(_ keyhole: MountedKeyhole) throws {
+    try keyhole.check(
+      """
+      mkdir -p \(Self.item) keychain/generic/s/q; echo \(Self.m) > \(Self.item)/value
+      setfattr -n user.keyhole.access -v userPresence \(Self.item)
+      """)
+  }
+
+  @Test func whoAPersonRefusesIsToldSo() async throws {
+    try await withKeyhole("auth-command=/bin/false", "auth-reuse=0") { keyhole in
+      try prepareGuarded(keyhole)
+      for refusal in Self.asked { try keyhole.expect(refusal) }
+    }
+  }
+
+  @Test func whoNobodyAnswersIsToldSo() async throws {
+    // It never ends.
+    try await withKeyhole("auth-command=/usr/bin/yes", "auth-timeout=1") { keyhole in
+      try prepareGuarded(keyhole)
+      try keyhole.expect(Self.unanswered)
     }
   }
 

@@ -154,14 +154,13 @@ import Tree
     #expect(try fixture.read("keychain/generic/S/A/value") == "new\n")
   }
 
-  @Test(arguments: ["user.keyhole.access", "user.keyhole.programs"])
-  func rulesThatNothingWouldHoldAreRefused(name: String) throws {
+  @Test(arguments: ["applicationPassword", "biometryCurrentSet", "userPresence|applicationPassword"])
+  func flagsThatNothingWouldHoldAreRefused(flags: String) throws {
     let fixture = TreeFixture()
     try fixture.makeItem("keychain/generic/S/A", "old")
     try fixture.makeDirectories("keychain/generic/S/staged")
-    let value = name.hasSuffix("access") ? "userPresence" : "deny *"
     for path in ["keychain/generic/S/A", "keychain/generic/S/staged"] {
-      #expect(errorNumber { try fixture.setAttribute(name, value, path) } == EOPNOTSUPP)
+      #expect(errorNumber { try fixture.setAttribute("user.keyhole.access", flags, path) } == EOPNOTSUPP)
     }
   }
 
@@ -178,7 +177,12 @@ import Tree
     }
     try fixture.write(path + "/.x", "new")
     #expect(errorNumber { try fixture.rename(path + "/.x", path + "/value") } == EACCES)
-    #expect(errorNumber { try fixture.setAttribute("user.x", "1", path) } == EACCES)
+    for name in ["access", "programs", "accessible"] {
+      let weaker = ["access": "devicePasscode", "programs": "allow *"][name] ?? "afterFirstUnlock"
+      #expect(errorNumber { try fixture.setAttribute("user.keyhole." + name, weaker, path) } == EACCES)
+    }
+    #expect(errorNumber { try fixture.removeAttribute("user.keyhole.access", path) } == EACCES)
+    try fixture.setAttribute("user.x", "1", path)
     try fixture.remove(path + "/value")
     #expect(try fixture.items.items().isEmpty)
   }

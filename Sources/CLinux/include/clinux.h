@@ -58,6 +58,9 @@ int linux_accept(int socket, int seconds);
 /// The user at the other end of a connection; (unsigned)-1 where it can't be told.
 unsigned linux_peer(int socket);
 
+/// The process at the other end of a connection, as it was when it connected; 0 where it can't be told.
+int linux_peer_process(int socket);
+
 /// socketpair(2), of streams, with O_CLOEXEC. -1 and errno on failure.
 int linux_socket_pair(int ends[2]);
 
@@ -71,6 +74,13 @@ static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* 
 /// Takes the program's code and constants out of this process's resident memory (madvise(2) MADV_DONTNEED): what is
 /// needed again comes back from the page cache. Most of it is needed once, for starting.
 void linux_forget_code(void);
+
+/// What a module of PAM says or wants to know (`style` as in pam_conv(3)): the answer goes into `buffer`. Not 0: the
+/// conversation ends here.
+typedef int (*linux_pam_answer)(void *context, int style, const char *message, char *buffer, size_t size);
+
+/// pam_authenticate(3) and pam_acct_mgmt(3) of a service. 0, a number of PAM's, or -1 where there is no libpam.
+int linux_pam_authenticate(const char *service, const char *user, linux_pam_answer answer, void *context);
 
 /// Zeros what calls that have returned left on this thread's stack.
 void linux_scrub_stack(void);

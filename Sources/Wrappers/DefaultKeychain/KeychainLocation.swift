@@ -1,3 +1,4 @@
+import Doorbell
 import Home
 import Live
 import Memory
@@ -23,7 +24,8 @@ public struct KeychainLocation: Sendable {
       guard let folders = UserFolders.current() else {
         throw .unreachable(reason: "there is no home folder; set HOME")
       }
-      return try vault(data: folders.data, state: folders.state)
+      let gatekeeper = Gatekeeper(MountAuthenticator(runtimeFolder: folders.runtime), .askingEachTime)
+      return try vault(data: folders.data, state: folders.state, gatekeeper)
     }))
 
   /// A new keychain in memory, which begins empty and is gone with its last user.
@@ -43,9 +45,11 @@ public struct KeychainLocation: Sendable {
 
   package static var chosen: KeychainLocation { current ?? ofProcess }
 
-  private static func vault(data: String, state: String) throws(StoreError) -> LiveKeychain.Opened {
+  private static func vault(
+    data: String, state: String, _ gatekeeper: Gatekeeper? = nil
+  ) throws(StoreError) -> LiveKeychain.Opened {
     let engine = try VaultEngine(directory: data, stateDirectory: state)
-    return LiveKeychain.Opened(store: KeychainStore(engine: engine)) { changed in
+    return LiveKeychain.Opened(store: KeychainStore(engine: engine, gatekeeper: gatekeeper)) { changed in
       FolderWatch(data) { _ in changed() }
     }
   }

@@ -53,7 +53,8 @@ package final class LiveKeychain: Sendable {
 
   /// The secret of an item: the program's own from here on, in ordinary memory.
   package func secret(of item: ItemID) throws(StoreError) -> Data {
-    let secret = try store().secret(of: item)
+    let store = try store()
+    let secret = try store.secret(of: item, permit(for: item, in: store))
     // SAFETY: the bytes are copied before they are given back.
     return unsafe secret.withUnsafeBytes { unsafe Data($0) }
   }
@@ -75,7 +76,9 @@ package final class LiveKeychain: Sendable {
     _ item: ItemID, secret: Data, _ change: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     let now = tick()
-    try store().rewrite(item, readingSecret: true) { (item, stored) throws(StoreError) in
+    let store = try store()
+    try store.rewrite(item, readingSecret: true, permit(for: item, in: store)) {
+      (item, stored) throws(StoreError) in
       let bytes = try secretBytes(secret)
       if !(stored == bytes) {
         stored = bytes
@@ -102,6 +105,11 @@ package final class LiveKeychain: Sendable {
     return Listening { [weak self] in
       _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
     }
+  }
+
+  /// Waits for whoever has to be asked.
+  private func permit(for item: ItemID, in store: KeychainStore) throws(StoreError) -> Permit {
+    try store.permission(for: item, path: item.rawValue) { Asker(thread: getpid()) }.fetch()
   }
 
   private func known(_ query: ItemQuery, in store: KeychainStore) throws(StoreError) -> [Item] {

@@ -71,6 +71,7 @@ enum Products {
   static let helpers = project + "/mount-helpers"
   static let documentation = project + "/Documentation"
   static let foundationProgram = folder + "/FoundationProgram"
+  static let wrapperProgram = folder + "/WrapperProgram"
 }
 
 /// What the tests that need more than a user's rights ask for.

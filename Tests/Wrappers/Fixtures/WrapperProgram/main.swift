@@ -4,6 +4,7 @@
 //   WrapperProgram count SUITE KEY N         sets an integer to 1, 2, … N
 //   WrapperProgram remove SUITE KEY          removes a key
 //   WrapperProgram secret SERVICE VALUE      sets a secret; an empty value deletes it
+//   WrapperProgram get SERVICE               prints a secret
 //   WrapperProgram follow SUITE KEY LAST     prints every value of a string from now on, until it is LAST
 //   WrapperProgram hurry SUITE KEY N         sets an integer N times and prints the monotonic time of each set
 import FTPropertyWrappers
@@ -36,6 +37,7 @@ case "hurry":
     usleep(5000)
   }
 case "secret": GenericPassword<String>(service: place).wrappedValue = key.isEmpty ? nil : key
+case "get": print(GenericPassword<String>(service: place).wrappedValue ?? "nil")
 case "follow":
   let text = FoilDefaultStorageOptional<String>(key: key, userDefaults: Suite(place))
   for await next in text.projectedValue.values {

@@ -1,0 +1,57 @@
+import CLinux
+import Glibc
+
+/// A connection to the process of a mount.
+final class DoorSocket: Sendable {
+  /// How the names of such sockets end.
+  static let ending = ".control"
+
+  private let descriptor: Int32
+
+  /// nil: nobody listens there any more. Calls fail after `seconds`.
+  init?(_ path: String, _ seconds: Int) {
+    descriptor = unsafe linux_connect(path, Int32(clamping: seconds))
+    guard descriptor >= 0, linux_peer(descriptor) == getuid() else { return nil }
+  }
+
+  deinit {
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  func shut() {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+  }
+
+  /// Sends a line, and returns what comes until the other side closes; nil: it could not be sent.
+  func send(_ line: String) -> String? {
+    let bytes = Array(line.utf8)
+    // SAFETY: the buffers say how long they are. MSG_NOSIGNAL: the other side may be gone.
+    let sent = unsafe bytes.withUnsafeBytes {
+      unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+    }
+    guard sent == bytes.count else { return nil }
+    var (answer, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 1024))
+    while answer.count < 4096 {
+      let count = unsafe chunk.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
+      answer += chunk[..<count]
+    }
+    return String(decoding: answer, as: UTF8.self)
+  }
+
+  /// The sockets in a folder, those of the newest processes first.
+  static func paths(in folder: String) -> [String] {
+    guard let entries = unsafe opendir(folder) else { return [] }
+    defer { unsafe closedir(entries) }
+    var processes: [Int32] = []
+    while let entry = unsafe readdir(entries) {
+      let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { continue }
+      processes.append(process)
+    }
+    return processes.sorted(by: >).map { "\(folder)/\($0)\(ending)" }
+  }
+}

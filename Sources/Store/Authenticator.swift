@@ -1,0 +1,87 @@
+public import Model
+public import SecretMemory
+import Synchronization
+
+/// Who asks a person: a dialog, a fingerprint reader, a program of the user's. Each runs as a process of its own.
+public protocol Authenticator: Sendable {
+  /// Asks, and returns when there is an answer, the time is over, or the question was withdrawn.
+  ///
+  /// It may block its thread for all that time.
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer
+}
+
+/// One question: who wants what, and what a person has to do for it.
+public struct Question: Sendable {
+  public enum Password: Sendable {
+    case none
+    /// The one that the item is sealed with.
+    case present
+    /// One to seal the item with.
+    case new
+  }
+
+  /// The items' paths in the tree.
+  public var items: [String]
+  public var ids: [ItemID]
+  public var asker: Asker
+  /// nil: only the password.
+  public var demand: Demand?
+  public var password: Password
+  /// How often a wrong password was given before.
+  public var failures = 0
+  /// In seconds.
+  public var timeout: Int
+  /// How long the answer holds, in seconds: for these items, and for others that the same process opens.
+  public var reuse: Int
+}
+
+/// What came of a question.
+public enum Answer: Sendable {
+  case approved(ItemPassword?)
+  case refused
+  /// Wrong too often.
+  case rejected
+  case timedOut
+  /// Nobody can be asked; the reason is for a person.
+  case impossible(String)
+}
+
+/// The password that one item is sealed with besides the keychain's keys (`applicationPassword`).
+public final class ItemPassword: Sendable {
+  public let bytes: SecretBytes
+
+  public init(_ bytes: consuming SecretBytes) {
+    self.bytes = bytes
+  }
+}
+
+/// The end of a question before its answer: whoever asked is gone.
+public final class Withdrawal: Sendable {
+  private struct State {
+    var isWithdrawn = false
+    var handler: (@Sendable () -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  public init() {}
+
+  public var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  /// Has `handler` called when the question is withdrawn; now, if it is already. nil: nothing more is to be done.
+  ///
+  /// It must be short, and not use the withdrawal.
+  public func whenWithdrawn(_ handler: (@Sendable () -> Void)?) {
+    state.withLock { state in
+      if state.isWithdrawn { handler?() } else { state.handler = handler }
+    }
+  }
+
+  public func withdraw() {
+    state.withLock { state in
+      state.isWithdrawn = true
+      // Under the lock: afterwards what it ends may have gone, and its number be another's.
+      state.handler.take()?()
+    }
+  }
+}

@@ -1,0 +1,99 @@
+public import Model
+
+extension KeychainStore {
+  /// Whether an asker gets an item's secret, or may change what protects it to what `changed` says.
+  ///
+  /// `asker` is called only where it matters who asks.
+  /// - Throws: `notFound`, `locked`, `accessDenied` for whom the rules keep out or who can't be told.
+  public nonisolated func permission(
+    for id: ItemID, path: String, changingTo changed: Item? = nil, by asker: () -> Asker?
+  ) throws(StoreError) -> Permission {
+    guard let item = try read({ $0[id] }) else { throw .notFound }
+    guard engine.isAccessible(item) else {
+      gatekeeper?.note(path, asker(), .locked)
+      throw .locked
+    }
+    return try permission(for: item, path, changed ?? item, asker)
+  }
+
+  /// Whether an item that is not there yet needs a password before it can be stored.
+  ///
+  /// - Throws: `locked`, `invalidValue`, `accessDenied`.
+  public nonisolated func permission(
+    forNew item: Item, path: String, by asker: () -> Asker?
+  ) throws(StoreError) -> Permission {
+    try checkRoom(for: item)
+    var unprotected = item
+    (unprotected.access, unprotected.programs) = ([], nil)
+    return try permission(for: unprotected, path, item, asker)
+  }
+
+  private nonisolated func permission(
+    for item: Item, _ path: String, _ target: Item, _ asker: () -> Asker?
+  ) throws(StoreError) -> Permission {
+    let password = Self.password(item, target)
+    guard item.isGuarded || password != .none else {
+      return .given(Permit(item: item.id, password: nil))
+    }
+    guard let gatekeeper else { throw .accessDenied(reason: "nobody can be asked here") }
+    guard let asker = asker() else {
+      gatekeeper.note(path, nil, .impossible)
+      throw .accessDenied(reason: "who asks is in another namespace, or can't be told")
+    }
+    let action = item.action(for: asker)
+    if action == .deny {
+      gatekeeper.note(path, asker, .denied)
+      throw .accessDenied(reason: "the item's rules keep \(asker.program) out")
+    }
+    if action == .allow, password == .none {
+      gatekeeper.note(path, asker, .allowed)
+      return .given(Permit(item: item.id, password: nil))
+    }
+    let demand = action == .ask ? item.access.demand ?? (password == .none ? .consent : nil) : nil
+    return try gatekeeper.permission(
+      request(item, path, asker, demand, password, gatekeeper))
+  }
+
+  private nonisolated func request(
+    _ item: Item, _ path: String, _ asker: Asker, _ demand: Demand?, _ password: Question.Password,
+    _ gatekeeper: Gatekeeper
+  ) -> PermissionRequest {
+    PermissionRequest(item.id, path, asker, demand, password, gatekeeper) {
+      [engine] (password) throws(StoreError) in
+      _ = try engine.using(password).secret(of: item.id)
+    }
+  }
+
+  private static func password(_ item: Item, _ target: Item) -> Question.Password {
+    if item.access.needsPassword { return .present }
+    return target.access.needsPassword ? .new : .none
+  }
+}
+
+extension Item {
+  /// Its secret is not given to everybody.
+  var isGuarded: Bool { !access.isEmpty || programs != nil }
+
+  /// What the rules say of an asker; where none fits, everybody may ask, and without flags have it.
+  func action(for asker: Asker) -> ProgramRules.Action {
+    let rules = programs.flatMap { ProgramRules($0)?.rules } ?? []
+    return rules.first { $0.fits(asker) }?.action ?? (access.isEmpty ? .allow : .ask)
+  }
+
+  func hasSameProtection(as other: Item) -> Bool {
+    access == other.access && programs == other.programs && accessibility == other.accessibility
+  }
+}
+
+extension ProgramRules.Rule {
+  /// A program is known by its file, whatever its name; of an interpreter also the script fits.
+  func fits(_ asker: Asker) -> Bool {
+    guard let path else { return true }
+    guard let file = Asker.File(path.string) else { return false }
+    if file == asker.programFile {
+      return digest == nil || digest == asker.digestOfProgram()
+    }
+    guard let script = asker.script, Asker.File(script) == file else { return false }
+    return digest == nil || digest == Asker.digest(ofFile: script)
+  }
+}

@@ -1,0 +1,93 @@
+import Dispatch
+public import Model
+import Synchronization
+
+/// The right to one item's secret: from rules that let the asker in, or from a person's answer.
+public struct Permit: Sendable {
+  let item: ItemID
+  /// What the item is sealed with besides; nil: nothing.
+  let password: ItemPassword?
+
+  /// The permit for an item that was new when this one was given, and is stored now; else this one.
+  public func stored(as item: Item) -> Permit {
+    self.item.rawValue.isEmpty ? Permit(item: item.id, password: password) : self
+  }
+}
+
+/// Whether an item's secret is given to an asker.
+public enum Permission: Sendable {
+  case given(Permit)
+  /// Somebody has to be asked first.
+  case asked(PermissionRequest)
+}
+
+extension Permission {
+  /// Waits for the answer where somebody has to be asked; not for threads that others wait for.
+  public func fetch() throws(StoreError) -> Permit {
+    switch self {
+    case .given(let permit): return permit
+    case .asked(let request):
+      let (isThere, answer) = (DispatchSemaphore(value: 0), Waiting())
+      request.start { outcome in
+        answer.outcome.withLock { $0 = outcome }
+        isThere.signal()
+      }
+      isThere.wait()
+      return try (answer.outcome.withLock { $0 } ?? .failure(.interrupted)).get()
+    }
+  }
+
+  private final class Waiting: Sendable {
+    let outcome = Mutex<PermissionRequest.Outcome?>(nil)
+  }
+}
+
+/// A question that has to be put before a secret is given. Nothing happens until `start`.
+public final class PermissionRequest: Sendable {
+  public typealias Outcome = Result<Permit, StoreError>
+
+  let item: ItemID
+  let path: String
+  let asker: Asker
+  let demand: Demand?
+  let password: Question.Password
+  /// Whether a password is the item's.
+  let isRight: @Sendable (ItemPassword) throws(StoreError) -> Void
+  private let gatekeeper: Gatekeeper
+  private let state = Mutex(State())
+
+  private struct State {
+    var done: (@Sendable (Outcome) -> Void)?
+    var isWithdrawn = false
+  }
+
+  init(
+    _ item: ItemID, _ path: String, _ asker: Asker, _ demand: Demand?, _ password: Question.Password,
+    _ gatekeeper: Gatekeeper, isRight: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void
+  ) {
+    (self.item, self.path, self.asker, self.demand) = (item, path, asker, demand)
+    (self.password, self.gatekeeper, self.isRight) = (password, gatekeeper, isRight)
+  }
+
+  /// Puts the question. `done` is called once, on any thread, unless the request is withdrawn before.
+  public func start(_ done: @escaping @Sendable (Outcome) -> Void) {
+    let isWanted = state.withLock { state in
+      state.done = done
+      return !state.isWithdrawn
+    }
+    if isWanted { gatekeeper.put(self) }
+  }
+
+  /// Whoever asked does not wait any more.
+  public func withdraw() {
+    state.withLock { state in
+      state.done = nil
+      state.isWithdrawn = true
+    }
+    gatekeeper.withdraw(self)
+  }
+
+  func finish(_ outcome: Outcome) {
+    state.withLock { $0.done.take() }?(outcome)
+  }
+}

@@ -1,0 +1,85 @@
+public import Model
+public import Store
+import Synchronization
+
+// What has to be asked before an operation. Each gives nil where there is nothing to ask about.
+extension Tree {
+  /// Before `open`, and before `truncate`.
+  ///
+  /// - Throws: `accessDenied`, `locked`, `notFound`.
+  public func permission(toOpen node: Node, by caller: Caller) throws(StoreError) -> Permission? {
+    guard case .value(let place) = node.place else { return nil }
+    return try permission(for: place, nil, caller)
+  }
+
+  /// Before `create`: of a file that is there already, and of an item that needs a password.
+  public func permission(
+    toCreate name: some Collection<UInt8>, in directory: Node, by caller: Caller
+  ) throws(StoreError) -> Permission? {
+    guard case .item(let place) = directory.place, name.elementsEqual("value".utf8) else { return nil }
+    return try permission(for: place, nil, caller)
+  }
+
+  /// Before `rename`: of a value, and over one.
+  public func permission(
+    toRename name: some Collection<UInt8>, in directory: Node, to newName: some Collection<UInt8>,
+    by caller: Caller
+  ) throws(StoreError) -> Permission? {
+    guard case .item(let place) = directory.place else { return nil }
+    guard [Array(name), Array(newName)].contains(Array("value".utf8)) else { return nil }
+    return try permission(for: place, nil, caller)
+  }
+
+  /// Before `setAttribute`, or `removeAttribute` where `value` is nil: of what protects an item.
+  public func permission(
+    toSet name: String, to value: [UInt8]?, of node: Node, by caller: Caller
+  ) throws(StoreError) -> Permission? {
+    guard AttributeName.isProtection(name), let place = node.place.item, stagedItem(place) == nil else {
+      return nil
+    }
+    var changed = try anyItem(place)
+    let before = changed
+    if let value {
+      try ItemAttributes.set(name, to: value, on: &changed)
+    } else {
+      try ItemAttributes.remove(name, from: &changed)
+    }
+    return changed == before ? nil : try permission(for: place, changed, caller)
+  }
+
+  /// An item's path; nil: there is none.
+  public func path(of item: ItemID) throws(StoreError) -> String? {
+    try requireKeychain().read { index in index[item].map { Place.item(ItemPlace($0.identity)).path } }
+  }
+
+  /// The permit where nobody need be asked. - Throws: `accessDenied` where somebody would have to be.
+  func permitNow(_ permission: Permission?) throws(StoreError) -> Permit? {
+    switch permission {
+    case .none: return nil
+    case .given(let permit): return permit
+    case .asked: throw .accessDenied(reason: "somebody has to be asked before")
+    }
+  }
+
+  private func permission(
+    for place: ItemPlace, _ changed: Item?, _ caller: Caller
+  ) throws(StoreError) -> Permission? {
+    let keychain = try requireKeychain()
+    let asker = { Asker(thread: caller.thread) }
+    let path = Place.item(place).path
+    if let staged = stagedItem(place) {
+      return try keychain.permission(forNew: staged.item, path: path, by: asker)
+    }
+    guard let item = try storedItem(place) else { return nil }
+    return try keychain.permission(for: item.id, path: path, changingTo: changed, by: asker)
+  }
+}
+
+extension Place {
+  fileprivate var item: ItemPlace? {
+    switch self {
+    case .item(let item), .value(let item): item
+    default: nil
+    }
+  }
+}

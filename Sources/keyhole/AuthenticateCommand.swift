@@ -1,0 +1,227 @@
+import ArgumentParser
+import CLinux
+import Dispatch
+import Glibc
+import Model
+import SecretMemory
+import Store
+import Vault
+
+/// The process that asks a person. The file system's process starts it, and reads its answer.
+struct AuthenticateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "authenticate", abstract: "Ask a person before a secret is given.", shouldDisplay: false)
+
+  func run() throws {
+    guard let request = AuthenticationRequest(reading: STDIN_FILENO) else {
+      throw Failure(nil, "`keyhole authenticate` is started by a mount only")
+    }
+    Self.endWithCaller()
+    AuthenticationReply.send(Dialog(request).answer())
+  }
+
+  /// The end of standard input means that nobody waits any more: then everything in this group ends.
+  private static func endWithCaller() {
+    DispatchQueue.global().async {
+      var byte: UInt8 = 0
+      while unsafe read(STDIN_FILENO, &byte, 1) != 0 {}
+      kill(0, SIGKILL)
+    }
+  }
+}
+
+/// What a person is asked, step by step.
+private struct Dialog {
+  private let request: AuthenticationRequest
+  private static let attempts = 3
+
+  init(_ request: AuthenticationRequest) {
+    self.request = request
+  }
+
+  func answer() -> Answer {
+    if let demand = request.demand {
+      let answer = self.answer(to: demand)
+      guard case .approved = answer else { return answer }
+    }
+    guard request.password != .none else { return .approved(nil) }
+    return askPassword()
+  }
+
+  private func answer(to demand: Demand) -> Answer {
+    switch demand {
+    case .consent: return confirm("")
+    case .passcode: return askPasscode()
+    case .biometry: return askBiometry()
+    case .biometryOfCurrentSet: return .impossible("which fingers were enrolled can't be told here")
+    case .all(let demands):
+      for demand in demands {
+        let answer = self.answer(to: demand)
+        guard case .approved = answer else { return answer }
+      }
+      return .approved(nil)
+    case .any(let demands): return answer(toAnyOf: demands)
+    }
+  }
+
+  /// What this machine can't do, or a reader did not recognise, leaves the others.
+  private func answer(toAnyOf demands: [Demand]) -> Answer {
+    var last = Answer.impossible("nobody can be asked")
+    for demand in demands {
+      last = answer(to: demand)
+      switch last {
+      case .approved, .refused, .timedOut: return last
+      case .rejected where demand == .passcode: return last
+      case .rejected, .impossible: continue
+      }
+    }
+    return last
+  }
+
+  private func confirm(_ more: String) -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      try pinentry(more).confirm() ? .approved(nil) : .refused
+    }
+  }
+
+  private func askBiometry() -> Answer {
+    guard PAM.hasService(PAM.biometry) else { return .impossible("PAM has no service \(PAM.biometry)") }
+    if case .refused = confirm("Then use the reader.") { return .refused }
+    return PAM.authenticate(PAM.biometry) { _ in nil } ? .approved(nil) : .rejected
+  }
+
+  /// The vault's passphrase; where it has none, what PAM's service `keyhole` wants to know.
+  private func askPasscode() -> Answer {
+    // Not to make one where there is none.
+    guard unsafe access(request.vault + "/vault.db", F_OK) == 0 else { return askByPAM() }
+    guard let vault = try? VaultEngine(directory: request.vault, stateDirectory: request.state) else {
+      return .impossible("the vault can't be opened")
+    }
+    guard vault.needsPassphrase else { return askByPAM() }
+    return ask("Passphrase:") { passphrase in (try? vault.check(passphrase)) != nil }
+  }
+
+  private func askByPAM() -> Answer {
+    guard PAM.hasService(PAM.passcode) else {
+      return .impossible("the vault has no passphrase, and PAM no service \(PAM.passcode)")
+    }
+    return attempt { () throws(Pinentry.Failure) in
+      let pinentry = try pinentry("")
+      for failures in 0..<Self.attempts {
+        var failure: Pinentry.Failure?
+        let isRight = PAM.authenticate(PAM.passcode) { prompt in
+          do throws(Pinentry.Failure) {
+            return try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+          } catch {
+            failure = error
+            return nil
+          }
+        }
+        if isRight { return .approved(nil) }
+        if let failure { throw failure }
+      }
+      return .rejected
+    }
+  }
+
+  private func ask(_ prompt: String, _ isRight: (borrowing SecretBytes) -> Bool) -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      let pinentry = try pinentry("")
+      for failures in 0..<Self.attempts {
+        let secret = try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+        if isRight(secret) { return .approved(nil) }
+      }
+      return .rejected
+    }
+  }
+
+  private func askPassword() -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      let isNew = request.password == .new
+      let secret = try pinentry(isNew ? "Choose a password for this item." : "").secret(
+        "Password:", error: request.failures == 0 ? nil : "That was wrong.", repeating: isNew)
+      return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
+    }
+  }
+
+  private func attempt(_ body: () throws(Pinentry.Failure) -> Answer) -> Answer {
+    do throws(Pinentry.Failure) {
+      return try body()
+    } catch {
+      switch error {
+      case .cancelled: return .refused
+      case .late: return .timedOut
+      case .missing: return .impossible("there is neither a display nor a terminal with a pinentry")
+      case .broken: return .impossible("the pinentry has failed")
+      }
+    }
+  }
+
+  private func pinentry(_ more: String) throws(Pinentry.Failure) -> Pinentry {
+    try Pinentry(
+      terminal: request.terminal, title: "Keyhole", text: text(more), seconds: request.timeout)
+  }
+
+  /// Names the items, the program, its command line and its parents; the last two are what the program says.
+  private func text(_ more: String) -> String {
+    let items = request.items.joined(separator: "\n  ")
+    let others = request.others > 0 ? "\n  and \(request.others) more" : ""
+    return """
+      A program wants to use a secret:
+        \(items)\(others)
+      Program: \(request.program)
+      Command: \(request.command.prefix(300))
+      Started by: \(request.parents)
+      Allowed now, it may use others with the same conditions for \(request.reuse) s.
+      \(more)
+      """
+  }
+}
+
+/// PAM for this process's user.
+private enum PAM {
+  static let passcode = "keyhole"
+  static let biometry = "keyhole-biometry"
+
+  /// Without a file of its own, a service would get what `other` says.
+  static func hasService(_ name: String) -> Bool {
+    let wrapped = unsafe getenv("PAM_WRAPPER_SERVICE_DIR").map { unsafe String(cString: $0) }
+    let folders = ["/etc/pam.d", "/usr/local/etc/pam.d", "/usr/lib/pam.d"] + (wrapped.map { [$0] } ?? [])
+    return folders.contains { unsafe access("\($0)/\(name)", R_OK) == 0 }
+  }
+
+  /// `answer` gets what PAM wants to know; nil gives up.
+  static func authenticate(_ service: String, _ answer: (String) -> SecretBytes?) -> Bool {
+    guard let entry = unsafe getpwuid(getuid()), let name = unsafe entry.pointee.pw_name else { return false }
+    return withoutActuallyEscaping(answer) { answer in
+      let box = Box(answer)
+      return withExtendedLifetime(box) {
+        unsafe linux_pam_authenticate(
+          service, name,
+          { context, style, message, buffer, size in
+            guard let context = unsafe context, let buffer = unsafe buffer else { return 1 }
+            // SAFETY: the box outlives the call that was given it.
+            let box = unsafe Unmanaged<Box>.fromOpaque(context).takeUnretainedValue()
+            let text = unsafe message.map { unsafe String(cString: $0) } ?? ""
+            return unsafe box.converse(style, text, UnsafeMutableRawBufferPointer(start: buffer, count: size))
+          }, Unmanaged.passUnretained(box).toOpaque()) == 0
+      }
+    }
+  }
+
+  private final class Box {
+    private let answer: (String) -> SecretBytes?
+
+    init(_ answer: @escaping (String) -> SecretBytes?) {
+      self.answer = answer
+    }
+
+    /// 1 and 2: PAM_PROMPT_ECHO_OFF and _ON; what is only told has no answer.
+    func converse(_ style: Int32, _ text: String, _ buffer: UnsafeMutableRawBufferPointer) -> Int32 {
+      guard style == 1 || style == 2 else { return 0 }
+      guard let secret = answer(text), secret.count < buffer.count else { return 1 }
+      unsafe secret.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
+      return 0
+    }
+  }
+}

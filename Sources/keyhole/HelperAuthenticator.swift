@@ -1,0 +1,210 @@
+import Glibc
+import Model
+import SecretMemory
+import Store
+
+/// Has a person asked by a process of its own: dialogs, PAM and fingerprint readers run other people's code, and
+/// this one holds the keys.
+struct HelperAuthenticator: Authenticator {
+  let places: Places
+
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    let words = ["/proc/self/exe", "authenticate"]
+    guard let helper = try? Child(words, input: .piped) else {
+      return .impossible("no dialog can be started")
+    }
+    withdrawal.whenWithdrawn { [process = helper.process] in kill(-process, SIGKILL) }
+    defer {
+      withdrawal.whenWithdrawn(nil)
+      helper.end()
+    }
+    let request = AuthenticationRequest(question, vault: places.vault, state: places.state)
+    request.send(to: helper.input)
+    guard helper.waitForOutput(seconds: question.timeout) else { return .timedOut }
+    // Its input stays open until it has answered: the end of it means that nobody waits any more.
+    return AuthenticationReply.read(helper.output)
+  }
+}
+
+/// A program of the user's decides (`auth-command=`): for tests, and for machines without a person before them.
+///
+/// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
+/// together. Exit code 0 approves. For an item with an application password, the first line it prints is that.
+struct CommandAuthenticator: Authenticator {
+  let program: String
+
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    let words = [program, question.items[0], question.asker.program] + question.items.dropFirst()
+    guard let command = try? Child(words, input: .piped) else {
+      return .impossible("\(program) can't be started")
+    }
+    withdrawal.whenWithdrawn { [process = command.process] in kill(-process, SIGKILL) }
+    defer {
+      withdrawal.whenWithdrawn(nil)
+      command.end()
+    }
+    command.closeInput()
+    guard command.waitForEnd(seconds: question.timeout) else { return .timedOut }
+    guard command.wait() == 0 else { return .refused }
+    guard question.password != .none else { return .approved(nil) }
+    guard let line = try? SecretInput.readLine(descriptor: command.output), !line.isEmpty else {
+      return .impossible("\(program) printed no password")
+    }
+    return .approved(ItemPassword(line))
+  }
+}
+
+/// What the helper is asked: lines of a name and a value, and an empty one.
+struct AuthenticationRequest {
+  /// So many items are named.
+  private static let shown = 10
+
+  var items: [String] = []
+  var others = 0
+  var program = ""
+  var command = ""
+  var parents = ""
+  var terminal: String?
+  var demand: Demand?
+  var password = Question.Password.none
+  var failures = 0
+  var timeout = 60
+  var reuse = 0
+  var vault = ""
+  var state = ""
+
+  init(_ question: Question, vault: String, state: String) {
+    items = question.items
+    (program, command) = (question.asker.program, question.asker.commandLine)
+    parents = question.asker.parents.joined(separator: " ← ")
+    (terminal, demand, password) = (question.asker.terminal, question.demand, question.password)
+    (failures, timeout, reuse) = (question.failures, question.timeout, question.reuse)
+    (self.vault, self.state) = (vault, state)
+  }
+
+  /// From standard input; nil: it is no request.
+  init?(reading descriptor: Int32) {
+    while true {
+      guard let bytes = try? SecretInput.readLine(descriptor: descriptor, limit: 64 * 1024) else {
+        return nil
+      }
+      let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+      guard !line.isEmpty else { break }
+      let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard parts.count == 2, take(parts[0], parts[1]) else { return nil }
+    }
+    guard !items.isEmpty else { return nil }
+  }
+
+  func send(to descriptor: Int32) {
+    // A dialog shows a few, and how many there are.
+    var lines =
+      items.prefix(Self.shown).map { ("item", $0) } + [("others", "\(max(0, items.count - Self.shown))")]
+    lines += [("program", program), ("command", String(command.prefix(2000))), ("parents", parents)]
+    lines += [
+      ("timeout", "\(timeout)"), ("reuse", "\(reuse)"), ("failures", "\(failures)"), ("vault", vault),
+      ("state", state),
+    ]
+    lines += terminal.map { [("terminal", $0)] } ?? []
+    lines += demand.map { [("demand", $0.text)] } ?? []
+    lines += password == .none ? [] : [("password", password == .new ? "new" : "present")]
+    // A line feed in a name must not begin another line.
+    let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
+    // SAFETY: the buffer says how long it is. A pipe takes this much at once, or the helper reads.
+    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+  }
+
+  private mutating func take(_ name: String, _ value: String) -> Bool {
+    switch name {
+    case "item": items.append(value)
+    case "program": program = value
+    case "command": command = value
+    case "parents": parents = value
+    case "terminal": terminal = value
+    case "demand": demand = Demand(text: value)
+    case "password": password = value == "new" ? .new : .present
+    case "failures": failures = Int(value) ?? 0
+    case "timeout": timeout = Int(value) ?? 60
+    case "reuse": reuse = Int(value) ?? 0
+    case "others": others = Int(value) ?? 0
+    case "vault": vault = value
+    case "state": state = value
+    default: return false
+    }
+    return true
+  }
+}
+
+extension Demand {
+  /// Prefix notation: `any passcode biometry .`
+  var text: String {
+    switch self {
+    case .consent: "consent"
+    case .biometry: "biometry"
+    case .biometryOfCurrentSet: "biometry-of-current-set"
+    case .passcode: "passcode"
+    case .any(let demands): "any " + demands.map(\.text).joined(separator: " ") + " ."
+    case .all(let demands): "all " + demands.map(\.text).joined(separator: " ") + " ."
+    }
+  }
+
+  init?(text: String) {
+    var words = text.split(separator: " ")[...]
+    guard let demand = Self.parse(&words), words.isEmpty else { return nil }
+    self = demand
+  }
+
+  private static func parse(_ words: inout ArraySlice<Substring>) -> Demand? {
+    switch words.popFirst() {
+    case "consent": return .consent
+    case "biometry": return .biometry
+    case "biometry-of-current-set": return .biometryOfCurrentSet
+    case "passcode": return .passcode
+    case "any": return parseList(&words).map(Demand.any)
+    case "all": return parseList(&words).map(Demand.all)
+    default: return nil
+    }
+  }
+
+  private static func parseList(_ words: inout ArraySlice<Substring>) -> [Demand]? {
+    var demands: [Demand] = []
+    while words.first != "." {
+      guard let demand = parse(&words) else { return nil }
+      demands.append(demand)
+    }
+    words.removeFirst()
+    return demands
+  }
+}
+
+/// The helper's answer: a word, and what belongs to it.
+enum AuthenticationReply {
+  static func read(_ descriptor: Int32) -> Answer {
+    guard let bytes = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
+    let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    switch line {
+    case "approved": return .approved(nil)
+    case "password":
+      guard let password = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
+      return .approved(ItemPassword(password))
+    case "refused": return .refused
+    case "rejected": return .rejected
+    case "late": return .timedOut
+    default: return .impossible(line.isEmpty ? "the dialog has failed" : line)
+    }
+  }
+
+  static func send(_ answer: Answer) {
+    switch answer {
+    case .approved(let password?):
+      StandardOutput.print("password")
+      unsafe password.bytes.withUnsafeBytes { unsafe StandardOutput.write($0) }
+      StandardOutput.print("")
+    case .approved: StandardOutput.print("approved")
+    case .refused: StandardOutput.print("refused")
+    case .rejected: StandardOutput.print("rejected")
+    case .timedOut: StandardOutput.print("late")
+    case .impossible(let reason): StandardOutput.print(reason)
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import Glibc
+import Model
+import SecretMemory
+
+/// A dialog of GnuPG's pinentry, spoken to in the Assuan protocol.
+final class Pinentry {
+  enum Failure: Error {
+    case missing
+    case cancelled
+    case late
+    case broken
+  }
+
+  private let program: Child
+
+  /// A graphical one where there is a display, else one on the asker's terminal.
+  ///
+  /// - Throws: `missing` where there is neither, or no program.
+  init(terminal: String?, title: String, text: String, seconds: Int) throws(Failure) {
+    guard let program = Self.start(terminal) else { throw .missing }
+    self.program = program
+    do throws(Failure) {
+      guard try readLine().hasPrefix("OK") else { throw .broken }
+      if let terminal {
+        _ = try? command("OPTION ttyname=\(terminal)")
+        _ = try? command("OPTION ttytype=\(Self.variable("TERM") ?? "xterm")")
+        _ = try? command("OPTION lc-ctype=\(Self.variable("LC_ALL") ?? "C.UTF-8")")
+      }
+      _ = try? command("SETTIMEOUT \(seconds)")
+      try command("SETTITLE " + Self.escaped(title))
+      try command("SETDESC " + Self.escaped(text))
+    } catch {
+      program.end()
+      throw error
+    }
+  }
+
+  deinit {
+    program.end()
+  }
+
+  /// Whether a person says yes. - Throws: `late`, `broken`.
+  func confirm() throws(Failure) -> Bool {
+    do throws(Failure) {
+      try command("SETOK Allow")
+      try command("SETCANCEL Refuse")
+      try command("CONFIRM")
+      return true
+    } catch .cancelled {
+      return false
+    }
+  }
+
+  /// What a person types. - Throws: `cancelled`, `late`, `broken`.
+  func secret(_ prompt: String, error: String? = nil, repeating: Bool = false) throws(Failure) -> SecretBytes
+  {
+    if let error { try command("SETERROR " + Self.escaped(error)) }
+    if repeating { _ = try? command("SETREPEAT " + Self.escaped("Once more:")) }
+    try command("SETPROMPT " + Self.escaped(prompt))
+    send("GETPIN")
+    guard var secret = try? SecretBytes() else { throw .broken }
+    while true {
+      guard let line = try? SecretInput.readLine(descriptor: program.output) else { throw .broken }
+      if try unsafe line.withUnsafeBytes({ (bytes) throws(Failure) in try unsafe take(bytes, into: &secret) })
+      {
+        return secret
+      }
+    }
+  }
+}
+
+extension Pinentry {
+  /// True: the answer is complete.
+  private func take(_ line: UnsafeRawBufferPointer, into secret: inout SecretBytes) throws(Failure) -> Bool {
+    guard unsafe line.starts(with: "D ".utf8) else {
+      return try unsafe Self.isOK(String(decoding: line.prefix(64), as: UTF8.self))
+    }
+    var rest = unsafe line.dropFirst(2)
+    while let byte = unsafe rest.popFirst() {
+      var plain = byte
+      if byte == UInt8(ascii: "%"), unsafe rest.count >= 2 {
+        let digits = unsafe String(decoding: rest.prefix(2), as: UTF8.self)
+        plain = UInt8(digits, radix: 16) ?? byte
+        unsafe rest = unsafe rest.dropFirst(2)
+      }
+      let isKept: Void? = try? unsafe withUnsafeBytes(of: &plain) { try unsafe secret.append($0) }
+      guard isKept != nil else { throw .broken }
+    }
+    return false
+  }
+
+  private static func start(_ terminal: String?) -> Child? {
+    let hasDisplay = variable("WAYLAND_DISPLAY") != nil || variable("DISPLAY") != nil
+    guard hasDisplay || terminal != nil else { return nil }
+    let names = hasDisplay ? ["pinentry"] : ["pinentry-curses", "pinentry-tty", "pinentry"]
+    return names.lazy.compactMap { try? Child([$0], input: .pipedInOurGroup) }.first
+  }
+
+  private static func variable(_ name: String) -> String? {
+    unsafe getenv(name).map { unsafe String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  private func send(_ line: String) {
+    // SAFETY: the buffer says how long it is.
+    _ = unsafe Array((line + "\n").utf8).withUnsafeBytes {
+      unsafe write(program.input, $0.baseAddress, $0.count)
+    }
+  }
+
+  private func command(_ line: String) throws(Failure) {
+    send(line)
+    while try !Self.isOK(readLine()) {}
+  }
+
+  private func readLine() throws(Failure) -> String {
+    guard let line = try? SecretInput.readLine(descriptor: program.output), !line.isEmpty else {
+      throw .broken
+    }
+    return unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// False: another line follows. - Throws: what an error's number means (libgpg-error; the upper bits say whose).
+  private static func isOK(_ line: String) throws(Failure) -> Bool {
+    if line.hasPrefix("OK") { return true }
+    guard line.hasPrefix("ERR ") else {
+      if line.isEmpty { throw .broken }
+      return false
+    }
+    let number = line.dropFirst(4).split(separator: " ").first.flatMap { Int($0) } ?? 0
+    switch number & 0xFFFF {
+    case 99, 114: throw .cancelled
+    case 62: throw .late
+    default: throw .broken
+    }
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.replacing("%", with: "%25").replacing("\n", with: "%0A").replacing("\r", with: "%0D")
+  }
+}

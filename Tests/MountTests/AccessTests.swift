@@ -1,0 +1,207 @@
+import Glibc
+import Testing
+
+/// Section 8: asking before a secret is given.
+@Suite(.timeLimit(.minutes(2))) struct AccessTests {
+  private static let item = "keychain/generic/s/p"
+  private static let value = item + "/value"
+
+  /// A program that notes what it is asked, and does what it is told.
+  private static func program(_ world: World, _ body: String) throws -> String {
+    let path = world.root + "/decide"
+    let script = "#!/bin/sh\necho \"$@\" >> \(world.root)/asked\n\(body)\n"
+    try world.check("cat > \(path); chmod +x \(path)", sending: Array(script.utf8))
+    return path
+  }
+
+  /// Runs `body` with `decide` as the one who is asked, and an item with a flag.
+  private static func withAsked(
+    _ decide: String, _ options: String..., flags: String = "devicePasscode",
+    body: (MountedKeyhole) throws -> Void
+  ) async throws {
+    try await withWorld { world in
+      let path = try program(world, decide)
+      let keyhole = MountedKeyhole(
+        world, options: ["keychain=vault", "auth-command=\(path)"] + options)
+      defer { keyhole.cleanUp() }
+      try keyhole.start()
+      try keyhole.check(
+        "mkdir -p \(item); setfattr -n user.keyhole.access -v '\(flags)' \(item); echo secret > \(value)")
+      try body(keyhole)
+    }
+  }
+
+  private static func asked(_ keyhole: MountedKeyhole) -> [String] {
+    ((try? System.text(keyhole.world.root + "/asked")) ?? "").split(separator: "\n").map(String.init)
+  }
+
+  @Test(arguments: [
+    "userPresence", "biometryAny", "devicePasscode", "biometryAny|or|devicePasscode",
+    "biometryAny|and|devicePasscode",
+  ])
+  func approvedIsReadAndRefusedIsEACCES(flags: String) async throws {
+    try await Self.withAsked("exit 0", flags: flags) { keyhole in
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+      #expect(Self.asked(keyhole).count == 1)
+      #expect(Self.asked(keyhole).first?.hasPrefix("\(Self.item) /") == true)
+      try keyhole.check("getfattr --only-values -n user.keyhole.access \(Self.item)", prints: flags)
+    }
+    try await Self.withAsked("exit 1", flags: flags) { keyhole in
+      try keyhole.refuses("cat \(Self.value)", .denied)
+      try keyhole.refuses("echo x > \(Self.value)", .denied)
+    }
+  }
+
+  @Test func lookingNeverAsks() async throws {
+    try await Self.withAsked("exit 1") { keyhole in
+      try keyhole.check(
+        "ls -lR keychain > /dev/null; stat \(Self.value) > /dev/null; getfattr -d -R keychain > /dev/null; du keychain > /dev/null"
+      )
+      #expect(Self.asked(keyhole).isEmpty)
+    }
+  }
+
+  @Test func nonBlockingOpenIsEAGAIN() async throws {
+    try await Self.withAsked("exit 0") { keyhole in
+      let error = failure { _ = try OpenFile(keyhole / Self.value, O_RDONLY | O_NONBLOCK) }
+      #expect(error == .again)
+      #expect(Self.asked(keyhole).isEmpty)
+    }
+  }
+
+  @Test func noAnswerInTimeIsETIMEDOUT() async throws {
+    try await Self.withAsked("exec sleep 100", "auth-timeout=1") { keyhole in
+      try keyhole.refuses("cat \(Self.value)", .timedOut)
+    }
+  }
+
+  @Test func fiftyReadersAreOneQuestion() async throws {
+    try await Self.withAsked("read line < \"$(dirname $0)/go\"; exit 0") { keyhole in
+      let go = keyhole.world.root + "/go"
+      try keyhole.world.check("mkfifo \(go)")
+      let readers = try (0..<50).map { _ in try keyhole.launch(["/bin/cat", Self.value]) }
+      try keyhole.world.check("echo > \(go)")
+      for reader in readers { #expect(try reader.finish().text == "secret") }
+      #expect(Self.asked(keyhole).count == 1)
+    }
+  }
+
+  @Test func waitingOpensDisturbNobodyAndCanBeKilled() async throws {
+    try await Self.withAsked("exec sleep 100") { keyhole in
+      try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/key")
+      let readers = try (0..<300).map { _ in try keyhole.launch(["/bin/cat", Self.value]) }
+      var slowest = Duration.zero
+      for _ in 0..<50 {
+        let time = try ContinuousClock().measure { _ = try System.text(keyhole / "defaults/s/key") }
+        slowest = max(slowest, time)
+      }
+      #expect(slowest < .milliseconds(50))
+      for reader in readers { reader.kill(SIGINT) }
+      for reader in readers {
+        #expect(try reader.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGINT)
+      }
+    }
+  }
+
+  @Test func weakeningTakesWhatTheFlagsDemand() async throws {
+    try await Self.withAsked("exit 1") { keyhole in
+      try keyhole.refuses("setfattr -x user.keyhole.access \(Self.item)", .denied)
+      try keyhole.refuses("setfattr -n user.keyhole.programs -v 'allow *' \(Self.item)", .denied)
+      try keyhole.check("setfattr -n user.comment -v free \(Self.item)")
+    }
+    try await Self.withAsked("exit 0") { keyhole in
+      try keyhole.check("setfattr -x user.keyhole.access \(Self.item); cat \(Self.value)", prints: "secret")
+      #expect(Self.asked(keyhole).count == 1)
+    }
+  }
+
+  @Test func rulesForPrograms() async throws {
+    try await Self.withAsked("exit 1", flags: "devicePasscode") { keyhole in
+      try keyhole.check(
+        """
+        mkdir -p keychain/generic/s/free; echo free > keychain/generic/s/free/value
+        printf 'allow /bin/cat\\ndeny *\\n' | setfattr -n user.keyhole.programs -v "$(cat)" keychain/generic/s/free
+        cat keychain/generic/s/free/value
+        """, prints: "free")
+      try keyhole.refuses("head keychain/generic/s/free/value", .denied)
+      #expect(Self.asked(keyhole).isEmpty)
+    }
+  }
+
+  @Test func saveByRenameAsksToo() async throws {
+    try await Self.withAsked("exit 1") { keyhole in
+      try keyhole.check("echo new > \(Self.item)/.new")
+      try keyhole.refuses("mv \(Self.item)/.new \(Self.value)", .denied)
+    }
+    try await Self.withAsked("exit 0") { keyhole in
+      try keyhole.check(
+        "echo new > \(Self.item)/.new; mv \(Self.item)/.new \(Self.value); cat \(Self.value)", prints: "new")
+    }
+  }
+
+  // The command and the wrappers open the vault by themselves; the mount decides all the same.
+
+  @Test(arguments: [true, false])
+  func commandIsAskedForAsWell(isApproved: Bool) async throws {
+    try await Self.withAsked("exit \(isApproved ? 0 : 1)", "auth-reuse=0") { keyhole in
+      let get = try keyhole.world.sh("keyhole get \(Self.value)")
+      #expect(get.text == (isApproved ? "secret" : "") && get.status == (isApproved ? 0 : 1))
+      let set = try keyhole.world.sh("echo new | keyhole set \(Self.value)")
+      #expect(set.status == (isApproved ? 0 : 1))
+      let weaken = try keyhole.world.sh("keyhole attr --remove \(Self.item) keyhole.access")
+      #expect(weaken.status == (isApproved ? 0 : 1))
+      #expect(Self.asked(keyhole).count == 3)
+      #expect(Self.asked(keyhole).allSatisfy { $0 == "\(Self.item) \(Products.keyhole)" })
+    }
+  }
+
+  @Test func commandThatIsInterruptedIsWithdrawn() async throws {
+    try await Self.withAsked("trap 'echo ended >> \"$(dirname $0)/asked\"' EXIT; sleep 100") { keyhole in
+      let get = try Program(
+        [Products.keyhole, "get", Self.value], environment: keyhole.world.environment,
+        directory: keyhole.world.outside)
+      #expect(holds(within: .seconds(10)) { Self.asked(keyhole).count == 1 })
+      get.kill(SIGINT)
+      #expect(try get.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGINT)
+      // Nobody waits any more, and so the next is a question of its own.
+      try keyhole.check(
+        "printf '#!/bin/sh\\nexit 0\\n' > $OUT/../decide; keyhole get \(Self.value)", prints: "secret")
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func wrapperIsAskedForAsWell(isApproved: Bool) async throws {
+    try await Self.withAsked("exit \(isApproved ? 0 : 1)") { keyhole in
+      try keyhole.check(
+        """
+        export KEYHOLE_STORE=user; \(Products.wrapperProgram) secret app hush
+        setfattr -n user.keyhole.access -v devicePasscode keychain/generic/app/*
+        """)
+      let output = try keyhole.world.sh("KEYHOLE_STORE=user \(Products.wrapperProgram) get app")
+      #expect(output.text == (isApproved ? "hush\n" : "nil\n"))
+      #expect(Self.asked(keyhole).count == 1)
+      #expect(Self.asked(keyhole).first?.hasSuffix(" " + Products.wrapperProgram) == true)
+      // And without a mount there is nobody to ask.
+      try keyhole.unmount()
+      let alone = try keyhole.world.sh("KEYHOLE_STORE=user \(Products.wrapperProgram) get app")
+      #expect(alone.text == "nil\n")
+    }
+  }
+
+  @Test(.enabled(if: Privileges.isRoot, "needs root: another namespace of processes"))
+  func askerInAnotherNamespaceIsRefused() async throws {
+    try await Self.withAsked("exit 0") { keyhole in
+      try keyhole.refuses("unshare --pid --fork cat \(Self.value)", .denied)
+      #expect(Self.asked(keyhole).isEmpty)
+    }
+  }
+
+  @Test func programThatIsKilledIsWithdrawnAndForgotten() async throws {
+    try await Self.withAsked("exec sleep 100") { keyhole in
+      let reader = try keyhole.launch(["/bin/cat", Self.value])
+      #expect(holds(within: .seconds(10)) { Self.asked(keyhole).count == 1 })
+      reader.kill(SIGKILL)
+      #expect(try reader.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGKILL)
+    }
+  }
+}
