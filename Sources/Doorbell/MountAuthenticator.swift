@@ -10,19 +10,21 @@ public import Store
 public struct MountAuthenticator: Authenticator {
   private let folder: String
   private let fallback: (any Authenticator)?
+  private let record: any AccessRecord
 
-  /// `runtimeFolder`: where mounts have their sockets. `fallback` is asked where no mount shows the items.
-  public init(runtimeFolder: String, fallback: (any Authenticator)? = nil) {
+  /// `runtimeFolder`: where mounts have their sockets. `fallback` is asked where no mount shows the items; what
+  /// it says goes into `record`.
+  public init(
+    runtimeFolder: String, fallback: (any Authenticator)? = nil, record: any AccessRecord
+  ) {
     folder = runtimeFolder
-    self.fallback = fallback
+    (self.fallback, self.record) = (fallback, record)
   }
 
   public func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     for id in question.ids {
       switch reply(for: id, question.timeout, withdrawal) {
-      case .unknown:
-        return fallback?.ask(question, withdrawal)
-          ?? .impossible("nobody can be asked without a mount; `keyhole mount` mounts")
+      case .unknown: return askFallback(question, withdrawal)
       case .approved: continue
       case .rejected: return .rejected
       case .timedOut: return .timedOut
@@ -30,6 +32,17 @@ public struct MountAuthenticator: Authenticator {
       }
     }
     return .approved(nil)
+  }
+
+  private func askFallback(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    let answer =
+      fallback?.ask(question, withdrawal)
+      ?? .impossible("nobody can be asked without a mount; `keyhole mount` mounts")
+    let now = Timestamp(seconds: Int64(time(nil)))
+    for id in question.ids where record.isOn {
+      record.note(AccessEvent(.open, id, by: question.asker, .init(answer), at: now))
+    }
+    return answer
   }
 
   /// What the first mount says that shows the item.
@@ -91,5 +104,24 @@ public enum PermitReply: Equatable, Sendable {
     case .unknown: "unknown"
     case .refused(let reason): reason
     }
+  }
+}
+
+/// What a running mount calls the items.
+public struct MountNames: Sendable {
+  /// The word that begins a request; the item's id follows.
+  public static let word = "path"
+
+  private let folder: String
+
+  public init(runtimeFolder: String) {
+    folder = runtimeFolder
+  }
+
+  /// An item's path in the tree; nil: no mount shows it.
+  public func path(of item: ItemID) -> String? {
+    DoorSocket.paths(in: folder).lazy.compactMap { socket in
+      DoorSocket(socket, 5)?.send("\(Self.word) \(item.rawValue)\n").flatMap { $0.isEmpty ? nil : $0 }
+    }.first
   }
 }

@@ -2,8 +2,17 @@ public import Model
 
 /// One line of the record: who wanted which secret, and what was decided. Never a value.
 public struct AccessEvent: Sendable {
+  public enum Operation: String, Sendable {
+    /// The secret was to be read or replaced.
+    case open
+    /// What protects it was to be changed.
+    case change
+    /// The record itself was switched on or off.
+    case record
+  }
+
   public enum Decision: String, Sendable {
-    /// The rules let the program in.
+    /// Nothing stood in the way: no flags, or rules that let the program in.
     case allowed
     /// A person was asked and agreed.
     case approved
@@ -18,21 +27,58 @@ public struct AccessEvent: Sendable {
     /// Wrong passphrases or passwords.
     case rejected
     case timedOut
+    /// Who asked was gone before the answer.
+    case withdrawn
     /// Nobody could be asked, or who asks can't be told.
     case impossible
     case locked
+    case off
+    case on
   }
 
   public var time: Timestamp
-  /// The item's path in the tree.
-  public var path: String
+  public var operation: Operation
+  /// By the number that the keychain gave it: its name would stand on the disk for everybody who finds it. nil: none.
+  public var item: ItemID?
   /// nil: it can't be told.
   public var asker: Asker?
   public var decision: Decision
+
+  public init(
+    _ operation: Operation, _ item: ItemID?, by asker: Asker?, _ decision: Decision, at time: Timestamp
+  ) {
+    (self.time, self.operation, self.item) = (time, operation, item)
+    (self.asker, self.decision) = (asker, decision)
+  }
+
+  /// One line of JSON. Command lines are left out: some programs are given passwords there.
+  public var line: String {
+    var fields = [
+      ("time", time.iso8601.quotedAsJSON), ("operation", operation.rawValue.quotedAsJSON),
+      ("decision", decision.rawValue.quotedAsJSON),
+    ]
+    fields += item.map { [("item", $0.rawValue.quotedAsJSON)] } ?? []
+    if let asker {
+      fields += [("program", asker.program.quotedAsJSON), ("pid", "\(asker.process.number)")]
+      fields += asker.script.map { [("script", $0.quotedAsJSON)] } ?? []
+      fields.append(("uid", "\(asker.user)"))
+      fields += asker.terminal.map { [("terminal", $0.quotedAsJSON)] } ?? []
+      fields.append(("parents", "[\(asker.parents.map(\.quotedAsJSON).joined(separator: ","))]"))
+    }
+    return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}\n"
+  }
+}
+
+/// Where accesses are noted. It is called while somebody waits, so it must be quick.
+public protocol AccessRecord: Sendable {
+  /// Whether it takes anything at the moment.
+  var isOn: Bool { get }
+
+  func note(_ event: AccessEvent)
 }
 
 extension AccessEvent.Decision {
-  init(_ answer: Answer) {
+  public init(_ answer: Answer) {
     self =
       switch answer {
       case .approved: .approved
@@ -41,5 +87,20 @@ extension AccessEvent.Decision {
       case .timedOut: .timedOut
       case .impossible: .impossible
       }
+  }
+}
+
+extension String {
+  /// As a JSON string in which nothing steers a terminal.
+  public var quotedAsJSON: String {
+    "\""
+      + unicodeScalars.map { scalar in
+        switch scalar.properties.generalCategory {
+        case _ where scalar == "\"" || scalar == "\\": "\\\(scalar)"
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
+          scalar.utf16.map { "\\u" + String(0x10000 + Int($0), radix: 16).dropFirst() }.joined()
+        default: String(scalar)
+        }
+      }.joined() + "\""
   }
 }

@@ -17,10 +17,13 @@ public final class Gatekeeper: Sendable {
 
     public init() {}
 
-    /// For who has somebody else decide, whose limit and memory are what counts.
-    public static var askingEachTime: Options {
+    /// Whether answers are noted in the record; no: whoever gives them does.
+    var notesAnswers = true
+
+    /// For who has somebody else decide, whose limit, memory and record are what counts.
+    public static var relaying: Options {
       var options = Options()
-      (options.timeout, options.reuse) = (3600, 0)
+      (options.timeout, options.reuse, options.notesAnswers) = (3600, 0, false)
       return options
     }
   }
@@ -37,7 +40,7 @@ public final class Gatekeeper: Sendable {
   private let authenticator: any Authenticator
   private let options: Options
   private let now: @Sendable () -> UInt64
-  private let record: (@Sendable (AccessEvent) -> Void)?
+  private let record: (any AccessRecord)?
   /// Each dialog waits for a person.
   private let dialogs = WaitingThreads()
   private let state = Mutex(State())
@@ -77,7 +80,7 @@ public final class Gatekeeper: Sendable {
   /// `now` counts seconds on a clock that a person can't set and that counts suspend.
   public init(
     _ authenticator: any Authenticator, _ options: Options = Options(),
-    record: (@Sendable (AccessEvent) -> Void)? = nil,
+    record: (any AccessRecord)? = nil,
     now: @escaping @Sendable () -> UInt64 = Gatekeeper.bootTime
   ) {
     self.authenticator = authenticator
@@ -118,11 +121,16 @@ extension Gatekeeper {
   }
 
   func note(_ request: PermissionRequest, _ decision: AccessEvent.Decision) {
-    note(request.path, request.asker, decision)
+    note(request.operation, request.item, request.asker, decision)
   }
 
-  func note(_ path: String, _ asker: Asker?, _ decision: AccessEvent.Decision) {
-    record?(AccessEvent(time: .init(seconds: Int64(time(nil))), path: path, asker: asker, decision: decision))
+  func note(
+    _ operation: AccessEvent.Operation, _ item: ItemID, _ asker: @autoclosure () -> Asker?,
+    _ decision: AccessEvent.Decision
+  ) {
+    guard let record, record.isOn else { return }
+    let now = Timestamp(seconds: Int64(time(nil)))
+    record.note(AccessEvent(operation, item, by: asker(), decision, at: now))
   }
 
   private func grant(for request: PermissionRequest) -> Permit? {
@@ -162,9 +170,11 @@ extension Gatekeeper.Grant {
 
 extension Gatekeeper {
   func put(_ request: PermissionRequest) {
-    if let permit = grant(for: request) { return request.finish(.success(permit)) }
+    if let permit = grant(for: request) { return end(request, with: .success(permit), .reused) }
     let desk = Desk(request.asker)
-    let (isFirst, isTooMany) = state.withLock { state in
+    let (isFirst, isTooMany): (Bool, Bool) = state.withLock { state in
+      // Since it was started; whoever withdraws it from now on finds it here.
+      guard !request.isWithdrawn else { return (false, false) }
       let count =
         state.desks.values.reduce(0) { $0 + $1.count }
         + state.open.values.reduce(0) { $0 + $1.requests.count }
@@ -177,10 +187,10 @@ extension Gatekeeper {
       state.desks[desk, default: []].append(request)
       return (isFirst, false)
     }
-    if isTooMany { return request.finish(.failure(.tooManyOpen)) }
+    if isTooMany { return end(request, with: .failure(.tooManyOpen), .impossible) }
     DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(options.timeout)) {
       [weak self, weak request] in
-      if let request { self?.end(request, with: .failure(.timedOut)) }
+      if let request { self?.end(request, with: .failure(.timedOut), .timedOut) }
     }
     guard isFirst else { return }
     DispatchQueue.global().asyncAfter(deadline: .now() + Self.gathering) { [self] in
@@ -191,15 +201,23 @@ extension Gatekeeper {
   /// There are too many dialogs already.
   private func turnAway(_ desk: Desk) {
     let waiting = state.withLock { $0.desks.removeValue(forKey: desk) ?? [] }
-    for request in waiting { request.finish(.failure(.tooManyOpen)) }
+    for request in waiting { end(request, with: .failure(.tooManyOpen), .impossible) }
   }
 
   func withdraw(_ request: PermissionRequest) {
-    end(request, with: .failure(.interrupted))
+    remove(request)
+    note(request, .withdrawn)
+  }
+
+  private func end(
+    _ request: PermissionRequest, with outcome: PermissionRequest.Outcome, _ decision: AccessEvent.Decision
+  ) {
+    if request.finish(outcome) { note(request, decision) }
+    remove(request)
   }
 
   /// Nobody waits for this one any more; a dialog that nobody waits for is closed.
-  private func end(_ request: PermissionRequest, with outcome: PermissionRequest.Outcome) {
+  private func remove(_ request: PermissionRequest) {
     let desk = Desk(request.asker)
     let withdrawal = state.withLock { state -> Withdrawal? in
       state.desks[desk]?.removeAll { $0 === request }
@@ -207,8 +225,6 @@ extension Gatekeeper {
       state.open[desk]?.requests.removeAll { $0 === request }
       return state.open[desk]?.requests.isEmpty == true ? state.open[desk]?.withdrawal : nil
     }
-    if case .failure(.timedOut) = outcome { note(request, .timedOut) }
-    request.finish(outcome)
     withdrawal?.withdraw()
   }
 
@@ -244,9 +260,9 @@ extension Gatekeeper {
   private func settleAnswered(_ desk: Desk) {
     for request in state.withLock({ $0.desks[desk] ?? [] }) {
       if let permit = grant(for: request) {
-        end(request, with: .success(permit))
+        end(request, with: .success(permit), .reused)
       } else if isClosed(request) {
-        end(request, with: .failure(.accessDenied(reason: "it was refused lately")))
+        end(request, with: .failure(.accessDenied(reason: "it was refused lately")), .closed)
       }
     }
   }
@@ -280,8 +296,8 @@ extension Gatekeeper {
   private func settle(_ answer: Answer, _ dialog: Dialog, _ waiting: [PermissionRequest]) {
     guard !dialog.withdrawal.isWithdrawn else { return }
     keep(answer, dialog.requests)
-    for request in waiting {
-      note(request, AccessEvent.Decision(answer))
+    for request in waiting where !request.isWithdrawn {
+      if options.notesAnswers { note(request, AccessEvent.Decision(answer)) }
       switch answer {
       case .approved(let password): request.finish(.success(Permit(item: request.item, password: password)))
       case .refused: request.finish(.failure(.accessDenied(reason: "a person refused")))

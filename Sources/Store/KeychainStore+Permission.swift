@@ -10,10 +10,10 @@ extension KeychainStore {
   ) throws(StoreError) -> Permission {
     guard let item = try read({ $0[id] }) else { throw .notFound }
     guard engine.isAccessible(item) else {
-      gatekeeper?.note(path, asker(), .locked)
+      gatekeeper?.note(changed == nil ? .open : .change, id, asker(), .locked)
       throw .locked
     }
-    return try permission(for: item, path, changed ?? item, asker)
+    return try permission(for: item, path, changed, asker)
   }
 
   /// Whether an item that is not there yet needs a password before it can be stored.
@@ -29,39 +29,34 @@ extension KeychainStore {
   }
 
   private nonisolated func permission(
-    for item: Item, _ path: String, _ target: Item, _ asker: () -> Asker?
+    for item: Item, _ path: String, _ changed: Item?, _ asker: () -> Asker?
   ) throws(StoreError) -> Permission {
-    let password = Self.password(item, target)
+    let operation = changed == nil ? AccessEvent.Operation.open : .change
+    let password = Self.password(item, changed ?? item)
     guard item.isGuarded || password != .none else {
+      if operation == .open { gatekeeper?.note(.open, item.id, asker(), .allowed) }
       return .given(Permit(item: item.id, password: nil))
     }
     guard let gatekeeper else { throw .accessDenied(reason: "nobody can be asked here") }
     guard let asker = asker() else {
-      gatekeeper.note(path, nil, .impossible)
+      gatekeeper.note(operation, item.id, nil, .impossible)
       throw .accessDenied(reason: "who asks is in another namespace, or can't be told")
     }
     let action = item.action(for: asker)
     if action == .deny {
-      gatekeeper.note(path, asker, .denied)
+      gatekeeper.note(operation, item.id, asker, .denied)
       throw .accessDenied(reason: "the item's rules keep \(asker.program) out")
     }
     if action == .allow, password == .none {
-      gatekeeper.note(path, asker, .allowed)
+      gatekeeper.note(operation, item.id, asker, .allowed)
       return .given(Permit(item: item.id, password: nil))
     }
     let demand = action == .ask ? item.access.demand ?? (password == .none ? .consent : nil) : nil
     return try gatekeeper.permission(
-      request(item, path, asker, demand, password, gatekeeper))
-  }
-
-  private nonisolated func request(
-    _ item: Item, _ path: String, _ asker: Asker, _ demand: Demand?, _ password: Question.Password,
-    _ gatekeeper: Gatekeeper
-  ) -> PermissionRequest {
-    PermissionRequest(item.id, path, asker, demand, password, gatekeeper) {
-      [engine] (password) throws(StoreError) in
-      _ = try engine.using(password).secret(of: item.id)
-    }
+      PermissionRequest(item.id, path, operation, asker, demand, password, gatekeeper) {
+        [engine] (password) throws(StoreError) in
+        _ = try engine.using(password).secret(of: item.id)
+      })
   }
 
   private static func password(_ item: Item, _ target: Item) -> Question.Password {

@@ -48,6 +48,7 @@ public final class PermissionRequest: Sendable {
 
   let item: ItemID
   let path: String
+  let operation: AccessEvent.Operation
   let asker: Asker
   let demand: Demand?
   let password: Question.Password
@@ -62,10 +63,12 @@ public final class PermissionRequest: Sendable {
   }
 
   init(
-    _ item: ItemID, _ path: String, _ asker: Asker, _ demand: Demand?, _ password: Question.Password,
+    _ item: ItemID, _ path: String, _ operation: AccessEvent.Operation, _ asker: Asker, _ demand: Demand?,
+    _ password: Question.Password,
     _ gatekeeper: Gatekeeper, isRight: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void
   ) {
-    (self.item, self.path, self.asker, self.demand) = (item, path, asker, demand)
+    (self.item, self.path, self.operation) = (item, path, operation)
+    (self.asker, self.demand) = (asker, demand)
     (self.password, self.gatekeeper, self.isRight) = (password, gatekeeper, isRight)
   }
 
@@ -80,14 +83,20 @@ public final class PermissionRequest: Sendable {
 
   /// Whoever asked does not wait any more.
   public func withdraw() {
-    state.withLock { state in
-      state.done = nil
+    let wasWaiting = state.withLock { state in
       state.isWithdrawn = true
+      return state.done.take() != nil
     }
-    gatekeeper.withdraw(self)
+    if wasWaiting { gatekeeper.withdraw(self) }
   }
 
-  func finish(_ outcome: Outcome) {
-    state.withLock { $0.done.take() }?(outcome)
+  var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  /// False: it was answered or withdrawn before.
+  @discardableResult
+  func finish(_ outcome: Outcome) -> Bool {
+    guard let done = state.withLock({ $0.done.take() }) else { return false }
+    done(outcome)
+    return true
   }
 }

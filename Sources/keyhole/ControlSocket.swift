@@ -11,7 +11,7 @@ import Tree
 /// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
 ///
 /// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, or `permit` and an item's id
-/// (see `PermitConnection`). The answer is `ok`, or what went wrong. Only the user's own processes are heard.
+/// (see `PermitConnection`), or `path` and one, which is answered with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
 struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
   static let patience: Int32 = 60
@@ -57,7 +57,8 @@ struct ControlSocket {
         return control.decide(PermitConnection(connection, control.tree), String(words[1]))
       }
       defer { close(connection) }
-      let answer = answer(to: line, connection, control)
+      let isName = words.count == 2 && words[0] == MountNames.word
+      let answer = isName ? control.path(of: words[1]) : answer(to: line, connection, control)
       // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: who asked may be gone.
       _ = unsafe Array(answer.utf8).withUnsafeBytes {
         unsafe send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -104,6 +105,12 @@ private final class Control: Sendable {
   /// On a thread of its own, because a person may be asked.
   func decide(_ permit: PermitConnection, _ item: String) {
     _ = deciding.run { permit.answer(for: ItemID(rawValue: item)) }
+  }
+
+  /// Empty: there is no such item, or the keychain was never unlocked.
+  func path(of item: Substring) -> String {
+    let path = try? tree.path(of: ItemID(rawValue: String(item)))
+    return (path ?? nil) ?? ""
   }
 
   func lock() throws {

@@ -23,12 +23,11 @@ struct KeyholeCommand: ParsableCommand {
       ImportCommand.self, MigrateCommand.self, DoctorCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
-      WatchCommand.self, EchoCommand.self,
+      WatchCommand.self, LogCommand.self, EchoCommand.self,
     ])
 
   /// Parses and runs, and ends the process with the exit code that the contract gives.
   static func run(_ arguments: [String]) -> Never {
-    if let name = arguments.first, LaterCommand.names.contains(name) { LaterCommand.refuse(name) }
     do {
       var command = try parseAsRoot(arguments)
       try command.run()
@@ -73,16 +72,4 @@ struct Failure: Error {
 /// A command that was called wrongly: exit code 2.
 struct UsageError: Error {
   var message: String
-}
-
-/// Commands of the contract that this version does not have.
-enum LaterCommand {
-  static let names = [
-    "log"
-  ]
-
-  static func refuse(_ name: String) -> Never {
-    StandardError.write("keyhole: this version has no `\(name)` yet; `keyhole --help` lists what it has\n")
-    Glibc.exit(1)
-  }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Doorbell
 import Store
 
 /// What `-o` says (section 10 of the contract).
@@ -116,10 +117,12 @@ struct MountOptions {
 
 extension MountOptions {
   /// Who decides about secrets that are not for everybody.
-  func gatekeeper(_ places: Places) -> Gatekeeper {
+  func gatekeeper(_ places: Places, _ record: AccessLog) -> Gatekeeper {
     var options = Gatekeeper.Options()
     (options.timeout, options.reuse) = (authTimeout, authReuse)
-    if let authCommand { return Gatekeeper(CommandAuthenticator(program: authCommand), options) }
-    return Gatekeeper(HelperAuthenticator(places: places), options)
+    if let authCommand {
+      return Gatekeeper(CommandAuthenticator(program: authCommand), options, record: record)
+    }
+    return Gatekeeper(HelperAuthenticator(places: places), options, record: record)
   }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Dispatch
+import Doorbell
 import Fuse
 import Glibc
 import Model
@@ -28,8 +29,10 @@ final class Server: Sendable {
     self.mountPoint = mountPoint
     self.device = device
     self.places = places
-    stores = try Stores(places, keychain: options.keychain, gatekeeper: options.gatekeeper(places))
+    let record = AccessLog(stateFolder: places.state)
+    stores = try Stores(places, keychain: options.keychain, gatekeeper: options.gatekeeper(places, record))
     let report = StatusReport(options, places, stores, mountPoint)
+    report.add { record.problem.map { [$0] } ?? [] }
     self.report = report
     echo = options.echoesChanges && !options.isReadOnly ? EchoProcess(mountPoint) : nil
     var treeOptions = Tree.Options()

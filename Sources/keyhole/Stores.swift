@@ -32,10 +32,11 @@ struct Stores {
   /// The stores that a path may lead to: settings need no keychain. Where somebody has to be asked, a mount does it
   /// if there is one, else whoever sits before this command.
   init(for path: TreePath, _ places: Places) throws {
-    let helper = HelperAuthenticator(places: places)
-    let mount = MountAuthenticator(runtimeFolder: places.runtime, fallback: helper)
+    let record = AccessLog(stateFolder: places.state)
+    let mount = MountAuthenticator(
+      runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
     try self.init(
       places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none),
-      gatekeeper: Gatekeeper(mount, .askingEachTime))
+      gatekeeper: Gatekeeper(mount, .relaying, record: record))
   }
 }

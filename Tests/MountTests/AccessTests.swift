@@ -172,9 +172,10 @@ import Testing
   @Test(arguments: [true, false])
   func wrapperIsAskedForAsWell(isApproved: Bool) async throws {
     try await Self.withAsked("exit \(isApproved ? 0 : 1)") { keyhole in
+      try keyhole.world.check("KEYHOLE_STORE=user \(Products.wrapperProgram) secret app hush")
+      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/app") })
       try keyhole.check(
         """
-        export KEYHOLE_STORE=user; \(Products.wrapperProgram) secret app hush
         setfattr -n user.keyhole.access -v devicePasscode keychain/generic/app/*
         """)
       let output = try keyhole.world.sh("KEYHOLE_STORE=user \(Products.wrapperProgram) get app")

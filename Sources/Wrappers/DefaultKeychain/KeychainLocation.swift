@@ -24,7 +24,9 @@ public struct KeychainLocation: Sendable {
       guard let folders = UserFolders.current() else {
         throw .unreachable(reason: "there is no home folder; set HOME")
       }
-      let gatekeeper = Gatekeeper(MountAuthenticator(runtimeFolder: folders.runtime), .askingEachTime)
+      let record = AccessLog(stateFolder: folders.state)
+      let gatekeeper = Gatekeeper(
+        MountAuthenticator(runtimeFolder: folders.runtime, record: record), .relaying, record: record)
       return try vault(data: folders.data, state: folders.state, gatekeeper)
     }))
 

@@ -1,0 +1,80 @@
+import Glibc
+import Model
+public import Store
+import Synchronization
+
+/// The record of who opened which secret: lines of JSON in a file that this process only ever adds to.
+///
+/// Every process that opens the keychain writes to the same one. When it is full it becomes `access.log.1`, in place
+/// of what had that name.
+public final class AccessLog: AccessRecord {
+  /// In bytes, for each of the two files.
+  public static let limit = 2 << 20
+
+  /// The file with the latest lines, and the one with those before.
+  public let path: String
+  public var olderPath: String { path + ".1" }
+  private var switchPath: String { path + ".off" }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  private struct State {
+    var descriptor: Int32 = -1
+    var inode: ino_t = 0
+    var failure: Int32 = 0
+  }
+
+  public init(stateFolder: String, limit: Int = AccessLog.limit) {
+    path = stateFolder + "/access.log"
+    self.limit = limit
+  }
+
+  deinit {
+    let descriptor = state.withLock { $0.descriptor }
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  public var isOn: Bool { unsafe access(switchPath, F_OK) != 0 }
+
+  /// errno(3) of the last line that could not be written; 0: it was.
+  public var failure: Int32 { state.withLock { $0.failure } }
+
+  public func note(_ event: AccessEvent) {
+    guard isOn || event.operation == .record else { return }
+    let line = Array(event.line.utf8)
+    state.withLock { state in
+      state.failure = 0
+      // SAFETY: the buffer says how long it is. With O_APPEND lines of several processes do not mix.
+      guard follow(&state),
+        unsafe line.withUnsafeBytes({ unsafe write(state.descriptor, $0.baseAddress, $0.count) })
+          == line.count
+      else { return state.failure = errno }
+    }
+  }
+
+  /// Returns false, with errno(3), where that can't be done.
+  public func turn(on isWanted: Bool) -> Bool {
+    if isWanted { return unsafe unlink(switchPath) == 0 || errno == ENOENT }
+    // SAFETY: a variadic call with its one argument.
+    let file = unsafe open(switchPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    if file >= 0 { close(file) }
+    return file >= 0
+  }
+}
+
+extension AccessLog {
+  /// Opens the file that has the name now, and begins another where it is full. False: errno(3) says why.
+  private func follow(_ state: inout State) -> Bool {
+    var status = stat()
+    let isThere = unsafe stat(path, &status) == 0
+    if isThere, state.descriptor >= 0, status.st_ino == state.inode, status.st_size < limit { return true }
+    if isThere, status.st_size >= limit, unsafe rename(path, olderPath) != 0 { return false }
+    if state.descriptor >= 0 { close(state.descriptor) }
+    // SAFETY: a variadic call with its one argument.
+    state.descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard state.descriptor >= 0, unsafe fstat(state.descriptor, &status) == 0 else { return false }
+    state.inode = status.st_ino
+    return true
+  }
+}
