@@ -15,6 +15,8 @@ public actor KeychainStore {
   private nonisolated let remote: (any RemoteKeychainEngine)?
   private nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
+  /// When a secret was used last, or the keychain unlocked.
+  private nonisolated let lastUse = Atomic<UInt64>(Gatekeeper.bootTime())
 
   public init(
     engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), gatekeeper: Gatekeeper? = nil
@@ -57,6 +59,15 @@ public actor KeychainStore {
     }
   }
 
+  /// For how long no secret was read or changed, in seconds on a clock that nobody sets and that counts suspend.
+  public nonisolated var idleSeconds: UInt64 {
+    Gatekeeper.bootTime() - lastUse.load(ordering: .relaxed)
+  }
+
+  private nonisolated func noteUse() {
+    lastUse.store(Gatekeeper.bootTime(), ordering: .relaxed)
+  }
+
   /// Whether names, sizes and attributes are in memory.
   public nonisolated var isLoaded: Bool { index.withLock { $0 != nil } }
 
@@ -79,6 +90,7 @@ public actor KeychainStore {
   ///   `outOfMemory`.
   public nonisolated func secret(of item: ItemID, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
     try checkAccess(to: item, permit)
+    noteUse()
     defer { wipeStack() }
     return try engine(for: permit).secret(of: item)
   }
@@ -114,6 +126,7 @@ public actor KeychainStore {
     try load()
     try checkRoom(for: item)
     let engine = try engine(for: permit)
+    noteUse()
     defer { wipeStack() }
     return try change { () throws(StoreError) in
       try engine.add(item, secret: secret)
@@ -132,6 +145,7 @@ public actor KeychainStore {
   ) throws(StoreError) -> Item {
     try checkAccess(to: item, permit)
     let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
+    noteUse()
     defer { wipeStack() }
     return try change { () throws(StoreError) in
       try engine.rewrite(item, readingSecret: readingSecret) { (item, secret) throws(StoreError) in
@@ -222,6 +236,7 @@ extension KeychainStore {
   /// - Throws: `rejected`, `locked` where a passphrase is missing, `accessDenied`, `damaged`, `outOfMemory`.
   public nonisolated func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     // Not inside the actor: it takes long, and who wants an item that is not locked shall not wait for it.
+    noteUse()
     try engine.unlock(passphrase)
     try load()
     try refresh()

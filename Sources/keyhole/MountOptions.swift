@@ -18,6 +18,8 @@ struct MountOptions {
   var source = "keyhole"
   /// Whoever watches the mount hears of outside changes.
   var echoesChanges = true
+  /// After how many seconds without use the keychain is locked; 0: never.
+  var autoLock = 0
   /// How long a question waits, in seconds.
   var authTimeout = 60
   /// How long an answer holds, in seconds.
@@ -52,9 +54,7 @@ struct MountOptions {
     case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
     case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
     case ("auth-command", let value?): authCommand = try Self.path(name, value)
-    // What would be relied on must not be taken and ignored.
-    case ("auto-lock", _?):
-      throw Failure(nil, "this version does not lock by itself, so no `auto-lock` either")
+    case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
     case ("plain-session", nil): keychain.allowsPlainSession = true
     case ("echo", "off"): echoesChanges = false
     default: try applyUsual(name, value)

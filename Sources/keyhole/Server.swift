@@ -54,6 +54,8 @@ final class Server: Sendable {
     defer { signals?.cancel() }
     let control = try ControlSocket(places, tree)
     defer { control.end() }
+    let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
+    defer { autoLock?.end() }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, stores.keychainOpening, places)

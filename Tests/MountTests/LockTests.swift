@@ -36,6 +36,26 @@ import Testing
     }
   }
 
+  @Test func whatNobodyUsesLocksItself() async throws {
+    try await withKeyhole("auto-lock=1") { keyhole in
+      try Self.makeItems(keyhole)
+      let reader = try OpenFile(keyhole / Self.item + "/value", O_RDONLY)
+      // Looking is no use.
+      let isLocked = {
+        try keyhole.sh("cat .keyhole/status; ls -lR keychain").text.contains("\"locked\": true")
+      }
+      #expect(try holds(within: .seconds(20), isLocked))
+      #expect(failure { _ = try reader.read() } == .noKey)
+      try keyhole.refuses("cat \(Self.item)/value", .noKey)
+      try keyhole.check("keyhole unlock < /dev/null; cat \(Self.item)/value", prints: "secret")
+      #expect(try holds(within: .seconds(20), isLocked))
+    }
+    try await withKeyhole("auto-lock=0") { keyhole in
+      try Self.makeItems(keyhole)
+      try keyhole.check("cat \(Self.item)/value", prints: "secret")
+    }
+  }
+
   @Test func openHandlesAreWipedByALock() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
