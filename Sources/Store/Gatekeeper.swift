@@ -188,12 +188,12 @@ extension Gatekeeper {
       return (isFirst, false)
     }
     if isTooMany { return end(request, with: .failure(.tooManyOpen), .impossible) }
-    DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(options.timeout)) {
+    Background.run(after: .seconds(options.timeout)) {
       [weak self, weak request] in
       if let request { self?.end(request, with: .failure(.timedOut), .timedOut) }
     }
     guard isFirst else { return }
-    DispatchQueue.global().asyncAfter(deadline: .now() + Self.gathering) { [self] in
+    Background.run(after: Self.gathering) { [self] in
       if !dialogs.run({ self.serve(desk) }) { turnAway(desk) }
     }
   }
@@ -328,7 +328,7 @@ extension Gatekeeper {
     }
     guard case .approved(_?) = answer else { return }
     // A password is not kept longer than it may be used.
-    DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(options.reuse + 1)) { [weak self] in
+    Background.run(after: .seconds(options.reuse + 1)) { [weak self] in
       guard let self else { return }
       let time = now()
       state.withLock { $0.grants.removeAll { $0.end <= time } }
