@@ -14,7 +14,8 @@ public final class AccessLog: AccessRecord {
   /// The file with the latest lines, and the one with those before.
   public let path: String
   public var olderPath: String { path + ".1" }
-  private var switchPath: String { path + ".off" }
+  private var offPath: String { path + ".off" }
+  private var allPath: String { path + ".all" }
 
   private let limit: Int
   private let state = Mutex(State())
@@ -35,7 +36,11 @@ public final class AccessLog: AccessRecord {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  public var isOn: Bool { unsafe access(switchPath, F_OK) != 0 }
+  public var isOn: Bool { unsafe access(offPath, F_OK) != 0 }
+
+  public func takes(guarded: Bool) -> Bool {
+    guarded ? isOn : unsafe access(allPath, F_OK) == 0
+  }
 
   /// errno(3) of the last line that could not be written; 0: it was.
   public var failure: Int32 { state.withLock { $0.failure } }
@@ -53,11 +58,23 @@ public final class AccessLog: AccessRecord {
     }
   }
 
+  /// What is noted.
+  public enum Extent: Sendable {
+    case nothing
+    /// Accesses to items with access flags or rules.
+    case guarded
+    case everything
+  }
+
   /// Returns false, with errno(3), where that can't be done.
-  public func turn(on isWanted: Bool) -> Bool {
-    if isWanted { return unsafe unlink(switchPath) == 0 || errno == ENOENT }
+  public func note(_ extent: Extent) -> Bool {
+    turn(offPath, on: extent == .nothing) && turn(allPath, on: extent == .everything)
+  }
+
+  private func turn(_ path: String, on isWanted: Bool) -> Bool {
+    guard isWanted else { return unsafe unlink(path) == 0 || errno == ENOENT }
     // SAFETY: a variadic call with its one argument.
-    let file = unsafe open(switchPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     if file >= 0 { close(file) }
     return file >= 0
   }

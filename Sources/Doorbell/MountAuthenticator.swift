@@ -39,7 +39,7 @@ public struct MountAuthenticator: Authenticator {
       fallback?.ask(question, withdrawal)
       ?? .impossible("nobody can be asked without a mount; `keyhole mount` mounts")
     let now = Timestamp(seconds: Int64(time(nil)))
-    for id in question.ids where record.isOn {
+    for id in question.ids where record.takes(guarded: true) {
       record.note(AccessEvent(.open, id, by: question.asker, .init(answer), at: now))
     }
     return answer

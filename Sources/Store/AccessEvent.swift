@@ -34,6 +34,7 @@ public struct AccessEvent: Sendable {
     case locked
     case off
     case on
+    case all
   }
 
   public var time: Timestamp
@@ -71,8 +72,9 @@ public struct AccessEvent: Sendable {
 
 /// Where accesses are noted. It is called while somebody waits, so it must be quick.
 public protocol AccessRecord: Sendable {
-  /// Whether it takes anything at the moment.
-  var isOn: Bool { get }
+  /// Whether it takes accesses at the moment: to items that not everybody may have (`guarded`), or to the others.
+  /// To tell who asks costs ten times as much as a secret.
+  func takes(guarded: Bool) -> Bool
 
   func note(_ event: AccessEvent)
 }

@@ -126,9 +126,9 @@ extension Gatekeeper {
 
   func note(
     _ operation: AccessEvent.Operation, _ item: ItemID, _ asker: @autoclosure () -> Asker?,
-    _ decision: AccessEvent.Decision
+    _ decision: AccessEvent.Decision, guarded: Bool = true
   ) {
-    guard let record, record.isOn else { return }
+    guard let record, record.takes(guarded: guarded) else { return }
     let now = Timestamp(seconds: Int64(time(nil)))
     record.note(AccessEvent(operation, item, by: asker(), decision, at: now))
   }

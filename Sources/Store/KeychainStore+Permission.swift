@@ -10,7 +10,7 @@ extension KeychainStore {
   ) throws(StoreError) -> Permission {
     guard let item = try read({ $0[id] }) else { throw .notFound }
     guard engine.isAccessible(item) else {
-      gatekeeper?.note(changed == nil ? .open : .change, id, asker(), .locked)
+      gatekeeper?.note(changed == nil ? .open : .change, id, asker(), .locked, guarded: item.isGuarded)
       throw .locked
     }
     return try permission(for: item, path, changed, asker)
@@ -34,7 +34,7 @@ extension KeychainStore {
     let operation = changed == nil ? AccessEvent.Operation.open : .change
     let password = Self.password(item, changed ?? item)
     guard item.isGuarded || password != .none else {
-      if operation == .open { gatekeeper?.note(.open, item.id, asker(), .allowed) }
+      if operation == .open { gatekeeper?.note(.open, item.id, asker(), .allowed, guarded: false) }
       return .given(Permit(item: item.id, password: nil))
     }
     guard let gatekeeper else { throw .accessDenied(reason: "nobody can be asked here") }

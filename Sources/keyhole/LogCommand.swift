@@ -13,7 +13,7 @@ struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log", abstract: "Print who opened which secret, and how it was decided.",
     discussion: """
-      One line an access, a tab between: time, decision, path, program and process, terminal, and the processes \
+      Accesses to items with access flags or rules are noted, with --all to every item. One line an access, a tab between: time, decision, path, program and process, terminal, and the processes \
       above it. Decisions are allowed, approved and reused (a person agreed, or had a moment before), refused, \
       denied (by rules), closed (refused too often), rejected, timedOut, withdrawn, impossible (nobody could be \
       asked) and locked. No value is in it, and no command line. The newest lines are kept, some ten thousand.
@@ -28,18 +28,23 @@ struct LogCommand: ParsableCommand {
   @Flag(help: "Note nothing any more. That this was said is noted.")
   var off = false
 
-  @Flag(help: "Note accesses again.")
+  @Flag(help: "Note accesses to items with access flags or rules, as from the beginning.")
   var on = false
 
+  @Flag(help: "Note accesses to every item. Opening a secret takes several times as long then.")
+  var all = false
+
   func validate() throws {
-    guard off || on else { return }
-    if off && on || follow || json { throw ValidationError("--off and --on go alone") }
+    let switches = [off, on, all].filter { $0 }.count
+    if switches > 1 || switches == 1 && (follow || json) {
+      throw ValidationError("--off, --on and --all go alone")
+    }
   }
 
   func run() throws {
     let places = try Places.current()
     let log = AccessLog(stateFolder: places.state)
-    if off || on { return try turn(log, places) }
+    if off || on || all { return try turn(log, places) }
     guard follow else { return LogReader(log, json: json, ItemNames(places)).printAll() }
     makeFolders(places.state)
     let news = DispatchSemaphore(value: 0)
@@ -54,9 +59,11 @@ struct LogCommand: ParsableCommand {
   }
 
   private func turn(_ log: AccessLog, _ places: Places) throws {
-    let event = AccessEvent(.record, nil, by: Asker(thread: getpid()), on ? .on : .off, at: .now)
+    let event = AccessEvent(.record, nil, by: Asker(thread: getpid()), all ? .all : on ? .on : .off, at: .now)
     makeFolders(places.state)
-    guard log.turn(on: on) else { throw Failure(log.path, systemMessage(errno)) }
+    guard log.note(all ? .everything : on ? .guarded : .nothing) else {
+      throw Failure(log.path, systemMessage(errno))
+    }
     log.note(event)
   }
 }

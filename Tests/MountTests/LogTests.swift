@@ -12,7 +12,8 @@ import Testing
 
   private static func makeItem(_ keyhole: MountedKeyhole) throws {
     try keyhole.check(
-      "mkdir -p \(item); echo hidden-secret > \(item)/value; rm -f $OUT/../state/keyhole/access.log*")
+      "mkdir -p \(item); echo hidden-secret > \(item)/value; keyhole log --all; rm $OUT/../state/keyhole/access.log"
+    )
   }
 
   @Test func sayWhoOpenedWhatAndWhatWasDecided() async throws {
@@ -65,10 +66,23 @@ import Testing
       try Self.makeItem(keyhole)
       try keyhole.check("keyhole log --off; cat \(Self.item)/value > /dev/null")
       #expect(try keyhole.sh("keyhole status").text.contains("not noted"))
-      try keyhole.check("keyhole log --on; tail -c 1 \(Self.item)/value > /dev/null")
+      try keyhole.check("keyhole log --all; tail -c 1 \(Self.item)/value > /dev/null")
       #expect(
-        try Self.lines(keyhole.world).map { $0.split(separator: "\t").first } == ["off", "on", "allowed"])
+        try Self.lines(keyhole.world).map { $0.split(separator: "\t").first } == ["off", "all", "allowed"])
       #expect(try keyhole.sh("keyhole log --on --off").status == 2)
+    }
+  }
+
+  @Test func itemsThatEverybodyMayHaveAreNotedOnDemand() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItem(keyhole)
+      try keyhole.check(
+        """
+        keyhole log --on; cat \(Self.item)/value > /dev/null
+        setfattr -n user.keyhole.programs -v 'allow *' \(Self.item); cat \(Self.item)/value > /dev/null
+        """)
+      #expect(try Self.lines(keyhole.world).map { $0.split(separator: "\t").first }.dropLast() == ["on"])
+      #expect(try Self.lines(keyhole.world).last?.hasPrefix("allowed") == true)
     }
   }
 
@@ -79,7 +93,9 @@ import Testing
       try keyhole.check("cat \(Self.item)/value > /dev/null; truncate -s 2M \(folder)/access.log")
       try keyhole.check("tail -c 1 \(Self.item)/value > /dev/null")
       #expect(
-        try System.names(folder).filter { $0.hasPrefix("access") }.sorted() == ["access.log", "access.log.1"])
+        try System.names(folder).filter { $0.hasPrefix("access") }.sorted() == [
+          "access.log", "access.log.1", "access.log.all",
+        ])
       #expect(try System.text(folder + "/access.log").split(separator: "\n").count == 1)
       let lines = try Self.lines(keyhole.world)
       try #require(lines.count == 2)
