@@ -139,7 +139,8 @@ let package = Package(
       // A vault of the first format, opened for ever.
       exclude: ["Fixtures"]),
     // A session bus and a real keyring for a test.
-    module("KeyringHarness", path: "Tests/KeyringHarness"),
+    .target(
+      name: "KeyringHarness", path: "Tests/KeyringHarness", exclude: ["stand-in.py"], swiftSettings: strict),
     tests(
       "SecretServiceTests",
       ["SecretService", "KeyringHarness", "Store", "StoreConformance", "Model", "SecretMemory"]),

@@ -19,6 +19,7 @@ extension KernelTree {
   /// Logs every change, and tells the kernel of what somebody else did, until the stream ends.
   public func follow(_ changes: AsyncStream<Change>) async {
     for await change in changes {
+      if change.kind == .locked { tree.forgetLocked() }
       tree.record(change)
       let echoes = tree.echoes(of: change)
       guard change.origin == .external else { continue }

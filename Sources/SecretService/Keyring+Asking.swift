@@ -44,11 +44,19 @@ extension Keyring {
       guard !locked.isEmpty else { return }
       let answer = try await keyring.call(
         ServiceName.path, ServiceName.service, "Unlock", [Variant(paths: locked)], before: deadline)
+      keyring.hearLocks(of: answer[0], false)
       guard let prompt = answer[1]?.string, prompt != "/" else { return }
-      guard try await keyring.ask(prompt) != nil else {
+      guard let unlocked = try await keyring.ask(prompt) else {
         throw .refused(name: BusError.dismissed, message: "")
       }
+      keyring.hearLocks(of: unlocked, false)
     }
+  }
+
+  /// The service's signals may come later than its answer.
+  private func hearLocks(of paths: Variant?, _ isLocked: Bool) {
+    for path in paths?.strings ?? [] where collections[path] != nil { hearLock(of: path, isLocked) }
+    pump()
   }
 
   /// Has every collection locked.
@@ -57,8 +65,9 @@ extension Keyring {
       let paths = try await keyring.property(
         ServiceName.path, ServiceName.service, "Collections", before: deadline)
       let lockable = (paths?.strings ?? []).filter { !$0.hasSuffix("/session") }
-      _ = try await keyring.call(
+      let answer = try await keyring.call(
         ServiceName.path, ServiceName.service, "Lock", [Variant(paths: lockable)], before: deadline)
+      keyring.hearLocks(of: answer[0], true)
     }
   }
 

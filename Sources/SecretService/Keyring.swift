@@ -19,7 +19,11 @@ actor Keyring {
 
   /// The collections that are known, by path.
   var collections: [String: Collection] = [:] {
-    didSet { ledger.lockState = lockState }
+    didSet {
+      guard ledger.lockState != lockState else { return }
+      ledger.lockState = lockState
+      announce()
+    }
   }
   /// Whose items are in the ledger; nil: nothing was read yet.
   var loadedOwner: String?

@@ -17,6 +17,8 @@ public actor KeychainStore {
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// When a secret was used last, or the keychain unlocked.
   private nonisolated let lastUse = Atomic<UInt64>(Gatekeeper.bootTime())
+  /// What was told last of a remote keychain's lock; nil while that is changed from here.
+  private nonisolated let knownLock = Mutex<KeychainLock?>(nil)
 
   public init(
     engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), gatekeeper: Gatekeeper? = nil
@@ -50,6 +52,7 @@ public actor KeychainStore {
     if remote != nil {
       let items = try engine.items()
       executor.run { index.withLock { if $0 == nil { $0 = KeychainIndex(items) } } }
+      knownLock.withLock { $0 = engine.lockState }
     } else {
       try executor.run { () throws(StoreError) in
         guard !isLoaded else { return }
@@ -227,6 +230,8 @@ extension KeychainStore {
   public nonisolated func lock() throws(StoreError) {
     guard engine.lockState == .open else { return }
     gatekeeper?.forget()
+    knownLock.withLock { $0 = nil }
+    defer { knownLock.withLock { $0 = engine.lockState } }
     try engine.lock()
     feed.publish([Change(.locked, .keychain, origin: .local)])
   }
@@ -237,6 +242,8 @@ extension KeychainStore {
   public nonisolated func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     // Not inside the actor: it takes long, and who wants an item that is not locked shall not wait for it.
     noteUse()
+    knownLock.withLock { $0 = nil }
+    defer { knownLock.withLock { $0 = engine.lockState } }
     try engine.unlock(passphrase)
     try load()
     try refresh()
@@ -267,7 +274,21 @@ extension KeychainStore {
     executor.run {
       guard isLoaded else { return }
       assumeIsolated { $0.takeOver(remote.takeNews()) }
+      noteLock(of: remote)
     }
+  }
+
+  /// Publishes that somebody else has locked or unlocked the keychain.
+  private nonisolated func noteLock(of remote: any RemoteKeychainEngine) {
+    let now = remote.lockState
+    let isNews = knownLock.withLock { known in
+      guard let last = known else { return false }
+      known = now
+      return (last == .open) != (now == .open)
+    }
+    guard isNews else { return }
+    if now != .open { gatekeeper?.forget() }
+    feed.publish([Change(now == .open ? .unlocked : .locked, .keychain, origin: .external)])
   }
 
   private func takeOver(_ news: [ItemNews]) {

@@ -10,11 +10,12 @@ extension Tree {
   /// - Throws: what the keychain throws; the files are wiped all the same.
   public func lock() throws(StoreError) {
     guard let keychain else { return }
-    defer { wipeLocked() }
+    defer { forgetLocked() }
     try keychain.lock()
   }
 
-  private func wipeLocked() {
+  /// Wipes what open files and scratch hold of secrets that are not to be read now, whoever has locked them.
+  public func forgetLocked() {
     for handle in secretHandles.withLock({ $0.values.compactMap(\.handle) }) {
       guard !isUnlocked(handle.node.place) else { continue }
       handle.seal()

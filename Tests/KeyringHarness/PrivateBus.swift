@@ -89,6 +89,10 @@ public final class PrivateBus: Sendable {
       """)
   }
 
+  func remember(keyring process: pid_t) {
+    daemons.withLock { $0.keyring = process }
+  }
+
   /// The daemon's process.
   public var keyring: pid_t { daemons.withLock { $0.keyring } }
 

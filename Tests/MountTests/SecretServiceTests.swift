@@ -73,6 +73,56 @@ import Testing
     }
   }
 
+  @Test func outsideLockIsToldAndWipesWhatIsOpen() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      let file = try OpenFile(keyhole / "keychain/generic/S/A/value", O_RDONLY)
+      let events = try OpenFile(keyhole / ".keyhole/events", O_RDONLY)
+      try bus.lock()
+      var lines = ""
+      while !lines.contains("\"locked\"") {
+        lines += String(decoding: try events.read(upTo: 4096), as: UTF8.self)
+      }
+      #expect(throws: Errno(code: ENOKEY)) { try file.read(upTo: 10) }
+    }
+  }
+
+  @Test func aSecretIsOneRoundTripAndStatNone() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      func methods(_ script: String) throws -> [String] {
+        let calls = try bus.traffic { _ = try keyhole.sh(script) }
+        return calls.filter { $0.destination == "org.freedesktop.secrets" }.map(\.method)
+      }
+      let item = "$MOUNT/keychain/generic/S/A"
+      #expect(try methods("stat \(item)/value; ls -lR $MOUNT/keychain; getfattr -d \(item)").isEmpty)
+      #expect(try methods("cat \(item)/value") == ["org.freedesktop.Secret.Item.GetSecret"])
+    }
+  }
+
+  /// git's helper, in the sources that Debian's package brings.
+  private static let helper = "/usr/share/doc/git/contrib/credential/libsecret"
+
+  private static let canBuildHelper = ["\(helper)/git-credential-libsecret.c", "/usr/bin/cc"].allSatisfy {
+    (try? System.status($0)) != nil
+  }
+
+  @Test(.enabled(if: canBuildHelper, "needs git's contrib folder and a C compiler"))
+  func whatGitStoresIsAnInternetItem() async throws {
+    try bus.run("cp -r \(Self.helper) \"$0/helper\" && make -s -C \"$0/helper\" CC=cc")
+    let question = "printf 'protocol=https\\nhost=example.org\\npath=r\\nusername=me\\n"
+    try bus.run("\(question)password=s3cret\\n' | \"$0/helper/git-credential-libsecret\" store")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      let value = "\"$MOUNT/keychain/internet/example.org/me;protocol=https;path=r/value\""
+      try keyhole.check("cat \(value)", prints: "s3cret")
+      try keyhole.check("echo new > \(value)", prints: "")
+      let answer = try bus.run("\(question)' | \"$0/helper/git-credential-libsecret\" get")
+      #expect(answer.contains("password=new\n"))
+    }
+  }
+
   @Test func neverUnlockedListsItsClassesOnly() async throws {
     try store("s3cret", "service S account A")
     try bus.lock()

@@ -48,6 +48,19 @@ import Testing
     try store.checkAccess(to: item.id)
   }
 
+  @Test mutating func lockBySomebodyElseIsNews() async throws {
+    try store.load()
+    engine.isLocked = true
+    try store.refresh()
+    try store.refresh()
+    engine.isLocked = false
+    try store.refresh()
+    #expect(
+      await log.next() == [
+        Change(.locked, .keychain, origin: .external), Change(.unlocked, .keychain, origin: .external),
+      ])
+  }
+
   @Test func callThatHangsHoldsUpNobodyElse() throws {
     let item = try store.add(KeychainSamples.generic("a"), secret: KeychainSamples.secret("1"))
     let (hangs, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -1,0 +1,52 @@
+import KeyringHarness
+import Model
+import SecretService
+import Store
+import StoreConformance
+import Testing
+
+/// Services that do what gnome-keyring never does where nobody sits before it.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct OddServiceTests {
+  let bus: PrivateBus
+
+  init() throws {
+    bus = try PrivateBus()
+  }
+
+  @Test func plainSessionIsRefusedUnlessAllowed() throws {
+    try bus.startStandIn(.plain)
+    let strict = try SecretServiceEngine(address: bus.address)
+    let calls = try bus.traffic {
+      #expect(throws: Self.noEncryption) { try strict.items() }
+    }
+    // Not a word of any item has crossed the bus.
+    #expect(calls.contains { $0.method.hasSuffix("OpenSession") })
+    #expect(!calls.contains { $0.path.contains("collection") || $0.method.contains("GetSecret") })
+    let lenient = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let item = try #require(try lenient.items().first)
+    #expect(try lenient.bytes(of: item.id) == Array("s3cret".utf8))
+  }
+
+  private static let noEncryption = StoreError.notPermitted(
+    reason: "the Secret Service offers no encrypted session; the mount option plain-session allows that")
+
+  @Test func unlockingIsWhatAPersonSaysInTheWindow() throws {
+    try bus.startStandIn(.plain, .prompt)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    #expect(throws: StoreError.locked) { try engine.items() }
+    try engine.unlock(KeychainSamples.secret(""))
+    let item = try #require(try engine.items().first)
+    #expect(engine.lockState == .open)
+    #expect(try engine.bytes(of: item.id) == Array("s3cret".utf8))
+  }
+
+  @Test func closedWindowIsARefusal() throws {
+    try bus.startStandIn(.plain, .dismiss)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    #expect(throws: StoreError.locked) { try engine.items() }
+    #expect(throws: StoreError.accessDenied(reason: "the Secret Service was not allowed to")) {
+      try engine.unlock(KeychainSamples.secret(""))
+    }
+    #expect(engine.lockState == .sealed)
+  }
+}
