@@ -66,6 +66,8 @@ let package = Package(
       ]),
     module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
     module("Watch"),
+    // Which keychain is the user's: the command's and the wrappers' alike.
+    module("Keychains", ["Home", "Model", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
     // Where a user's things live.
@@ -95,7 +97,7 @@ let package = Package(
     wrappers("DefaultSuites", ["Live", "Home", "Memory", "Store", "Suites", "Watch"]),
     wrappers(
       "DefaultKeychain",
-      ["Doorbell", "Live", "Home", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
+      ["Doorbell", "Live", "Home", "Keychains", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
     wrappers("FTPropertyWrappers", ["DefaultKeychain", "Live", "Model"]),
     wrappers("KeychainStorage", ["DefaultKeychain", "Live", "Model"]),
     wrappers("UserDefault", ["DefaultSuites", "Live", "Model"]),
@@ -106,7 +108,7 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Transfer", "Fuse", "Doorbell", "Home", "Store", "Suites", "Vault", "SecretService",
+        "Mount", "Tree", "Transfer", "Fuse", "Doorbell", "Home", "Store", "Suites", "Vault", "Keychains",
         "Watch", "Model", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -155,7 +157,7 @@ let package = Package(
       name: "LiveTests",
       dependencies: [
         "FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault", "DefaultKeychain",
-        "DefaultSuites", "KeyPathObservation", "Live", "Model", "WrapperProgram", "keyhole",
+        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "Live", "Model", "WrapperProgram", "keyhole",
       ],
       path: "Tests/Wrappers/LiveTests", swiftSettings: strict),
     // The examples of the five READMEs, in Swift 5 mode as most of their users write.

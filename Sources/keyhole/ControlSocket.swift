@@ -2,6 +2,8 @@ import CLinux
 import Dispatch
 import Doorbell
 import Glibc
+import Home
+import Keychains
 import Model
 import SecretMemory
 import Store
@@ -16,14 +18,14 @@ struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
   static let patience: Int32 = 60
 
-  static let ending = ".control"
+  static let ending = MountRecord.socketEnding
 
   private let path: String
   private let source: any DispatchSourceRead
 
   /// - Throws: `Failure`.
   init(_ places: Places, _ tree: Tree) throws {
-    makeFolders(places.runtime)
+    UserFolders.make(places.runtime)
     path = Self.path(of: getpid(), places)
     let listener = unsafe linux_listen(path)
     guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }

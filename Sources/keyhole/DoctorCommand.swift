@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Keychains
 import Model
 import Store
 import Suites
@@ -50,7 +51,7 @@ struct DoctorCommand: ParsableCommand {
   }
 
   private static func ofMounts(_ places: Places) -> [Problem] {
-    MountRecord.all(places).filter { !$0.isAlive }.map { mount in
+    MountRecord.all(in: places.runtime).filter { !$0.isAlive }.map { mount in
       Problem(
         subject: mount.path, reason: "the process of this mount has died",
         remedy: "`keyhole mount \(mount.path)` mounts it again; nothing that was stored is lost")

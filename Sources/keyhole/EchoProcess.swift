@@ -1,6 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
+import Keychains
 import Mount
 import Store
 import Synchronization

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Keychains
 import Model
 import SecretMemory
 import Vault
@@ -174,7 +175,7 @@ extension ControlClient.Answer {
 extension MountRecord {
   /// The mounts that a command can ask. - Throws: `Failure` where there is none.
   static func serving(_ places: Places) throws -> [MountRecord] {
-    let mounts = all(places).filter(\.isAlive)
+    let mounts = all(in: places.runtime).filter(\.isAlive)
     guard !mounts.isEmpty else { throw Failure(nil, "nothing is mounted; `keyhole mount` mounts") }
     return mounts
   }

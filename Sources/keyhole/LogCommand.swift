@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Doorbell
 import Glibc
+import Home
 import Model
 import Store
 import Suites
@@ -46,7 +47,7 @@ struct LogCommand: ParsableCommand {
     let log = AccessLog(stateFolder: places.state)
     if off || on || all { return try turn(log, places) }
     guard follow else { return LogReader(log, json: json, ItemNames(places)).printAll() }
-    makeFolders(places.state)
+    UserFolders.make(places.state)
     let news = DispatchSemaphore(value: 0)
     let watch = FolderWatch(places.state) { _ in news.signal() }
     let reader = LogReader(log, json: json, ItemNames(places))
@@ -60,7 +61,7 @@ struct LogCommand: ParsableCommand {
 
   private func turn(_ log: AccessLog, _ places: Places) throws {
     let event = AccessEvent(.record, nil, by: Asker(thread: getpid()), all ? .all : on ? .on : .off, at: .now)
-    makeFolders(places.state)
+    UserFolders.make(places.state)
     guard log.note(all ? .everything : on ? .guarded : .nothing) else {
       throw Failure(log.path, systemMessage(errno))
     }

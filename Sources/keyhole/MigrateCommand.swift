@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Keychains
 import Model
 import SecretMemory
 import Store
@@ -54,7 +55,7 @@ struct MigrateCommand: ParsableCommand {
   private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {
     var opening = KeychainOpening(choice: keychain == .vault ? .vault : .secretService)
     opening.allowsPlainSession = plainSession
-    guard let engine = try opening.open(places).engine else { throw Failure(nil, "there is no keychain") }
+    guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
     do throws(StoreError) {
       try unlock(engine)
     } catch {

@@ -1,4 +1,5 @@
 import Glibc
+import Keychains
 
 extension MountOptions {
   /// fusermount3 refuses these in words of its own, without saying where the line belongs.

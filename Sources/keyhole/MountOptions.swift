@@ -1,5 +1,6 @@
 import ArgumentParser
 import Doorbell
+import Keychains
 import Store
 
 /// What `-o` says (section 10 of the contract).

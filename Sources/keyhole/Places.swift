@@ -1,4 +1,5 @@
 import Home
+import Keychains
 
 /// Where things live (`Places` in the contract's section 10).
 struct Places {
@@ -27,6 +28,15 @@ struct Places {
     var places = try current()
     if let vault = options.vault { places.vault = vault }
     return places
+  }
+
+  /// - Throws: `Failure` with what to do where the keychain can't be opened.
+  func open(_ opening: KeychainOpening) throws -> OpenedKeychain {
+    do throws(KeychainFailure) {
+      return try opening.open(vault: vault, state: state)
+    } catch {
+      throw Failure(error.subject, error.error)
+    }
   }
 
   var mountPoint: String { home + "/Keyhole" }

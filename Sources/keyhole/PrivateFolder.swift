@@ -1,6 +1,8 @@
 import Dispatch
 import Fuse
 import Glibc
+import Home
+import Keychains
 import Model
 import Mount
 import SecretMemory
@@ -24,7 +26,7 @@ final class PrivateFolder {
 
   /// - Throws: `Failure` where nothing can be mounted.
   init(_ places: Places, _ settings: SettingsStore) throws {
-    makeFolders(places.runtime)
+    UserFolders.make(places.runtime)
     Self.removeLeftovers(places)
     mountPoint = "\(places.runtime)/\(Self.prefix)\(getpid())"
     path = mountPoint + "/keychain/generic/keyhole/edit"

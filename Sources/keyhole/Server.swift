@@ -3,6 +3,7 @@ import Dispatch
 import Doorbell
 import Fuse
 import Glibc
+import Keychains
 import Model
 import Mount
 import Store
@@ -58,7 +59,7 @@ final class Server: Sendable {
     defer { autoLock?.end() }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
-      let record = MountRecord.add(mountPoint, stores.keychainOpening, places)
+      let record = MountRecord.add(mountPoint, stores.keychainOpening, in: places.runtime)
       defer { record.remove() }
       // What anybody changes who knows that it is ready is heard.
       let watch = followChanges()

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Glibc
+import Keychains
 import Model
 import Store
 import Suites
@@ -15,7 +16,7 @@ struct StatusCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    guard let record = MountRecord.all(places).last else {
+    guard let record = MountRecord.all(in: places.runtime).last else {
       throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
     }
     guard record.isAlive else {

@@ -1,4 +1,5 @@
 import Glibc
+import Home
 import Model
 import Store
 import Synchronization
@@ -10,7 +11,7 @@ final class StoreWatch: Sendable {
   private let remote: Task<Void, Never>?
 
   init(_ stores: Stores, _ places: Places) {
-    makeFolders(places.configuration)
+    UserFolders.make(places.configuration)
     let settings = stores.settings
     let suites = FolderWatch(places.configuration, followingLinks: Self.ending) { news in
       switch news {
@@ -31,7 +32,7 @@ final class StoreWatch: Sendable {
         for await _ in engine.news { try? keychain.refresh() }
       }
     } else {
-      makeFolders(places.vault)
+      UserFolders.make(places.vault)
       let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }
       watches = [(places.configuration, suites), (places.vault, vault)]
       remote = nil

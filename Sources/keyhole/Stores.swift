@@ -1,4 +1,5 @@
 import Doorbell
+import Keychains
 import Model
 import Store
 import Suites
@@ -21,7 +22,7 @@ struct Stores {
     // What a process that was killed has left behind.
     folder.removeLeftovers()
     settings = SettingsStore(engine: folder, feed: feed)
-    let opened = try opening.open(places)
+    let opened = try places.open(opening)
     explanation = opened.explanation
     keychainOpening = opening.settled(on: opened.engine?.name)
     keychain = opened.engine.map { [feed] in
@@ -36,7 +37,8 @@ struct Stores {
     let mount = MountAuthenticator(
       runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
     try self.init(
-      places, keychain: path.needsKeychain ? .present(places) : KeychainOpening(choice: .none),
+      places,
+      keychain: path.needsKeychain ? .present(runtime: places.runtime) : KeychainOpening(choice: .none),
       gatekeeper: Gatekeeper(mount, .relaying, record: record))
   }
 }

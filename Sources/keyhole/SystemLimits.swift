@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Keychains
 import Store
 
 /// What the system grants, as far as it may be too little.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CLinux
 import Glibc
+import Keychains
 
 struct UnmountCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -13,7 +14,7 @@ struct UnmountCommand: ParsableCommand {
   var mountpoint: String?
 
   func run() throws {
-    let records = MountRecord.all(try Places.current())
+    let records = MountRecord.all(in: try Places.current().runtime)
     let wanted = mountpoint.map(MountPoint.absolute)
     let record = records.last { record in wanted.map { $0 == record.path } ?? true }
     guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }

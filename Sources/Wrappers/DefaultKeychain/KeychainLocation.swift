@@ -1,5 +1,6 @@
 import Doorbell
 import Home
+import Keychains
 import Live
 import Memory
 import Model
@@ -18,7 +19,8 @@ public struct KeychainLocation: Sendable {
   /// Where wrappers that are made now keep their secrets; nil: where the process does.
   @TaskLocal public static var current: KeychainLocation?
 
-  /// The user's own vault, in `$XDG_DATA_HOME/keyhole`, opened when it is first used.
+  /// The user's own keychain, opened when it is first used: the running mount's, else the Secret Service where
+  /// one answers on the session bus, else the vault in `$XDG_DATA_HOME/keyhole`. `keyhole get` has the same.
   public static let user = KeychainLocation(
     live: LiveKeychain(open: { () throws(StoreError) in
       guard let folders = UserFolders.current() else {
@@ -27,7 +29,7 @@ public struct KeychainLocation: Sendable {
       let record = AccessLog(stateFolder: folders.state)
       let gatekeeper = Gatekeeper(
         MountAuthenticator(runtimeFolder: folders.runtime, record: record), .relaying, record: record)
-      return try vault(data: folders.data, state: folders.state, gatekeeper)
+      return try present(folders, gatekeeper)
     }))
 
   /// A new keychain in memory, which begins empty and is gone with its last user.
@@ -47,16 +49,44 @@ public struct KeychainLocation: Sendable {
 
   package static var chosen: KeychainLocation { current ?? ofProcess }
 
-  private static func vault(
-    data: String, state: String, _ gatekeeper: Gatekeeper? = nil
+  private static func present(
+    _ folders: UserFolders, _ gatekeeper: Gatekeeper
   ) throws(StoreError) -> LiveKeychain.Opened {
-    let engine = try VaultEngine(directory: data, stateDirectory: state)
-    return LiveKeychain.Opened(store: KeychainStore(engine: engine, gatekeeper: gatekeeper)) { changed in
-      FolderWatch(data) { _ in changed() }
+    guard let engine = try presentEngine(folders) else { throw .noKeychain }
+    return opened(engine, data: folders.data, gatekeeper)
+  }
+
+  /// nil: the running mount has none.
+  private static func presentEngine(_ folders: UserFolders) throws(StoreError) -> (any KeychainEngine)? {
+    do throws(KeychainFailure) {
+      let opening = KeychainOpening.present(runtime: folders.runtime)
+      return try opening.open(vault: folders.data, state: folders.state).engine
+    } catch {
+      throw error.error
+    }
+  }
+
+  private static func vault(data: String, state: String) throws(StoreError) -> LiveKeychain.Opened {
+    opened(try VaultEngine(directory: data, stateDirectory: state), data: data)
+  }
+
+  private static func opened(
+    _ engine: any KeychainEngine, data: String, _ gatekeeper: Gatekeeper? = nil
+  ) -> LiveKeychain.Opened {
+    LiveKeychain.Opened(store: KeychainStore(engine: engine, gatekeeper: gatekeeper)) { changed in
+      guard let remote = engine as? any RemoteKeychainEngine else {
+        return FolderWatch(data) { _ in changed() }
+      }
+      return NewsWatch(remote.news, changed)
     }
   }
 }
 
 extension KeychainLocation {
   private typealias Opened = LiveKeychain.Opened
+}
+
+extension StoreError {
+  fileprivate static let noKeychain = StoreError.unreachable(
+    reason: "the running mount has no keychain, as `keychain=none` says")
 }

@@ -3,10 +3,13 @@ import Glibc
 /// Folders of one test, and programs that use them.
 struct OtherProcess: ~Copyable {
   let root: String
+  /// The session bus of the programs; empty: none.
+  private let bus: String
   var suites: String { root + "/config" }
   var vault: String { root + "/data/keyhole" }
 
-  init() {
+  init(bus: String = "") {
+    self.bus = bus
     let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     var template = Array("\(folder)/wrappers.XXXXXX".utf8CString)
     precondition(unsafe mkdtemp(&template) != nil, "no temporary folder")
@@ -28,7 +31,7 @@ struct OtherProcess: ~Copyable {
       [
         "HOME=\(root)", "XDG_CONFIG_HOME=\(suites)", "XDG_DATA_HOME=\(root)/data",
         "XDG_STATE_HOME=\(root)/state", "KEYHOLE_STORE=user", "SWIFT_BACKTRACE=enable=no",
-        "LD_LIBRARY_PATH=\(Self.variable("LD_LIBRARY_PATH"))",
+        "LD_LIBRARY_PATH=\(Self.variable("LD_LIBRARY_PATH"))", "DBUS_SESSION_BUS_ADDRESS=\(bus)",
       ], output: root + "/output")
   }
 

@@ -55,6 +55,26 @@ import UserDefault
     #expect(OtherProcess.wait(process) == 0)
   }
 
+  @Test func eachChangeCrossesInOrderBothWays() async {
+    let other = OtherProcess()
+    let suite = Suite("app", in: .folder(other.suites))
+    let question = UserDefault(wrappedValue: 0, "question", defaults: suite)
+    var answers = UserDefault(wrappedValue: 0, "answer", defaults: suite).projectedValue.values
+      .makeAsyncIterator()
+    #expect(await answers.next() == 0)
+    let process = other.begin(["answer", "app", "200"])
+    var times: [Duration] = []
+    for number in 1...200 {
+      let began = ContinuousClock.now
+      question.wrappedValue = number
+      #expect(await answers.next() == number)
+      times.append(ContinuousClock.now - began)
+    }
+    #expect(OtherProcess.wait(process) == 0)
+    // There and back; the contract gives each 100 ms.
+    #expect(times.sorted()[100] < .milliseconds(200))
+  }
+
   @Test func bothProcessesMaySetKeysOfOneSuite() async {
     let other = OtherProcess()
     let suite = Suite("app", in: .folder(other.suites))

@@ -5,8 +5,9 @@
 //   WrapperProgram remove SUITE KEY          removes a key
 //   WrapperProgram secret SERVICE VALUE      sets a secret; an empty value deletes it
 //   WrapperProgram get SERVICE               prints a secret
+//   WrapperProgram reveal SERVICE LAST       prints every value of a secret from now on, until it is LAST
 //   WrapperProgram follow SUITE KEY LAST     prints every value of a string from now on, until it is LAST
-//   WrapperProgram hurry SUITE KEY N         sets an integer N times and prints the monotonic time of each set
+//   WrapperProgram answer SUITE N            sets `answer` to each value of `question`, until that is N
 import FTPropertyWrappers
 import Foil
 import Glibc
@@ -15,26 +16,18 @@ import UserDefault
 let arguments = CommandLine.arguments.dropFirst() + ["", "", "", ""]
 let (verb, place, key, value) = (arguments[1], arguments[2], arguments[3], arguments[4])
 
-/// Nanoseconds since the machine was started.
-func now() -> Int {
-  var time = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &time)
-  return time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
-
 switch verb {
 case "set": FoilDefaultStorageOptional<String>(key: key, userDefaults: Suite(place)).wrappedValue = value
 case "remove": FoilDefaultStorageOptional<String>(key: key, userDefaults: Suite(place)).wrappedValue = nil
 case "count":
   let number = UserDefault(wrappedValue: 0, key, defaults: Suite(place))
   for next in 1...(Int(value) ?? 1) { number.wrappedValue = next }
-case "hurry":
-  let number = FoilDefaultStorage(wrappedValue: 0, key: key, userDefaults: Suite(place))
-  for next in 1...(Int(value) ?? 1) {
-    let began = now()
-    number.wrappedValue = next
-    print(next, began)
-    usleep(5000)
+case "answer":
+  let question = UserDefault(wrappedValue: 0, "question", defaults: Suite(place))
+  let answer = UserDefault(wrappedValue: 0, "answer", defaults: Suite(place))
+  for await next in question.projectedValue.values {
+    answer.wrappedValue = next
+    if next == Int(key) { break }
   }
 case "secret": GenericPassword<String>(service: place).wrappedValue = key.isEmpty ? nil : key
 case "get": print(GenericPassword<String>(service: place).wrappedValue ?? "nil")
@@ -44,6 +37,13 @@ case "follow":
     print(next ?? "nil")
     fflush(nil)
     if next == value { break }
+  }
+case "reveal":
+  let password = GenericPassword<String>(service: place)
+  for await next in password.projectedValue.values {
+    print(next ?? "nil")
+    fflush(nil)
+    if next == key { break }
   }
 default: exit(2)
 }

@@ -1,51 +1,63 @@
 import Glibc
-import Model
+package import Model
 import SecretService
-import Store
+package import Store
 import Vault
 
 /// The keychain that a choice leads to, and why it is that one.
-struct OpenedKeychain {
-  let engine: (any KeychainEngine)?
+package struct OpenedKeychain: Sendable {
+  package let engine: (any KeychainEngine)?
   /// For `keyhole status`.
-  let explanation: String
+  package let explanation: String
+}
+
+/// Why a keychain can't be opened.
+package struct KeychainFailure: Error {
+  /// The service, or the vault's folder.
+  package let subject: String
+  package let error: StoreError
 }
 
 /// How the keychain of the user is opened.
-struct KeychainOpening {
-  var choice = KeychainChoice.automatic
+package struct KeychainOpening: Sendable {
+  package var choice: KeychainChoice
   /// Also a Secret Service whose sessions are not encrypted.
-  var allowsPlainSession = false
+  package var allowsPlainSession = false
 
   /// How long a Secret Service may take to be chosen by `auto`, in milliseconds: nobody shall wait for it.
   private static let patience = 80
   /// How long one that was asked for may take, in milliseconds.
   private static let longPatience = 5_000
 
-  /// - Throws: `Failure` with what to do where the keychain can't be opened.
-  func open(_ places: Places) throws -> OpenedKeychain {
+  package init(choice: KeychainChoice = .automatic) {
+    self.choice = choice
+  }
+
+  /// Opens it; the folders are the vault's.
+  package func open(vault: String, state: String) throws(KeychainFailure) -> OpenedKeychain {
+    let folders = (vault: vault, state: state)
     switch choice {
     case .none: return OpenedKeychain(engine: nil, explanation: "none, as `keychain=none` says")
-    case .vault: return try vault(places, "as `keychain=vault` says")
+    case .vault: return try openVault(folders, "as `keychain=vault` says")
     case .secretService:
       do throws(StoreError) {
         let engine = try service(within: Self.longPatience)
         return OpenedKeychain(
           engine: engine, explanation: "the Secret Service, as `keychain=secret-service` says")
       } catch {
-        throw Failure("Secret Service", error)
+        throw KeychainFailure(subject: "Secret Service", error: error)
       }
-    case .automatic: return try automatic(places)
+    case .automatic: return try automatic(folders)
     }
   }
 
-  private func automatic(_ places: Places) throws -> OpenedKeychain {
+  private func automatic(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
       let engine = try service(within: Self.patience)
       return OpenedKeychain(
         engine: engine, explanation: "the Secret Service, because one answers on the session bus")
     } catch {
-      return try vault(places, "because there is no Secret Service to be used: \(error.reason)")
+      return try openVault(folders, "because there is no Secret Service to be used: \(error.reason)")
     }
   }
 
@@ -59,12 +71,16 @@ struct KeychainOpening {
     return engine
   }
 
-  private func vault(_ places: Places, _ reason: String) throws -> OpenedKeychain {
+  private typealias VaultFolders = (vault: String, state: String)
+
+  private func openVault(
+    _ folders: VaultFolders, _ reason: String
+  ) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
-      let engine = try VaultEngine(directory: places.vault, stateDirectory: places.state)
+      let engine = try VaultEngine(directory: folders.vault, stateDirectory: folders.state)
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason)")
     } catch {
-      throw Failure(places.vault, error)
+      throw KeychainFailure(subject: folders.vault, error: error)
     }
   }
 }
@@ -73,12 +89,12 @@ extension KeychainOpening {
   private static let plain = "+plain-session"
 
   /// The keychain of the running mount, else as `auto`.
-  static func present(_ places: Places) -> KeychainOpening {
-    MountRecord.all(places).last { $0.isAlive }?.keychain ?? KeychainOpening()
+  package static func present(runtime folder: String) -> KeychainOpening {
+    MountRecord.all(in: folder).last { $0.isAlive }?.keychain ?? KeychainOpening()
   }
 
   /// Without `auto`: what was chosen, by the engine's name.
-  func settled(on engine: String?) -> KeychainOpening {
+  package func settled(on engine: String?) -> KeychainOpening {
     var settled = self
     settled.choice = engine.flatMap(KeychainChoice.init) ?? .none
     return settled
@@ -105,7 +121,7 @@ extension StoreError {
 }
 
 /// The mount option `keychain=`.
-enum KeychainChoice: String, CaseIterable {
+package enum KeychainChoice: String, CaseIterable, Sendable {
   case automatic = "auto"
   case secretService = "secret-service"
   case vault

@@ -1,25 +1,24 @@
-import CLinux
-import Glibc
+package import Glibc
 
 /// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
-struct MountTable {
-  struct Entry {
-    var path: String
-    var type: String
-    var user: UInt32?
-    var group: UInt32?
+package struct MountTable {
+  package struct Entry {
+    package var path: String
+    package var type: String
+    package var user: UInt32?
+    package var group: UInt32?
     /// `major:minor`; of FUSE the connection's number in /sys/fs/fuse/connections.
-    var device: String
+    package var device: String
   }
 
-  let entries: [Entry]
+  package let entries: [Entry]
 
-  init() {
+  package init() {
     entries = readFile("/proc/self/mountinfo").split(separator: "\n").compactMap { Entry(line: $0) }
   }
 
   /// What is mounted at a path, the topmost.
-  func entry(at path: String) -> Entry? {
+  package func entry(at path: String) -> Entry? {
     entries.last { $0.path == path }
   }
 }
@@ -39,15 +38,7 @@ extension MountTable.Entry {
     group = number("group_id=")
   }
 
-  func isKeyhole(of user: uid_t) -> Bool { type == "fuse.keyhole" && self.user == user }
-
-  /// Whether nobody answers there any more: `Transport endpoint is not connected`.
-  ///
-  /// Only the user who mounted is told; others, root too, may not even ask.
-  var isDead: Bool {
-    let error = unsafe linux_stat_as(user ?? getuid(), group ?? getgid(), path)
-    return error == ENOTCONN || error == ECONNABORTED
-  }
+  package func isKeyhole(of user: uid_t) -> Bool { type == "fuse.keyhole" && self.user == user }
 }
 
 extension Substring {
@@ -66,21 +57,5 @@ extension Substring {
       rest = rest.dropFirst(3)
     }
     return String(decoding: bytes, as: UTF8.self)
-  }
-}
-
-/// The whole file; empty where it can't be read.
-func readFile(_ path: String) -> String {
-  // SAFETY: a variadic call without its variable part.
-  let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-  guard descriptor >= 0 else { return "" }
-  defer { close(descriptor) }
-  var bytes: [UInt8] = []
-  var chunk = [UInt8](repeating: 0, count: 16 * 1024)
-  while true {
-    // SAFETY: the chunk says how long it is.
-    let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-    guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-    bytes += chunk[..<count]
   }
 }

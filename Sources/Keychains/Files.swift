@@ -1,0 +1,31 @@
+import Glibc
+
+/// What stands in a folder; nothing where it can't be read.
+package func names(in path: String) -> [String] {
+  guard let folder = unsafe opendir(path) else { return [] }
+  defer { unsafe closedir(folder) }
+  var names: [String] = []
+  while let entry = unsafe readdir(folder) {
+    let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    if name != ".", name != ".." { names.append(name) }
+  }
+  return names
+}
+
+/// The whole file; empty where it can't be read.
+package func readFile(_ path: String) -> String {
+  // SAFETY: a variadic call without its variable part.
+  let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { return "" }
+  defer { close(descriptor) }
+  var bytes: [UInt8] = []
+  var chunk = [UInt8](repeating: 0, count: 16 * 1024)
+  while true {
+    // SAFETY: the chunk says how long it is.
+    let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+    guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+    bytes += chunk[..<count]
+  }
+}

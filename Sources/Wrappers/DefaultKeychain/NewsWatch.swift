@@ -1,0 +1,14 @@
+/// Calls `changed` whenever a keychain in another process may have news, for as long as it lives.
+final class NewsWatch: Sendable {
+  private let task: Task<Void, Never>
+
+  init(_ news: AsyncStream<Void>, _ changed: @escaping @Sendable () -> Void) {
+    task = Task {
+      for await _ in news { changed() }
+    }
+  }
+
+  deinit {
+    task.cancel()
+  }
+}
