@@ -35,10 +35,34 @@ private struct Temporary: ~Copyable {
   let file: Descriptor
 
   init(beside target: String) throws(StoreError) {
+    let folder = FileSystem.folder(of: target)
+    var path = Self.newPath(in: folder)
+    var file = try Self.make(path)
+    var attempts = 1
+    while attempts < Self.mostAttempts, try !Self.isSpared(path, file) {
+      path = Self.newPath(in: folder)
+      file = try Self.make(path)
+      attempts += 1
+    }
+    self.path = path
+    self.file = file
+  }
+
+  private static let mostAttempts = 8
+
+  private static func newPath(in folder: String) -> String {
     let name = SuiteFile.temporaryPrefix + String(UInt64.random(in: 0 ... .max), radix: 36)
-    path = FileSystem.folder(of: target) + "/" + name + SuiteFile.temporaryEnding
-    file = try Descriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
-    _ = try? file.tryLock()
+    return folder + "/" + name + SuiteFile.temporaryEnding
+  }
+
+  private static func make(_ path: String) throws(StoreError) -> Descriptor {
+    try Descriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+  }
+
+  /// False: before it was locked, another process's `removeLeftovers` has taken it, or is about to.
+  private static func isSpared(_ path: String, _ file: borrowing Descriptor) throws(StoreError) -> Bool {
+    guard (try? file.tryLock()) ?? true else { return false }
+    return try FileSystem.status(path, follow: false) != nil
   }
 
   /// Nothing is there any more once it was moved: no other file has its name.

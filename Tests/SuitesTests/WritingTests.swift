@@ -107,6 +107,21 @@ import Testing
     #expect(sandbox.names(sandbox.folder) == [".keyhole-live.tmp", ".keyhole-other"])
   }
 
+  /// What was just made and is not locked yet must not be taken for a leftover.
+  @Test func cleaningUpNeverEndsWhatIsBeingWritten() async throws {
+    let cleaner = Task.detached { [sandbox] in
+      let engine = sandbox.engine()
+      while !Task.isCancelled { engine.removeLeftovers() }
+    }
+    defer { cleaner.cancel() }
+    let engine = sandbox.engine()
+    for number in 0..<500 {
+      _ = try engine.create(ExactString("s\(number)"))
+      try engine.remove(ExactString("s\(number)"))
+      await Task.yield()
+    }
+  }
+
   @Test func whatNoPropertyListCanHoldIsRefused() throws {
     let engine = sandbox.engine()
     _ = try engine.create("a")
