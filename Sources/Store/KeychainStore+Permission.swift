@@ -6,30 +6,30 @@ extension KeychainStore {
   /// `asker` is called only where it matters who asks.
   /// - Throws: `notFound`, `locked`, `accessDenied` for whom the rules keep out or who can't be told.
   public nonisolated func permission(
-    for id: ItemID, path: String, changingTo changed: Item? = nil, by asker: () -> Asker?
+    for id: ItemID, path: @autoclosure () -> String, changingTo changed: Item? = nil, by asker: () -> Asker?
   ) throws(StoreError) -> Permission {
     guard let item = try read({ $0[id] }) else { throw .notFound }
     guard engine.isAccessible(item) else {
       gatekeeper?.note(changed == nil ? .open : .change, id, asker(), .locked, guarded: item.isGuarded)
       throw .locked
     }
-    return try permission(for: item, path, changed, asker)
+    return try permission(for: item, path(), changed, asker)
   }
 
   /// Whether an item that is not there yet needs a password before it can be stored.
   ///
   /// - Throws: `locked`, `invalidValue`, `accessDenied`.
   public nonisolated func permission(
-    forNew item: Item, path: String, by asker: () -> Asker?
+    forNew item: Item, path: @autoclosure () -> String, by asker: () -> Asker?
   ) throws(StoreError) -> Permission {
     try checkRoom(for: item)
     var unprotected = item
     (unprotected.access, unprotected.programs) = ([], nil)
-    return try permission(for: unprotected, path, item, asker)
+    return try permission(for: unprotected, path(), item, asker)
   }
 
   private nonisolated func permission(
-    for item: Item, _ path: String, _ changed: Item?, _ asker: () -> Asker?
+    for item: Item, _ path: @autoclosure () -> String, _ changed: Item?, _ asker: () -> Asker?
   ) throws(StoreError) -> Permission {
     let operation = changed == nil ? AccessEvent.Operation.open : .change
     let password = Self.password(item, changed ?? item)
@@ -53,7 +53,7 @@ extension KeychainStore {
     }
     let demand = action == .ask ? item.access.demand ?? (password == .none ? .consent : nil) : nil
     return try gatekeeper.permission(
-      PermissionRequest(item.id, path, operation, asker, demand, password, gatekeeper) {
+      PermissionRequest(item.id, path(), operation, asker, demand, password, gatekeeper) {
         [engine] (password) throws(StoreError) in
         _ = try engine.using(password).secret(of: item.id)
       })

@@ -66,12 +66,11 @@ extension Tree {
   ) throws(StoreError) -> Permission? {
     let keychain = try requireKeychain()
     let asker = { Asker(thread: caller.thread) }
-    let path = Place.item(place).path
     if let staged = stagedItem(place) {
-      return try keychain.permission(forNew: staged.item, path: path, by: asker)
+      return try keychain.permission(forNew: staged.item, path: Place.item(place).path, by: asker)
     }
     guard let item = try storedItem(place) else { return nil }
-    return try keychain.permission(for: item.id, path: path, changingTo: changed, by: asker)
+    return try keychain.permission(for: item.id, path: Place.item(place).path, changingTo: changed, by: asker)
   }
 }
 
