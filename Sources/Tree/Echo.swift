@@ -141,8 +141,8 @@ extension Tree {
 
 // The directory of a service or server comes with its first item, and goes with its last one.
 extension Tree {
-  /// Takes what there is now as known to everybody. Of a keychain that may hang, or of one so large that reading it
-  /// takes longer than a mount may, that is what there is once it has been read.
+  /// Takes what there is now as known to everybody. Of a keychain that may hang, that is what there is when it
+  /// answers.
   public func beginFollowing() {
     if keychain?.mayHang == true {
       Background.run { [self] in followKeychain() }
@@ -156,8 +156,7 @@ extension Tree {
         keychain.leave()
       }
       settings.beginFollowing()
-      // A mount does not wait for a vault of thousands.
-      _ = keychain.wait(timeout: .now() + .milliseconds(40))
+      keychain.wait()
     }
   }
 
