@@ -70,10 +70,10 @@ let package = Package(
     module("Keychains", ["Home", "Model", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
-    // Where a user's things live.
+    // Where a user's things live, and how small files there are read.
     module("Home"),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Doorbell", ["Store", "Model", "CLinux"]),
+    module("Doorbell", ["Home", "Store", "Model", "CLinux"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),

@@ -86,12 +86,27 @@ extension AccessLog {
     var status = stat()
     let isThere = unsafe stat(path, &status) == 0
     if isThere, state.descriptor >= 0, status.st_ino == state.inode, status.st_size < limit { return true }
-    if isThere, status.st_size >= limit, unsafe rename(path, olderPath) != 0 { return false }
+    if isThere, status.st_size >= limit, !setAside() { return false }
     if state.descriptor >= 0 { close(state.descriptor) }
     // SAFETY: a variadic call with its one argument.
     state.descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard state.descriptor >= 0, unsafe fstat(state.descriptor, &status) == 0 else { return false }
     state.inode = status.st_ino
     return true
+  }
+
+  /// Gives the full file the older one's name, unless another process has just done it: then the file that has the
+  /// name now is a new one, and what would go is the record before it.
+  private func setAside() -> Bool {
+    // SAFETY: a variadic call without its variable part.
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard file >= 0 else { return errno == ENOENT }
+    defer { close(file) }
+    var (own, present) = (stat(), stat())
+    guard flock(file, LOCK_EX) == 0, unsafe fstat(file, &own) == 0 else { return false }
+    guard unsafe stat(path, &present) == 0, present.st_ino == own.st_ino, own.st_size >= limit else {
+      return true
+    }
+    return unsafe rename(path, olderPath) == 0
   }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Home
 
 /// A connection to the process of a mount.
 final class DoorSocket: Sendable {
@@ -42,15 +43,8 @@ final class DoorSocket: Sendable {
 
   /// The sockets in a folder, those of the newest processes first.
   static func paths(in folder: String) -> [String] {
-    guard let entries = unsafe opendir(folder) else { return [] }
-    defer { unsafe closedir(entries) }
-    var processes: [Int32] = []
-    while let entry = unsafe readdir(entries) {
-      let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { continue }
-      processes.append(process)
+    let processes = names(in: folder).compactMap { name in
+      name.hasSuffix(ending) ? Int32(name.dropLast(ending.count)) : nil
     }
     return processes.sorted(by: >).map { "\(folder)/\($0)\(ending)" }
   }

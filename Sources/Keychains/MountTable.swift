@@ -1,4 +1,5 @@
 package import Glibc
+import Home
 
 /// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
 package struct MountTable {

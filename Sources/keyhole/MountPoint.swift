@@ -1,4 +1,5 @@
 import Glibc
+import Home
 import Keychains
 
 /// The folder that is mounted on, checked before anything is done.

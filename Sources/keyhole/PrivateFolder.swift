@@ -2,7 +2,6 @@ import Dispatch
 import Fuse
 import Glibc
 import Home
-import Keychains
 import Model
 import Mount
 import SecretMemory

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Glibc
+import Home
 import Keychains
 import Model
 import Store

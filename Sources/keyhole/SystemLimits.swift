@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Keychains
+import Home
 import Store
 
 /// What the system grants, as far as it may be too little.

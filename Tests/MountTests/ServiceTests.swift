@@ -84,10 +84,10 @@ import Testing
         before=$(systemctl --user show -P MainPID keyhole); kill -9 "$before"
         renewed() { case $(systemctl --user show -P MainPID keyhole) in 0 | "$before") return 1 ;; esac; }
         until renewed && [ "$(systemctl --user is-active keyhole)" = active ]; do :; done
-        cat ~/Keyhole/defaults/s/k; systemctl --user show -P StatusText keyhole
+        cat ~/Keyhole/defaults/s/k; systemctl --user show -P StatusText keyhole | sed "s|$HOME|HOME|"
         systemctl --user stop keyhole; ls -A ~/Keyhole; systemctl --user is-active keyhole
         kill $manager; wait $manager
-        """, prints: "active\ndefaults\nkeychain\n1\nmounted on /home/.etc/root/Keyhole\ninactive\n")
+        """, prints: "active\ndefaults\nkeychain\n1\nmounted on HOME/Keyhole\ninactive\n")
     }
   }
 }
