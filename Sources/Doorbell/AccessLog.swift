@@ -19,6 +19,12 @@ public final class AccessLog: AccessRecord {
 
   private let limit: Int
   private let state = Mutex(State())
+  /// Whether accesses to every item are noted, and until when nobody looks again: to look costs more than the rest of
+  /// an access to an item that nobody guards.
+  private let takesAll = Atomic(false)
+  private let isKnownUntil = Atomic<UInt64>(0)
+  /// In milliseconds.
+  private static let patience: UInt64 = 50
 
   private struct State {
     var descriptor: Int32 = -1
@@ -39,7 +45,20 @@ public final class AccessLog: AccessRecord {
   public var isOn: Bool { unsafe access(offPath, F_OK) != 0 }
 
   public func takes(guarded: Bool) -> Bool {
-    guarded ? isOn : unsafe access(allPath, F_OK) == 0
+    guard !guarded else { return isOn }
+    let now = Self.milliseconds()
+    if now >= isKnownUntil.load(ordering: .relaxed) {
+      takesAll.store(unsafe access(allPath, F_OK) == 0, ordering: .relaxed)
+      isKnownUntil.store(now + Self.patience, ordering: .relaxed)
+    }
+    return takesAll.load(ordering: .relaxed)
+  }
+
+  private static func milliseconds() -> UInt64 {
+    var now = timespec()
+    // SAFETY: a live structure. The coarse clock takes no call of the system.
+    unsafe clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
+    return UInt64(now.tv_sec) * 1000 + UInt64(now.tv_nsec) / 1_000_000
   }
 
   /// errno(3) of the last line that could not be written; 0: it was.
@@ -66,9 +85,14 @@ public final class AccessLog: AccessRecord {
     case everything
   }
 
-  /// Returns false, with errno(3), where that can't be done.
+  /// Returns when every process has taken notice; false, with errno(3), where that can't be done.
   public func note(_ extent: Extent) -> Bool {
-    turn(offPath, on: extent == .nothing) && turn(allPath, on: extent == .everything)
+    guard turn(offPath, on: extent == .nothing), turn(allPath, on: extent == .everything) else {
+      return false
+    }
+    // A tick of the clock more than they look away.
+    usleep(useconds_t(Self.patience + 10) * 1000)
+    return true
   }
 
   private func turn(_ path: String, on isWanted: Bool) -> Bool {

@@ -19,6 +19,13 @@ public struct ExactString: Sendable {
     self.string = string
   }
 
+  /// The same for bytes in a row.
+  public init?(utf8 bytes: Span<UInt8>) {
+    let string = unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
+    guard let string else { return nil }
+    self.string = string
+  }
+
   public var utf8: String.UTF8View { string.utf8 }
   public var isEmpty: Bool { string.isEmpty }
 }

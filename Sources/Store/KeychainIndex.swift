@@ -7,6 +7,8 @@ public struct KeychainIndex: Sendable {
   private var byFolder: [ItemClass: [ExactString: Set<ItemID>]] = [:]
 
   init(_ items: [Item] = []) {
+    self.items.reserveCapacity(items.count)
+    byIdentity.reserveCapacity(items.count)
     for item in items { insert(item) }
   }
 

@@ -6,11 +6,17 @@ extension KeychainStore {
   /// `asker` is called only where it matters who asks.
   /// - Throws: `notFound`, `locked`, `accessDenied` for whom the rules keep out or who can't be told.
   public nonisolated func permission(
-    for id: ItemID, path: @autoclosure () -> String, changingTo changed: Item? = nil, by asker: () -> Asker?
+    for id: ItemID, path: @autoclosure () -> String, by asker: () -> Asker?
   ) throws(StoreError) -> Permission {
-    guard let item = try read({ $0[id] }) else { throw .notFound }
+    try permission(for: found(id), path: path(), by: asker)
+  }
+
+  /// The same for an item as `read` gave it just now.
+  public nonisolated func permission(
+    for item: Item, path: @autoclosure () -> String, changingTo changed: Item? = nil, by asker: () -> Asker?
+  ) throws(StoreError) -> Permission {
     guard engine.isAccessible(item) else {
-      gatekeeper?.note(changed == nil ? .open : .change, id, asker(), .locked, guarded: item.isGuarded)
+      gatekeeper?.note(changed == nil ? .open : .change, item.id, asker(), .locked, guarded: item.isGuarded)
       throw .locked
     }
     return try permission(for: item, path(), changed, asker)

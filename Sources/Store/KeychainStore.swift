@@ -92,21 +92,35 @@ public actor KeychainStore {
   /// - Throws: `notFound`, `accessDenied` without the permit that it takes, `locked`, `damaged`, `unreachable`,
   ///   `outOfMemory`.
   public nonisolated func secret(of item: ItemID, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
+    try secret(of: found(item), permit)
+  }
+
+  /// The secret of an item as `read` gave it just now.
+  public nonisolated func secret(of item: Item, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
     try checkAccess(to: item, permit)
     noteUse()
     defer { wipeStack() }
-    return try engine(for: permit).secret(of: item)
+    return try engine(for: permit).secret(of: item.id)
   }
 
   /// Whether the item's secret would be given now, without giving it.
   ///
   /// - Throws: `notFound`, `accessDenied`, `locked`.
   public nonisolated func checkAccess(to item: ItemID, _ permit: Permit? = nil) throws(StoreError) {
-    guard let item = try read({ $0[item] }) else { throw .notFound }
+    try checkAccess(to: found(item), permit)
+  }
+
+  /// Whether the secret of an item as `read` gave it just now would be given.
+  public nonisolated func checkAccess(to item: Item, _ permit: Permit? = nil) throws(StoreError) {
     guard engine.isAccessible(item) else { throw .locked }
     guard !item.isGuarded || permit?.item == item.id else {
       throw .accessDenied(reason: "somebody has to be asked before")
     }
+  }
+
+  nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
+    guard let item = try read({ $0[id] }) else { throw .notFound }
+    return item
   }
 
   /// Whether the keychain could be changed at this moment. - Throws: `readOnly`.

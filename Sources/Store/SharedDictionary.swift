@@ -26,10 +26,11 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
   }
 
   public init(uniqueKeysWithValues entries: some Sequence<(ExactString, Value)>) {
-    var spread = [[ExactString: Value]](repeating: [:], count: partCount)
-    for (key, value) in entries { spread[partIndex(of: key)][key] = value }
-    parts = spread.map { $0.isEmpty ? nil : Part($0) }
-    count = spread.reduce(0) { $0 + $1.count }
+    var spread = [[(ExactString, Value)]](repeating: [], count: partCount)
+    for entry in entries { spread[partIndex(of: entry.0)].append(entry) }
+    // Each part is made at once, with the room it needs.
+    parts = spread.map { $0.isEmpty ? nil : Part(Dictionary($0) { $1 }) }
+    count = parts.reduce(0) { $0 + ($1?.entries.count ?? 0) }
   }
 
   private init(parts: [Part?], count: Int) {

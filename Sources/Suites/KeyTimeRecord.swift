@@ -31,29 +31,30 @@ struct KeyTimeRecord {
   static func parse(_ bytes: [UInt8]) -> (records: [KeyTimeRecord], length: Int) {
     var records: [KeyTimeRecord] = []
     var position = 0
-    while let (record, length) = record(bytes[position...]) {
+    while let (record, length) = record(bytes.span.extracting(position...)) {
       records.append(record)
       position += length
     }
     return (records, position)
   }
 
-  private static func record(_ bytes: ArraySlice<UInt8>) -> (KeyTimeRecord, Int)? {
+  private static func record(_ bytes: Span<UInt8>) -> (KeyTimeRecord, Int)? {
     guard bytes.count >= header else { return nil }
-    let start = bytes.startIndex
-    let length = header + Int(number(bytes, start + 8, 4))
+    let length = header + Int(number(bytes, 8) as UInt32)
     guard bytes.count >= length,
-      StableHash.of(bytes[(start + 8)..<(start + length)].span) == number(bytes, start, 8),
-      let key = ExactString(utf8: bytes[(start + header)..<(start + length)])
+      StableHash.of(bytes.extracting(8..<length)) == number(bytes, 0),
+      let key = ExactString(utf8: bytes.extracting(header..<length))
     else { return nil }
-    let nanoseconds = UInt32(number(bytes, start + 20, 4))
-    let seconds = Int64(bitPattern: number(bytes, start + 12, 8))
-    let time = nanoseconds == removed ? nil : Timestamp(seconds: seconds, nanoseconds: nanoseconds)
-    return (KeyTimeRecord(key: key, time: time, hash: number(bytes, start + 24, 8)), length)
+    let nanoseconds: UInt32 = number(bytes, 20)
+    let time = nanoseconds == removed ? nil : Timestamp(seconds: number(bytes, 12), nanoseconds: nanoseconds)
+    return (KeyTimeRecord(key: key, time: time, hash: number(bytes, 24)), length)
   }
 
-  private static func number(_ bytes: ArraySlice<UInt8>, _ start: Int, _ size: Int) -> UInt64 {
-    bytes[start..<start + size].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  private static func number<Number: FixedWidthInteger & BitwiseCopyable>(
+    _ bytes: Span<UInt8>, _ offset: Int
+  ) -> Number {
+    // SAFETY: any bits make a number; that they lie inside is checked.
+    Number(littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Number.self))
   }
 
   private static func append(_ number: UInt64, _ size: Int, to bytes: inout [UInt8]) {

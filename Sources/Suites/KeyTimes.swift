@@ -38,16 +38,14 @@ final class KeyTimes: Sendable {
       refresh(suite, &all)
       let entries = all[suite]?.entries ?? [:]
       var unknown: [KeyTimeRecord] = []
-      var settings: [ExactString: Setting] = [:]
-      settings.reserveCapacity(values.count)
-      for (key, value) in values {
+      let settings = values.map { key, value in
         let hash = StableHash.of(value)
         let entry = entries[key].flatMap { $0.hash == hash ? $0.time : nil }
         if entry == nil { unknown.append(KeyTimeRecord(key: key, time: fileTime, hash: hash)) }
-        settings[key] = Setting(value, modified: entry ?? fileTime)
+        return (key, Setting(value, modified: entry ?? fileTime))
       }
       append(unknown, suite, &all)
-      return SharedDictionary(settings)
+      return SharedDictionary(uniqueKeysWithValues: settings)
     }
   }
 
@@ -171,6 +169,7 @@ extension KeyTimes {
 extension KeyTimes.Known {
   fileprivate mutating func take(_ added: [KeyTimeRecord]) {
     records += added.count
+    entries.reserveCapacity(entries.count + added.count)
     for record in added { entries[record.key] = record.time == nil ? nil : record }
   }
 }

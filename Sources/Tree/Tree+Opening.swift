@@ -46,22 +46,24 @@ extension Tree {
     if mode.contains(.write) { try keychain.requireWritable() }
     var state = Handle.State()
     state.permit = permit
+    var stored: Item?
     if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
       guard let item = try storedItem(place) else { throw .notFound }
-      try keychain.checkAccess(to: item.id, permit)
+      stored = item
+      try keychain.checkAccess(to: item, permit)
       // What can hang must not do so at a write, so it is asked for now.
       let isWanted = mode.contains(.read) || keychain.mayHang
       if isWanted, !mode.contains(.truncate) {
         state.content = .secret(
           try tooManyIfExhausted { () throws(StoreError) in
-            try keychain.secret(of: item.id, permit)
+            try keychain.secret(of: item, permit)
           })
       }
     }
     begin(&state, mode, node, caller)
     let handle = Handle(node, in: self, mode: mode, state: state)
     // A lock that came meanwhile may have missed the handle.
-    guard isUnlocked(.value(place)) else {
+    guard stored.map(keychain.engine.isAccessible) ?? isUnlocked(.value(place)) else {
       handle.seal()
       throw .locked
     }
@@ -127,7 +129,7 @@ extension Tree {
   /// The secret that is stored at a node's place now, if it could be opened now.
   func accessibleContent(of node: Node) throws(StoreError) -> Content {
     guard case .value(let place) = node.place, let item = try storedItem(place) else { throw .notFound }
-    try requireKeychain().checkAccess(to: item.id)
+    try requireKeychain().checkAccess(to: item)
     return try committedContent(of: node)
   }
 
@@ -142,7 +144,7 @@ extension Tree {
       return .plain(try settings.codec.content(of: value))
     case .value(let item):
       guard let item = try storedItem(item) else { return try .empty(secret: true) }
-      return .secret(try requireKeychain().secret(of: item.id, permit))
+      return .secret(try requireKeychain().secret(of: item, permit))
     case .scratch(let scratch):
       guard let file = overlay.withLock({ $0[scratch] }) else { return try .empty(secret: place.isSecret) }
       return try file.state.withLock { state throws(StoreError) in try state.content.copy() }

@@ -70,7 +70,7 @@ extension Tree {
       return try keychain.permission(forNew: staged.item, path: Place.item(place).path, by: asker)
     }
     guard let item = try storedItem(place) else { return nil }
-    return try keychain.permission(for: item.id, path: Place.item(place).path, changingTo: changed, by: asker)
+    return try keychain.permission(for: item, path: Place.item(place).path, changingTo: changed, by: asker)
   }
 }
 

@@ -42,6 +42,9 @@ final class ClassKeyring {
     return found.key.symmetric()
   }
 
+  /// The class key with this number where it is open.
+  func opened(_ id: UInt64) -> SymmetricKey? { open[id]?.key.symmetric() }
+
   /// The class key for new secrets, made now where this device has none. Needs a write transaction.
   func currentKey(_ accessibility: Accessibility, _ database: Database) throws -> (UInt64, SymmetricKey) {
     if current[accessibility] == nil {
@@ -93,7 +96,8 @@ extension ClassKeyring {
     guard query.bytes(1) == deviceID else { throw otherDevice(accessibility) }
     let wrap = try keys.classKeyWrap(accessibility, device: device.key)
     let binding = Binding.classKey(store: keys.store, id: id, class: accessibility.code, device: deviceID)
-    let key = try unsafe Sealing.openKey(query.blob(2), under: wrap, boundTo: binding.bytes)
+    let key = try unsafe Sealing.openKey(
+      Sealing.box(query.blob(2)), under: wrap, boundTo: binding.bytes)
     open[id] = ClassKey(accessibility, try StoredKey(key))
   }
 

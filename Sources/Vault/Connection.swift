@@ -8,6 +8,8 @@ import SecretMemory
 final class Connection {
   private let queue: DatabaseQueue
   private let path: String
+  /// nil: not looked for yet, or there is none.
+  private var walIndex: WALIndex?
 
   /// How long a process waits for another's transaction, in seconds; below the 10 s that a caller may wait.
   private static let patience = 8.0
@@ -89,8 +91,17 @@ final class Connection {
     }
   }
 
+  /// The state of the database at this moment; nil: it can't be told.
+  ///
+  /// Only after something was read, or there may be no shared memory yet.
+  func commitMark() -> CommitMark? {
+    if walIndex == nil { walIndex = try? run { WALIndex($0) } }
+    return walIndex?.mark
+  }
+
   /// Closes the file now; nothing may be called afterwards.
   func close() throws(StoreError) {
+    walIndex = nil
     do {
       try queue.close()
     } catch {

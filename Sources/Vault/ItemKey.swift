@@ -38,12 +38,11 @@ extension ItemKey {
 
   /// nil: not a UUID in lower-case text.
   init?(_ id: ItemID) {
-    let text = id.rawValue.utf8
+    let text = id.rawValue.utf8Span.span
     guard text.count == 36 else { return nil }
     self.init(high: 0, low: 0)
-    var index = 0
-    for byte in text {
-      defer { index += 1 }
+    for index in text.indices {
+      let byte = text[index]
       if index == 8 || index == 13 || index == 18 || index == 23 {
         guard byte == UInt8(ascii: "-") else { return nil }
         continue

@@ -115,7 +115,7 @@ struct KeySlot: Equatable {
       commitment, authenticating: Self.commitmentText, using: key)
     guard code else { return nil }
     return try unsafe sealed.withUnsafeBytes {
-      try unsafe Sealing.openKey($0, under: key, boundTo: binding(store))
+      try unsafe Sealing.openKey(Sealing.box($0), under: key, boundTo: binding(store))
     }
   }
 }

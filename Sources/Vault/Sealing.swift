@@ -12,7 +12,7 @@ enum Sealing {
     writer.put(raw: content)
     let padding = Padding.padded(content.count + 4) - writer.bytes.count
     writer.put(raw: repeatElement(0, count: padding))
-    return try box(AES.GCM.seal(writer.bytes, using: key, authenticating: binding))
+    return try combined(AES.GCM.seal(writer.bytes, using: key, authenticating: binding))
   }
 
   /// Lends what `seal` sealed. - Throws: `damaged`.
@@ -20,7 +20,7 @@ enum Sealing {
     _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8],
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) throws -> Result {
-    var plain = try unsafe openPadded(sealed, under: key, boundTo: binding)
+    var plain = try unsafe openPadded(box(sealed), under: key, boundTo: binding)
     // Names are no secrets, but a wipe costs less than asking which metadata might be one.
     defer { erase(&plain) }
     return try unsafe plain.withUnsafeBytes { try unsafe body(content(of: $0)) }
@@ -37,9 +37,9 @@ enum Sealing {
 
   /// Opens what `seal(secret:)` sealed. - Throws: `damaged`, `SecretMemoryError`.
   static func openSecret(
-    _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8]
+    _ sealed: AES.GCM.SealedBox, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> SecretBytes {
-    var plain = try unsafe openPadded(sealed, under: key, boundTo: binding)
+    var plain = try openPadded(sealed, under: key, boundTo: binding)
     defer { erase(&plain) }
     var secret = try SecretBytes()
     try unsafe plain.withUnsafeBytes { try unsafe secret.append(content(of: $0)) }
@@ -53,9 +53,9 @@ enum Sealing {
 
   /// Opens what `seal(key:)` sealed. - Throws: `damaged`.
   static func openKey(
-    _ sealed: UnsafeRawBufferPointer, under other: SymmetricKey, boundTo binding: [UInt8]
+    _ sealed: AES.GCM.SealedBox, under other: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> SymmetricKey {
-    var plain = try unsafe openPadded(sealed, under: other, boundTo: binding)
+    var plain = try openPadded(sealed, under: other, boundTo: binding)
     defer { erase(&plain) }
     guard plain.count == 32 else { throw StoreError.damaged(what: "key") }
     return SymmetricKey(data: plain)
@@ -78,20 +78,24 @@ extension Sealing {
     // SAFETY: the Data is read only, by a call that returns before the bytes go.
     let borrowed = unsafe Data(
       bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)
-    return try box(AES.GCM.seal(borrowed, using: key, authenticating: binding))
+    return try combined(AES.GCM.seal(borrowed, using: key, authenticating: binding))
   }
 
-  private static func box(_ sealed: AES.GCM.SealedBox) throws -> Data {
+  private static func combined(_ sealed: AES.GCM.SealedBox) throws -> Data {
     guard let combined = sealed.combined else { throw StoreError.damaged(what: "seal") }
     return combined
   }
 
+  /// A sealed blob as the library wants it. - Throws: `damaged`.
+  static func box(_ sealed: some DataProtocol) throws(StoreError) -> AES.GCM.SealedBox {
+    do { return try AES.GCM.SealedBox(combined: sealed) } catch { throw .damaged(what: "seal") }
+  }
+
   private static func openPadded(
-    _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8]
+    _ sealed: AES.GCM.SealedBox, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> Data {
     do {
-      let box = try unsafe AES.GCM.SealedBox(combined: sealed)
-      return try AES.GCM.open(box, using: key, authenticating: binding)
+      return try AES.GCM.open(sealed, using: key, authenticating: binding)
     } catch {
       throw StoreError.damaged(what: "seal")
     }

@@ -9,7 +9,6 @@ struct SecretTable {
   let database: Database
   let keys: VaultKeys
   let classKeys: ClassKeyring
-  let known: KnownFacts
 
   /// Ways to the key of a value; those not listed are reserved.
   private enum Kind {
@@ -21,15 +20,16 @@ struct SecretTable {
     "SELECT item.tag, item.revision, item.sealed, secret.class_key, secret.kind, secret.parameters, "
     + "secret.wrapped, secret.sealed FROM item LEFT JOIN secret USING (uuid) WHERE item.uuid = ?"
 
-  /// The secret of an item that is not being changed; nil: there is no such item.
+  /// The secret of an item that is not being changed, as it is sealed; nil: there is no such item.
   ///
   /// One statement reads both rows, so that they belong together without a transaction's three more.
   /// - Throws: `damaged` also where the secret's row is missing.
-  func fetch(_ key: ItemKey) throws -> SecretBytes? {
+  func fetch(_ key: ItemKey) throws -> SealedSecret? {
     let query = try Query(database, Self.fetchStatement)
     query.bind(1, key)
     guard try query.step() else { return nil }
-    return try open(query, key, facts(query, key))
+    let row = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata)
+    return try sealed(query, key, SecretFacts(row.record))
   }
 
   /// The secret of an item whose row is at hand. - Throws: `damaged` also where its row is missing.
@@ -39,13 +39,17 @@ struct SecretTable {
       "SELECT NULL, NULL, NULL, class_key, kind, parameters, wrapped, sealed FROM secret WHERE uuid = ?")
     query.bind(1, key)
     guard try query.step() else { throw StoreError.damaged(what: "a secret") }
-    return try open(query, key, SecretFacts(record))
+    return try open(sealed(query, key, SecretFacts(record)))
+  }
+
+  func open(_ sealed: SealedSecret) throws -> SecretBytes {
+    try sealed.open(under: classKeys.key(sealed.classKey, sealed.accessibility, database))
   }
 
   /// Stores a secret under a new key of its own, in place of the item's present one.
   func put(_ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord) throws {
     let (id, classKey) = try classKeys.currentKey(record.item.accessibility, database)
-    var binding = binding(key, SecretFacts(record), classKey: id, kind: Kind.classKey, parameters: [])
+    var binding = binding(key, SecretFacts(record), classKey: id)
     let valueKey = SymmetricKey(size: .bits256)
     let query = try Query(
       database,
@@ -69,33 +73,19 @@ struct SecretTable {
 }
 
 extension SecretTable {
-  /// What the secret is bound to, by the item's row: opened, or known from when that revision was.
-  private func facts(_ query: borrowing Query, _ key: ItemKey) throws -> SecretFacts {
-    let revision = query.integer(1)
-    if let known = known[key], known.revision == revision { return known.facts }
-    let row = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata)
-    let facts = SecretFacts(row.record)
-    known[key] = (revision, facts)
-    return facts
-  }
-
-  private func open(_ query: borrowing Query, _ key: ItemKey, _ facts: SecretFacts) throws -> SecretBytes {
-    let (id, kind) = (query.integer(3), query.integer(4))
-    guard kind == Kind.classKey, unsafe query.blob(5).isEmpty else {
+  private func sealed(_ query: borrowing Query, _ key: ItemKey, _ facts: SecretFacts) throws -> SealedSecret {
+    guard query.integer(4) == Kind.classKey, unsafe query.blob(5).isEmpty else {
       throw StoreError.damaged(what: "a secret")
     }
-    var binding = binding(key, facts, classKey: id, kind: kind, parameters: [])
-    let classKey = try classKeys.key(id, facts.accessibility, database)
-    let valueKey = try unsafe Sealing.openKey(query.blob(6), under: classKey, boundTo: binding.bytes)
-    binding.purpose = .value
-    return try unsafe Sealing.openSecret(query.blob(7), under: valueKey, boundTo: binding.bytes)
+    let id = query.integer(3)
+    return try SealedSecret(
+      classKey: id, accessibility: facts.accessibility, binding: binding(key, facts, classKey: id),
+      wrapped: query.bytes(6), value: query.bytes(7))
   }
 
-  private func binding(
-    _ key: ItemKey, _ facts: SecretFacts, classKey: UInt64, kind: UInt64, parameters: [UInt8]
-  ) -> SecretBinding {
+  private func binding(_ key: ItemKey, _ facts: SecretFacts, classKey: UInt64) -> SecretBinding {
     SecretBinding(
-      store: keys.store, item: key, facts, classKey: classKey, kind: kind, parameters: parameters)
+      store: keys.store, item: key, facts, classKey: classKey, kind: Kind.classKey, parameters: [])
   }
 }
 
@@ -111,20 +101,5 @@ struct SecretFacts {
     revision = record.secretRevision
     accessibility = record.item.accessibility
     access = AccessRules.digest(record.item.access, programs: record.item.programs)
-  }
-}
-
-/// The facts of secrets that were read, by the revision of the row that said so. No revision of a row is
-/// ever used twice, so what was opened once need not be opened again.
-final class KnownFacts {
-  private static let limit = 4096
-  private var facts: [ItemKey: (revision: UInt64, facts: SecretFacts)] = [:]
-
-  subscript(_ key: ItemKey) -> (revision: UInt64, facts: SecretFacts)? {
-    get { facts[key] }
-    set {
-      if facts.count >= Self.limit { facts = [:] }
-      facts[key] = newValue
-    }
   }
 }

@@ -13,7 +13,7 @@ final class Session {
   let header: VaultHeader
   let keys: VaultKeys
   let classKeys: ClassKeyring
-  private let known = KnownFacts()
+  private var sealed = SealedSecrets()
   var anchor: Anchor
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
@@ -71,8 +71,16 @@ extension Session {
 
   func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
     guard let key = ItemKey(id) else { throw .notFound }
+    let mark = connection.commitMark()
+    if let sealed = sealed.secret(key, at: mark), let classKey = classKeys.opened(sealed.classKey) {
+      do { return try sealed.open(under: classKey) } catch { throw StoreError(vault: error, errno: 0) }
+    }
     var secret: SecretBytes?
-    try connection.run { secret = try secrets($0).fetch(key) }
+    try connection.run {
+      guard let fetched = try secrets($0).fetch(key) else { return }
+      secret = try secrets($0).open(fetched)
+      sealed.keep(fetched, of: key, at: mark)
+    }
     guard let secret else { throw .notFound }
     return secret
   }
@@ -82,7 +90,7 @@ extension Session {
   }
 
   func secrets(_ database: Database) -> SecretTable {
-    SecretTable(database: database, keys: keys, classKeys: classKeys, known: known)
+    SecretTable(database: database, keys: keys, classKeys: classKeys)
   }
 
   private func version() throws(StoreError) -> UInt64 {
