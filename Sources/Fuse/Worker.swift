@@ -12,6 +12,8 @@ import Synchronization
   let turn = Atomic<UInt64>(0)
   private let thread = Atomic<UInt>(0)
   private var buffer = unsafe fuse_buf()
+  /// How much of the buffer a request has ever filled, in bytes.
+  private var used = 0
 
   deinit { unsafe free(buffer.mem) }
 }
@@ -23,9 +25,10 @@ extension Worker {
     thread.store(UInt(pthread_self()), ordering: .releasing)
   }
 
-  /// To be called last: the rest of a request must not stay in freed memory.
+  /// To be called last: the rest of a request must not stay in freed memory. What was never filled is not touched,
+  /// for it has no memory yet.
   func end() {
-    unsafe shim_scrub(buffer.mem, malloc_usable_size(buffer.mem))
+    if unsafe buffer.mem != nil { unsafe shim_scrub(buffer.mem, used) }
   }
 
   var isBusy: Bool { turn.load(ordering: .sequentiallyConsistent) & 1 == 1 }
@@ -43,6 +46,7 @@ extension Worker {
     // SAFETY: the connection keeps the session alive; libfuse allocates the buffer the first time.
     let status = unsafe fuse_session_receive_buf(session, &buffer)
     if isNew { keepFromCores() }
+    used = max(used, Int(status))
     return status
   }
 

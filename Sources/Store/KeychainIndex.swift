@@ -33,6 +33,12 @@ public struct KeychainIndex: Sendable {
     byFolder[itemClass]?[folder] != nil
   }
 
+  public func countOfFolders(of itemClass: ItemClass) -> Int { byFolder[itemClass]?.count ?? 0 }
+
+  public func countOfItems(in folder: ExactString, of itemClass: ItemClass) -> Int {
+    byFolder[itemClass]?[folder]?.count ?? 0
+  }
+
   /// The items of a service, server or label.
   public func items(in folder: ExactString, of itemClass: ItemClass) -> [Item] {
     (byFolder[itemClass]?[folder] ?? []).compactMap { items[$0] }

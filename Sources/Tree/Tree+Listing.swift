@@ -67,6 +67,20 @@ extension Tree {
     return staged.union(places).map(Place.folder)
   }
 
+  /// How many directories stand in the one of a class or a folder. It is asked for with each lookup.
+  func count(in directory: Place) throws(StoreError) -> Int {
+    let hasStaged = overlay.withLock { !$0.stagedItems.isEmpty || !$0.stagedFolders.isEmpty }
+    switch directory {
+    case .folder(let folder) where !hasStaged:
+      guard let plain = try plainFolder(folder) else { return 0 }
+      return try requireKeychain().read { $0.countOfItems(in: plain, of: folder.itemClass) }
+    case .itemClass(let itemClass) where !hasStaged && itemClass != .other:
+      return try requireKeychain().read { $0.countOfFolders(of: itemClass) }
+    default:
+      return try places(in: directory).count
+    }
+  }
+
   private func items(in directory: Place) throws(StoreError) -> [Place] {
     let staged = overlay.withLock { $0.stagedItems(in: directory) }
     return Set(staged).union(try storedItems(in: directory).map(\.place)).map(Place.item)

@@ -34,8 +34,6 @@ struct ItemKey: Hashable {
 }
 
 extension ItemKey {
-  private static let digits = Array("0123456789abcdef".utf8)
-
   /// nil: not a UUID in lower-case text.
   init?(_ id: ItemID) {
     let text = id.rawValue.utf8Span.span
@@ -65,11 +63,15 @@ extension ItemKey {
           position += 1
         }
         let word = nibble < 16 ? high : low
-        unsafe buffer[position] = Self.digits[Int(word >> UInt64(60 - nibble % 16 * 4) & 15)]
+        unsafe buffer[position] = Self.digit(word >> UInt64(60 - nibble % 16 * 4) & 15)
         position += 1
       }
       return 36
     }
+  }
+
+  private static func digit(_ value: UInt64) -> UInt8 {
+    UInt8(truncatingIfNeeded: value) + UInt8(ascii: value < 10 ? "0" : "W")
   }
 
   private static func value(ofDigit byte: UInt8) -> UInt64? {

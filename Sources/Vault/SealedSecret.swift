@@ -36,7 +36,7 @@ struct SealedSecret {
 /// Reading one again then takes no statement of SQLite's; what opens it is asked for each time.
 struct SealedSecrets {
   /// In bytes.
-  private static let limit = 1 << 20
+  private static let limit = 1 << 17
 
   private var mark: CommitMark?
   private var secrets: [ItemKey: SealedSecret] = [:]
@@ -50,7 +50,7 @@ struct SealedSecrets {
 
   /// `mark`: from before the secret was read.
   mutating func keep(_ secret: SealedSecret, of key: ItemKey, at mark: CommitMark?) {
-    guard let mark, secret.size < Self.limit / 16 else { return }
+    guard let mark, secret.size < Self.limit / 4 else { return }
     if mark != self.mark || size + secret.size > Self.limit { (secrets, size) = ([:], 0) }
     self.mark = mark
     size += secret.size - (secrets.updateValue(secret, forKey: key)?.size ?? 0)

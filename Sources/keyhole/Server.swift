@@ -31,7 +31,9 @@ final class Server: Sendable {
     self.device = device
     self.places = places
     let record = AccessLog(stateFolder: places.state)
-    stores = try Stores(places, keychain: options.keychain, gatekeeper: options.gatekeeper(places, record))
+    stores = try Stores(
+      places, keychain: options.keychain, gatekeeper: options.gatekeeper(places, record),
+      loadingSettings: true)
     let report = StatusReport(options, places, stores, mountPoint)
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report

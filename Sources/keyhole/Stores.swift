@@ -16,12 +16,15 @@ struct Stores {
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   init(
-    _ places: Places, keychain opening: KeychainOpening = KeychainOpening(), gatekeeper: Gatekeeper? = nil
+    _ places: Places, keychain opening: KeychainOpening = KeychainOpening(), gatekeeper: Gatekeeper? = nil,
+    loadingSettings loadsSettings: Bool = false
   ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
     // What a process that was killed has left behind.
     folder.removeLeftovers()
     settings = SettingsStore(engine: folder, feed: feed)
+    // A mount reads both at its beginning; each of many thousands takes its time.
+    if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
     let opened = try places.open(opening)
     explanation = opened.explanation
     keychainOpening = opening.settled(on: opened.engine?.name)
