@@ -59,23 +59,3 @@ struct AttributeCommand: ParsableCommand {
     try tree.setAttribute(name, to: value, of: node, if: .always, by: .current, permit)
   }
 }
-
-struct CompletionsCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "completions", abstract: "Print the script that completes commands in a shell.",
-    discussion: "For bash: keyhole completions bash > ~/.local/share/bash-completion/completions/keyhole")
-
-  enum Shell: String, CaseIterable, ExpressibleByArgument {
-    case bash
-    case zsh
-    case fish
-  }
-
-  @Argument(help: "bash, zsh or fish.")
-  var shell: Shell
-
-  func run() {
-    let shell = CompletionShell(rawValue: shell.rawValue) ?? .bash
-    StandardOutput.print(KeyholeCommand.completionScript(for: shell))
-  }
-}
