@@ -6,6 +6,8 @@ struct Benchmark {
   static let usage = """
     usage: keyhole-benchmark stores --config FOLDER --tmpfs FOLDER [--keys N]
            keyhole-benchmark items --ours MOUNT [--items N]
+           keyhole-benchmark keyring --keyhole COMMAND --ours MOUNT --scratch FOLDER --data FOLDER
+                                     --stand-in SCRIPT [--items N] [--rounds N] [--check yes]
            keyhole-benchmark run [--keyhole COMMAND --scratch FOLDER] [--ours MOUNT] [--hello MOUNT]
                                  [--hello-name WORD] [--passthrough MOUNT] [--tmpfs FOLDER] [--config FOLDER]
                                  [--rounds N] [--operations N] [--check yes]
@@ -30,6 +32,8 @@ struct Benchmark {
       try Stores.writeFiles(to: arguments.required("tmpfs"), keys: keys)
     case "items":
       try Stores.writeItems(to: arguments.required("ours"), items: arguments.number("items", default: 10_000))
+    case "keyring":
+      try measureKeyring(arguments)
     case "run":
       try compare(arguments)
     default:
@@ -53,6 +57,22 @@ struct Benchmark {
       rounds: arguments.number("rounds", default: 40),
       operations: arguments.number("operations", default: 100_000)
     ).run()
+    finish(table, arguments)
+  }
+
+  private static func measureKeyring(_ arguments: Arguments) throws(Failure) {
+    let keyhole = Keyhole(
+      command: try arguments.required("keyhole"), mountpoint: try arguments.required("ours"),
+      scratch: try arguments.required("scratch"))
+    let keyring = Keyring(
+      keyhole: keyhole, data: try arguments.required("data"),
+      standIn: try arguments.required("stand-in"),
+      items: try arguments.number("items", default: 5_000),
+      rounds: try arguments.number("rounds", default: 40))
+    finish(try keyring.measure(), arguments)
+  }
+
+  private static func finish(_ table: Table, _ arguments: Arguments) {
     table.print()
     if table.missed > 0 { print("\n\(table.missed) target(s) not met") }
     if arguments["check"] != nil, table.missed > 0 { exit(1) }

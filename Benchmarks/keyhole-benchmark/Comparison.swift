@@ -71,7 +71,7 @@ extension Comparison {
     table.append(Row("mount, both stores full", ours: times, target: .seconds(0.1)))
 
     try keyhole.unmount()
-    try keyhole.mount(keychain: "none")
+    try keyhole.mount("keychain=none")
     try list("\(keyhole.mountpoint)/defaults/\(Stores.many)")()
     table.append(
       Row("resident after ls -l, no keychain", bytes: try keyhole.residentMemory(), target: 25 << 20))
@@ -183,7 +183,7 @@ extension Comparison {
 
 extension Table {
   /// Measures the two sides in turns and adds what was found.
-  fileprivate mutating func append(
+  mutating func append(
     _ what: String, target: Target? = nil, plan: Plan, ours: Operation?,
     against name: String, _ reference: Operation?
   ) throws(Failure) {

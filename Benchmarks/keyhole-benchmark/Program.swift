@@ -7,6 +7,11 @@ struct Program {
 
   /// Runs it with its output in a file, and fails unless it ends with 0.
   func run(output: String = "/dev/null") throws(Failure) {
+    try start(output: output).wait()
+  }
+
+  /// Starts it with its output in a file.
+  func start(output: String) throws(Failure) -> Running {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -17,13 +22,23 @@ struct Program {
     var process: pid_t = 0
     let result = unsafe posix_spawn(&process, path, &actions, nil, words, environ)
     guard result == 0 else { throw Failure("\(path): \(unsafe String(cString: strerror(result)))") }
+    return Running(program: self, process: process)
+  }
 
-    var status: Int32 = 0
-    while unsafe waitpid(process, &status, 0) < 0 {
-      guard errno == EINTR else { throw Failure.system(path) }
-    }
-    guard status == 0 else {
-      throw Failure("\(path) \(arguments.joined(separator: " ")): failed (wait status \(status))")
+  struct Running {
+    let program: Program
+    let process: pid_t
+
+    /// Returns when it has ended, and fails unless with 0.
+    func wait() throws(Failure) {
+      var status: Int32 = 0
+      while unsafe waitpid(process, &status, 0) < 0 {
+        guard errno == EINTR else { throw Failure.system(program.path) }
+      }
+      guard status == 0 else {
+        let words = [program.path] + program.arguments
+        throw Failure("\(words.joined(separator: " ")): failed (wait status \(status))")
+      }
     }
   }
 }
@@ -34,8 +49,8 @@ struct Keyhole {
   var mountpoint: String
   var scratch: String
 
-  func mount(keychain: String = "vault") throws(Failure) {
-    try Program(path: command, arguments: ["mount", "-o", "keychain=\(keychain)", mountpoint]).run()
+  func mount(_ options: String = "keychain=vault") throws(Failure) {
+    try Program(path: command, arguments: ["mount", "-o", options, mountpoint]).run()
   }
 
   func unmount() throws(Failure) {

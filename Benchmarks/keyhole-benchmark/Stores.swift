@@ -41,6 +41,45 @@ enum Stores {
     }
   }
 
+  /// Lays a keyring without a password where gnome-keyring-daemon finds it.
+  static func writeKeyring(to folder: String, items: Int) throws(Failure) {
+    try makeFolder(folder)
+    var text = """
+      [keyring]
+      display-name=\(service)
+      ctime=0
+      mtime=0
+      lock-on-idle=false
+      lock-after=false
+
+      """
+    for index in 1...items { text += keyringItem(index) }
+    try Folder(folder).write(text, to: service + ".keyring")
+  }
+
+  private static func keyringItem(_ index: Int) -> String {
+    """
+
+    [\(index)]
+    item-type=0
+    display-name=\(service)
+    secret=\(value)
+    mtime=1
+    ctime=1
+
+    [\(index):attribute0]
+    name=service
+    type=string
+    value=\(service)
+
+    [\(index):attribute1]
+    name=account
+    type=string
+    value=\(account(index))
+
+    """
+  }
+
   static func propertyList(keys: Int, value: String = value) -> String {
     var text = """
       <?xml version="1.0" encoding="UTF-8"?>

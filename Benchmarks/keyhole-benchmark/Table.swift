@@ -57,6 +57,15 @@ struct Row {
     isMet = count <= target
   }
 
+  init(_ what: String, count: Int, reference: (name: String, count: Int), target: Double) {
+    self.what = what
+    ours = String(count)
+    (self.reference, theirs) = (reference.name, String(reference.count))
+    ratio = fixed(Double(count) / Double(reference.count), digits: 2)
+    self.target = "≤ \(fixed(target, digits: 1))×"
+    isMet = Double(count) <= target * Double(reference.count)
+  }
+
   init(_ what: String, bytes: Int, target: Int? = nil) {
     self.what = what
     ours = mebibytes(bytes)

@@ -13,32 +13,48 @@ extension Keyring {
   /// - Throws: `locked` where no collection was ever unlocked.
   func load(before deadline: Deadline) async throws(StoreError) {
     if loadedOwner == nil {
-      try await attempt(before: deadline) { keyring, session throws(BusError) in
-        try await keyring.readEverything(session, before: deadline)
-      }
+      let loading = loading ?? Task(executorPreference: loop) { await self.loadFirst(before: deadline) }
+      self.loading = loading
+      try await loading.value.get()
     } else {
       // The service answers in order: what it told before this is here by then.
       try await attempt(before: deadline) { keyring, _ throws(BusError) in
         _ = try await keyring.call(
           ServiceName.path, "org.freedesktop.DBus.Peer", "Ping", before: deadline)
       }
-      if ledger.lockState == .sealed { dirty.collections.formUnion(collections.keys) }
+      // Not every one tells when it is not locked any more.
+      dirty.collections.formUnion(collections.filter(\.value.isLocked).keys)
       pump()
       await pumping?.value
     }
     if ledger.lockState == .sealed { throw .locked }
   }
 
-  /// Looks again at collections that are believed to be locked.
-  func recheckLocks(before deadline: Deadline) async throws(StoreError) {
+  /// For all who want it meanwhile: a mount and whoever lists it first.
+  private func loadFirst(before deadline: Deadline) async -> Result<Void, StoreError> {
+    defer { loading = nil }
+    do throws(StoreError) {
+      try await attempt(before: deadline) { keyring, session throws(BusError) in
+        try await keyring.readEverything(session, before: deadline)
+      }
+      return .success(())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Looks whether collections that are believed to be locked still are, unless that is under way.
+  func lookAgain(before deadline: Deadline) async {
+    guard !isLookingAgain else { return }
+    isLookingAgain = true
+    defer { isLookingAgain = false }
     for path in collections.filter(\.value.isLocked).keys {
-      let isLocked = try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let isLocked = try? await attempt(before: deadline) { keyring, _ throws(BusError) in
         try await keyring.property(path, ServiceName.collection, "Locked", before: deadline)?.bool
       }
       if isLocked == false { hearLock(of: path, false) }
     }
     pump()
-    await pumping?.value
   }
 
   /// Begins to read what is dirty, unless that is under way.

@@ -324,11 +324,15 @@ extension Keyring {
     return other
   }
 
+  /// Also what is locked, where the service lets that be: it may ask a person.
+  ///
   /// - Throws: `locked`; `accessDenied` where a person refused.
   func remove(_ ids: [ItemID], before deadline: Deadline) async throws(StoreError) {
     if loadedOwner == nil { try await load(before: deadline) }
-    guard !ids.contains(where: { ledger[$0]?.isLocked == true }) else { throw .locked }
-    for id in ids where ledger[id] != nil {
+    // Locked ones first: where they are refused, nothing is gone yet.
+    let present = ids.filter { ledger[$0] != nil }
+    let locked = present.filter { ledger[$0]?.isLocked == true }
+    for id in locked + present.filter({ !locked.contains($0) }) {
       await hold(id.rawValue)
       defer { release(id.rawValue) }
       try await remove(id, before: deadline)

@@ -27,12 +27,14 @@ actor Keyring {
   }
   /// Whose items are in the ledger; nil: nothing was read yet.
   var loadedOwner: String?
+  var loading: Task<Result<Void, StoreError>, Never>?
   var dirty = Dirty()
   /// What signals told while this engine itself was changing it.
   var postponed: Set<String> = []
   var locks = ItemLocks()
   var pumping: Task<Void, Never>?
   var probing: Task<Void, Never>?
+  var isLookingAgain = false
 
   struct Collection {
     var label: String

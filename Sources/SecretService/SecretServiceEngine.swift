@@ -16,8 +16,6 @@ public final class SecretServiceEngine: RemoteKeychainEngine {
   public static let largestSecret = 1 << 20
   /// How long a call may take, in milliseconds.
   private static let patience = 9_000
-  /// How long it may take to find out that something is locked still.
-  private static let shortPatience = 2_000
 
   public let name = "secret-service"
   public let news: AsyncStream<Void>
@@ -72,18 +70,19 @@ extension SecretServiceEngine {
     try wait { keyring, deadline throws(StoreError) in try await keyring.unlock(before: deadline) }
   }
 
-  /// From memory where it is; of what is locked the service is asked, for not every one tells when it is not
-  /// any more.
+  /// From memory. Of what is locked the service is asked meanwhile, for not every one tells when it is not any
+  /// more.
   public func isAccessible(_ item: Item) -> Bool {
-    if isKnownOpen(item) { return true }
-    try? wait(until: Deadline(milliseconds: Self.shortPatience)) { keyring, deadline throws(StoreError) in
-      try await keyring.recheckLocks(before: deadline)
-    }
-    return isKnownOpen(item)
+    let isOpen = keyring.ledger[item.id].map { !$0.isLocked } ?? (lockState == .open)
+    if !isOpen { lookAgain() }
+    return isOpen
   }
 
-  private func isKnownOpen(_ item: Item) -> Bool {
-    keyring.ledger[item.id].map { !$0.isLocked } ?? (lockState == .open)
+  private func lookAgain() {
+    let keyring = keyring
+    Task(executorPreference: keyring.loop) {
+      await keyring.lookAgain(before: Deadline(milliseconds: Self.patience))
+    }
   }
 }
 

@@ -1,12 +1,14 @@
 extension PrivateBus {
   /// What a stand-in does that a real service can't be made to do.
-  public enum Oddity: String {
+  public enum Oddity: String, Sendable {
     /// It knows no encrypted session.
     case plain
     /// It is locked, and its window is answered at once.
     case prompt
     /// It is locked, and its window is closed at once.
     case dismiss
+    /// It is not locked before somebody locks it.
+    case open
   }
 
   /// Starts a service of one item (service `S`, account `A`, secret `s3cret`) in the place of a keyring, and

@@ -109,6 +109,10 @@ public final class PrivateBus: Sendable {
     guard process != 0 else { return }
     kill(process, SIGKILL)
     Shell.waitForEnd(process)
+    // The bus may hear of it later.
+    try run(
+      "while gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.NameHasOwner "
+        + "org.freedesktop.secrets 2>/dev/null | grep -q true; do :; done")
   }
 
   public func stopBus() {

@@ -1,8 +1,10 @@
 """A Secret Service with one collection and one item, that does what real ones can't be made to do in a test.
 
-stand-in.py [plain] [prompt|dismiss]
+stand-in.py [plain] [open] [prompt|dismiss] [COUNT]
+  COUNT    has so many items: accounts A, A2, A3…
   plain    knows no encrypted session
-  prompt   is locked, and its window is answered at once; dismiss: closed at once
+  prompt   is locked, and its window is answered at once; dismiss: closed at once; open: is not locked yet
+Nothing is told by signals but that the item is gone.
 """
 import sys
 
@@ -13,37 +15,55 @@ from gi.repository import GLib
 
 ROOT = "/org/freedesktop/secrets"
 COLLECTION = ROOT + "/collection/c"
-ITEM = COLLECTION + "/1"
 SECRET = "org.freedesktop.Secret."
 PROPERTIES = "org.freedesktop.DBus.Properties"
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 words = sys.argv[1:]
-state = {"locked": "prompt" in words or "dismiss" in words}
+paths = [COLLECTION + "/%d" % number for number in range(1, max([1, *(int(w) for w in words if w.isdigit())]) + 1)]
+asks = "prompt" in words or "dismiss" in words
+state = {"locked": asks and "open" not in words, "secret": b"s3cret", "items": list(paths)}
 
 
 class Refusal(dbus.DBusException):
     _dbus_error_name = "org.freedesktop.DBus.Error.NotSupported"
 
 
-def properties(interface):
+class IsLocked(dbus.DBusException):
+    _dbus_error_name = SECRET + "Error.IsLocked"
+
+
+def properties(interface, path):
     if interface == SECRET + "Service":
         return {"Collections": dbus.Array([dbus.ObjectPath(COLLECTION)], "o")}
     if interface == SECRET + "Collection":
-        return {"Label": "c", "Locked": state["locked"], "Items": dbus.Array([dbus.ObjectPath(ITEM)], "o")}
-    attributes = dbus.Dictionary({"service": "S", "account": "A"}, "ss")
+        return {"Label": "c", "Locked": state["locked"], "Items": objects_of(state["items"])}
+    attributes = dbus.Dictionary({"service": "S", "account": account(path)}, "ss")
     times = {"Created": dbus.UInt64(1), "Modified": dbus.UInt64(1)}
     return {"Label": "item", "Locked": state["locked"], "Attributes": attributes, **times}
 
 
-class Object(dbus.service.Object):
-    @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v")
-    def Get(self, interface, name):
-        return properties(interface)[name]
+def account(path):
+    number = path.rpartition("/")[2]
+    return "A" + ("" if number == "1" else number)
 
-    @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}")
-    def GetAll(self, interface):
-        return properties(interface)
+
+def objects_of(items):
+    return dbus.Array(map(dbus.ObjectPath, items), "o")
+
+
+class Object(dbus.service.Object):
+    @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v", path_keyword="path")
+    def Get(self, interface, name, path):
+        return properties(interface, path)[name]
+
+    @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}", path_keyword="path")
+    def GetAll(self, interface, path):
+        return properties(interface, path)
+
+    @dbus.service.method(PROPERTIES, in_signature="ssv")
+    def Set(self, interface, name, value):
+        require_unlocked()
 
 
 class Service(Object):
@@ -52,6 +72,13 @@ class Service(Object):
         if algorithm != "plain":
             raise Refusal("only plain")
         return dbus.String("", variant_level=1), dbus.ObjectPath(ROOT + "/session/1")
+
+    @dbus.service.method(SECRET + "Service", in_signature="a{ss}", out_signature="aoao")
+    def SearchItems(self, wanted):
+        has = {"service": "S"}
+        found = [path for path in state["items"] if not wanted.items() - (has | {"account": account(path)}).items()]
+        nothing = dbus.Array([], "o")
+        return (nothing, objects_of(found)) if state["locked"] else (objects_of(found), nothing)
 
     @dbus.service.method(SECRET + "Service", in_signature="aoo", out_signature="a{o(oayays)}")
     def GetSecrets(self, items, session):
@@ -68,34 +95,69 @@ class Service(Object):
         return paths, dbus.ObjectPath("/")
 
 
+class Collection(Object):
+    @dbus.service.signal(SECRET + "Collection", signature="o")
+    def ItemDeleted(self, item):
+        pass
+
+
 class Item(Object):
     @dbus.service.method(SECRET + "Item", in_signature="o", out_signature="(oayays)")
     def GetSecret(self, session):
+        require_unlocked()
         return secret(session)
+
+    @dbus.service.method(SECRET + "Item", in_signature="(oayays)")
+    def SetSecret(self, secret):
+        require_unlocked()
+        state["secret"] = bytes(secret[2])
+
+    @dbus.service.method(SECRET + "Item", out_signature="o", path_keyword="path")
+    def Delete(self, path):
+        if state["locked"]:
+            return dbus.ObjectPath(ROOT + "/prompt/delete" + path.rpartition("/")[2])
+        delete(path)
+        return dbus.ObjectPath("/")
 
 
 class Prompt(dbus.service.Object):
-    @dbus.service.method(SECRET + "Prompt", in_signature="s")
-    def Prompt(self, _):
-        GLib.idle_add(self.answer)
+    @dbus.service.method(SECRET + "Prompt", in_signature="s", path_keyword="path")
+    def Prompt(self, _, path):
+        GLib.idle_add(self.answer, path.partition("delete")[2])
 
-    def answer(self):
-        state["locked"] = "dismiss" in words
-        self.Completed(state["locked"], dbus.Array([dbus.ObjectPath(COLLECTION)], "o", variant_level=1))
+    def answer(self, number):
+        dismissed = "dismiss" in words
+        if number and not dismissed:
+            delete(COLLECTION + "/" + number)
+        elif not number:
+            state["locked"] = dismissed
+        self.Completed(dismissed, dbus.Array([dbus.ObjectPath(COLLECTION)], "o", variant_level=1))
 
     @dbus.service.signal(SECRET + "Prompt", signature="bv")
     def Completed(self, dismissed, result):
         pass
 
 
+def require_unlocked():
+    if state["locked"]:
+        raise IsLocked("locked")
+
+
+def delete(path):
+    state["items"].remove(path)
+    collection.ItemDeleted(dbus.ObjectPath(path))
+
+
 def secret(session):
     return dbus.Struct(
-        (session, dbus.ByteArray(b""), dbus.ByteArray(b"s3cret"), "text/plain"), signature="oayays")
+        (session, dbus.ByteArray(b""), dbus.ByteArray(state["secret"]), "text/plain"), signature="oayays")
 
 
 bus = dbus.SessionBus()
-objects = [kind(bus, path) for kind, path in [
-    (Service, ROOT), (Object, COLLECTION), (Item, ITEM), (Prompt, ROOT + "/prompt/1")]]
+service = Service(bus, ROOT)
+collection = Collection(bus, COLLECTION)
+items = [Item(bus, path) for path in paths]
+prompts = [Prompt(bus, ROOT + "/prompt/" + name) for name in ("1", "delete1")]
 name = dbus.service.BusName("org.freedesktop.secrets", bus)
 print("ready", flush=True)
 GLib.MainLoop().run()

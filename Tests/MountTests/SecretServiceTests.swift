@@ -65,11 +65,60 @@ import Testing
       try bus.lock()
       try keyhole.check(
         "ls $MOUNT/keychain/generic/S; stat -c %s $MOUNT/keychain/generic/S/A/value", prints: "A\n6\n")
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
+      // GNOME Keyring does not delete what is locked.
+      for command in ["cat", "rm"] {
+        try keyhole.check(
+          "\(command) $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
+      }
       // Nobody is there to answer the service's window.
       try keyhole.check(
         "keyhole unlock 2>&1; echo $?",
         prints: "keyhole: \(keyhole.mount): access was denied: the Secret Service was not allowed to\n1\n")
+    }
+  }
+
+  @Test func lockedItemIsRemovedWhereTheServiceAsksAPerson() async throws {
+    try bus.stopKeyring()
+    try bus.startStandIn(.plain, .open, .prompt)
+    try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value; keyhole lock", prints: "s3cret")
+      try keyhole.check(
+        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
+      try keyhole.check("rm -r $MOUNT/keychain/generic/S; ls $MOUNT/keychain/generic", prints: "")
+    }
+  }
+
+  @Test func plainSessionIsTakenOnlyWhereTheMountAllowsIt() async throws {
+    try bus.stopKeyring()
+    try bus.startStandIn(.plain)
+    let value = "$MOUNT/keychain/generic/S/A/value"
+    try await withWorld(environment: [address]) { world in
+      let refused = try world.sh("keyhole mount -o keychain=secret-service \"$MOUNT\"")
+      #expect(refused.status == 1 && refused.error.hasSuffix("the mount option plain-session allows that\n"))
+    }
+    try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
+      try keyhole.check("jq -r .keychain $MOUNT/.keyhole/status", prints: "vault\n")
+      try keyhole.check("keyhole status | grep -c 'offers no encrypted session'", prints: "1\n")
+    }
+    try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
+      try keyhole.check("cat \(value); echo new > \(value); cat \(value)", prints: "s3cretnew")
+    }
+  }
+
+  @Test func plainServiceInThePlaceOfAnotherGetsNothing() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      let value = "$MOUNT/keychain/generic/S/A/value"
+      try keyhole.check("cat \(value)", prints: "s3cret")
+      try bus.stopKeyring()
+      try bus.startStandIn(.plain)
+      let calls = try bus.traffic {
+        for command in ["cat \(value)", "echo new | dd of=\(value) conv=fsync"] {
+          try keyhole.check(
+            "{ \(command); } 2>&1 | grep -q 'not permitted' && echo refused", prints: "refused\n")
+        }
+      }
+      #expect(!calls.contains { $0.path.contains("collection") })
     }
   }
 

@@ -39,6 +39,25 @@ import Testing
     #expect(try engine.bytes(of: item.id) == Array("secret".utf8))
   }
 
+  @Test func lockedItemStaysWhereTheServiceRefuses() throws {
+    let second = try engine.add(KeychainSamples.generic("S", "second"), "secret")
+    try keyring.bus.lock()
+    try engine.catchUp()
+    #expect(throws: StoreError.locked) { try engine.remove([item.id, second.id]) }
+    #expect(Set(try engine.items().map(\.id)) == [item.id, second.id])
+  }
+
+  /// What asks it holds up a whole mount.
+  @Test func lockIsKnownWithoutAsking() throws {
+    try keyring.bus.lock()
+    try engine.catchUp()
+    keyring.bus.signalKeyring(SIGSTOP)
+    defer { keyring.bus.signalKeyring(SIGCONT) }
+    let started = ContinuousClock.now
+    for _ in 0..<1_000 { #expect(!engine.isAccessible(item)) }
+    #expect(ContinuousClock.now - started < .seconds(1))
+  }
+
   @Test func neverUnlockedShowsNothing() async throws {
     try keyring.bus.lock()
     let other = try SecretServiceEngine(address: keyring.bus.address)

@@ -1,3 +1,4 @@
+import Dispatch
 import KeyringHarness
 import Model
 import SecretMemory
@@ -33,6 +34,19 @@ import Testing
     let ours = try bus.traffic { count = try engine.items().count }
     #expect(count == 300)
     #expect(theirs.count > 300 && ours.count <= 3 * theirs.count)
+  }
+
+  @Test func whoeverComesFirstTheItemsAreReadOnce() throws {
+    let bus = try PrivateBus()
+    try bus.addKeyring(named: "many", items: 100)
+    try bus.startKeyring()
+    try bus.run("secret-tool lookup service many account 7")
+    let engine = try SecretServiceEngine(address: bus.address)
+    let calls = try bus.traffic {
+      DispatchQueue.concurrentPerform(iterations: 4) { _ in _ = try? engine.items() }
+    }
+    #expect(try engine.items().count == 100)
+    #expect(calls.count { $0.method.hasSuffix("GetSecrets") } == 2)
   }
 
   @Test func aSecretIsOneRoundTripAndTheRestNone() throws {

@@ -49,4 +49,37 @@ import Testing
     }
     #expect(engine.lockState == .sealed)
   }
+
+  @Test(arguments: [PrivateBus.Oddity.prompt, .dismiss])
+  func lockedItemIsRemovedWhereAPersonAgrees(_ person: PrivateBus.Oddity) throws {
+    try bus.startStandIn(.plain, .open, person)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let item = try #require(try engine.items().first)
+    try engine.lock()
+    #expect(engine.lockState == .locked && !engine.isAccessible(item))
+    if person == .prompt {
+      try engine.remove([item.id])
+      #expect(try engine.items().isEmpty)
+    } else {
+      #expect(throws: StoreError.accessDenied(reason: "the Secret Service was not allowed to")) {
+        try engine.remove([item.id])
+      }
+      #expect(try engine.items() == [item])
+    }
+  }
+
+  /// It is unlocked by another program, and no signal says so.
+  @Test func silentUnlockingIsFoundByWhoAsks() throws {
+    try bus.startStandIn(.plain, .open, .prompt)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let item = try #require(try engine.items().first)
+    try engine.lock()
+    #expect(!engine.isAccessible(item))
+    let other = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    try other.unlock(KeychainSamples.secret(""))
+    // Each question from memory makes the engine look again.
+    let deadline = ContinuousClock.now + .seconds(10)
+    while engine.lockState != .open, ContinuousClock.now < deadline { _ = engine.isAccessible(item) }
+    #expect(engine.isAccessible(item) && engine.lockState == .open)
+  }
 }
