@@ -1,12 +1,15 @@
 // What a get and a set of the wrappers cost beside Foundation's UserDefaults, in one run.
 //
 //   wrappers-benchmark [--check] [--quick]
+//   wrappers-benchmark follow     (the other process of the last rows)
 //
 // It uses $XDG_CONFIG_HOME, which has to be a folder of its own. Each number is the lower quartile of rounds in which
 // the sides take turns, in nanoseconds.
 import Foil
 import Foundation
 import UserDefault
+
+if CommandLine.arguments.contains("follow") { Follower.follow() }
 
 let isQuick = CommandLine.arguments.contains("--quick")
 let rounds = isQuick ? 3 : 15
@@ -44,7 +47,7 @@ var missed = 0
   let isMet = ratio <= limit
   if !isMet { missed += 1 }
   let text = [
-    what.padding(toLength: 34, withPad: " ", startingAt: 0), String(format: "%11.0f ns", ours),
+    what.padding(toLength: 38, withPad: " ", startingAt: 0), String(format: "%11.0f ns", ours),
     String(format: "%11.0f ns", theirs), name.padding(toLength: 30, withPad: " ", startingAt: 0),
     String(format: "%5.2f of %4.2f", ratio, limit), isMet ? "met" : "MISSED",
   ]
@@ -98,6 +101,23 @@ for keys in [10, 1000] {
     Side(name: "Foil", calls: 50) { call in ours.wrappedValue = call },
   ])
   report("set, suite of \(keys)", sets[1], "UserDefaults, synchronized", sets[0], atMost: 1)
+}
+
+// How soon a wrapper in another process hears what Foundation has written.
+do {
+  let follower = try Follower()
+  let source = UserDefaults(suiteName: "benchmark.heard")
+  var times: [Double] = []
+  for number in 1...(isQuick ? 30 : 300) {
+    source?.set(number, forKey: Follower.key)
+    source?.synchronize()
+    let time = try ContinuousClock().measure { try follower.wait(for: number) }
+    times.append(Double(time.components.seconds) * 1e9 + Double(time.components.attoseconds) / 1e9)
+  }
+  times.sort()
+  let (median, p99) = (times[times.count / 2], times[times.count * 99 / 100])
+  report("outside change to a wrapper, median", median, "the target", 2_000_000, atMost: 1)
+  report("outside change to a wrapper, p99", p99, "the target", 20_000_000, atMost: 1)
 }
 
 exit(missed > 0 && CommandLine.arguments.contains("--check") ? 1 : 0)
