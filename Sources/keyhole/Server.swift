@@ -59,6 +59,9 @@ final class Server: Sendable {
     defer { control.end() }
     let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
     defer { autoLock?.end() }
+    let sessionLock = stores.keychain.map { SessionLock(tree, $0) }
+    defer { sessionLock?.end() }
+    report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, stores.keychainOpening, in: places.runtime)

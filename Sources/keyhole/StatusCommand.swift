@@ -69,6 +69,7 @@ private struct RunningMount {
       "vault        \(text("vault"))",
       "locked       \(flag("locked") ? "yes; `keyhole unlock` opens it" : "no")",
     ]
+    if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
     if !text("sealed").isEmpty { lines.append("sealed       \(text("sealed"))") }
     lines += list("problems").map { "problem      \($0)" }
     lines += list("refusals").map { "refused      \($0)" }

@@ -19,6 +19,14 @@ final class StatusReport: Sendable {
     set { noted.withLock { $0 = newValue } }
   }
 
+  private let lockers = Mutex<@Sendable () -> String>({ "" })
+
+  /// What locks the keychain by itself; known once the mount runs.
+  var locking: @Sendable () -> String {
+    get { lockers.withLock { $0 } }
+    set { lockers.withLock { $0 = newValue } }
+  }
+
   /// What else a person should know, beside the keychain's own problems.
   func add(problems: @escaping @Sendable () -> [String]) {
     others.withLock { others in
@@ -47,6 +55,7 @@ final class StatusReport: Sendable {
   var content: [UInt8] {
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
+    report["locking"] = .string(ExactString(locking()))
     report["sealed"] = .string(ExactString(sealing))
     report["refusals"] = .array((refusals?.recent ?? []).map(\.value))
     let problems = (keychain?.engine.problems() ?? []).map(\.reason) + others.withLock({ $0 })()

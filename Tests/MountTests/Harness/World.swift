@@ -20,16 +20,20 @@ struct World: Sendable {
     var template = Array("\(folder)/keyhole-test.XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw Errno.last }
     root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    environment =
-      extra + [
-        "PATH=\(Products.folder):/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-        "HOME=\(root)/home", "XDG_CONFIG_HOME=\(root)/config", "XDG_DATA_HOME=\(root)/data",
-        "XDG_STATE_HOME=\(root)/state", "XDG_RUNTIME_DIR=\(root)/run", "TMPDIR=\(root)/outside",
-        "MOUNT=\(root)/mount", "CONFIG=\(root)/config", "DATA=\(root)/data", "OUT=\(root)/outside",
-        "LC_ALL=C.UTF-8",
-        // Far from UTC, and not by whole hours, so that a date in local time shows.
-        "TZ=Asia/Kathmandu",
-      ]
+    let names = Set(extra.map { $0.prefix { $0 != "=" } })
+    let ours = [
+      "PATH=\(Products.folder):/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+      "HOME=\(root)/home", "XDG_CONFIG_HOME=\(root)/config", "XDG_DATA_HOME=\(root)/data",
+      "XDG_STATE_HOME=\(root)/state", "XDG_RUNTIME_DIR=\(root)/run", "TMPDIR=\(root)/outside",
+      "MOUNT=\(root)/mount", "CONFIG=\(root)/config", "DATA=\(root)/data", "OUT=\(root)/outside",
+      "LC_ALL=C.UTF-8",
+      // Whoever runs the tests may lock their own session meanwhile.
+      "DBUS_SYSTEM_BUS_ADDRESS=unix:path=\(root)/no-bus",
+      // Far from UTC, and not by whole hours, so that a date in local time shows.
+      "TZ=Asia/Kathmandu",
+    ]
+    // Of two with one name, a shell takes the last one.
+    environment = extra + ours.filter { !names.contains($0.prefix { $0 != "=" }) }
     for folder in [home, config, data, state, runtime, mount, outside] {
       try System.mkdir(folder)
       try System.chmod(folder, 0o700)

@@ -1,0 +1,75 @@
+import Glibc
+import SecretMemory
+import Store
+import Synchronization
+import Tree
+import Watch
+
+/// Locks the vault with the user's session and before the machine sleeps, where logind tells.
+///
+/// What was locked so opens again with the session, unless it takes a passphrase. A Secret Service locks by itself:
+/// here only what was answered is forgotten.
+final class SessionLock: Sendable {
+  private struct State {
+    var isSessionLocked = false
+    /// By this, and not by a person.
+    var isLockedHere = false
+  }
+
+  private let tree: Tree
+  private let keychain: KeychainStore
+  private let state = Mutex(State())
+  private let watch = Mutex<SessionWatch?>(nil)
+
+  init(_ tree: Tree, _ keychain: KeychainStore) {
+    (self.tree, self.keychain) = (tree, keychain)
+    watch.withLock { $0 = SessionWatch { [weak self] news in self?.take(news) } }
+  }
+
+  func end() {
+    watch.withLock { $0.take() }?.end()
+  }
+
+  /// For `keyhole status`.
+  var description: String {
+    guard let failure = watch.withLock({ $0?.failure }) else {
+      return "the session's lock screen, and suspend"
+    }
+    return "only `keyhole lock` and auto-lock=, because \(failure)"
+  }
+
+  private func take(_ news: SessionWatch.News) {
+    state.withLock { state in
+      switch news {
+      case .locked: state.isSessionLocked = true
+      case .unlocked: state.isSessionLocked = false
+      case .sleeps, .wakes: break
+      }
+    }
+    switch news {
+    case .locked, .sleeps: lock()
+    case .unlocked, .wakes: unlock()
+    }
+  }
+
+  private func lock() {
+    guard !keychain.mayHang else {
+      keychain.gatekeeper?.forget()
+      return
+    }
+    guard keychain.engine.lockState == .open else { return }
+    state.withLock { $0.isLockedHere = true }
+    try? tree.lock()
+  }
+
+  private func unlock() {
+    let isWanted = state.withLock { state in
+      guard state.isLockedHere, !state.isSessionLocked else { return false }
+      state.isLockedHere = false
+      return true
+    }
+    guard isWanted, keychain.engine.lockState != .open, !keychain.engine.needsPassphrase else { return }
+    guard let none = try? SecretBytes() else { return }
+    try? keychain.unlock(none)
+  }
+}
