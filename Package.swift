@@ -73,7 +73,7 @@ let package = Package(
     // Where a user's things live, and how small files there are read.
     module("Home"),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Doorbell", ["Home", "Store", "Model", "CLinux"]),
+    module("Doorbell", ["Home", "Store", "Model", "SecretMemory", "CLinux"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
@@ -137,6 +137,7 @@ let package = Package(
         "Vault", "Store", "StoreConformance", "Model", "SecretMemory",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
       ],
       // A vault of the first format, opened for ever.
       exclude: ["Fixtures"]),

@@ -1,11 +1,14 @@
 import CLinux
 import Glibc
 import Home
+import SecretMemory
 
 /// A connection to the process of a mount.
 final class DoorSocket: Sendable {
   /// How the names of such sockets end.
   static let ending = ".control"
+  /// In bytes; a password is among what comes.
+  private static let longestAnswer = 64 * 1024
 
   private let descriptor: Int32
 
@@ -24,21 +27,29 @@ final class DoorSocket: Sendable {
   }
 
   /// Sends a line, and returns what comes until the other side closes; nil: it could not be sent.
-  func send(_ line: String) -> String? {
+  func send(_ line: String) -> SecretBytes? {
     let bytes = Array(line.utf8)
-    // SAFETY: the buffers say how long they are. MSG_NOSIGNAL: the other side may be gone.
+    // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: the other side may be gone.
     let sent = unsafe bytes.withUnsafeBytes {
       unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
     }
     guard sent == bytes.count else { return nil }
-    var (answer, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 1024))
-    while answer.count < 4096 {
+    return try? receive()
+  }
+
+  private func receive() throws(SecretMemoryError) -> SecretBytes {
+    var answer = try SecretBytes()
+    var chunk = try SecretBytes(pinnable: 4096)
+    while answer.count < Self.longestAnswer {
+      // SAFETY: the buffer says how long it is.
       let count = unsafe chunk.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
-      answer += chunk[..<count]
+      try unsafe chunk.withUnsafeBytes { (bytes) throws(SecretMemoryError) in
+        try unsafe answer.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+      }
     }
-    return String(decoding: answer, as: UTF8.self)
+    return answer
   }
 
   /// The sockets in a folder, those of the newest processes first.

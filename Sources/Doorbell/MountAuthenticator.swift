@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 public import Model
+import SecretMemory
 public import Store
 
 /// Has the process of a running mount decide: it knows the rules, whom it has asked lately, and how to ask a
@@ -22,16 +23,18 @@ public struct MountAuthenticator: Authenticator {
   }
 
   public func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
-    for id in question.ids {
-      switch reply(for: id, question.timeout, withdrawal) {
+    var password: ItemPassword?
+    for (id, path) in zip(question.ids, question.items) {
+      let line = question.password == .new ? PermitReply.choice(id, path) : PermitReply.request(for: id)
+      switch reply(to: line, question.timeout, withdrawal) {
       case .unknown: return askFallback(question, withdrawal)
-      case .approved: continue
+      case .approved(let given): password = given
       case .rejected: return .rejected
       case .timedOut: return .timedOut
       case .refused(let reason): return .impossible(reason)
       }
     }
-    return .approved(nil)
+    return .approved(password)
   }
 
   private func askFallback(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
@@ -46,22 +49,32 @@ public struct MountAuthenticator: Authenticator {
   }
 
   /// What the first mount says that shows the item.
-  private func reply(for id: ItemID, _ timeout: Int, _ withdrawal: Withdrawal) -> PermitReply {
+  private func reply(to line: String, _ timeout: Int, _ withdrawal: Withdrawal) -> PermitReply {
     for socket in DoorSocket.paths(in: folder) {
       guard let connection = DoorSocket(socket, timeout) else { continue }
       // The mount's process finds the connection closed, and asks nobody any more.
       withdrawal.whenWithdrawn { connection.shut() }
       defer { withdrawal.whenWithdrawn(nil) }
-      let reply = connection.send(PermitReply.request(for: id)).flatMap(PermitReply.init)
-      guard withdrawal.isWithdrawn || reply == nil || reply == .unknown else { return reply ?? .unknown }
+      let reply = Self.reply(connection.send(line))
+      if withdrawal.isWithdrawn { return .unknown }
+      switch reply {
+      case .none, .unknown: continue
+      case let reply?: return reply
+      }
     }
     return .unknown
+  }
+
+  private static func reply(_ answer: consuming SecretBytes?) -> PermitReply? {
+    guard let answer else { return nil }
+    return PermitReply(answer)
   }
 }
 
 /// What the process of a mount answers to who wants an item's secret.
-public enum PermitReply: Equatable, Sendable {
-  case approved
+public enum PermitReply: Sendable {
+  /// With the item's own password where it has one.
+  case approved(ItemPassword?)
   case rejected
   case timedOut
   /// It does not show the item.
@@ -69,10 +82,17 @@ public enum PermitReply: Equatable, Sendable {
   /// With the reason, for a person.
   case refused(String)
 
-  /// The word that begins a request; the item's id follows.
+  /// The word that begins a request for an item's secret; the item's id follows.
   public static let word = "permit"
+  /// The word that begins a request for a new password of an item's own; its id, or `-`, and its path follow.
+  public static let wordForNew = "choose"
 
   static func request(for item: ItemID) -> String { "\(word) \(item.rawValue)\n" }
+
+  static func choice(_ item: ItemID, _ path: String) -> String {
+    let path = path.replacing("\n", with: "%0A")
+    return "\(wordForNew) \(item.rawValue.isEmpty ? "-" : item.rawValue) \(path)\n"
+  }
 
   public init(_ error: StoreError) {
     switch error {
@@ -84,19 +104,40 @@ public enum PermitReply: Equatable, Sendable {
     }
   }
 
+  private static let withPassword = Array("password\n".utf8)
+
   /// nil: no answer came.
-  init?(text: String) {
-    switch text {
+  init?(_ answer: borrowing SecretBytes) {
+    let password = unsafe answer.withUnsafeBytes { bytes -> ItemPassword? in
+      guard unsafe bytes.starts(with: Self.withPassword) else { return nil }
+      let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Self.withPassword.count))
+      guard let password = unsafe try? SecretBytes(copying: rest) else { return nil }
+      return ItemPassword(password)
+    }
+    if let password {
+      self = .approved(password)
+      return
+    }
+    switch answer.asText() {
     case "": return nil
-    case "approved": self = .approved
+    case "approved": self = .approved(nil)
     case "rejected": self = .rejected
     case "late": self = .timedOut
     case "unknown": self = .unknown
-    default: self = .refused(text)
+    case let reason: self = .refused(reason)
     }
   }
 
-  public var text: String {
+  /// Lends what is sent.
+  public func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+    if case .approved(let password?) = self {
+      unsafe Self.withPassword.withUnsafeBytes { unsafe body($0) }
+      return unsafe password.bytes.withUnsafeBytes { unsafe body($0) }
+    }
+    unsafe Array(text.utf8).withUnsafeBytes { unsafe body($0) }
+  }
+
+  private var text: String {
     switch self {
     case .approved: "approved"
     case .rejected: "rejected"
@@ -104,6 +145,13 @@ public enum PermitReply: Equatable, Sendable {
     case .unknown: "unknown"
     case .refused(let reason): reason
     }
+  }
+}
+
+extension SecretBytes {
+  /// What is no secret.
+  fileprivate borrowing func asText() -> String {
+    unsafe withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
   }
 }
 
@@ -120,8 +168,10 @@ public struct MountNames: Sendable {
 
   /// An item's path in the tree; nil: no mount shows it.
   public func path(of item: ItemID) -> String? {
-    DoorSocket.paths(in: folder).lazy.compactMap { socket in
-      DoorSocket(socket, 5)?.send("\(Self.word) \(item.rawValue)\n").flatMap { $0.isEmpty ? nil : $0 }
-    }.first
+    for socket in DoorSocket.paths(in: folder) {
+      guard let path = DoorSocket(socket, 5)?.send("\(Self.word) \(item.rawValue)\n") else { continue }
+      if !path.isEmpty { return path.asText() }
+    }
+    return nil
   }
 }

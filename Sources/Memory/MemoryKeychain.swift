@@ -10,15 +10,32 @@ public final class MemoryKeychain: KeychainEngine {
 
   private let shared: Shared
   private let seen = Atomic<Int>(0)
+  /// What the items of its calls are sealed with besides.
+  private let password: [UInt8]?
 
   public init() {
     shared = Shared()
+    password = nil
   }
 
   /// A second engine on the same items, as another process would have it.
   public init(sharing other: MemoryKeychain) {
     shared = other.shared
+    password = nil
     seen.store(shared.use { $0.version }, ordering: .relaxed)
+  }
+
+  private init(_ other: MemoryKeychain, _ password: ItemPassword) {
+    shared = other.shared
+    // SAFETY: the bytes are copied before they are given back.
+    self.password = unsafe password.bytes.withUnsafeBytes { unsafe Array($0) }
+    seen.store(other.seen.load(ordering: .relaxed), ordering: .relaxed)
+  }
+
+  public let sealsWithPasswords = true
+
+  public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+    MemoryKeychain(self, password)
   }
 
   /// Makes every call fail with `error` until it is nil again.
@@ -40,7 +57,7 @@ public final class MemoryKeychain: KeychainEngine {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
       guard state.lock == .open || entry.item.accessibility.survivesLock else { throw .locked }
-      return try copy(entry.secret)
+      return try open(entry)
     }
   }
 
@@ -50,7 +67,7 @@ public final class MemoryKeychain: KeychainEngine {
       var item = item
       (item.id, item.size, item.collection) = (state.nextID(), secret.count, nil)
       try change(state) { draft throws(StoreError) in
-        draft[item.id] = Entry(item, try copy(secret))
+        draft[item.id] = Entry(item, try copy(secret), try password(for: item))
       }
       return item
     }
@@ -60,18 +77,18 @@ public final class MemoryKeychain: KeychainEngine {
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
     try attempt { state throws(StoreError) in
-      var changed: [Item] = []
+      var changedItems: [Item] = []
       try change(state) { draft throws(StoreError) in
         for id in items {
           guard let entry = draft[id] else { throw .notFound }
           var item = entry.item
           try body(&item)
           (item.id, item.size, item.collection) = (id, entry.item.size, nil)
-          draft[id] = Entry(item, sharing: entry)
-          changed.append(item)
+          draft[id] = try changed(entry, to: item)
+          changedItems.append(item)
         }
       }
-      return changed
+      return changedItems
     }
   }
 
@@ -82,12 +99,12 @@ public final class MemoryKeychain: KeychainEngine {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
       var changed = entry.item
-      var secret = try readingSecret ? copy(entry.secret) : Self.empty()
+      var secret = try readingSecret ? open(entry) : Self.empty()
       try body(&changed, &secret)
       try checkSize(secret)
       (changed.id, changed.size, changed.collection) = (item, secret.count, nil)
       if readingSecret, changed == entry.item, secret == entry.secret { return entry.item }
-      let stored = Entry(changed, secret)
+      let stored = Entry(changed, secret, try password(for: changed))
       try change(state) { draft throws(StoreError) in draft[item] = stored }
       return changed
     }
@@ -162,6 +179,28 @@ extension MemoryKeychain {
     if isCurrent { seen.store(state.version, ordering: .relaxed) }
   }
 
+  /// The entry, if its password is the one at hand.
+  private func open(_ entry: Entry) throws(StoreError) -> SecretBytes {
+    guard let password = entry.password else { return try copy(entry.secret) }
+    guard let given = self.password else { throw Self.needsPassword }
+    guard given == password else { throw .rejected }
+    return try copy(entry.secret)
+  }
+
+  private func changed(_ entry: Entry, to item: Item) throws(StoreError) -> Entry {
+    guard entry.item.access != item.access else { return Entry(item, sharing: entry) }
+    return Entry(item, try open(entry), try password(for: item))
+  }
+
+  private func password(for item: Item) throws(StoreError) -> [UInt8]? {
+    guard item.access.needsPassword else { return nil }
+    guard let password else { throw Self.needsPassword }
+    return password
+  }
+
+  private static let needsPassword = StoreError.accessDenied(
+    reason: "the item is sealed with a password of its own")
+
   private func checkSize(_ secret: borrowing SecretBytes) throws(StoreError) {
     guard secret.count <= 1 << 20 else { throw .tooLarge(limit: 1 << 20) }
   }
@@ -186,19 +225,21 @@ private final class Entry {
   }
 
   let item: Item
+  /// What the secret is sealed with besides; nil: nothing.
+  let password: [UInt8]?
   private let box: Box
 
   var secret: SecretBytes {
     _read { yield box.secret }
   }
 
-  init(_ item: Item, _ secret: consuming SecretBytes) {
-    self.item = item
+  init(_ item: Item, _ secret: consuming SecretBytes, _ password: [UInt8]?) {
+    (self.item, self.password) = (item, password)
     box = Box(secret)
   }
 
   init(_ item: Item, sharing other: Entry) {
-    self.item = item
+    (self.item, password) = (item, other.password)
     box = other.box
   }
 }

@@ -48,11 +48,36 @@ public enum Answer: Sendable {
 
 /// The password that one item is sealed with besides the keychain's keys (`applicationPassword`).
 public final class ItemPassword: Sendable {
+  /// What was derived from a password.
+  public final class Key: Sendable {
+    public let bytes: SecretBytes
+
+    fileprivate init(_ bytes: consuming SecretBytes) {
+      self.bytes = bytes
+    }
+  }
+
   public let bytes: SecretBytes
+  private let keys = Mutex<[[UInt8]: Key]>([:])
 
   public init(_ bytes: consuming SecretBytes) {
     self.bytes = bytes
   }
+
+  /// What `derive` makes of the password with these parameters; once only, because it may take half a second.
+  public func key(
+    _ parameters: [UInt8], _ derive: (borrowing SecretBytes) throws -> SecretBytes
+  ) throws -> Key {
+    try keys.withLock { keys in
+      if let key = keys[parameters] { return key }
+      let key = Key(try derive(bytes))
+      keys[parameters] = key
+      return key
+    }
+  }
+
+  /// Parameters with which a key was derived already; nil: none was.
+  public var knownParameters: [UInt8]? { keys.withLock { $0.keys.first } }
 }
 
 /// The end of a question before its answer: whoever asked is gone.

@@ -279,9 +279,9 @@ extension Gatekeeper {
       timeout: options.timeout, reuse: min(options.reuse, Self.longestReuse))
     while true {
       let answer = authenticator.ask(question, dialog.withdrawal)
-      guard case .approved(let password?) = answer, first.password == .present else { return answer }
+      guard case .approved(let password?) = answer else { return answer }
       do throws(StoreError) {
-        try first.isRight(password)
+        try first.check(password)
         return answer
       } catch {
         guard error == .rejected else { return .impossible(error.message) }

@@ -80,6 +80,12 @@ public protocol KeychainEngine: Sendable {
   ///
   /// Its calls throw `rejected` where that is not the item's password.
   func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine
+
+  /// Whether `using` has something that holds a password.
+  var sealsWithPasswords: Bool { get }
+
+  /// Makes a password ready to seal an item with, which may take long, and no other call waits for it.
+  func prepare(_ password: ItemPassword) throws(StoreError)
 }
 
 /// How far a keychain is open.
@@ -108,6 +114,10 @@ extension KeychainEngine {
   public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
   }
+
+  public var sealsWithPasswords: Bool { false }
+
+  public func prepare(_ password: ItemPassword) throws(StoreError) {}
 
   public func isAccessible(_ item: Item) -> Bool {
     switch lockState {

@@ -34,6 +34,17 @@ extension KeychainStore {
     return try permission(for: unprotected, path(), item, asker)
   }
 
+  /// The same for an item of which only the path is known, and that it is to have a password.
+  public nonisolated func permission(
+    forNewPasswordAt path: String, by asker: () -> Asker?
+  ) throws(StoreError) -> Permission {
+    let never = Timestamp(seconds: 0)
+    let none = Item(id: ItemID(rawValue: ""), identity: .other(label: ""), created: never, modified: never)
+    var protected = none
+    protected.access = [.applicationPassword]
+    return try permission(for: none, path, protected, asker)
+  }
+
   private nonisolated func permission(
     for item: Item, _ path: @autoclosure () -> String, _ changed: Item?, _ asker: () -> Asker?
   ) throws(StoreError) -> Permission {
@@ -58,9 +69,11 @@ extension KeychainStore {
       return .given(Permit(item: item.id, password: nil))
     }
     let demand = action == .ask ? item.access.demand ?? (password == .none ? .consent : nil) : nil
+    let isPresent = password == .present
     return try gatekeeper.permission(
       PermissionRequest(item.id, path(), operation, asker, demand, password, gatekeeper) {
         [engine] (password) throws(StoreError) in
+        guard isPresent else { return try engine.prepare(password) }
         _ = try engine.using(password).secret(of: item.id)
       })
   }

@@ -6,7 +6,7 @@ import Synchronization
 public struct Permit: Sendable {
   let item: ItemID
   /// What the item is sealed with besides; nil: nothing.
-  let password: ItemPassword?
+  public let password: ItemPassword?
 
   /// The permit for an item that was new when this one was given, and is stored now; else this one.
   public func stored(as item: Item) -> Permit {
@@ -52,8 +52,8 @@ public final class PermissionRequest: Sendable {
   let asker: Asker
   let demand: Demand?
   let password: Question.Password
-  /// Whether a password is the item's.
-  let isRight: @Sendable (ItemPassword) throws(StoreError) -> Void
+  /// Throws `rejected` where a password is not the item's, and makes a new one ready.
+  let check: @Sendable (ItemPassword) throws(StoreError) -> Void
   private let gatekeeper: Gatekeeper
   private let state = Mutex(State())
 
@@ -65,11 +65,11 @@ public final class PermissionRequest: Sendable {
   init(
     _ item: ItemID, _ path: String, _ operation: AccessEvent.Operation, _ asker: Asker, _ demand: Demand?,
     _ password: Question.Password,
-    _ gatekeeper: Gatekeeper, isRight: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void
+    _ gatekeeper: Gatekeeper, check: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void
   ) {
     (self.item, self.path, self.operation) = (item, path, operation)
     (self.asker, self.demand) = (asker, demand)
-    (self.password, self.gatekeeper, self.isRight) = (password, gatekeeper, isRight)
+    (self.password, self.gatekeeper, self.check) = (password, gatekeeper, check)
   }
 
   /// Puts the question. `done` is called once, on any thread, unless the request is withdrawn before.

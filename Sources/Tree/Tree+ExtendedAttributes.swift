@@ -223,13 +223,21 @@ extension Tree {
   }
 
   /// Sets an attribute. A flag that nothing would hold must not be accepted: whoever set it would rely on it.
-  private func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
+  func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
     try ItemAttributes.set(name, to: value, on: &item)
-    guard let flag = item.access.flags.first(where: { Self.unheld.contains($0) }) else { return }
-    throw .unsupported(reason: "this version has nothing that holds the flag \(flag.rawValue)")
+    guard AttributeName.isRule(name) else { return }
+    for flag in item.access.flags where try isUnheld(flag) {
+      throw .unsupported(reason: "nothing here holds the flag \(flag.rawValue)")
+    }
   }
 
-  private static let unheld: Set<AccessFlags.Flag> = [.applicationPassword, .biometryCurrentSet]
+  private func isUnheld(_ flag: AccessFlags.Flag) throws(StoreError) -> Bool {
+    switch flag {
+    case .applicationPassword: try !requireKeychain().engine.sealsWithPasswords
+    case .biometryCurrentSet: true
+    default: false
+    }
+  }
 
   private func removeAttribute(_ name: String, of place: ItemPlace, _ permit: Permit?) throws(StoreError) {
     if stagedItem(place) != nil {

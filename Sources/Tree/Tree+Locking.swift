@@ -68,6 +68,7 @@ extension Handle {
     state.withLock { state in
       state.content = nil
       state.appended = nil
+      state.permit = nil
       state.isSealed = true
       state.failure = .locked
     }

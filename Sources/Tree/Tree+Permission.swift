@@ -27,7 +27,23 @@ extension Tree {
   ) throws(StoreError) -> Permission? {
     guard case .item(let place) = directory.place else { return nil }
     guard [Array(name), Array(newName)].contains(Array("value".utf8)) else { return nil }
-    return try permission(for: place, nil, caller)
+    guard let attributes = try scratchAttributes(name, in: directory) else {
+      return try permission(for: place, nil, caller)
+    }
+    var item = try anyItem(place)
+    let before = item
+    for (name, value) in attributes where AttributeName.isProtection(name) {
+      try applyAtCommit(name, value, to: &item)
+    }
+    return try permission(for: place, item == before ? nil : item, caller)
+  }
+
+  /// What was set on a scratch file that is to become a value; nil: it is none.
+  private func scratchAttributes(
+    _ name: some Collection<UInt8>, in directory: Node
+  ) throws(StoreError) -> [String: [UInt8]]? {
+    guard case .scratch(let place) = try child(of: directory, named: name).place else { return nil }
+    return overlay.withLock { $0[place] }?.state.withLock { $0.attributes }
   }
 
   /// Before `setAttribute`, or `removeAttribute` where `value` is nil: of what protects an item.
@@ -67,7 +83,7 @@ extension Tree {
     let keychain = try requireKeychain()
     let asker = { Asker(thread: caller.thread) }
     if let staged = stagedItem(place) {
-      return try keychain.permission(forNew: staged.item, path: Place.item(place).path, by: asker)
+      return try keychain.permission(forNew: changed ?? staged.item, path: Place.item(place).path, by: asker)
     }
     guard let item = try storedItem(place) else { return nil }
     return try keychain.permission(for: item, path: Place.item(place).path, changingTo: changed, by: asker)

@@ -13,6 +13,7 @@ struct Binding {
     case metadata = 4
     case wrap = 5
     case value = 6
+    case password = 7
   }
 
   private var writer = FieldWriter(capacity: 192)
@@ -62,11 +63,13 @@ struct SecretBinding {
   /// The purpose is the one byte in which the bindings of key and value differ.
   private static let purposeOffset = 10 + 5 + 16 + 5
 
-  private(set) var bytes: [UInt8]
+  /// For the purpose `wrap`.
+  let bytes: [UInt8]
 
-  /// `wrap` at first.
-  var purpose: Binding.Purpose = .wrap {
-    didSet { bytes[Self.purposeOffset] = purpose.rawValue }
+  func bytes(for purpose: Binding.Purpose) -> [UInt8] {
+    var bytes = bytes
+    bytes[Self.purposeOffset] = purpose.rawValue
+    return bytes
   }
 
   init(

@@ -2,33 +2,54 @@ import Crypto
 import Model
 import SecretMemory
 
-/// A secret as it is sealed in its row, and what it is bound to: all that it takes to open it but the class key.
+/// A secret as it is sealed in its row, and what it is bound to: all that it takes to open it but the class key,
+/// and the item's password where it has one.
 struct SealedSecret {
   let classKey: UInt64
   let accessibility: Accessibility
   let size: Int
-  private let binding: (key: [UInt8], value: [UInt8])
+  /// How the item's password is to be derived; nil: there is none.
+  let passwordParameters: [UInt8]?
+  private let binding: (key: [UInt8], value: [UInt8], password: [UInt8])
   private let wrapped: AES.GCM.SealedBox
   private let value: AES.GCM.SealedBox
 
   /// - Throws: `damaged`.
   init(
-    classKey: UInt64, accessibility: Accessibility, binding: SecretBinding, wrapped: [UInt8], value: [UInt8]
+    classKey: UInt64, accessibility: Accessibility, passwordParameters: [UInt8]? = nil,
+    binding: SecretBinding, wrapped: [UInt8], value: [UInt8]
   ) throws(StoreError) {
     (self.classKey, self.accessibility) = (classKey, accessibility)
-    var valueBinding = binding
-    valueBinding.purpose = .value
-    self.binding = (binding.bytes, valueBinding.bytes)
-    size = wrapped.count + value.count + 2 * binding.bytes.count
+    self.passwordParameters = passwordParameters
+    self.binding = (binding.bytes, binding.bytes(for: .value), binding.bytes(for: .password))
+    size = wrapped.count + value.count + 3 * binding.bytes.count
     self.wrapped = try Sealing.box(wrapped)
     self.value = try Sealing.box(value)
   }
 
-  /// - Throws: `damaged`, `SecretMemoryError`.
-  func open(under classKey: SymmetricKey) throws -> SecretBytes {
-    let valueKey = try Sealing.openKey(wrapped, under: classKey, boundTo: binding.key)
-    return try Sealing.openSecret(value, under: valueKey, boundTo: binding.value)
+  /// - Throws: `accessDenied` without the password that it takes, `rejected` with a wrong one, `damaged`,
+  ///   `SecretMemoryError`.
+  func open(under classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SecretBytes {
+    try Sealing.openSecret(value, under: valueKey(classKey, password), boundTo: binding.value)
   }
+
+  private func valueKey(_ classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SymmetricKey {
+    guard let parameters = passwordParameters else {
+      return try Sealing.openKey(wrapped, under: classKey, boundTo: binding.key)
+    }
+    // What is inside was authentic as a whole: only a wrong password does not open it.
+    let inner = try Sealing.openSealed(wrapped, under: classKey, boundTo: binding.key)
+    guard let password else { throw StoreError.needsPassword }
+    let key = try password.key(parameters, info: binding.password)
+    do { return try Sealing.openKey(inner, under: key, boundTo: binding.password) } catch {
+      throw StoreError.rejected
+    }
+  }
+}
+
+extension StoreError {
+  static let needsPassword = StoreError.accessDenied(
+    reason: "the item is sealed with a password of its own")
 }
 
 /// Secrets that were read, as they are sealed, for as long as nobody commits anything to the database.

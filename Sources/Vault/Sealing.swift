@@ -51,6 +51,18 @@ enum Sealing {
     try unsafe key.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }
   }
 
+  /// Seals what is sealed already once more.
+  static func seal(sealed: Data, under key: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
+    try combined(AES.GCM.seal(sealed, using: key, authenticating: binding))
+  }
+
+  /// Opens what `seal(sealed:)` sealed. - Throws: `damaged`.
+  static func openSealed(
+    _ sealed: AES.GCM.SealedBox, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> AES.GCM.SealedBox {
+    try box(openPadded(sealed, under: key, boundTo: binding))
+  }
+
   /// Opens what `seal(key:)` sealed. - Throws: `damaged`.
   static func openKey(
     _ sealed: AES.GCM.SealedBox, under other: SymmetricKey, boundTo binding: [UInt8]

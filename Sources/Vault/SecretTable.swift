@@ -3,17 +3,22 @@ import FoundationEssentials
 import GRDB
 import Model
 import SecretMemory
+import Store
 
 /// The rows with the items' secrets, during one transaction.
 struct SecretTable {
   let database: Database
   let keys: VaultKeys
   let classKeys: ClassKeyring
+  /// The password of the items that the transaction is about; nil: they have none.
+  let password: PasswordSeal?
 
   /// Ways to the key of a value; those not listed are reserved.
-  private enum Kind {
+  private enum Kind: UInt64 {
     /// Sealed under the class key.
-    static let classKey: UInt64 = 1
+    case classKey = 1
+    /// Sealed under a key made of the item's password, and that under the class key.
+    case password = 2
   }
 
   private static let fetchStatement =
@@ -43,13 +48,21 @@ struct SecretTable {
   }
 
   func open(_ sealed: SealedSecret) throws -> SecretBytes {
-    try sealed.open(under: classKeys.key(sealed.classKey, sealed.accessibility, database))
+    try sealed.open(under: classKey(of: sealed), password)
+  }
+
+  func classKey(of sealed: SealedSecret) throws -> SymmetricKey {
+    try classKeys.key(sealed.classKey, sealed.accessibility, database)
   }
 
   /// Stores a secret under a new key of its own, in place of the item's present one.
+  ///
+  /// - Throws: `accessDenied` for an item that is to have a password where there is none.
   func put(_ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord) throws {
     let (id, classKey) = try classKeys.currentKey(record.item.accessibility, database)
-    var binding = binding(key, SecretFacts(record), classKey: id)
+    let password = try record.item.access.needsPassword ? requiredPassword() : nil
+    let (kind, parameters) = (password == nil ? Kind.classKey : .password, password?.parameters ?? [])
+    let binding = binding(key, SecretFacts(record), classKey: id, kind, parameters)
     let valueKey = SymmetricKey(size: .bits256)
     let query = try Query(
       database,
@@ -57,11 +70,11 @@ struct SecretTable {
         + "VALUES (?, ?, ?, ?, ?, ?)")
     query.bind(1, key)
     query.bind(2, id)
-    query.bind(3, Kind.classKey)
-    query.bind(4, [])
-    query.bind(5, try Sealing.seal(key: valueKey, under: classKey, boundTo: binding.bytes))
-    binding.purpose = .value
-    query.bind(6, try Sealing.seal(secret: secret, under: valueKey, boundTo: binding.bytes))
+    query.bind(3, kind.rawValue)
+    query.bind(4, parameters)
+    query.bind(5, try wrap(valueKey, under: classKey, binding, password, parameters))
+    query.bind(
+      6, try Sealing.seal(secret: secret, under: valueKey, boundTo: binding.bytes(for: .value)))
     try query.run()
   }
 
@@ -73,19 +86,41 @@ struct SecretTable {
 }
 
 extension SecretTable {
+  private func requiredPassword() throws(StoreError) -> PasswordSeal {
+    guard let password else { throw .needsPassword }
+    return password
+  }
+
+  private func wrap(
+    _ valueKey: SymmetricKey, under classKey: SymmetricKey, _ binding: SecretBinding,
+    _ password: PasswordSeal?, _ parameters: [UInt8]
+  ) throws -> Data {
+    guard let password else {
+      return try Sealing.seal(key: valueKey, under: classKey, boundTo: binding.bytes)
+    }
+    let inside = binding.bytes(for: .password)
+    let inner = try Sealing.seal(
+      key: valueKey, under: password.key(parameters, info: inside), boundTo: inside)
+    return try Sealing.seal(sealed: inner, under: classKey, boundTo: binding.bytes)
+  }
+
   private func sealed(_ query: borrowing Query, _ key: ItemKey, _ facts: SecretFacts) throws -> SealedSecret {
-    guard query.integer(4) == Kind.classKey, unsafe query.blob(5).isEmpty else {
+    let (id, parameters) = (query.integer(3), query.bytes(5))
+    guard let kind = Kind(rawValue: query.integer(4)), kind == .password || parameters.isEmpty else {
       throw StoreError.damaged(what: "a secret")
     }
-    let id = query.integer(3)
     return try SealedSecret(
-      classKey: id, accessibility: facts.accessibility, binding: binding(key, facts, classKey: id),
+      classKey: id, accessibility: facts.accessibility,
+      passwordParameters: kind == .password ? parameters : nil,
+      binding: binding(key, facts, classKey: id, kind, parameters),
       wrapped: query.bytes(6), value: query.bytes(7))
   }
 
-  private func binding(_ key: ItemKey, _ facts: SecretFacts, classKey: UInt64) -> SecretBinding {
+  private func binding(
+    _ key: ItemKey, _ facts: SecretFacts, classKey: UInt64, _ kind: Kind, _ parameters: [UInt8]
+  ) -> SecretBinding {
     SecretBinding(
-      store: keys.store, item: key, facts, classKey: classKey, kind: Kind.classKey, parameters: [])
+      store: keys.store, item: key, facts, classKey: classKey, kind: kind.rawValue, parameters: parameters)
   }
 }
 

@@ -15,6 +15,8 @@ final class Session {
   let classKeys: ClassKeyring
   private var sealed = SealedSecrets()
   var anchor: Anchor
+  /// What the present call opens and seals secrets with besides.
+  private(set) var password: PasswordSeal?
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
   /// Items that were read on opening and not told yet.
@@ -73,7 +75,9 @@ extension Session {
     guard let key = ItemKey(id) else { throw .notFound }
     let mark = connection.commitMark()
     if let sealed = sealed.secret(key, at: mark), let classKey = classKeys.opened(sealed.classKey) {
-      do { return try sealed.open(under: classKey) } catch { throw StoreError(vault: error, errno: 0) }
+      do { return try sealed.open(under: classKey, password) } catch {
+        throw StoreError(vault: error, errno: 0)
+      }
     }
     var secret: SecretBytes?
     try connection.run {
@@ -85,12 +89,29 @@ extension Session {
     return secret
   }
 
+  /// A secret as it is sealed, and its class key: to be opened where nobody waits for it. nil: there is no such item.
+  func sealedSecret(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
+    guard let key = ItemKey(id) else { return nil }
+    return try connection.run { database in
+      try secrets(database).fetch(key).map { ($0, try secrets(database).classKey(of: $0)) }
+    }
+  }
+
+  /// Runs `body` with the password of the items that it is about.
+  func using<Result>(
+    _ password: PasswordSeal, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    self.password = password
+    defer { self.password = nil }
+    return try body()
+  }
+
   func items(_ database: Database) -> ItemTable {
     ItemTable(database: database, keys: keys)
   }
 
   func secrets(_ database: Database) -> SecretTable {
-    SecretTable(database: database, keys: keys, classKeys: classKeys)
+    SecretTable(database: database, keys: keys, classKeys: classKeys, password: password)
   }
 
   private func version() throws(StoreError) -> UInt64 {

@@ -19,6 +19,8 @@ public final class VaultEngine: KeychainEngine {
 
   public let name = "vault"
 
+  /// What a new password of an item's own costs whoever guesses it.
+  private let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
   private let door: Locked<VaultDoor>
   /// What `door` says, for those who must not wait for it.
@@ -32,7 +34,10 @@ public final class VaultEngine: KeychainEngine {
   ///
   /// - Throws: `accessDenied` (others can access a file; a missing or wrong key), `unsupported` (no vault,
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
-  public init(directory: String, stateDirectory: String) throws(StoreError) {
+  public init(
+    directory: String, stateDirectory: String, passwordCost: PassphraseCost = .standard
+  ) throws(StoreError) {
+    self.passwordCost = passwordCost
     let place = try VaultDirectory(directory, state: stateDirectory)
     door = Locked(VaultDoor(try VaultFile(opening: place)))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
@@ -56,6 +61,18 @@ public final class VaultEngine: KeychainEngine {
 
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try door.use { door throws(StoreError) in try door.opened().secret(of: item) }
+  }
+
+  public let sealsWithPasswords = true
+
+  public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+    VaultWithPassword(vault: self, seal: PasswordSeal(password: password, cost: passwordCost))
+  }
+
+  public func prepare(_ password: ItemPassword) throws(StoreError) {
+    let seal = PasswordSeal(password: password, cost: passwordCost)
+    defer { wipeStack() }
+    do { try seal.derive(seal.parameters) } catch { throw StoreError(vault: error, errno: 0) }
   }
 
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
@@ -94,6 +111,21 @@ public final class VaultEngine: KeychainEngine {
 
   public func problems() -> [Problem] {
     door.use { door in door.session?.problems() ?? [] }
+  }
+}
+
+extension VaultEngine {
+  func sealedSecret(of item: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
+    try door.use { door throws(StoreError) in try door.opened().sealedSecret(of: item) }
+  }
+
+  func withSession<Result>(
+    _ seal: PasswordSeal, _ body: (Session) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    try door.use { door throws(StoreError) in
+      let session = try door.opened()
+      return try session.using(seal) { () throws(StoreError) in try body(session) }
+    }
   }
 }
 

@@ -137,9 +137,12 @@ private struct Dialog {
 
   private func askPassword() -> Answer {
     attempt { () throws(Pinentry.Failure) in
-      let isNew = request.password == .new
-      let secret = try pinentry(isNew ? "Choose a password for this item." : "").secret(
-        "Password:", error: request.failures == 0 ? nil : "That was wrong.", repeating: isNew)
+      guard request.password != .new else {
+        let chosen = try pinentry("Choose a password for this item.").newSecret("Password:")
+        return chosen.isEmpty ? .refused : .approved(ItemPassword(chosen))
+      }
+      let error = request.failures == 0 ? nil : "That was wrong."
+      let secret = try pinentry("").secret("Password:", error: error)
       return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
     }
   }

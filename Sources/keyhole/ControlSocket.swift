@@ -12,8 +12,9 @@ import Tree
 
 /// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
 ///
-/// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, or `permit` and an item's id
-/// (see `PermitConnection`), or `path` and one, which is answered with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
+/// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, `permit` and an item's id, or
+/// `choose`, an item's id or `-`, and its path (see `PermitConnection`), or `path` and an id, which is answered
+/// with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
 struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
   static let patience: Int32 = 60
@@ -57,6 +58,9 @@ struct ControlSocket {
       let words = line.split(separator: " ", maxSplits: 1)
       if words.count == 2, words[0] == PermitReply.word {
         return control.decide(PermitConnection(connection, control.tree), String(words[1]))
+      }
+      if words.count == 2, words[0] == PermitReply.wordForNew {
+        return control.letChoose(PermitConnection(connection, control.tree), words[1])
       }
       defer { close(connection) }
       let isName = words.count == 2 && words[0] == MountNames.word
@@ -107,6 +111,14 @@ private final class Control: Sendable {
   /// On a thread of its own, because a person may be asked.
   func decide(_ permit: PermitConnection, _ item: String) {
     _ = deciding.run { permit.answer(for: ItemID(rawValue: item)) }
+  }
+
+  /// `item`: its id or `-`, and its path.
+  func letChoose(_ permit: PermitConnection, _ item: Substring) {
+    let words = item.split(separator: " ", maxSplits: 1)
+    guard words.count == 2 else { return }
+    let (id, path) = (ItemID(rawValue: String(words[0])), String(words[1]))
+    _ = deciding.run { permit.answer(forNewPasswordOf: id, at: path) }
   }
 
   /// Empty: there is no such item, or the keychain was never unlocked.

@@ -44,7 +44,15 @@ struct SetCommand: ParsableCommand {
   @Argument(help: "The new value of a setting; without it, standard input is read.")
   var value: String?
 
+  @Option(
+    help: """
+      What has to be done before the secret is given: userPresence, biometryAny, biometryCurrentSet, \
+      devicePasscode, applicationPassword, joined by |, with `or` or `and` among them.
+      """)
+  var access: String?
+
   func validate() throws {
+    if access != nil, !TreePath(path).isSecret { throw ValidationError("--access is for secrets") }
     if value != nil, TreePath(path).isSecret {
       throw ValidationError(
         "a secret is taken from standard input only: arguments can be read by every process")
@@ -58,6 +66,7 @@ struct SetCommand: ParsableCommand {
       return try unsafe Array(value.utf8).withUnsafeBytes { try unsafe session.write($0, to: path) }
     }
     let limit = path.isSecret ? Tree.secretLimit + 1 : Tree.settingLimit
+    if let access { try session.setAccess(access, of: path) }
     let input = try SecretInput.read(prompt: "Value of \(path.string): ", hidden: path.isSecret, limit: limit)
     try unsafe input.withUnsafeBytes { bytes throws in try unsafe session.write(bytes, to: path) }
   }

@@ -19,15 +19,24 @@ final class PermitConnection: Sendable {
     close(connection)
   }
 
-  /// Returns when it is answered, or the other side is gone.
+  /// Whether an item's secret is given. Returns when it is answered, or the other side is gone.
   func answer(for item: ItemID) {
+    answer { () throws(StoreError) in try permission(for: item) }
+  }
+
+  /// Has a new password chosen for an item, which may not be there yet.
+  func answer(forNewPasswordOf item: ItemID, at path: String) {
+    answer { () throws(StoreError) in try permission(forNewPasswordOf: item, at: path) }
+  }
+
+  private func answer(_ permission: () throws(StoreError) -> Permission) {
     do throws(StoreError) {
-      switch try permission(for: item) {
-      case .given: send(.approved)
+      switch try permission() {
+      case .given(let permit): send(.approved(permit.password))
       case .asked(let request):
         request.start { [self] outcome in
           switch outcome {
-          case .success: send(.approved)
+          case .success(let permit): send(.approved(permit.password))
           case .failure(let error): send(PermitReply(error))
           }
           shutdown(connection, Int32(SHUT_RDWR))
@@ -45,9 +54,21 @@ final class PermitConnection: Sendable {
     // It may have been made a moment ago, by who asks.
     try keychain.refresh()
     guard let path = try tree.path(of: item) else { throw .notFound }
-    let process = linux_peer_process(connection)
-    return try keychain.permission(for: item, path: path) { Asker(thread: process) }
+    return try keychain.permission(for: item, path: path, by: asker)
   }
+
+  private func permission(forNewPasswordOf id: ItemID, at path: String) throws(StoreError) -> Permission {
+    guard let keychain = tree.keychain else { throw .notFound }
+    try keychain.refresh()
+    guard let item = try keychain.read({ $0[id] }) else {
+      return try keychain.permission(forNewPasswordAt: path, by: asker)
+    }
+    var changed = item
+    changed.access.flags.append(.applicationPassword)
+    return try keychain.permission(for: item, path: path, changingTo: changed, by: asker)
+  }
+
+  private func asker() -> Asker? { Asker(thread: linux_peer_process(connection)) }
 
   /// The other side sends no more, so what comes is the end.
   private func waitForEnd() {
@@ -59,9 +80,9 @@ final class PermitConnection: Sendable {
   }
 
   private func send(_ reply: PermitReply) {
-    // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: who asked may be gone.
-    _ = unsafe Array(reply.text.utf8).withUnsafeBytes {
-      unsafe Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+    unsafe reply.withBytes {
+      // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: who asked may be gone.
+      _ = unsafe Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
     }
   }
 }

@@ -11,7 +11,11 @@ final class Pinentry {
     case broken
   }
 
+  private static let again = "Once more:"
+
   private let program: Child
+  /// The dialog had the last secret typed twice.
+  private var hasRepeated = false
 
   /// A graphical one where there is a display, else one on the asker's terminal.
   ///
@@ -52,10 +56,8 @@ final class Pinentry {
   }
 
   /// What a person types. - Throws: `cancelled`, `late`, `broken`.
-  func secret(_ prompt: String, error: String? = nil, repeating: Bool = false) throws(Failure) -> SecretBytes
-  {
+  func secret(_ prompt: String, error: String? = nil) throws(Failure) -> SecretBytes {
     if let error { try command("SETERROR " + Self.escaped(error)) }
-    if repeating { _ = try? command("SETREPEAT " + Self.escaped("Once more:")) }
     try command("SETPROMPT " + Self.escaped(prompt))
     send("GETPIN")
     guard var secret = try? SecretBytes() else { throw .broken }
@@ -67,11 +69,27 @@ final class Pinentry {
       }
     }
   }
+
+  /// What a person types twice, so that they know what they have chosen. - Throws: as `secret`.
+  func newSecret(_ prompt: String) throws(Failure) -> SecretBytes {
+    var error: String?
+    while true {
+      _ = try? command("SETREPEAT " + Self.escaped(Self.again))
+      hasRepeated = false
+      let first = try secret(prompt, error: error)
+      // Not every pinentry can ask twice by itself; which can says so.
+      if hasRepeated { return first }
+      let second = try secret(Self.again)
+      if first == second { return second }
+      error = "The two were not the same."
+    }
+  }
 }
 
 extension Pinentry {
   /// True: the answer is complete.
   private func take(_ line: UnsafeRawBufferPointer, into secret: inout SecretBytes) throws(Failure) -> Bool {
+    if unsafe line.starts(with: "S PIN_REPEATED".utf8) { hasRepeated = true }
     guard unsafe line.starts(with: "D ".utf8) else {
       return try unsafe Self.isOK(String(decoding: line.prefix(64), as: UTF8.self))
     }

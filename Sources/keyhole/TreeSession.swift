@@ -76,6 +76,16 @@ struct TreeSession {
     }
   }
 
+  /// Sets the access flags of the item of a path, which need not be there yet.
+  func setAccess(_ flags: String, of path: TreePath) throws {
+    let item = try madeFolder(of: path)
+    try attempt(path) { () throws(StoreError) in
+      let (name, value) = ("user.keyhole.access", Array(flags.utf8))
+      let permit = try tree.permission(toSet: name, to: value, of: item, by: caller)?.fetch()
+      try tree.setAttribute(name, to: value, of: item, if: .always, by: caller, permit)
+    }
+  }
+
   func attempt<Value>(
     _ path: TreePath, _ body: () throws(StoreError) -> Value
   ) throws -> Value {

@@ -115,6 +115,47 @@ import Testing
     }
   }
 
+  private static let password = "[ ! -e \"$0.wrong\" ] || exec echo wrong; echo staple"
+
+  @Test func passwordOfItsOwnOpensAnItem() async throws {
+    try await Self.withAsked(Self.password, "auth-reuse=0", flags: "applicationPassword") { keyhole in
+      #expect(Self.asked(keyhole).count == 1)
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+      try keyhole.world.check("keyhole get \(Self.value)", prints: "secret")
+      try keyhole.check("setfattr -n user.comment -v free \(Self.item)")
+      #expect(Self.asked(keyhole).count == 3)
+      try keyhole.world.check("echo new | keyhole set \(Self.value)")
+      try keyhole.world.check("keyhole attr --remove \(Self.item) keyhole.access")
+      #expect(Self.asked(keyhole).count == 5)
+      try keyhole.check("cat \(Self.value)", prints: "new")
+      #expect(Self.asked(keyhole).count == 5)
+    }
+  }
+
+  @Test func wrongPasswordOpensNothing() async throws {
+    try await Self.withAsked(Self.password, "auth-reuse=0", flags: "applicationPassword") { keyhole in
+      try keyhole.world.check("touch \(keyhole.world.root)/decide.wrong")
+      try keyhole.refuses("cat \(Self.value)", .keyRejected)
+      try keyhole.refuses("setfattr -x user.keyhole.access \(Self.item)", .keyRejected)
+      try keyhole.check("cat \(keyhole.world.root)/asked | wc -l", prints: "7\n")
+      try keyhole.check("rm \(Self.value)")
+    }
+  }
+
+  @Test func passwordIsChosenForAnItemThatIsThere() async throws {
+    try await Self.withAsked(Self.password, "auth-reuse=0", flags: "userPresence") { keyhole in
+      try keyhole.check("setfattr -n user.keyhole.access -v 'userPresence|applicationPassword' \(Self.item)")
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+      try keyhole.world.check(
+        "echo another | keyhole set --access applicationPassword keychain/generic/s/q/value")
+      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/s/q/value") })
+      try keyhole.check("cat keychain/generic/s/q/value", prints: "another")
+      #expect(
+        Self.asked(keyhole).map { $0.split(separator: " ")[0] }
+          == [Self.item, Self.item, "keychain/generic/s/q", "keychain/generic/s/q"].map { $0[...] })
+    }
+  }
+
   @Test func rulesForPrograms() async throws {
     try await Self.withAsked("exit 1", flags: "devicePasscode") { keyhole in
       try keyhole.check(

@@ -95,6 +95,31 @@ struct AskingTests {
     }
   }
 
+  @Test func passwordOfAnItemIsChosenTwiceAndAskedFor() async throws {
+    try await Self.withItem("", passphrase: false) { keyhole in
+      let chosen = try Self.read(
+        keyhole, "setfattr -n user.keyhole.access -v applicationPassword \(Self.item)")
+      try chosen.wait(for: "Choose a password")
+      try chosen.wait(for: "assword:")
+      try chosen.type("staple\r")
+      try chosen.wait(for: "Once more:")
+      try chosen.type("stable\r")
+      try chosen.wait(for: "not the same")
+      try chosen.wait(for: "assword:")
+      try chosen.type("staple\r")
+      try chosen.wait(for: "Once more:")
+      try chosen.type("staple\r")
+      #expect(try Self.finish(chosen, keyhole) == (0, "", ""))
+      let asked = try Self.read(keyhole)
+      try asked.wait(for: "assword:")
+      try asked.type("wrong\r")
+      try asked.wait(for: "That was wrong")
+      try asked.wait(for: "assword:")
+      try asked.type("staple\r")
+      #expect(try Self.finish(asked, keyhole) == (0, "secret", ""))
+    }
+  }
+
   /// A PAM of the test's own, which knows the password `staple`, and a reader that recognises everybody or nobody.
   private static func withPAM(
     _ flags: String, reader: Bool, body: (MountedKeyhole) throws -> Void

@@ -129,7 +129,7 @@ import Testing
     Refusal(
       .denied, "setfattr -x user.keyhole.access \(item)", by: "setfattr", told: (item, "a person refused")),
     Refusal(
-      .notSupported, "setfattr -n user.keyhole.access -v applicationPassword keychain/generic/s/q",
+      .notSupported, "setfattr -n user.keyhole.access -v biometryCurrentSet keychain/generic/s/q",
       by: "setfattr", told: nil),
   ]
   static let unanswered = Refusal(

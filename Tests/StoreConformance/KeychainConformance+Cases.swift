@@ -3,6 +3,66 @@ import SecretMemory
 import Store
 
 extension KeychainConformance {
+  /// Of engines that seal items with a password of their own; others refuse it.
+  static let passwords: [Case] = [
+    Case(description: "an item with a password opens with that alone") { open in
+      let engine = try open()
+      guard engine.sealsWithPasswords else {
+        return try require(.unsupported(reason: "")) { _ = try engine.using(password("p")) }
+      }
+      let id = try protected(engine)
+      try require(.accessDenied(reason: "")) { _ = try engine.secret(of: id) }
+      try require(.rejected) { _ = try engine.using(password("q")).secret(of: id) }
+      try require(engine.using(password("p")).bytes(of: id) == Array("secret".utf8), "the secret")
+      try require(open().using(password("p")).bytes(of: id) == Array("secret".utf8), "opened anew")
+    },
+    Case(description: "without a password no item is stored that needs one") { open in
+      let engine = try open()
+      guard engine.sealsWithPasswords else { return }
+      var item = KeychainSamples.generic("a")
+      let plain = try engine.add(item, "secret")
+      item = KeychainSamples.generic("b")
+      item.access = [.applicationPassword]
+      try require(.accessDenied(reason: "")) { try engine.add(item, "secret") }
+      try require(.accessDenied(reason: "")) {
+        _ = try engine.update([plain.id]) { $0.access = [.applicationPassword] }
+      }
+      try require(engine.items().count == 1 && engine.bytes(of: plain.id).count == 6, "as before")
+    },
+    Case(description: "a password is set, used and removed with itself only") { open in
+      let engine = try open()
+      guard engine.sealsWithPasswords else { return }
+      let id = try engine.add(KeychainSamples.generic("a"), "secret").id
+      _ = try engine.using(password("p")).update([id]) { $0.access = [.applicationPassword] }
+      try require(.accessDenied(reason: "")) { _ = try engine.secret(of: id) }
+      try require(.accessDenied(reason: "")) { _ = try engine.update([id]) { $0.access = [] } }
+      try require(.rejected) { _ = try engine.using(password("q")).update([id]) { $0.access = [] } }
+      try engine.using(password("p")).set(id, Array("new".utf8))
+      try require(engine.using(password("p")).bytes(of: id) == Array("new".utf8), "changed")
+      _ = try engine.using(password("p")).update([id]) { $0.access = [] }
+      try require(engine.bytes(of: id) == Array("new".utf8), "removed")
+    },
+    Case(description: "what is not protected changes without the password") { open in
+      let engine = try open()
+      guard engine.sealsWithPasswords else { return }
+      let id = try protected(engine)
+      _ = try engine.update([id]) { $0.identity = .generic(service: "b", account: "me") }
+      try require(engine.using(password("p")).bytes(of: id) == Array("secret".utf8), "moved")
+      try engine.remove([id])
+      try require(engine.items().isEmpty, "removed")
+    },
+  ]
+
+  private static func protected(_ engine: any KeychainEngine) throws -> ItemID {
+    var item = KeychainSamples.generic("a")
+    item.access = [.applicationPassword]
+    return try engine.using(password("p")).add(item, "secret").id
+  }
+
+  private static func password(_ text: String) throws(StoreError) -> ItemPassword {
+    do { return ItemPassword(try KeychainSamples.secret(text)) } catch { throw .outOfMemory }
+  }
+
   static let lifetimes: [Case] = [
     Case(description: "a new keychain is empty and says nothing") { open in
       let engine = try open()
@@ -103,7 +163,8 @@ extension KeychainConformance {
       let engine = try open()
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
       for accessibility in Accessibility.allCases {
-        for flags in [[], [.userPresence], AccessFlags.Flag.allCases] {
+        let others = AccessFlags.Flag.allCases.filter { $0 != .applicationPassword }
+        for flags in [[], [.userPresence], others] {
           _ = try engine.update([item.id]) { item throws(StoreError) in
             (item.accessibility, item.access) = (accessibility, AccessFlags(flags))
           }

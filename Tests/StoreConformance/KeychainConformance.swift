@@ -53,7 +53,7 @@ public enum KeychainConformance {
     public let description: String
   }
 
-  public static let cases: [Case] = lifetimes + changes + company
+  public static let cases: [Case] = lifetimes + changes + company + passwords
 }
 
 extension KeychainConformance {

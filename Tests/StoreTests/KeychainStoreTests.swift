@@ -123,7 +123,7 @@ import Testing
     #expect(await log.next() == [])
   }
 
-  @Test(arguments: [AccessFlags.Flag.userPresence, .biometryAny, .applicationPassword])
+  @Test(arguments: [AccessFlags.Flag.userPresence, .biometryAny, .devicePasscode])
   func accessFlagsRefuse(flag: AccessFlags.Flag) throws {
     var item = KeychainSamples.generic("a")
     item.access = AccessFlags([flag])

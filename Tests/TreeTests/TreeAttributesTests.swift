@@ -154,7 +154,7 @@ import Tree
     #expect(try fixture.read("keychain/generic/S/A/value") == "new\n")
   }
 
-  @Test(arguments: ["applicationPassword", "biometryCurrentSet", "userPresence|applicationPassword"])
+  @Test(arguments: ["biometryCurrentSet", "biometryCurrentSet|applicationPassword"])
   func flagsThatNothingWouldHoldAreRefused(flags: String) throws {
     let fixture = TreeFixture()
     try fixture.makeItem("keychain/generic/S/A", "old")

@@ -1,4 +1,5 @@
 import Crypto
+import CryptoExtras
 import FoundationEssentials
 import GRDB
 
@@ -13,11 +14,13 @@ struct IndependentReader {
   private let store: [UInt8]
   private let master: SymmetricKey
   private let deviceKey: [UInt8]
+  /// Of the items that have one of their own.
+  private let password: [UInt8]
 
-  init(database path: String, key: [UInt8], deviceKey: [UInt8]) throws {
+  init(database path: String, key: [UInt8], deviceKey: [UInt8], password: String = "") throws {
     let queue = try DatabaseQueue(path: path)
     let rows = try queue.read { try Row.fetchAll($0, sql: "SELECT * FROM vault, slot") }
-    (database, self.deviceKey) = (queue, deviceKey)
+    (database, self.deviceKey, self.password) = (queue, deviceKey, Array(password.utf8))
     let store = Self.bytes(rows[0], "store")
     let parameters = Self.bytes(rows[0], "parameters")
     let binding = Self.binding([
@@ -62,9 +65,22 @@ struct IndependentReader {
         (6, accessibility), (10, uuid), (11, fields[2]?[0] ?? []), (13, access),
       ])
     }
-    let key = SymmetricKey(data: try Self.open(Self.bytes(row, "wrapped"), classKey, binding(5)))
+    var wrapped = try Self.open(Self.bytes(row, "wrapped"), classKey, binding(5))
+    if row["kind"] == 2 {
+      let outer = try passwordKey(Self.bytes(row, "parameters"), info: binding(7))
+      wrapped = try Self.open(wrapped, outer, binding(7))
+    }
+    let key = SymmetricKey(data: wrapped)
     let secret = Self.unpadded(try Self.open(Self.bytes(row, "value"), key, binding(6)))
     return Entry(fields: fields, secret: secret)
+  }
+
+  private func passwordKey(_ parameters: [UInt8], info: [UInt8]) throws -> SymmetricKey {
+    let salt = Array(parameters.prefix(32))
+    let key = try KDF.Scrypt.deriveKey(
+      from: Data(password), salt: salt, outputByteCount: 32, rounds: 1 << Int(parameters[32]),
+      blockSize: Self.number(parameters[33..<37]), parallelism: Self.number(parameters[37..<41]))
+    return HKDF<SHA256>.deriveKey(inputKeyMaterial: key, salt: salt, info: info, outputByteCount: 32)
   }
 
   private func derived(_ info: String) -> SymmetricKey {

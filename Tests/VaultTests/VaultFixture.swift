@@ -27,7 +27,7 @@ final class VaultFixture {
   }
 
   func open() throws -> VaultEngine {
-    try VaultEngine(directory: directory, stateDirectory: state)
+    try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
   }
 }
 

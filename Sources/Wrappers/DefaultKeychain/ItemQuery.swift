@@ -37,6 +37,14 @@ package enum ItemQuery: Hashable, Sendable {
     }
   }
 
+  /// For a person who is asked about a new item.
+  package var text: String {
+    switch self {
+    case .generic(let service, let account): "keychain/generic/\(service ?? "")/\(account ?? "")"
+    case .internet(let query): "keychain/internet/\(query.server ?? "")/\(query.account ?? "")"
+    }
+  }
+
   /// The identity of a new item: what is nil is absent.
   package var identity: ItemIdentity {
     switch self {

@@ -67,7 +67,9 @@ package final class LiveKeychain: Sendable {
     var item = Item(id: ItemID(rawValue: ""), identity: query.identity, created: now, modified: now)
     try change(&item)
     let bytes = try secretBytes(secret)
-    try store().add(item, secret: bytes)
+    let store = try store()
+    let permit = try store.permission(forNew: item, path: query.text) { Asker(thread: getpid()) }.fetch()
+    try store.add(item, secret: bytes, permit)
     announce()
   }
 
@@ -77,7 +79,8 @@ package final class LiveKeychain: Sendable {
   ) throws(StoreError) {
     let now = tick()
     let store = try store()
-    try store.rewrite(item, readingSecret: true, permit(for: item, in: store)) {
+    let permit = try permit(toChange: item, in: store, change)
+    try store.rewrite(item, readingSecret: true, permit) {
       (item, stored) throws(StoreError) in
       let bytes = try secretBytes(secret)
       if !(stored == bytes) {
@@ -110,6 +113,17 @@ package final class LiveKeychain: Sendable {
   /// Waits for whoever has to be asked.
   private func permit(for item: ItemID, in store: KeychainStore) throws(StoreError) -> Permit {
     try store.permission(for: item, path: item.rawValue) { Asker(thread: getpid()) }.fetch()
+  }
+
+  private func permit(
+    toChange id: ItemID, in store: KeychainStore, _ change: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> Permit {
+    guard let item = try store.read({ $0[id] }) else { throw .notFound }
+    var changed = item
+    try change(&changed)
+    return try store.permission(
+      for: item, path: id.rawValue, changingTo: changed.access == item.access ? nil : changed
+    ) { Asker(thread: getpid()) }.fetch()
   }
 
   private func known(_ query: ItemQuery, in store: KeychainStore) throws(StoreError) -> [Item] {

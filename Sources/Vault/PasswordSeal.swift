@@ -1,0 +1,38 @@
+import Crypto
+import Model
+import SecretMemory
+import Store
+
+/// What an item's own password (`applicationPassword`) adds to its seal: a key that scrypt makes of it.
+struct PasswordSeal {
+  let password: ItemPassword
+  /// What a new derivation costs.
+  let cost: PassphraseCost
+
+  /// Parameters to seal with. Those that the password was used with before will do: another derivation would take
+  /// half a second, and each seal has a key of its own all the same.
+  var parameters: [UInt8] { password.knownParameters ?? PassphraseParameters(cost).bytes }
+
+  /// The key for one seal, which `info` is bound to.
+  ///
+  /// - Throws: `damaged` for parameters outside of the bounds, `outOfMemory`.
+  func key(_ parameters: [UInt8], info: [UInt8]) throws -> SymmetricKey {
+    let salt = try PassphraseParameters(parameters).salt
+    let derived = try derive(parameters)
+    return unsafe derived.bytes.withUnsafeBytes {
+      HKDF<SHA256>.deriveKey(
+        inputKeyMaterial: unsafe SymmetricKey(data: $0), salt: salt, info: info, outputByteCount: 32)
+    }
+  }
+
+  /// Half a second of work, once for a password and its parameters.
+  @discardableResult
+  func derive(_ parameters: [UInt8]) throws -> ItemPassword.Key {
+    try password.key(parameters) { password in
+      let key = try PassphraseParameters(parameters).derive(password)
+      var bytes = try SecretBytes()
+      try unsafe key.withUnsafeBytes { try unsafe bytes.append($0) }
+      return bytes
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import Model
+import SecretMemory
+import Store
+
+/// A vault for the calls about items that are sealed with one password besides.
+///
+/// What takes half a second is done before the vault is entered: others do not wait for it.
+struct VaultWithPassword: KeychainEngine {
+  let vault: VaultEngine
+  let seal: PasswordSeal
+
+  var name: String { vault.name }
+
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    guard let (sealed, classKey) = try vault.sealedSecret(of: item) else { throw .notFound }
+    defer { wipeStack() }
+    do { return try sealed.open(under: classKey, seal) } catch { throw StoreError(vault: error, errno: 0) }
+  }
+
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    try derive(seal.parameters)
+    return try vault.withSession(seal) { session throws(StoreError) in
+      try session.add(item, secret: secret)
+    }
+  }
+
+  func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    for item in items { try prepare(item) }
+    return try vault.withSession(seal) { session throws(StoreError) in try session.update(items, body) }
+  }
+
+  func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try prepare(item)
+    return try vault.withSession(seal) { session throws(StoreError) in
+      try session.rewrite(item, readingSecret: readingSecret, body)
+    }
+  }
+
+  private func prepare(_ item: ItemID) throws(StoreError) {
+    let present = try vault.sealedSecret(of: item)?.0.passwordParameters
+    try derive(present ?? seal.parameters)
+  }
+
+  private func derive(_ parameters: [UInt8]) throws(StoreError) {
+    defer { wipeStack() }
+    do { try seal.derive(parameters) } catch { throw StoreError(vault: error, errno: 0) }
+  }
+}
+
+// What has nothing to do with passwords.
+extension VaultWithPassword {
+  func items() throws(StoreError) -> [Item] { try vault.items() }
+  func refresh() throws(StoreError) -> [Item]? { try vault.refresh() }
+  func remove(_ items: [ItemID]) throws(StoreError) { try vault.remove(items) }
+  func synchronize() throws(StoreError) { try vault.synchronize() }
+  func room() throws(StoreError) -> DiskRoom? { try vault.room() }
+  func problems() -> [Problem] { vault.problems() }
+  var readOnlyReason: String? { vault.readOnlyReason }
+  var lockState: KeychainLock { vault.lockState }
+  var needsPassphrase: Bool { vault.needsPassphrase }
+  func lock() throws(StoreError) { try vault.lock() }
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try vault.unlock(passphrase) }
+  func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+    try vault.using(password)
+  }
+}
