@@ -61,6 +61,16 @@ package struct KeychainOpening: Sendable {
     }
   }
 
+  /// Why `auto` finds no Secret Service; nil: one answers.
+  package static func whyNoSecretService() -> String? {
+    do throws(StoreError) {
+      _ = try KeychainOpening(choice: .secretService).service(within: 1_000)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+
   /// A service that has answered.
   private func service(within milliseconds: Int) throws(StoreError) -> SecretServiceEngine {
     guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS").map({ unsafe String(cString: $0) }),

@@ -27,6 +27,7 @@ public final class KernelTree: Sendable {
   let kernel: Mutex<Notifier?> = Mutex(nil)
   let echoes = Mutex(Echoes())
   public let refusals = Refusals()
+  public let delays = Delays()
 
   public init(_ tree: Tree) {
     self.tree = tree
@@ -86,8 +87,10 @@ public final class KernelTree: Sendable {
         _ = parked.claim()?.fail(.EINTR)
       }
     }
+    let began = ContinuousClock.now
     let isTaken = run(mayHang: mayHang) { [self] in
       let result = Result(catching: work)
+      delays.note(began.duration(to: .now), path: name.map(path) ?? path(of: node))
       guard let reply = parked.claim() else {
         if case .success(let value) = result { unheard(value) }
         return

@@ -9,7 +9,11 @@ import Vault
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor", abstract: "Look for what is wrong, and say what mends it.",
-    discussion: "Each line begins with `ok` or `problem`; the exit code is 1 where there is a problem.")
+    discussion: """
+      It looks at FUSE, mounts, stores, permissions, the keyring and its bus, and at the settings for inotify, locked \
+      memory, swap and core files. Each line begins with `ok`, `note` or `problem` and says what mends it; the exit \
+      code is 1 where there is a problem.
+      """)
 
   func run() throws {
     let places = try Places.current()
@@ -17,15 +21,23 @@ struct DoctorCommand: ParsableCommand {
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofSettings(places)
       + Self.ofVault(places)
     for problem in problems {
-      let line = "problem  \(problem.subject): \(problem.reason); \(problem.remedy)"
-      StandardOutput.print(line.escapedForTerminal)
+      StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
+    }
+    for note in SystemNotes.all {
+      StandardOutput.print(line("note", note.subject, note.reason, note.remedy))
     }
     guard problems.isEmpty else {
       throw Failure(
         nil, problems.count == 1 ? "1 problem was found" : "\(problems.count) problems were found")
     }
     StandardOutput.print(
-      "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault)")
+      "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault), inotify, locked memory"
+    )
+  }
+
+  private func line(_ kind: String, _ subject: String, _ reason: String, _ remedy: String) -> String {
+    let padding = String(repeating: " ", count: max(1, 9 - kind.count))
+    return "\(kind)\(padding)\(subject): \(reason); \(remedy)".escapedForTerminal
   }
 
   private static func ofSystem() -> [Problem] {
@@ -34,13 +46,15 @@ struct DoctorCommand: ParsableCommand {
       problems.append(
         Problem(
           subject: "/dev/fuse", reason: "it can't be opened: \(systemMessage(errno))",
-          remedy: "load the kernel's module with `modprobe fuse`, and let users open the device"))
+          remedy:
+            "`sudo modprobe fuse` loads the kernel's module, `sudo chmod 666 /dev/fuse` lets users open the device"
+        ))
     }
     if getuid() != 0, !isInstalled("fusermount3") {
       problems.append(
         Problem(
           subject: "fusermount3", reason: "it is not installed, so only root can mount",
-          remedy: "install the package fuse3"))
+          remedy: "`sudo apt-get install fuse3`"))
     }
     return problems
   }

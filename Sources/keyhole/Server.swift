@@ -43,7 +43,7 @@ final class Server: Sendable {
     treeOptions.status = { report.content }
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     kernelTree = KernelTree(tree)
-    report.refusals = kernelTree.refusals
+    report.follow(kernelTree)
     do throws(SessionError) {
       session = try Session(kernelTree, options: options.sessionOptions)
     } catch {

@@ -10,24 +10,28 @@ import Synchronization
 
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Tell what is mounted where, and what was refused lately.")
+    commandName: "status",
+    abstract: "Tell what is mounted where, from which stores, and what was refused or slow lately.")
 
   @Flag(help: "One JSON object, as in MOUNT/.keyhole/status.")
   var json = false
 
   func run() throws {
     let places = try Places.current()
-    guard let record = MountRecord.all(in: places.runtime).last else {
+    let records = MountRecord.all(in: places.runtime)
+    guard let last = records.last else {
       throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
     }
-    guard record.isAlive else {
-      throw Failure(record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
+    if json { return StandardOutput.write(try RunningMount(last).report) }
+    var failures: [Failure] = []
+    for record in records {
+      do throws(Failure) {
+        StandardOutput.write(try RunningMount(record).description)
+      } catch {
+        failures.append(error)
+      }
     }
-    guard let mount = RunningMount(record.path) else {
-      throw Failure(
-        record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
-    }
-    StandardOutput.write(json ? mount.report : mount.description)
+    if let failure = failures.last { throw failure }
   }
 }
 
@@ -37,14 +41,20 @@ private struct RunningMount {
   private let path: String
   private let fields: [ExactString: SettingValue]
 
-  init?(_ path: String) {
-    guard let report = readWithDeadline(path + "/.keyhole/status") else { return nil }
+  /// - Throws: `Failure` with what to do.
+  init(_ record: MountRecord) throws(Failure) {
+    path = record.path
+    guard record.isAlive else {
+      throw Failure(record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
+    }
     let codec = SettingCodec(propertyLists: PropertyLists())
-    guard case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary) else {
-      return nil
+    guard let report = readWithDeadline(path + "/.keyhole/status"),
+      case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary)
+    else {
+      throw Failure(
+        record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
     }
     self.report = report
-    self.path = path
     self.fields = fields
   }
 
@@ -73,6 +83,7 @@ private struct RunningMount {
     if !text("sealed").isEmpty { lines.append("sealed       \(text("sealed"))") }
     lines += list("problems").map { "problem      \($0)" }
     lines += list("refusals").map { "refused      \($0)" }
+    lines += list("slow").map { "slow         \($0)" }
     return lines.map { $0.escapedForTerminal + "\n" }.joined()
   }
 
@@ -82,8 +93,12 @@ private struct RunningMount {
       switch value {
       case .string(let text): return text.string
       case .dictionary(let entry):
-        return ["time", "path", "reason"].compactMap { (name: ExactString) in
-          if case .string(let text)? = entry[name] { text.string } else { nil }
+        return ["time", "path", "reason", "milliseconds"].compactMap { (name: ExactString) in
+          switch entry[name] {
+          case .string(let text)?: text.string
+          case .integer(let number)?: "\(number) ms"
+          default: nil
+          }
         }.joined(separator: "  ")
       default: return ""
       }

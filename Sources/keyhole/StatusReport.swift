@@ -10,13 +10,12 @@ final class StatusReport: Sendable {
   private let fixed: [ExactString: SettingValue]
   private let codec: SettingCodec
   private let keychain: KeychainStore?
-  private let noted = Mutex<Refusals?>(nil)
+  private let noted = Mutex<(refusals: Refusals, delays: Delays)?>(nil)
   private let others = Mutex<@Sendable () -> [String]>({ [] })
 
-  /// What was refused lately comes from the mount, which is made after this.
-  var refusals: Refusals? {
-    get { noted.withLock { $0 } }
-    set { noted.withLock { $0 = newValue } }
+  /// What was refused and what was slow lately comes from the mount, which is made after this.
+  func follow(_ mount: KernelTree) {
+    noted.withLock { $0 = (mount.refusals, mount.delays) }
   }
 
   private let lockers = Mutex<@Sendable () -> String>({ "" })
@@ -57,7 +56,9 @@ final class StatusReport: Sendable {
     report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
     report["locking"] = .string(ExactString(locking()))
     report["sealed"] = .string(ExactString(sealing))
-    report["refusals"] = .array((refusals?.recent ?? []).map(\.value))
+    let noted = noted.withLock { $0 }
+    report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
+    report["slow"] = .array((noted?.delays.recent ?? []).map(\.value))
     let problems = (keychain?.engine.problems() ?? []).map(\.reason) + others.withLock({ $0 })()
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
@@ -74,6 +75,15 @@ extension Refusals.Entry {
     .dictionary([
       "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
       "reason": .string(ExactString(reason)),
+    ])
+  }
+}
+
+extension Delays.Entry {
+  fileprivate var value: SettingValue {
+    .dictionary([
+      "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
+      "milliseconds": .integer(Int128(milliseconds)),
     ])
   }
 }

@@ -283,6 +283,55 @@ import Testing
     }
   }
 
+  /// Of whoever calls it: Keyhole itself leaves none.
+  @Test func doctorSaysHowToLeaveNoCoreFiles() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf 'keyhole doctor | grep -c \\\"core files: .*ulimit -c 0\\\" || :' > \"$OUT/doctor\"")
+      try world.check(
+        "prlimit --core=1000000 bash \"$OUT/doctor\"; prlimit --core=0 bash \"$OUT/doctor\"", prints: "1\n0\n"
+      )
+    }
+  }
+
+  @Test func doctorSaysWhyThereIsNoKeyring() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        export DBUS_SESSION_BUS_ADDRESS=unix:path=$OUT/none; ulimit -c 0
+        keyhole doctor | grep -c '^note     Secret Service: .*, so the keychain is the vault; `systemctl --user'
+        """, prints: "1\n")
+    }
+  }
+
+  @Test func statusIsOneScreenThatAnswers() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k; echo x > defaults/s/k 2> /dev/null || :")
+      let status = try keyhole.world.sh("keyhole status").text
+      for line in [
+        "mounted on   \(keyhole.mount) since ", "settings     \(keyhole.world.config)",
+        "keychain     vault, as `keychain=vault` says",
+        "vault        \(keyhole.world.data)/keyhole", "locked       no", "sealed       by its key file",
+        "refused      ",
+      ] {
+        #expect(status.contains("\(line)"), "\(status)")
+      }
+      #expect(status.split(separator: "\n").count < 24)
+      #expect(!status.contains("slow"))
+    }
+  }
+
+  /// Another process that holds the suite's lock keeps the writer waiting.
+  @Test func statusTellsWhatWasSlow() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k")
+      try keyhole.check("flock -o \"$CONFIG/s.plist\" bash -c '(echo 2 > defaults/s/k) & sleep 0.5'; wait")
+      try keyhole.check("until grep -qx 2 defaults/s/k; do :; done")
+      let status = try keyhole.world.sh("keyhole status").text
+      #expect(status.contains(/slow         [-0-9T:Z]+  defaults\/s\/k  [0-9]{3,4} ms/), "\(status)")
+    }
+  }
+
   @Test func doctorIsContentWithHealthyStores() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(

@@ -1,0 +1,34 @@
+public import Model
+import Store
+import Synchronization
+import Tree
+
+/// What took long lately: a store that hangs, another process's lock, a slow disk. What waits for a person is not.
+public final class Delays: Sendable {
+  /// One operation that took long.
+  public struct Entry: Sendable {
+    public let time: Timestamp
+    public let path: String
+    public let milliseconds: Int
+  }
+
+  /// From here on somebody who waits for it notices.
+  static let noticeable = Duration.milliseconds(250)
+  private static let limit = 20
+  private let entries = Mutex<[Entry]>([])
+
+  init() {}
+
+  /// The last ones, the newest last.
+  public var recent: [Entry] { entries.withLock { $0 } }
+
+  /// Notes an operation that has ended now, if it took long.
+  func note(_ duration: Duration, path: @autoclosure () -> String) {
+    guard duration >= Self.noticeable else { return }
+    let entry = Entry(time: .now, path: path(), milliseconds: Int(duration / .milliseconds(1)))
+    entries.withLock { entries in
+      if entries.count == Self.limit { entries.removeFirst() }
+      entries.append(entry)
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import CLinux
+import Glibc
+import Home
+import Keychains
+
+/// What is no fault of the system's, and yet worth knowing: where secrets may end up, and who keeps them.
+enum SystemNotes {
+  struct Note {
+    let subject: String
+    let reason: String
+    /// The command, or what else to do.
+    let remedy: String
+  }
+
+  static var all: [Note] { cores + swaps + bus + mountTable }
+
+  /// Keyhole itself leaves no core file; the programs that read secrets do.
+  private static var cores: [Note] {
+    guard let limit = callersCoreLimit, limit != "0", !readFile("/proc/sys/kernel/core_pattern").isEmpty
+    else {
+      return []
+    }
+    return [
+      Note(
+        subject: "core files", reason: "a program that crashes while it holds a secret leaves it in one",
+        remedy: "`ulimit -c 0` in the shell, `LimitCORE=0` in a unit")
+    ]
+  }
+
+  /// Of whoever called: this process has given up its own.
+  private static var callersCoreLimit: Substring? {
+    readFile("/proc/\(getppid())/limits").split(separator: "\n").first { $0.hasPrefix("Max core file size") }?
+      .dropFirst("Max core file size".count).split(separator: " ").first
+  }
+
+  /// Locked memory is never swapped, but hibernation writes all of it; not so what memfd_secret(2) gives.
+  private static var swaps: [Note] {
+    let descriptor = linux_memfd_secret()
+    guard descriptor < 0 else {
+      close(descriptor)
+      return []
+    }
+    return readFile("/proc/swaps").split(separator: "\n").dropFirst().compactMap { line in
+      guard let device = line.split(separator: " ").first.map(String.init), !isHarmless(device) else {
+        return nil
+      }
+      return Note(
+        subject: device, reason: "hibernation writes secrets to this swap, and nothing encrypts it",
+        remedy: "`sudo swapoff \(device)`, or encrypt it, or boot with `secretmem.enable=1`")
+    }
+  }
+
+  /// In memory, or encrypted by dm-crypt.
+  private static func isHarmless(_ device: String) -> Bool {
+    let name = MountPoint.absolute(device).split(separator: "/").last ?? ""
+    return name.hasPrefix("zram") || readFile("/sys/block/\(name)/dm/uuid").hasPrefix("CRYPT-")
+  }
+
+  /// A bus that was promised and a keyring on it.
+  private static var bus: [Note] {
+    guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS"), unsafe address.pointee != 0 else {
+      return []
+    }
+    guard let reason = KeychainOpening.whyNoSecretService() else { return [] }
+    return [
+      Note(
+        subject: "Secret Service", reason: "\(reason), so the keychain is the vault",
+        remedy: "`systemctl --user start dbus gnome-keyring-daemon`, or `keychain=vault` if that is meant")
+    ]
+  }
+
+  /// fusermount3 wants it to unmount.
+  private static var mountTable: [Note] {
+    guard getuid() != 0, unsafe access("/etc/mtab", R_OK) != 0 else { return [] }
+    return [
+      Note(
+        subject: "/etc/mtab", reason: "it is missing, and fusermount3 can't unmount without it",
+        remedy: "`sudo ln -s ../proc/self/mounts /etc/mtab`")
+    ]
+  }
+}
