@@ -30,6 +30,7 @@ public struct MountAuthenticator: Authenticator {
       case .unknown: return askFallback(question, withdrawal)
       case .approved(let given): password = given
       case .rejected: return .rejected
+      case .revoked: return .revoked
       case .timedOut: return .timedOut
       case .refused(let reason): return .impossible(reason)
       }
@@ -76,6 +77,7 @@ public enum PermitReply: Sendable {
   /// With the item's own password where it has one.
   case approved(ItemPassword?)
   case rejected
+  case revoked
   case timedOut
   /// It does not show the item.
   case unknown
@@ -97,6 +99,7 @@ public enum PermitReply: Sendable {
   public init(_ error: StoreError) {
     switch error {
     case .rejected: self = .rejected
+    case .revoked: self = .revoked
     case .timedOut: self = .timedOut
     case .notFound: self = .unknown
     case .accessDenied(let reason): self = .refused(reason)
@@ -122,6 +125,7 @@ public enum PermitReply: Sendable {
     case "": return nil
     case "approved": self = .approved(nil)
     case "rejected": self = .rejected
+    case "revoked": self = .revoked
     case "late": self = .timedOut
     case "unknown": self = .unknown
     case let reason: self = .refused(reason)
@@ -141,6 +145,7 @@ public enum PermitReply: Sendable {
     switch self {
     case .approved: "approved"
     case .rejected: "rejected"
+    case .revoked: "revoked"
     case .timedOut: "late"
     case .unknown: "unknown"
     case .refused(let reason): reason

@@ -17,6 +17,7 @@ extension StoreError {
     case .accessDenied: EACCES
     case .locked: ENOKEY
     case .rejected: EKEYREJECTED
+    case .revoked: EKEYREVOKED
     case .timedOut: ETIMEDOUT
     case .wouldWait: EAGAIN
     case .readOnly: EROFS

@@ -22,6 +22,8 @@ public enum StoreError: Error, Hashable, Sendable {
   case locked
   /// A wrong passphrase or password.
   case rejected
+  /// Other fingers are enrolled than were when the item was stored (`biometryCurrentSet`).
+  case revoked
   /// Nobody answered a question in time.
   case timedOut
   /// It would have to wait for a person's answer, and the caller does not want to wait.

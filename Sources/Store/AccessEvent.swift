@@ -26,6 +26,8 @@ public struct AccessEvent: Sendable {
     case closed
     /// Wrong passphrases or passwords.
     case rejected
+    /// Other fingers are enrolled than were when the item was stored.
+    case revoked
     case timedOut
     /// Who asked was gone before the answer.
     case withdrawn
@@ -86,6 +88,7 @@ extension AccessEvent.Decision {
       case .approved: .approved
       case .refused: .refused
       case .rejected: .rejected
+      case .revoked: .revoked
       case .timedOut: .timedOut
       case .impossible: .impossible
       }

@@ -41,6 +41,8 @@ public enum Answer: Sendable {
   case refused
   /// Wrong too often.
   case rejected
+  /// Other fingers are enrolled than were when the item was stored.
+  case revoked
   case timedOut
   /// Nobody can be asked; the reason is for a person.
   case impossible(String)

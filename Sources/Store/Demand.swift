@@ -5,8 +5,8 @@ public indirect enum Demand: Hashable, Sendable {
   /// To say yes.
   case consent
   case biometry
-  /// A biometry of the set that was enrolled when the flag was set.
-  case biometryOfCurrentSet
+  /// A biometry of the set of this digest, which was enrolled when the flag was set.
+  case biometryOfSet(String)
   case passcode
   /// One of them.
   case any([Demand])
@@ -18,8 +18,10 @@ extension AccessFlags {
   /// What the flags ask of a person, but for the application password; nil: nothing.
   ///
   /// Constraints that neither `or` nor `and` joins all have to be met.
-  public var demand: Demand? {
-    let demands = flags.compactMap(\.demand)
+  ///
+  /// `set`: the digest of the fingers that `biometryCurrentSet` means.
+  public func demand(ofSet set: String = "") -> Demand? {
+    let demands = flags.compactMap { $0.demand(ofSet: set) }
     guard demands.count > 1 else { return demands.first }
     return flags.contains(.or) ? .any(demands) : .all(demands)
   }
@@ -28,13 +30,54 @@ extension AccessFlags {
 }
 
 extension AccessFlags.Flag {
-  fileprivate var demand: Demand? {
+  fileprivate func demand(ofSet set: String) -> Demand? {
     switch self {
     case .userPresence: .any([.biometry, .passcode])
     case .biometryAny: .biometry
-    case .biometryCurrentSet: .biometryOfCurrentSet
+    case .biometryCurrentSet: .biometryOfSet(set)
     case .devicePasscode: .passcode
     case .applicationPassword, .or, .and: nil
     }
   }
+}
+
+extension Demand {
+  /// Whether it matters which fingers are enrolled.
+  private var namesSet: Bool {
+    switch self {
+    case .consent, .biometry, .passcode: false
+    case .biometryOfSet: true
+    case .any(let demands), .all(let demands): demands.contains { $0.namesSet }
+    }
+  }
+
+  /// What is left to do; nil: it can't be met, because other fingers are enrolled than were.
+  ///
+  /// `enrolled` gives the digest of those that are, and is called only where it matters.
+  public func settled(_ enrolled: () -> String?) -> Demand? {
+    guard namesSet else { return self }
+    return settled(by: enrolled() ?? "")
+  }
+
+  private func settled(by enrolled: String) -> Demand? {
+    switch self {
+    case .consent, .biometry, .passcode: return self
+    case .biometryOfSet(let set): return !set.isEmpty && set == enrolled ? .biometry : nil
+    case .any(let demands):
+      let left = demands.compactMap { $0.settled(by: enrolled) }
+      return left.count > 1 ? .any(left) : left.first
+    case .all(let demands):
+      let left = demands.compactMap { $0.settled(by: enrolled) }
+      return left.count == demands.count ? .all(left) : nil
+    }
+  }
+}
+
+extension Item {
+  /// The digest of the fingers that `biometryCurrentSet` means; empty: none was noted.
+  private var enrolledSet: String {
+    String(decoding: attributes[EnrolledFingers.attribute] ?? [], as: UTF8.self)
+  }
+
+  var demand: Demand? { access.demand(ofSet: enrolledSet) }
 }

@@ -302,6 +302,7 @@ extension Gatekeeper {
       case .approved(let password): request.finish(.success(Permit(item: request.item, password: password)))
       case .refused: request.finish(.failure(.accessDenied(reason: "a person refused")))
       case .rejected: request.finish(.failure(.rejected))
+      case .revoked: request.finish(.failure(.revoked))
       case .timedOut: request.finish(.failure(.timedOut))
       case .impossible(let reason): request.finish(.failure(.accessDenied(reason: reason)))
       }

@@ -5,6 +5,8 @@ public struct KeychainIndex: Sendable {
   private var items: [ItemID: Item] = [:]
   private var byIdentity: [ItemIdentity: [ItemID]] = [:]
   private var byFolder: [ItemClass: [ExactString: Set<ItemID>]] = [:]
+  /// Keeps the rules of folders; it is not among the items.
+  private(set) var rulesItem: Item?
 
   init(_ items: [Item] = []) {
     self.items.reserveCapacity(items.count)
@@ -51,6 +53,10 @@ extension KeychainIndex {
   /// Returns what stood there before.
   @discardableResult
   mutating func insert(_ item: Item) -> Item? {
+    guard item.identity != .rules else {
+      rulesItem = item
+      return nil
+    }
     let old = remove(item.id)
     items[item.id] = item
     byIdentity[item.identity, default: []].append(item.id)
@@ -60,6 +66,7 @@ extension KeychainIndex {
 
   @discardableResult
   mutating func remove(_ id: ItemID) -> Item? {
+    if rulesItem?.id == id { rulesItem = nil }
     guard let item = items.removeValue(forKey: id) else { return nil }
     byIdentity[item.identity]?.removeAll { $0 == id }
     if byIdentity[item.identity]?.isEmpty == true { byIdentity[item.identity] = nil }
@@ -79,6 +86,7 @@ extension KeychainIndex {
   /// Takes over what happened to one item; nil: nothing that shows.
   mutating func take(_ news: ItemNews) -> Change? {
     let old = news.item.map { insert($0) } ?? remove(news.id)
+    guard news.item?.identity != .rules else { return nil }
     switch (news.item, old) {
     case (let item?, let old?): return item.change(since: old, origin: news.origin)
     case (let item?, nil): return Change(.created, .item(item.id, item.identity), origin: news.origin)

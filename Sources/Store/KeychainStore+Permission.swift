@@ -16,7 +16,7 @@ extension KeychainStore {
     for item: Item, path: @autoclosure () -> String, changingTo changed: Item? = nil, by asker: () -> Asker?
   ) throws(StoreError) -> Permission {
     guard engine.isAccessible(item) else {
-      gatekeeper?.note(changed == nil ? .open : .change, item.id, asker(), .locked, guarded: item.isGuarded)
+      gatekeeper?.note(changed == nil ? .open : .change, item.id, asker(), .locked, guarded: isGuarded(item))
       throw .locked
     }
     return try permission(for: item, path(), changed, asker)
@@ -50,7 +50,7 @@ extension KeychainStore {
   ) throws(StoreError) -> Permission {
     let operation = changed == nil ? AccessEvent.Operation.open : .change
     let password = Self.password(item, changed ?? item)
-    guard item.isGuarded || password != .none else {
+    guard isGuarded(item) || password != .none else {
       if operation == .open { gatekeeper?.note(.open, item.id, asker(), .allowed, guarded: false) }
       return .given(Permit(item: item.id, password: nil))
     }
@@ -59,7 +59,7 @@ extension KeychainStore {
       gatekeeper.note(operation, item.id, nil, .impossible)
       throw .accessDenied(reason: "who asks is in another namespace, or can't be told")
     }
-    let action = item.action(for: asker)
+    let action = item.action(for: asker, inherited: inheritedRules(of: item.identity))
     if action == .deny {
       gatekeeper.note(operation, item.id, asker, .denied)
       throw .accessDenied(reason: "the item's rules keep \(asker.program) out")
@@ -68,7 +68,7 @@ extension KeychainStore {
       gatekeeper.note(operation, item.id, asker, .allowed)
       return .given(Permit(item: item.id, password: nil))
     }
-    let demand = action == .ask ? item.access.demand ?? (password == .none ? .consent : nil) : nil
+    let demand = action == .ask ? item.demand ?? (password == .none ? .consent : nil) : nil
     let isPresent = password == .present
     return try gatekeeper.permission(
       PermissionRequest(item.id, path(), operation, asker, demand, password, gatekeeper) {
@@ -84,18 +84,29 @@ extension KeychainStore {
   }
 }
 
-extension Item {
-  /// Its secret is not given to everybody.
-  var isGuarded: Bool { !access.isEmpty || programs != nil }
+extension KeychainStore {
+  /// The rules of the item's folder and of the keychain.
+  nonisolated func inheritedRules(of identity: ItemIdentity) -> [ProgramRules.Rule] {
+    (try? read { $0.inheritedRules(of: identity) }) ?? []
+  }
 
-  /// What the rules say of an asker; where none fits, everybody may ask, and without flags have it.
-  func action(for asker: Asker) -> ProgramRules.Action {
-    let rules = programs.flatMap { ProgramRules($0)?.rules } ?? []
-    return rules.first { $0.fits(asker) }?.action ?? (access.isEmpty ? .allow : .ask)
+  /// Its secret is not given to everybody.
+  nonisolated func isGuarded(_ item: Item) -> Bool {
+    !item.access.isEmpty || item.programs != nil || !inheritedRules(of: item.identity).isEmpty
+  }
+}
+
+extension Item {
+  /// What the rules say of an asker, its own first; where none fits, everybody may ask, and without flags have it.
+  func action(for asker: Asker, inherited: [ProgramRules.Rule]) -> ProgramRules.Action {
+    let own = programs.flatMap { ProgramRules($0)?.rules } ?? []
+    return (own + inherited).action(for: asker) ?? (access.isEmpty ? .allow : .ask)
   }
 
   func hasSameProtection(as other: Item) -> Bool {
-    access == other.access && programs == other.programs && accessibility == other.accessibility
+    let enrolled = EnrolledFingers.attribute
+    return access == other.access && programs == other.programs && accessibility == other.accessibility
+      && attributes[enrolled] == other.attributes[enrolled]
   }
 }
 

@@ -113,7 +113,7 @@ public actor KeychainStore {
   /// Whether the secret of an item as `read` gave it just now would be given.
   public nonisolated func checkAccess(to item: Item, _ permit: Permit? = nil) throws(StoreError) {
     guard engine.isAccessible(item) else { throw .locked }
-    guard !item.isGuarded || permit?.item == item.id else {
+    guard !isGuarded(item) || permit?.item == item.id else {
       throw .accessDenied(reason: "somebody has to be asked before")
     }
   }
@@ -183,18 +183,41 @@ public actor KeychainStore {
     let present = try read { index in items.compactMap { index[$0] } }
     guard present.allSatisfy(engine.isAccessible) else { throw .locked }
     let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
+    // In a change the index can't be asked: it may be the change that it waits for.
+    let rules = try read { $0.rulesItem }.map { KeychainIndex([$0]) } ?? KeychainIndex()
     _ = try change { () throws(StoreError) in
       try engine.update(items) { (item) throws(StoreError) in
         let before = item
         try body(&item)
         try classes.check(item)
-        guard !before.isGuarded || before.hasSameProtection(as: item) || permit?.item == before.id else {
+        guard permit?.item == before.id || rules.keepsProtection(of: before, in: item) else {
           throw .accessDenied(reason: "it takes what the item demands to change what it demands")
         }
       }
     } note: { store, updated in
       for item in updated { store.note(item, kind: .attributes) }
     }
+  }
+
+  /// Changes the item that keeps the rules of folders, and makes it where it is missing.
+  nonisolated func keepRules(_ body: @Sendable (inout Item) -> Void) throws(StoreError) {
+    let present = try read { $0.rulesItem }
+    _ = try change { () throws(StoreError) -> Item in
+      if let present {
+        return try engine.update([present.id]) { body(&$0) }[0]
+      }
+      let now = Timestamp(seconds: 0)
+      var item = Item(id: ItemID(rawValue: ""), identity: .rules, created: now, modified: now)
+      body(&item)
+      return try engine.add(item, secret: Self.nothing())
+    } note: { store, item in
+      store.index.withLock { _ = $0?.insert(item) }
+    }
+  }
+
+  /// One byte, for keychains that take no empty secret.
+  private static func nothing() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes(count: 1) } catch { throw .outOfMemory }
   }
 
   /// Deletes items with their secrets, all or none.
@@ -231,6 +254,7 @@ private struct StorableClasses {
   }
 
   func check(_ item: Item) throws(StoreError) {
+    guard item.identity != .rules else { throw .notPermitted(reason: "Keyhole keeps its rules there") }
     guard lockState == .open || item.accessibility.survivesLock else { throw .locked }
     guard item.accessibility == .whenPasscodeSetThisDeviceOnly, !hasPassphrase else { return }
     throw .invalidValue(reason: "the keychain has no passphrase; `keyhole passphrase` sets one")
@@ -339,5 +363,14 @@ extension KeychainStore {
       return index
     }
     feed.publish(next.changes(since: previous ?? KeychainIndex()))
+  }
+}
+
+extension KeychainIndex {
+  /// Whether an item that nobody was asked about is as well protected as before.
+  fileprivate func keepsProtection(of before: Item, in item: Item) -> Bool {
+    let (old, new) = (inheritedRules(of: before.identity), inheritedRules(of: item.identity))
+    let isGuarded = !before.access.isEmpty || before.programs != nil || !old.isEmpty
+    return !isGuarded || (before.hasSameProtection(as: item) && old == new)
   }
 }

@@ -1,4 +1,5 @@
 internal import Model
+internal import Store
 
 /// What Keyhole itself knows about an item, as it stands behind `user.keyhole.`.
 enum KeyholeAttribute: String, CaseIterable {
@@ -81,7 +82,9 @@ extension KeyholeAttribute {
     switch self {
     case .label: item.label = nil
     case .accessible: item.accessibility = .whenUnlocked
-    case .access: item.access = []
+    case .access:
+      item.access = []
+      item.attributes[EnrolledFingers.attribute] = nil
     case .programs: item.programs = nil
     case .eol: item.keepsLineEnd = false
     case .created, .modified, .name, .collection: break

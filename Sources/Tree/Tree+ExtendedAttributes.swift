@@ -17,6 +17,7 @@ extension Tree {
     case .item(let item), .value(let item): try itemAttributeNames(item)
     case .scratch(let scratch):
       try file(scratch).state.withLock { $0.attributes.keys.sorted() }
+    case .folder, .keychain: try rules(at: node.place) == nil ? [] : [AttributeName.programs]
     default: []
     }
   }
@@ -32,6 +33,9 @@ extension Tree {
         throw .noSuchAttribute
       }
       return value
+    case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
+      guard let rules = try rules(at: node.place) else { throw .noSuchAttribute }
+      return Array(rules.utf8)
     case .suite(let suite): return try nameAttribute(name, suite)
     case .folder(let folder): return try nameAttribute(name, plainFolder(folder) ?? "")
     default: throw .unsupported(reason: "nothing here has attributes")
@@ -52,6 +56,8 @@ extension Tree {
     case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
     case .item(let item), .value(let item): try setAttribute(name, value, of: item, permit)
     case .scratch(let scratch): try file(scratch).state.withLock { $0.attributes[name] = value }
+    case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
+      try setRules(ProgramRules.checked(value), at: node.place, permit)
     case .suite, .folder: try checkUnchanged(name, value, node)
     default: throw .unsupported(reason: "nothing here has attributes")
     }
@@ -69,6 +75,9 @@ extension Tree {
     case .scratch(let scratch):
       let removed = try file(scratch).state.withLock { $0.attributes.removeValue(forKey: name) }
       guard removed != nil else { throw .noSuchAttribute }
+    case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
+      guard try rules(at: node.place) != nil else { throw .noSuchAttribute }
+      try setRules(nil, at: node.place, permit)
     default: _ = try attribute(name, of: node)
     }
   }
@@ -112,16 +121,44 @@ extension Tree {
 
 enum AttributeName {
   static let name = "user.keyhole.name"
+  static let programs = "user.keyhole.programs"
   static let type = "user.keyhole.type"
 
   /// Whether it says who may have the secret.
   static func isRule(_ name: String) -> Bool {
-    name == "user.keyhole.access" || name == "user.keyhole.programs"
+    name == "user.keyhole.access" || name == programs
   }
 
   /// Whether it decides how well the secret is kept.
   static func isProtection(_ name: String) -> Bool {
     isRule(name) || name == "user.keyhole.accessible"
+  }
+}
+
+// MARK: Rules of folders
+
+extension Tree {
+  /// nil: no rules can be here.
+  func ruleScope(at place: Place) throws(StoreError) -> RuleScope? {
+    switch place {
+    case .keychain: return .keychain
+    case .folder(let folder):
+      guard let name = try plainFolder(folder) else { throw .notFound }
+      return .folder(folder.itemClass, name)
+    default: return nil
+    }
+  }
+
+  private func rules(at place: Place) throws(StoreError) -> ExactString? {
+    guard let keychain, let scope = try ruleScope(at: place) else { return nil }
+    // What was never unlocked has no attributes, and whoever looks at the folder must not fail.
+    guard keychain.engine.lockState != .sealed else { return nil }
+    return try keychain.read { $0.rules(of: scope) }
+  }
+
+  private func setRules(_ rules: ExactString?, at place: Place, _ permit: Permit?) throws(StoreError) {
+    guard let scope = try ruleScope(at: place), try self.rules(at: place) != rules else { return }
+    try requireKeychain().setRules(rules, of: scope, permit)
   }
 }
 
@@ -199,16 +236,18 @@ extension Tree {
   private func setAttribute(
     _ name: String, _ value: [UInt8], of place: ItemPlace, _ permit: Permit?
   ) throws(StoreError) {
-    if AttributeName.isRule(name) {
-      var trial = try anyItem(place)
-      try apply(name, value, to: &trial)
-    }
+    var trial = try anyItem(place)
+    if AttributeName.isRule(name) { try apply(name, value, to: &trial) }
+    let enrolled = trial.attributes[EnrolledFingers.attribute]
     if stagedItem(place) != nil {
-      return overlay.withLock { $0.stagedItems[place]?.set(name, to: value) }
+      return overlay.withLock { overlay in
+        overlay.stagedItems[place]?.set(name, to: value)
+        overlay.stagedItems[place]?.item.attributes[EnrolledFingers.attribute] = enrolled
+      }
     }
-    let item = try anyItem(place)
-    try requireKeychain().update([item.id], permit) { (item) throws(StoreError) in
-      try apply(name, value, to: &item)
+    try requireKeychain().update([trial.id], permit) { (item) throws(StoreError) in
+      try ItemAttributes.set(name, to: value, on: &item)
+      if AttributeName.isRule(name) { item.attributes[EnrolledFingers.attribute] = enrolled }
     }
   }
 
@@ -224,19 +263,22 @@ extension Tree {
 
   /// Sets an attribute. A flag that nothing would hold must not be accepted: whoever set it would rely on it.
   func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
+    let before = item.access
     try ItemAttributes.set(name, to: value, on: &item)
-    guard AttributeName.isRule(name) else { return }
-    for flag in item.access.flags where try isUnheld(flag) {
-      throw .unsupported(reason: "nothing here holds the flag \(flag.rawValue)")
+    guard item.access != before else { return }
+    if item.access.needsPassword, try !requireKeychain().engine.sealsWithPasswords {
+      throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
     }
+    item.attributes[EnrolledFingers.attribute] = try enrolledFingers(for: item.access)
   }
 
-  private func isUnheld(_ flag: AccessFlags.Flag) throws(StoreError) -> Bool {
-    switch flag {
-    case .applicationPassword: try !requireKeychain().engine.sealsWithPasswords
-    case .biometryCurrentSet: true
-    default: false
+  /// What `biometryCurrentSet` holds an item to; nil: it has no such flag.
+  private func enrolledFingers(for access: AccessFlags) throws(StoreError) -> [UInt8]? {
+    guard access.flags.contains(.biometryCurrentSet) else { return nil }
+    guard let digest = options.enrolledFingers() else {
+      throw .unsupported(reason: "nothing tells which fingers are enrolled; fprintd's fprintd-list would")
     }
+    return Array(digest.utf8)
   }
 
   private func removeAttribute(_ name: String, of place: ItemPlace, _ permit: Permit?) throws(StoreError) {

@@ -50,6 +50,11 @@ extension Tree {
   public func permission(
     toSet name: String, to value: [UInt8]?, of node: Node, by caller: Caller
   ) throws(StoreError) -> Permission? {
+    if name == AttributeName.programs, let scope = try ruleScope(at: node.place) {
+      return try requireKeychain().permission(toChangeRulesOf: scope, path: node.place.path) {
+        Asker(thread: caller.thread)
+      }
+    }
     guard AttributeName.isProtection(name), let place = node.place.item, stagedItem(place) == nil else {
       return nil
     }

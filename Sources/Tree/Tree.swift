@@ -18,6 +18,8 @@ public final class Tree: Sendable {
     public var keepsLineEnds = false
     /// The content of `.keyhole/status`.
     public var status: @Sendable () -> [UInt8] = { Array("{}\n".utf8) }
+    /// The digest of the fingers that are enrolled now, for `biometryCurrentSet`; nil: nothing tells.
+    public var enrolledFingers: @Sendable () -> String? = { nil }
 
     public init() {}
   }

@@ -53,7 +53,7 @@ private struct Dialog {
     case .consent: return confirm("")
     case .passcode: return askPasscode()
     case .biometry: return askBiometry()
-    case .biometryOfCurrentSet: return .impossible("which fingers were enrolled can't be told here")
+    case .biometryOfSet: return request.demand?.settled(EnrolledSet.digest) == nil ? .revoked : askBiometry()
     case .all(let demands):
       for demand in demands {
         let answer = self.answer(to: demand)
@@ -72,7 +72,7 @@ private struct Dialog {
       switch last {
       case .approved, .refused, .timedOut: return last
       case .rejected where demand == .passcode: return last
-      case .rejected, .impossible: continue
+      case .rejected, .revoked, .impossible: continue
       }
     }
     return last

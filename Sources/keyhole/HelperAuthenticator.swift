@@ -9,6 +9,7 @@ struct HelperAuthenticator: Authenticator {
   let places: Places
 
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    guard let question = question.settled() else { return .revoked }
     let words = ["/proc/self/exe", "authenticate"]
     guard let helper = try? Child(words, input: .piped) else {
       return .impossible("no dialog can be started")
@@ -26,6 +27,17 @@ struct HelperAuthenticator: Authenticator {
   }
 }
 
+extension Question {
+  /// What is left to ask of a person; nil: other fingers are enrolled than are demanded.
+  fileprivate func settled() -> Question? {
+    guard let demand else { return self }
+    guard let left = demand.settled(EnrolledSet.digest) else { return nil }
+    var question = self
+    question.demand = left
+    return question
+  }
+}
+
 /// A program of the user's decides (`auth-command=`): for tests, and for machines without a person before them.
 ///
 /// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
@@ -34,6 +46,7 @@ struct CommandAuthenticator: Authenticator {
   let program: String
 
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    guard question.settled() != nil else { return .revoked }
     let words = [program, question.items[0], question.asker.program] + question.items.dropFirst()
     guard let command = try? Child(words, input: .piped) else {
       return .impossible("\(program) can't be started")
@@ -141,7 +154,7 @@ extension Demand {
     switch self {
     case .consent: "consent"
     case .biometry: "biometry"
-    case .biometryOfCurrentSet: "biometry-of-current-set"
+    case .biometryOfSet(let set): "biometry-of \(set)"
     case .passcode: "passcode"
     case .any(let demands): "any " + demands.map(\.text).joined(separator: " ") + " ."
     case .all(let demands): "all " + demands.map(\.text).joined(separator: " ") + " ."
@@ -158,7 +171,7 @@ extension Demand {
     switch words.popFirst() {
     case "consent": return .consent
     case "biometry": return .biometry
-    case "biometry-of-current-set": return .biometryOfCurrentSet
+    case "biometry-of": return words.popFirst().map { .biometryOfSet(String($0)) }
     case "passcode": return .passcode
     case "any": return parseList(&words).map(Demand.any)
     case "all": return parseList(&words).map(Demand.all)
@@ -189,6 +202,7 @@ enum AuthenticationReply {
       return .approved(ItemPassword(password))
     case "refused": return .refused
     case "rejected": return .rejected
+    case "revoked": return .revoked
     case "late": return .timedOut
     default: return .impossible(line.isEmpty ? "the dialog has failed" : line)
     }
@@ -203,6 +217,7 @@ enum AuthenticationReply {
     case .approved: StandardOutput.print("approved")
     case .refused: StandardOutput.print("refused")
     case .rejected: StandardOutput.print("rejected")
+    case .revoked: StandardOutput.print("revoked")
     case .timedOut: StandardOutput.print("late")
     case .impossible(let reason): StandardOutput.print(reason)
     }

@@ -40,6 +40,7 @@ final class Server: Sendable {
     echo = options.echoesChanges && !options.isReadOnly ? EchoProcess(mountPoint) : nil
     var treeOptions = Tree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
+    treeOptions.enrolledFingers = EnrolledSet.digest
     treeOptions.status = { report.content }
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     kernelTree = KernelTree(tree)

@@ -11,7 +11,9 @@ struct TreeSession {
 
   init(for path: TreePath) throws {
     let stores = try Stores(for: path, .current())
-    tree = Tree(settings: stores.settings, keychain: stores.keychain)
+    var options = Tree.Options()
+    options.enrolledFingers = EnrolledSet.digest
+    tree = Tree(settings: stores.settings, keychain: stores.keychain, options: options)
     root = tree.root
   }
 

@@ -26,7 +26,8 @@ import Testing
       defer { keyhole.cleanUp() }
       try keyhole.start()
       try keyhole.check(
-        "mkdir -p \(item); setfattr -n user.keyhole.access -v '\(flags)' \(item); echo secret > \(value)")
+        "mkdir -p \(item); [ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item); echo secret > \(value)"
+      )
       try body(keyhole)
     }
   }
@@ -156,6 +157,45 @@ import Testing
     }
   }
 
+  @Test func otherFingersRevokeAnItem() async throws {
+    try await withWorld { outer in
+      try outer.check(
+        """
+        mkdir \(outer.root)/bin; cd \(outer.root)/bin
+        printf '#!/bin/sh\\ncat "${0%%/*}/list"\\n' > fprintd-list; chmod +x fprintd-list; : > list
+        """)
+      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      let decide = try Self.program(outer, "exit 0")
+      try await withKeyhole("auth-command=\(decide)", "auth-reuse=0", environment: [path]) { keyhole in
+        func enroll(_ finger: String) throws {
+          try outer.check(
+            "printf 'Fingerprints for user me on Mock (press):\\n - #0: \(finger)\\n' > \(outer.root)/bin/list"
+          )
+        }
+        let set = "setfattr -n user.keyhole.access -v"
+        try keyhole.check("mkdir -p \(Self.item) keychain/generic/s/q")
+        try keyhole.refuses("\(set) biometryCurrentSet \(Self.item)", .notSupported)
+        try enroll("right-thumb")
+        try keyhole.check(
+          """
+          \(set) biometryCurrentSet \(Self.item); echo secret > \(Self.value)
+          echo other > keychain/generic/s/q/value
+          \(set) 'biometryCurrentSet|or|devicePasscode' keychain/generic/s/q
+          cat \(Self.value) keychain/generic/s/q/value
+          """, prints: "secretother")
+        try enroll("left-thumb")
+        try keyhole.refuses("cat \(Self.value)", .keyRevoked)
+        try keyhole.refuses("setfattr -x user.keyhole.access \(Self.item)", .keyRevoked)
+        #expect(
+          try keyhole.world.sh("keyhole get \(Self.value)").error.contains("other fingers are enrolled"))
+        // To set it once more makes no new set of it.
+        try keyhole.check("\(set) biometryCurrentSet \(Self.item)")
+        try keyhole.refuses("cat \(Self.value)", .keyRevoked)
+        try keyhole.check("cat keychain/generic/s/q/value; rm \(Self.value)", prints: "other")
+      }
+    }
+  }
+
   @Test func rulesForPrograms() async throws {
     try await Self.withAsked("exit 1", flags: "devicePasscode") { keyhole in
       try keyhole.check(
@@ -166,6 +206,55 @@ import Testing
         """, prints: "free")
       try keyhole.refuses("head keychain/generic/s/free/value", .denied)
       #expect(Self.asked(keyhole).isEmpty)
+    }
+  }
+
+  @Test func rulesOfAFolderHoldForItsItems() async throws {
+    try await Self.withAsked("exit 1", flags: "devicePasscode") { keyhole in
+      let rule = { (rules: String, path: String) in
+        "setfattr -n user.keyhole.programs -v \"$(printf '\(rules)')\" \(path)"
+      }
+      try keyhole.check(
+        """
+        mkdir -p keychain/generic/t/a keychain/internet/h/b
+        echo a > keychain/generic/t/a/value; echo b > keychain/internet/h/b/value
+        \(rule("allow /bin/cat\\ndeny *", "keychain/generic/t"))
+        cat keychain/generic/t/a/value keychain/internet/h/b/value; head keychain/internet/h/b/value
+        """, prints: "abb")
+      try keyhole.refuses("head keychain/generic/t/a/value", .denied)
+      #expect(try keyhole.world.sh("keyhole get keychain/generic/t/a/value").status == 1)
+      // The item's own rules come first.
+      #expect(Self.asked(keyhole).isEmpty)
+      try keyhole.refuses(rule("allow *", "keychain/generic/t/a"), .denied)
+      try keyhole.refuses("mkdir keychain/generic/u; mv keychain/generic/t/a keychain/generic/u", .denied)
+      try keyhole.refuses("mv keychain/generic/t keychain/generic/v", .denied)
+      try keyhole.refuses("setfattr -x user.keyhole.programs keychain/generic/t", .denied)
+      try keyhole.refuses(rule("allow *", "keychain/generic/t"), .denied)
+      try keyhole.check(
+        "getfattr --only-values -n user.keyhole.programs keychain/generic/t | head -1",
+        prints: "allow /bin/cat\n")
+      try keyhole.check("ls keychain/generic", prints: "s\nt\nu\n")
+    }
+  }
+
+  @Test func rulesOfTheKeychainAskForWhatItsItemsDemand() async throws {
+    try await Self.withAsked("exit 1", "auth-reuse=0", flags: "devicePasscode") { keyhole in
+      let programs = "setfattr -n user.keyhole.programs -v"
+      try keyhole.refuses("\(programs) 'allow *' keychain", .denied)
+      try keyhole.refuses("\(programs) 'allow *' keychain/generic/s", .denied)
+      #expect(Self.asked(keyhole).map { $0.split(separator: " ")[0] } == ["keychain", "keychain/generic/s"])
+      try keyhole.world.check("printf '#!/bin/sh\\nexit 0\\n' > \(keyhole.world.root)/decide")
+      try keyhole.check("\(programs) 'allow /bin/cat' keychain; cat \(Self.value)", prints: "secret")
+      try keyhole.refuses("\(programs) nonsense keychain", .invalid)
+      try keyhole.check("setfattr -x user.keyhole.programs keychain; getfattr -d keychain")
+    }
+    // They are kept.
+    try await Self.withAsked("exit 1", flags: "") { keyhole in
+      try keyhole.check("setfattr -n user.keyhole.programs -v 'deny *' keychain")
+      try keyhole.refuses("cat \(Self.value)", .denied)
+      try keyhole.remount()
+      try keyhole.refuses("cat \(Self.value)", .denied)
+      try keyhole.check("keyhole ls keychain/generic", prints: "s\n")
     }
   }
 

@@ -282,10 +282,37 @@ private final class AbsentPerson: Authenticator {
     ("biometryAny|or|devicePasscode", .any([.biometry, .passcode])),
     ("biometryAny|and|devicePasscode", .all([.biometry, .passcode])),
     ("biometryAny|devicePasscode", .all([.biometry, .passcode])),
-    ("biometryCurrentSet|applicationPassword", .biometryOfCurrentSet),
+    ("biometryCurrentSet|applicationPassword", .biometryOfSet("x")),
   ])
   func flagsAreDemands(text: String, demand: Demand) throws {
-    #expect(try #require(AccessFlags(text: text)).demand == demand)
+    #expect(try #require(AccessFlags(text: text)).demand(ofSet: "x") == demand)
+  }
+
+  @Test(arguments: [
+    ("biometryCurrentSet", nil), ("biometryCurrentSet|and|devicePasscode", nil),
+    ("biometryCurrentSet|or|devicePasscode", Demand.passcode), ("devicePasscode", .passcode),
+  ])
+  func otherFingersMeetNothing(text: String, left: Demand?) throws {
+    let flags = try #require(AccessFlags(text: text))
+    let demand = try #require(flags.demand(ofSet: "old"))
+    #expect(demand.settled({ "new" }) == left)
+    #expect(demand.settled({ nil }) == left)
+    #expect(demand.settled({ "old" }) != nil)
+    // Without a set there is none that could be the same.
+    let none = try #require(flags.demand())
+    #expect(none.settled({ "" }) == left)
+  }
+
+  @Test func enrolledFingersAreWhatTheListSays() throws {
+    let list =
+      "found 1 devices\nFingerprints for user a on Mock (press):\n - #0: left-thumb\n - #1: right-thumb\n"
+    let digest = try #require(EnrolledFingers.digest(ofList: list))
+    let turned = "x\nFingerprints for user a on Mock (press):\n - #0: right-thumb\n - #1: left-thumb\n"
+    #expect(EnrolledFingers.digest(ofList: turned) == digest)
+    for (old, new) in [("left-thumb", "left-index-finger"), ("Mock", "Other"), (" - #1: right-thumb\n", "")] {
+      #expect(EnrolledFingers.digest(ofList: list.replacing(old, with: new)) != digest)
+    }
+    #expect(EnrolledFingers.digest(ofList: "User a has no fingers enrolled for Mock.\n") == nil)
   }
 
   private func failure(_ outcome: Result<Permit, StoreError>) -> StoreError? {

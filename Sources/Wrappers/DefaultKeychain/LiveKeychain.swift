@@ -67,6 +67,7 @@ package final class LiveKeychain: Sendable {
     var item = Item(id: ItemID(rawValue: ""), identity: query.identity, created: now, modified: now)
     try change(&item)
     let bytes = try secretBytes(secret)
+    try checkFlags(item.access)
     let store = try store()
     let permit = try store.permission(forNew: item, path: query.text) { Asker(thread: getpid()) }.fetch()
     try store.add(item, secret: bytes, permit)
@@ -121,9 +122,15 @@ package final class LiveKeychain: Sendable {
     guard let item = try store.read({ $0[id] }) else { throw .notFound }
     var changed = item
     try change(&changed)
+    if changed.access != item.access { try checkFlags(changed.access) }
     return try store.permission(
       for: item, path: id.rawValue, changingTo: changed.access == item.access ? nil : changed
     ) { Asker(thread: getpid()) }.fetch()
+  }
+
+  private func checkFlags(_ access: AccessFlags) throws(StoreError) {
+    guard access.flags.contains(.biometryCurrentSet) else { return }
+    throw .unsupported(reason: "biometryCurrentSet is set by the mount or by `keyhole attr`")
   }
 
   private func known(_ query: ItemQuery, in store: KeychainStore) throws(StoreError) -> [Item] {

@@ -31,6 +31,7 @@ struct Errno: Error, Equatable, Hashable, Sendable {
   static let notPermitted = Errno(code: EPERM)
   static let notSupported = Errno(code: EOPNOTSUPP)
   static let keyRejected = Errno(code: EKEYREJECTED)
+  static let keyRevoked = Errno(code: EKEYREVOKED)
   static let stale = Errno(code: ESTALE)
   static let tooManyOpen = Errno(code: EMFILE)
   static let timedOut = Errno(code: ETIMEDOUT)

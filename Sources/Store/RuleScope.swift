@@ -1,0 +1,117 @@
+public import Model
+
+/// What rules for programs can hold for besides one item.
+public enum RuleScope: Hashable, Sendable {
+  case keychain
+  /// A service or server.
+  case folder(ItemClass, ExactString)
+
+  /// The attribute that keeps the rules.
+  var attribute: ExactString {
+    switch self {
+    case .keychain: "keychain"
+    case .folder(let itemClass, let name): ExactString(itemClass.rawValue + "/" + name.string)
+    }
+  }
+
+  /// Whether the rules hold for an item.
+  func holds(for identity: ItemIdentity) -> Bool {
+    switch self {
+    case .keychain: true
+    case .folder(let itemClass, let name): identity.itemClass == itemClass && identity.folder == name
+    }
+  }
+}
+
+extension ItemIdentity {
+  /// The item that keeps the rules of folders and of the keychain as its attributes. Nobody is shown it.
+  static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
+}
+
+extension KeychainIndex {
+  /// The rules that a folder or the keychain itself has; nil: none.
+  public func rules(of scope: RuleScope) -> ExactString? {
+    rulesItem?.attributes[scope.attribute].flatMap { ExactString(utf8: $0) }
+  }
+
+  /// The rules that an item has from its folder and from the keychain, the nearest first.
+  func inheritedRules(of identity: ItemIdentity) -> [ProgramRules.Rule] {
+    guard rulesItem != nil else { return [] }
+    return [.folder(identity.itemClass, identity.folder), .keychain].flatMap { rulesList(of: $0) }
+  }
+
+  /// The rules that hold in a folder, the nearest first.
+  func rulesInEffect(in scope: RuleScope) -> [ProgramRules.Rule] {
+    scope == .keychain ? rulesList(of: .keychain) : rulesList(of: scope) + rulesList(of: .keychain)
+  }
+
+  private func rulesList(of scope: RuleScope) -> [ProgramRules.Rule] {
+    rules(of: scope).flatMap { ProgramRules($0)?.rules } ?? []
+  }
+}
+
+extension KeychainStore {
+  /// Whether an asker may change the rules of a folder, or of the keychain.
+  ///
+  /// It takes what the present rules say, and what the flags demand of each item that the new ones may let
+  /// programs into.
+  /// - Throws: `locked`, `accessDenied`.
+  public nonisolated func permission(
+    toChangeRulesOf scope: RuleScope, path: String, by asker: () -> Asker?
+  ) throws(StoreError) -> Permission {
+    guard engine.lockState == .open else { throw .locked }
+    let (rules, demands) = try protection(of: scope)
+    let permit = Permit(item: scope.permitID, password: nil)
+    guard !rules.isEmpty || !demands.isEmpty else { return .given(permit) }
+    guard let gatekeeper else { throw .accessDenied(reason: "nobody can be asked here") }
+    guard let asker = asker() else {
+      throw .accessDenied(reason: "who asks is in another namespace, or can't be told")
+    }
+    switch rules.action(for: asker) ?? (demands.isEmpty ? .allow : .ask) {
+    case .allow: return .given(permit)
+    case .deny: throw .accessDenied(reason: "the rules keep \(asker.program) out")
+    case .ask:
+      let demand = demands.count > 1 ? Demand.all(demands) : demands.first ?? .consent
+      return try gatekeeper.permission(
+        PermissionRequest(scope.permitID, path, .change, asker, demand, .none, gatekeeper) { _ in })
+    }
+  }
+
+  /// Sets the rules of a folder, or of the keychain; nil: none.
+  ///
+  /// - Throws: `accessDenied` without the permit that it takes; `locked`, `readOnly`, `noSpace`.
+  public nonisolated func setRules(
+    _ rules: ExactString?, of scope: RuleScope, _ permit: Permit?
+  ) throws(StoreError) {
+    guard engine.lockState == .open else { throw .locked }
+    let (present, demands) = try protection(of: scope)
+    guard (present.isEmpty && demands.isEmpty) || permit?.item == scope.permitID else {
+      throw .accessDenied(reason: "it takes what the rules demand to change them")
+    }
+    try keepRules { item in item.attributes[scope.attribute] = rules.map { Array($0.utf8) } }
+  }
+
+  /// The rules that hold there, and what the flags of the items there demand.
+  private nonisolated func protection(
+    of scope: RuleScope
+  ) throws(StoreError) -> (rules: [ProgramRules.Rule], demands: [Demand]) {
+    try read { index in
+      let affected = index.all.filter { !$0.access.isEmpty && scope.holds(for: $0.identity) }
+      var demands: [Demand] = []
+      for demand in affected.compactMap(\.demand) where !demands.contains(demand) { demands.append(demand) }
+      return (index.rulesInEffect(in: scope), demands)
+    }
+  }
+}
+
+extension RuleScope {
+  /// What a permit to change the rules is for: no item has such a name.
+  fileprivate var permitID: ItemID { ItemID(rawValue: "rules " + attribute.string) }
+}
+
+extension [ProgramRules.Rule] {
+  /// What the first rule says that fits; nil: none does.
+  func action(for asker: Asker) -> ProgramRules.Action? {
+    first { $0.fits(asker) }?.action
+  }
+}
