@@ -238,7 +238,8 @@ extension Keyring {
   /// An item as it is now. Its time is that of its value's last change, to the nanosecond where that was seen.
   func record(_ id: ItemID, _ properties: Variant, _ measure: Measure?, isNews: Bool) -> Ledger.Record {
     let old = ledger[id]
-    var item = ServiceItem(properties).item(id)
+    let found = ServiceItem(properties)
+    var item = found.withoutEmptyFields(id).item(id)
     let touched = properties["Modified"]?.number ?? 0
     item.created = Timestamp(seconds: Int64(clamping: properties["Created"]?.number ?? 0))
     item.collection = id.collectionName
@@ -251,7 +252,7 @@ extension Keyring {
     }
     return Ledger.Record(
       item: item, digest: digest, contentType: measure?.contentType ?? old?.contentType ?? "",
-      touched: touched)
+      hasFields: found.hasFields(id), touched: touched)
   }
 }
 

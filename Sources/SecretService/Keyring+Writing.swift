@@ -162,9 +162,14 @@ extension Keyring {
   private func write(_ old: Item, _ new: Item, before deadline: Deadline) async throws(StoreError) {
     let (before, after) = (ServiceItem(old), ServiceItem(new))
     let path = new.id.rawValue
+    var pairs = after.pairs
+    if ledger[new.id]?.hasFields == true {
+      pairs += before.attributes.keys.filter { after.attributes[$0] == nil }.map { ($0.string, "") }
+    }
+    let attributes = Variant(strings: pairs)
     try await attempt(before: deadline) { keyring, _ throws(BusError) in
       if before.attributes != after.attributes {
-        try await keyring.set("Attributes", Variant(strings: after.pairs), of: path, before: deadline)
+        try await keyring.set("Attributes", attributes, of: path, before: deadline)
       }
       if before.label != after.label {
         try await keyring.set("Label", Variant(after.label), of: path, before: deadline)
@@ -218,16 +223,20 @@ extension Keyring {
     return record.item
   }
 
+  /// As it was, but for what is no text: KeePassXC keeps text as text, and loses what that can't hold.
   private func typeOfContent(_ secret: SecretBox, present: String?) -> String {
-    if let present, !present.isEmpty { return present }
-    let isText = secret.withSecret { secret in
-      unsafe secret.withUnsafeBytes { bytes in
-        // Not by way of a String, which would be a copy of the secret.
-        var check = UTF8Check()
-        return unsafe bytes.allSatisfy { check.append($0) } && check.isComplete
-      }
-    }
+    let isText = secret.withSecret { unsafe $0.withUnsafeBytes { unsafe $0.isPlainText } }
+    if let present, !present.isEmpty, isText == true || !present.hasPrefix("text/") { return present }
     return isText == true ? "text/plain" : "application/octet-stream"
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// UTF-8 without control characters but those of lines. Not by way of a String, which would be a copy of the secret.
+  fileprivate var isPlainText: Bool {
+    var check = UTF8Check()
+    return unsafe allSatisfy { check.append($0) && ($0 >= 0x20 || $0 == 0x09 || $0 == 0x0A) }
+      && check.isComplete
   }
 }
 

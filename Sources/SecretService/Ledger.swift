@@ -10,6 +10,8 @@ final class Ledger: Sendable {
     /// Tells an equal secret from another one without keeping it. The hash's key is this process's own.
     var digest = 0
     var contentType = ""
+    /// Its attributes can be emptied, and not removed.
+    var hasFields = false
     /// When the service says that the item last changed, in whatever way.
     var touched: UInt64 = 0
     /// Another number after each change by this engine's calls.

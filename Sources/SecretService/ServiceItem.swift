@@ -11,6 +11,27 @@ struct ServiceItem: Hashable {
   }
 }
 
+// MARK: KeePassXC
+
+extension ServiceItem {
+  /// KeePassXC has fields instead: some are always there, empty where they say nothing, and none can be removed.
+  /// Its items are known by the field that repeats the end of their path.
+  func hasFields(_ id: ItemID) -> Bool {
+    attributes[Name.uuid].map { id.rawValue.hasSuffix("/" + $0.string) } ?? false
+  }
+
+  /// Without what says nothing, and what is KeePassXC's to say.
+  func withoutEmptyFields(_ id: ItemID) -> ServiceItem {
+    guard hasFields(id) else { return self }
+    let attributes = attributes.filter { name, value in
+      // Of a generic password also an empty part is one.
+      let saysNothing = value.isEmpty && name != Name.service && name != Name.account
+      return !saysNothing && !Name.computed.contains(name)
+    }
+    return ServiceItem(label: label, attributes: attributes)
+  }
+}
+
 /// The names of attributes: those of libsecret's network schema, and those that are Keyhole's own.
 private enum Name {
   static let schema: ExactString = "xdg:schema"
@@ -23,6 +44,9 @@ private enum Name {
   static let authenticationType: ExactString = "authtype"
   static let port: ExactString = "port"
   static let object: ExactString = "object"
+
+  static let uuid: ExactString = "Uuid"
+  static let computed: Set<ExactString> = [uuid, "Path", "FDO_SECRETS_CONTENT_TYPE"]
 
   static let own = "keyhole."
   static let accessible: ExactString = "keyhole.accessible"

@@ -63,8 +63,12 @@ public final class PrivateBus: Sendable {
   /// Starts the keyring daemon, unlocked or not, and returns when it has its name on the bus.
   public func startKeyring(unlocked: Bool = true) throws {
     let unlock = unlocked ? "printf \(Self.password) | gnome-keyring-daemon --unlock" : "gnome-keyring-daemon"
-    _ = try Shell.start(
-      "\(unlock) --foreground --components=secrets >>\"$0/log\" 2>&1", [folder], environment)
+    try startService("\(unlock) --foreground --components=secrets >>\"$0/log\" 2>&1")
+  }
+
+  /// Starts a script that becomes a service, and returns when it has its name on the bus.
+  func startService(_ script: String) throws {
+    _ = try Shell.start(script, [folder], environment)
     try run("gdbus wait --session --timeout 20 org.freedesktop.secrets")
     let owner = try run(
       "gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.GetConnectionUnixProcessID "

@@ -16,6 +16,29 @@ import Testing
       catchUp: { try ($0 as? SecretServiceEngine)?.catchUp() })
   }
 
+  /// Without the one that tells an empty part of a name from none.
+  private static let casesWithFields = KeychainConformance.cases.filter {
+    $0.description != "identities differ by every part"
+  }
+
+  @Test(.enabled(if: PrivateBus.hasKeePassXC, "needs keepassxc"), arguments: casesWithFields)
+  func keepsTheProtocolOnKeePassXC(_ test: KeychainConformance.Case) throws {
+    let bus = try PrivateBus()
+    defer { bus.stop() }
+    try bus.startKeePassXC()
+    try test.run(
+      { try SecretServiceEngine(address: bus.address) }, comparable: Self.comparableFields,
+      catchUp: { try ($0 as? SecretServiceEngine)?.catchUp() })
+  }
+
+  /// Its attributes are fields, one of them the label, and none of them empty.
+  private static func comparableFields(_ item: Item) -> Item {
+    var item = comparable(item)
+    item.attributes["Title"] = nil
+    item.attributes = item.attributes.filter { !$0.value.isEmpty }
+    return item
+  }
+
   /// A Secret Service has its own times and its own idea of a schema, and says which collection it was.
   private static func comparable(_ item: Item) -> Item {
     var item = item

@@ -82,4 +82,38 @@ import Testing
     while engine.lockState != .open, ContinuousClock.now < deadline { _ = engine.isAccessible(item) }
     #expect(engine.isAccessible(item) && engine.lockState == .open)
   }
+
+  @Test(.enabled(if: PrivateBus.hasKeePassXC, "needs keepassxc"))
+  func secretToolAndTheEngineAgreeOnKeePassXC() async throws {
+    try bus.startKeePassXC()
+    let engine = try SecretServiceEngine(address: bus.address)
+    #expect(try engine.items().isEmpty)
+    try bus.run("printf s3cret | secret-tool store --label=label service S account A color blue")
+    var item = try #require(try await waitForItem(engine))
+    #expect(item.identity == .generic(service: "S", account: "A") && item.label == "label")
+    #expect(item.attributes == ["color": Array("blue".utf8), "Title": Array("label".utf8)])
+    #expect(try engine.bytes(of: item.id) == Array("s3cret".utf8))
+    try engine.set(item.id, Array("two\nlines".utf8))
+    #expect(try bus.run("secret-tool lookup service S") == "two\nlines")
+    // As text it would lose some of that, and so secret-tool does not print it.
+    try engine.set(item.id, [1, 0, 255])
+    #expect(try SecretServiceEngine(address: bus.address).bytes(of: item.id) == [1, 0, 255])
+    item = try engine.update([item.id]) { item in
+      (item.attributes["color"], item.attributes["size"]) = (nil, Array("big".utf8))
+      item.identity = .generic(service: "S", account: "B")
+    }[0]
+    #expect(Set(item.attributes.keys) == ["size", "Title"])
+    #expect(try bus.run("secret-tool search service S size big 2>&1").contains("attribute.account = B"))
+    try bus.run("secret-tool clear service S")
+    try engine.catchUp()
+    #expect(try engine.items().isEmpty)
+  }
+
+  private func waitForItem(_ engine: SecretServiceEngine) async throws -> Item? {
+    var rest = engine.news.makeAsyncIterator()
+    repeat {
+      if let item = try engine.items().first { return item }
+    } while await rest.next() != nil
+    return nil
+  }
 }
