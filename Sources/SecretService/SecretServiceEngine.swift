@@ -140,8 +140,11 @@ extension SecretServiceEngine {
   ) throws(StoreError) -> Item {
     let items = try change([item]) { items, deadline throws(StoreError) in
       var secret = try readingSecret ? self.secret(of: item, until: deadline) : Self.empty()
+      let before = try readingSecret ? SecretBox(copying: secret) : nil
       try body(&items[0], &secret)
       try Self.check(secret)
+      // An equal one is not written: that would be news to everybody.
+      if let before, try before.take() == secret { return nil }
       return SecretBox(secret)
     }
     return items[0]

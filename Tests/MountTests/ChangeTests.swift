@@ -1,4 +1,5 @@
 import Glibc
+import KeyringHarness
 import Testing
 
 /// Section 9: whoever changes something, by whatever road, everyone who cares hears of it, once.
@@ -8,12 +9,16 @@ import Testing
     let description: String
     let path: String
     var origin = "external"
+    /// On the desktop's keyring; else in the vault.
+    var isKeyring = false
     /// Sets the value at the path, without this mount unless that is the road.
     let set: @Sendable (MountedKeyhole, _ value: String) throws -> Void
   }
 
   static let key = "defaults/s/k"
-  static let secret = "keychain/generic/svc/acc/value"
+  /// With no account, as the wrappers have it.
+  static let item = "keychain/generic/svc/%"
+  static let secret = item + "/value"
 
   static let roads: [Road] = [
     Road(description: "the mount", path: key, origin: "mount") { keyhole, value in
@@ -44,6 +49,29 @@ import Testing
     Road(description: "a second mount, a secret", path: secret) { keyhole, value in
       try keyhole.world.check("echo \(value) > \"$OUT/second/\(secret)\"")
     },
+    Road(description: "a wrapper", path: key) { keyhole, value in
+      try keyhole.world.check("WrapperProgram set s k \(value)")
+    },
+    Road(description: "a wrapper, a secret", path: secret) { keyhole, value in
+      try keyhole.world.check("WrapperProgram secret svc \(value)")
+    },
+    Road(description: "the mount, on a keyring", path: secret, origin: "mount", isKeyring: true) {
+      keyhole, value in
+      try keyhole.check("echo \(value) > \(secret)")
+    },
+    Road(description: "secret-tool, by the Secret Service's signals", path: secret, isKeyring: true) {
+      keyhole, value in
+      try keyhole.world.check("printf \(value) | secret-tool store --label=svc service svc account ''")
+    },
+    Road(description: "keyhole set on a keyring", path: secret, isKeyring: true) { keyhole, value in
+      try keyhole.world.check("echo \(value) | keyhole set \(secret)")
+    },
+    Road(description: "a second mount of a keyring", path: secret, isKeyring: true) { keyhole, value in
+      try keyhole.world.check("echo \(value) > \"$OUT/second/\(secret)\"")
+    },
+    Road(description: "a wrapper on a keyring", path: secret, isKeyring: true) { keyhole, value in
+      try keyhole.world.check("WrapperProgram secret svc \(value)")
+    },
   ]
 
   private static func propertyList(_ value: String) -> String {
@@ -51,13 +79,18 @@ import Testing
   }
 
   @Test(arguments: roads) func everyRoadReachesEveryone(_ road: Road) async throws {
-    try await withKeyhole { keyhole in
+    let bus = road.isKeyring ? try PrivateBus() : nil
+    try bus?.startKeyring()
+    let environment = bus.map { ["DBUS_SESSION_BUS_ADDRESS=\($0.address)"] } ?? []
+    let keychain = "keychain=\(road.isKeyring ? "secret-service" : "vault")"
+    try await withKeyhole(keychain, environment: environment) { keyhole in
       try keyhole.check(
         """
         mkdir defaults/s defaults/probe; echo one > \(Self.key); echo x > defaults/s/o
-        mkdir -p keychain/generic/svc/acc; echo one > \(Self.secret)
+        mkdir -p \(Self.item); echo one > \(Self.secret)
         """)
-      try withSecondMount(keyhole) {
+      try withSecondMount(keyhole, keychain) {
+        let wrapper = try Self.wrapper(keyhole, road)
         let inotify = try keyhole.inotify()
         let events = try keyhole.events()
         let watch = try keyhole.watch()
@@ -75,6 +108,7 @@ import Testing
           guard isNews else { continue }
           _ = try inotify.until("CLOSE_WRITE", road.path)
           for watcher in [events, watch] { _ = try watcher.until("modified", road.path) }
+          _ = try wrapper.until(value)
         }
         // Behind it on the same way, so that what would come twice has come.
         try keyhole.world.check(
@@ -83,6 +117,7 @@ import Testing
         for watcher in [events, watch] {
           _ = try (watcher.until("created", "probe/end"), watcher.until("created", "svc/end"))
         }
+        #expect(wrapper.lines == ["one", "two", "three"])
         let told = zip(watchers, starts).map { watcher, start in
           watcher.lines[start...].filter { $0.contains(road.path) }
         }
@@ -102,8 +137,18 @@ import Testing
     }
   }
 
-  private func withSecondMount(_ keyhole: MountedKeyhole, _ body: () throws -> Void) throws {
-    try keyhole.world.check("mkdir -m 700 \"$OUT/second\"; keyhole mount -o keychain=vault \"$OUT/second\"")
+  /// A program that uses the property wrappers, once it hears.
+  private static func wrapper(_ keyhole: MountedKeyhole, _ road: Road) throws -> Watcher {
+    let arguments = road.path == key ? "follow s k three" : "reveal svc three"
+    let watcher = Watcher(try keyhole.world.launch("exec WrapperProgram \(arguments)"))
+    _ = try watcher.until("one")
+    return watcher
+  }
+
+  private func withSecondMount(
+    _ keyhole: MountedKeyhole, _ keychain: String, _ body: () throws -> Void
+  ) throws {
+    try keyhole.world.check("mkdir -m 700 \"$OUT/second\"; keyhole mount -o \(keychain) \"$OUT/second\"")
     defer { _ = try? keyhole.world.sh("keyhole unmount --lazy \"$OUT/second\"") }
     try body()
   }
@@ -155,7 +200,7 @@ import Testing
   @Test func equalSecretChangesNothing() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(
-        "mkdir -p keychain/generic/svc/acc; echo one > \(Self.secret); touch -d @1000 \(Self.secret)")
+        "mkdir -p \(Self.item); echo one > \(Self.secret); touch -d @1000 \(Self.secret)")
       let events = try keyhole.events()
       _ = try events.until("attributes")
       try keyhole.check("echo one > \(Self.secret); stat -c %Y \(Self.secret)", prints: "1000\n")

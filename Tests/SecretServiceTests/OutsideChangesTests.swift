@@ -94,12 +94,13 @@ import Testing
   }
 
   @Test func manyItemsAreReadWithTheirSizes() throws {
-    for number in 0..<300 {
+    // More than come in one answer.
+    for number in 0..<100 {
       try keyring.engine.add(KeychainSamples.generic("S", ExactString("\(number)")), "secret \(number)")
     }
     let other = try SecretServiceEngine(address: keyring.bus.address)
     let items = try other.items()
-    #expect(items.count == 300)
+    #expect(items.count == 100)
     #expect(items.allSatisfy { $0.size == "secret ".count + accountLength($0) })
   }
 
