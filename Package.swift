@@ -166,7 +166,12 @@ let package = Package(
       name: "ReadmeTests",
       dependencies: ["FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault"],
       path: "Tests/Wrappers/ReadmeTests", swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("MountTests", ["keyhole", "FoundationProgram", "WrapperProgram", "Foil", "KeyringHarness"]),
+    tests(
+      "MountTests",
+      [
+        "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "KeyringHarness",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     // A disk that loses what was not synchronised, and what has to outlive that.
     module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(

@@ -8,6 +8,7 @@ import SecretMemory
 public struct KeychainMigration {
   private let source: any KeychainEngine
   private let target: any KeychainEngine
+  private let permit: (Item) throws(StoreError) -> Permit?
 
   /// Why nothing was moved.
   public struct Failure: Error {
@@ -16,9 +17,14 @@ public struct KeychainMigration {
     public var error: StoreError
   }
 
-  public init(from source: any KeychainEngine, to target: any KeychainEngine) {
+  /// `permit` has whoever an item demands be asked before its secret is read.
+  public init(
+    from source: any KeychainEngine, to target: any KeychainEngine,
+    permit: @escaping (Item) throws(StoreError) -> Permit?
+  ) {
     self.source = source
     self.target = target
+    self.permit = permit
   }
 
   /// The items that `run` would move. - Throws: `Failure` where it would move none.
@@ -26,7 +32,8 @@ public struct KeychainMigration {
     try attempt(nil) { () throws(StoreError) in
       let items = try source.items()
       try checkUnique(items)
-      return items
+      // The rules of folders go last, and are not told of.
+      return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }
     }
   }
 
@@ -34,12 +41,15 @@ public struct KeychainMigration {
   public func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) {
     defer { wipeStack() }
     var added: [ItemID] = []
+    var passwords: [ItemIdentity: ItemPassword] = [:]
     do throws(Failure) {
       let present = try attempt(nil) { () throws(StoreError) in try target.items() }
       let known = Dictionary(present.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
       for (index, item) in items.enumerated() {
         try attempt(item.identity) { () throws(StoreError) in
-          if let new = try copy(item, present: known[item.identity]) { added.append(new) }
+          let password = try permit(item)?.password
+          passwords[item.identity] = password
+          if let new = try copy(item, present: known[item.identity], password) { added.append(new) }
         }
         progress(index + 1)
       }
@@ -48,7 +58,14 @@ public struct KeychainMigration {
       try? target.remove(added)
       throw error
     }
-    try removeOriginals(items, added)
+    try removeOriginals(items, added, passwords)
+  }
+}
+
+extension KeychainEngine {
+  fileprivate func using(_ password: ItemPassword?) throws(StoreError) -> any KeychainEngine {
+    guard let password else { return self }
+    return try using(password)
   }
 }
 
@@ -66,8 +83,11 @@ extension KeychainMigration {
   }
 
   /// Returns the new item; nil: it was there already, as an earlier run left it.
-  private func copy(_ item: Item, present: Item?) throws(StoreError) -> ItemID? {
-    let secret = try source.secret(of: item.id)
+  private func copy(
+    _ item: Item, present: Item?, _ password: ItemPassword?
+  ) throws(StoreError) -> ItemID? {
+    let secret = try source.using(password).secret(of: item.id)
+    let target = try target.using(password)
     if let present {
       guard present.isCopy(of: item), try target.secret(of: present.id) == secret else { throw .exists }
       return nil
@@ -85,24 +105,29 @@ extension KeychainMigration {
   }
 
   /// All are there now: the originals go, or everything is taken back.
-  private func removeOriginals(_ items: [Item], _ added: [ItemID]) throws(Failure) {
+  private func removeOriginals(
+    _ items: [Item], _ added: [ItemID], _ passwords: [ItemIdentity: ItemPassword]
+  ) throws(Failure) {
     do throws(StoreError) {
       try source.remove(items.map(\.id))
     } catch {
-      try restore(items, after: error)
+      try restore(items, passwords, after: error)
       try? target.remove(added)
       throw Failure(item: nil, error: error)
     }
   }
 
   /// What is gone already is put back from the copies.
-  private func restore(_ items: [Item], after failure: StoreError) throws(Failure) {
+  private func restore(
+    _ items: [Item], _ passwords: [ItemIdentity: ItemPassword], after failure: StoreError
+  ) throws(Failure) {
     do throws(StoreError) {
       let left = Set(try source.items().map(\.identity))
       let copies = try target.items()
       for item in items where !left.contains(item.identity) {
         guard let copy = copies.first(where: { $0.identity == item.identity }) else { throw failure }
-        _ = try source.add(item, secret: target.secret(of: copy.id))
+        let password = passwords[item.identity]
+        _ = try source.using(password).add(item, secret: target.using(password).secret(of: copy.id))
       }
     } catch {
       // Nothing is lost: every item is in the new keychain, and some in the old one too.
@@ -112,6 +137,9 @@ extension KeychainMigration {
 }
 
 extension Item {
+  /// Whether a person is told of it: not of the one that keeps the rules of folders.
+  public var isShown: Bool { identity != .rules }
+
   /// The same in everything that can be moved. A Secret Service has its own times, and adds a schema.
   fileprivate func isCopy(of other: Item) -> Bool {
     portable == other.portable

@@ -266,10 +266,14 @@ extension Tree {
     let before = item.access
     try ItemAttributes.set(name, to: value, on: &item)
     guard item.access != before else { return }
-    if item.access.needsPassword, try !requireKeychain().engine.sealsWithPasswords {
-      throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
-    }
+    try requireSealing(item.access)
     item.attributes[EnrolledFingers.attribute] = try enrolledFingers(for: item.access)
+  }
+
+  /// - Throws: `unsupported` for a password where nothing would hold it.
+  func requireSealing(_ access: AccessFlags) throws(StoreError) {
+    guard access.needsPassword, try !requireKeychain().engine.sealsWithPasswords else { return }
+    throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
   }
 
   /// What `biometryCurrentSet` holds an item to; nil: it has no such flag.

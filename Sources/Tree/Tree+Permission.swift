@@ -62,6 +62,8 @@ extension Tree {
     let before = changed
     if let value {
       try ItemAttributes.set(name, to: value, on: &changed)
+      // Nobody shall be asked for what is refused afterwards.
+      try requireSealing(changed.access)
     } else {
       try ItemAttributes.remove(name, from: &changed)
     }

@@ -162,7 +162,8 @@ private struct Dialog {
 
   private func pinentry(_ more: String) throws(Pinentry.Failure) -> Pinentry {
     try Pinentry(
-      terminal: request.terminal, title: "Keyhole", text: text(more), seconds: request.timeout)
+      terminal: request.terminal.map { Terminal($0, of: request.process) }, title: "Keyhole",
+      text: text(more), seconds: request.timeout)
   }
 
   /// Names the items, the program, its command line and its parents; the last two are what the program says.

@@ -77,6 +77,7 @@ struct AuthenticationRequest {
   var program = ""
   var command = ""
   var parents = ""
+  var process: Int32 = 0
   var terminal: String?
   var demand: Demand?
   var password = Question.Password.none
@@ -90,6 +91,7 @@ struct AuthenticationRequest {
     items = question.items
     (program, command) = (question.asker.program, question.asker.commandLine)
     parents = question.asker.parents.joined(separator: " ← ")
+    process = question.asker.process.number
     (terminal, demand, password) = (question.asker.terminal, question.demand, question.password)
     (failures, timeout, reuse) = (question.failures, question.timeout, question.reuse)
     (self.vault, self.state) = (vault, state)
@@ -118,6 +120,7 @@ struct AuthenticationRequest {
       ("timeout", "\(timeout)"), ("reuse", "\(reuse)"), ("failures", "\(failures)"), ("vault", vault),
       ("state", state),
     ]
+    lines.append(("process", "\(process)"))
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
     lines += password == .none ? [] : [("password", password == .new ? "new" : "present")]
@@ -133,6 +136,7 @@ struct AuthenticationRequest {
     case "program": program = value
     case "command": command = value
     case "parents": parents = value
+    case "process": process = Int32(value) ?? 0
     case "terminal": terminal = value
     case "demand": demand = Demand(text: value)
     case "password": password = value == "new" ? .new : .present

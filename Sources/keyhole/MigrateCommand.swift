@@ -1,4 +1,5 @@
 import ArgumentParser
+import Doorbell
 import Glibc
 import Keychains
 import Model
@@ -37,7 +38,11 @@ struct MigrateCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    let migration = KeychainMigration(from: try open(from, places), to: try open(to, places))
+    let source = try open(from, places)
+    let asking = asking(source, places)
+    let migration = KeychainMigration(from: source, to: try open(to, places)) { item throws(StoreError) in
+      try asking.permission(for: item, path: Self.path(item.identity)) { Asker(thread: getpid()) }.fetch()
+    }
     do throws(KeychainMigration.Failure) {
       let items = try migration.plan()
       guard !dryRun else { return tell(items) }
@@ -45,11 +50,20 @@ struct MigrateCommand: ParsableCommand {
       defer { bar.end() }
       try migration.run(items) { bar.show($0) }
       bar.end()
-      StandardOutput.print("moved \(Self.count(items)) from \(from.rawValue) to \(to.rawValue)")
+      StandardOutput.print(
+        "moved \(Self.count(items.filter(\.isShown))) from \(from.rawValue) to \(to.rawValue)")
     } catch {
       let subject = error.item.map(Self.path) ?? from.rawValue
       throw Failure(subject, "nothing was moved: \(error.error.message)")
     }
+  }
+
+  /// What asks before a secret leaves its keychain: the running mount, else whoever sits before this command.
+  private func asking(_ source: any KeychainEngine, _ places: Places) -> KeychainStore {
+    let record = AccessLog(stateFolder: places.state)
+    let mount = MountAuthenticator(
+      runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
+    return KeychainStore(engine: source, gatekeeper: Gatekeeper(mount, .relaying, record: record))
   }
 
   private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {
@@ -80,6 +94,7 @@ struct MigrateCommand: ParsableCommand {
   }
 
   private func tell(_ items: [Item]) {
+    let items = items.filter(\.isShown)
     for path in items.map({ Self.path($0.identity) }).sorted() {
       StandardOutput.print(path.escapedForTerminal)
     }

@@ -20,14 +20,14 @@ final class Pinentry {
   /// A graphical one where there is a display, else one on the asker's terminal.
   ///
   /// - Throws: `missing` where there is neither, or no program.
-  init(terminal: String?, title: String, text: String, seconds: Int) throws(Failure) {
+  init(terminal: Terminal?, title: String, text: String, seconds: Int) throws(Failure) {
     guard let program = Self.start(terminal) else { throw .missing }
     self.program = program
     do throws(Failure) {
       guard try readLine().hasPrefix("OK") else { throw .broken }
       if let terminal {
-        _ = try? command("OPTION ttyname=\(terminal)")
-        _ = try? command("OPTION ttytype=\(Self.variable("TERM") ?? "xterm")")
+        _ = try? command("OPTION ttyname=\(terminal.device)")
+        _ = try? command("OPTION ttytype=\(terminal.type ?? Self.variable("TERM") ?? "xterm")")
         _ = try? command("OPTION lc-ctype=\(Self.variable("LC_ALL") ?? "C.UTF-8")")
       }
       _ = try? command("SETTIMEOUT \(seconds)")
@@ -107,7 +107,7 @@ extension Pinentry {
     return false
   }
 
-  private static func start(_ terminal: String?) -> Child? {
+  private static func start(_ terminal: Terminal?) -> Child? {
     let hasDisplay = variable("WAYLAND_DISPLAY") != nil || variable("DISPLAY") != nil
     guard hasDisplay || terminal != nil else { return nil }
     let names = hasDisplay ? ["pinentry"] : ["pinentry-curses", "pinentry-tty", "pinentry"]
@@ -154,5 +154,32 @@ extension Pinentry {
 
   private static func escaped(_ text: String) -> String {
     text.replacing("%", with: "%25").replacing("\n", with: "%0A").replacing("\r", with: "%0D")
+  }
+}
+
+/// The terminal of the program that asks.
+struct Terminal {
+  let device: String
+  /// What it understands, as its program's variable TERM says; nil: that can't be told.
+  let type: String?
+
+  init(_ device: String, of process: Int32) {
+    self.device = device
+    type = Self.type(of: process)
+  }
+
+  private static func type(of process: Int32) -> String? {
+    // SAFETY: a variadic call without its variable part.
+    let file = unsafe open("/proc/\(process)/environ", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    guard let variables = try? SecretInput.read(descriptor: file, limit: 1 << 20) else { return nil }
+    let type = unsafe variables.withUnsafeBytes { bytes in
+      unsafe bytes.split(separator: 0).first { unsafe $0.starts(with: "TERM=".utf8) }
+        .map { unsafe String(decoding: $0.dropFirst(5), as: UTF8.self) }
+    }
+    // A program may say anything here.
+    guard let type, !type.isEmpty, type.utf8.count < 64 else { return nil }
+    return type.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-+._".contains($0)) } ? type : nil
   }
 }

@@ -120,6 +120,25 @@ struct AskingTests {
     }
   }
 
+  /// By a stand-in, which notes what it is told.
+  @Test func dialogIsToldOfTheTerminalOfWhoAsks() async throws {
+    try await withWorld { outer in
+      try outer.check(
+        "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry-curses; chmod +x \(outer.root)/bin/*",
+        sending: Array(
+          "#!/bin/sh\necho OK\nwhile read -r line; do echo \"$line\" >> \(outer.root)/told; echo OK; done\n"
+            .utf8))
+      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      try await Self.withItem("", passphrase: false, environment: [path, "TERM=dumb"]) { keyhole in
+        try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
+        let reader = try Self.read(keyhole, "TERM=vt220-odd cat \(Self.item)/value")
+        #expect(try Self.finish(reader, keyhole) == (0, "secret", ""))
+        let told = try System.text(outer.root + "/told")
+        #expect(told.contains("OPTION ttytype=vt220-odd\n") && told.contains("OPTION ttyname=/dev/pts/"))
+      }
+    }
+  }
+
   /// A PAM of the test's own, which knows the password `staple`, and a reader that recognises everybody or nobody.
   private static func withPAM(
     _ flags: String, reader: Bool, body: (MountedKeyhole) throws -> Void

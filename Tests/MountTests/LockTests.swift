@@ -36,6 +36,21 @@ import Testing
     }
   }
 
+  /// The command has no passphrase, and so the vault is the mount's alone.
+  @Test func commandUsesWhatTheMountHasUnlocked() async throws {
+    try await withKeyhole { keyhole in
+      try Self.makeItems(keyhole)
+      try keyhole.world.check("echo horse | keyhole passphrase", within: Self.patience)
+      try keyhole.world.check("keyhole get \(Self.item)/value", prints: "secret")
+      try keyhole.world.check(
+        "echo new | keyhole set \(Self.item)/value; echo other | keyhole set keychain/generic/t/q/value")
+      try keyhole.check("cat \(Self.item)/value keychain/generic/t/q/value", prints: "newother")
+      try keyhole.world.check("keyhole lock")
+      let get = try keyhole.world.sh("keyhole get \(Self.item)/value")
+      #expect(get.status == 1 && get.text.isEmpty && get.error.contains("locked"))
+    }
+  }
+
   @Test func whatNobodyUsesLocksItself() async throws {
     try await withKeyhole("auto-lock=1") { keyhole in
       try Self.makeItems(keyhole)

@@ -107,6 +107,32 @@ import Testing
     }
   }
 
+  @Test(
+    .enabled(
+      if: Privileges.isRoot && System.exists("/usr/bin/gcore"),
+      "needs root and gcore: takes a core of a running process"))
+  func lockedProcessHasNeitherSecretNorKey() async throws {
+    try await withKeyhole { keyhole in
+      let marker = Marker()
+      try keyhole.check("mkdir -p \(Self.item); cat > \(Self.item)/value", sending: Array(marker.text.utf8))
+      let keys = try ClassKeys(keyhole.world)
+      let open = try OpenFile(keyhole / "\(Self.item)/value", O_RDWR)
+      #expect(try open.readAll().count == 200)
+      try keyhole.check("keyhole lock")
+      let process = try keyhole.process
+      let output = try keyhole.world.sh("gcore -o \"$OUT/core\" \(process) 2>&1")
+      let core = "\(keyhole.world.outside)/core.\(process)"
+      try #require(System.exists(core), "\(output)")
+      for (name, bytes) in [("master", keys.master), ("class", keys.whenUnlocked)] {
+        let key = Marker(key: bytes)
+        #expect(key.count(in: [0] + bytes) == 1, "the search itself")
+        #expect(try key.count(inFile: core) == 0, "\(name) key in the core")
+        #expect(try key.count(inMemoryOf: process) == 0, "\(name) key in the memory")
+      }
+      #expect(try marker.count(inFile: core) == 0 && marker.count(inMemoryOf: process) == 0)
+    }
+  }
+
   @Test(arguments: [SIGSEGV, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGTRAP, SIGQUIT, SIGSYS])
   func crashPrintsNothingAndLeavesNoCore(signal: Int32) async throws {
     try await withKeyhole { keyhole in

@@ -36,6 +36,39 @@ import Testing
     }
   }
 
+  /// The flags are the item's attributes; they hold for every access through Keyhole, and for no other.
+  @Test(arguments: [true, false])
+  func flagsAreAttributesAndHold(isApproved: Bool) async throws {
+    try store("s3cret", "service S account A")
+    let decide = isApproved ? "/bin/true" : "/bin/false"
+    try await withKeyhole(
+      "keychain=secret-service", "auth-command=\(decide)", "auth-reuse=0", environment: [address]
+    ) { keyhole in
+      let item = "keychain/generic/S/A"
+      try keyhole.check("setfattr -n user.keyhole.access -v devicePasscode \(item)")
+      #expect(try bus.run("secret-tool lookup keyhole.access devicePasscode") == "s3cret")
+      let value = isApproved ? "s3cret" : ""
+      #expect(try keyhole.sh("cat \(item)/value").text == value)
+      #expect(try keyhole.sh("keyhole get \(item)/value").text == value)
+      #expect(
+        try keyhole.sh("keyhole migrate --from secret-service --to vault").status == (isApproved ? 0 : 1))
+      #expect(try bus.run("secret-tool lookup service S account A || true") == (isApproved ? "" : "s3cret"))
+    }
+  }
+
+  @Test func passwordOfItsOwnIsRefusedAndRulesOfFoldersHold() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      let item = "keychain/generic/S/A"
+      try keyhole.refuses("setfattr -n user.keyhole.access -v applicationPassword \(item)", .notSupported)
+      try keyhole.check("setfattr -n user.keyhole.programs -v 'deny *' keychain/generic/S")
+      try keyhole.refuses("cat \(item)/value", .denied)
+      try keyhole.remount()
+      try keyhole.refuses("cat \(item)/value", .denied)
+      try keyhole.check("ls keychain/generic", prints: "S\n")
+    }
+  }
+
   @Test func treeAndSecretToolAgree() async throws {
     try store("s3cret", "service S account A color blue")
     try store("x", "server h user u protocol https port 8080")

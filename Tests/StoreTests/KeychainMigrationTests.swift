@@ -10,7 +10,7 @@ import Testing
   let old = MemoryKeychain()
   let new = MemoryKeychain()
 
-  private var migration: KeychainMigration { KeychainMigration(from: old, to: new) }
+  private var migration: KeychainMigration { KeychainMigration(from: old, to: new) { _ in nil } }
 
   private func fill() throws -> Set<ItemIdentity> {
     try old.add(KeychainSamples.full(), "full")
@@ -32,6 +32,29 @@ import Testing
     #expect(
       full.attributes == KeychainSamples.full().attributes && full.access == KeychainSamples.full().access)
     #expect(try new.bytes(of: full.id) == Array("full".utf8))
+  }
+
+  @Test func itemThatIsRefusedStopsAll() throws {
+    _ = try fill()
+    let migration = KeychainMigration(from: old, to: new) { item throws(StoreError) in
+      guard item.access.isEmpty else { throw .accessDenied(reason: "refused") }
+      return nil
+    }
+    #expect(throws: KeychainMigration.Failure.self) { try migration.run(migration.plan()) { _ in } }
+    #expect(try old.items().count == 2 && new.items().isEmpty)
+  }
+
+  @Test func itemWithAPasswordKeepsIt() throws {
+    let password = ItemPassword(try KeychainSamples.secret("staple"))
+    var item = KeychainSamples.generic("a")
+    item.access = [.applicationPassword]
+    _ = try old.using(password).add(item, "secret")
+    let migration = KeychainMigration(from: old, to: new) { item in Permit(item: item.id, password: password)
+    }
+    try migration.run(migration.plan()) { _ in }
+    let moved = try #require(try new.items().first).id
+    #expect(try old.items().isEmpty && new.using(password).bytes(of: moved) == Array("secret".utf8))
+    #expect(throws: StoreError.self) { try new.bytes(of: moved) }
   }
 
   @Test func planChangesNothing() throws {
@@ -61,7 +84,7 @@ import Testing
     let failing = FailingKeychain(old)
     failing.failure = ("secret", .locked)
     #expect(throws: KeychainMigration.Failure.self) {
-      let migration = KeychainMigration(from: failing, to: new)
+      let migration = KeychainMigration(from: failing, to: new) { _ in nil }
       try migration.run(migration.plan()) { _ in }
     }
     #expect(try old.items().count == 2 && new.items().isEmpty)
@@ -72,7 +95,7 @@ import Testing
     let failing = FailingKeychain(old)
     failing.failure = ("remove", .unreachable(reason: "gone"))
     #expect(throws: KeychainMigration.Failure.self) {
-      let migration = KeychainMigration(from: failing, to: new)
+      let migration = KeychainMigration(from: failing, to: new) { _ in nil }
       try migration.run(migration.plan()) { _ in }
     }
     #expect(try old.items().count == 2 && new.items().isEmpty)

@@ -14,6 +14,12 @@ struct Marker {
     needle = Array(text.utf8.suffix(24))
   }
 
+  /// What is looked for is a key.
+  init(key: [UInt8]) {
+    text = ""
+    needle = Array(key.suffix(24))
+  }
+
   func count(in bytes: [UInt8]) -> Int {
     unsafe bytes.withUnsafeBytes { unsafe count(in: $0) }
   }
