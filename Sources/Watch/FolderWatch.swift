@@ -59,7 +59,7 @@ private final class Core: Sendable {
   private let kind: FolderWatch.Kind
   private let ending: String?
   private let heard: @Sendable (FolderWatch.News) -> Void
-  private let queue = DispatchQueue(label: "keyhole.watch", qos: .userInitiated)
+  private let queue = DispatchQueue(label: "keyhole.watch")
   private let state = Mutex(State())
 
   init(

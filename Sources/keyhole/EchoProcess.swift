@@ -27,7 +27,7 @@ final class EchoProcess: EchoPerformer {
   private static let patience = 5
 
   private let mountPoint: String
-  private let queue = DispatchQueue(label: "keyhole.echo", qos: .userInitiated)
+  private let queue = DispatchQueue(label: "keyhole.echo")
   private let state = Mutex(State())
   private let number = Atomic<Int32>(0)
 

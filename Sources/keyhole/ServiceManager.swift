@@ -7,7 +7,7 @@ import Glibc
 /// @unchecked: the timer is an object of Dispatch, which may be used from any thread.
 final class ServiceManager: @unchecked Sendable {
   private let socket: String
-  private let watchdog: (any DispatchSourceTimer)?
+  private let watchdog: (timer: any DispatchSourceTimer, interval: DispatchTimeInterval)?
 
   /// nil where no service manager asked for it. What it put into the environment is taken out, so that no
   /// child speaks for this process.
@@ -17,16 +17,16 @@ final class ServiceManager: @unchecked Sendable {
     let interval = Self.take("WATCHDOG_USEC").flatMap(Int.init)
     let process = Self.take("WATCHDOG_PID")
     let isMeant = process == nil || process == String(getpid())
-    watchdog = isMeant ? interval.map { Self.timer(every: $0 / 2, socket, mountPoint) } : nil
+    watchdog = isMeant ? interval.map { Self.watchdog(every: $0 / 2, socket, mountPoint) } : nil
   }
 
   func isReady(_ mountPoint: String) {
     tell("READY=1\nSTATUS=mounted on \(mountPoint)")
-    watchdog?.activate()
+    if let watchdog { watchdog.timer.schedule(deadline: .now(), repeating: watchdog.interval) }
   }
 
   func isStopping() {
-    watchdog?.cancel()
+    watchdog?.timer.cancel()
     tell("STOPPING=1\nSTATUS=unmounted")
   }
 
@@ -35,17 +35,21 @@ final class ServiceManager: @unchecked Sendable {
   }
 
   /// It asks as every program asks, through the kernel: a mount that hangs gives no sign of life.
-  private static func timer(every microseconds: Int, _ socket: String, _ mountPoint: String)
-    -> any DispatchSourceTimer
+  ///
+  /// Active from the beginning, though nothing is due yet: Dispatch traps where an inactive source is released, as
+  /// when mounting fails.
+  private static func watchdog(every microseconds: Int, _ socket: String, _ mountPoint: String)
+    -> (timer: any DispatchSourceTimer, interval: DispatchTimeInterval)
   {
     let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "keyhole.watchdog"))
-    timer.schedule(deadline: .now(), repeating: .microseconds(max(microseconds, 1000)))
     timer.setEventHandler {
       var status = stat()
       guard unsafe lstat(mountPoint + "/.keyhole/status", &status) == 0 else { return }
       _ = unsafe linux_notify(socket, "WATCHDOG=1")
     }
-    return timer
+    timer.schedule(deadline: .distantFuture)
+    timer.activate()
+    return (timer, .microseconds(max(microseconds, 1000)))
   }
 
   private static func take(_ name: String) -> String? {

@@ -62,8 +62,7 @@ import Testing
 
   /// A real `systemd --user`: ready when the mount answers, back after `kill -9`, gone after stop.
   ///
-  /// It believes that systemd booted the machine if /run/systemd/system is there. The system's own instance can't run
-  /// in a test: it has to be process 1 of a container with cgroups of its own.
+  /// It believes that systemd booted the machine if /run/systemd/system is there. `BootTests` has one that did.
   @Test(.enabled(if: canRun, "This needs root and an installed systemd."))
   func theUsersServiceRuns() async throws {
     try await withMachine { machine in
@@ -72,8 +71,15 @@ import Testing
         """
         for tree in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
           [ -e $tree/cgroup.procs ] || continue
-          mkdir -p $tree/keyhole-test && echo $$ > $tree/keyhole-test/cgroup.procs
+          mkdir -p $tree/keyhole-test-$$ && echo $$ > $tree/keyhole-test-$$/cgroup.procs
         done
+        leave() {
+          for tree in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
+            [ -e $tree/keyhole-test-$$ ] || continue
+            echo $$ > $tree/cgroup.procs; find $tree/keyhole-test-$$ -depth -type d -exec rmdir {} +
+          done
+        }
+        trap leave EXIT
         mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; mkdir -m 700 /run/user; export XDG_RUNTIME_DIR=/run/user
         mkdir -p ~/.config/systemd/user
         sed 's|/usr/bin/keyhole|/home/bin/keyhole|; s|^RestartSec=.*|RestartSec=50ms|' /home/sbin/systemd/keyhole.service > ~/.config/systemd/user/keyhole.service

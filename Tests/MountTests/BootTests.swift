@@ -1,0 +1,126 @@
+import Testing
+
+/// The units on a real systemd that is process 1: of a container with this machine's own files under a layer that is
+/// gone afterwards, and cgroups of its own.
+@Suite(
+  .timeLimit(.minutes(3)), .enabled(if: canBoot, "needs root, systemd with logind, and cgroups of version 2"))
+struct BootTests {
+  /// What a unit of the container does when it is up; its output is the test's.
+  private static func run(_ script: String, in world: World) throws -> Output {
+    let name = "keyhole-test-\(world.root.suffix(6))"
+    try world.check("cat > \"$OUT/script\"", sending: Array((lead + script).utf8))
+    try world.check("cat > \"$OUT/boot\"", sending: Array(boot.utf8))
+    return try world.sh(
+      """
+      for tree in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+        [ "$(stat -f -c %T $tree 2> /dev/null)" != cgroup2fs ] || break
+      done
+      mkdir "$tree/\(name)"; mkdir "$OUT/layer"
+      bash -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$tree/\(name)" unshare --mount --cgroup --pid --ipc --uts --fork \
+        --kill-child bash -eu "$OUT/boot" "$OUT/layer" \(Products.keyhole) \(Products.helpers) > "$OUT/log" 2>&1 || :
+      find "$tree/\(name)" -depth -type d -exec rmdir {} +
+      cat "$OUT/layer.result" || cat "$OUT/log" >&2
+      """, within: .seconds(120))
+  }
+
+  /// As mount-helpers/package does it, but for who is process 1.
+  private static let boot = """
+    layer=$1 keyhole=$2 helpers=$3
+    mount --make-rprivate /
+    mount -t tmpfs tmpfs "$layer"; mkdir "$layer/upper" "$layer/work" "$layer/root"
+    mount -t overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" overlay "$layer/root"
+    root=$layer/root; result=$layer.result; : > "$result"
+    touch "$root/usr/bin/keyhole" "$root/result"; mount --bind "$keyhole" "$root/usr/bin/keyhole"; mount --bind "$result" "$root/result"
+    cp "$helpers/systemd/keyhole@.service" "$root/etc/systemd/system"; cp "$helpers/systemd/keyhole.service" "$root/etc/systemd/user"
+    mkdir -p "$root/etc/systemd/system/web.service.d"; cp "$helpers/systemd/examples/web-with-credentials.conf" "$root/etc/systemd/system/web.service.d"
+    for line in anna:4001 web:4002; do
+      name=${line%:*} number=${line#*:}
+      echo "$name:x:$number:$number::/home/$name:/bin/sh" >> "$root/etc/passwd"; echo "$name:x:$number:" >> "$root/etc/group"
+      echo "$name:*:19000::::::" >> "$root/etc/shadow"; mkdir -p "$root/home/$name"; chown "$number:$number" "$root/home/$name"
+    done
+    cp "${layer%/*}/script" "$root/script"
+    cat > "$root/etc/systemd/system/try.service" << 'UNIT'
+    [Unit]
+    Requires=basic.target
+    After=basic.target
+    [Service]
+    Type=oneshot
+    StandardOutput=append:/result
+    StandardError=inherit
+    ExecStart=/bin/bash /script
+    ExecStopPost=/bin/sh -c "systemctl poweroff --force --force > /dev/null 2>&1"
+    UNIT
+    mount -t proc proc "$root/proc"; mount -t sysfs -o ro sysfs "$root/sys"; mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+    for folder in run tmp; do mount -t tmpfs tmpfs "$root/$folder"; done
+    mount -t tmpfs -o mode=755,dev tmpfs "$root/dev"; mkdir "$root/dev/pts" "$root/dev/shm"; : > "$root/dev/console"
+    for node in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 fuse:10:229; do
+      IFS=: read -r name major minor <<< "$node"; mknod -m 666 "$root/dev/$name" c "$major" "$minor"
+    done
+    cd "$root"; pivot_root . mnt; umount -l /mnt; mount --make-rshared /
+    exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=try.service --log-target=null
+    """
+
+  private static let lead = """
+    export LC_ALL=C.UTF-8
+    as() {
+      user=$1; shift; id=$(id -u $user)
+      setpriv --reuid=$user --regid=$user --clear-groups env HOME=/home/$user XDG_RUNTIME_DIR=/run/user/$id "$@"
+    }
+
+    """
+
+  @Test func aUsersServiceIsEnabledOverLogins() async throws {
+    try await withWorld { world in
+      let output = try Self.run(
+        """
+        systemctl start user@4001; as anna systemctl --user enable --now keyhole 2> /dev/null
+        as anna systemctl --user show -P StatusText keyhole; as anna keyhole set defaults/s/k 1
+        as anna systemctl --user show -P WatchdogUSec keyhole
+        # The end of the session, and the next login.
+        systemctl stop user@4001; as anna ls /home/anna/Keyhole; systemctl start user@4001; as anna systemctl --user start default.target
+        as anna systemctl --user is-active keyhole; as anna cat /home/anna/Keyhole/defaults/s/k
+        # One that hangs is ended by the watchdog, and started again.
+        as anna mkdir -p /home/anna/.config/systemd/user/keyhole.service.d
+        as anna sh -c 'printf "[Service]\\nWatchdogSec=1\\nRestartSec=10ms\\n" > ~/.config/systemd/user/keyhole.service.d/fast.conf'
+        as anna systemctl --user daemon-reload; as anna systemctl --user restart keyhole
+        before=$(as anna systemctl --user show -P MainPID keyhole); kill -STOP $before
+        while [ "$(as anna systemctl --user show -P NRestarts keyhole)" = 0 ]; do sleep 0.1; done
+        until [ "$(as anna systemctl --user is-active keyhole)" = active ]; do sleep 0.1; done
+        as anna cat /home/anna/Keyhole/defaults/s/k
+        """, in: world)
+      #expect(output.text == "mounted on /home/anna/Keyhole\n30s\nactive\n1\n1\n", "\(output)")
+    }
+  }
+
+  @Test func aServiceGetsItsCredentialsFromAnAccountsMount() async throws {
+    try await withWorld { world in
+      let output = try Self.run(
+        """
+        systemctl start keyhole@web; systemctl show -P StatusText keyhole@web
+        as web sh -euc 'cd /run/keyhole/web; mkdir -p keychain/generic/web/token defaults/com.example.web
+          echo hunter2 > keychain/generic/web/token/value; echo 8080 > defaults/com.example.web/port'
+        as anna ls /run/keyhole/web 2>&1 | grep -o 'Permission denied'
+        printf '[Service]\\nType=oneshot\\nUser=anna\\nStandardOutput=append:/result\\nStandardError=inherit\\nExecStart=/bin/bash /web\\n' > /etc/systemd/system/web.service
+        cat > /web << 'WEB'
+        cat "$CREDENTIALS_DIRECTORY/token"; echo; stat -c %a "$CREDENTIALS_DIRECTORY/token"
+        ls /etc/web/settings 2>&1 | grep -o 'Permission denied'
+        WEB
+        systemctl daemon-reload; systemctl start web
+        sed -i 's/^User=anna/User=web/; s/^ExecStart=.*/ExecStart=cat \\/etc\\/web\\/settings\\/port/' /etc/systemd/system/web.service
+        systemctl daemon-reload; systemctl start web
+        sed -i 's/^ExecStart=.*/ExecStart=bash -c "echo 1 > \\/etc\\/web\\/settings\\/port"/' /etc/systemd/system/web.service
+        systemctl daemon-reload; systemctl start web 2> /dev/null || echo refused
+        systemctl stop keyhole@web; findmnt -M /run/keyhole/web || echo unmounted
+        """, in: world)
+      #expect(
+        output.text
+          == "mounted on /run/keyhole/web\nPermission denied\nhunter2\n400\nPermission denied\n8080\nbash: line 1: /etc/web/settings/port: Read-only file system\nrefused\nunmounted\n",
+        "\(output)")
+    }
+  }
+}
+
+private let canBoot =
+  Privileges.isRoot && System.exists("/lib/systemd/systemd") && System.exists("/lib/systemd/systemd-logind")
+  && (System.exists("/sys/fs/cgroup/unified/cgroup.procs")
+    || System.exists("/sys/fs/cgroup/cgroup.controllers"))
