@@ -93,6 +93,27 @@ public final class PrivateBus: Sendable {
       """)
   }
 
+  /// Lays down a keyring without a password for the daemon to find: items without attributes, with these labels
+  /// as GLib's key files have them, and the secrets `secret 1`…
+  public func addKeyring(named name: String, labels: [String]) throws {
+    var text = "[keyring]\ndisplay-name=\(name)\nctime=0\nmtime=0\nlock-on-idle=false\nlock-after=false\n"
+    for (index, label) in labels.enumerated() {
+      let number = index + 1
+      text += "\n[\(number)]\nitem-type=0\ndisplay-name=\(label)\nsecret=secret \(number)\nmtime=\(number)\n"
+      text += "ctime=\(number)\n"
+    }
+    try run(
+      "mkdir -p \"$0/data/keyrings\"; cat > \"$0/data/keyrings/\(name).keyring\"", input: Array(text.utf8))
+  }
+
+  /// Unlocks a keyring that has no password.
+  public func unlock(_ collection: String) throws {
+    try run(
+      "gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets "
+        + "-m org.freedesktop.Secret.Service.Unlock \"['/org/freedesktop/secrets/collection/\(collection)']\""
+    )
+  }
+
   func remember(keyring process: pid_t) {
     daemons.withLock { $0.keyring = process }
   }

@@ -121,6 +121,82 @@ import Testing
     }
   }
 
+  @Test func closedWindowIsPermissionDenied() async throws {
+    try bus.stopKeyring()
+    try bus.startStandIn(.plain, .open, .dismiss)
+    try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value; keyhole lock", prints: "s3cret")
+      try keyhole.check(
+        "rm $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Permission denied'", prints: "1\n")
+      try keyhole.check("keyhole unlock 2>&1 | grep -c 'access was denied'", prints: "1\n")
+      try keyhole.check("ls $MOUNT/keychain/generic/S/A", prints: "value\n")
+    }
+  }
+
+  @Test func itemsWithoutAttributesAreNamedByTheirLabels() async throws {
+    try bus.stopKeyring()
+    try bus.addKeyring(named: "odd", labels: ["a/b", "same", "same", "😀", "two\\nlines", ".dot"])
+    try bus.startKeyring()
+    try bus.unlock("odd")
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      let names = try keyhole.sh("LC_ALL=C ls $MOUNT/keychain/other").text
+      let suffix = names.split(separator: "\n").first { $0.hasPrefix("same%~") }?.dropFirst("same%~".count)
+      let hash = try keyhole.sh("printf /org/freedesktop/secrets/collection/odd/3 | sha256sum | head -c 16")
+        .text
+      #expect(suffix.map(String.init) == hash)
+      #expect(names == "%2Edot\na%2Fb\nsame\nsame%~\(hash)\ntwo%0Alines\n😀\n")
+      try keyhole.check(
+        "cd $MOUNT/keychain/other; cat a%2Fb/value same/value same%~*/value 😀/value two%0Alines/value",
+        prints: (1...5).map { "secret \($0)" }.joined())
+      try keyhole.check(
+        "getfattr --absolute-names --only-values -n user.keyhole.collection $MOUNT/keychain/other/same",
+        prints: "odd")
+      // One collection is locked and another is not.
+      try bus.lock()
+      try keyhole.check(
+        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'; cat $MOUNT/keychain/other/same/value",
+        prints: "1\nsecret 2")
+    }
+  }
+
+  @Test func oneIdentityInTwoCollections() async throws {
+    try bus.stopKeyring()
+    try bus.addKeyring(named: "many", items: 2)
+    try bus.startKeyring()
+    try bus.unlock("many")
+    try store("newer", "service many account 1")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      let hash =
+        "printf $(gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets/collection/login"
+        + " -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Items | grep -o '/[^]'\\'']*')"
+        + " | sha256sum | head -c 16"
+      let suffix = try bus.run(hash)
+      try keyhole.check("ls $MOUNT/keychain/generic/many", prints: "1\n1%~\(suffix)\n2\n")
+      try keyhole.check(
+        "cd $MOUNT/keychain/generic/many; cat 1/value; echo other > 1%~*/value; cat 1/value 1%~*/value",
+        prints: "secret 1secret 1other")
+      // Which of the two a move would mean, nobody could say.
+      let refused = try keyhole.world.sh("keyhole migrate --from secret-service --to vault")
+      #expect(refused.status == 1 && refused.error.contains("two items have the same identity"))
+      try keyhole.check(
+        "rm -r $MOUNT/keychain/generic/many/1%~*; ls $MOUNT/keychain/generic/many", prints: "1\n2\n")
+      #expect(try bus.run("secret-tool lookup service many account 1") == "secret 1")
+    }
+  }
+
+  @Test func bigSecretsAreKeptToTheByte() async throws {
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("mkdir -p $MOUNT/keychain/generic/S/A; head -c 1048576 /dev/urandom > $OUT/big")
+      try keyhole.check(
+        "cp $OUT/big $MOUNT/keychain/generic/S/A/value; cmp $OUT/big $MOUNT/keychain/generic/S/A/value")
+      try keyhole.world.check("secret-tool lookup service S account A | cmp - $OUT/big")
+      try keyhole.check(
+        "(cat $OUT/big; echo x) 2>&1 | dd of=$MOUNT/keychain/generic/S/A/value bs=64k 2>&1 | grep -q 'File too large' && cmp $OUT/big $MOUNT/keychain/generic/S/A/value"
+      )
+    }
+  }
+
   @Test func plainSessionIsTakenOnlyWhereTheMountAllowsIt() async throws {
     try bus.stopKeyring()
     try bus.startStandIn(.plain)
@@ -228,8 +304,28 @@ import Testing
         setsid timeout -s INT 1 cat $MOUNT/keychain/generic/S/A/value 2>/dev/null; echo $?; kill $(jobs -p); wait
         """
       try keyhole.check(script, prints: "7\nS\n124\n")
+      let waited = """
+        began=$(date +%s); cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Input/output error'
+        [ $(($(date +%s) - began)) -le 10 ] && echo in time
+        """
+      try keyhole.check(waited, prints: "1\nin time\n")
       bus.signalKeyring(SIGCONT)
       try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func hangingServiceThatWasNeverUnlockedHarmsItsCallersOnly() async throws {
+    try bus.lock()
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("mkdir $MOUNT/defaults/s; ls $MOUNT/keychain", prints: "generic\ninternet\nother\n")
+      bus.signalKeyring(SIGSTOP)
+      defer { bus.signalKeyring(SIGCONT) }
+      let script = """
+        for n in $(seq 40); do timeout 5 ls $MOUNT/keychain/generic >/dev/null 2>&1 & done
+        echo 7 > $MOUNT/defaults/s/k; cat $MOUNT/defaults/s/k
+        setsid timeout -s INT 1 cat $MOUNT/keychain/generic/S/A/value 2>/dev/null; echo $?; kill $(jobs -p); wait
+        """
+      try keyhole.check(script, prints: "7\n124\n")
     }
   }
 
@@ -243,6 +339,34 @@ import Testing
       try keyhole.check("ls $MOUNT/keychain/generic", prints: "S\n")
       try bus.startKeyring()
       try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func busThatComesBackWorksWithoutAnotherMount() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("mkdir $MOUNT/defaults/s; cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+      bus.stop()
+      try keyhole.check(
+        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Input/output error'", prints: "1\n")
+      try keyhole.check("echo 7 > $MOUNT/defaults/s/k; cat $MOUNT/defaults/s/k", prints: "7\n")
+      try bus.startBus()
+      try bus.startKeyring()
+      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func migrationShowsHowFarItIs() async throws {
+    try await withWorld(environment: [address]) { world in
+      try world.check(
+        "for n in 1 2 3; do printf $n | env -u DBUS_SESSION_BUS_ADDRESS keyhole set keychain/generic/V/$n/value; done"
+      )
+      let shown = try world.sh("script -qec 'keyhole migrate --from vault --to secret-service' /dev/null")
+      let full = String(repeating: "#", count: 40)
+      #expect(
+        shown.text.contains("\r[\(full.prefix(13))\(String(repeating: ".", count: 27))] 1/3"), "\(shown)")
+      #expect(
+        shown.text.contains("\r[\(full)] 3/3\r\nmoved 3 items from vault to secret-service"), "\(shown)")
     }
   }
 
