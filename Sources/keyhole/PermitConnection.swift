@@ -65,6 +65,8 @@ final class PermitConnection: Sendable {
     }
     var changed = item
     changed.access.flags.append(.applicationPassword)
+    // Of what is there, not the one who asks says what a person is shown.
+    let path = try tree.path(of: id) ?? path
     return try keychain.permission(for: item, path: path, changingTo: changed, by: asker)
   }
 

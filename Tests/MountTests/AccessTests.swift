@@ -251,6 +251,8 @@ import Testing
     try await Self.withAsked("exit 1", flags: "") { keyhole in
       try keyhole.check("setfattr -n user.keyhole.programs -v 'deny *' keychain")
       try keyhole.refuses("cat \(Self.value)", .denied)
+      try keyhole.check("mkdir keychain/generic/s/new; echo new > keychain/generic/s/new/value")
+      try keyhole.refuses("cat keychain/generic/s/new/value", .denied)
       try keyhole.remount()
       try keyhole.refuses("cat \(Self.value)", .denied)
       try keyhole.check("keyhole ls keychain/generic", prints: "s\n")
