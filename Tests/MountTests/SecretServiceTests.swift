@@ -185,6 +185,39 @@ import Testing
     }
   }
 
+  @Test func whatSecretToolDoesRaisesTheEventsOfALocalChange() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      try keyhole.check("mkdir $MOUNT/defaults/probe")
+      let inotify = try keyhole.inotify("keychain/generic")
+      func isSeen(_ condition: () throws -> Bool) rethrows -> Bool {
+        try holds(within: .milliseconds(100), condition)
+      }
+      try store("new", "service S account B")
+      #expect(isSeen { System.exists(keyhole / "keychain/generic/S/B/value") })
+      _ = try inotify.until("CREATE,ISDIR", "S/B")
+      // Another attribute makes it another item for secret-tool, so the service itself is told.
+      try bus.run(Self.setAttributes)
+      _ = try inotify.until("ATTRIB", "S/A")
+      try keyhole.check(
+        "cd $MOUNT/keychain/generic/S/A; getfattr --only-values -n user.color value; getfattr --only-values -n user.keyhole.label value",
+        prints: "bluelabel")
+      try bus.run("secret-tool clear service S account A")
+      #expect(isSeen { !System.exists(keyhole / "keychain/generic/S/A") })
+      _ = try inotify.until("DELETE,ISDIR", "S/A")
+      try keyhole.check("setfattr -n user.keyhole.label -v 'a/b ☃' $MOUNT/keychain/generic/S/B")
+      #expect(try bus.run("secret-tool search service S 2>&1").contains("label = a/b ☃\n"))
+    }
+  }
+
+  /// Gives the only item of the service `S` and the account `A` the color blue.
+  private static let setAttributes = """
+    item=$(gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets \
+      -m org.freedesktop.Secret.Service.SearchItems "{'account': 'A'}" | grep -o '/[^'\\'']*' | head -n 1)
+    gdbus call --session -d org.freedesktop.secrets -o "$item" -m org.freedesktop.DBus.Properties.Set \
+      org.freedesktop.Secret.Item Attributes "<{'service': 'S', 'account': 'A', 'color': 'blue'}>"
+    """
+
   @Test func bigSecretsAreKeptToTheByte() async throws {
     try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
       try keyhole.check("mkdir -p $MOUNT/keychain/generic/S/A; head -c 1048576 /dev/urandom > $OUT/big")
