@@ -252,6 +252,59 @@ import Testing
     }
   }
 
+  // MARK: With what other tools really write
+
+  @Test(.enabled(if: System.exists("/usr/bin/pass"), "pass is not installed."))
+  func aStoreThatPassMadeIsTakenOver() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        export GNUPGHOME="$OUT/g" PASSWORD_STORE_DIR="$OUT/store" PASSWORD_STORE_GPG_OPTS='--trust-model always'; mkdir -m 700 "$GNUPGHOME"
+        gpg --batch --quiet --passphrase '' --quick-generate-key test@example.com default default never 2> /dev/null
+        pass init test@example.com > /dev/null
+        printf 'pw1\\nuser: x\\n' | pass insert -m Email/zx2c4 > /dev/null; printf 'pw2\\npw2\\n' | pass insert -f Bank > /dev/null
+        keyhole import -n "$OUT/store"; keyhole import "$OUT/store"
+        keyhole get keychain/generic/Email/zx2c4/value; echo; keyhole get keychain/generic/Email/zx2c4%2Fnotes/value
+        keyhole get keychain/generic/Bank/%/value; gpgconf --kill all
+        """,
+        prints: """
+          new\tkeychain/generic/Bank/%
+          new\tkeychain/generic/Email/zx2c4
+          new\tkeychain/generic/Email/zx2c4%2Fnotes
+          pw1
+          user: x
+          pw2
+          """)
+    }
+  }
+
+  @Test(
+    .enabled(if: System.exists("/usr/bin/keepassxc-cli"), "keepassxc is not installed."),
+    arguments: ["xml", "csv"])
+  func aDatabaseThatKeePassXCWroteIsTakenOver(format: String) async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        export QT_QPA_PLATFORM=offscreen; kp() { keepassxc-cli "$@" > /dev/null 2>> "$OUT/err" || cat "$OUT/err"; }
+        printf 'pass\\npass\\n' | kp db-create -q -p -t 100 "$OUT/k.kdbx"
+        printf 'pass\\n' | kp mkdir -q "$OUT/k.kdbx" Work
+        printf 'pass\\np,"w&<1>\\n' | kp add -q -p -u peter --url https://mail.example.com:8443/x --notes 'a, note' "$OUT/k.kdbx" Mail
+        printf 'pass\\n5678\\n' | kp add -q -p "$OUT/k.kdbx" Work/Door
+        printf 'pass\\n' | keepassxc-cli export -q -f \(format) "$OUT/k.kdbx" > "$OUT/k" 2>> "$OUT/err" || cat "$OUT/err"
+        keyhole import -n "$OUT/k" | LC_ALL=C sort; keyhole import "$OUT/k"; I='keychain/internet/mail.example.com/peter;protocol=https;port=8443'
+        keyhole get "$I/value"; echo; keyhole attr "$I" comment; keyhole attr "$I" keyhole.label; keyhole get keychain/generic/Door/%/value
+        """,
+        prints: """
+          new\tkeychain/generic/Door/%
+          new\tkeychain/internet/mail.example.com/peter;protocol=https;port=8443
+          p,"w&<1>
+          a, note
+          Mail
+          5678
+          """)
+    }
+  }
+
   // MARK: What is there already
 
   @Test func anotherValueIsAConflictUntilItIsDecided() async throws {
