@@ -13,6 +13,18 @@ struct Echoes: Sendable {
   var performer: (any EchoPerformer)?
   /// Whether the next one is being looked for or performed.
   var isBusy = false
+  /// How many do not want any performed now, and who of them still waits for the present one.
+  var resting = 0
+  var waiting: [@Sendable () -> Void] = []
+}
+
+extension Echoes {
+  /// Whether somebody has to begin to perform them.
+  mutating func begins() -> Bool {
+    guard resting == 0, !isBusy else { return false }
+    isBusy = true
+    return true
+  }
 }
 
 extension FileHandle {
@@ -38,8 +50,27 @@ extension KernelTree {
     let isFirst = echoes.withLock { echoes in
       guard echoes.performer != nil, !new.isEmpty else { return false }
       for echo in new { echoes.queue.add(echo) }
-      defer { echoes.isBusy = true }
+      return echoes.begins()
+    }
+    if isFirst { Self.news.async { self.performNext() } }
+  }
+
+  /// Performs none until ``resumeEchoes()``, as each uses the mount, which then can't be unmounted; calls `body` when
+  /// none is under way any more.
+  public func restEchoes(_ body: @escaping @Sendable () -> Void) {
+    let isResting = echoes.withLock { echoes in
+      echoes.resting += 1
+      if echoes.isBusy { echoes.waiting.append(body) }
       return !echoes.isBusy
+    }
+    if isResting { body() }
+  }
+
+  /// To be called once for each ``restEchoes(_:)``.
+  public func resumeEchoes() {
+    let isFirst = echoes.withLock { echoes in
+      echoes.resting -= 1
+      return echoes.begins()
     }
     if isFirst { Self.news.async { self.performNext() } }
   }
@@ -57,14 +88,17 @@ extension KernelTree {
   }
 
   private func takeNext() -> (Echo, any EchoPerformer)? {
-    echoes.withLock { echoes in
-      echoes.current = echoes.queue.next()
+    let (next, waiting) = echoes.withLock { echoes in
+      echoes.current = echoes.resting == 0 ? echoes.queue.next() : nil
       guard let echo = echoes.current, let performer = echoes.performer else {
         echoes.isBusy = false
-        return nil
+        defer { echoes.waiting = [] }
+        return (nil as (Echo, any EchoPerformer)?, echoes.waiting)
       }
-      return (echo, performer)
+      return ((echo, performer), [])
     }
+    for body in waiting { body() }
+    return next
   }
 
   /// Nobody can watch a directory that the kernel does not know.

@@ -5,6 +5,7 @@ import Glibc
 import Home
 import Keychains
 import Model
+import Mount
 import SecretMemory
 import Store
 import Synchronization
@@ -25,12 +26,12 @@ struct ControlSocket {
   private let source: any DispatchSourceRead
 
   /// - Throws: `Failure`.
-  init(_ places: Places, _ tree: Tree) throws {
+  init(_ places: Places, _ tree: Tree, _ mount: KernelTree) throws {
     UserFolders.make(places.runtime)
     path = Self.path(of: getpid(), places)
     let listener = unsafe linux_listen(path)
     guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }
-    let control = Control(tree)
+    let control = Control(tree, mount)
     source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: Background.queue)
     source.setEventHandler { Self.accept(listener, control) }
     source.setCancelHandler { close(listener) }
@@ -62,6 +63,7 @@ struct ControlSocket {
       if words.count == 2, words[0] == PermitReply.wordForNew {
         return control.letChoose(PermitConnection(connection, control.tree), words[1])
       }
+      if line == MountRest.word { return control.rest(connection) }
       defer { close(connection) }
       let isName = words.count == 2 && words[0] == MountNames.word
       let answer = isName ? control.path(of: words[1]) : answer(to: line, connection, control)
@@ -104,8 +106,24 @@ private final class Control: Sendable {
   private let failures = Atomic<Int>(0)
   private let deciding = WaitingThreads()
 
-  init(_ tree: Tree) {
+  private let mount: KernelTree
+
+  init(_ tree: Tree, _ mount: KernelTree) {
     self.tree = tree
+    self.mount = mount
+  }
+
+  /// Tells who asked when nothing of ours uses the mount, and waits until they are done.
+  func rest(_ connection: Int32) {
+    _ = deciding.run { [mount] in
+      let isResting = DispatchSemaphore(value: 0)
+      mount.restEchoes { isResting.signal() }
+      isResting.wait()
+      var byte = UInt8(ascii: "\n")
+      if unsafe send(connection, &byte, 1, Int32(MSG_NOSIGNAL)) == 1 { _ = unsafe read(connection, &byte, 1) }
+      mount.resumeEchoes()
+      close(connection)
+    }
   }
 
   /// On a thread of its own, because a person may be asked.

@@ -14,7 +14,8 @@ struct UnmountCommand: ParsableCommand {
   var mountpoint: String?
 
   func run() throws {
-    let records = MountRecord.all(in: try Places.current().runtime)
+    let places = try Places.current()
+    let records = MountRecord.all(in: places.runtime)
     let wanted = mountpoint.map(MountPoint.absolute)
     let record = records.last { record in wanted.map { $0 == record.path } ?? true }
     guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }
@@ -22,7 +23,9 @@ struct UnmountCommand: ParsableCommand {
       throw Failure(path, "Keyhole is not mounted there")
     }
     let process = record.map { linux_pidfd_open($0.process) } ?? -1
-    try Unmounting.take(path, lazily: lazy || record?.isAlive == false)
+    let isLazy = lazy || record?.isAlive == false
+    let rest = isLazy ? nil : record.flatMap { MountRest($0, places) }
+    try Unmounting.take(path, lazily: isLazy, isResting: rest != nil)
     // Taken away while in use, it serves on for as long as somebody has files open.
     if process >= 0, !lazy { Unmounting.wait(for: process) }
   }
@@ -32,13 +35,13 @@ enum Unmounting {
   /// umount2(2) where the user may, else by the setuid helper of FUSE.
   ///
   /// - Throws: `Failure`, also for a mount that is in use.
-  static func take(_ path: String, lazily: Bool) throws {
+  static func take(_ path: String, lazily: Bool, isResting: Bool = false) throws {
     var error: Int32 = 0
     for _ in 0..<30 {
       error = attempt(path, lazily: lazily)
       if error == 0 { return }
-      guard error == EBUSY else { break }
-      // An echo of an outside change uses it for less than a millisecond.
+      guard error == EBUSY, !isResting else { break }
+      // Its process could not be asked to rest: an echo of an outside change takes less than a millisecond.
       usleep(10_000)
     }
     throw failure(path, error)

@@ -264,6 +264,22 @@ import Testing
     }
   }
 
+  /// What tells watchers of outside changes uses the mount itself, but never when it is to go.
+  @Test func changesFromOutsideAreNoUse() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        (while [ ! -e "$OUT/stop" ]; do for n in 1 2 3 4 5 6 7 8; do keyhole set defaults/s/k$n $RANDOM; done; done) & writer=$!
+        for turn in 1 2 3 4 5 6 7 8 9 10; do
+          keyhole mount -o keychain=none "$MOUNT" && ls "$MOUNT/defaults/s" > /dev/null
+          read -r -n 1 line < "$MOUNT/.keyhole/events"
+          keyhole unmount "$MOUNT" || { echo busy; fusermount3 -u -z "$MOUNT"; }
+        done
+        touch "$OUT/stop"; wait $writer
+        """)
+    }
+  }
+
   @Test func busyMountIsNotUnmounted() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k")
