@@ -44,15 +44,17 @@ private struct RunningMount {
   /// - Throws: `Failure` with what to do.
   init(_ record: MountRecord) throws(Failure) {
     path = record.path
-    guard record.isAlive else {
-      throw Failure(record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
-    }
-    let codec = SettingCodec(propertyLists: PropertyLists())
-    guard let report = readWithDeadline(path + "/.keyhole/status"),
-      case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary)
-    else {
+    let death = Failure(
+      record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
+    guard record.isAlive else { throw death }
+    guard let report = readWithDeadline(path + "/.keyhole/status") else {
       throw Failure(
         record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
+    }
+    let codec = SettingCodec(propertyLists: PropertyLists())
+    // A read that fails at once: a process that was killed is there a moment longer than its mount answers.
+    guard case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary) else {
+      throw death
     }
     self.report = report
     self.fields = fields
@@ -106,7 +108,7 @@ private struct RunningMount {
   }
 }
 
-/// The file's content; nil where the mount hangs for five seconds. The thread that waits is left alone.
+/// The file's content, empty where it can't be read; nil where the mount hangs for five seconds. The thread that waits is left alone.
 private func readWithDeadline(_ path: String) -> String? {
   let isRead = DispatchSemaphore(value: 0)
   let content = Box()
