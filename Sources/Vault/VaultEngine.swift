@@ -134,6 +134,13 @@ extension VaultEngine {
 extension VaultEngine {
   public var lockState: KeychainLock { state.withLock { $0 } }
 
+  /// What opens the vault now.
+  public var key: VaultKey {
+    let kinds = ((try? slots()) ?? []).compactMap { KeySlot.Kind(rawValue: $0.kind) }
+    if kinds.contains(.passphraseAndKeyFile) { return .passphraseAndKeyFile }
+    return kinds.contains(.passphrase) ? .passphrase : .keyFile
+  }
+
   public var needsPassphrase: Bool {
     (try? slots().contains(where: \.takesPassphrase)) ?? false
   }

@@ -4,6 +4,7 @@ import Model
 import Mount
 import Store
 import Synchronization
+import Vault
 
 /// The content of `.keyhole/status`: one JSON object. It holds names and reasons, never a value.
 final class StatusReport: Sendable {
@@ -65,8 +66,12 @@ final class StatusReport: Sendable {
   }
 
   private var sealing: String {
-    guard let engine = keychain?.engine, engine.name == "vault" else { return "" }
-    return engine.needsPassphrase ? "by its key file and a passphrase" : "by its key file"
+    switch (keychain?.engine as? VaultEngine)?.key {
+    case .keyFile: "by its key file"
+    case .passphrase: "by a passphrase alone"
+    case .passphraseAndKeyFile: "by its key file and a passphrase"
+    case nil: ""
+    }
   }
 }
 

@@ -51,6 +51,17 @@ import Testing
     }
   }
 
+  @Test func statusSaysHowTheVaultIsSealed() async throws {
+    try await withKeyhole { keyhole in
+      let sealed = "keyhole status | grep ^sealed"
+      try keyhole.world.check(sealed, prints: "sealed       by its key file\n")
+      try keyhole.world.check("echo horse | keyhole passphrase", within: Self.patience)
+      try keyhole.world.check(sealed, prints: "sealed       by its key file and a passphrase\n")
+      try keyhole.world.check("printf 'horse\\nhorse\\n' | keyhole passphrase --alone", within: Self.patience)
+      try keyhole.world.check(sealed, prints: "sealed       by a passphrase alone\n")
+    }
+  }
+
   @Test func whatNobodyUsesLocksItself() async throws {
     try await withKeyhole("auto-lock=1") { keyhole in
       try Self.makeItems(keyhole)
