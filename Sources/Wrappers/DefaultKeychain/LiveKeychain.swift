@@ -25,8 +25,6 @@ package final class LiveKeychain: Sendable {
   private struct State {
     var store: KeychainStore?
     var watch: (any Sendable)?
-    var nextListener = 0
-    var listeners: [Int: @Sendable () -> Void] = [:]
     /// The last time that was given to an item: no two are the same, so that the order of times is the order
     /// in which items were made.
     var clock = Timestamp(seconds: 0)
@@ -34,6 +32,7 @@ package final class LiveKeychain: Sendable {
 
   private let open: @Sendable () throws(StoreError) -> Opened
   private let state = Mutex(State())
+  private let announcer = Announcer()
 
   package init(open: @escaping @Sendable () throws(StoreError) -> Opened) {
     self.open = open
@@ -71,7 +70,7 @@ package final class LiveKeychain: Sendable {
     let store = try store()
     let permit = try store.permission(forNew: item, path: query.text) { Asker(thread: getpid()) }.fetch()
     try store.add(item, secret: bytes, permit)
-    announce()
+    announcer.tell()
   }
 
   /// Changes an item and its secret in one step; an equal secret is no change of it.
@@ -90,25 +89,18 @@ package final class LiveKeychain: Sendable {
       }
       try change(&item)
     }
-    announce()
+    announcer.tell()
   }
 
   package func remove(_ items: [ItemID]) throws(StoreError) {
     guard !items.isEmpty else { return }
     try store().remove(items)
-    announce()
+    announcer.tell()
   }
 
   /// Calls `look` after each change from now on, of whatever item.
   package func listen(_ look: @escaping @Sendable () -> Void) -> Listening {
-    let number = state.withLock { state in
-      state.nextListener += 1
-      state.listeners[state.nextListener] = look
-      return state.nextListener
-    }
-    return Listening { [weak self] in
-      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
-    }
+    announcer.listen(look)
   }
 
   /// Waits for whoever has to be asked.
@@ -159,12 +151,7 @@ package final class LiveKeychain: Sendable {
 
   private func refresh() {
     try? state.withLock { $0.store }?.refresh()
-    announce()
-  }
-
-  private func announce() {
-    let listeners = state.withLock { $0.listeners }
-    for (_, look) in listeners.sorted(by: { $0.key < $1.key }) { look() }
+    announcer.tell()
   }
 
   private func tick() -> Timestamp {

@@ -10,7 +10,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   public let refreshPolicy: KeychainDataRefreshPolicy
   private let defaultValue: T?
   private let keychain: LiveKeychain
-  private let registrar = ObservationRegistrar()
+  private let announcer = Announcer()
   private let state = Guarded(State())
   private let listening = Guarded<Listening?>(nil)
 
@@ -20,8 +20,6 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     var error: (any Error)?
     /// What was known of the item when it was last announced.
     var seen: Item?
-    var nextListener = 0
-    var listeners: [Int: () -> Void] = [:]
   }
 
   /// - Parameters:
@@ -44,7 +42,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   /// `error` of the projection.
   open var wrappedValue: T? {
     get {
-      registrar.access(self, keyPath: \.wrappedValueUnchanged)
+      announcer.access()
       follow()
       if refreshPolicy == .onAccess, !attempt({ try loadFromKeychain() }) { return defaultValue }
       return state.withLock { $0.value } ?? defaultValue
@@ -54,7 +52,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
         state.value = newValue
         state.isUnchanged = false
       }
-      guard refreshPolicy == .onAccess else { return tell() }
+      guard refreshPolicy == .onAccess else { return announcer.tell() }
       _ = attempt { try saveToKeychain() }
     }
   }
@@ -147,36 +145,11 @@ extension KeychainItemPropertyWrapper {
       defer { state.seen = item }
       return state.seen != item
     }
-    if isNews { tell() }
-  }
-
-  private func tell() {
-    registrar.withMutation(of: self, keyPath: \.wrappedValueUnchanged) {}
-    for (_, look) in state.withLock({ $0.listeners }).sorted(by: { $0.key < $1.key }) { look() }
+    if isNews { announcer.tell() }
   }
 
   private func follow(_ outlet: Outlet<T?>) -> Listening {
     follow()
-    let last = Guarded<T??>(nil)
-    let look = { [self] in
-      let isNew = last.withLock { last in
-        let now = wrappedValue
-        if let last, Values.areEqual(last, now) { return false }
-        last = .some(now)
-        outlet.append(now)
-        return true
-      }
-      if isNew { outlet.drain() }
-    }
-    let number = state.withLock { state in
-      state.nextListener += 1
-      state.listeners[state.nextListener] = look
-      return state.nextListener
-    }
-    look()
-    let end = Passed(value: { [weak self] in
-      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
-    })
-    return Listening { end.value() }
+    return announcer.follow(outlet) { [self] in (nil, wrappedValue) }
   }
 }

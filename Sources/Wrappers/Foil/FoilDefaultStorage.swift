@@ -70,31 +70,11 @@ public struct FoilDefaultStorageOptional<T: UserDefaultsSerializable> {
   public var projectedValue: AnyPublisher<T?, Never> { AnyPublisher(LivePublisher(live: live)) }
 }
 
-extension FoilDefaultStorage: Equatable where T: Equatable {
-  public static func == (left: Self, right: Self) -> Bool {
-    left.key == right.key && left.wrappedValue == right.wrappedValue
-  }
-}
-
-extension FoilDefaultStorage: Hashable where T: Hashable {
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(key)
-    hasher.combine(wrappedValue)
-  }
-}
-
-extension FoilDefaultStorageOptional: Equatable where T: Equatable {
-  public static func == (left: Self, right: Self) -> Bool {
-    left.key == right.key && left.wrappedValue == right.wrappedValue
-  }
-}
-
-extension FoilDefaultStorageOptional: Hashable where T: Hashable {
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(key)
-    hasher.combine(wrappedValue)
-  }
-}
+/// Two are equal that have one key and read alike.
+extension FoilDefaultStorage: Equatable where T: Equatable {}
+extension FoilDefaultStorage: Hashable where T: Hashable {}
+extension FoilDefaultStorageOptional: Equatable where T: Equatable {}
+extension FoilDefaultStorageOptional: Hashable where T: Hashable {}
 
 extension FoilDefaultStorage: Sendable where T: Sendable {}
 extension FoilDefaultStorageOptional: Sendable where T: Sendable {}

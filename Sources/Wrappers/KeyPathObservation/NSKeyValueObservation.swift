@@ -1,5 +1,5 @@
 // The names of Foundation's key-value observing, which it does not have on Linux.
-import Synchronization
+import Live
 
 /// What a handler of `observe` is told, as on Apple's platforms.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
@@ -44,20 +44,12 @@ extension NSKeyValueObservedChange: Sendable where Value: Sendable {}
 
 /// An observation; it ends when it is invalidated or dropped.
 public final class NSKeyValueObservation: Sendable {
-  private let end: Mutex<(@Sendable () -> Void)?>
+  private let listening: Listening
 
   init(_ end: @escaping @Sendable () -> Void) {
-    self.end = Mutex(end)
+    listening = Listening(end)
   }
-
-  deinit { invalidate() }
 
   /// No handler is called any more.
-  public func invalidate() {
-    let end = end.withLock { end in
-      defer { end = nil }
-      return end
-    }
-    end?()
-  }
+  public func invalidate() { listening.cancel() }
 }

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Live
-import Observation
 import Synchronization
 
 /// Why a property of `@KeychainStorage` is not what is stored, or not stored.
@@ -14,12 +13,11 @@ public enum KeychainStorageError: Error, Sendable {
 }
 
 /// The value of one property: in step with all others of its key and type.
-final class StoredEntry<Value: Sendable & Equatable & Codable>: Observable, @unchecked Sendable {
+final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Sendable {
   // The provider, which need not be `Sendable`, is used by `exclusively` only.
   private let key: String
   private let provider: any KeychainProvider
-  private let registrar = ObservationRegistrar()
-  private let path: any KeyPath<StoredEntry, Value> & Sendable = \StoredEntry.value
+  private let announcer = Announcer()
   private let writing = Guarded(())
   private let state: Mutex<State>
   private let listening = Mutex<Listening?>(nil)
@@ -28,8 +26,6 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: Observable, @unc
     let first: Value
     var value: Value
     var error: KeychainStorageError?
-    var nextListener = 0
-    var listeners: [Int: @Sendable () -> Void] = [:]
   }
 
   init(_ key: String, first: Value, provider: any KeychainProvider) {
@@ -53,7 +49,7 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: Observable, @unc
   }
 
   var value: Value {
-    registrar.access(self, keyPath: path)
+    announcer.access()
     return state.withLock { $0.value }
   }
 
@@ -67,26 +63,7 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: Observable, @unc
   }
 
   func follow(_ outlet: Outlet<Value>) -> Listening {
-    let last = Mutex<Value?>(nil)
-    let look: @Sendable () -> Void = { [self] in
-      let isNew = last.withLock { last in
-        let now = state.withLock { $0.value }
-        guard last != now else { return false }
-        last = now
-        outlet.append(now)
-        return true
-      }
-      if isNew { outlet.drain() }
-    }
-    let number = state.withLock { state in
-      state.nextListener += 1
-      state.listeners[state.nextListener] = look
-      return state.nextListener
-    }
-    look()
-    return Listening { [weak self] in
-      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
-    }
+    announcer.follow(outlet) { [self] in (nil, state.withLock { $0.value }) }
   }
 }
 
@@ -116,15 +93,11 @@ extension StoredEntry {
   }
 
   private func adopt(_ value: Value) {
-    let listeners = state.withLock { state -> [Int: @Sendable () -> Void]? in
-      guard state.value != value else { return nil }
-      state.value = value
-      return state.listeners
+    let isNew = state.withLock { state in
+      defer { state.value = value }
+      return state.value != value
     }
-    guard let listeners else { return }
-    // After the change: who reads and observes again in between has the new value already.
-    registrar.withMutation(of: self, keyPath: path) {}
-    for (_, look) in listeners.sorted(by: { $0.key < $1.key }) { look() }
+    if isNew { announcer.tell() }
   }
 
   private func decode(_ data: Data) -> Value? { try? JSONDecoder().decode(Value.self, from: data) }

@@ -1,19 +1,16 @@
 package import Model
-import Observation
 import Store
 import Synchronization
 
 /// One key of a suite. All wrappers of that key in this process share it, so that they agree and hear of each
 /// other.
-package final class LiveKey: Sendable, Observable {
+package final class LiveKey: Sendable {
   /// The suite owns its keys; who uses a key holds the suite too.
   unowned let suite: LiveSuite
   package let name: ExactString
-  private let registrar = ObservationRegistrar()
+  private let announcer = Announcer()
   private let state = Mutex(State())
   private let registrations = Atomic<UInt64>(0)
-  /// Made once: making one costs more than everything else of a read.
-  private let path: any KeyPath<LiveKey, Stored> & Sendable = \LiveKey.stored
 
   /// What the store holds under the key.
   package struct Stored: Sendable {
@@ -25,12 +22,8 @@ package final class LiveKey: Sendable, Observable {
 
   private struct State {
     /// The version that was announced last.
-    var announced: UInt64
+    var announced: UInt64 = 0
     var registered: (version: UInt64, value: SettingValue)?
-    var nextListener = 0
-    var listeners: [Int: @Sendable () -> Void] = [:]
-
-    init() { announced = 0 }
   }
 
   init(_ name: ExactString, of suite: LiveSuite) {
@@ -47,7 +40,7 @@ package final class LiveKey: Sendable, Observable {
   }
 
   /// Notes that the key is read by code that may be observed.
-  package func access() { registrar.access(self, keyPath: path) }
+  package func access() { announcer.access() }
 
   /// A number that grows whenever the key may read as something else, and after it does.
   package var generation: UInt64 { suite.generation &+ registrations.load(ordering: .acquiring) }
@@ -78,50 +71,20 @@ package final class LiveKey: Sendable, Observable {
     announce()
   }
 
-  /// Calls `look` after each change from now on, from whatever thread made or found it.
-  package func listen(_ look: @escaping @Sendable () -> Void) -> Listening {
-    let number = state.withLock { state in
-      state.nextListener += 1
-      state.listeners[state.nextListener] = look
-      return state.nextListener
-    }
-    return Listening { [weak self] in
-      _ = self?.state.withLock { $0.listeners.removeValue(forKey: number) }
-    }
+  /// Hands every value from the present one on to an outlet, each once and in order.
+  func follow<Value>(
+    _ outlet: Outlet<Value>, _ current: @escaping () -> (version: UInt64?, value: Value)
+  ) -> Listening {
+    announcer.follow(outlet, current)
   }
 
   /// Tells everyone where there is something new.
-  ///
-  /// Observers are told after the change: who reads and observes again in between has the new value already,
-  /// and nobody misses one.
   func announce() {
     let version = stored.version
-    let listeners = state.withLock { state -> [Int: @Sendable () -> Void]? in
-      guard state.announced != version else { return nil }
-      state.announced = version
-      return state.listeners
+    let isNew = state.withLock { state in
+      defer { state.announced = version }
+      return state.announced != version
     }
-    guard let listeners else { return }
-    registrar.withMutation(of: self, keyPath: path) {}
-    for (_, look) in listeners.sorted(by: { $0.key < $1.key }) { look() }
-  }
-}
-
-/// Ends a listening when it is cancelled or dropped.
-package final class Listening: Sendable {
-  private let end: Mutex<(@Sendable () -> Void)?>
-
-  package init(_ end: @escaping @Sendable () -> Void) {
-    self.end = Mutex(end)
-  }
-
-  deinit { cancel() }
-
-  package func cancel() {
-    let end = end.withLock { end in
-      defer { end = nil }
-      return end
-    }
-    end?()
+    if isNew { announcer.tell() }
   }
 }

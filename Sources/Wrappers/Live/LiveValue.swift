@@ -78,21 +78,10 @@ package final class LiveValue<Value>: @unchecked Sendable {
 
   /// Every value from the present one on, each once and in order.
   package func follow(_ outlet: Outlet<Value>) -> Listening {
-    let last = Guarded<Decoded?>(nil)
-    let look: @Sendable () -> Void = { [self] in
-      let isNew = last.withLock { last in
-        let now = decoded()
-        if let last, last.version == now.version { return false }
-        defer { last = now }
-        if let last, Values.areEqual(last.value, now.value) { return false }
-        outlet.append(now.value)
-        return true
-      }
-      if isNew { outlet.drain() }
+    key.follow(outlet) { [self] in
+      let now = decoded()
+      return (now.version, now.value)
     }
-    let listening = key.listen(look)
-    look()
-    return listening
   }
 
   /// The value as it is stored now, decoded anew only where it is another one.
@@ -131,5 +120,19 @@ package final class LiveValue<Value>: @unchecked Sendable {
   private func note(_ error: any Error) {
     let reason = (error as? StoreError)?.message ?? (error as? SettingMismatch)?.description
     Log.note("\(suite.name) \(key.name)", reason ?? "\(type(of: error))")
+  }
+}
+
+/// Two are equal that read alike; where they are kept does not count.
+extension LiveValue: Equatable where Value: Equatable {
+  package static func == (left: LiveValue, right: LiveValue) -> Bool {
+    left.key.name == right.key.name && left.value == right.value
+  }
+}
+
+extension LiveValue: Hashable where Value: Hashable {
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(key.name)
+    hasher.combine(value)
   }
 }
