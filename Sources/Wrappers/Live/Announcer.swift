@@ -43,8 +43,8 @@ package final class Announcer: Sendable, Observable {
 
   /// Hands every value from the present one on to an outlet, each once and in order.
   ///
-  /// - Parameter current: the value now. Where it has the version of the one before, it is the same; so it is
-  ///   where its type finds the two equal.
+  /// `current` gives the value now. Where it has the version of the one before, it is the same; so it is where its
+  /// type finds the two equal.
   package func follow<Value>(
     _ outlet: Outlet<Value>, _ current: @escaping () -> (version: UInt64?, value: Value)
   ) -> Listening {
