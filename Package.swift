@@ -67,7 +67,7 @@ let package = Package(
     module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
     module("Watch"),
     // Which keychain is the user's: the command's and the wrappers' alike.
-    module("Keychains", ["Home", "Model", "SecretService", "Store", "Vault"]),
+    module("Keychains", ["CLinux", "Home", "Model", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
     // Where a user's things live, and how small files there are read.

@@ -267,22 +267,14 @@ extension Tree {
     try ItemAttributes.set(name, to: value, on: &item)
     guard item.access != before else { return }
     try requireSealing(item.access)
-    item.attributes[EnrolledFingers.attribute] = try enrolledFingers(for: item.access)
+    item.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(
+      for: item.access, options.enrolledFingers)
   }
 
   /// - Throws: `unsupported` for a password where nothing would hold it.
   func requireSealing(_ access: AccessFlags) throws(StoreError) {
     guard access.needsPassword, try !requireKeychain().engine.sealsWithPasswords else { return }
     throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
-  }
-
-  /// What `biometryCurrentSet` holds an item to; nil: it has no such flag.
-  private func enrolledFingers(for access: AccessFlags) throws(StoreError) -> [UInt8]? {
-    guard access.flags.contains(.biometryCurrentSet) else { return nil }
-    guard let digest = options.enrolledFingers() else {
-      throw .unsupported(reason: "nothing tells which fingers are enrolled; fprintd's fprintd-list would")
-    }
-    return Array(digest.utf8)
   }
 
   private func removeAttribute(_ name: String, of place: ItemPlace, _ permit: Permit?) throws(StoreError) {

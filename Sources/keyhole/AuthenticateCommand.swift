@@ -2,6 +2,7 @@ import ArgumentParser
 import CLinux
 import Dispatch
 import Glibc
+import Keychains
 import Model
 import SecretMemory
 import Store

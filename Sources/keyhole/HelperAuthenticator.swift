@@ -1,4 +1,5 @@
 import Glibc
+import Keychains
 import Model
 import SecretMemory
 import Store

@@ -1,3 +1,4 @@
+import Keychains
 import Model
 import SecretMemory
 import Store

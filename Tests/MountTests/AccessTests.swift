@@ -203,6 +203,21 @@ import Testing
         try keyhole.check("\(set) biometryCurrentSet \(Self.item)")
         try keyhole.refuses("cat \(Self.value)", .keyRevoked)
         try keyhole.check("cat keychain/generic/s/q/value; rm \(Self.value)", prints: "other")
+
+        try enroll("right-thumb")
+        let flag = 1 << 3
+        try keyhole.world.check("WrapperProgram guard w \(flag) hidden")
+        try keyhole.check(
+          "getfattr --only-values -n user.keyhole.access keychain/generic/w/%", prints: "biometryCurrentSet")
+        try keyhole.world.check("WrapperProgram get w", prints: "hidden\n")
+        try keyhole.world.check(
+          "WrapperProgram guard w \(flag) rewritten; WrapperProgram get w", prints: "rewritten\n")
+        try enroll("left-thumb")
+        try keyhole.world.check("WrapperProgram get w 2>&1 | tail -n 1", prints: "nil\n")
+        try keyhole.refuses("cat keychain/generic/w/%/value", .keyRevoked)
+        try outer.check(": > \(outer.root)/bin/list")
+        try keyhole.world.check("WrapperProgram guard v \(flag) hidden", prints: "osSecureBadRequest\n")
+        #expect(!System.exists(keyhole / "keychain/generic/v"))
       }
     }
   }

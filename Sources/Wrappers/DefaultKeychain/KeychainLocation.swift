@@ -34,7 +34,11 @@ public struct KeychainLocation: Sendable {
 
   /// A new keychain in memory, which begins empty and is gone with its last user.
   public static func memory() -> KeychainLocation {
-    KeychainLocation(live: LiveKeychain(open: { Opened(store: KeychainStore(engine: MemoryKeychain())) }))
+    // Nobody can be asked there: an item with flags is as closed as with a finger that nobody has.
+    let keychain = LiveKeychain(enrolledFingers: { "none" }) {
+      Opened(store: KeychainStore(engine: MemoryKeychain()))
+    }
+    return KeychainLocation(live: keychain)
   }
 
   /// A vault in a folder of one's own, as other processes that name the same folder see it.

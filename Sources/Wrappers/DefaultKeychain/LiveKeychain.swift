@@ -1,5 +1,6 @@
 package import FoundationEssentials
 import Glibc
+import Keychains
 package import Live
 package import Model
 import SecretMemory
@@ -30,11 +31,19 @@ package final class LiveKeychain: Sendable {
     var clock = Timestamp(seconds: 0)
   }
 
+  private let enrolledFingers: @Sendable () -> String?
   private let open: @Sendable () throws(StoreError) -> Opened
   private let state = Mutex(State())
   private let announcer = Announcer()
 
-  package init(open: @escaping @Sendable () throws(StoreError) -> Opened) {
+  /// - Parameters:
+  ///   - enrolledFingers: the digest of the fingers that are enrolled now; nil: nothing tells.
+  ///   - open: opens the keychain when it is first used.
+  package init(
+    enrolledFingers: @escaping @Sendable () -> String? = EnrolledSet.digest,
+    open: @escaping @Sendable () throws(StoreError) -> Opened
+  ) {
+    self.enrolledFingers = enrolledFingers
     self.open = open
   }
 
@@ -66,7 +75,7 @@ package final class LiveKeychain: Sendable {
     var item = Item(id: ItemID(rawValue: ""), identity: query.identity, created: now, modified: now)
     try change(&item)
     let bytes = try secretBytes(secret)
-    try checkFlags(item.access)
+    item.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(for: item.access, enrolledFingers)
     let store = try store()
     let permit = try store.permission(forNew: item, path: query.text) { Asker(thread: getpid()) }.fetch()
     try store.add(item, secret: bytes, permit)
@@ -79,7 +88,11 @@ package final class LiveKeychain: Sendable {
   ) throws(StoreError) {
     let now = tick()
     let store = try store()
-    let permit = try permit(toChange: item, in: store, change)
+    guard let known = try store.read({ $0[item] }) else { throw .notFound }
+    let newFlags = try newFlags(of: known, change)
+    let permit = try store.permission(for: known, path: item.rawValue, changingTo: newFlags) {
+      Asker(thread: getpid())
+    }.fetch()
     try store.rewrite(item, readingSecret: true, permit) {
       (item, stored) throws(StoreError) in
       let bytes = try secretBytes(secret)
@@ -88,6 +101,9 @@ package final class LiveKeychain: Sendable {
         item.modified = now
       }
       try change(&item)
+      if let newFlags {
+        item.attributes[EnrolledFingers.attribute] = newFlags.attributes[EnrolledFingers.attribute]
+      }
     }
     announcer.tell()
   }
@@ -108,21 +124,16 @@ package final class LiveKeychain: Sendable {
     try store.permission(for: item, path: item.rawValue) { Asker(thread: getpid()) }.fetch()
   }
 
-  private func permit(
-    toChange id: ItemID, in store: KeychainStore, _ change: (inout Item) throws(StoreError) -> Void
-  ) throws(StoreError) -> Permit {
-    guard let item = try store.read({ $0[id] }) else { throw .notFound }
+  /// The item as it is to be, with the fingers that its flags hold it to; nil: they stay as they are.
+  private func newFlags(
+    of item: Item, _ change: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item? {
     var changed = item
     try change(&changed)
-    if changed.access != item.access { try checkFlags(changed.access) }
-    return try store.permission(
-      for: item, path: id.rawValue, changingTo: changed.access == item.access ? nil : changed
-    ) { Asker(thread: getpid()) }.fetch()
-  }
-
-  private func checkFlags(_ access: AccessFlags) throws(StoreError) {
-    guard access.flags.contains(.biometryCurrentSet) else { return }
-    throw .unsupported(reason: "biometryCurrentSet is set by the mount or by `keyhole attr`")
+    guard changed.access != item.access else { return nil }
+    changed.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(
+      for: changed.access, enrolledFingers)
+    return changed
   }
 
   private func known(_ query: ItemQuery, in store: KeychainStore) throws(StoreError) -> [Item] {

@@ -31,7 +31,7 @@ public enum KeychainError: Error {
   case osSucureInvalidParameter
   case osSecureBadRequest
   case osSecureUserCancelledAuthentication
-  case osSecureMissingEntitlementForThisFeature
+  case osSecureMissingEtitlementForThisFeature
   case osSecureInvalidValue
 
   init(_ error: StoreError) {
@@ -43,7 +43,7 @@ public enum KeychainError: Error {
       case .invalidName, .nameTooLong, .notUnicode, .tooLarge: .osSucureInvalidParameter
       case .unsupported: .osSecureBadRequest
       case .accessDenied, .interrupted: .osSecureUserCancelledAuthentication
-      case .notPermitted: .osSecureMissingEntitlementForThisFeature
+      case .notPermitted: .osSecureMissingEtitlementForThisFeature
       case .invalidValue: .osSecureInvalidValue
       case .locked: .osSecure(status: errSecInteractionNotAllowed)
       case .readOnly: .osSecure(status: errSecReadOnly)

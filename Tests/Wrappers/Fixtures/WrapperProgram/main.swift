@@ -4,6 +4,7 @@
 //   WrapperProgram count SUITE KEY N         sets an integer to 1, 2, … N
 //   WrapperProgram remove SUITE KEY          removes a key
 //   WrapperProgram secret SERVICE VALUE      sets a secret; an empty value deletes it
+//   WrapperProgram guard SERVICE FLAGS VALUE sets a secret with access flags, their number; prints what fails
 //   WrapperProgram get SERVICE               prints a secret
 //   WrapperProgram reveal SERVICE LAST       prints every value of a secret from now on, until it is LAST
 //   WrapperProgram follow SUITE KEY LAST     prints every value of a string from now on, until it is LAST
@@ -30,6 +31,12 @@ case "answer":
     if next == Int(key) { break }
   }
 case "secret": GenericPassword<String>(service: place).wrappedValue = key.isEmpty ? nil : key
+case "guard":
+  let password = GenericPassword<String>(
+    service: place, refreshPolicy: .manual, accessOption: kSecAttrAccessibleWhenUnlocked,
+    accessFlags: SecAccessControlCreateFlags(rawValue: UInt(key) ?? 0))
+  password.wrappedValue = value
+  do { try password.saveToKeychain() } catch { print(error) }
 case "get": print(GenericPassword<String>(service: place).wrappedValue ?? "nil")
 case "follow":
   let text = FoilDefaultStorageOptional<String>(key: key, userDefaults: Suite(place))
