@@ -183,10 +183,8 @@ package final class LiveKeychain: Sendable {
 private func secretBytes(_ data: Data) throws(StoreError) -> SecretBytes {
   do {
     var bytes = try SecretBytes(count: data.count)
-    unsafe bytes.withUnsafeMutableBytes { target in
-      // SAFETY: both are `count` bytes long.
-      _ = unsafe data.copyBytes(to: target)
-    }
+    // SAFETY: both are `count` bytes long; Foundation does not copy into an empty buffer.
+    if !data.isEmpty { unsafe bytes.withUnsafeMutableBytes { _ = unsafe data.copyBytes(to: $0) } }
     return bytes
   } catch {
     throw .outOfMemory

@@ -45,21 +45,31 @@ package enum KeychainEncoder {
 }
 
 extension Encodable {
-  fileprivate var isNil: Bool { (self as Any?).flatMap { ($0 as? any Nothing)?.isNothing } ?? false }
+  fileprivate var isNil: Bool { (self as? any OptionalValue)?.isNothing ?? false }
 }
 
-private protocol Nothing {
+private protocol OptionalValue {
   var isNothing: Bool { get }
+  /// A value that is there: nil is never stored.
+  static func decode(_ data: Data) throws -> Any?
 }
 
-extension Optional: Nothing {
+extension Optional: OptionalValue {
   fileprivate var isNothing: Bool { self == nil }
+
+  fileprivate static func decode(_ data: Data) throws -> Any? {
+    guard let type = Wrapped.self as? any Decodable.Type else { return nil }
+    return try KeychainDecoder.decode(type, from: data)
+  }
 }
 
 package enum KeychainDecoder {
   /// - Throws: `KeychainError.generalDecodingFailure` where the bytes are no such value, or one that the type
   ///   can't hold exactly; what the type's own `init(from:)` throws.
   package static func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T {
+    if let optional = type as? any OptionalValue.Type, let value = try optional.decode(data) as? T {
+      return value
+    }
     if let value = plain(type, data) { return value }
     if type == Data.self || type == String.self || type == URL.self {
       throw KeychainError.generalDecodingFailure

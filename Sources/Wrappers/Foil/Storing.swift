@@ -129,14 +129,11 @@ extension Dictionary: Collected where Key == String, Value: UserDefaultsSerializ
   }
 }
 
-/// nil is an empty array, which is also how `UserDefault` tells it from what was never set.
 extension Optional: Collected where Wrapped: UserDefaultsSerializable {
-  func write() throws -> SettingValue {
-    guard let self else { return .array([]) }
-    return try Self.element(self)
-  }
+  func write() throws -> SettingValue { Self.form.write(try map { try Self.element($0) }) }
+  static func read(_ setting: SettingValue) throws -> Wrapped? { try form.read(setting) }
 
-  static func read(_ setting: SettingValue) throws -> Wrapped? {
-    setting == .array([]) ? nil : try Storing.read(Wrapped.self, from: setting)
+  private static var form: OptionalSetting<Wrapped> {
+    OptionalSetting { try Storing.read(Wrapped.self, from: $0) }
   }
 }

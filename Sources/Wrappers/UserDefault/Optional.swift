@@ -15,35 +15,19 @@ public struct OptionalRepresentation<Wrapped: DefaultsValue>: DefaultsValue {
   }
 
   public func save(to defaults: UserDefaults, forKey key: String) throws {
-    try defaults.asSettings.store(setting(), key)
+    try defaults.asSettings.store(Self.form.write(wrapped.map { try Part.write($0) }), key)
   }
 
   public init(from defaults: UserDefaults, forKey key: String) throws {
-    try self.init(Self.read(Self.setting(defaults, key)))
-  }
-
-  private func setting() throws -> SettingValue {
-    guard let wrapped else { return .array([]) }
-    let plain = try Part.write(wrapped)
-    guard case .array(let items) = plain else { return plain }
-    return Self.wouldUnwrap(items) ? .array([plain]) : plain
-  }
-
-  /// Whether an array would not be read as the value that it is.
-  private static func wouldUnwrap(_ items: [SettingValue]) -> Bool {
-    items.isEmpty || items.count == 1 && items.first.flatMap { try? Part.read(Wrapped.self, $0) } != nil
-  }
-
-  private static func read(_ setting: SettingValue) throws -> Wrapped? {
-    guard case .array(let items) = setting else { return try Part.read(Wrapped.self, setting) }
-    guard let only = items.first else { return nil }
-    if items.count == 1, let value = try? Part.read(Wrapped.self, only) { return value }
+    let setting = try Self.setting(defaults, key)
     do {
-      return try Part.read(Wrapped.self, setting)
-    } catch {
-      throw DefaultsError.illegalValue(found: items.count, for: Wrapped?.self)
+      try self.init(Self.form.read(setting))
+    } catch  where setting.type == .array {
+      throw DefaultsError.illegalValue(found: Plist.any(setting), for: Wrapped?.self)
     }
   }
+
+  private static var form: OptionalSetting<Wrapped> { OptionalSetting { try Part.read(Wrapped.self, $0) } }
 }
 
 extension Optional: DefaultsValueConvertible where Wrapped: DefaultsValueConvertible {
