@@ -14,6 +14,10 @@ package enum ItemQuery: Hashable, Sendable {
     package var port: UInt16?
     package var path: String?
 
+    /// Whatever internet password there is.
+    package static let any = InternetQuery(
+      server: nil, account: nil, domain: nil, protocol: nil, authenticationType: nil, port: nil, path: nil)
+
     package init(
       server: String?, account: String?, domain: String?, protocol: String?, authenticationType: String?,
       port: UInt16?, path: String?

@@ -21,31 +21,24 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
   /// What every save uses where no other access control was set.
   public let defaultAccessControl: AccessControlSettings?
 
-  public convenience init(
+  public init(
     service: String, account: String? = nil, refreshPolicy: KeychainDataRefreshPolicy = .onAccess,
     defaultValue: T? = nil
   ) {
-    self.init(service, account, refreshPolicy, defaultValue, nil)
+    defaultAccessControl = nil
+    super.init(refreshPolicy: refreshPolicy, defaultValue: defaultValue)
+    (self.service, self.account) = (service, account)
   }
 
   /// With a condition for every save: `accessOption` is one of the constants that begin with
   /// `kSecAttrAccessible`, `accessFlags` says what a person has to do before the value is given.
-  public convenience init(
+  public init(
     service: String, account: String? = nil, refreshPolicy: KeychainDataRefreshPolicy = .onAccess,
     defaultValue: T? = nil, accessOption: CFString, accessFlags: SecAccessControlCreateFlags
   ) {
-    let settings = AccessControlSettings(access: accessOption, flags: accessFlags)
-    self.init(service, account, refreshPolicy, defaultValue, settings)
-  }
-
-  private init(
-    _ service: String, _ account: String?, _ refreshPolicy: KeychainDataRefreshPolicy, _ defaultValue: T?,
-    _ settings: AccessControlSettings?
-  ) {
-    defaultAccessControl = settings
+    defaultAccessControl = AccessControlSettings(access: accessOption, flags: accessFlags)
     super.init(refreshPolicy: refreshPolicy, defaultValue: defaultValue)
-    self.service = service
-    self.account = account
+    (self.service, self.account) = (service, account)
   }
 
   open override var itemClass: CFString { kSecClassGenericPassword }

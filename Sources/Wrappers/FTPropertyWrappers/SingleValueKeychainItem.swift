@@ -33,7 +33,10 @@ open class SingleValueKeychainItem: @unchecked Sendable {
   /// The attributes that tell items of the class apart.
   open var primaryKey: Set<CFString> { preconditionFailure("a class of items says what tells them apart") }
 
-  var query: ItemQuery { preconditionFailure("a class of items says which are meant") }
+  /// Which items are meant: of a class of one's own, all of its `itemClass`.
+  var query: ItemQuery {
+    itemClass == kSecClassInternetPassword ? .internet(.any) : .generic(service: nil, account: nil)
+  }
 
   /// Takes over the attributes of a stored item; nil: there is none.
   func load(_ item: Item?) {

@@ -131,61 +131,233 @@ import Testing
     }
   }
 
-  private func full(_ aProtocol: CFString) -> InternetPassword<String> {
-    InternetPassword(
-      server: "my.server", account: "my.account", domain: "my.domain", aProtocol: aProtocol,
-      authenticationType: kSecAttrAuthenticationTypeHTMLForm, port: 8080, path: "/a/b/c")
+  /// The declarations of the README's last examples; each access is a wrapper's own.
+  private struct Declarations {
+    @InternetPassword(
+      server: "my.server",
+      account: "my.account",
+      domain: "my.domain",
+      aProtocol: kSecAttrProtocolSSH,
+      authenticationType: kSecAttrAuthenticationTypeHTMLForm,
+      port: 8080,
+      path: "/a/b/c"
+    ) var declA: String?
+    @InternetPassword(
+      server: "my.server",
+      account: "my.account"
+    ) var declB: String?
+    @InternetPassword(
+      server: "my.server",
+      account: "my.account",
+      domain: "my.domain",
+      aProtocol: kSecAttrProtocolFTP,
+      authenticationType: kSecAttrAuthenticationTypeHTMLForm,
+      port: 8080,
+      path: "/a/b/c"
+    ) var declC: String?
+
+    func deleteC() throws { try _declC.deleteKeychain() }
   }
+
+  /// What the README prints.
+  private func printed(_ value: String?) -> String { "\(String(describing: value))" }
 
   @Test func identityOfOneRecord() {
     alone {
-      @InternetPassword(
-        server: "my.server",
-        account: "my.account",
-        domain: "my.domain",
-        aProtocol: kSecAttrProtocolSSH,
-        authenticationType: kSecAttrAuthenticationTypeHTMLForm,
-        port: 8080,
-        path: "/a/b/c"
-      ) var declA: String?
-      @InternetPassword(
-        server: "my.server",
-        account: "my.account"
-      ) var declB: String?
-
-      declA = "The Valley Wind"
-      #expect(declB == "The Valley Wind")
+      let all = Declarations()
+      all.declA = "The Valley Wind"
+      #expect(printed(all.declB) == "Optional(\"The Valley Wind\")")
     }
   }
 
   @Test func identitySwapped() {
     alone {
-      let declA = full(kSecAttrProtocolSSH)
-      @InternetPassword(server: "my.server", account: "my.account") var declB: String?
-      declB = "The Valley Wind"
-      #expect(declA.wrappedValue == nil)
+      let all = Declarations()
+      all.declB = "The Valley Wind"
+      #expect(printed(all.declA) == "nil")
+      #expect(printed(all.declB) == "Optional(\"The Valley Wind\")")
     }
   }
 
   @Test func identityOfTwoRecords() throws {
     try alone {
-      let declA = full(kSecAttrProtocolSSH)
-      @InternetPassword(server: "my.server", account: "my.account") var declB: String?
-      @InternetPassword(
-        server: "my.server",
-        account: "my.account",
-        domain: "my.domain",
-        aProtocol: kSecAttrProtocolFTP,
-        authenticationType: kSecAttrAuthenticationTypeHTMLForm,
-        port: 8080,
-        path: "/a/b/c"
-      ) var declC: String?
+      let all = Declarations()
+      all.declC = "The Sixth Station"
+      all.declA = "The Valley Wind"
+      #expect(printed(all.declB) == "Optional(\"The Sixth Station\")")
+      try all.deleteC()
+      #expect(printed(all.declB) == "Optional(\"The Valley Wind\")")
+      // Of what is left it is the oldest again, and it never took over what it read.
+      #expect(printed(all.declA) == "Optional(\"The Valley Wind\")" && printed(all.declC) == "nil")
+    }
+  }
 
-      declC = "The Sixth Station"
-      declA.wrappedValue = "The Valley Wind"
-      #expect(declB == "The Sixth Station")
-      try _declC.deleteKeychain()
-      #expect(declB == "The Valley Wind")
+  /// "Data that is in the keychain as UTF-16 or JSON."
+  @Test func codingOfOnesOwn() throws {
+    try alone {
+      @GenericPassword(service: "my.service") var myData: Data?
+      myData = try JSONEncoder().encode(["name": "Peter Parker"])
+      let data = try #require(myData)
+      #expect(try JSONDecoder().decode([String: String].self, from: data) == ["name": "Peter Parker"])
+      let utf16 = try #require("Peter Parker".data(using: .utf16))
+      myData = utf16
+      #expect(myData.flatMap { String(data: $0, encoding: .utf16) } == "Peter Parker")
+    }
+  }
+
+  /// "Define new access control modifiers before each write."
+  @Test func accessControlBeforeAWrite() throws {
+    try alone {
+      @GenericPassword(service: "my.service", refreshPolicy: .manual) var secret: String?
+      secret = "x"
+      try _secret.modifyAccess(using: kSecAttrAccessibleAfterFirstUnlock, flags: [.userPresence])
+      try _secret.saveToKeychain()
+      @GenericPassword(service: "my.service", refreshPolicy: .manual) var same: String?
+      #expect(throws: KeychainError.self) { try _same.loadFromKeychain() }
+      #expect(same == nil)
+      #expect($same.error == nil)
+      try _same.deleteKeychain()
+      // Every flag that Apple has can be set.
+      for flags in [
+        SecAccessControlCreateFlags.userPresence, .biometryAny, .biometryCurrentSet, .devicePasscode,
+        [.biometryCurrentSet, .or, .devicePasscode], [.biometryAny, .and, .devicePasscode],
+      ] {
+        secret = "x"
+        try _secret.modifyAccess(using: kSecAttrAccessibleWhenUnlocked, flags: flags)
+        try _secret.saveToKeychain()
+        #expect(_secret.accessControl?.flags == flags)
+        try _secret.deleteKeychain()
+      }
+      #expect(throws: KeychainError.self) {
+        try _secret.modifyAccess(using: kSecAttrAccessControl, flags: [])
+      }
+      #expect(throws: KeychainError.self) {
+        try _secret.modifyAccess(using: kSecAttrAccessibleWhenUnlocked, flags: .init(rawValue: 1 << 2))
+      }
+    }
+  }
+}
+
+// What the documentation and the sources of FTPropertyWrappers say beside the examples.
+extension FTPropertyWrappersReadmeTests {
+  @Test func manualTouchesNothing() throws {
+    try alone {
+      @GenericPassword(service: "my.service", refreshPolicy: .manual, defaultValue: "default")
+      var manual: String?
+      @GenericPassword(service: "my.service") var stored: String?
+      #expect(manual == "default" && !_manual.wrappedValueUnchanged)
+      stored = "stored"
+      #expect(manual == "default")
+      try _manual.loadFromKeychain()
+      #expect(manual == "stored" && _manual.wrappedValueUnchanged)
+      manual = "new"
+      #expect(stored == "stored" && !_manual.wrappedValueUnchanged)
+      try _manual.saveToKeychain()
+      #expect(stored == "new" && _manual.wrappedValueUnchanged)
+      stored = nil
+      #expect(manual == "new")
+      try _manual.loadFromKeychain()
+      #expect(manual == "default" && _manual.wrappedValueUnchanged)
+    }
+  }
+
+  @Test func theDefaultIsReadAndNeverStored() throws {
+    try alone {
+      @GenericPassword(service: "my.service", defaultValue: 5) var number: Int?
+      #expect(number == 5)
+      number? += 1
+      #expect(number == 6)
+      number = nil
+      #expect(number == 5)
+      try _number.loadFromKeychain()
+      #expect(GenericPassword<Int>(service: "my.service").wrappedValue == nil)
+    }
+  }
+
+  @Test func everyAttributeIsSavedLoadedAndRemoved() throws {
+    try alone {
+      var code = Int64(0x7465_7374)
+      let number = unsafe CFNumberCreate(nil, .sInt64Type, &code)
+      let one = GenericPassword<String>(service: "my.service", account: "me")
+      one.wrappedValue = "x"
+      (one.description, one.comment, one.label) = ("d", "c", "l")
+      (one.creator, one.type, one.isInvisible) = (number, number, true)
+      one.accesible = kSecAttrAccessibleAfterFirstUnlock
+      try one.saveToKeychain()
+
+      let other = GenericPassword<String>(service: "my.service")
+      try other.loadFromKeychain()
+      #expect([other.description, other.comment, other.label] == ["d", "c", "l"])
+      #expect(CFEqual(other.creator, number) && CFEqual(other.type, number) && other.isInvisible == true)
+      #expect(other.accesible == kSecAttrAccessibleAfterFirstUnlock)
+      #expect(other.creationDate != nil && other.modificationDate != nil)
+      // What it read is no part of what it means.
+      #expect(other.account == nil && other.service == "my.service")
+
+      (other.description, other.comment, other.label) = (nil, nil, nil)
+      (other.creator, other.type, other.isInvisible, other.accesible) = (nil, nil, nil, nil)
+      try other.saveToKeychain()
+      try one.loadFromKeychain()
+      #expect(one.description == nil && one.comment == nil && one.label == nil)
+      #expect(one.creator == nil && one.type == nil && one.isInvisible == nil)
+      #expect(one.accesible == kSecAttrAccessibleWhenUnlocked && one.wrappedValue == "x")
+    }
+  }
+
+  @Test func loadingDropsWhatWasNotSaved() throws {
+    try alone {
+      let one = GenericPassword<String>(service: "my.service")
+      one.wrappedValue = "x"
+      one.comment = "not saved"
+      #expect(one.wrappedValue == "x")
+      #expect(one.comment == nil)
+      one.comment = "not saved"
+      try one.deleteKeychain()
+      #expect(one.comment == nil)
+    }
+  }
+
+  @Test func identity() {
+    alone {
+      let internet = InternetPassword<Int>(server: "s", account: "a", port: 22)
+      #expect(internet.itemClass == kSecClassInternetPassword)
+      #expect(internet.primaryKey.count == 7 && internet.primaryKey.contains(kSecAttrPort))
+      #expect(internet.server == "s" && internet.port == 22 && internet.path == nil)
+      let generic = GenericPassword<Int>(service: "s")
+      #expect(generic.itemClass == kSecClassGenericPassword)
+      #expect(generic.primaryKey == [kSecAttrAccount, kSecAttrService])
+    }
+  }
+
+  @Test func classesOfOnesOwn() {
+    final class Password: GenericPassword<String>, @unchecked Sendable {}
+    final class Login: InternetPassword<String>, @unchecked Sendable {}
+    final class Anything: KeychainItemPropertyWrapper<String>, @unchecked Sendable {
+      override var itemClass: CFString { kSecClassGenericPassword }
+      override var primaryKey: Set<CFString> { [] }
+    }
+    alone {
+      Login(server: "my.server").wrappedValue = "login"
+      Password(service: "my.service", account: "me").wrappedValue = "x"
+      #expect(Anything(refreshPolicy: .onAccess).wrappedValue == "x")
+      #expect(Password(service: "my.service").wrappedValue == "x")
+      #expect(Login(server: "my.server").wrappedValue == "login")
+    }
+  }
+
+  @Test func whatDoesNotReadIsTheDefaultAndStays() {
+    alone {
+      @GenericPassword(service: "my.service") var text: String?
+      text = "no number"
+      @GenericPassword(service: "my.service", defaultValue: 7) var number: Int?
+      #expect(number == 7)
+      #expect($number.error != nil)
+      #expect(text == "no number")
+      number = 300
+      #expect($number.error == nil)
+      @GenericPassword(service: "my.service", defaultValue: 1) var small: UInt8?
+      #expect(small == 1)
+      #expect($small.error != nil)
     }
   }
 }
