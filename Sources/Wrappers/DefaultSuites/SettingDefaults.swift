@@ -6,7 +6,8 @@ package import Model
 ///
 /// What is set is stored at once; nothing waits for `synchronize()`.
 public final class SettingDefaults: UserDefaults {
-  private let suite: Suite?
+  /// nil: it holds its values in memory.
+  let suite: Suite?
   private let scratch = Guarded<[String: SettingValue]>([:])
 
   /// - Parameter suite: the suite to use.
@@ -22,12 +23,6 @@ public final class SettingDefaults: UserDefaults {
     // It fails only for names that stand for other domains.
     // swift-format-ignore: NeverForceUnwrap
     super.init(suiteName: "keyhole")!
-  }
-
-  /// What stands behind any object of Foundation's; nil: memory.
-  package static func suite(of defaults: UserDefaults) -> Suite? {
-    guard let own = defaults as? SettingDefaults else { return Suite(defaults) }
-    return own.suite
   }
 
   package func setting(_ key: String) -> SettingValue? {

@@ -18,7 +18,11 @@ extension Suite {
 
   /// The suite that Foundation's object stands for.
   public init(_ defaults: UserDefaults) {
-    self.init(defaults.suiteName ?? Self.standardName)
+    if let own = (defaults as? SettingDefaults)?.suite {
+      self = own
+    } else {
+      self.init(defaults.suiteName ?? Self.standardName)
+    }
   }
 
   private static let standardName = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName

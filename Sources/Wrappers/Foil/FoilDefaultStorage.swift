@@ -19,6 +19,7 @@ public struct FoilDefaultStorage<T: UserDefaultsSerializable> {
   ///   - wrappedValue: the default. The last wrapper of a key that was made gives it for all of them.
   ///   - keyName: the key.
   ///   - userDefaults: the suite that holds the key.
+  @_disfavoredOverload
   public init(wrappedValue: T, key keyName: String, userDefaults: Suite = .standard) {
     key = keyName
     live = LiveValue(registering: wrappedValue, userDefaults, keyName)
@@ -51,6 +52,7 @@ public struct FoilDefaultStorageOptional<T: UserDefaultsSerializable> {
   /// - Parameters:
   ///   - keyName: the key.
   ///   - userDefaults: the suite that holds the key.
+  @_disfavoredOverload
   public init(key keyName: String, userDefaults: Suite = .standard) {
     key = keyName
     live = LiveValue(userDefaults, keyName, fallback: nil) { try Storing.read(T.self, from: $0) }

@@ -23,7 +23,7 @@ public struct UserDefault<Value: DefaultsValueConvertible> {
   }
 
   public init(wrappedValue: Value, _ key: String, defaults: UserDefaults) {
-    self.init(wrappedValue: wrappedValue, key, defaults: SettingDefaults.suite(of: defaults) ?? .standard)
+    self.init(wrappedValue: wrappedValue, key, defaults: Suite(defaults))
   }
 
   @_disfavoredOverload

@@ -33,6 +33,9 @@ import Testing
     #expect(EnumKeys().flagEnabled)
     EnumKeys().flagEnabled = false
     EnumKeys().timestamp = Date(timeIntervalSince1970: 5)
+    EnumKeys().totalCount += 1
+    #expect(AppSettingsKey.allCases.count == 3)
+    #expect(EnumKeys().totalCount == 1)
     #expect(!EnumKeys().flagEnabled)
     #expect(EnumKeys().timestamp == Date(timeIntervalSince1970: 5))
   }
@@ -102,6 +105,50 @@ import Testing
     #expect(FoilDefaultStorageOptional<User>(key: "readme.user").wrappedValue == peter)
   }
 
+  /// "This will crash if you change User by adding/removing properties": here it is the default, and what is stored
+  /// stays.
+  @Test func codableThatHasChanged() {
+    struct NewUser: Codable, UserDefaultsSerializable, Equatable {
+      var id = UUID()
+      var name = "default"
+      var age = 1
+    }
+    FoilDefaultStorageOptional<User>(key: "readme.user.changed").wrappedValue = User(id: UUID(), name: "old")
+    @FoilDefaultStorage(key: "readme.user.changed") var user = NewUser()
+    #expect(user.name == "default")
+    #expect($user.error != nil)
+    #expect(FoilDefaultStorageOptional<User>(key: "readme.user.changed").wrappedValue?.name == "old")
+    user.name = "new"
+    #expect(user.name == "new")
+    #expect($user.error == nil)
+  }
+
+  @Test func equality() {
+    let suite = Suite("readme.equality")
+    let one = FoilDefaultStorage(wrappedValue: 1, key: "one", userDefaults: suite)
+    let same = FoilDefaultStorage(wrappedValue: 1, key: "one", userDefaults: suite)
+    let other = FoilDefaultStorage(wrappedValue: 1, key: "other", userDefaults: suite)
+    #expect(one == same && one != other && Set([one, same, other]).count == 2)
+    let none = FoilDefaultStorageOptional<Int>(key: "none", userDefaults: suite)
+    #expect(none == FoilDefaultStorageOptional<Int>(key: "none") && Set([none, none]).count == 1)
+  }
+
+  @Test func suitesOfFoundation() throws {
+    let defaults = try #require(UserDefaults(suiteName: "readme.named"))
+    @FoilDefaultStorage(key: "number", userDefaults: defaults) var number = 1
+    @FoilDefaultStorage(key: "number", userDefaults: Suite("readme.named")) var same = 1
+    @FoilDefaultStorageOptional(key: "number", userDefaults: .standard) var other: Int?
+    @FoilDefaultStorage(key: "number", userDefaults: SettingDefaults(Suite("readme.named"))) var third = 1
+    number = 2
+    #expect(same == 2 && third == 2 && other == nil)
+  }
+
+  @Test func classesWithCoding() {
+    @FoilDefaultStorage(key: "readme.color") var color = Paint("red")
+    color = Paint("blue")
+    #expect(FoilDefaultStorageOptional<Paint>(key: "readme.color").wrappedValue?.name == "blue")
+  }
+
   @Test func rawRepresentable() {
     @FoilDefaultStorage(key: "readme.enum")
     var value = MyStringEnum.one
@@ -143,6 +190,7 @@ import Testing
 
 private enum AppSettingsKey: String, CaseIterable {
   case flagEnabled = "readme.keys.flagEnabled"
+  case totalCount = "readme.keys.totalCount"
   case timestamp = "readme.keys.timestamp"
 }
 
@@ -161,6 +209,8 @@ extension FoilDefaultStorageOptional {
 private final class EnumKeys {
   @FoilDefaultStorage(.flagEnabled)
   var flagEnabled = true
+  @FoilDefaultStorage(.totalCount)
+  var totalCount = 0
   @FoilDefaultStorageOptional(.timestamp)
   var timestamp: Date?
 }
@@ -185,4 +235,13 @@ private enum PlainEnum: Int, UserDefaultsSerializable {
 
 private enum BothEnum: String, Codable, UserDefaultsSerializable {
   case one, two
+}
+
+/// An archive needs the class to have a name.
+final class Paint: NSObject, NSCoding, UserDefaultsSerializable {
+  let name: String
+
+  init(_ name: String) { self.name = name }
+  init?(coder: NSCoder) { name = coder.decodeObject(forKey: "name") as? String ?? "" }
+  func encode(with coder: NSCoder) { coder.encode(name as NSString, forKey: "name") }
 }

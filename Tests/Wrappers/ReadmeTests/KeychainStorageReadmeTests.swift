@@ -83,6 +83,63 @@ import Testing
     #expect(value == 2)
   }
 
+  /// The README's first example is of `@AppStorage`, which is SwiftUI's; here that is `@UserDefault.State`, and
+  /// with a keychain:
+  @Test func motivation() {
+    struct Toggle {
+      @KeychainStorage(keychainProvider: Keychain(service: "readme", in: .memory()), key: "toggle")
+      var someValue = false
+    }
+    let toggle = Toggle()
+    toggle.someValue.toggle()
+    #expect(toggle.someValue)
+  }
+
+  @Test func aValueThatHasNoFormLeavesTheOldOne() {
+    let provider = MemoryProvider()
+    @KeychainStorage(provider: provider, key: "no JSON") var value = 0.5
+    value = .nan
+    #expect(value == 0.5)
+    #expect($value.error != nil)
+    #expect(provider.getData(forKey: "no JSON") == Data("0.5".utf8))
+    value = 1
+    #expect(value == 1)
+    #expect($value.error == nil)
+  }
+
+  @Test func anotherTypeHearsNothing() {
+    let provider = MemoryProvider()
+    @KeychainStorage(provider: provider, key: "types") var text = "1"
+    @KeychainStorage(provider: provider, key: "types") var same = "2"
+    @KeychainStorage(provider: provider, key: "types") var other: String? = nil
+    text = "3"
+    #expect(same == "3")
+    // Another type is another value until it is read anew, though it would read what is stored.
+    #expect(other == "1")
+    @KeychainStorage(provider: provider, key: "types") var later: String? = nil
+    #expect(later == "3")
+  }
+
+  @Test func sequence() async {
+    let provider = MemoryProvider()
+    @KeychainStorage(provider: provider, key: "sequence") var one = 0
+    @KeychainStorage(provider: provider, key: "sequence") var other = 0
+    var values = $other.values.makeAsyncIterator()
+    #expect(await values.next() == 0)
+    for next in 1...3 { one = next }
+    for next in 1...3 { #expect(await values.next() == next) }
+    #expect($other.value == 3)
+  }
+
+  @Test func damagedDataIsTheDefaultAndStays() {
+    let provider = MemoryProvider()
+    _ = provider.setData(Data("{".utf8), forKey: "damaged")
+    @KeychainStorage(provider: provider, key: "damaged") var value = 1
+    #expect(value == 1)
+    #expect($value.error != nil)
+    #expect(provider.getData(forKey: "damaged") == Data("{".utf8))
+  }
+
   @Test func aProviderThatStoresNothing() {
     struct Nothing: KeychainProvider {
       func setData(_ data: Data, forKey key: String) -> Bool { true }

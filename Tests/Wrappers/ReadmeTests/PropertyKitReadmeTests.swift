@@ -201,6 +201,43 @@ class WatchableObject: NSObject, PropertyWatchable {
     #expect(object.unwatch(forIds: ["kept", "unknown"]) == ["kept": true, "unknown": false])
   }
 
+  @Test func unwatchInAllFormsWhereNothingIsWatched() {
+    let object = WatchableObject()
+    #expect(object.unwatch(\.testingProperty).isEmpty)
+    #expect(object.unwatch(\.testingProperty, forIds: ["none"]).isEmpty)
+    #expect(object.unwatch(forIds: []).isEmpty)
+    #expect(object.unwatch(forIds: ["none", "none"]) == ["none": false])
+    #expect(!object.unwatchAllFilePrivate())
+    object.unwatchAll()
+    #expect(object.watching(by: \.testingProperty).isEmpty)
+  }
+
+  @Test func anIdThatIsWatchedAgainReplacesTheObservation() {
+    let object = WatchableObject()
+    var heard: [String] = []
+    for name in ["first", "second"] {
+      object.watch(\.testingProperty, id: "same") { heard.append(name) }
+    }
+    // One line is one observation, too.
+    for name in ["third", "fourth"] { object.watch(\.testingProperty) { heard.append(name) } }
+    object.testingProperty = "x"
+    #expect(heard.sorted() == ["fourth", "second"])
+    #expect(object.watching(by: \.testingProperty, id: "same").map(\.id) == ["same"])
+    object.unwatch(\.testingProperty)
+  }
+
+  @Test func aHandlerMayEndItsObservation() {
+    let object = WatchableObject()
+    var count = 0
+    object.watch(\.testingProperty, id: "once") {
+      count += 1
+      object.unwatch(forIds: ["once"])
+    }
+    object.testingProperty = "x"
+    object.testingProperty = "y"
+    #expect(count == 1)
+  }
+
   @Test func removeInTheApplication() {
     let (one, two) = (WatchableObject(), WatchableObject())
     var heard = 0

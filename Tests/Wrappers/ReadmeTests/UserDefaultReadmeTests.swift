@@ -1,4 +1,6 @@
 import Foundation
+import Observation
+import Synchronization
 import Testing
 import UserDefault
 
@@ -63,6 +65,80 @@ import UserDefault
   @Test func indirectConformance() {
     check(IndirectConvertible(name: "indirect"), "indirect")
     #expect(UserDefault<String?>("readme.indirect").wrappedValue == "indirect")
+  }
+
+  @Test func longChains() {
+    check(LongChain(name: "chain"), "chain")
+    #expect(UserDefault<String?>("readme.chain").wrappedValue == "chain")
+  }
+
+  @Test func state() {
+    struct View {
+      @UserDefault<Int>.State("readme.state") var count = 1
+      @UserDefault<String?>.State("readme.state.name") var name
+      var body: String { "\(count) \(name ?? "nobody")" }
+    }
+    let (view, same) = (View(), View())
+    #expect(view.body == "1 nobody")
+    view.count += 1
+    view.$name.wrappedValue = "x"
+    #expect(same.body == "2 x")
+    let isStale = Mutex(false)
+    withObservationTracking {
+      _ = same.body
+    } onChange: {
+      isStale.withLock { $0 = true }
+    }
+    view.$count.wrappedValue = 7
+    #expect(isStale.withLock { $0 })
+    #expect(same.body == "7 x")
+  }
+
+  @Test func loadingSavingAndClearing() {
+    let suite = Suite("readme.methods")
+    var one = UserDefault(wrappedValue: 5, "number", defaults: suite)
+    #expect(one.key == "number" && one.defaultValue == 5 && !one.wasLoadedSuccessfully)
+    #expect(one.defaults.object(forKey: "number") == nil)
+    one.saveValue()
+    #expect(one.defaults.integer(forKey: "number") == 5 && !one.wasLoadedSuccessfully)
+    one.loadValue()
+    #expect(one.wasLoadedSuccessfully)
+    let other = UserDefault(wrappedValue: 0, "number", defaults: one.defaults)
+    #expect(other.wasLoadedSuccessfully && other.wrappedValue == 5)
+    other.wrappedValue = 6
+    #expect(one.wrappedValue == 6)
+    one.clear()
+    #expect(one.wrappedValue == 5 && other.wrappedValue == 0)
+    #expect(one.defaults.object(forKey: "number") == nil)
+  }
+
+  /// What its documentation says of types of one's own: they may store themselves as they like.
+  @Test func aValueThatStoresItself() throws {
+    struct Point: DefaultsValue, Equatable {
+      var x = 0, y = 0
+      init(x: Int, y: Int) { (self.x, self.y) = (x, y) }
+      func save(to defaults: UserDefaults, forKey key: String) throws {
+        defaults.set(["x": x, "y": y], forKey: key)
+      }
+      init(from defaults: UserDefaults, forKey key: String) throws {
+        guard let found = defaults.object(forKey: key) else { throw DefaultsError.missingValue(key: key) }
+        guard let parts = found as? [String: Int] else {
+          throw DefaultsError.typeMismatch(found: found, expected: [String: Int].self)
+        }
+        self.init(x: parts["x"] ?? 0, y: parts["y"] ?? 0)
+      }
+    }
+    check(Point(x: 1, y: 2), "point")
+    check([Point(x: 1, y: 2)], "points")
+    check(["p": Point(x: 1, y: 2)], "named points")
+    #expect(UserDefault<[String: Int]?>("readme.point").wrappedValue == ["x": 1, "y": 2])
+    let wrong = UserDefault<Point>(wrappedValue: Point(x: 9, y: 9), "readme.name.wrong")
+    UserDefault<String?>("readme.name.wrong").wrappedValue = "text"
+    #expect(wrong.wrappedValue.x == 9)
+    guard case .typeMismatch? = wrong.projectedValue.error as? DefaultsError else {
+      Issue.record("no mismatch")
+      return
+    }
   }
 
   private func check<Value: DefaultsValueConvertible & Equatable>(_ value: Value, _ name: String) {
@@ -134,6 +210,22 @@ extension IndirectConvertible: IndirectDefaultsValueConvertible {
   }
 
   func indirectRepresentation() throws -> Convertible {
+    try .init(defaultsRepresentation: name)
+  }
+}
+
+private struct LongChain: Equatable {
+  var name: String
+}
+
+extension LongChain: IndirectDefaultsValueConvertible {
+  typealias DefaultsRepresentation = IndirectConvertible.DefaultsRepresentation
+
+  init(indirectRepresentation: IndirectConvertible) throws {
+    name = indirectRepresentation.name
+  }
+
+  func indirectRepresentation() throws -> IndirectConvertible {
     try .init(defaultsRepresentation: name)
   }
 }
