@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program for each of the five libraries, in Swift 5 mode, and one that uses all of them in Swift 6 mode with
-// every upcoming feature on.
+// A program for each of the five libraries, in Swift 5 mode, one that uses all of them in Swift 6 mode with every
+// upcoming feature on, and the examples of the originals' READMEs in Swift 5 mode.
 
 func product(_ name: String) -> Target.Dependency { .product(name: name, package: "keyhole") }
 
@@ -10,6 +10,8 @@ func example(_ name: String, of module: String) -> Target {
   .executableTarget(
     name: name, dependencies: [product(module)], swiftSettings: [.swiftLanguageMode(.v5)])
 }
+
+let libraries = ["Foil", "UserDefault", "PropertyKit", "KeychainStorage", "FTPropertyWrappers"].map(product)
 
 let package = Package(
   name: "wrappers",
@@ -22,8 +24,7 @@ let package = Package(
     example("ft-property-wrappers", of: "FTPropertyWrappers"),
     .executableTarget(
       name: "strict",
-      dependencies: ["Foil", "UserDefault", "PropertyKit", "KeychainStorage", "FTPropertyWrappers"].map(
-        product),
+      dependencies: libraries,
       swiftSettings: [
         .swiftLanguageMode(.v6),
         .enableUpcomingFeature("ExistentialAny"),
@@ -35,5 +36,7 @@ let package = Package(
         .strictMemorySafety(),
         .treatAllWarnings(as: .error),
       ]),
+    .testTarget(
+      name: "ReadmeTests", dependencies: libraries, swiftSettings: [.swiftLanguageMode(.v5)]),
   ]
 )
