@@ -169,7 +169,8 @@ let package = Package(
     tests(
       "MountTests",
       [
-        "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "KeyringHarness",
+        "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers", "KeychainStorage",
+        "PropertyKit", "UserDefault", "KeyringHarness",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
     // A disk that loses what was not synchronised, and what has to outlive that.

@@ -1,6 +1,7 @@
 // A program that uses the wrappers, for tests that need another process.
 //
 //   WrapperProgram set SUITE KEY VALUE       sets a string
+//   WrapperProgram number SUITE KEY N        sets an integer
 //   WrapperProgram count SUITE KEY N         sets an integer to 1, 2, … N
 //   WrapperProgram remove SUITE KEY          removes a key
 //   WrapperProgram secret SERVICE VALUE      sets a secret; an empty value deletes it
@@ -20,6 +21,7 @@ let (verb, place, key, value) = (arguments[1], arguments[2], arguments[3], argum
 switch verb {
 case "set": FoilDefaultStorageOptional<String>(key: key, userDefaults: Suite(place)).wrappedValue = value
 case "remove": FoilDefaultStorageOptional<String>(key: key, userDefaults: Suite(place)).wrappedValue = nil
+case "number": UserDefault(wrappedValue: 0, key, defaults: Suite(place)).wrappedValue = Int(value) ?? 0
 case "count":
   let number = UserDefault(wrappedValue: 0, key, defaults: Suite(place))
   for next in 1...(Int(value) ?? 1) { number.wrappedValue = next }
