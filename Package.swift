@@ -158,7 +158,8 @@ let package = Package(
       name: "LiveTests",
       dependencies: [
         "FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault", "DefaultKeychain",
-        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "Live", "Model", "WrapperProgram", "keyhole",
+        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "Live", "Model", "SecretService", "Store",
+        "WrapperProgram", "keyhole",
       ],
       path: "Tests/Wrappers/LiveTests", swiftSettings: strict),
     // The examples of the five READMEs, in Swift 5 mode as most of their users write.

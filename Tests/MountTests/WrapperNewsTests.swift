@@ -65,7 +65,7 @@ import UserDefault
     _ road: Road
   ) async throws {
     // Each is a process of its own there.
-    let last = road == .command ? 200 : 1000
+    let last = road == .command ? 100 : 1000
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir defaults/s; echo 0 > defaults/s/n")
       let readers = Readers(Suite("s", in: .folder(keyhole.world.config)))

@@ -18,8 +18,8 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     var value: T?
     var isUnchanged = false
     var error: (any Error)?
-    /// What was known of the item when it was last announced.
-    var seen: Item?
+    /// What was known of the item when it was last announced; nil: it was never looked at.
+    var seen: Item??
   }
 
   /// - Parameters:
@@ -40,11 +40,17 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
 
   /// The value; with `onAccess` as it is stored now, and stored when it is set. What fails is logged, and is the
   /// `error` of the projection.
+  ///
+  /// Of what can't be read the default is given; of a keychain that does not answer, within ten seconds, what was
+  /// read last.
   open var wrappedValue: T? {
     get {
       announcer.access()
-      follow()
-      if refreshPolicy == .onAccess, !attempt({ try loadFromKeychain() }) { return defaultValue }
+      if refreshPolicy == .onAccess {
+        listen()
+        let failure = attempt { try load() }
+        if let failure, !failure.leavesTheValue { return defaultValue }
+      }
       return state.withLock { $0.value } ?? defaultValue
     }
     set {
@@ -53,7 +59,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
         state.isUnchanged = false
       }
       guard refreshPolicy == .onAccess else { return announcer.tell() }
-      _ = attempt { try saveToKeychain() }
+      attempt { try saveToKeychain() }
     }
   }
 
@@ -84,11 +90,17 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   ///
   /// - Throws: `KeychainError`, and what the value's own `init(from:)` throws; the value stays then.
   open func loadFromKeychain() throws {
+    try load()
+    tellOfManualChange()
+  }
+
+  private func load() throws {
     let found = try storing { () throws(StoreError) -> (item: Item, data: Data)? in
       guard let item = try keychain.items(query).first else { return nil }
       return (item, try keychain.secret(of: item.id))
     }
     load(found?.item)
+    state.withLock { if $0.seen == nil { $0.seen = .some(found?.item) } }
     let value = try found.map { try KeychainDecoder.decode(T.self, from: $0.data) }
     state.withLock { state in
       state.value = value
@@ -106,6 +118,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
       state.isUnchanged = true
       state.error = nil
     }
+    tellOfManualChange()
   }
 
   private func storing<Result>(_ body: () throws(StoreError) -> Result) throws -> Result {
@@ -113,27 +126,34 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   }
 
   /// What can't be thrown is logged, without a word of the value.
-  private func attempt(_ body: () throws -> Void) -> Bool {
+  @discardableResult
+  private func attempt(_ body: () throws -> Void) -> (any Error)? {
     do {
       try body()
       state.withLock { $0.error = nil }
-      return true
+      return nil
     } catch {
       state.withLock { $0.error = error }
       Log.note("keychain", (error as? KeychainError).map { "\($0)" } ?? "\(Swift.type(of: error))")
-      return false
+      return error
     }
+  }
+}
+
+extension Error {
+  /// It says nothing of what is stored.
+  fileprivate var leavesTheValue: Bool {
+    guard case .osSecure(status: errSecNotAvailable)? = self as? KeychainError else { return false }
+    return true
   }
 }
 
 // Changes by others.
 extension KeychainItemPropertyWrapper {
   /// Listens to the keychain from the first use on.
-  private func follow() {
+  private func listen() {
     listening.withLock { listening in
       guard listening == nil else { return }
-      let item = try? keychain.knownItems(query).first
-      state.withLock { $0.seen = item }
       let look = Passed(value: { [weak self] in self?.look() })
       listening = keychain.listen { look.value() }
     }
@@ -142,14 +162,18 @@ extension KeychainItemPropertyWrapper {
   private func look() {
     let item = try? keychain.knownItems(query).first
     let isNews = state.withLock { state in
-      defer { state.seen = item }
-      return state.seen != item
+      defer { state.seen = .some(item) }
+      return state.seen != .some(item)
     }
     if isNews { announcer.tell() }
   }
 
+  /// Others' changes are none of a manual wrapper's value, and its own are told by nobody else.
+  private func tellOfManualChange() {
+    if refreshPolicy == .manual { announcer.tell() }
+  }
+
   private func follow(_ outlet: Outlet<T?>) -> Listening {
-    follow()
-    return announcer.follow(outlet) { [self] in (nil, wrappedValue) }
+    announcer.follow(outlet) { [self] in (nil, wrappedValue) }
   }
 }

@@ -13,6 +13,8 @@ public protocol KeychainProvider {
 
 /// A provider that hears of changes that others make.
 package protocol WatchedProvider: KeychainProvider {
+  /// As `getData(forKey:)`, and tells what is not there from what can't be read.
+  func secret(forKey key: String) throws -> Data?
   func listen(_ look: @escaping @Sendable () -> Void) -> Listening
 }
 

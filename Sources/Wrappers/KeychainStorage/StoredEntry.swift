@@ -10,6 +10,8 @@ public enum KeychainStorageError: Error, Sendable {
   case notEncodable
   /// The provider refused.
   case refused
+  /// The keychain is locked, does not answer, or does not give what is stored; the value is what was read last.
+  case unreadable
 }
 
 /// The value of one property: in step with all others of its key and type.
@@ -25,7 +27,8 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Senda
   private struct State {
     let first: Value
     var value: Value
-    var error: KeychainStorageError?
+    var readError: KeychainStorageError?
+    var writeError: KeychainStorageError?
   }
 
   init(_ key: String, first: Value, provider: any KeychainProvider) {
@@ -37,12 +40,11 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Senda
   /// Reads what is stored, or stores the first value, and joins the others.
   func begin() {
     Entries.add(self, key)
-    exclusively {
-      guard provider.getData(forKey: key) == nil, !value.isNil, let data = try? JSONEncoder().encode(value)
-      else { return }
-      _ = provider.setData(data, forKey: key)
+    if let problem = exclusively({ storeFirst() }) {
+      note(problem)
+    } else {
+      look()
     }
-    look()
     guard let watched = provider as? any WatchedProvider else { return }
     let listening = watched.listen { [weak self] in self?.look() }
     self.listening.withLock { $0 = listening }
@@ -53,12 +55,11 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Senda
     return state.withLock { $0.value }
   }
 
-  var error: KeychainStorageError? { state.withLock { $0.error } }
+  var error: KeychainStorageError? { state.withLock { $0.writeError ?? $0.readError } }
 
   func set(_ value: Value) {
-    let problem = exclusively { store(value) }
-    state.withLock { $0.error = problem }
-    if let problem { return Log.note("keychain \(key)", "\(problem)") }
+    if let problem = exclusively({ store(value) }) { return note(problem) }
+    state.withLock { ($0.readError, $0.writeError) = (nil, nil) }
     for entry in Entries.all(of: Value.self, key) { entry.adopt(value) }
   }
 
@@ -70,13 +71,41 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Senda
 extension StoredEntry {
   /// One use of a provider at a time, unless it takes care of itself: then it tells of a change while it
   /// makes it, and that leads here again.
-  private func exclusively<Result>(_ body: () -> Result) -> Result {
-    provider is any WatchedProvider ? body() : writing.withLock { _ in body() }
+  private func exclusively<Result, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if provider is any WatchedProvider { return try body() }
+    return try writing.withLock { _ throws(Failure) in try body() }
+  }
+
+  private func note(_ problem: KeychainStorageError) {
+    state.withLock { $0.writeError = problem }
+    Log.note("keychain \(key)", "\(problem)")
+  }
+
+  /// What is stored; nil: nothing. - Throws: `unreadable`, as far as the provider can tell.
+  private func stored() throws(KeychainStorageError) -> Data? {
+    guard let watched = provider as? any WatchedProvider else { return provider.getData(forKey: key) }
+    do { return try watched.secret(forKey: key) } catch { throw .unreadable }
+  }
+
+  /// Stores the first value where there is none. nil: there is one now, or none to be stored.
+  private func storeFirst() -> KeychainStorageError? {
+    do throws(KeychainStorageError) {
+      guard try stored() == nil, !value.isNil, let data = try? JSONEncoder().encode(value) else { return nil }
+      return provider.setData(data, forKey: key) ? nil : .refused
+    } catch {
+      return error
+    }
   }
 
   /// nil: it is stored.
   private func store(_ value: Value) -> KeychainStorageError? {
-    if let stored = provider.getData(forKey: key), decode(stored) == nil { return .storedTypeDiffers }
+    do throws(KeychainStorageError) {
+      if let stored = try stored() { _ = try decoded(stored) }
+    } catch {
+      return error
+    }
     if value.isNil { return provider.deleteData(forKey: key) ? nil : .refused }
     guard let data = try? JSONEncoder().encode(value) else { return .notEncodable }
     return provider.setData(data, forKey: key) ? nil : .refused
@@ -84,12 +113,15 @@ extension StoredEntry {
 
   /// Takes over what is stored now.
   private func look() {
-    let data = exclusively { provider.getData(forKey: key) }
-    guard let data else { return Self.isOptional ? adopt(state.withLock { $0.first }) : () }
-    guard let value = decode(data) else {
-      return state.withLock { $0.error = .storedTypeDiffers }
+    do throws(KeychainStorageError) {
+      let data = try exclusively { () throws(KeychainStorageError) in try stored() }
+      let value = try data.map { (data) throws(KeychainStorageError) in try decoded(data) }
+      state.withLock { $0.readError = nil }
+      if let value { return adopt(value) }
+      if Self.isOptional { adopt(state.withLock { $0.first }) }
+    } catch {
+      state.withLock { $0.readError = error }
     }
-    adopt(value)
   }
 
   private func adopt(_ value: Value) {
@@ -100,7 +132,10 @@ extension StoredEntry {
     if isNew { announcer.tell() }
   }
 
-  private func decode(_ data: Data) -> Value? { try? JSONDecoder().decode(Value.self, from: data) }
+  private func decoded(_ data: Data) throws(KeychainStorageError) -> Value {
+    guard let value = try? JSONDecoder().decode(Value.self, from: data) else { throw .storedTypeDiffers }
+    return value
+  }
 
   private static var isOptional: Bool { Value.self is any OptionalProtocol.Type }
 }
