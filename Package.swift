@@ -67,7 +67,7 @@ let package = Package(
     module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
     module("Watch"),
     // Which keychain is the user's: the command's and the wrappers' alike.
-    module("Keychains", ["CLinux", "Home", "Model", "SecretService", "Store", "Vault"]),
+    module("Keychains", ["CLinux", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
     // Where a user's things live, and how small files there are read.
@@ -146,7 +146,10 @@ let package = Package(
       name: "KeyringHarness", path: "Tests/KeyringHarness", exclude: ["stand-in.py"], swiftSettings: strict),
     tests(
       "SecretServiceTests",
-      ["SecretService", "KeyringHarness", "Store", "StoreConformance", "Model", "SecretMemory"]),
+      [
+        "Keychains", "KeyringHarness", "Model", "SecretMemory", "SecretService", "Store", "StoreConformance",
+        "Vault",
+      ]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),

@@ -43,7 +43,8 @@ package struct KeychainOpening: Sendable {
       do throws(StoreError) {
         let engine = try service(within: Self.longPatience)
         return OpenedKeychain(
-          engine: engine, explanation: "the Secret Service, as `keychain=secret-service` says")
+          engine: sealing(engine, folders),
+          explanation: "the Secret Service, as `keychain=secret-service` says")
       } catch {
         throw KeychainFailure(subject: "Secret Service", error: error)
       }
@@ -55,7 +56,8 @@ package struct KeychainOpening: Sendable {
     do throws(StoreError) {
       let engine = try service(within: Self.patience)
       return OpenedKeychain(
-        engine: engine, explanation: "the Secret Service, because one answers on the session bus")
+        engine: sealing(engine, folders),
+        explanation: "the Secret Service, because one answers on the session bus")
     } catch {
       return try openVault(folders, "because there is no Secret Service to be used: \(error.reason)")
     }
@@ -82,6 +84,11 @@ package struct KeychainOpening: Sendable {
   }
 
   private typealias VaultFolders = (vault: String, state: String)
+
+  /// The service with the vault beside it, which is made when the first item is to be sealed.
+  private func sealing(_ engine: SecretServiceEngine, _ folders: VaultFolders) -> SealingKeychain {
+    SealingKeychain(engine, Seals(vault: folders.vault, state: folders.state))
+  }
 
   private func openVault(
     _ folders: VaultFolders, _ reason: String

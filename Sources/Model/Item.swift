@@ -14,6 +14,8 @@ public struct Item: Hashable, Sendable {
   public var programs: ExactString?
   /// The secret is stored exactly as written, also where it is one line (`user.keyhole.eol` = `exact`).
   public var keepsLineEnd: Bool
+  /// The secret is sealed by the vault before the keychain of another program gets it.
+  public var isSealed: Bool
   /// Every attribute that is not identity, by its name without `user.`: `comment`, `generic`, …
   public var attributes: [ExactString: [UInt8]]
   /// The collection that holds the item; nil: the store has one only.
@@ -23,6 +25,7 @@ public struct Item: Hashable, Sendable {
     id: ItemID, identity: ItemIdentity, label: ExactString? = nil, created: Timestamp,
     modified: Timestamp, size: Int = 0, accessibility: Accessibility = .whenUnlocked,
     access: AccessFlags = [], programs: ExactString? = nil, keepsLineEnd: Bool = false,
+    isSealed: Bool = false,
     attributes: [ExactString: [UInt8]] = [:], collection: ExactString? = nil
   ) {
     self.id = id
@@ -35,6 +38,7 @@ public struct Item: Hashable, Sendable {
     self.access = access
     self.programs = programs
     self.keepsLineEnd = keepsLineEnd
+    self.isSealed = isSealed
     self.attributes = attributes
     self.collection = collection
   }

@@ -14,6 +14,8 @@ import Synchronization
 public final class SecretServiceEngine: RemoteKeychainEngine {
   /// In bytes.
   public static let largestSecret = 1 << 20
+  /// One that is sealed before it comes here is larger than what is in it. In bytes.
+  public static let largestSealed = 2 << 20
   /// How long a call may take, in milliseconds.
   private static let patience = 9_000
 
@@ -103,6 +105,10 @@ extension SecretServiceEngine {
     keyring.ledger.takeNews().contains { $0.origin == .external } ? keyring.ledger.items : nil
   }
 
+  public var known: [Item] { keyring.ledger.items }
+
+  public func known(_ item: ItemID) -> Item? { keyring.ledger[item]?.item }
+
   public func takeNews() -> [ItemNews] {
     keyring.ledger.takeNews()
   }
@@ -118,7 +124,7 @@ extension SecretServiceEngine {
   }
 
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
-    try Self.check(secret)
+    try Self.check(secret, of: item)
     let box = try SecretBox(copying: secret)
     return try wait { keyring, deadline throws(StoreError) in
       try await keyring.add(item, box, before: deadline)
@@ -142,7 +148,7 @@ extension SecretServiceEngine {
       var secret = try readingSecret ? self.secret(of: item, until: deadline) : Self.empty()
       let before = try readingSecret ? SecretBox(copying: secret) : nil
       try body(&items[0], &secret)
-      try Self.check(secret)
+      try Self.check(secret, of: items[0])
       // An equal one is not written: that would be news to everybody.
       if let before, try before.take() == secret { return nil }
       return SecretBox(secret)
@@ -205,8 +211,9 @@ extension SecretServiceEngine {
     return try outcome.get()
   }
 
-  private static func check(_ secret: borrowing SecretBytes) throws(StoreError) {
-    guard secret.count <= largestSecret else { throw .tooLarge(limit: largestSecret) }
+  private static func check(_ secret: borrowing SecretBytes, of item: Item) throws(StoreError) {
+    let limit = item.isSealed ? largestSealed : largestSecret
+    guard secret.count <= limit else { throw .tooLarge(limit: limit) }
   }
 
   private static func empty() throws(StoreError) -> SecretBytes {

@@ -53,6 +53,7 @@ private enum Name {
   static let access: ExactString = "keyhole.access"
   static let programs: ExactString = "keyhole.programs"
   static let lineEnd: ExactString = "keyhole.eol"
+  static let sealed: ExactString = "keyhole.sealed"
   /// What no string can hold, in hexadecimal digits.
   static let bytes = "keyhole.bytes."
 
@@ -85,6 +86,7 @@ extension ServiceItem {
       rest.removeValue(forKey: Name.access).map { AccessFlags(text: $0.string) ?? [.userPresence] } ?? []
     item.programs = rest.removeValue(forKey: Name.programs)
     item.keepsLineEnd = rest.removeValue(forKey: Name.lineEnd) == "exact"
+    item.isSealed = rest.removeValue(forKey: Name.sealed) == "true"
     item.attributes = Dictionary(rest.map(Self.shown), uniquingKeysWith: { first, _ in first })
     return item
   }
@@ -169,6 +171,7 @@ extension ServiceItem {
     attributes[Name.access] = item.access.isEmpty ? nil : ExactString(item.access.text)
     attributes[Name.programs] = item.programs
     attributes[Name.lineEnd] = item.keepsLineEnd ? "exact" : nil
+    attributes[Name.sealed] = item.isSealed ? "true" : nil
     label = (item.label ?? Self.defaultLabel(of: item.identity)).string
     self.attributes = attributes
   }

@@ -29,6 +29,11 @@ extension AccessFlags {
   public var needsPassword: Bool { flags.contains(.applicationPassword) }
 }
 
+extension Item {
+  /// Whether a keychain of another program gets its secret sealed: a password of its own takes that.
+  public var isToBeSealed: Bool { isSealed || access.needsPassword }
+}
+
 extension AccessFlags.Flag {
   fileprivate func demand(ofSet set: String) -> Demand? {
     switch self {

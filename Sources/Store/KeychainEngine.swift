@@ -64,6 +64,14 @@ public protocol KeychainEngine: Sendable {
   /// Whether `unlock` takes a passphrase; else it opens without one, or the keychain asks by itself.
   var needsPassphrase: Bool { get }
 
+  /// Whether a passphrase has to be given before an item's secret can be read, so that it stands for the passcode.
+  ///
+  /// `sealed`: of items that are sealed by the vault before this keychain gets them.
+  func hasPasscode(sealed: Bool) -> Bool
+
+  /// Whether every secret can be read now. It costs next to nothing to ask.
+  var isOpenThroughout: Bool { get }
+
   /// Drops what opens the secrets that are not to be read while the keychain is locked.
   func lock() throws(StoreError)
 
@@ -103,6 +111,10 @@ extension KeychainEngine {
 
   public var needsPassphrase: Bool { false }
 
+  public func hasPasscode(sealed: Bool) -> Bool { needsPassphrase }
+
+  public var isOpenThroughout: Bool { lockState == .open }
+
   public var readOnlyReason: String? { nil }
 
   public func lock() throws(StoreError) {
@@ -131,8 +143,14 @@ extension KeychainEngine {
 /// A keychain that another process keeps: it may hang, and it tells of changes by itself.
 ///
 /// Every call may come from any thread at any time, and ends within ten seconds, with `unreachable` where the
-/// other process does not answer. `takeNews`, `lockState` and `isAccessible` answer from memory.
+/// other process does not answer. `known`, `takeNews`, `lockState` and `isAccessible` answer from memory.
 public protocol RemoteKeychainEngine: KeychainEngine {
+  /// Every item as it is known now, from memory; empty before `items` was called.
+  var known: [Item] { get }
+
+  /// One of them.
+  func known(_ item: ItemID) -> Item?
+
   /// What happened since the last call, by this engine's calls too.
   func takeNews() -> [ItemNews]
 

@@ -8,6 +8,7 @@ import SecretMemory
 public struct KeychainMigration {
   private let source: any KeychainEngine
   private let target: any KeychainEngine
+  private let seals: Bool
   private let permit: (Item) throws(StoreError) -> Permit?
 
   /// Why nothing was moved.
@@ -17,13 +18,14 @@ public struct KeychainMigration {
     public var error: StoreError
   }
 
-  /// `permit` has whoever an item demands be asked before its secret is read.
+  /// `sealing`: the items are sealed by the vault before the other keychain gets them. `permit` has whoever an item demands be asked before its secret is read.
   public init(
-    from source: any KeychainEngine, to target: any KeychainEngine,
+    from source: any KeychainEngine, to target: any KeychainEngine, sealing: Bool = false,
     permit: @escaping (Item) throws(StoreError) -> Permit?
   ) {
     self.source = source
     self.target = target
+    seals = sealing
     self.permit = permit
   }
 
@@ -94,6 +96,7 @@ extension KeychainMigration {
     }
     var new = item
     new.collection = nil
+    if seals, new.isShown { new.isSealed = true }
     let added = try target.add(new, secret: secret)
     // Believed only when it was read.
     let arrived = try target.secret(of: added.id) == secret && added.isCopy(of: item)
@@ -149,6 +152,7 @@ extension Item {
     var item = self
     (item.id, item.collection) = (ItemID(rawValue: ""), nil)
     (item.created, item.modified) = (Timestamp(seconds: 0), Timestamp(seconds: 0))
+    item.isSealed = false
     item.attributes["xdg:schema"] = nil
     return item
   }

@@ -108,7 +108,7 @@ extension Item {
   func hasSameProtection(as other: Item) -> Bool {
     let enrolled = EnrolledFingers.attribute
     return access == other.access && programs == other.programs && accessibility == other.accessibility
-      && attributes[enrolled] == other.attributes[enrolled]
+      && isToBeSealed == other.isToBeSealed && attributes[enrolled] == other.attributes[enrolled]
   }
 }
 

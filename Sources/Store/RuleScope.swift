@@ -26,6 +26,16 @@ public enum RuleScope: Hashable, Sendable {
 extension ItemIdentity {
   /// The item that keeps the rules of folders and of the keychain as its attributes. Nobody is shown it.
   static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
+
+  /// The service of a vault's items that open what another keychain holds sealed. Nobody is shown them.
+  public static let seals: ExactString = "org.keyhole.seals"
+
+  public var isSeal: Bool {
+    if case .generic(Self.seals, _) = self { true } else { false }
+  }
+
+  /// Keyhole keeps something of its own there.
+  var isReserved: Bool { self == .rules || isSeal }
 }
 
 extension KeychainIndex {

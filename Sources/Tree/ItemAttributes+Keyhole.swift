@@ -12,6 +12,7 @@ enum KeyholeAttribute: String, CaseIterable {
   case modified
   case name
   case programs
+  case sealed
 
   /// The full name.
   var name: String { "user.keyhole." + rawValue }
@@ -24,6 +25,7 @@ enum KeyholeAttribute: String, CaseIterable {
     case .access: !item.access.isEmpty
     case .programs: item.programs != nil
     case .eol: item.keepsLineEnd
+    case .sealed: item.isSealed
     case .name, .collection: false
     }
   }
@@ -42,6 +44,7 @@ enum KeyholeAttribute: String, CaseIterable {
     case .access: item.access.isEmpty ? nil : item.access.text
     case .programs: item.programs?.string
     case .eol: item.keepsLineEnd ? "exact" : nil
+    case .sealed: item.isSealed ? "true" : nil
     case .name: ItemFolderName.plainName(of: item.identity).string
     // The vault is one collection.
     case .collection: item.collection?.string ?? "vault"
@@ -72,6 +75,7 @@ extension KeyholeAttribute {
     case .access: item.access = try access(value)
     case .programs: item.programs = try ProgramRules.checked(value)
     case .eol: item.keepsLineEnd = try lineEnd(value)
+    case .sealed: item.isSealed = try seal(value, item.access)
     case .name, .collection: try checkComputed(value, on: item)
     }
   }
@@ -87,6 +91,7 @@ extension KeyholeAttribute {
       item.attributes[EnrolledFingers.attribute] = nil
     case .programs: item.programs = nil
     case .eol: item.keepsLineEnd = false
+    case .sealed: item.isSealed = try seal(Array("false".utf8), item.access)
     case .created, .modified, .name, .collection: break
     }
   }
@@ -127,6 +132,17 @@ extension KeyholeAttribute {
   private func lineEnd(_ value: [UInt8]) throws(StoreError) -> Bool {
     guard value == Array("exact".utf8) else { throw .invalidValue(reason: "not exact") }
     return true
+  }
+
+  /// What has a password of its own is sealed with it.
+  private func seal(_ value: [UInt8], _ access: AccessFlags) throws(StoreError) -> Bool {
+    switch ExactString(utf8: value) {
+    case "true": return true
+    case "false" where access.needsPassword:
+      throw .invalidValue(reason: "the item has a password of its own, which only a seal can hold")
+    case "false": return false
+    default: throw .invalidValue(reason: "not true or false")
+    }
   }
 
   private func checkComputed(_ value: [UInt8], on item: Item) throws(StoreError) {

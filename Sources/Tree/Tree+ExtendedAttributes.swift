@@ -131,7 +131,7 @@ enum AttributeName {
 
   /// Whether it decides how well the secret is kept.
   static func isProtection(_ name: String) -> Bool {
-    isRule(name) || name == "user.keyhole.accessible"
+    isRule(name) || name == "user.keyhole.accessible" || name == "user.keyhole.sealed"
   }
 }
 

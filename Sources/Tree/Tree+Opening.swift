@@ -58,6 +58,9 @@ extension Tree {
           try tooManyIfExhausted { () throws(StoreError) in
             try keychain.secret(of: item, permit)
           })
+      } else if item.isSealed {
+        // What has been tampered with is not overwritten.
+        _ = try tooManyIfExhausted { () throws(StoreError) in try keychain.secret(of: item, permit) }
       }
     }
     begin(&state, mode, node, caller)

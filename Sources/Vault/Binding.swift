@@ -14,15 +14,16 @@ struct Binding {
     case wrap = 5
     case value = 6
     case password = 7
+    case handed = 8
   }
 
   private var writer = FieldWriter(capacity: 192)
 
   var bytes: [UInt8] { writer.bytes }
 
-  private init(_ purpose: Purpose, store: [UInt8]) {
+  private init(_ purpose: Purpose, store: [UInt8]? = nil) {
     writer.put(raw: "keyhole/v1".utf8)
-    writer.put(1, store)
+    if let store { writer.put(1, store) }
     writer.put(2, purpose.rawValue)
   }
 
@@ -54,6 +55,15 @@ struct Binding {
     binding.writer.put(10, item)
     binding.writer.put(11, revision)
     binding.writer.put(12, tag)
+    return binding
+  }
+}
+
+extension Binding {
+  /// A secret that is handed to another keychain: the item is the one that keeps its key.
+  static func handed(item: ItemID) -> Binding {
+    var binding = Binding(.handed)
+    binding.writer.put(10, item.rawValue.utf8)
     return binding
   }
 }

@@ -46,6 +46,28 @@ enum Sealing {
     return secret
   }
 
+  /// Seals a secret of which the length need not be hidden, after one byte that says how.
+  static func seal(
+    unpadded secret: borrowing SecretBytes, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
+    var marked = try SecretBytes(count: 1 + secret.count)
+    try unsafe secret.withUnsafeBytes { try unsafe marked.write($0, at: 1) }
+    return try unsafe marked.withUnsafeBytes { try unsafe seal(bytes: $0, under: key, boundTo: binding) }
+  }
+
+  /// Opens what `seal(unpadded:)` sealed. - Throws: `damaged`, `SecretMemoryError`.
+  static func openUnpadded(
+    _ sealed: AES.GCM.SealedBox, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> SecretBytes {
+    var plain = try openPadded(sealed, under: key, boundTo: binding)
+    defer { erase(&plain) }
+    guard plain.first == 0 else { throw StoreError.damaged(what: "seal") }
+    var secret = try SecretBytes()
+    // SAFETY: there is a first byte.
+    try unsafe plain.withUnsafeBytes { try unsafe secret.append(UnsafeRawBufferPointer(rebasing: $0[1...])) }
+    return secret
+  }
+
   /// Seals a key, which needs no padding.
   static func seal(key: SymmetricKey, under other: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
     try unsafe key.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }

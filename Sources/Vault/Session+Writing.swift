@@ -157,6 +157,8 @@ extension Session {
     row.record.witness = keys.witness(of: row.key, revision: row.revision)
     row.record.item.id = row.key.id
     row.record.item.collection = nil
+    // Whatever is here is sealed.
+    row.record.item.isSealed = false
     try items(database).insert(row)
     manifest.add(row.record.witness)
     return row.record

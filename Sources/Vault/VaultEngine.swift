@@ -19,6 +19,8 @@ public final class VaultEngine: KeychainEngine {
 
   public let name = "vault"
 
+  /// Which of the vault's items this engine shows.
+  private let part: VaultPart
   /// What a new password of an item's own costs whoever guesses it.
   private let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
@@ -35,8 +37,10 @@ public final class VaultEngine: KeychainEngine {
   /// - Throws: `accessDenied` (others can access a file; a missing or wrong key), `unsupported` (no vault,
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
   public init(
-    directory: String, stateDirectory: String, passwordCost: PassphraseCost = .standard
+    directory: String, stateDirectory: String, part: VaultPart = .items,
+    passwordCost: PassphraseCost = .standard
   ) throws(StoreError) {
+    self.part = part
     self.passwordCost = passwordCost
     let place = try VaultDirectory(directory, state: stateDirectory)
     door = Locked(VaultDoor(try VaultFile(opening: place)))
@@ -52,12 +56,14 @@ public final class VaultEngine: KeychainEngine {
   }
 
   public func items() throws(StoreError) -> [Item] {
-    try door.use { door throws(StoreError) in try door.opened().items() }
+    try door.use { door throws(StoreError) in try door.opened().items() }.filter(isShown)
   }
 
   public func refresh() throws(StoreError) -> [Item]? {
-    try door.use { door throws(StoreError) in try door.opened().refresh() }
+    try door.use { door throws(StoreError) in try door.opened().refresh() }?.filter(isShown)
   }
+
+  private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
 
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try door.use { door throws(StoreError) in try door.opened().secret(of: item) }
@@ -183,6 +189,13 @@ extension VaultEngine {
     }
     wipeStack()
   }
+}
+
+/// Which of its items a vault is opened for.
+public enum VaultPart: Sendable {
+  case items
+  /// Those that keep the keys of what other keychains hold sealed.
+  case seals
 }
 
 /// What opens a vault.

@@ -49,7 +49,7 @@ private enum Completion {
     case "keyhole.accessible": return Accessibility.allCases.map(\.rawValue)
     case "keyhole.access": return AccessFlags.Flag.allCases.map(\.rawValue)
     case "keyhole.eol": return ["exact"]
-    case "isInvisible", "isNegative": return ["true", "false"]
+    case "keyhole.sealed", "isInvisible", "isNegative": return ["true", "false"]
     default: return []
     }
   }

@@ -51,7 +51,13 @@ struct SetCommand: ParsableCommand {
       """)
   var access: String?
 
+  @Flag(
+    help:
+      "Have the vault seal the secret before a Secret Service gets it; what is in a vault is sealed anyway.")
+  var sealed = false
+
   func validate() throws {
+    if sealed, !TreePath(path).isSecret { throw ValidationError("--sealed is for secrets") }
     if access != nil, !TreePath(path).isSecret { throw ValidationError("--access is for secrets") }
     if value != nil, TreePath(path).isSecret {
       throw ValidationError(
@@ -66,7 +72,8 @@ struct SetCommand: ParsableCommand {
       return try unsafe Array(value.utf8).withUnsafeBytes { try unsafe session.write($0, to: path) }
     }
     let limit = path.isSecret ? Tree.secretLimit + 1 : Tree.settingLimit
-    if let access { try session.setAccess(access, of: path) }
+    if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
+    if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     let input = try SecretInput.read(prompt: "Value of \(path.string): ", hidden: path.isSecret, limit: limit)
     try unsafe input.withUnsafeBytes { bytes throws in try unsafe session.write(bytes, to: path) }
   }

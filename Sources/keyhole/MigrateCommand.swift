@@ -32,15 +32,22 @@ struct MigrateCommand: ParsableCommand {
   @Flag(help: "Take a Secret Service also without encryption on the bus.")
   var plainSession = false
 
+  @Flag(help: "Have the vault seal the items before a Secret Service gets them.")
+  var sealed = false
+
   func validate() throws {
     guard from != to else { throw ValidationError("--from and --to name the same keychain") }
+    guard !sealed || to == .secretService else {
+      throw ValidationError("what is in the vault is sealed anyway")
+    }
   }
 
   func run() throws {
     let places = try Places.current()
     let source = try open(from, places)
     let asking = asking(source, places)
-    let migration = KeychainMigration(from: source, to: try open(to, places)) { item throws(StoreError) in
+    let migration = KeychainMigration(from: source, to: try open(to, places), sealing: sealed) {
+      item throws(StoreError) in
       try asking.permission(for: item, path: Self.path(item.identity)) { Asker(thread: getpid()) }.fetch()
     }
     do throws(KeychainMigration.Failure) {
@@ -82,7 +89,7 @@ struct MigrateCommand: ParsableCommand {
   private func unlock(_ engine: any KeychainEngine) throws(StoreError) {
     do throws(StoreError) {
       _ = try engine.items()
-      if engine.lockState == .open { return }
+      if engine.isOpenThroughout { return }
     } catch {
       guard error == .locked else { throw error }
     }

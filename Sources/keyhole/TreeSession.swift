@@ -59,7 +59,10 @@ struct TreeSession {
 
   /// Where a secret is to be had that is locked here; nil: it is not, or nothing is mounted.
   private func mountedFile(_ path: TreePath) -> MountedFile? {
-    guard path.isSecret, let keychain = tree.keychain, keychain.engine.lockState != .open else { return nil }
+    guard path.isSecret, let keychain = tree.keychain else { return nil }
+    // What is sealed is known only then.
+    try? keychain.load()
+    guard !keychain.engine.isOpenThroughout else { return nil }
     return MountedFile(path, places)
   }
 
@@ -89,11 +92,11 @@ struct TreeSession {
     }
   }
 
-  /// Sets the access flags of the item of a path, which need not be there yet.
-  func setAccess(_ flags: String, of path: TreePath) throws {
+  /// Sets an attribute of Keyhole's of the item of a path, which need not be there yet.
+  func setAttribute(_ name: String, to text: String, ofItemAt path: TreePath) throws {
     let item = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
-      let (name, value) = ("user.keyhole.access", Array(flags.utf8))
+      let (name, value) = ("user.keyhole." + name, Array(text.utf8))
       let permit = try tree.permission(toSet: name, to: value, of: item, by: caller)?.fetch()
       try tree.setAttribute(name, to: value, of: item, if: .always, by: caller, permit)
     }

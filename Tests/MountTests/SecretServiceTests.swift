@@ -56,11 +56,10 @@ import Testing
     }
   }
 
-  @Test func passwordOfItsOwnIsRefusedAndRulesOfFoldersHold() async throws {
+  @Test func rulesOfFoldersHold() async throws {
     try store("s3cret", "service S account A")
     try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
       let item = "keychain/generic/S/A"
-      try keyhole.refuses("setfattr -n user.keyhole.access -v applicationPassword \(item)", .notSupported)
       try keyhole.check("setfattr -n user.keyhole.programs -v 'deny *' keychain/generic/S")
       try keyhole.refuses("cat \(item)/value", .denied)
       try keyhole.remount()

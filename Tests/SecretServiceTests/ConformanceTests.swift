@@ -5,6 +5,8 @@ import Store
 import StoreConformance
 import Testing
 
+@testable import Keychains
+
 @Suite(.serialized, .timeLimit(.minutes(2))) struct ConformanceTests {
   @Test(arguments: KeychainConformance.cases)
   func keepsTheProtocol(_ test: KeychainConformance.Case) throws {
@@ -14,6 +16,22 @@ import Testing
     try test.run(
       { try SecretServiceEngine(address: bus.address) }, comparable: Self.comparable,
       catchUp: { try ($0 as? SecretServiceEngine)?.catchUp() })
+  }
+
+  @Test(arguments: KeychainConformance.cases)
+  func keepsTheProtocolWhereTheVaultSeals(_ test: KeychainConformance.Case) throws {
+    let bus = try PrivateBus()
+    defer { bus.stop() }
+    try bus.startKeyring()
+    try test.run(
+      { try AllSealed(bus) }, comparable: Self.comparableSealed,
+      catchUp: { try (($0 as? AllSealed)?.keychain as? SealingKeychain)?.catchUp() })
+  }
+
+  private static func comparableSealed(_ item: Item) -> Item {
+    var item = comparable(item)
+    item.isSealed = false
+    return item
   }
 
   /// Without the one that tells an empty part of a name from none.

@@ -108,6 +108,10 @@ final class RemoteMemory: RemoteKeychainEngine {
 
   var lockState: KeychainLock { isLocked ? .locked : .open }
 
+  var known: [Item] { stored.withLock { Array($0.values) } }
+
+  func known(_ item: ItemID) -> Item? { stored.withLock { $0[item] } }
+
   func items() throws(StoreError) -> [Item] { stored.withLock { Array($0.values) } }
 
   func refresh() throws(StoreError) -> [Item]? { nil }
