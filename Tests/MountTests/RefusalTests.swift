@@ -119,7 +119,10 @@ import Testing
   // MARK: Mounts in a state of their own
 
   static let states =
-    [locked, readOnlyFile, readOnlyMount, older, damaged, exhausted, tooMuch, stale, unanswered] + asked
+    [
+      locked, readOnlyFile, readOnlyMount, older, damaged, exhausted, tooMuch, stale, unanswered, rejected,
+      revoked,
+    ] + asked
 
   static let asked = [
     Refusal(.denied, "cat \(item)/value", by: "cat", told: ("\(item)/value", "a person refused")),
@@ -132,6 +135,10 @@ import Testing
       .notSupported, "setfattr -n user.keyhole.access -v biometryCurrentSet keychain/generic/s/q",
       by: "setfattr", told: nil),
   ]
+  static let rejected = Refusal(
+    .keyRejected, "cat \(item)/value", by: "cat", told: ("\(item)/value", "is wrong"))
+  static let revoked = Refusal(
+    .keyRevoked, "cat \(item)/value", by: "cat", told: ("\(item)/value", "other fingers are enrolled now"))
   static let unanswered = Refusal(
     .timedOut, "cat \(item)/value", by: "cat", told: ("\(item)/value", "nobody answered"))
 
@@ -184,6 +191,43 @@ import Testing
     try await withKeyhole("auth-command=/bin/false", "auth-reuse=0") { keyhole in
       try prepareGuarded(keyhole)
       for refusal in Self.asked { try keyhole.expect(refusal) }
+    }
+  }
+
+  @Test func whoIsWrongThreeTimesIsToldSo() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf '#!/bin/sh\ncat \(world.root)/password\n' > \(world.root)/decide; chmod +x \(world.root)/decide; echo staple > \(world.root)/password"
+      )
+      let keyhole = MountedKeyhole(
+        world, options: ["keychain=vault", "auth-reuse=0", "auth-command=\(world.root)/decide"])
+      defer { keyhole.cleanUp() }
+      try keyhole.start()
+      try keyhole.check(
+        "mkdir -p \(Self.item); setfattr -n user.keyhole.access -v applicationPassword \(Self.item); echo \(Self.m) > \(Self.item)/value"
+      )
+      try world.check("echo \(Self.m) > \(world.root)/password")
+      try keyhole.expect(Self.rejected)
+    }
+  }
+
+  @Test func whoseFingersAreOthersIsToldSo() async throws {
+    try await withWorld { outer in
+      let list = outer.root + "/fprintd-list"
+      func enroll(_ finger: String) throws {
+        try outer.check(
+          "printf '#!/bin/sh\necho \"Fingerprints for user $1 on Mock (press):\"; echo \" - #0: \(finger)\"\n' > \(list); chmod +x \(list)"
+        )
+      }
+      try enroll("right-index-finger")
+      let path = "PATH=\(outer.root):\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      try await withKeyhole("auth-command=/bin/true", "auth-reuse=0", environment: [path]) { keyhole in
+        try keyhole.check(
+          "mkdir -p \(Self.item); setfattr -n user.keyhole.access -v biometryCurrentSet \(Self.item); echo \(Self.m) > \(Self.item)/value"
+        )
+        try enroll("left-thumb")
+        try keyhole.expect(Self.revoked)
+      }
     }
   }
 
