@@ -207,6 +207,7 @@ import Testing
         try enroll("right-thumb")
         let flag = 1 << 3
         try keyhole.world.check("WrapperProgram guard w \(flag) hidden")
+        #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/w/%/value") })
         try keyhole.check(
           "getfattr --only-values -n user.keyhole.access keychain/generic/w/%", prints: "biometryCurrentSet")
         try keyhole.world.check("WrapperProgram get w", prints: "hidden\n")

@@ -1,7 +1,4 @@
-import CoreFoundation
-import Dispatch
 import FTPropertyWrappers
-import Foundation
 import Testing
 
 // The examples of FTPropertyWrappers' README.

@@ -1,5 +1,4 @@
 import Foil
-import Foundation
 import Testing
 
 // The examples of Foil's README. `@objc dynamic` is left out: Linux does not have it, and it is not needed.
@@ -141,6 +140,19 @@ import Testing
     @FoilDefaultStorage(key: "number", userDefaults: SettingDefaults(Suite("readme.named"))) var third = 1
     number = 2
     #expect(same == 2 && third == 2 && other == nil)
+  }
+
+  @Test func anElementThatDoesNotReadMakesTheArrayUnreadable() {
+    let suite = Suite("readme.elements")
+    @FoilDefaultStorageOptional(key: "texts", userDefaults: suite) var texts: [String]?
+    @FoilDefaultStorageOptional(key: "texts", userDefaults: suite) var textsAsNumbers: [Int]?
+    texts = ["1", "x"]
+    #expect(textsAsNumbers == nil)
+    #expect($textsAsNumbers.error != nil)
+    #expect(texts == ["1", "x"])
+    texts = ["1", "2"]
+    #expect(textsAsNumbers == [1, 2])
+    #expect($textsAsNumbers.error == nil)
   }
 
   @Test func classesWithCoding() {

@@ -1,4 +1,3 @@
-import Foundation
 import KeychainStorage
 import Observation
 import Synchronization

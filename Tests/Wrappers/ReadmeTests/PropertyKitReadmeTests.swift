@@ -1,4 +1,3 @@
-import Foundation
 import Observation
 import PropertyKit
 import Testing
@@ -116,6 +115,34 @@ class WatchableObject: NSObject, PropertyWatchable {
     #expect(Defaults.shared.noThisIsMyKeyNotYours == 1)
     Defaults.shared.filePrivateValue = "mine"
     #expect(Defaults.shared.filePrivateValue == "mine")
+  }
+
+  @Test func whatIsStoredIsWhatItIs() throws {
+    let defaults = Defaults(suite: Suite("readme.forms"))
+    defaults.set(URL(string: "https://a/b"), key: "url")
+    defaults.set(UInt8(200), key: "number")
+    defaults.set([1.5], key: "array")
+    defaults.set(CustomValueType(key: "k"), key: "custom")
+    let stored = SettingDefaults(Suite("readme.forms"))
+    #expect(stored.string(forKey: "url") == "https://a/b")
+    #expect(stored.object(forKey: "number") as? Int == 200)
+    #expect(stored.array(forKey: "array") as? [Double] == [1.5])
+    #expect(stored.dictionary(forKey: "custom")?["key"] as? String == "k")
+    // JSON in data, as the original stores it, is read.
+    stored.set(Data(#"{"key":"json"}"#.utf8), forKey: "custom")
+    let custom: CustomValueType? = defaults.get(key: "custom")
+    #expect(custom?.key == "json")
+    #expect(defaults.error(of: "custom", as: Int.self) != nil)
+    #expect(defaults.error(of: "custom", as: CustomValueType.self) == nil)
+  }
+
+  @Test func noOptionsMeanTheNewValue() {
+    let object = WatchableObject()
+    var seen: [String??] = []
+    object.watch(\.testingProperty) { _, change in seen += [change.newValue, change.oldValue] }
+    object.testingProperty = "x"
+    object.testingProperty = "x"
+    #expect(seen == ["x", nil])
   }
 
   @Test func keysOfFunctions() {

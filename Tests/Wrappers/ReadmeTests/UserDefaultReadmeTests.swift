@@ -1,4 +1,3 @@
-import Foundation
 import Observation
 import Synchronization
 import Testing
@@ -74,8 +73,8 @@ import UserDefault
 
   @Test func state() {
     struct View {
-      @UserDefault<Int>.State("readme.state") var count = 1
-      @UserDefault<String?>.State("readme.state.name") var name
+      @UserDefault.State("readme.state") var count = 1
+      @UserDefault.State("readme.state.name") var name: String?
       var body: String { "\(count) \(name ?? "nobody")" }
     }
     let (view, same) = (View(), View())
@@ -92,6 +91,35 @@ import UserDefault
     view.$count.wrappedValue = 7
     #expect(isStale.withLock { $0 })
     #expect(same.body == "7 x")
+  }
+
+  @Test func bindings() {
+    @UserDefault.State("readme.binding") var test = CodableStruct(foo: "one")
+    $test.foo.wrappedValue = "two"
+    #expect(test.foo == "two")
+    let constant = Binding.constant(1)
+    constant.wrappedValue = 2
+    #expect(constant.wrappedValue == 1)
+  }
+
+  @Test func whatCannotBeSavedLeavesTheOldValue() {
+    struct Picky: DefaultsValueConvertible, Equatable {
+      var number: Int
+      init(_ number: Int) { self.number = number }
+      init(defaultsRepresentation: Int) throws { number = defaultsRepresentation }
+      func defaultsRepresentation() throws -> Int {
+        guard number < 10 else { throw DefaultsError.illegalValue(found: number, for: Picky.self) }
+        return number
+      }
+    }
+    @UserDefault("readme.picky") var picky = Picky(1)
+    picky = Picky(2)
+    picky = Picky(10)
+    #expect(picky.number == 2)
+    #expect($picky.error is DefaultsError)
+    picky = Picky(3)
+    #expect(picky.number == 3)
+    #expect($picky.error == nil)
   }
 
   @Test func loadingSavingAndClearing() {
