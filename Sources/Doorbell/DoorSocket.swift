@@ -28,13 +28,30 @@ final class DoorSocket: Sendable {
 
   /// Sends a line, and returns what comes until the other side closes; nil: it could not be sent.
   func send(_ line: String) -> SecretBytes? {
+    write(line) ? try? receive() : nil
+  }
+
+  /// Whether the process at the other end answers within so many seconds; nil: nobody listens there any more.
+  static func answers(_ path: String, within seconds: Int) -> Bool? {
+    guard let socket = DoorSocket(path, seconds) else { return nil }
+    // No item has that name, so the answer is empty.
+    guard socket.write("\(MountNames.word) -\n") else { return false }
+    var byte: UInt8 = 0
+    while true {
+      // SAFETY: it is one byte long.
+      let count = unsafe recv(socket.descriptor, &byte, 1, 0)
+      if count < 0, errno == EINTR { continue }
+      return count >= 0
+    }
+  }
+
+  private func write(_ line: String) -> Bool {
     let bytes = Array(line.utf8)
     // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: the other side may be gone.
     let sent = unsafe bytes.withUnsafeBytes {
       unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
     }
-    guard sent == bytes.count else { return nil }
-    return try? receive()
+    return sent == bytes.count
   }
 
   private func receive() throws(SecretMemoryError) -> SecretBytes {

@@ -9,6 +9,9 @@ public import Store
 ///
 /// For programs that open the keychain by themselves: the command, and those that use the wrappers.
 public struct MountAuthenticator: Authenticator {
+  /// How long a mount's process may take to say anything, in seconds; a person may take longer.
+  private static let patience = 5
+
   private let folder: String
   private let fallback: (any Authenticator)?
   private let record: any AccessRecord
@@ -51,7 +54,13 @@ public struct MountAuthenticator: Authenticator {
 
   /// What the first mount says that shows the item.
   private func reply(to line: String, _ timeout: Int, _ withdrawal: Withdrawal) -> PermitReply {
+    var hanging = PermitReply.unknown
     for socket in DoorSocket.paths(in: folder) {
+      guard let answers = DoorSocket.answers(socket, within: Self.patience) else { continue }
+      guard answers else {
+        hanging = .refused("the process of the mount does not answer")
+        continue
+      }
       guard let connection = DoorSocket(socket, timeout) else { continue }
       // The mount's process finds the connection closed, and asks nobody any more.
       withdrawal.whenWithdrawn { connection.shut() }
@@ -63,7 +72,7 @@ public struct MountAuthenticator: Authenticator {
       case let reply?: return reply
       }
     }
-    return .unknown
+    return hanging
   }
 
   private static func reply(_ answer: consuming SecretBytes?) -> PermitReply? {

@@ -168,6 +168,18 @@ import Testing
     }
   }
 
+  @Test func aMountThatHangsIsNotWaitedFor() async throws {
+    try await Self.withAsked("exit 0") { keyhole in
+      try keyhole.world.check("WrapperProgram get s", prints: "secret\n")
+      kill(try keyhole.process, SIGSTOP)
+      defer { _ = (try? keyhole.process).map { kill($0, SIGCONT) } }
+      try keyhole.world.check("WrapperProgram get s 2>&1 | tail -n 1", prints: "nil\n", within: .seconds(15))
+      #expect(
+        try keyhole.world.sh("keyhole get \(Self.value)", within: .seconds(15)).error.contains(
+          "does not answer"))
+    }
+  }
+
   @Test func otherFingersRevokeAnItem() async throws {
     try await withWorld { outer in
       try outer.check(

@@ -79,7 +79,10 @@ extension Decimal: SettingConvertible {
       case .string(let text): text.string
       default: nil
       }
-    guard let text, let number = Decimal(string: text), Double(text) != nil else {
+    // Swift's numbers may be hexadecimal or no number at all, Foundation's are read as far as they go.
+    guard let text, Double(text)?.isFinite == true, !text.contains(where: { "xX".contains($0) }),
+      let number = Decimal(string: text)
+    else {
       throw SettingMismatch(setting, expected: Decimal.self)
     }
     self = number

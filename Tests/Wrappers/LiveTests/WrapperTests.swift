@@ -1,3 +1,4 @@
+import DefaultKeychain
 import DefaultSuites
 import Foil
 import Foundation
@@ -34,6 +35,9 @@ import UserDefault
     #expect(Suite("one").live === Suite("one").live)
     #expect(Suite(UserDefaults(suiteName: "named") ?? .standard).name == "named")
     #expect(Suite(UserDefaults.standard) == .standard)
+    // Neither is opened by that.
+    #expect(KeychainLocation.chosen.live !== KeychainLocation.user.live)
+    #expect(KeychainLocation.chosen.live === KeychainLocation.chosen.live)
   }
 
   @Test func wrappersOfOneKeyAgree() {
@@ -80,6 +84,10 @@ import UserDefault
     #expect(foil(5).wrappedValue == 5)
     try store(.string("0.1"))
     #expect(foil(Decimal(0)).wrappedValue == Decimal(string: "0.1"))
+    for text in ["0x10", "nan", "inf", "1 apple", ""] {
+      try store(.string(ExactString(text)))
+      #expect(foil(Decimal(7)).wrappedValue == 7, "\(text)")
+    }
   }
 
   @Test func equalValuesAreNoNews() {
