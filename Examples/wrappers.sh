@@ -23,6 +23,23 @@ echo "# PropertyKit: a property is watched through all that it reads."
 shows $'untitled, light -> letter, light\nletter, light -> letter, dark\nremoved: 1' property-kit
 shows dark 'keyhole get defaults/property-kit/theme'
 
+echo "# The compiler sees to it that no key is used twice."
+cat >"$HOME/twice.swift" <<'END'
+import PropertyKit
+protocol MyDefaultsKeysUsingInA: PropertyDefaults { var noThisIsMyKeyNotYours: Int? { get } }
+extension Defaults: MyDefaultsKeysUsingInA {
+  var noThisIsMyKeyNotYours: Int? { set { set(newValue) } get { return get() } }
+}
+protocol MyDefaultsKeysUsingInB: PropertyDefaults { var noThisIsMyKeyNotYours: Int? { get } }
+extension Defaults: MyDefaultsKeysUsingInB {
+  var noThisIsMyKeyNotYours: Int? { set { set(newValue) } get { return get() } }
+}
+END
+# shellcheck disable=SC2034  # `shows` uses it
+modules=(-I "$wrappers/Modules" -Xcc "-fmodule-map-file=$wrappers/CLinux.build/module.modulemap")
+shows "twice.swift:8:7: error: invalid redeclaration of 'noThisIsMyKeyNotYours'" \
+  'swiftc -typecheck "${modules[@]}" ~/twice.swift 2>&1 | grep -o "twice.swift:.*error: invalid redecl.*"'
+
 echo "# KeychainStorage and FTPropertyWrappers: secrets."
 shows $'open: false\nopen: true\nopen: false' keychain-storage
 shows $'Peter Parker - the name of a hero\nThe Valley Wind\nnil nil' ft-property-wrappers
@@ -33,5 +50,5 @@ shows $'a task reads 1\ny dark\nen\nz 2\nthe count changes' strict
 shows en 'keyhole get defaults/strict/language'
 
 echo "# Who uses settings only links no keychain and no file system."
-shows "" 'ldd "$wrappers/foil" | grep -E "libfuse|libsecret|libsqlite" || true'
-shows 0 'grep -cE "sqlite3_open|fuse_session|secret_service" "$wrappers/foil" || true'
+shows "" 'ldd "$wrappers/foil" | grep -E "libfuse|libsecret|libsqlite|libgio" || true'
+shows 0 'grep -cE "sqlite3_open|4GRDB|fuse_session|secret_service" "$wrappers/foil" || true'
