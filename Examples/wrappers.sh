@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The five libraries for Swift programs: each example of Examples/Wrappers, and the shell on the same store.
+# The five libraries for Swift programs: the example package of each, and the shell on the same store.
 # WRAPPERS names the folder of the built examples.
 # shellcheck disable=SC2016  # `shows` runs the commands
 set -euo pipefail
-wrappers=${WRAPPERS:?build Examples/Wrappers and name the folder of its programs}
+wrappers=${WRAPPERS:?build the packages in Examples with one --scratch-path and name the folder of the programs}
 wrappers=$(realpath -- "$wrappers")
 # shellcheck source=Examples/expect.sh
 source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"

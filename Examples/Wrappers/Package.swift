@@ -1,27 +1,17 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program for each of the five libraries, in Swift 5 mode, one that uses all of them in Swift 6 mode with every
-// upcoming feature on, and the examples of the originals' READMEs in Swift 5 mode.
+// Clients of all five libraries: a program in Swift 6 mode with every upcoming feature on, and the examples of the
+// originals' READMEs in Swift 5 mode. A package for each library is in a folder of its name beside this one.
 
-func product(_ name: String) -> Target.Dependency { .product(name: name, package: "keyhole") }
-
-func example(_ name: String, of module: String) -> Target {
-  .executableTarget(
-    name: name, dependencies: [product(module)], swiftSettings: [.swiftLanguageMode(.v5)])
-}
-
-let libraries = ["Foil", "UserDefault", "PropertyKit", "KeychainStorage", "FTPropertyWrappers"].map(product)
+let libraries: [Target.Dependency] = [
+  "Foil", "UserDefault", "PropertyKit", "KeychainStorage", "FTPropertyWrappers",
+].map { .product(name: $0, package: "keyhole") }
 
 let package = Package(
   name: "wrappers",
   dependencies: [.package(name: "keyhole", path: "../..")],
   targets: [
-    example("foil", of: "Foil"),
-    example("user-default", of: "UserDefault"),
-    example("property-kit", of: "PropertyKit"),
-    example("keychain-storage", of: "KeychainStorage"),
-    example("ft-property-wrappers", of: "FTPropertyWrappers"),
     .executableTarget(
       name: "strict",
       dependencies: libraries,
