@@ -213,6 +213,30 @@ import UserDefault
     #expect(heard.withLock { $0 } == [11, 12, 22, 32])
   }
 
+  @Test func aPublisherOfAnObservableClassFollowsAllThatItReads() {
+    let model = Model(foil(10))
+    let heard = Mutex<[Int]>([])
+    let subscription = model.publisher(for: \.sum).sink { sum in heard.withLock { $0.append(sum) } }
+    model.plain = 2
+    user(0).wrappedValue = 30
+    subscription.cancel()
+    model.plain = 5
+    #expect(heard.withLock { $0 } == [11, 12, 32])
+  }
+
+  @Test func theOptionPriorTellsBeforeAChange() {
+    let model = Model(foil(10))
+    let heard = Mutex<[String]>([])
+    let observation = model.observe(\.plain, options: [.prior, .old, .new]) { model, change in
+      let (old, new) = (change.oldValue ?? -1, change.newValue ?? -1)
+      let line = "\(change.isPrior ? "before" : "after") \(model.plain): \(old) \(new)"
+      heard.withLock { $0.append(line) }
+    }
+    model.plain = 2
+    observation.invalidate()
+    #expect(heard.withLock { $0 } == ["before 1: 1 -1", "after 2: 1 2"])
+  }
+
   @Test func observationHasTheNewValueAtOnce() {
     let value = foil(0)
     let heard = Mutex<[Int]>([])

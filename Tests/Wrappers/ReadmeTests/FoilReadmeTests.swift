@@ -122,6 +122,29 @@ import Testing
     #expect($user.error == nil)
   }
 
+  @Test func customTypes() {
+    struct Point: UserDefaultsSerializable, Hashable {
+      var x: Int, y: Int
+      var storedValue: [String: Int] { ["x": x, "y": y] }
+      init(_ x: Int, _ y: Int) { (self.x, self.y) = (x, y) }
+      init?(storedValue: [String: Int]) {
+        guard let x = storedValue["x"], let y = storedValue["y"] else { return nil }
+        self.init(x, y)
+      }
+    }
+    @FoilDefaultStorage(key: "readme.point") var point = Point(0, 0)
+    @FoilDefaultStorage(key: "readme.points") var points: [String: Set<Point>] = [:]
+    @FoilDefaultStorageOptional(key: "readme.point") var stored: [String: Int]?
+    point = Point(1, 2)
+    points = ["a": [Point(1, 2)]]
+    #expect(point == Point(1, 2) && points == ["a": [Point(1, 2)]])
+    #expect(stored == ["x": 1, "y": 2])
+    stored = ["x": 1]
+    #expect(point == Point(0, 0))
+    #expect($point.error != nil)
+    #expect(stored == ["x": 1])
+  }
+
   @Test func equality() {
     let suite = Suite("readme.equality")
     let one = FoilDefaultStorage(wrappedValue: 1, key: "one", userDefaults: suite)
