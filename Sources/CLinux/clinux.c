@@ -18,6 +18,10 @@ int linux_rename_noreplace(const char *path, const char *target) {
   return renameat2(AT_FDCWD, path, AT_FDCWD, target, RENAME_NOREPLACE);
 }
 
+int linux_rename_exchange(const char *path, const char *other) {
+  return renameat2(AT_FDCWD, path, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
 int linux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int linux_notify(const char *socket_path, const char *text) {

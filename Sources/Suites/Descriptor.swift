@@ -10,6 +10,12 @@ struct Descriptor: ~Copyable {
     number = try FileSystem.retrying("open") { Int(unsafe open(path, flags | O_CLOEXEC, mode)) }.narrowed
   }
 
+  /// Another number for the same open file: a lock of flock(2) lasts as long as either.
+  init(copying other: borrowing Descriptor) throws(StoreError) {
+    let original = other.number
+    number = try FileSystem.retrying("dup") { Int(fcntl(original, F_DUPFD_CLOEXEC, 0)) }.narrowed
+  }
+
   deinit { close(number) }
 
   /// fstat(2).
@@ -19,6 +25,11 @@ struct Descriptor: ~Copyable {
       try FileSystem.retrying("fstat") { Int(unsafe fstat(number, &raw)) }
       return FileStatus(raw)
     }
+  }
+
+  /// fdatasync(2).
+  func synchronizeData() throws(StoreError) {
+    try FileSystem.retrying("fdatasync") { Int(fdatasync(number)) }
   }
 
   /// flock(2) without waiting; false: somebody else holds it.

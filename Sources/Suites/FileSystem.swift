@@ -63,6 +63,14 @@ enum FileSystem {
     try synchronizeNames(in: folder(of: path))
   }
 
+  /// fsync(2) of a file; one that is gone has nothing to lose.
+  static func synchronize(_ path: String) throws(StoreError) {
+    do {
+      let file = try Descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+      try retrying("fsync") { Int(fsync(file.number)) }
+    } catch .notFound {}
+  }
+
   /// fsync(2) of a folder; one of somebody else may not let itself be opened, and stays as it is.
   static func synchronizeNames(in folder: String) throws(StoreError) {
     guard let folder = try? Descriptor(folder, O_RDONLY | O_DIRECTORY) else { return }
@@ -135,6 +143,20 @@ extension FileSystem {
       // A file system that does not know the flag.
       guard try status(target, follow: false) == nil else { throw .exists }
       try rename(path, to: target)
+    }
+  }
+
+  /// Gives each of two names the other's file, in one step: renameat2(2) with RENAME_EXCHANGE.
+  ///
+  /// - Returns: false: the file system does not do it. - Throws: `notFound`.
+  static func exchange(_ path: String, with other: String) throws(StoreError) -> Bool {
+    do {
+      try retrying("renameat2") { Int(unsafe linux_rename_exchange(path, other)) }
+      return true
+    } catch .system(errno: EINVAL, operation: _), .system(errno: ENOSYS, operation: _) {
+      return false
+    } catch .system(errno: EBUSY, operation: _) {
+      throw .readOnly(reason: "its file is a mount point")
     }
   }
 

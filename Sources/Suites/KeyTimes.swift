@@ -156,7 +156,7 @@ extension KeyTimes {
 
   private func compact(_ suite: ExactString, _ all: inout [ExactString: Known]) {
     guard let known = all[suite] else { return }
-    let temporary = path(suite) + SuiteFile.temporaryEnding
+    let temporary = path(suite) + ".tmp"
     try? FileSystem.remove(temporary)
     guard let file = try? Descriptor(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW),
       (try? file.write(known.entries.values.flatMap(\.bytes))) != nil,

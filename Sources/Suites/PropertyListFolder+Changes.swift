@@ -22,17 +22,15 @@ extension PropertyListFolder {
     _ suite: ExactString, _ known: SuiteContents?,
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents? {
-    let file = try existing(suite)
+    guard let file = SuiteFile(folder: folder, suite: suite) else { throw .notFound }
     let target = try file.target()
     let lock = try SuiteLock(target)
-    defer { _ = lock }
-    guard let status = try file.status() else { throw .notFound }
-    guard let old = try present(file, target, status, known) else { return nil }
+    guard let old = try present(file, target, lock.status, known) else { return nil }
     if let reason = old.readOnly { throw .readOnly(reason: reason) }
     var new = old
     try body(&new)
     let change = SuiteChange(from: old.settings, to: new.settings, at: FileSystem.now)
-    let stamp = try change.isOfValues ? write(change, of: suite, over: status, to: target) : old.stamp
+    let stamp = try change.isOfValues ? write(change, of: suite, over: lock, to: target) : old.stamp
     guard let stamp else { return nil }
     times.record(change, of: suite)
     return SuiteContents(settings: change.settings, stamp: stamp)
@@ -51,12 +49,13 @@ extension PropertyListFolder {
   }
 
   private func write(
-    _ change: SuiteChange, of suite: ExactString, over old: FileStatus, to target: String
+    _ change: SuiteChange, of suite: ExactString, over lock: borrowing SuiteLock, to target: String
   ) throws(StoreError) -> SuiteStamp? {
-    let encoded = try encoded(change, of: suite, over: old.stamp)
+    let encoded = try encoded(change, of: suite, over: lock.status.stamp)
     let bytes = encoded?.document ?? PropertyLists.binary(.dictionary(change.values))
     guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
-    let stamp = try SuiteFile.replace(target, old, with: bytes, at: change.time)
+    let version = SuiteVersion(bytes: bytes, time: change.time, showsDamage: encoded != nil)
+    let stamp = try SuiteCommits.to(target).commit(version, over: lock)
     if let encoded, let stamp { texts.keep(encoded, of: suite, stamp) }
     return stamp
   }
@@ -83,7 +82,8 @@ extension PropertyListFolder {
     try FileSystem.makeFolder(folder)
     guard try FileSystem.status(file.path, follow: false) == nil else { throw .exists }
     let bytes = try propertyLists.xml(.dictionary([:]))
-    guard let stamp = try file.make(bytes, at: FileSystem.now) else {
+    let version = SuiteVersion(bytes: bytes, time: FileSystem.now, showsDamage: true)
+    guard let stamp = try SuiteCommits.to(file.path).create(version) else {
       throw .unreachable(reason: "another process removes what is written")
     }
     times.forget(suite)
@@ -96,6 +96,7 @@ extension PropertyListFolder {
     let target = try file.target()
     let lock = try SuiteLock(target)
     defer { _ = lock }
+    try SuiteCommits.to(target).synchronize()
     guard let contents = try contents(of: file) else { throw .notFound }
     if let reason = contents.readOnly { throw .readOnly(reason: reason) }
     guard contents.settings.isEmpty else { throw .notEmpty }
@@ -113,6 +114,7 @@ extension PropertyListFolder {
     let lock = try SuiteLock(target)
     defer { _ = lock }
     if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
+    try SuiteCommits.to(target).synchronize()
     try FileSystem.renameKeeping(file.path, to: renamed.path)
     times.move(suite, to: name)
   }

@@ -54,27 +54,6 @@ extension PropertyListFolder {
     default: "Look at the file and its disk."
     }
   }
-
-  /// Removes what writers left that were killed: temporary files that no process holds. Call it at the start.
-  public func removeLeftovers() {
-    let linked = ((try? files()) ?? []).compactMap { try? $0.file?.target() }.map(FileSystem.folder(of:))
-    for folder in Set(linked + [folder]) {
-      for case let name? in (try? FileSystem.names(in: folder)) ?? [] where Self.isTemporary(name) {
-        removeLeftover(folder + "/" + name)
-      }
-    }
-  }
-
-  private static func isTemporary(_ name: String) -> Bool {
-    name.hasPrefix(SuiteFile.temporaryPrefix) && name.hasSuffix(SuiteFile.temporaryEnding)
-  }
-
-  private func removeLeftover(_ path: String) {
-    guard let status = try? FileSystem.status(path, follow: false), status.isRegular,
-      let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), (try? file.tryLock()) == true
-    else { return }
-    try? FileSystem.remove(path)
-  }
 }
 
 extension SettingValue {

@@ -46,11 +46,7 @@ public final class PropertyListFolder: SuiteEngine {
 
   public func synchronize(_ suite: ExactString) throws(StoreError) {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return }
-    let target = try file.target()
-    for path in [target, FileSystem.folder(of: target)] {
-      let descriptor = try Descriptor(path, O_RDONLY | O_NONBLOCK)
-      try FileSystem.retrying("fsync") { Int(fsync(descriptor.number)) }
-    }
+    try SuiteCommits.to(file.target()).synchronize()
   }
 
   public func room() throws(StoreError) -> DiskRoom {
@@ -84,7 +80,7 @@ extension PropertyListFolder {
 
   /// What a suite holds, with times and whether it can be changed; nil: there is none.
   func contents(of file: SuiteFile) throws(StoreError) -> SuiteContents? {
-    guard let content = try file.read() else { return nil }
+    guard let content = try file.readWhole() else { return nil }
     return SuiteContents(
       settings: times.settings(content.values, of: file.suite, fileTime: content.status.stamp.modified),
       stamp: content.status.stamp, readOnly: file.readOnlyReason(of: try file.target()))

@@ -42,24 +42,33 @@ struct SuiteFile {
   }
 
   /// The file that is written: the one that a link leads to, so that links of dotfile managers stay.
+  ///
+  /// - Throws: `notFound`, also for what is no regular file.
   func target() throws(StoreError) -> String {
-    guard try FileSystem.status(path, follow: false)?.isLink == true else { return path }
+    guard let status = try FileSystem.status(path, follow: false) else { throw .notFound }
+    guard status.isLink else {
+      guard status.isRegular else { throw .notFound }
+      return path
+    }
     guard let resolved = unsafe realpath(path, nil) else {
-      throw StoreError(errno: errno, operation: "realpath")
+      throw errno == ELOOP ? .notFound : StoreError(errno: errno, operation: "realpath")
     }
     // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
     defer { unsafe free(resolved) }
-    return unsafe String(cString: resolved)
+    let target = unsafe String(cString: resolved)
+    guard try FileSystem.status(target)?.isRegular == true else { throw .notFound }
+    return target
   }
 
   /// Why the suite can't be changed; nil: it can.
   func readOnlyReason(of target: String) -> String? {
     let targetFolder = FileSystem.folder(of: target)
+    let isFileWritable = FileSystem.allows(W_OK, target)
+    if isFileWritable, FileSystem.allows(W_OK | X_OK, targetFolder) { return nil }
     if FileSystem.isReadOnly(target) || FileSystem.isReadOnly(targetFolder) {
       return "its file system is mounted read-only"
     }
-    if !FileSystem.allows(W_OK, target) { return "its file is not writable" }
-    return FileSystem.allows(W_OK | X_OK, targetFolder) ? nil : "the folder of its file is not writable"
+    return isFileWritable ? "the folder of its file is not writable" : "its file is not writable"
   }
 }
 
@@ -67,6 +76,9 @@ extension SuiteFile {
   struct Content {
     let values: [ExactString: SettingValue]
     let status: FileStatus
+    /// There are zeros in the XML: Foundation writes them where a string has them, Keyhole never does, and a
+    /// power cut leaves them in place of what it took.
+    let hasZeros: Bool
   }
 
   /// How often, and after how many microseconds, what can't be parsed is read again.
@@ -83,7 +95,8 @@ extension SuiteFile {
       guard status.stamp.size <= Self.largest else { throw .tooLarge(limit: Self.largest) }
       do {
         guard let bytes = try bytes(status) else { return nil }
-        return Content(values: try Self.values(bytes), status: status)
+        let hasZeros = !bytes.starts(with: BinaryReader.magic) && bytes.contains(0)
+        return Content(values: try Self.values(bytes), status: status, hasZeros: hasZeros)
       } catch let error as PropertyListError {
         guard attempt < Self.tries, status.isYoung else {
           throw .damaged(what: "\(suite.string)\(Self.ending): \(error.reason)")
@@ -115,7 +128,7 @@ extension SuiteFile {
     return bytes
   }
 
-  private static func values(_ bytes: [UInt8]) throws(PropertyListError) -> [ExactString: SettingValue] {
+  static func values(_ bytes: [UInt8]) throws(PropertyListError) -> [ExactString: SettingValue] {
     switch try PropertyLists.read(bytes) {
     case .dictionary(let values): return values
     // A suite whose only key has this name.

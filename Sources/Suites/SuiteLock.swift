@@ -8,16 +8,19 @@ struct SuiteLock: ~Copyable {
   private static let patience = Int64(10)
   private static let longestPause: UInt32 = 10_000
 
-  private let file: Descriptor
+  /// The suite's file, as it was when the lock was got.
+  let file: Descriptor
+  /// What its name led to then.
+  let status: FileStatus
 
   /// Waits for up to ten seconds. - Throws: `notFound`, `unreachable`.
   init(_ target: String) throws(StoreError) {
     let deadline = FileSystem.now.seconds + Self.patience
     var pause: UInt32 = 200
     while true {
-      let file = try Self.open(target)
-      if try file.tryLock(), try Self.isPresent(file, at: target) {
+      if let file = try Self.locked(target), let status = try Self.status(of: file, at: target) {
         self.file = file
+        self.status = status
         return
       }
       guard FileSystem.now.seconds < deadline else {
@@ -28,21 +31,28 @@ struct SuiteLock: ~Copyable {
     }
   }
 
+  /// The file with its lock; nil: somebody else has that.
+  ///
   /// Reading is enough for a lock, and tells no watcher of a writer; NFS alone wants to write.
-  private static func open(_ target: String) throws(StoreError) -> Descriptor {
-    let file = try Descriptor(target, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+  private static func locked(_ target: String) throws(StoreError) -> Descriptor? {
     do {
-      _ = try file.tryLock()
+      let file = try Descriptor(target, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+      guard try file.tryLock() else { return nil }
+      return file
     } catch .system(errno: EBADF, operation: _) {
-      return try Descriptor(target, O_RDWR | O_NONBLOCK | O_NOCTTY)
+      let file = try Descriptor(target, O_RDWR | O_NONBLOCK | O_NOCTTY)
+      guard try file.tryLock() else { return nil }
+      return file
     }
-    return file
   }
 
-  /// The lock is on the file that has the name now, and not on one that was replaced while we waited.
-  private static func isPresent(_ file: borrowing Descriptor, at target: String) throws(StoreError) -> Bool {
+  /// What has the name now; nil: another file than the locked one, which was replaced while we waited.
+  private static func status(
+    of file: borrowing Descriptor, at target: String
+  ) throws(StoreError) -> FileStatus? {
     guard let present = try FileSystem.status(target) else { throw .notFound }
     let locked = try file.status
-    return present.stamp.number == locked.stamp.number && present.stamp.device == locked.stamp.device
+    let isSame = present.stamp.number == locked.stamp.number && present.stamp.device == locked.stamp.device
+    return isSame ? present : nil
   }
 }

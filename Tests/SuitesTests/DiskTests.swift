@@ -26,6 +26,7 @@ import Testing
       #expect(try engine.values("a") == ["k": .string("old")])
       #expect(sandbox.names(disk) == ["a.plist"], "the temporary file is gone")
       try engine.set("k", .string("new"), in: "a")
+      try engine.synchronize("a")
       SuiteSandbox.run(["/bin/sh", "-c", "cat /dev/zero > \"$0\" 2>&-", disk + "/filler"])
       #expect(try engine.room().availableBlocks == 0)
       #expect(throws: StoreError.noSpace) { try engine.set("k", .string("newer"), in: "a") }

@@ -32,6 +32,7 @@ import Testing
       try await group.waitForAll()
     }
     #expect(try sandbox.engine().values("a")?.count == rounds * writers)
+    try sandbox.engine().synchronize("a")
     #expect(sandbox.names(sandbox.folder) == ["a.plist"])
   }
 

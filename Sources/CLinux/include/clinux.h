@@ -19,6 +19,9 @@ static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pid
 /// renameat2(2) with RENAME_NOREPLACE: EEXIST where the new name is taken. -1 and errno on failure.
 int linux_rename_noreplace(const char *path, const char *target);
 
+/// renameat2(2) with RENAME_EXCHANGE: each of the two names gets the other's file. -1 and errno on failure.
+int linux_rename_exchange(const char *path, const char *other);
+
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
 

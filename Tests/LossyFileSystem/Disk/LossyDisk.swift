@@ -89,6 +89,11 @@ extension LossyDisk {
     change(folder, [(name, nil)])
   }
 
+  /// An exchange of two names is one change.
+  mutating func exchange(_ name: Name, _ other: Name, in folder: UInt64) {
+    change(folder, [(name, find(other, in: folder)), (other, find(name, in: folder))])
+  }
+
   /// fsync(2) of a file or a folder.
   mutating func synchronize(_ node: UInt64) {
     nodes[node]?.file?.synchronize()

@@ -90,8 +90,12 @@ extension LossyTree {
   ) {
     let (name, newName) = (name.copied, newName.copied)
     answer(reply) { disk throws(Errno) in
-      // 1: RENAME_NOREPLACE, which Glibc's module does not have.
-      guard flags & ~1 == 0 else { throw .EINVAL }
+      // RENAME_NOREPLACE and RENAME_EXCHANGE, which Glibc's module does not have.
+      guard flags <= 2 else { throw .EINVAL }
+      if flags == 2 {
+        guard parent == newParent, disk.find(newName, in: parent.rawValue) != nil else { throw .EINVAL }
+        return disk.exchange(name, newName, in: parent.rawValue)
+      }
       guard flags == 0 || disk.find(newName, in: newParent.rawValue) == nil else { throw .EEXIST }
       disk.rename(name, in: parent.rawValue, to: newName, in: newParent.rawValue)
     }

@@ -1,0 +1,199 @@
+import Dispatch
+import Glibc
+import Model
+import Store
+import Synchronization
+
+/// What a suite's file is to hold next.
+struct SuiteVersion {
+  let bytes: [UInt8]
+  /// The moment of the commit, which becomes the file's time.
+  ///
+  /// A time of its own for each: the kernel's has steps of 4 ms, in which a stamp could come again.
+  let time: Timestamp
+  /// A part of the bytes, or zeros in place of some, can't be taken for the whole. Of the binary form they can.
+  let showsDamage: Bool
+}
+
+/// What this process commits to the file of one suite.
+///
+/// Waiting for the disk takes longer than all the rest of a commit. So a commit does not wait: it exchanges names
+/// with the version before it (renameat2(2)), which is on the disk and stays beside the file until the new one is
+/// on the disk too, a tenth of a second later. After a power cut in between the file is either whole, or it shows
+/// that it is not and `SuiteFile.putBack` puts the version before in its place. Until then that is locked, so that
+/// nobody takes it for a leftover.
+///
+/// Where names can't be exchanged, a version is on the disk before it gets its name.
+final class SuiteCommits: Sendable {
+  private struct State: ~Copyable {
+    /// The last commit of this process, and whether names of its folder have been on the disk since the first
+    /// after `predecessor`.
+    var last: SuiteStamp?
+    var hasSafeNames = false
+    /// The version that is on the disk, where that is not sure of the last one.
+    var predecessor: Temporary?
+    var canExchange = true
+  }
+
+  /// How long a version may take to the disk.
+  private static let delay = DispatchTimeInterval.milliseconds(100)
+
+  private let target: String
+  private let state = Mutex(State())
+
+  private init(_ target: String) {
+    self.target = target
+  }
+
+  /// Puts a version in place of the locked one, in one step.
+  ///
+  /// - Returns: the new stamp; nil: a program that does not lock was faster, and nothing has changed.
+  func commit(_ version: SuiteVersion, over lock: borrowing SuiteLock) throws(StoreError) -> SuiteStamp? {
+    do throws(StoreError) {
+      return try attempt(version, over: lock)
+    } catch .noSpace {
+      // The version that is kept takes room.
+      guard try settle() else { throw .noSpace }
+      return try attempt(version, over: lock)
+    }
+  }
+
+  /// Makes the file, where nothing has its name.
+  ///
+  /// - Returns: nil: another process took what was written for a leftover. - Throws: `exists`.
+  func create(_ version: SuiteVersion) throws(StoreError) -> SuiteStamp? {
+    let temporary = try Temporary(beside: target, at: version.time)
+    let stamp = try temporary.write(version, like: nil)
+    try temporary.synchronize()
+    do throws(StoreError) {
+      try FileSystem.renameKeeping(temporary.path, to: target)
+      return stamp
+    } catch .notFound {
+      return nil
+    }
+  }
+
+  /// Returns when the file and its name are on the disk, whoever wrote them.
+  func synchronize() throws(StoreError) {
+    try state.withLock { state throws(StoreError) in try synchronize(&state) }
+  }
+
+  /// The same, where the last commit may not be there yet. - Returns: false: it is.
+  @discardableResult
+  func settle() throws(StoreError) -> Bool {
+    try state.withLock { state throws(StoreError) in
+      guard state.predecessor != nil else { return false }
+      try synchronize(&state)
+      return true
+    }
+  }
+}
+
+extension SuiteCommits {
+  private func attempt(
+    _ version: SuiteVersion, over lock: borrowing SuiteLock
+  ) throws(StoreError) -> SuiteStamp? {
+    try state.withLock { state throws(StoreError) in
+      let exchanges = state.canExchange && version.showsDamage
+      if exchanges { try makeSafe(lock, &state) }
+      let temporary = try Temporary(beside: target, at: version.time)
+      let stamp = try temporary.write(version, like: lock.status)
+      let isDone: Bool
+      do throws(StoreError) {
+        isDone = try exchanges ? exchange(temporary, lock, &state) : replace(temporary, lock)
+      } catch .notFound {
+        return nil
+      }
+      if isDone { state.last = stamp }
+      return isDone ? stamp : nil
+    }
+  }
+
+  /// Sees to it that a power cut leaves a version from before this commit, whichever of its names and bytes it takes.
+  private func makeSafe(_ lock: borrowing SuiteLock, _ state: inout State) throws(StoreError) {
+    guard state.last == lock.status.stamp else {
+      // Somebody else's version.
+      return try state.predecessor == nil ? lock.file.synchronizeData() : synchronize(&state)
+    }
+    guard state.predecessor != nil, !state.hasSafeNames else { return }
+    // The disk may take names in any order: that of the predecessor has to be there before another commit.
+    try FileSystem.synchronizeNames(in: FileSystem.folder(of: target))
+    state.hasSafeNames = true
+  }
+
+  /// False: a program that does not lock was faster.
+  private func exchange(
+    _ temporary: consuming Temporary, _ lock: borrowing SuiteLock, _ state: inout State
+  ) throws(StoreError) -> Bool {
+    guard try FileSystem.exchange(temporary.path, with: target) else {
+      state.canExchange = false
+      return try replace(temporary, lock)
+    }
+    guard try FileSystem.status(temporary.path)?.stamp == lock.status.stamp else {
+      _ = try FileSystem.exchange(temporary.path, with: target)
+      return false
+    }
+    guard state.predecessor == nil else { return true }
+    try temporary.hold(Descriptor(copying: lock.file))
+    state.predecessor = consume temporary
+    state.hasSafeNames = false
+    settleLater()
+    return true
+  }
+
+  /// False: a program that does not lock was faster.
+  private func replace(
+    _ temporary: consuming Temporary, _ lock: borrowing SuiteLock
+  ) throws(StoreError) -> Bool {
+    // Without, XFS and ext4 may have the name and no content after a power cut.
+    try temporary.synchronize()
+    guard try FileSystem.status(target)?.stamp == lock.status.stamp else { return false }
+    try FileSystem.rename(temporary.path, to: target)
+    return true
+  }
+
+  private func synchronize(_ state: inout State) throws(StoreError) {
+    try FileSystem.synchronize(target)
+    try FileSystem.synchronizeNames(in: FileSystem.folder(of: target))
+    state.predecessor = nil
+  }
+}
+
+// MARK: - All of a process
+
+extension SuiteCommits {
+  private static let all = Mutex<[ExactString: SuiteCommits]>([:])
+  private static let mostIdle = 1000
+
+  /// The commits to a file. There is one object for it in a process: engines must know of each other's commits.
+  static func to(_ target: String) -> SuiteCommits {
+    let key = ExactString(target)
+    return all.withLock { all in
+      if let known = all[key] { return known }
+      if all.count >= mostIdle { all = all.filter { !$0.value.isSettled } }
+      let commits = SuiteCommits(target)
+      all[key] = commits
+      return commits
+    }
+  }
+
+  private var isSettled: Bool { state.withLock { $0.predecessor == nil } }
+
+  private func settleLater() {
+    _ = Self.settlesAtExit
+    Background.run(after: Self.delay) { [self] in _ = try? settle() }
+  }
+
+  /// A process that ends right after a commit leaves nothing beside the file: atexit(3).
+  private static let settlesAtExit: Void = {
+    atexit {
+      // Not where a thread that goes no further holds it.
+      let unsettled = SuiteCommits.all.withLockIfAvailable { Array($0.values) } ?? []
+      for commits in unsettled {
+        _ = commits.state.withLockIfAvailable { state in
+          if state.predecessor != nil { try? commits.synchronize(&state) }
+        }
+      }
+    }
+  }()
+}

@@ -1,0 +1,90 @@
+import Glibc
+import Model
+import Store
+
+// After a power cut a file may be without its bytes, while the version before it is complete beside it
+// (`SuiteCommits`).
+extension SuiteFile {
+  /// How long after a version was set aside a file may have been written for it to be that version's successor.
+  private static let patience = Int64(10)
+
+  /// What the file holds, or what a power cut left of it; nil: there is none.
+  func readWhole() throws(StoreError) -> Content? {
+    do throws(StoreError) {
+      guard let content = try read() else { return nil }
+      guard content.hasZeros, try putBack() else { return content }
+      return try read()
+    } catch .damaged(let what) {
+      guard try putBack() else { throw .damaged(what: what) }
+      return try read()
+    }
+  }
+
+  /// Puts the version before it in the place of an incomplete file. False: there is none.
+  private func putBack() throws(StoreError) -> Bool {
+    let target = try target()
+    guard let damaged = try FileSystem.status(target) else { return false }
+    for path in try predecessors(of: target, damaged) {
+      // Who locks it is alive: what is damaged was not by a power cut.
+      guard let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), try file.tryLock(),
+        try FileSystem.status(path, follow: false)?.stamp == file.status.stamp, isComplete(file)
+      else { continue }
+      try FileSystem.rename(path, to: target)
+      return true
+    }
+    return false
+  }
+
+  /// Versions that were set aside shortly before the file was written, the last first.
+  private func predecessors(of target: String, _ damaged: FileStatus) throws(StoreError) -> [String] {
+    let folder = FileSystem.folder(of: target)
+    let name = TemporaryName(of: target, at: damaged.stamp.modified)
+    let times = try FileSystem.names(in: folder).compactMap { entry in
+      entry.flatMap { entry in name.time(in: entry).map { (entry, $0) } }
+    }
+    let age = { (time: Timestamp) in damaged.stamp.modified.seconds - time.seconds }
+    return times.filter { (0...Self.patience).contains(age($0.1)) }
+      .sorted { $0.1 > $1.1 }.map { folder + "/" + $0.0 }
+  }
+
+  private func isComplete(_ file: borrowing Descriptor) -> Bool {
+    guard let bytes = try? file.read(limit: Self.largest, expecting: 0) else { return false }
+    return (try? Self.values(bytes)) != nil && (bytes.starts(with: BinaryReader.magic) || !bytes.contains(0))
+  }
+}
+
+extension PropertyListFolder {
+  /// Removes what writers left that were killed or lost their power: what no process holds. Call it at the start.
+  public func removeLeftovers() {
+    let suites = ((try? files()) ?? []).compactMap(\.file)
+    let folders = Set(suites.compactMap { try? FileSystem.folder(of: $0.target()) } + [folder])
+    let leftovers = folders.flatMap { folder in
+      ((try? FileSystem.names(in: folder)) ?? []).compactMap { $0 }.filter(TemporaryName.isTemporary)
+        .map { folder + "/" + $0 }
+    }
+    guard !leftovers.isEmpty else { return }
+    let needed = suites.compactMap { stemInNeed($0, leftovers) }
+    for path in leftovers where !needed.contains(where: path.hasPrefix) { removeLeftover(path) }
+  }
+
+  /// Sees to it that nothing beside a suite's file is needed any more. - Returns: what begins so still is.
+  private func stemInNeed(_ file: SuiteFile, _ leftovers: [String]) -> String? {
+    guard let target = try? file.target() else { return nil }
+    let stem = FileSystem.folder(of: target) + "/" + TemporaryName(of: target, at: FileSystem.now).stem
+    guard leftovers.contains(where: { $0.hasPrefix(stem) }) else { return nil }
+    do throws(StoreError) {
+      _ = try file.readWhole()
+      try SuiteCommits.to(target).synchronize()
+      return nil
+    } catch {
+      return stem
+    }
+  }
+
+  private func removeLeftover(_ path: String) {
+    guard let status = try? FileSystem.status(path, follow: false), status.isRegular,
+      let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), (try? file.tryLock()) == true
+    else { return }
+    try? FileSystem.remove(path)
+  }
+}
