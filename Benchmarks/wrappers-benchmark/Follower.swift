@@ -4,7 +4,7 @@ import Foundation
 /// Another process, which tells what a publisher of its own tells it.
 final class Follower {
   static let key = "number"
-  private static let suite = Suite("benchmark.heard")
+  static let suite = "benchmark.heard"
   private let process = Process()
   private let (ask, answer) = (Pipe(), Pipe())
 
@@ -36,7 +36,7 @@ final class Follower {
 
   /// The other process: it ends when its standard input does.
   static func follow() -> Never {
-    let number = FoilDefaultStorage(wrappedValue: 0, key: key, userDefaults: suite)
+    let number = FoilDefaultStorage(wrappedValue: 0, key: key, userDefaults: Suite(suite))
     let subscription = number.projectedValue.sink { value in
       unsafe withUnsafeBytes(of: value) { try? FileHandle.standardOutput.write(contentsOf: Data($0)) }
     }

@@ -153,7 +153,7 @@ extension FileSystem {
     do {
       try retrying("renameat2") { Int(unsafe linux_rename_exchange(path, other)) }
       return true
-    } catch .system(errno: EINVAL, operation: _), .system(errno: ENOSYS, operation: _) {
+    } catch .system(let number, operation: _) where [EINVAL, ENOSYS, EOPNOTSUPP].contains(number) {
       return false
     } catch .system(errno: EBUSY, operation: _) {
       throw .readOnly(reason: "its file is a mount point")

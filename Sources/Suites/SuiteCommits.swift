@@ -18,25 +18,26 @@ struct SuiteVersion {
 /// What this process commits to the file of one suite.
 ///
 /// Waiting for the disk takes longer than all the rest of a commit. So a commit does not wait: it exchanges names
-/// with the version before it (renameat2(2)), which is on the disk and stays beside the file until the new one is
-/// on the disk too, a tenth of a second later. After a power cut in between the file is either whole, or it shows
-/// that it is not and `SuiteFile.putBack` puts the version before in its place. Until then that is locked, so that
-/// nobody takes it for a leftover.
+/// with the version before it (renameat2(2)), which is on the disk and stays beside the file, locked, until the
+/// new one is on the disk too, 10 ms later. After a power cut in between the file is either whole, or shows that it
+/// is not, and `SuiteFile.readWhole` puts the version before in its place.
 ///
 /// Where names can't be exchanged, a version is on the disk before it gets its name.
 final class SuiteCommits: Sendable {
   private struct State: ~Copyable {
-    /// The last commit of this process, and whether names of its folder have been on the disk since the first
-    /// after `predecessor`.
+    /// The last commit of this process.
     var last: SuiteStamp?
-    var hasSafeNames = false
     /// The version that is on the disk, where that is not sure of the last one.
     var predecessor: Temporary?
+    /// The predecessor's name is on the disk as well.
+    var hasSafeNames = false
+    /// Why the disk did not take the last commit, until somebody is told.
+    var failure: StoreError?
     var canExchange = true
   }
 
-  /// How long a version may take to the disk.
-  private static let delay = DispatchTimeInterval.milliseconds(100)
+  /// When a version is brought to the disk: many commits in a row share the wait.
+  private static let delay = DispatchTimeInterval.milliseconds(10)
 
   private let target: String
   private let state = Mutex(State())
@@ -74,8 +75,13 @@ final class SuiteCommits: Sendable {
   }
 
   /// Returns when the file and its name are on the disk, whoever wrote them.
+  ///
+  /// - Throws: also what went wrong with the last commit since: the system tells it once only.
   func synchronize() throws(StoreError) {
-    try state.withLock { state throws(StoreError) in try synchronize(&state) }
+    try state.withLock { state throws(StoreError) in
+      if let failure = state.failure.take() { throw failure }
+      try synchronize(&state)
+    }
   }
 
   /// The same, where the last commit may not be there yet. - Returns: false: it is.
@@ -125,16 +131,17 @@ extension SuiteCommits {
   private func exchange(
     _ temporary: consuming Temporary, _ lock: borrowing SuiteLock, _ state: inout State
   ) throws(StoreError) -> Bool {
+    let kept = try Descriptor(copying: lock.file)
     guard try FileSystem.exchange(temporary.path, with: target) else {
       state.canExchange = false
       return try replace(temporary, lock)
     }
-    guard try FileSystem.status(temporary.path)?.stamp == lock.status.stamp else {
+    guard (try? FileSystem.status(temporary.path))?.stamp == lock.status.stamp else {
       _ = try FileSystem.exchange(temporary.path, with: target)
       return false
     }
     guard state.predecessor == nil else { return true }
-    try temporary.hold(Descriptor(copying: lock.file))
+    temporary.hold(kept)
     state.predecessor = consume temporary
     state.hasSafeNames = false
     settleLater()
@@ -181,7 +188,13 @@ extension SuiteCommits {
 
   private func settleLater() {
     _ = Self.settlesAtExit
-    Background.run(after: Self.delay) { [self] in _ = try? settle() }
+    Background.run(after: Self.delay) { [self] in
+      do throws(StoreError) {
+        try settle()
+      } catch {
+        state.withLock { $0.failure = error }
+      }
+    }
   }
 
   /// A process that ends right after a commit leaves nothing beside the file: atexit(3).

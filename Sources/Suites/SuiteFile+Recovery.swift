@@ -49,7 +49,7 @@ extension SuiteFile {
 
   private func isComplete(_ file: borrowing Descriptor) -> Bool {
     guard let bytes = try? file.read(limit: Self.largest, expecting: 0) else { return false }
-    return (try? Self.values(bytes)) != nil && (bytes.starts(with: BinaryReader.magic) || !bytes.contains(0))
+    return (try? Self.values(bytes)) != nil && (bytes.starts(with: BinaryReader.magic) || !bytes.hasZeros)
   }
 }
 

@@ -95,7 +95,7 @@ extension SuiteFile {
       guard status.stamp.size <= Self.largest else { throw .tooLarge(limit: Self.largest) }
       do {
         guard let bytes = try bytes(status) else { return nil }
-        let hasZeros = !bytes.starts(with: BinaryReader.magic) && bytes.contains(0)
+        let hasZeros = !bytes.starts(with: BinaryReader.magic) && bytes.hasZeros
         return Content(values: try Self.values(bytes), status: status, hasZeros: hasZeros)
       } catch let error as PropertyListError {
         guard attempt < Self.tries, status.isYoung else {
@@ -142,5 +142,13 @@ extension FileStatus {
   /// It changed within the last second (or will have: clocks are set back).
   fileprivate var isYoung: Bool {
     stamp.modified.seconds >= FileSystem.now.seconds - 1
+  }
+}
+
+extension [UInt8] {
+  /// memchr(3), as large suites want it.
+  var hasZeros: Bool {
+    // SAFETY: memchr(3) is told the buffer's size.
+    unsafe withUnsafeBytes { unsafe $0.baseAddress.flatMap { unsafe memchr($0, 0, count) } != nil }
   }
 }

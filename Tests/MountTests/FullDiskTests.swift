@@ -34,7 +34,7 @@ struct FullDiskTests {
 
   @Test func settingThatHasNoRoomLeavesTheOldOne() async throws {
     try await Self.withSmallDisk(24) { keyhole in
-      try keyhole.check("mkdir defaults/s; echo old > defaults/s/k")
+      try keyhole.check("mkdir defaults/s; echo old > defaults/s/k; sync defaults/s/k")
       let before = System.files(below: keyhole.world.config)
       try Self.fill(keyhole.world.config)
       let file = try OpenFile(keyhole / "defaults/s/k", O_WRONLY | O_TRUNC)

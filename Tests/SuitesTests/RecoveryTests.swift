@@ -8,17 +8,19 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RecoveryTests {
   let sandbox = SuiteSandbox()
 
-  /// A suite of which the last commit is perhaps not on the disk: the version before it, and both their names.
+  /// A suite whose last commit was perhaps not on the disk for a moment: the version before it, and its name then.
   private func unsettled() throws -> (name: String, bytes: [UInt8], time: timespec) {
     let engine = sandbox.engine()
     _ = try engine.create("a")
     try engine.set("k", .string("old"), in: "a")
     try engine.synchronize("a")
+    let bytes = sandbox.bytes(sandbox.path("a"))
+    let watch = try FolderEvents(sandbox.folder, IN_MOVED_TO)
     try engine.set("k", .string("new"), in: "a")
-    let name = try #require(sandbox.names(sandbox.folder).first { $0.hasPrefix(".keyhole-") })
+    let name = try watch.first { $0.hasPrefix(".keyhole-") }
     var status = stat()
     try #require(unsafe stat(sandbox.path("a"), &status) == 0)
-    return (name, sandbox.bytes(sandbox.folder + "/" + name), status.st_mtim)
+    return (name, bytes, status.st_mtim)
   }
 
   /// The same on another disk, after the power cut: `left` is what there is of the last commit.
@@ -82,16 +84,12 @@ import Testing
     #expect(disk.names(disk.folder) == [name, "a.plist"])
   }
 
-  @Test func commitIsAloneSoonAfterwards() async throws {
+  @Test func commitIsAloneSoonAfterwards() throws {
+    let watch = try FolderEvents(sandbox.folder, IN_DELETE)
     let name = try unsettled().name
-    var events = [UInt8](repeating: 0, count: 4096)
-    let watch = inotify_init1(Int32(IN_CLOEXEC))
-    defer { close(watch) }
-    try #require(unsafe inotify_add_watch(watch, sandbox.folder, UInt32(IN_DELETE)) >= 0)
     // The suite's time limit ends a wait in vain.
-    while sandbox.names(sandbox.folder).contains(name) {
-      try #require(unsafe read(watch, &events, events.count) > 0)
-    }
+    #expect(try watch.first { $0 == name } == name)
+    #expect(sandbox.names(sandbox.folder) == ["a.plist"])
     #expect(try sandbox.engine().values("a") == ["k": .string("new")])
   }
 
@@ -104,5 +102,38 @@ import Testing
     let before = sandbox.bytes(copy)
     for round in 0..<5 { try engine.set("k", .integer(Int128(round)), in: "a") }
     #expect(sandbox.bytes(copy) == before)
+  }
+}
+
+/// What inotify(7) tells of the names in a folder.
+private final class FolderEvents {
+  private let number: Int32
+
+  init(_ folder: String, _ events: Int32) throws {
+    number = inotify_init1(Int32(IN_CLOEXEC))
+    try #require(unsafe inotify_add_watch(number, folder, UInt32(events)) >= 0)
+  }
+
+  deinit { close(number) }
+
+  /// Waits for an event of such a name.
+  func first(where isMeant: (String) -> Bool) throws -> String {
+    while true {
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      let count = unsafe read(number, &bytes, bytes.count)
+      try #require(count > 0)
+      if let name = Self.names(bytes[..<count]).first(where: isMeant) { return name }
+    }
+  }
+
+  /// `struct inotify_event`: 12 bytes, the length of the name, the name with zeros behind it.
+  private static func names(_ bytes: ArraySlice<UInt8>) -> [String] {
+    var (names, rest): ([String], ArraySlice<UInt8>) = ([], bytes)
+    while rest.count >= 16 {
+      let length = Int(rest[rest.startIndex + 12]) | Int(rest[rest.startIndex + 13]) << 8
+      names.append(String(decoding: rest.dropFirst(16).prefix(length).prefix { $0 != 0 }, as: UTF8.self))
+      rest = rest.dropFirst(16 + length)
+    }
+    return names
   }
 }

@@ -67,7 +67,8 @@ extension ToolSubject {
   /// Everything but the value and its time: type or attributes, the names, and what the stores' folders hold.
   func picture(_ keyhole: MountedKeyhole) throws -> String {
     let script = """
-      cd \(folder); getfattr -d "$F" | grep -v 'keyhole.modified='; ls -A
+      # A suite's last version is beside it until the new one is on the disk.
+      cd \(folder); sync "$F"; getfattr -d "$F" | grep -v 'keyhole.modified='; ls -A
       cat "$CONFIG"/app.plist 2>/dev/null | grep -o '<key>.*</key>' || true
       find "$CONFIG" "$DATA" "$XDG_STATE_HOME" -type f | sed "s|$OUT||" | sort
       """
