@@ -146,7 +146,7 @@ func run(_ arguments: [String]) throws {
   var process: pid_t = 0
   let code = unsafe posix_spawn(&process, arguments[0], nil, nil, &words, environ)
   guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EIO) }
-  while unsafe waitpid(process, nil, 0) < 0, errno == EINTR {}
+  while waitpid(process, nil, 0) < 0, errno == EINTR {}
 }
 
 /// The argument behind an option.
