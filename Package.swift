@@ -67,13 +67,14 @@ let package = Package(
     module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
     module("Watch"),
     // Which keychain is the user's: the command's and the wrappers' alike.
-    module("Keychains", ["CLinux", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
+    module(
+      "Keychains", ["CLinux", "Doorbell", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
     // Where a user's things live, and how small files there are read.
     module("Home"),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Doorbell", ["Home", "Store", "Model", "SecretMemory", "CLinux"]),
+    module("Doorbell", ["Home", "Store", "Model", "SecretMemory", "CLinux", "Watch"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
@@ -150,6 +151,9 @@ let package = Package(
         "Keychains", "KeyringHarness", "Model", "SecretMemory", "SecretService", "Store", "StoreConformance",
         "Vault",
       ]),
+    tests(
+      "DoorbellTests",
+      ["CLinux", "Doorbell", "Memory", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),

@@ -14,12 +14,30 @@ final class DoorSocket: Sendable {
 
   /// nil: nobody listens there any more. Calls fail after `seconds`.
   init?(_ path: String, _ seconds: Int) {
-    descriptor = unsafe linux_connect(path, Int32(clamping: seconds))
-    guard descriptor >= 0, linux_peer(descriptor) == getuid() else { return nil }
+    guard let descriptor = Self.connect(path, seconds) else { return nil }
+    self.descriptor = descriptor
   }
 
   deinit {
-    if descriptor >= 0 { close(descriptor) }
+    close(descriptor)
+  }
+
+  /// A connection to the process that listens at `path`, if that is this user's.
+  static func connect(_ path: String, _ seconds: Int) -> Int32? {
+    let descriptor = unsafe linux_connect(path, Int32(clamping: seconds))
+    guard descriptor >= 0 else { return nil }
+    if linux_peer(descriptor) == getuid() { return descriptor }
+    close(descriptor)
+    return nil
+  }
+
+  /// Says with the first line what is wanted; false: it could not be sent.
+  static func begin(_ connection: Int32, _ line: String) -> Bool {
+    let bytes = Array("\(line)\n".utf8)
+    // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: the other side may be gone.
+    return unsafe bytes.withUnsafeBytes {
+      unsafe Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) == $0.count
+    }
   }
 
   func shut() {
@@ -28,14 +46,14 @@ final class DoorSocket: Sendable {
 
   /// Sends a line, and returns what comes until the other side closes; nil: it could not be sent.
   func send(_ line: String) -> SecretBytes? {
-    write(line) ? try? receive() : nil
+    Self.begin(descriptor, line) ? try? receive() : nil
   }
 
   /// Whether the process at the other end answers within so many seconds; nil: nobody listens there any more.
   static func answers(_ path: String, within seconds: Int) -> Bool? {
     guard let socket = DoorSocket(path, seconds) else { return nil }
     // No item has that name, so the answer is empty.
-    guard socket.write("\(MountNames.word) -\n") else { return false }
+    guard begin(socket.descriptor, "\(MountNames.word) -") else { return false }
     var byte: UInt8 = 0
     while true {
       // SAFETY: it is one byte long.
@@ -43,15 +61,6 @@ final class DoorSocket: Sendable {
       if count < 0, errno == EINTR { continue }
       return count >= 0
     }
-  }
-
-  private func write(_ line: String) -> Bool {
-    let bytes = Array(line.utf8)
-    // SAFETY: the buffer says how long it is. MSG_NOSIGNAL: the other side may be gone.
-    let sent = unsafe bytes.withUnsafeBytes {
-      unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-    }
-    return sent == bytes.count
   }
 
   private func receive() throws(SecretMemoryError) -> SecretBytes {

@@ -98,11 +98,11 @@ public enum PermitReply: Sendable {
   /// The word that begins a request for a new password of an item's own; its id, or `-`, and its path follow.
   public static let wordForNew = "choose"
 
-  static func request(for item: ItemID) -> String { "\(word) \(item.rawValue)\n" }
+  static func request(for item: ItemID) -> String { "\(word) \(item.rawValue)" }
 
   static func choice(_ item: ItemID, _ path: String) -> String {
     let path = path.replacing("\n", with: "%0A")
-    return "\(wordForNew) \(item.rawValue.isEmpty ? "-" : item.rawValue) \(path)\n"
+    return "\(wordForNew) \(item.rawValue.isEmpty ? "-" : item.rawValue) \(path)"
   }
 
   public init(_ error: StoreError) {
@@ -183,7 +183,7 @@ public struct MountNames: Sendable {
   /// An item's path in the tree; nil: no mount shows it.
   public func path(of item: ItemID) -> String? {
     for socket in DoorSocket.paths(in: folder) {
-      guard let path = DoorSocket(socket, 5)?.send("\(Self.word) \(item.rawValue)\n") else { continue }
+      guard let path = DoorSocket(socket, 5)?.send("\(Self.word) \(item.rawValue)") else { continue }
       if !path.isEmpty { return path.asText() }
     }
     return nil

@@ -1,3 +1,4 @@
+import Doorbell
 import Glibc
 package import Model
 import SecretService
@@ -23,6 +24,8 @@ package struct KeychainOpening: Sendable {
   package var choice: KeychainChoice
   /// Also a Secret Service whose sessions are not encrypted.
   package var allowsPlainSession = false
+  /// The vault's folder; nil: the user's own.
+  package var vault: String?
 
   /// How long a Secret Service may take to be chosen by `auto`, in milliseconds: nobody shall wait for it.
   private static let patience = 80
@@ -33,9 +36,9 @@ package struct KeychainOpening: Sendable {
     self.choice = choice
   }
 
-  /// Opens it; the folders are the vault's.
+  /// Opens it; the folders are the vault's, where no other is said.
   package func open(vault: String, state: String) throws(KeychainFailure) -> OpenedKeychain {
-    let folders = (vault: vault, state: state)
+    let folders = (vault: self.vault ?? vault, state: state)
     switch choice {
     case .none: return OpenedKeychain(engine: nil, explanation: "none, as `keychain=none` says")
     case .vault: return try openVault(folders, "as `keychain=vault` says")
@@ -110,9 +113,24 @@ extension KeychainOpening {
     MountRecord.all(in: folder).last { $0.isAlive }?.keychain ?? KeychainOpening()
   }
 
-  /// Without `auto`: what was chosen, by the engine's name.
-  package func settled(on engine: String?) -> KeychainOpening {
+  /// Opens it for a program that has no passphrase: a vault that takes one, also where it seals what another keychain
+  /// holds, is the mount's that has unlocked it.
+  package func open(
+    vault: String, state: String, runtime: String
+  ) throws(KeychainFailure) -> OpenedKeychain {
+    let opened = try open(vault: vault, state: state)
+    guard let engine = opened.engine else { return opened }
+    let settled = settled(on: engine.name, vault: vault)
+    let find = { @Sendable in MountRecord.process(serving: settled, in: runtime) }
+    guard engine.isTheMounts(find) else { return opened }
+    let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
+    return OpenedKeychain(engine: mounted, explanation: opened.explanation)
+  }
+
+  /// Without `auto`: what was chosen, by the engine's name, and the vault's folder.
+  package func settled(on engine: String?, vault: String) -> KeychainOpening {
     var settled = self
+    settled.vault = self.vault ?? vault
     settled.choice = engine.flatMap(KeychainChoice.init) ?? .none
     return settled
   }
@@ -124,6 +142,17 @@ extension KeychainOpening {
     allowsPlainSession = word.hasSuffix(Self.plain)
     let choice = allowsPlainSession ? String(word.dropLast(Self.plain.count)) : word
     self.choice = KeychainChoice(rawValue: choice) ?? .automatic
+  }
+}
+
+extension KeychainEngine {
+  /// Whether only a mount can open all of it.
+  fileprivate func isTheMounts(_ find: () -> Int32?) -> Bool {
+    guard hasPasscode(sealed: true) else { return false }
+    guard name != KeychainChoice.vault.rawValue else { return lockState != .open }
+    // What is not sealed can be read without a mount. What is, is known only now.
+    guard find() != nil, (try? items()) != nil else { return false }
+    return !isOpenThroughout
   }
 }
 

@@ -28,12 +28,12 @@ package struct MountRecord: Sendable {
     let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     if descriptor >= 0 {
       // Of all bytes only this one is in no path.
-      let bytes = Array("\(path)\0\(keychain.word)".utf8)
+      let bytes = Array("\(path)\0\(keychain.word)\0\(keychain.vault ?? "")".utf8)
       // SAFETY: the buffer says how long it is.
       _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
       close(descriptor)
     }
-    return MountRecord(process: getpid(), path: path, keychain: keychain, file: file)
+    return MountRecord(getpid(), file)
   }
 
   /// With the socket, which a process that was killed leaves behind.
@@ -45,20 +45,36 @@ package struct MountRecord: Sendable {
   /// The mounts noted in a runtime folder that are still in the mount table, the newest last.
   package static func all(in folder: String) -> [MountRecord] {
     let table = MountTable()
-    return names(in: folder).compactMap { name in
+    return noted(in: folder).filter { record in
+      if table.entry(at: record.path)?.type == "fuse.keyhole" { return true }
+      // It was killed, and somebody unmounted it since.
+      if !record.isAlive { record.remove() }
+      return false
+    }
+  }
+
+  /// The process that serves a keychain; nil: none does. One that is about to mount is among them.
+  package static func process(serving keychain: KeychainOpening, in folder: String) -> Int32? {
+    noted(in: folder).last {
+      $0.keychain.choice == keychain.choice && $0.keychain.vault == keychain.vault && $0.isAlive
+    }?.process
+  }
+
+  /// The newest last.
+  private static func noted(in folder: String) -> [MountRecord] {
+    names(in: folder).compactMap { name in
       guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { return nil }
-      let file = "\(folder)/\(name)"
-      let parts = readFile(file).split(separator: "\0", maxSplits: 1).map(String.init)
-      let record = MountRecord(
-        process: process, path: parts.first ?? "",
-        keychain: parts.count > 1 ? KeychainOpening(word: parts[1]) : KeychainOpening(), file: file)
-      guard table.entry(at: record.path)?.type == "fuse.keyhole" else {
-        // It was killed, and somebody unmounted it since.
-        if !record.isAlive { record.remove() }
-        return nil
-      }
-      return record
+      return MountRecord(process, "\(folder)/\(name)")
     }.sorted { $0.process < $1.process }
+  }
+
+  private init(_ process: Int32, _ file: String) {
+    let parts = readFile(file).split(separator: "\0", maxSplits: 2, omittingEmptySubsequences: false)
+    let texts = parts.map(String.init) + ["", "", ""]
+    (self.process, self.file, path) = (process, file, texts[0])
+    var keychain = KeychainOpening(word: texts[1])
+    keychain.vault = texts[2].isEmpty ? nil : texts[2]
+    self.keychain = keychain
   }
 
   /// Whether its process is still there; else every call says `Transport endpoint is not connected`.

@@ -94,6 +94,9 @@ public protocol KeychainEngine: Sendable {
 
   /// Makes a password ready to seal an item with, which may take long, and no other call waits for it.
   func prepare(_ password: ItemPassword) throws(StoreError)
+
+  /// Whether the engine decides at each call who gets a secret, and has a person asked; else the store does.
+  var decidesAccess: Bool { get }
 }
 
 /// How far a keychain is open.
@@ -131,6 +134,8 @@ extension KeychainEngine {
 
   public func prepare(_ password: ItemPassword) throws(StoreError) {}
 
+  public var decidesAccess: Bool { false }
+
   public func isAccessible(_ item: Item) -> Bool {
     switch lockState {
     case .sealed: false
@@ -143,7 +148,8 @@ extension KeychainEngine {
 /// A keychain that another process keeps: it may hang, and it tells of changes by itself.
 ///
 /// Every call may come from any thread at any time, and ends within ten seconds, with `unreachable` where the
-/// other process does not answer. `known`, `takeNews`, `lockState` and `isAccessible` answer from memory.
+/// other process does not answer, but for the time in which one that decides asks a person. `known`, `takeNews`,
+/// `lockState` and `isAccessible` answer from memory.
 public protocol RemoteKeychainEngine: KeychainEngine {
   /// Every item as it is known now, from memory; empty before `items` was called.
   var known: [Item] { get }

@@ -16,6 +16,7 @@ extension KeychainStore {
     for item: Item, path: @autoclosure () -> String, changingTo changed: Item? = nil, by asker: () -> Asker?
   ) throws(StoreError) -> Permission {
     guard engine.isAccessible(item) else {
+      if engine.decidesAccess { throw .locked }
       gatekeeper?.note(changed == nil ? .open : .change, item.id, asker(), .locked, guarded: isGuarded(item))
       throw .locked
     }
@@ -50,6 +51,7 @@ extension KeychainStore {
   private nonisolated func permission(
     for item: Item, _ path: @autoclosure () -> String, _ changed: Item?, _ asker: () -> Asker?
   ) throws(StoreError) -> Permission {
+    if engine.decidesAccess { return .given(Permit(item: item.id, password: nil)) }
     let operation = changed == nil ? AccessEvent.Operation.open : .change
     let password = Self.password(item, changed ?? item)
     guard isGuarded(item) || password != .none else {
@@ -92,9 +94,10 @@ extension KeychainStore {
     (try? read { $0.inheritedRules(of: identity) }) ?? []
   }
 
-  /// Its secret is not given to everybody.
+  /// Its secret is not given to everybody, and it is for the store to say to whom.
   nonisolated func isGuarded(_ item: Item) -> Bool {
-    !item.access.isEmpty || item.programs != nil || !inheritedRules(of: item.identity).isEmpty
+    guard !engine.decidesAccess else { return false }
+    return !item.access.isEmpty || item.programs != nil || !inheritedRules(of: item.identity).isEmpty
   }
 }
 
@@ -105,7 +108,8 @@ extension Item {
     return (own + inherited).action(for: asker) ?? (access.isEmpty ? .allow : .ask)
   }
 
-  func hasSameProtection(as other: Item) -> Bool {
+  /// Whether the same has to be done before the secret is given.
+  public func hasSameProtection(as other: Item) -> Bool {
     let enrolled = EnrolledFingers.attribute
     return access == other.access && programs == other.programs && accessibility == other.accessibility
       && isToBeSealed == other.isToBeSealed && attributes[enrolled] == other.attributes[enrolled]

@@ -50,6 +50,7 @@ public actor KeychainStore {
   public nonisolated func load() throws(StoreError) {
     guard !isLoaded else { return }
     if remote != nil {
+      knownLock.withLock { $0 = $0 ?? engine.lockState }
       let items = try engine.items()
       executor.run { index.withLock { if $0 == nil { $0 = KeychainIndex(items) } } }
       knownLock.withLock { $0 = engine.lockState }
@@ -183,6 +184,7 @@ public actor KeychainStore {
     let present = try read { index in items.compactMap { index[$0] } }
     guard present.allSatisfy(engine.isAccessible) else { throw .locked }
     let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
+    let decides = engine.decidesAccess
     // In a change the index can't be asked: it may be the change that it waits for.
     let rules = try read { $0.rulesItem }.map { KeychainIndex([$0]) } ?? KeychainIndex()
     _ = try change { () throws(StoreError) in
@@ -190,7 +192,7 @@ public actor KeychainStore {
         let before = item
         try body(&item)
         try classes.check(item)
-        guard permit?.item == before.id || rules.keepsProtection(of: before, in: item) else {
+        guard decides || permit?.item == before.id || rules.keepsProtection(of: before, in: item) else {
           throw .accessDenied(reason: "it takes what the item demands to change what it demands")
         }
       }
@@ -315,6 +317,11 @@ extension KeychainStore {
   }
 
   private nonisolated func takeNews(of remote: any RemoteKeychainEngine) {
+    // Only now can it be read for the first time.
+    if !isLoaded, knownLock.withLock({ $0 == .sealed }), remote.lockState != .sealed {
+      try? load()
+      knownLock.withLock { $0 = .sealed }
+    }
     executor.run {
       guard isLoaded else { return }
       assumeIsolated { $0.takeOver(remote.takeNews()) }

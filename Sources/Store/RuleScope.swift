@@ -14,6 +14,17 @@ public enum RuleScope: Hashable, Sendable {
     }
   }
 
+  /// nil: no attribute of that name keeps rules.
+  init?(attribute: ExactString) {
+    if attribute == "keychain" {
+      self = .keychain
+      return
+    }
+    let parts = attribute.string.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let itemClass = ItemClass(rawValue: String(parts[0])) else { return nil }
+    self = .folder(itemClass, ExactString(String(parts[1])))
+  }
+
   /// Whether the rules hold for an item.
   func holds(for identity: ItemIdentity) -> Bool {
     switch self {
@@ -44,6 +55,14 @@ extension KeychainIndex {
     rulesItem?.attributes[scope.attribute].flatMap { ExactString(utf8: $0) }
   }
 
+  /// Every item, with the one that keeps the rules: for another process, which has them in an index of its own.
+  public var everyItem: [Item] { Array(all) + (rulesItem.map { [$0] } ?? []) }
+
+  /// The item that keeps the rules, if this is its id, or none is given; nil: it is another one's.
+  public func rulesItem(_ id: ItemID? = nil) -> Item? {
+    id == nil || rulesItem?.id == id ? rulesItem : nil
+  }
+
   /// The rules that an item has from its folder and from the keychain, the nearest first.
   func inheritedRules(of identity: ItemIdentity) -> [ProgramRules.Rule] {
     guard rulesItem != nil else { return [] }
@@ -70,6 +89,7 @@ extension KeychainStore {
     toChangeRulesOf scope: RuleScope, path: String, by asker: () -> Asker?
   ) throws(StoreError) -> Permission {
     guard engine.lockState == .open else { throw .locked }
+    if engine.decidesAccess { return .given(Permit(item: scope.permitID, password: nil)) }
     let (rules, demands) = try protection(of: scope)
     let permit = Permit(item: scope.permitID, password: nil)
     guard !rules.isEmpty || !demands.isEmpty else { return .given(permit) }
@@ -95,10 +115,29 @@ extension KeychainStore {
   ) throws(StoreError) {
     guard engine.lockState == .open else { throw .locked }
     let (present, demands) = try protection(of: scope)
-    guard (present.isEmpty && demands.isEmpty) || permit?.item == scope.permitID else {
+    let isOpen = engine.decidesAccess || (present.isEmpty && demands.isEmpty)
+    guard isOpen || permit?.item == scope.permitID else {
       throw .accessDenied(reason: "it takes what the rules demand to change them")
     }
     try keepRules { item in item.attributes[scope.attribute] = rules.map { Array($0.utf8) } }
+  }
+
+  /// What another process would change with the item that keeps the rules; nil: a folder has none any more.
+  ///
+  /// - Throws: `invalidValue` for what are no rules.
+  public nonisolated func rulesToChange(
+    to item: Item
+  ) throws(StoreError) -> [(scope: RuleScope, rules: ExactString?)] {
+    let present = try read { $0.rulesItem }?.attributes ?? [:]
+    var changes: [(scope: RuleScope, rules: ExactString?)] = []
+    for name in Set(present.keys).union(item.attributes.keys) where present[name] != item.attributes[name] {
+      let rules = item.attributes[name].flatMap { ExactString(utf8: $0) }
+      guard let scope = RuleScope(attribute: name),
+        item.attributes[name] == nil || rules.flatMap({ ProgramRules($0) }) != nil
+      else { throw .invalidValue(reason: "these are no rules for programs") }
+      changes.append((scope, rules))
+    }
+    return changes
   }
 
   /// The rules that hold there, and what the flags of the items there demand.

@@ -72,7 +72,19 @@ extension Tree {
 
   /// An item's path; nil: there is none.
   public func path(of item: ItemID) throws(StoreError) -> String? {
-    try requireKeychain().read { index in index[item].map { Place.item(ItemPlace($0.identity)).path } }
+    try requireKeychain().read { index in index[item].map { Self.path(of: $0.identity) } }
+  }
+
+  /// The path that an item of this identity has, or would have.
+  public static func path(of identity: ItemIdentity) -> String { Place.item(ItemPlace(identity)).path }
+
+  /// The path of what rules hold for.
+  public static func path(of scope: RuleScope) -> String {
+    switch scope {
+    case .keychain: Place.keychain.path
+    case .folder(let itemClass, let name):
+      Place.folder(FolderPlace(itemClass: itemClass, name: PathName(name))).path
+    }
   }
 
   /// The permit where nobody need be asked. - Throws: `accessDenied` where somebody would have to be.

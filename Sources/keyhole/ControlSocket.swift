@@ -14,8 +14,8 @@ import Tree
 /// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
 ///
 /// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, `permit` and an item's id, or
-/// `choose`, an item's id or `-`, and its path (see `PermitConnection`), or `path` and an id, which is answered
-/// with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
+/// `choose`, an item's id or `-`, and its path (see `PermitConnection`), `keychain` (see `KeychainDesk`), or `path`
+/// and an id, which is answered with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
 struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
   static let patience: Int32 = 60
@@ -26,12 +26,12 @@ struct ControlSocket {
   private let source: any DispatchSourceRead
 
   /// - Throws: `Failure`.
-  init(_ places: Places, _ tree: Tree, _ mount: KernelTree) throws {
+  init(_ places: Places, _ tree: Tree, _ mount: KernelTree, isReadOnly: Bool) throws {
     UserFolders.make(places.runtime)
     path = Self.path(of: getpid(), places)
     let listener = unsafe linux_listen(path)
     guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }
-    let control = Control(tree, mount)
+    let control = Control(tree, mount, isReadOnly)
     source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: Background.queue)
     source.setEventHandler { Self.accept(listener, control) }
     source.setCancelHandler { close(listener) }
@@ -63,6 +63,7 @@ struct ControlSocket {
       if words.count == 2, words[0] == PermitReply.wordForNew {
         return control.letChoose(PermitConnection(connection, control.tree), words[1])
       }
+      if line == KeychainDesk.word { return control.serveKeychain(connection) }
       if line == MountRest.word { return control.rest(connection) }
       defer { close(connection) }
       let isName = words.count == 2 && words[0] == MountNames.word
@@ -106,11 +107,27 @@ private final class Control: Sendable {
   private let failures = Atomic<Int>(0)
   private let deciding = WaitingThreads()
 
-  private let mount: KernelTree
+  /// Each program that uses the keychain by way of the mount has one of them.
+  private let serving = WaitingThreads()
 
-  init(_ tree: Tree, _ mount: KernelTree) {
+  private let mount: KernelTree
+  private let isReadOnly: Bool
+
+  init(_ tree: Tree, _ mount: KernelTree, _ isReadOnly: Bool) {
     self.tree = tree
     self.mount = mount
+    self.isReadOnly = isReadOnly
+  }
+
+  /// On a thread of its own: a person may be asked, or the program stay for long.
+  func serveKeychain(_ connection: Int32) {
+    guard let keychain = tree.keychain else {
+      close(connection)
+      return
+    }
+    let names = KeychainDesk.Names(item: { Tree.path(of: $0) }, folder: { Tree.path(of: $0) })
+    let desk = KeychainDesk(connection, keychain, isReadOnly: isReadOnly, names)
+    _ = serving.run { desk.serve() }
   }
 
   /// Tells who asked when nothing of ours uses the mount, and waits until they are done.

@@ -16,7 +16,7 @@ struct DoctorCommand: ParsableCommand {
       """)
 
   func run() throws {
-    let places = try Places.current()
+    let places = try Places.ofMount()
     let problems =
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofSettings(places)
       + Self.ofVault(places)

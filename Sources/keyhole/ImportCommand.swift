@@ -46,7 +46,7 @@ struct ImportCommand: ParsableCommand {
   }
 
   func run() throws {
-    let stores = try Stores(for: TreePath(""), .current())
+    let stores = try Stores(for: TreePath(""), .ofMount())
     let contents = try read(stores)
     let plan = try ImportPlan(contents, stores, onConflict: replace ? .replace : keep ? .keep : .fail)
     if dryRun { StandardOutput.write(plan.description) }

@@ -68,7 +68,7 @@ struct PassphraseCommand: ParsableCommand {
   var alone = false
 
   func run() throws {
-    let places = try Places.current()
+    let places = try Places.ofMount()
     let vault = try attempt(places) { () throws(StoreError) in
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
     }

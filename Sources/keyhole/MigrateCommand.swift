@@ -43,7 +43,7 @@ struct MigrateCommand: ParsableCommand {
   }
 
   func run() throws {
-    let places = try Places.current()
+    let places = try Places.ofMount()
     let source = try open(from, places)
     let asking = asking(source, places)
     let migration = KeychainMigration(from: source, to: try open(to, places), sealing: sealed) {
@@ -76,6 +76,9 @@ struct MigrateCommand: ParsableCommand {
   private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {
     var opening = KeychainOpening(choice: keychain == .vault ? .vault : .secretService)
     opening.allowsPlainSession = plainSession
+    if let engine = try places.openUnlocked(opening).engine, engine.decidesAccess, engine.isOpenThroughout {
+      return engine
+    }
     guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
     do throws(StoreError) {
       try unlock(engine)

@@ -13,8 +13,6 @@ struct MountOptions {
   /// Whose mount it is, by name or number, where root mounts for somebody: `uid=` and `gid=`.
   var user: String?
   var group: String?
-  /// Another folder for the vault.
-  var vault: String?
   /// What the mount table shows as the source.
   var source = "keyhole"
   /// Whoever watches the mount hears of outside changes.
@@ -51,7 +49,7 @@ struct MountOptions {
     case ("uid", let value?): user = value
     case ("gid", let value?): group = value
     case ("fsname", let value?): source = value
-    case ("vault", let value?): vault = try Self.path(name, value)
+    case ("vault", let value?): keychain.vault = try Self.path(name, value)
     case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
     case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
     case ("auth-command", let value?): authCommand = try Self.path(name, value)

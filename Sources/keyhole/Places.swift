@@ -25,18 +25,35 @@ struct Places {
 
   /// - Throws: `Failure` where there is no home.
   static func current(_ options: MountOptions) throws -> Places {
-    var places = try current()
-    if let vault = options.vault { places.vault = vault }
+    try current().with(options.keychain)
+  }
+
+  /// The places of the running mount: its vault may be another one. - Throws: `Failure` where there is no home.
+  static func ofMount() throws -> Places {
+    let places = try current()
+    return places.with(.present(runtime: places.runtime))
+  }
+
+  private func with(_ keychain: KeychainOpening) -> Places {
+    var places = self
+    if let vault = keychain.vault { places.vault = vault }
     return places
   }
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   func open(_ opening: KeychainOpening) throws -> OpenedKeychain {
-    do throws(KeychainFailure) {
-      return try opening.open(vault: vault, state: state)
-    } catch {
-      throw Failure(error.subject, error.error)
+    try attempt { () throws(KeychainFailure) in try opening.open(vault: vault, state: state) }
+  }
+
+  /// The same, by way of the mount that has unlocked it where it takes a passphrase.
+  func openUnlocked(_ opening: KeychainOpening) throws -> OpenedKeychain {
+    try attempt { () throws(KeychainFailure) in
+      try opening.open(vault: vault, state: state, runtime: runtime)
     }
+  }
+
+  private func attempt(_ open: () throws(KeychainFailure) -> OpenedKeychain) throws -> OpenedKeychain {
+    do throws(KeychainFailure) { return try open() } catch { throw Failure(error.subject, error.error) }
   }
 
   var mountPoint: String { home + "/Keyhole" }

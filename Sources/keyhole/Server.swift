@@ -56,7 +56,7 @@ final class Server: Sendable {
   func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
-    let control = try ControlSocket(places, tree, kernelTree)
+    let control = try ControlSocket(places, tree, kernelTree, isReadOnly: options.isReadOnly)
     defer { control.end() }
     let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
     defer { autoLock?.end() }

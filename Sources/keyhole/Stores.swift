@@ -19,15 +19,22 @@ struct Stores {
     _ places: Places, keychain opening: KeychainOpening = KeychainOpening(), gatekeeper: Gatekeeper? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
+    try self.init(
+      places, places.open(opening), opening, gatekeeper: gatekeeper, loadingSettings: loadsSettings)
+  }
+
+  private init(
+    _ places: Places, _ opened: OpenedKeychain, _ opening: KeychainOpening, gatekeeper: Gatekeeper?,
+    loadingSettings loadsSettings: Bool = false
+  ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
     // What a process that was killed has left behind.
     folder.removeLeftovers()
     settings = SettingsStore(engine: folder, feed: feed)
     // A mount reads both at its beginning; each of many thousands takes its time.
     if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
-    let opened = try places.open(opening)
     explanation = opened.explanation
-    keychainOpening = opening.settled(on: opened.engine?.name)
+    keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
     keychain = opened.engine.map { [feed] in
       KeychainStore(engine: $0, feed: feed, gatekeeper: gatekeeper)
     }
@@ -39,9 +46,10 @@ struct Stores {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(
       runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
+    let none = KeychainOpening(choice: .none)
     try self.init(
       places,
-      keychain: path.needsKeychain ? .present(runtime: places.runtime) : KeychainOpening(choice: .none),
+      path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
       gatekeeper: Gatekeeper(mount, .relaying, record: record))
   }
 }

@@ -9,11 +9,9 @@ struct TreeSession {
   let tree: Tree
   let root: Node
   private let caller = Caller.current
-  private let places: Places
 
   init(for path: TreePath) throws {
-    places = try Places.current()
-    let stores = try Stores(for: path, places)
+    let stores = try Stores(for: path, Places.ofMount())
     var options = Tree.Options()
     options.enrolledFingers = EnrolledSet.digest
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: options)
@@ -57,18 +55,8 @@ struct TreeSession {
     return node
   }
 
-  /// Where a secret is to be had that is locked here; nil: it is not, or nothing is mounted.
-  private func mountedFile(_ path: TreePath) -> MountedFile? {
-    guard path.isSecret, let keychain = tree.keychain else { return nil }
-    // What is sealed is known only then.
-    try? keychain.load()
-    guard !keychain.engine.isOpenThroughout else { return nil }
-    return MountedFile(path, places)
-  }
-
   /// Runs `body` with the file open for reading.
   func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
-    if let file = mountedFile(path) { return unsafe try file.read().withUnsafeBytes { unsafe body($0) } }
     let node = try node(at: path)
     try attempt(path) { () throws(StoreError) in
       let permit = try tree.permission(toOpen: node, by: caller)?.fetch()
@@ -80,7 +68,6 @@ struct TreeSession {
 
   /// Replaces the file's content, or makes it.
   func write(_ bytes: UnsafeRawBufferPointer, to path: TreePath) throws {
-    if let file = mountedFile(path) { return try unsafe file.write(bytes) }
     let folder = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
       let permit = try tree.permission(toCreate: path.name.utf8, in: folder, by: caller)?.fetch()

@@ -30,7 +30,7 @@ struct WatchCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
-    let places = try Places.current()
+    let places = try Places.ofMount()
     let stores = try Stores(for: path, places)
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)

@@ -56,15 +56,19 @@ public struct KeychainLocation: Sendable {
   private static func present(
     _ folders: UserFolders, _ gatekeeper: Gatekeeper
   ) throws(StoreError) -> LiveKeychain.Opened {
-    guard let engine = try presentEngine(folders) else { throw .noKeychain }
-    return opened(engine, data: folders.data, gatekeeper)
+    let opening = KeychainOpening.present(runtime: folders.runtime)
+    guard let engine = try engine(opening, folders) else { throw .noKeychain }
+    return opened(engine, data: opening.vault ?? folders.data, gatekeeper)
   }
 
   /// nil: the running mount has none.
-  private static func presentEngine(_ folders: UserFolders) throws(StoreError) -> (any KeychainEngine)? {
+  private static func engine(
+    _ opening: KeychainOpening, _ folders: UserFolders
+  ) throws(StoreError) -> (any KeychainEngine)? {
     do throws(KeychainFailure) {
-      let opening = KeychainOpening.present(runtime: folders.runtime)
-      return try opening.open(vault: folders.data, state: folders.state).engine
+      return try opening.open(
+        vault: folders.data, state: folders.state, runtime: folders.runtime
+      ).engine
     } catch {
       throw error.error
     }

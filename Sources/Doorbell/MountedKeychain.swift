@@ -1,0 +1,303 @@
+import CLinux
+import Dispatch
+public import Model
+public import SecretMemory
+public import Store
+import Synchronization
+import Watch
+
+/// The keychain of a running mount, for who can't open it by itself: a vault that only the mount has unlocked.
+///
+/// The mount's process decides who gets a secret, asks whom it has to ask, and keeps the record, as if this
+/// process had opened the mount's files. Without a mount the keychain is locked; with the next one it is there
+/// again.
+public final class MountedKeychain: RemoteKeychainEngine {
+  public let name: String
+  private let runtimeFolder: String
+  private let patience: Int
+  private let find: @Sendable () -> Int32?
+  private let memory = MountedItems()
+  /// Who connects; one at a time, and nobody else waits for it.
+  private let connecting = DispatchQueue(label: "keyhole.mounted")
+  private let threads = WaitingThreads()
+  private let listening = Mutex(Listening())
+
+  private struct Listening {
+    /// A mount that did not answer, and until when it is not asked again: each time takes long.
+    var silent: (process: Int32, until: ContinuousClock.Instant)?
+    var stream: FrameChannel?
+    var folder: FolderWatch?
+  }
+
+  /// `find` gives the process of the mount; nil: there is none. A call that it does not answer within `patience`
+  /// seconds fails, but for the time that a person is being asked.
+  public init(
+    name: String, runtimeFolder: String, patience: Int = 10, find: @escaping @Sendable () -> Int32?
+  ) {
+    (self.name, self.runtimeFolder, self.patience, self.find) = (name, runtimeFolder, patience, find)
+    // So that it is known at once whether it is locked.
+    _ = try? connect()
+  }
+
+  deinit {
+    listening.withLock { $0.stream }?.shut()
+  }
+}
+
+// MARK: - Connecting
+
+extension MountedKeychain {
+  /// Hears of every change from now on. - Throws: `locked` without a mount, `unreachable`.
+  @discardableResult
+  private func connect() throws(StoreError) -> (process: Int32, isNew: Bool) {
+    let result: Result<(Int32, Bool), StoreError> = connecting.sync {
+      if let process = memory.process { return .success((process, false)) }
+      return Result { () throws(StoreError) in (try connectAnew(), true) }
+    }
+    return try result.get()
+  }
+
+  private func connectAnew() throws(StoreError) -> Int32 {
+    guard let process = find() else { throw .locked }
+    if let silent = listening.withLock({ $0.silent }), silent.process == process, silent.until > .now {
+      throw FrameChannel.noAnswer
+    }
+    let stream = try open(process)
+    guard stream.send(.watch) else { throw Self.gone }
+    memory.begin(with: process)
+    do throws(StoreError) {
+      while try memory.take(stream.receive()) != .state {}
+    } catch {
+      memory.end()
+      let silent = error == FrameChannel.noAnswer ? (process, ContinuousClock.now + .seconds(patience)) : nil
+      listening.withLock { $0.silent = silent }
+      throw error
+    }
+    listening.withLock { listening in (listening.stream, listening.silent) = (stream, nil) }
+    let isTaken = threads.run { [weak self, memory] in
+      // SAFETY of lifetimes: the stream is shut when the engine goes.
+      while stream.wait() == .input, let frame = try? stream.receive() {
+        guard (try? memory.take(frame)) != nil else { break }
+      }
+      memory.end()
+      self?.lose(stream)
+    }
+    guard isTaken else { throw .tooManyOpen }
+    return process
+  }
+
+  /// There may be another mount.
+  private func lose(_ stream: FrameChannel) {
+    listening.withLock { if $0.stream === stream { $0.stream = nil } }
+    _ = try? connect()
+  }
+
+  private func open(_ process: Int32) throws(StoreError) -> FrameChannel {
+    let path = "\(runtimeFolder)/\(process)\(DoorSocket.ending)"
+    guard let connection = DoorSocket.connect(path, patience) else { throw Self.gone }
+    let channel = FrameChannel(connection)
+    guard DoorSocket.begin(connection, KeychainDesk.word) else { throw Self.gone }
+    return channel
+  }
+
+  private static let gone = StoreError.unreachable(reason: "the mount's process can't be asked")
+
+  public var news: AsyncStream<Void> {
+    let watch = FolderWatch(runtimeFolder) { [weak self] _ in
+      guard let self, memory.process == nil else { return }
+      _ = try? connect()
+    }
+    listening.withLock { $0.folder = watch }
+    return memory.listen()
+  }
+
+  public func takeNews() -> [ItemNews] { memory.takeNews() }
+
+  public var known: [Item] { memory.items }
+
+  public func known(_ item: ItemID) -> Item? { memory[item] }
+}
+
+// MARK: - Calls
+
+extension MountedKeychain {
+  /// Sends a request; the answer comes on the channel.
+  private func request(
+    _ kind: Frame.Kind, _ write: (inout WireWriter) -> Void = { _ in }
+  ) throws(StoreError) -> Call {
+    let process = try connect().process
+    let call = Call(channel: try open(process), process: process)
+    guard call.channel.send(kind, Self.body(write)) else { throw Self.gone }
+    return call
+  }
+
+  private static func body(_ write: (inout WireWriter) -> Void) -> [UInt8] {
+    var writer = WireWriter()
+    write(&writer)
+    return writer.bytes
+  }
+
+  private struct Call {
+    let channel: FrameChannel
+    let process: Int32
+
+    /// Waits for the answer, also while somebody is being asked.
+    func answer() throws(StoreError) -> Frame {
+      while true {
+        let frame = try channel.receive()
+        switch frame.kind {
+        case .asking: continue
+        case .failed:
+          var reader = WireReader(frame.body)
+          throw try reader.error()
+        default: return frame
+        }
+      }
+    }
+  }
+
+  /// The items as they are stored now, by what the call did.
+  private func finish(_ call: Call, _ frame: borrowing Frame) throws(StoreError) -> [Item] {
+    let looked = try LookedUp(frame.body)
+    memory.take(looked, from: call.process)
+    return looked.items.compactMap(\.1)
+  }
+
+  public func items() throws(StoreError) -> [Item] {
+    if try !connect().isNew { try fetchItems() }
+    return try memory.list()
+  }
+
+  private func fetchItems() throws(StoreError) {
+    let call = try request(.fetchItems)
+    var items: [(ItemID, Item?)] = []
+    while true {
+      let frame = try call.answer()
+      let looked = try LookedUp(frame.body)
+      items += looked.items
+      if frame.kind == .allItems {
+        return memory.take(all: LookedUp(number: looked.number, items: items), from: call.process)
+      }
+    }
+  }
+
+  /// Answers from memory, like `takeNews`: the mount's process tells of every change.
+  public func refresh() throws(StoreError) -> [Item]? {
+    takeNews().contains { $0.origin == .external } ? try memory.list() : nil
+  }
+
+  public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    var frame = try request(.fetchSecret) { $0.put(item) }.answer()
+    guard let secret = frame.secret.take() else { throw WireReader.unreadable }
+    return secret
+  }
+
+  public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    let process = try connect().process
+    let call = Call(channel: try open(process), process: process)
+    guard call.channel.send(.add, Self.body { $0.put(item) }, secret: secret) else { throw Self.gone }
+    guard let added = try finish(call, call.answer()).first else { throw WireReader.unreadable }
+    return added
+  }
+
+  public func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    let call = try request(.update) { $0.put(items) { $0.put($1) } }
+    while true {
+      let frame = try call.answer()
+      guard frame.kind == .stored else { return try finish(call, frame) }
+      var stored = try LookedUp(frame.body).items.compactMap(\.1)
+      for index in stored.indices {
+        try body(&stored[index])
+        stored[index].id = items[index]
+      }
+      guard call.channel.send(.changed, Self.body { $0.put(stored) { $0.put($1) } }) else { throw Self.gone }
+    }
+  }
+
+  public func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    let call = try request(.rewrite) {
+      $0.put(item)
+      $0.put(readingSecret)
+    }
+    while true {
+      var frame = try call.answer()
+      guard frame.kind == .stored else {
+        guard let item = try finish(call, frame).first else { throw WireReader.unreadable }
+        return item
+      }
+      guard var item = try LookedUp(frame.body).items.first?.1, var secret = frame.secret.take() else {
+        throw WireReader.unreadable
+      }
+      let id = item.id
+      try body(&item, &secret)
+      item.id = id
+      guard call.channel.send(.changed, Self.body { $0.put([item]) { $0.put($1) } }, secret: secret) else {
+        throw Self.gone
+      }
+    }
+  }
+
+  public func remove(_ items: [ItemID]) throws(StoreError) {
+    let call = try request(.remove) { $0.put(items) { $0.put($1) } }
+    _ = try finish(call, call.answer())
+  }
+}
+
+// MARK: - State
+
+extension MountedKeychain {
+  /// Whoever gets a secret is decided by the mount's process.
+  public var decidesAccess: Bool { true }
+
+  public var lockState: KeychainLock { memory.state.lock }
+
+  public var needsPassphrase: Bool { memory.state.needsPassphrase }
+
+  public func hasPasscode(sealed: Bool) -> Bool {
+    let state = memory.state
+    return sealed ? state.hasPasscodeForSealed : state.hasPasscode
+  }
+
+  public var readOnlyReason: String? { memory.state.readOnlyReason }
+
+  public var sealsWithPasswords: Bool { memory.state.sealsWithPasswords }
+
+  /// The mount's process asks for the password.
+  public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine { self }
+
+  /// Every commit of the mount is on the disk already.
+  public func synchronize() throws(StoreError) {}
+
+  public func lock() throws(StoreError) {
+    throw .unsupported(reason: "the mount locks it; `keyhole lock` has it done")
+  }
+
+  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    throw .unsupported(reason: "the mount unlocks it; `keyhole unlock` has it done")
+  }
+
+  public func problems() -> [Problem] {
+    guard let frame = try? request(.fetchProblems).answer() else { return [] }
+    var reader = WireReader(frame.body)
+    let problems = try? reader.list { (reader) throws(StoreError) in
+      Problem(
+        subject: try reader.name().string, reason: try reader.name().string, remedy: try reader.name().string)
+    }
+    return problems ?? []
+  }
+
+  public func room() throws(StoreError) -> DiskRoom? {
+    let frame = try request(.fetchRoom).answer()
+    var reader = WireReader(frame.body)
+    return try reader.optional { (reader) throws(StoreError) in
+      DiskRoom(
+        blockSize: try reader.integer(), blocks: try reader.integer(), freeBlocks: try reader.integer(),
+        availableBlocks: try reader.integer())
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Model
+
+/// Writes values one behind the other, as they travel between two processes of one machine.
+struct WireWriter {
+  private(set) var bytes: [UInt8] = []
+
+  mutating func put(_ integer: some FixedWidthInteger) {
+    unsafe withUnsafeBytes(of: integer) { unsafe bytes.append(contentsOf: $0) }
+  }
+
+  mutating func put(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
+
+  /// With the length before them.
+  mutating func put(_ content: some Collection<UInt8>) {
+    put(UInt32(content.count))
+    bytes.append(contentsOf: content)
+  }
+
+  mutating func put(_ text: String) { put(text.utf8) }
+
+  mutating func put(_ name: ExactString) { put(name.utf8) }
+
+  mutating func put(_ item: ItemID) { put(item.rawValue.utf8) }
+
+  mutating func put<Value>(_ value: Value?, _ put: (inout WireWriter, Value) -> Void) {
+    self.put(value != nil)
+    if let value { put(&self, value) }
+  }
+
+  mutating func put<Value>(_ values: [Value], _ put: (inout WireWriter, Value) -> Void) {
+    self.put(UInt32(values.count))
+    for value in values { put(&self, value) }
+  }
+}
+
+/// Reads what `WireWriter` wrote. It never traps: other bytes are `damaged`.
+struct WireReader {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ bytes: [UInt8]) {
+    rest = bytes[...]
+  }
+
+  mutating func integer<Integer: FixedWidthInteger & BitwiseCopyable>(
+    _ type: Integer.Type = Integer.self
+  ) throws(StoreError) -> Integer {
+    let bytes = try take(Integer.bitWidth / 8)
+    // SAFETY: there are as many bytes as the integer has.
+    return unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: type) }
+  }
+
+  mutating func flag() throws(StoreError) -> Bool { try integer(UInt8.self) != 0 }
+
+  mutating func content() throws(StoreError) -> [UInt8] {
+    Array(try take(Int(try integer(UInt32.self))))
+  }
+
+  mutating func name() throws(StoreError) -> ExactString {
+    guard let name = ExactString(utf8: try content()) else { throw Self.unreadable }
+    return name
+  }
+
+  mutating func itemID() throws(StoreError) -> ItemID { ItemID(rawValue: try name().string) }
+
+  mutating func optional<Value>(
+    _ read: (inout WireReader) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value? {
+    try flag() ? try read(&self) : nil
+  }
+
+  mutating func list<Value>(
+    _ read: (inout WireReader) throws(StoreError) -> Value
+  ) throws(StoreError) -> [Value] {
+    var values: [Value] = []
+    for _ in 0..<(try integer(UInt32.self)) { values.append(try read(&self)) }
+    return values
+  }
+
+  static let unreadable = StoreError.damaged(what: "a message of another process")
+
+  private mutating func take(_ count: Int) throws(StoreError) -> ArraySlice<UInt8> {
+    guard count <= rest.count else { throw Self.unreadable }
+    defer { rest = rest.dropFirst(count) }
+    return rest.prefix(count)
+  }
+}
