@@ -28,8 +28,7 @@ public struct MountAuthenticator: Authenticator {
   public func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     var password: ItemPassword?
     for (id, path) in zip(question.ids, question.items) {
-      let line = question.password == .new ? PermitReply.choice(id, path) : PermitReply.request(for: id)
-      switch reply(to: line, question.timeout, withdrawal) {
+      switch reply(to: PermitReply.line(for: id, path, question.password), question.timeout, withdrawal) {
       case .unknown: return askFallback(question, withdrawal)
       case .approved(let given): password = given
       case .rejected: return .rejected
@@ -98,10 +97,13 @@ public enum PermitReply: Sendable {
   /// The word that begins a request for a new password of an item's own; its id, or `-`, and its path follow.
   public static let wordForNew = "choose"
 
-  static func request(for item: ItemID) -> String { "\(word) \(item.rawValue)" }
+  /// The word that begins a request to change the rules of a folder; its path in the tree follows.
+  public static let wordForRules = "rules"
 
-  static func choice(_ item: ItemID, _ path: String) -> String {
+  static func line(for item: ItemID, _ path: String, _ password: Question.Password) -> String {
     let path = path.replacing("\n", with: "%0A")
+    if item.isOfRules { return "\(wordForRules) \(path)" }
+    guard password == .new else { return "\(word) \(item.rawValue)" }
     return "\(wordForNew) \(item.rawValue.isEmpty ? "-" : item.rawValue) \(path)"
   }
 

@@ -16,6 +16,11 @@ public struct ProgramRules: Hashable, Sendable {
 
   public var rules: [Rule]
 
+  /// The rules of a text; where it can't be read, as another program may have written it, everybody has to ask.
+  public static func rules(reading text: ExactString) -> [Rule] {
+    ProgramRules(text)?.rules ?? [Rule(action: .ask)]
+  }
+
   /// nil where a line is not `allow`, `ask` or `deny`, perhaps `sha256:` and 64 digits, and an absolute path,
   /// or where `*` is not in the last one. A path may hold blanks, but no NUL.
   public init?(_ text: ExactString) {

@@ -17,7 +17,8 @@ extension KeychainStore {
   ) throws(StoreError) -> Permission {
     guard engine.isAccessible(item) else {
       if engine.decidesAccess { throw .locked }
-      gatekeeper?.note(changed == nil ? .open : .change, item.id, asker(), .locked, guarded: isGuarded(item))
+      gatekeeper?.note(
+        changed == nil ? .open : .change, item.id, asker(), .locked, guarded: (try? isGuarded(item)) ?? true)
       throw .locked
     }
     return try permission(for: item, path(), changed, asker)
@@ -54,7 +55,7 @@ extension KeychainStore {
     if engine.decidesAccess { return .given(Permit(item: item.id, password: nil)) }
     let operation = changed == nil ? AccessEvent.Operation.open : .change
     let password = Self.password(item, changed ?? item)
-    guard isGuarded(item) || password != .none else {
+    guard try isGuarded(item) || password != .none else {
       if operation == .open { gatekeeper?.note(.open, item.id, asker(), .allowed, guarded: false) }
       return .given(Permit(item: item.id, password: nil))
     }
@@ -63,7 +64,7 @@ extension KeychainStore {
       gatekeeper.note(operation, item.id, nil, .impossible)
       throw .accessDenied(reason: "who asks is in another namespace, or can't be told")
     }
-    let action = item.action(for: asker, inherited: inheritedRules(of: item.identity))
+    let action = item.action(for: asker, inherited: try inheritedRules(of: item.identity))
     if action == .deny {
       gatekeeper.note(operation, item.id, asker, .denied)
       throw .accessDenied(reason: "the item's rules keep \(asker.program) out")
@@ -90,21 +91,24 @@ extension KeychainStore {
 
 extension KeychainStore {
   /// The rules of the item's folder and of the keychain.
-  nonisolated func inheritedRules(of identity: ItemIdentity) -> [ProgramRules.Rule] {
-    (try? read { $0.inheritedRules(of: identity) }) ?? []
+  ///
+  /// - Throws: what reading the keychain throws: rules that can't be read are not none.
+  nonisolated func inheritedRules(of identity: ItemIdentity) throws(StoreError) -> [ProgramRules.Rule] {
+    try read { $0.inheritedRules(of: identity) }
   }
 
   /// Its secret is not given to everybody, and it is for the store to say to whom.
-  nonisolated func isGuarded(_ item: Item) -> Bool {
+  nonisolated func isGuarded(_ item: Item) throws(StoreError) -> Bool {
     guard !engine.decidesAccess else { return false }
-    return !item.access.isEmpty || item.programs != nil || !inheritedRules(of: item.identity).isEmpty
+    guard item.access.isEmpty, item.programs == nil else { return true }
+    return try !inheritedRules(of: item.identity).isEmpty
   }
 }
 
 extension Item {
   /// What the rules say of an asker, its own first; where none fits, everybody may ask, and without flags have it.
   func action(for asker: Asker, inherited: [ProgramRules.Rule]) -> ProgramRules.Action {
-    let own = programs.flatMap { ProgramRules($0)?.rules } ?? []
+    let own = programs.map(ProgramRules.rules) ?? []
     return (own + inherited).action(for: asker) ?? (access.isEmpty ? .allow : .ask)
   }
 

@@ -114,7 +114,7 @@ public actor KeychainStore {
   /// Whether the secret of an item as `read` gave it just now would be given.
   public nonisolated func checkAccess(to item: Item, _ permit: Permit? = nil) throws(StoreError) {
     guard engine.isAccessible(item) else { throw .locked }
-    guard !isGuarded(item) || permit?.item == item.id else {
+    guard try !isGuarded(item) || permit?.item == item.id else {
       throw .accessDenied(reason: "somebody has to be asked before")
     }
   }

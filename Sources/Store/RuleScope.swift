@@ -75,7 +75,8 @@ extension KeychainIndex {
   }
 
   private func rulesList(of scope: RuleScope) -> [ProgramRules.Rule] {
-    rules(of: scope).flatMap { ProgramRules($0)?.rules } ?? []
+    guard let text = rulesItem?.attributes[scope.attribute] else { return [] }
+    return ProgramRules.rules(reading: ExactString(utf8: text) ?? "")
   }
 }
 
@@ -153,9 +154,20 @@ extension KeychainStore {
   }
 }
 
+extension ItemID {
+  private static let rulesPrefix = "rules "
+
+  /// What a permit to change rules is for: no item has such a name.
+  fileprivate init(ofRules attribute: ExactString) {
+    self.init(rawValue: Self.rulesPrefix + attribute.string)
+  }
+
+  /// Whether a question is about the rules of a folder or of the keychain, and not about an item.
+  public var isOfRules: Bool { rawValue.hasPrefix(Self.rulesPrefix) }
+}
+
 extension RuleScope {
-  /// What a permit to change the rules is for: no item has such a name.
-  fileprivate var permitID: ItemID { ItemID(rawValue: "rules " + attribute.string) }
+  fileprivate var permitID: ItemID { ItemID(ofRules: attribute) }
 }
 
 extension [ProgramRules.Rule] {

@@ -149,6 +149,13 @@ extension Tree {
     }
   }
 
+  /// What rules can hold for at a path; nil: no rules can be there.
+  public func ruleScope(at path: [String]) throws(StoreError) -> RuleScope? {
+    var node = root
+    for component in path { node = try child(of: node, named: component.utf8) }
+    return try ruleScope(at: node.place)
+  }
+
   private func rules(at place: Place) throws(StoreError) -> ExactString? {
     guard let keychain, let scope = try ruleScope(at: place) else { return nil }
     // What was never unlocked has no attributes, and whoever looks at the folder must not fail.

@@ -14,7 +14,7 @@ import Tree
 /// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
 ///
 /// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, `permit` and an item's id, or
-/// `choose`, an item's id or `-`, and its path (see `PermitConnection`), `keychain` (see `KeychainDesk`), or `path`
+/// `choose`, an item's id or `-`, and its path, or `rules` and a folder's path (see `PermitConnection`), `keychain` (see `KeychainDesk`), or `path`
 /// and an id, which is answered with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
 struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
@@ -62,6 +62,9 @@ struct ControlSocket {
       }
       if words.count == 2, words[0] == PermitReply.wordForNew {
         return control.letChoose(PermitConnection(connection, control.tree), words[1])
+      }
+      if words.count == 2, words[0] == PermitReply.wordForRules {
+        return control.letChangeRules(PermitConnection(connection, control.tree), String(words[1]))
       }
       if line == KeychainDesk.word { return control.serveKeychain(connection) }
       if line == MountRest.word { return control.rest(connection) }
@@ -146,6 +149,10 @@ private final class Control: Sendable {
   /// On a thread of its own, because a person may be asked.
   func decide(_ permit: PermitConnection, _ item: String) {
     _ = deciding.run { permit.answer(for: ItemID(rawValue: item)) }
+  }
+
+  func letChangeRules(_ permit: PermitConnection, _ path: String) {
+    _ = deciding.run { permit.answer(forRulesAt: path) }
   }
 
   /// `item`: its id or `-`, and its path.

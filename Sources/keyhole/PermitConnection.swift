@@ -29,6 +29,11 @@ final class PermitConnection: Sendable {
     answer { () throws(StoreError) in try permission(forNewPasswordOf: item, at: path) }
   }
 
+  /// Whether the rules of a folder, or of the keychain, may be changed.
+  func answer(forRulesAt path: String) {
+    answer { () throws(StoreError) in try permission(forRulesAt: path) }
+  }
+
   private func answer(_ permission: () throws(StoreError) -> Permission) {
     do throws(StoreError) {
       switch try permission() {
@@ -68,6 +73,15 @@ final class PermitConnection: Sendable {
     // Of what is there, not the one who asks says what a person is shown.
     let path = try tree.path(of: id) ?? path
     return try keychain.permission(for: item, path: path, changingTo: changed, by: asker)
+  }
+
+  private func permission(forRulesAt path: String) throws(StoreError) -> Permission {
+    guard let keychain = tree.keychain else { throw .notFound }
+    try keychain.refresh()
+    guard let scope = try tree.ruleScope(at: path.split(separator: "/").map(String.init)) else {
+      throw .notFound
+    }
+    return try keychain.permission(toChangeRulesOf: scope, path: path, by: asker)
   }
 
   private func asker() -> Asker? { Asker(thread: linux_peer_process(connection)) }

@@ -282,7 +282,13 @@ import Testing
       try keyhole.refuses("\(programs) 'allow *' keychain", .denied)
       try keyhole.refuses("\(programs) 'allow *' keychain/generic/s", .denied)
       #expect(Self.asked(keyhole).map { $0.split(separator: " ")[0] } == ["keychain", "keychain/generic/s"])
+      // The command has the mount decide as well.
+      let attr = try keyhole.world.sh("keyhole attr keychain/generic/s keyhole.programs 'allow *'")
+      #expect(attr.status == 1 && attr.error.contains("refused"))
+      #expect(Self.asked(keyhole).count == 3 && Self.asked(keyhole)[2].hasPrefix("keychain/generic/s "))
       try keyhole.world.check("printf '#!/bin/sh\\nexit 0\\n' > \(keyhole.world.root)/decide")
+      try keyhole.world.check("keyhole attr keychain/generic/s keyhole.programs 'ask *'")
+      try keyhole.check("setfattr -x user.keyhole.programs keychain/generic/s")
       try keyhole.check("\(programs) 'allow /bin/cat' keychain; cat \(Self.value)", prints: "secret")
       try keyhole.refuses("\(programs) nonsense keychain", .invalid)
       try keyhole.check("setfattr -x user.keyhole.programs keychain; getfattr -d keychain")

@@ -254,6 +254,32 @@ private final class AbsentPerson: Authenticator {
     #expect(person.questions.withLock { $0.first?.demand } == .consent)
   }
 
+  @Test func rulesThatCantBeReadAskEverybody() throws {
+    let person = TestPerson()
+    let free = try add("free", [])
+    let odd = try add("odd", [], programs: "let everybody in")
+    let store = store(person)
+    #expect(try ask(store, odd, asker(1)) == nil && person.count == 1)
+    #expect(try ask(store, free, asker(1)) == nil && person.count == 1)
+    var rules = KeychainSamples.generic("")
+    (rules.identity, rules.attributes) = (.rules, ["generic/free": [0xFF]])
+    _ = try engine.add(rules, "x")
+    #expect(try ask(self.store(person), free, asker(2)) == nil && person.count == 2)
+  }
+
+  /// What may have rules is not given as if it had none.
+  @Test func indexThatCantBeReadLetsNobodyIn() throws {
+    _ = try add("free", [])
+    let item = try #require(try engine.items().first)
+    let failure = StoreError.unreachable(reason: "it hangs")
+    engine.fail(with: failure)
+    let store = store(TestPerson())
+    #expect(throws: failure) { _ = try store.permission(for: item, path: "free", by: { asker(1) }) }
+    #expect(throws: failure) { try store.checkAccess(to: item) }
+    engine.fail(with: nil)
+    try store.checkAccess(to: item)
+  }
+
   @Test func whoCantBeToldIsRefused() throws {
     let a = try add("a")
     let store = store(TestPerson())
