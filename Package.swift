@@ -65,7 +65,7 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
     module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
-    module("Watch"),
+    module("Watch", ["CLinux"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
       "Keychains", ["CLinux", "Doorbell", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),

@@ -156,6 +156,28 @@ int linux_peer_process(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
 }
 
+ssize_t linux_receive(int socket, void *bytes, size_t count, int *descriptor) {
+  enum { most = 16 };
+  _Alignas(struct cmsghdr) char control[CMSG_SPACE(most * sizeof(int))];
+  struct iovec part = {bytes, count};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  *descriptor = -1;
+  ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (length < 0) return length;
+  for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    size_t number = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t index = 0; index < number; index++) {
+      int received;
+      memcpy(&received, CMSG_DATA(part) + index * sizeof(int), sizeof(int));
+      if (*descriptor < 0) *descriptor = received;
+      else close(received);
+    }
+  }
+  return length;
+}
+
 // The part of <security/pam_appl.h> that is used; it has not changed since the first versions. The library is
 // opened when it is needed, so that only the process that asks a person has it.
 struct pam_message {

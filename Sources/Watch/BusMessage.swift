@@ -1,4 +1,5 @@
-/// A message of D-Bus, little-endian: calls with texts are written, and of what comes the first number is read.
+/// A message of D-Bus, little-endian: calls with texts are written, and of what comes the first texts or the first
+/// number is read.
 struct BusMessage {
   enum Kind: UInt8 {
     case call = 1
@@ -14,6 +15,7 @@ struct BusMessage {
     static let answered: UInt8 = 5
     static let destination: UInt8 = 6
     static let signature: UInt8 = 8
+    static let descriptors: UInt8 = 9
   }
 
   private(set) var kind: Kind?
@@ -22,6 +24,8 @@ struct BusMessage {
   private(set) var member = ""
   /// The number of the call that is answered.
   private(set) var answered: UInt32 = 0
+  /// A descriptor comes with it.
+  private(set) var hasDescriptor = false
   private var signature = ""
   private var body: [UInt8] = []
 
@@ -35,6 +39,14 @@ struct BusMessage {
       signature = signature.dropFirst()
     }
     return signature.hasPrefix("u") || signature.hasPrefix("b") ? reader.integer() : nil
+  }
+}
+
+extension BusMessage {
+  /// The texts that the content begins with.
+  var texts: [String] {
+    var reader = Reader(body)
+    return signature.prefix { $0 == "s" }.map { _ in reader.text() }
   }
 }
 
@@ -93,6 +105,7 @@ extension BusMessage {
     case "u":
       guard let number = reader.integer() else { return false }
       if field == Field.answered { answered = number }
+      if field == Field.descriptors { hasDescriptor = number > 0 }
     default: return false
     }
     return true

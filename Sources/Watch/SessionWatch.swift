@@ -13,6 +13,7 @@ public final class SessionWatch: Sendable {
 
   private let hear: @Sendable (News) -> Void
   private let problem = Mutex<String?>(nil)
+  private let refusal = Mutex<String?>("logind has not answered yet")
   /// -1: not connected.
   private let descriptor = Atomic<Int32>(-1)
 
@@ -26,6 +27,10 @@ public final class SessionWatch: Sendable {
   /// Why nothing is heard; nil: something is, or it is not known yet.
   public var failure: String? { problem.withLock { $0 } }
 
+  /// Why the machine does not wait with its sleep until that is heard and done; nil: it does, for as long as logind
+  /// lets it (InhibitDelayMaxSec=).
+  public var delayFailure: String? { refusal.withLock { $0 } }
+
   /// Hears no more.
   public func end() {
     let descriptor = descriptor.exchange(-1, ordering: .relaxed)
@@ -35,12 +40,18 @@ public final class SessionWatch: Sendable {
   private static func listen(_ watch: () -> SessionWatch?) {
     do throws(SystemBus.Failure) {
       var login = Login(try SystemBus())
+      defer { login.letSleep() }
       watch()?.descriptor.store(login.bus.descriptor, ordering: .relaxed)
       try login.subscribe()
       while let news = try login.next() {
         guard let watch = watch() else { return }
         watch.problem.withLock { $0 = login.isThere ? nil : Login.missing }
-        for news in news { watch.hear(news) }
+        for news in news {
+          watch.hear(news)
+          // It may sleep now: what had to be done before is done.
+          if news == .sleeps { login.letSleep() }
+        }
+        watch.refusal.withLock { $0 = login.delayFailure }
       }
       throw SystemBus.Failure(reason: "the system bus is gone")
     } catch {
@@ -53,7 +64,10 @@ public final class SessionWatch: Sendable {
 private struct Login {
   static let missing = "there is no logind on the system bus"
   private static let name = "org.freedesktop.login1"
+  private static let manager = "org.freedesktop.login1.Manager"
+  private static let managerPath = "/org/freedesktop/login1"
   private static let session = "org.freedesktop.login1.Session"
+  private static let busName = "org.freedesktop.DBus"
   private static let properties = "org.freedesktop.DBus.Properties"
 
   /// What an answer will say, and of which session.
@@ -61,11 +75,17 @@ private struct Login {
     case isThere
     case hint(String)
     case user(String, then: SessionWatch.News)
+    case delay
   }
 
   let bus: SystemBus
   private(set) var isThere = true
+  /// Why sleep does not wait; nil: it does.
+  private(set) var delayFailure: String? = "logind has not answered yet"
   private var questions: [UInt32: Question] = [:]
+  /// While this is open, the machine does not sleep; nil: nothing holds it up.
+  private var delay: Int32?
+  private var isAboutToSleep = false
 
   init(_ bus: SystemBus) {
     self.bus = bus
@@ -79,7 +99,24 @@ private struct Login {
     ] {
       try callBus("AddMatch", "type='signal',sender='\(Self.name)',\(rule)")
     }
+    // One that is started anew knows of no delay.
+    let owner = "interface='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.name)'"
+    try callBus("AddMatch", "type='signal',sender='\(Self.busName)',\(owner)")
     questions[try callBus("NameHasOwner", Self.name)] = .isThere
+  }
+
+  /// Lets go of what holds up sleep.
+  mutating func letSleep() {
+    if let delay = delay.take() { close(delay) }
+  }
+
+  /// Has sleep wait for the lock, until `letSleep`.
+  private mutating func holdUpSleep() throws(SystemBus.Failure) {
+    guard delay == nil else { return }
+    let number = try bus.call(
+      Self.name, Self.managerPath, Self.manager, "Inhibit",
+      ["sleep", "Keyhole", "It locks the keychain before the machine sleeps", "delay"])
+    questions[number] = .delay
   }
 
   /// nil: the bus is gone.
@@ -96,7 +133,12 @@ private struct Login {
 
   private mutating func take(signal: BusMessage) throws(SystemBus.Failure) -> SessionWatch.News? {
     switch signal.member {
-    case "PrepareForSleep": return signal.number == 1 ? .sleeps : .wakes
+    case "PrepareForSleep":
+      isAboutToSleep = signal.number == 1
+      if isAboutToSleep { return .sleeps }
+      try holdUpSleep()
+      return .wakes
+    case "NameOwnerChanged": try takeOwner(of: signal)
     // Everybody's sessions tell: only of the user's own anything follows.
     case "Lock": try ask(.user(signal.path, then: .locked), "User")
     case "Unlock": try ask(.user(signal.path, then: .unlocked), "User")
@@ -108,7 +150,10 @@ private struct Login {
 
   private mutating func take(answer: BusMessage) throws(SystemBus.Failure) -> SessionWatch.News? {
     switch questions.removeValue(forKey: answer.answered) {
-    case .isThere: isThere = answer.number == 1
+    case .isThere:
+      isThere = answer.number == 1
+      if isThere { try holdUpSleep() }
+    case .delay: takeDelay(answer)
     case .hint(let path):
       guard let hint = answer.number else { return nil }
       try ask(.user(path, then: hint == 1 ? .locked : .unlocked), "User")
@@ -121,11 +166,27 @@ private struct Login {
     return nil
   }
 
+  private mutating func takeOwner(of signal: BusMessage) throws(SystemBus.Failure) {
+    guard signal.texts.first == Self.name else { return }
+    isThere = signal.texts.last?.isEmpty == false
+    letSleep()
+    delayFailure = Self.missing
+    if isThere { try holdUpSleep() }
+  }
+
+  private mutating func takeDelay(_ answer: BusMessage) {
+    letSleep()
+    delay = bus.takeDescriptor(of: answer)
+    delayFailure = delay == nil ? "logind says: \(answer.texts.first ?? "no reason")" : nil
+    // Too late for this time.
+    if isAboutToSleep { letSleep() }
+  }
+
   private mutating func ask(_ question: Question, _ property: String) throws(SystemBus.Failure) {
     let path =
       switch question {
       case .hint(let path), .user(let path, _): path
-      case .isThere: ""
+      case .isThere, .delay: ""
       }
     let number = try bus.call(Self.name, path, Self.properties, "Get", [Self.session, property])
     questions[number] = question
@@ -133,7 +194,6 @@ private struct Login {
 
   @discardableResult
   private mutating func callBus(_ method: String, _ argument: String) throws(SystemBus.Failure) -> UInt32 {
-    let bus = "org.freedesktop.DBus"
-    return try self.bus.call(bus, "/org/freedesktop/DBus", bus, method, [argument])
+    try bus.call(Self.busName, "/org/freedesktop/DBus", Self.busName, method, [argument])
   }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A connection to the system bus, as far as calls with texts and listening to signals take it: the D-Bus protocol
@@ -16,6 +17,8 @@ final class SystemBus {
 
   let descriptor: Int32
   private var received: [UInt8] = []
+  /// Those that came and belong to messages that are not read yet, the oldest first.
+  private var descriptors: [Int32] = []
   private var lastSerial: UInt32 = 0
 
   /// Connects to the bus that DBUS_SYSTEM_BUS_ADDRESS names, else to the system's.
@@ -27,7 +30,13 @@ final class SystemBus {
   }
 
   deinit {
+    for descriptor in descriptors { close(descriptor) }
     close(descriptor)
+  }
+
+  /// The descriptor that came with a message, which the caller closes; nil: none did.
+  func takeDescriptor(of message: BusMessage) -> Int32? {
+    message.hasDescriptor && !descriptors.isEmpty ? descriptors.removeFirst() : nil
   }
 
   /// Calls a method, and returns the number that its answer will have.
@@ -97,6 +106,17 @@ extension SystemBus {
     setPatience(Self.patience)
     let user = "\(getuid())".utf8.map { String($0, radix: 16) }.joined()
     try send(Array("\0AUTH EXTERNAL \(user)\r\n".utf8))
+    guard try readLine().starts(with: "OK ".utf8) else {
+      throw Failure(reason: "the system bus refuses this user")
+    }
+    // Whatever it says to that: without descriptors there are still signals.
+    try send(Array("NEGOTIATE_UNIX_FD\r\n".utf8))
+    _ = try readLine()
+    try send(Array("BEGIN\r\n".utf8))
+    setPatience(0)
+  }
+
+  private func readLine() throws(Failure) -> [UInt8] {
     var answer: [UInt8] = []
     while !answer.contains(0x0A), answer.count < 1024 {
       var chunk = [UInt8](repeating: 0, count: 256)
@@ -104,9 +124,7 @@ extension SystemBus {
       guard count > 0 else { throw Failure(reason: "the system bus does not answer") }
       answer += chunk[..<count]
     }
-    guard answer.starts(with: "OK ".utf8) else { throw Failure(reason: "the system bus refuses this user") }
-    try send(Array("BEGIN\r\n".utf8))
-    setPatience(0)
+    return answer
   }
 
   private func setPatience(_ seconds: Int) {
@@ -123,11 +141,13 @@ extension SystemBus {
   }
 
   private func readSome(_ chunk: inout [UInt8]) -> Int {
+    var other: Int32 = -1
     while true {
       // SAFETY: the buffer says how long it is.
       let count = unsafe chunk.withUnsafeMutableBytes {
-        unsafe recv(descriptor, $0.baseAddress, $0.count, 0)
+        unsafe linux_receive(descriptor, $0.baseAddress, $0.count, &other)
       }
+      if other >= 0 { descriptors.append(other) }
       guard count < 0, errno == EINTR else { return count }
     }
   }

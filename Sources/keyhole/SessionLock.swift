@@ -7,8 +7,8 @@ import Watch
 
 /// Locks the vault with the user's session and before the machine sleeps, where logind tells.
 ///
-/// What was locked so opens again with the session, unless it takes a passphrase. A Secret Service locks by itself:
-/// here only what was answered is forgotten.
+/// What was locked so opens again with the session, unless it takes a passphrase, or a person would be asked for it:
+/// a Secret Service is told to lock, and unlocked by whoever it asks. The machine waits with its sleep until it is done.
 final class SessionLock: Sendable {
   private struct State {
     var isSessionLocked = false
@@ -32,10 +32,10 @@ final class SessionLock: Sendable {
 
   /// For `keyhole status`.
   var description: String {
-    guard let failure = watch.withLock({ $0?.failure }) else {
-      return "the session's lock screen, and suspend"
-    }
-    return "only `keyhole lock` and auto-lock=, because \(failure)"
+    let (failure, delayFailure) = watch.withLock { ($0?.failure, $0?.delayFailure) }
+    if let failure { return "only `keyhole lock` and auto-lock=, because \(failure)" }
+    let suspend = delayFailure.map { "does not wait for it: \($0)" } ?? "waits for it"
+    return "the session's lock screen, and suspend, which \(suspend)"
   }
 
   private func take(_ news: SessionWatch.News) {
@@ -53,10 +53,6 @@ final class SessionLock: Sendable {
   }
 
   private func lock() {
-    guard !keychain.mayHang else {
-      keychain.gatekeeper?.forget()
-      return
-    }
     guard keychain.engine.lockState == .open else { return }
     state.withLock { $0.isLockedHere = true }
     try? tree.lock()
@@ -68,7 +64,8 @@ final class SessionLock: Sendable {
       state.isLockedHere = false
       return true
     }
-    guard isWanted, keychain.engine.lockState != .open, !keychain.engine.needsPassphrase else { return }
+    guard isWanted, keychain.engine.lockState != .open, !keychain.mayHang, !keychain.engine.needsPassphrase
+    else { return }
     guard let none = try? SecretBytes() else { return }
     try? keychain.unlock(none)
   }

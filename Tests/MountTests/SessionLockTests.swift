@@ -8,7 +8,7 @@ import Testing
 
   /// A logind that says what it is told to on standard input: a member, and the session or the truth value.
   private static let logind = """
-    import sys, dbus, dbus.service, dbus.mainloop.glib
+    import os, sys, dbus, dbus.service, dbus.mainloop.glib
     from gi.repository import GLib
     LOGIN, PROPERTIES = "org.freedesktop.login1", "org.freedesktop.DBus.Properties"
     dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
@@ -25,6 +25,17 @@ import Testing
             if name == "User":
                 return dbus.Struct((dbus.UInt32(self.user), dbus.ObjectPath("/user")), signature="uo", variant_level=1)
             return dbus.Boolean(self.hint, variant_level=1)
+        @dbus.service.method(LOGIN + ".Manager", in_signature="ssss", out_signature="h")
+        def Inhibit(self, what, who, why, mode):
+            if len(sys.argv) > 2:
+                raise dbus.DBusException("not today", name="org.freedesktop.DBus.Error.AccessDenied")
+            assert (what, mode) == ("sleep", "delay"), (what, mode)
+            ours, theirs = os.pipe()
+            GLib.io_add_watch(ours, GLib.IO_HUP, lambda *_: print("released", flush=True) or os.close(ours))
+            print("held", flush=True)
+            answer = dbus.types.UnixFd(theirs)
+            os.close(theirs)
+            return answer
         @dbus.service.signal(LOGIN + ".Manager", signature="b")
         def PrepareForSleep(self, begins): pass
         @dbus.service.signal(LOGIN + ".Session", signature="")
@@ -59,18 +70,30 @@ import Testing
     """
 
   /// A mount that hears a logind, with one item of class `whenUnlocked`.
-  private static func withLogind(body: (MountedKeyhole, Program) throws -> Void) async throws {
+  private static func withLogind(
+    _ arguments: String..., body: (MountedKeyhole, Program) throws -> Void
+  ) async throws {
     let bus = try PrivateBus()
+    try await withLogind(on: bus, arguments, "keychain=vault") { keyhole, logind in
+      try keyhole.check("mkdir -p keychain/generic/s/p; echo secret > \(value)")
+      try body(keyhole, logind)
+    }
+  }
+
+  private static func withLogind(
+    on bus: PrivateBus, _ arguments: [String], _ option: String,
+    body: (MountedKeyhole, Program) throws -> Void
+  ) async throws {
     let variable = "DBUS_SYSTEM_BUS_ADDRESS=\(bus.address)"
     let logind = try Program(
-      ["/usr/bin/python3", "-c", logind, "\(getuid())"], environment: [variable], directory: "/")
+      ["/usr/bin/python3", "-c", logind, "\(getuid())"] + arguments, environment: [variable], directory: "/")
     defer {
       logind.kill()
       _ = try? logind.waitForEnd(until: Deadline(in: .seconds(10)))
     }
     #expect(try logind.line() == "ready")
-    try await withKeyhole(environment: [variable]) { keyhole in
-      try keyhole.check("mkdir -p keychain/generic/s/p; echo secret > \(value)")
+    try await withKeyhole(option, environment: [variable, "DBUS_SESSION_BUS_ADDRESS=\(bus.address)"]) {
+      keyhole in
       try body(keyhole, logind)
     }
     withExtendedLifetime(bus) {}
@@ -119,6 +142,58 @@ import Testing
       try keyhole.check("jq .locked .keyhole/status", prints: "true\n")
       try keyhole.check(
         "echo horse | keyhole unlock; cat \(Self.value)", prints: "secret", within: LockTests.patience)
+    }
+  }
+
+  @Test func sleepWaitsForTheLock() async throws {
+    try await Self.withLogind { keyhole, logind in
+      #expect(try logind.line() == "held")
+      try keyhole.check(
+        "keyhole status | grep '^locked by' | grep -o 'suspend.*'", prints: "suspend, which waits for it\n")
+      for _ in 0..<3 {
+        try logind.send("sleep true\n")
+        #expect(try logind.line() == "released")
+        // Locked before it let go, not soon after.
+        try keyhole.refuses("cat \(Self.value)", .noKey)
+        try logind.send("sleep false\n")
+        #expect(try logind.line() == "held")
+      }
+      #expect(try holds(within: .seconds(20)) { try keyhole.sh("cat \(Self.value)").text == "secret" })
+      try keyhole.unmount()
+      #expect(try logind.line() == "released")
+    }
+  }
+
+  /// A Secret Service is told to lock, by the session and before sleep as by `keyhole lock`, and no window of its
+  /// opens when the session does.
+  @Test(arguments: [["Lock own", "Unlock own"], ["sleep true", "sleep false"]])
+  func secretServiceIsLockedToo(_ said: [String]) async throws {
+    let bus = try PrivateBus()
+    try bus.startKeyring()
+    try bus.run("secret-tool store --label=l service s account p", input: Array("secret".utf8))
+    try await Self.withLogind(on: bus, [], "keychain=secret-service") { keyhole, logind in
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+      #expect(try Self.isLocked(true, keyhole) { try logind.send(said[0] + "\n") })
+      try keyhole.refuses("cat \(Self.value)", .noKey)
+      #expect(try bus.run(Self.locked).contains("<true>"))
+      try logind.send(said[1] + "\n" + said[0] + "\n")
+      try keyhole.refuses("cat \(Self.value)", .noKey)
+      #expect(try bus.run(Self.locked).contains("<true>"))
+    }
+  }
+
+  private static let locked =
+    "gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets/collection/login "
+    + "-m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Locked"
+
+  @Test func statusSaysWhereSleepDoesNotWait() async throws {
+    try await Self.withLogind("refuse") { keyhole, logind in
+      let isSaid = try holds(within: .seconds(20)) {
+        try keyhole.sh("keyhole status").text.contains(
+          "suspend, which does not wait for it: logind says: not today")
+      }
+      #expect(isSaid)
+      #expect(try Self.isLocked(true, keyhole) { try logind.send("sleep true\n") })
     }
   }
 

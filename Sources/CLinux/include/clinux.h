@@ -64,6 +64,10 @@ unsigned linux_peer(int socket);
 /// The process at the other end of a connection, as it was when it connected; 0 where it can't be told.
 int linux_peer_process(int socket);
 
+/// recv(2), but for a descriptor that comes with the bytes (SCM_RIGHTS, close-on-exec): -1 where none does. Of more than
+/// one the others are closed.
+ssize_t linux_receive(int socket, void *bytes, size_t count, int *descriptor);
+
 /// socketpair(2), of streams, with O_CLOEXEC. -1 and errno on failure.
 int linux_socket_pair(int ends[2]);
 
