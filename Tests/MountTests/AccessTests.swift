@@ -168,6 +168,29 @@ import Testing
     }
   }
 
+  @Test func wrappersSetEveryFlagAndTheStoreEnforcesIt() async throws {
+    // As SecAccessControlCreateFlags numbers them.
+    let flags: [(name: String, bits: UInt)] = [
+      ("userPresence", 0x1), ("biometryAny", 0x2), ("devicePasscode", 0x10),
+      ("applicationPassword", 0x8000_0000), ("biometryAny|or|devicePasscode", 0x4012),
+    ]
+    try await Self.withAsked(Self.password, "auth-reuse=0", flags: "") { keyhole in
+      for (name, flags) in flags {
+        let service = "w\(flags)"
+        try keyhole.world.check(
+          "WrapperProgram guard \(service) \(flags) hidden; WrapperProgram get \(service)", prints: "hidden\n"
+        )
+        let item = "keychain/generic/\(service)/%"
+        #expect(holds(within: .seconds(10)) { System.exists(keyhole / item) })
+        try keyhole.check("getfattr --only-values -n user.keyhole.access \(item)", prints: name)
+      }
+      _ = try Self.program(keyhole.world, "exit 1")
+      for (_, flags) in flags {
+        try keyhole.world.check("WrapperProgram get w\(flags) 2>&1 | tail -n 1", prints: "nil\n")
+      }
+    }
+  }
+
   @Test func aMountThatHangsIsNotWaitedFor() async throws {
     try await Self.withAsked("exit 0") { keyhole in
       try keyhole.world.check("WrapperProgram get s", prints: "secret\n")

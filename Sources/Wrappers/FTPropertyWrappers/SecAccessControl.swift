@@ -19,17 +19,25 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
 }
 
 extension SecAccessControlCreateFlags {
-  private static let names: [(SecAccessControlCreateFlags, AccessFlags.Flag)] = [
+  private static let constraints: [(SecAccessControlCreateFlags, AccessFlags.Flag)] = [
     (.userPresence, .userPresence), (.biometryAny, .biometryAny),
     (.biometryCurrentSet, .biometryCurrentSet), (.devicePasscode, .devicePasscode),
-    (.applicationPassword, .applicationPassword), (.or, .or), (.and, .and),
+    (.applicationPassword, .applicationPassword),
+  ]
+  private static let operators: [(SecAccessControlCreateFlags, AccessFlags.Flag)] = [
+    (.or, .or), (.and, .and),
   ]
 
   init(_ flags: AccessFlags) {
-    self.init(Self.names.filter { flags.flags.contains($0.1) }.map(\.0))
+    self.init((Self.constraints + Self.operators).filter { flags.flags.contains($0.1) }.map(\.0))
   }
 
-  var accessFlags: AccessFlags { AccessFlags(Self.names.filter { contains($0.0) }.map(\.1)) }
+  /// In the order in which a person writes them: `biometryAny|or|devicePasscode`.
+  var accessFlags: AccessFlags {
+    var flags = Self.constraints.filter { contains($0.0) }.map(\.1)
+    flags.insert(contentsOf: Self.operators.filter { contains($0.0) }.map(\.1), at: min(1, flags.count))
+    return AccessFlags(flags)
+  }
 }
 
 /// When, and after what, an item may be read.
