@@ -3,47 +3,51 @@ import Model
 import SecretMemory
 
 extension Session {
-  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
-    try change { database, manifest in
+  /// `password`: what an item that has one is sealed with besides; so in the other calls.
+  func add(
+    _ item: Item, secret: borrowing SecretBytes, _ password: PasswordSeal? = nil
+  ) throws(StoreError) -> Item {
+    try change(password) { secrets, manifest in
       let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
       let row = ItemTable.Row(key: .random(), revision: 0, record: record)
-      return try put(row, with: secret, database, &manifest)
+      return try put(row, with: secret, secrets, &manifest)
     }
   }
 
   func update(
-    _ ids: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+    _ ids: [ItemID], _ password: PasswordSeal?,
+    _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
-    try change { database, manifest in
+    try change(password) { secrets, manifest in
       var rows: [(old: ItemRecord, new: ItemTable.Row)] = []
       for id in ids {
-        let old = try take(id, database, &manifest)
+        let old = try take(id, secrets.database, &manifest)
         var new = old
         try body(&new.record.item)
         rows.append((old.record, new))
       }
       // All rows are out of the table now, so that items may swap their names.
-      return try rows.map { try put($0.new, replacing: $0.old, database, &manifest) }
+      return try rows.map { try put($0.new, replacing: $0.old, secrets, &manifest) }
     }
   }
 
   func rewrite(
-    _ id: ItemID, readingSecret: Bool,
+    _ id: ItemID, readingSecret: Bool, _ password: PasswordSeal?,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try change { database, manifest in
-      let old = try fetch(id, database)
+    try change(password) { secrets, manifest in
+      let old = try fetch(id, secrets.database)
       var row = old
       guard readingSecret else {
         var secret = try SecretBytes()
         try body(&row.record.item, &secret)
-        return try replace(old, by: row, with: secret, database, &manifest)
+        return try replace(old, by: row, with: secret, secrets, &manifest)
       }
-      let present = try secrets(database).fetch(row.key, row.record)
+      let present = try secrets.fetch(row.key, row.record)
       var secret = try SecretBytes(copying: present)
       try body(&row.record.item, &secret)
       if secret == present, row.record.item == old.record.item { return old.record.item }
-      return try replace(old, by: row, with: secret, database, &manifest)
+      return try replace(old, by: row, with: secret, secrets, &manifest)
     }
   }
 
@@ -60,16 +64,16 @@ extension Session {
 }
 
 extension Session {
-  /// Runs `body` in a write transaction with the manifest, which is stored at its end.
+  /// Runs `body` in a write transaction with the secrets and the manifest, which is stored at its end.
   private func change<Result>(
-    _ body: (Database, inout Manifest) throws -> Result
+    _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
     if let distrust { throw .readOnly(reason: distrust) }
     do {
       let (result, generation) = try connection.write { database in
         var manifest = try trustedManifest(database)
         let before = manifest
-        let result = try body(database, &manifest)
+        let result = try body(secrets(database, password), &manifest)
         if manifest != before { try manifest.store(database, keys, header) }
         return (result, manifest.generation)
       }
@@ -84,13 +88,14 @@ extension Session {
   }
 
   private func delete(_ ids: [ItemID]) throws(StoreError) {
-    try change { database, manifest in
+    try change { secrets, manifest in
+      let items = items(secrets.database)
       for key in Set(ids.compactMap { ItemKey($0) }) {
-        guard let revision = try items(database).revision(key) else { continue }
+        guard let revision = try items.revision(key) else { continue }
         _ = try manifest.advance()
         manifest.remove(keys.witness(of: key, revision: revision))
-        try items(database).delete(key)
-        try secrets(database).delete(key)
+        try items.delete(key)
+        try secrets.delete(key)
       }
     }
   }
@@ -115,36 +120,36 @@ extension Session {
   }
 
   private func replace(
-    _ old: ItemTable.Row, by new: ItemTable.Row, with secret: borrowing SecretBytes, _ database: Database,
+    _ old: ItemTable.Row, by new: ItemTable.Row, with secret: borrowing SecretBytes, _ secrets: SecretTable,
     _ manifest: inout Manifest
   ) throws -> Item {
-    try take(old, database, &manifest)
-    return try put(new, with: secret, database, &manifest)
+    try take(old, secrets.database, &manifest)
+    return try put(new, with: secret, secrets, &manifest)
   }
 
   /// Puts a changed row back; its secret is sealed anew where it was bound to what changed.
   private func put(
-    _ row: ItemTable.Row, replacing old: ItemRecord, _ database: Database, _ manifest: inout Manifest
+    _ row: ItemTable.Row, replacing old: ItemRecord, _ secrets: SecretTable, _ manifest: inout Manifest
   ) throws -> Item {
     if row.record.item.hasSameAccess(as: old.item) {
       var row = row
       row.record.item.size = old.item.size
-      return try put(row, database, &manifest).item
+      return try put(row, secrets.database, &manifest).item
     }
-    return try put(row, with: secrets(database).fetch(row.key, old), database, &manifest)
+    return try put(row, with: secrets.fetch(row.key, old), secrets, &manifest)
   }
 
   /// Puts a row back with another secret.
   private func put(
-    _ row: ItemTable.Row, with secret: borrowing SecretBytes, _ database: Database,
+    _ row: ItemTable.Row, with secret: borrowing SecretBytes, _ secrets: SecretTable,
     _ manifest: inout Manifest
   ) throws -> Item {
     try checkSize(secret)
     var row = row
     row.record.item.size = secret.count
     row.record.secretRevision = manifest.generation + 1
-    let record = try put(row, database, &manifest)
-    try secrets(database).put(secret, row.key, record)
+    let record = try put(row, secrets.database, &manifest)
+    try secrets.put(secret, row.key, record)
     return record.item
   }
 

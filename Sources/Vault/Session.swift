@@ -15,8 +15,6 @@ final class Session {
   let classKeys: ClassKeyring
   private var sealed = SealedSecrets()
   var anchor: Anchor
-  /// What the present call opens and seals secrets with besides.
-  private(set) var password: PasswordSeal?
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
   /// Items that were read on opening and not told yet.
@@ -75,7 +73,7 @@ extension Session {
     guard let key = ItemKey(id) else { throw .notFound }
     let mark = connection.commitMark()
     if let sealed = sealed.secret(key, at: mark), let classKey = classKeys.opened(sealed.classKey) {
-      do { return try sealed.open(under: classKey, password) } catch {
+      do { return try sealed.open(under: classKey, nil) } catch {
         throw StoreError(vault: error, errno: 0)
       }
     }
@@ -97,20 +95,11 @@ extension Session {
     }
   }
 
-  /// Runs `body` with the password of the items that it is about.
-  func using<Result>(
-    _ password: PasswordSeal, _ body: () throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
-    self.password = password
-    defer { self.password = nil }
-    return try body()
-  }
-
   func items(_ database: Database) -> ItemTable {
     ItemTable(database: database, keys: keys)
   }
 
-  func secrets(_ database: Database) -> SecretTable {
+  func secrets(_ database: Database, _ password: PasswordSeal? = nil) -> SecretTable {
     SecretTable(database: database, keys: keys, classKeys: classKeys, password: password)
   }
 

@@ -88,7 +88,7 @@ public final class VaultEngine: KeychainEngine {
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
-    try door.use { door throws(StoreError) in try door.opened().update(items, body) }
+    try door.use { door throws(StoreError) in try door.opened().update(items, nil, body) }
   }
 
   public func rewrite(
@@ -96,7 +96,7 @@ public final class VaultEngine: KeychainEngine {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try door.use { door throws(StoreError) in
-      try door.opened().rewrite(item, readingSecret: readingSecret, body)
+      try door.opened().rewrite(item, readingSecret: readingSecret, nil, body)
     }
   }
 
@@ -126,12 +126,9 @@ extension VaultEngine {
   }
 
   func withSession<Result>(
-    _ seal: PasswordSeal, _ body: (Session) throws(StoreError) -> Result
+    _ body: (Session) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    try door.use { door throws(StoreError) in
-      let session = try door.opened()
-      return try session.using(seal) { () throws(StoreError) in try body(session) }
-    }
+    try door.use { door throws(StoreError) in try body(door.opened()) }
   }
 }
 

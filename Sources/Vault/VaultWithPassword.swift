@@ -19,8 +19,8 @@ struct VaultWithPassword: KeychainEngine {
 
   func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     try derive(seal.parameters)
-    return try vault.withSession(seal) { session throws(StoreError) in
-      try session.add(item, secret: secret)
+    return try vault.withSession { session throws(StoreError) in
+      try session.add(item, secret: secret, seal)
     }
   }
 
@@ -28,7 +28,7 @@ struct VaultWithPassword: KeychainEngine {
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
     for item in items { try prepare(item) }
-    return try vault.withSession(seal) { session throws(StoreError) in try session.update(items, body) }
+    return try vault.withSession { session throws(StoreError) in try session.update(items, seal, body) }
   }
 
   func rewrite(
@@ -36,8 +36,8 @@ struct VaultWithPassword: KeychainEngine {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try prepare(item)
-    return try vault.withSession(seal) { session throws(StoreError) in
-      try session.rewrite(item, readingSecret: readingSecret, body)
+    return try vault.withSession { session throws(StoreError) in
+      try session.rewrite(item, readingSecret: readingSecret, seal, body)
     }
   }
 
