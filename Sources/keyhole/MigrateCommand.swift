@@ -76,9 +76,7 @@ struct MigrateCommand: ParsableCommand {
   private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {
     var opening = KeychainOpening(choice: keychain == .vault ? .vault : .secretService)
     opening.allowsPlainSession = plainSession
-    if let engine = try places.openUnlocked(opening).engine, engine.decidesAccess, engine.isOpenThroughout {
-      return engine
-    }
+    if let engine = try openByMount(opening, places) { return engine }
     guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
     do throws(StoreError) {
       try unlock(engine)
@@ -86,6 +84,16 @@ struct MigrateCommand: ParsableCommand {
       throw Failure(keychain.rawValue, error)
     }
     return engine
+  }
+
+  /// The keychain as the mount has unlocked it. nil: it has not, or secrets have to be sealed anew, for which it takes
+  /// the keys.
+  private func openByMount(_ opening: KeychainOpening, _ places: Places) throws -> (any KeychainEngine)? {
+    guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.decidesAccess else {
+      return nil
+    }
+    guard engine.isOpenThroughout, let items = try? engine.items() else { return nil }
+    return items.contains(where: \.isToBeSealed) ? nil : engine
   }
 
   /// The vault's passphrase is asked for here; a Secret Service asks by itself.

@@ -1,4 +1,5 @@
 import Glibc
+import KeyringHarness
 import Testing
 
 /// Section 10: "the keychain is the running mount's", also where only the mount has unlocked it.
@@ -119,6 +120,25 @@ import Testing
       #expect(try !world.sh("WrapperProgram get app").text.contains("one"))
       #expect(try world.sh("keyhole get keychain/generic/app/%/value").status == 1)
     }
+  }
+
+  @Test func itemsMoveFromWhatTheMountHasUnlocked() async throws {
+    let bus = try PrivateBus()
+    try bus.startKeyring()
+    try await withKeyhole(environment: ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)"]) { keyhole in
+      try keyhole.check("mkdir -p \(Self.item); printf one > \(Self.item)/value")
+      try keyhole.world.check("echo horse | keyhole passphrase", within: LockTests.patience)
+      try keyhole.world.check(
+        "keyhole migrate --from vault --to secret-service",
+        prints: "moved 1 item from vault to secret-service\n")
+      #expect(try bus.run("secret-tool lookup service svc account acc") == "one")
+      try keyhole.check("ls \(Self.item) 2> \"$OUT/none\"; :", prints: "")
+      try keyhole.world.check(
+        "keyhole migrate --from secret-service --to vault",
+        prints: "moved 1 item from secret-service to vault\n")
+      try keyhole.check("cat \(Self.item)/value", prints: "one")
+    }
+    withExtendedLifetime(bus) {}
   }
 
   @Test func anotherVaultOfTheMountIsEverybodys() async throws {
