@@ -5,7 +5,6 @@ import Glibc
   private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
   init(_ value: consuming sending Value) {
-    unsafe lock.initialize(to: pthread_mutex_t())
     unsafe pthread_mutex_init(lock, nil)
     unsafe self.value.initialize(to: value)
   }
@@ -19,6 +18,13 @@ import Glibc
     throws(E) -> sending R
   {
     unsafe pthread_mutex_lock(lock)
+    defer { unsafe pthread_mutex_unlock(lock) }
+    return try unsafe body(&value.pointee)
+  }
+  borrowing func withLockIfAvailable<R: ~Copyable, E: Error>(
+    _ body: (inout sending Value) throws(E) -> sending R
+  ) throws(E) -> sending R? {
+    guard unsafe pthread_mutex_trylock(lock) == 0 else { return nil }
     defer { unsafe pthread_mutex_unlock(lock) }
     return try unsafe body(&value.pointee)
   }
