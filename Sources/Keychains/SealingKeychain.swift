@@ -98,6 +98,24 @@ extension SealingKeychain {
 
   var sealsWithPasswords: Bool { true }
 
+  /// The vault alone knows.
+  func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
+    try requireVault(making: false).check(password, of: seal(of: item).id)
+  }
+
+  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    try requireVault(making: false).changePassword(of: seal(of: item).id, to: password)
+  }
+
+  private func seal(of item: ItemID) throws(StoreError) -> Item {
+    guard let stored = base.known(item) else { throw .notFound }
+    guard seals.isAccessible(shown(stored)) else { throw .locked }
+    guard let seal = seals.seal(of: stored.identity) else {
+      throw .invalidValue(reason: "the item has no password of its own")
+    }
+    return seal
+  }
+
   func prepare(_ password: ItemPassword) throws(StoreError) {
     try seals.vault(making: true)?.prepare(password)
   }

@@ -38,6 +38,16 @@ public final class MemoryKeychain: KeychainEngine {
     MemoryKeychain(self, password)
   }
 
+  public func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    let new = MemoryKeychain(self, password).password
+    try attempt { state throws(StoreError) in
+      guard let entry = state.entries[item] else { throw .notFound }
+      guard entry.password != nil else { throw .invalidValue(reason: "the item has no password of its own") }
+      let changed = Entry(entry.item, try open(entry), new)
+      try change(state) { draft throws(StoreError) in draft[item] = changed }
+    }
+  }
+
   /// Makes every call fail with `error` until it is nil again.
   public func fail(with error: StoreError?) {
     shared.use { $0.failure = error }

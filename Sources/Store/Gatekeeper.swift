@@ -133,7 +133,23 @@ extension Gatekeeper {
     record.note(AccessEvent(operation, item, by: asker(), decision, at: now))
   }
 
+  /// The permit that an earlier answer gives.
   private func grant(for request: PermissionRequest) -> Permit? {
+    guard let permit = keptGrant(for: request) else { return nil }
+    guard request.password == .present, let password = permit.password else { return permit }
+    do throws(StoreError) {
+      try request.check(password)
+    } catch {
+      // It was changed since, perhaps by another process.
+      guard error != .rejected else {
+        state.withLock { $0.grants.removeAll { $0.password === password } }
+        return nil
+      }
+    }
+    return permit
+  }
+
+  private func keptGrant(for request: PermissionRequest) -> Permit? {
     let time = now()
     return state.withLock { state in
       state.grants.removeAll { $0.end <= time }

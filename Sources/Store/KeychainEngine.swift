@@ -92,6 +92,18 @@ public protocol KeychainEngine: Sendable {
   /// Whether `using` has something that holds a password.
   var sealsWithPasswords: Bool { get }
 
+  /// Whether a password is the item's. It reads no more than that takes.
+  ///
+  /// - Throws: `rejected` where it is not; `notFound`, `locked`, `damaged`.
+  func check(_ password: ItemPassword, of item: ItemID) throws(StoreError)
+
+  /// Seals an item with another password in place of the one that this engine was made for, in one step: whenever it
+  /// is interrupted, one of the two opens the item.
+  ///
+  /// - Throws: `rejected`, `accessDenied` for an engine without a password, `invalidValue` for an item that has none,
+  ///   `notFound`, `locked`, `damaged`, `readOnly`, `noSpace`.
+  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError)
+
   /// Makes a password ready to seal an item with, which may take long, and no other call waits for it.
   func prepare(_ password: ItemPassword) throws(StoreError)
 
@@ -135,6 +147,14 @@ extension KeychainEngine {
   public func prepare(_ password: ItemPassword) throws(StoreError) {}
 
   public var decidesAccess: Bool { false }
+
+  public func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
+    _ = try using(password).secret(of: item)
+  }
+
+  public func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    throw .accessDenied(reason: "it takes the item's present password")
+  }
 
   public func isAccessible(_ item: Item) -> Bool {
     switch lockState {

@@ -79,7 +79,7 @@ extension KeychainStore {
       PermissionRequest(item.id, path(), operation, asker, demand, password, gatekeeper) {
         [engine] (password) throws(StoreError) in
         guard isPresent else { return try engine.prepare(password) }
-        _ = try engine.using(password).secret(of: item.id)
+        try engine.check(password, of: item.id)
       })
   }
 

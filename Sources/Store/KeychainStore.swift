@@ -222,6 +222,25 @@ public actor KeychainStore {
     do { return try SecretBytes(count: 1) } catch { throw .outOfMemory }
   }
 
+  /// Gives an item another password of its own. `permit` has the present one, `new` was given for one to be chosen.
+  ///
+  /// - Throws: `accessDenied`, `locked`, `notFound`, `readOnly`, `noSpace`.
+  public nonisolated func changePassword(
+    of item: ItemID, _ permit: Permit, to new: Permit
+  ) throws(StoreError) {
+    try checkAccess(to: item, permit)
+    guard permit.password != nil, let password = new.password else {
+      throw .invalidValue(reason: "the item has no password of its own; `user.keyhole.access` gives it one")
+    }
+    noteUse()
+    defer { wipeStack() }
+    // Nothing of it shows.
+    try change { () throws(StoreError) in
+      try engine(for: permit).changePassword(of: item, to: password)
+    } note: { _, _ in
+    }
+  }
+
   /// Deletes items with their secrets, all or none.
   public nonisolated func remove(_ items: [ItemID]) throws(StoreError) {
     try load()

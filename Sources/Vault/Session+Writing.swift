@@ -1,6 +1,7 @@
 import GRDB
 import Model
 import SecretMemory
+import Store
 
 extension Session {
   /// `password`: what an item that has one is sealed with besides; so in the other calls.
@@ -49,6 +50,24 @@ extension Session {
       if secret == present, row.record.item == old.record.item { return old.record.item }
       return try replace(old, by: row, with: secret, secrets, &manifest)
     }
+  }
+
+  /// Seals an item's secret with another password; the present one is at hand.
+  func seal(_ id: ItemID, anewWith password: PasswordSeal) throws(StoreError) {
+    try change { database, manifest in
+      let row = try fetch(id, database)
+      guard row.record.item.access.needsPassword else {
+        throw StoreError.invalidValue(reason: "the item has no password of its own")
+      }
+      let secret = try secrets(database).fetch(row.key, row.record)
+      _ = try using(password) { () throws(StoreError) in
+        do { return try replace(row, by: row, with: secret, database, &manifest) } catch {
+          throw StoreError(vault: error, errno: 0)
+        }
+      }
+    }
+    // The log would keep the old seal until it is written over.
+    try? connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
   }
 
   func remove(_ ids: [ItemID]) throws(StoreError) {

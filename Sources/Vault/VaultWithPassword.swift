@@ -41,6 +41,13 @@ struct VaultWithPassword: KeychainEngine {
     }
   }
 
+  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    let new = PasswordSeal(password: password, cost: seal.cost)
+    try prepare(item)
+    try vault.prepare(password)
+    try vault.withSession(seal) { session throws(StoreError) in try session.seal(item, anewWith: new) }
+  }
+
   private func prepare(_ item: ItemID) throws(StoreError) {
     let present = try vault.sealedSecret(of: item)?.0.passwordParameters
     try derive(present ?? seal.parameters)

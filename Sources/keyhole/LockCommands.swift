@@ -3,6 +3,8 @@ import Glibc
 import Keychains
 import Model
 import SecretMemory
+import Store
+import Tree
 import Vault
 
 struct LockCommand: ParsableCommand {
@@ -54,7 +56,8 @@ struct UnlockCommand: ParsableCommand {
 
 struct PassphraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "passphrase", abstract: "Set, change or remove the passphrase of the vault.",
+    commandName: "passphrase",
+    abstract: "Set, change or remove the passphrase of the vault, or an item's password.",
     discussion: """
       On a terminal all is asked for, unseen. Otherwise lines of standard input are read: the present \
       passphrase where there is one, then the new one. An empty new one removes it; items that are \
@@ -62,12 +65,25 @@ struct PassphraseCommand: ParsableCommand {
 
       The vault opens with the passphrase and its key file together, unless --alone is given. No item is \
       encrypted anew, and a crash leaves the old passphrase valid or the new one.
+
+      With the PATH of an item that has the access flag `applicationPassword`, the item's own password is changed: a \
+      dialog asks for the present one and for the new one. A crash leaves one of the two valid.
       """)
 
   @Flag(help: "The passphrase opens the vault without its key file, which a copy elsewhere may lack.")
   var alone = false
 
+  @Argument(help: "A path of an item.", completion: .treePath)
+  var path: String?
+
+  func validate() throws {
+    guard let path else { return }
+    guard TreePath(path).isSecret else { throw ValidationError("only items of the keychain have passwords") }
+    guard !alone else { throw ValidationError("--alone is about the vault's passphrase") }
+  }
+
   func run() throws {
+    if let path { return try ItemPasswordChange(TreePath(path)).run() }
     let places = try Places.ofMount()
     let vault = try attempt(places) { () throws(StoreError) in
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
@@ -105,6 +121,33 @@ struct PassphraseCommand: ParsableCommand {
 
   private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
     do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
+  }
+}
+
+/// The change of an item's own password, in this process.
+private struct ItemPasswordChange {
+  private let path: TreePath
+
+  init(_ path: TreePath) {
+    self.path = path
+  }
+
+  func run() throws {
+    let session = try TreeSession(aloneIn: Places.ofMount())
+    try session.attempt(path) { () throws(StoreError) in try unlock(session.tree.keychain?.engine) }
+    let node = try session.node(at: path)
+    try session.attempt(path) { () throws(StoreError) in
+      try session.tree.changePassword(of: node, by: session.caller)
+    }
+  }
+
+  /// What only a mount has unlocked is locked here.
+  private func unlock(_ engine: (any KeychainEngine)?) throws(StoreError) {
+    guard let engine, engine.needsPassphrase, !engine.isOpenThroughout else { return }
+    let isTerminal = isatty(STDIN_FILENO) == 1
+    let passphrase = try? isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+    guard let passphrase else { throw .locked }
+    try engine.unlock(passphrase)
   }
 }
 

@@ -43,13 +43,22 @@ struct Stores {
   /// The stores that a path may lead to: settings need no keychain. Where somebody has to be asked, a mount does it
   /// if there is one, else whoever sits before this command.
   init(for path: TreePath, _ places: Places) throws {
-    let record = AccessLog(stateFolder: places.state)
-    let mount = MountAuthenticator(
-      runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
     let none = KeychainOpening(choice: .none)
     try self.init(
       places,
       path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
-      gatekeeper: Gatekeeper(mount, .relaying, record: record))
+      gatekeeper: Self.relaying(places))
+  }
+
+  /// The keychain of the running mount, else as `auto`, opened by this process.
+  init(aloneIn places: Places) throws {
+    try self.init(places, keychain: .present(runtime: places.runtime), gatekeeper: Self.relaying(places))
+  }
+
+  private static func relaying(_ places: Places) -> Gatekeeper {
+    let record = AccessLog(stateFolder: places.state)
+    let mount = MountAuthenticator(
+      runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
+    return Gatekeeper(mount, .relaying, record: record)
   }
 }

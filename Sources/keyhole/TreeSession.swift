@@ -8,10 +8,18 @@ import Tree
 struct TreeSession {
   let tree: Tree
   let root: Node
-  private let caller = Caller.current
+  let caller = Caller.current
 
   init(for path: TreePath) throws {
-    let stores = try Stores(for: path, Places.ofMount())
+    self.init(try Stores(for: path, Places.ofMount()))
+  }
+
+  /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.
+  init(aloneIn places: Places) throws {
+    self.init(try Stores(aloneIn: places))
+  }
+
+  private init(_ stores: Stores) {
     var options = Tree.Options()
     options.enrolledFingers = EnrolledSet.digest
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: options)

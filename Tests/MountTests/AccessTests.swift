@@ -203,6 +203,55 @@ import Testing
     }
   }
 
+  /// By a program that gives one password after the other.
+  @Test func passwordOfItsOwnIsChanged() async throws {
+    let next = "n=$(cat $0.next); sed -n \"${n}p\" $0.passwords; echo $((n + 1)) > $0.next"
+    try await Self.withAsked(next, "auth-reuse=0", flags: "") { keyhole in
+      func answers(_ passwords: String...) throws {
+        try keyhole.world.check(
+          "printf '\(passwords.joined(separator: "\\n"))\\n' > \(keyhole.world.root)/decide.passwords; echo 1 > \(keyhole.world.root)/decide.next"
+        )
+      }
+      try answers("staple", "staple", "staple", "horse")
+      try keyhole.check("setfattr -n user.keyhole.access -v applicationPassword \(Self.item)")
+      try keyhole.check("setfattr -n user.comment -v note \(Self.item)")
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+      let asked = Self.asked(keyhole).count
+      try keyhole.world.check("keyhole passphrase \(Self.item)")
+      #expect(Self.asked(keyhole).count == asked + 2)
+      try answers("horse")
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+      try keyhole.check("getfattr --only-values -n user.comment \(Self.item)", prints: "note")
+      try keyhole.check("mkdir -p keychain/generic/s/q; echo 1 > keychain/generic/s/q/value")
+      #expect(
+        try keyhole.world.sh("keyhole passphrase keychain/generic/s/q").error.contains("applicationPassword"))
+      #expect(try keyhole.world.sh("keyhole passphrase defaults/s").status == 2)
+    }
+  }
+
+  /// A password of the item's own and the passcode, on every road.
+  @Test(arguments: [true, false])
+  func passwordAndPasscodeHoldOnEveryRoad(isRight: Bool) async throws {
+    try await Self.withAsked(
+      "[ -e $0.wrong ] && exec echo wrong; echo staple", flags: ""
+    ) { keyhole in
+      let wrapper = "KEYHOLE_STORE=user \(Products.wrapperProgram)"
+      try keyhole.world.check("\(wrapper) secret app hush")
+      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/app") })
+      let item = try keyhole.sh("echo keychain/generic/app/*").lines.first ?? ""
+      try keyhole.check("setfattr -n user.keyhole.access -v 'devicePasscode|applicationPassword' \(item)")
+      if !isRight { try keyhole.world.check("touch \(keyhole.world.root)/decide.wrong") }
+      // Another program is asked anew.
+      let value = isRight ? "hush" : ""
+      #expect(try keyhole.sh("cat \(item)/value").text == value)
+      #expect(try keyhole.world.sh("\(wrapper) get app").text == (isRight ? "hush\n" : "nil\n"))
+      if isRight {
+        #expect(try keyhole.world.sh("keyhole get \(item)/value").text == value)
+      }
+      #expect(Self.asked(keyhole).count == (isRight ? 4 : 7))
+    }
+  }
+
   @Test func otherFingersRevokeAnItem() async throws {
     try await withWorld { outer in
       try outer.check(

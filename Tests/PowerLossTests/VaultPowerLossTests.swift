@@ -37,6 +37,17 @@ extension PowerLossTests {
     #expect(losses > 100)
   }
 
+  /// Killed or without power, one of the two passwords opens the item.
+  @Test(.timeLimit(.minutes(2))) func passwordThatIsChangedIsTheOldOneOrTheNew() throws {
+    let seed: UInt64 = 3
+    let cuts = PowerCuts(share: 0.08, seed: seed)
+    let disks = try Self.cuts("passwords", on: Self.home(), steps: 0, seed: seed, cuts)
+    let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
+      try Self.check(root, Self.states(KeychainSteps.passwordChanges, acknowledged))
+    }
+    #expect(losses > 10)
+  }
+
   @Test(.timeLimit(.minutes(2))) func vaultThatIsBeingMadeOpens() throws {
     let seed: UInt64 = 5
     let steps = Array(KeychainSteps(seed: seed).prefix(2))

@@ -39,6 +39,14 @@ struct AllSealed: KeychainEngine {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item { try keychain.rewrite(item, readingSecret: readingSecret, body) }
 
+  func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
+    try keychain.check(password, of: item)
+  }
+
+  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    try keychain.changePassword(of: item, to: password)
+  }
+
   var name: String { keychain.name }
   var sealsWithPasswords: Bool { keychain.sealsWithPasswords }
   func items() throws(StoreError) -> [Item] { try keychain.items() }

@@ -42,6 +42,25 @@ extension KeychainConformance {
       _ = try engine.using(password("p")).update([id]) { $0.access = [] }
       try require(engine.bytes(of: id) == Array("new".utf8), "removed")
     },
+    Case(description: "a password is changed with the present one, in one step") { open in
+      let engine = try open()
+      guard engine.sealsWithPasswords else { return }
+      let id = try protected(engine)
+      try require(.accessDenied(reason: "")) { try engine.changePassword(of: id, to: password("q")) }
+      try require(.rejected) { try engine.using(password("x")).changePassword(of: id, to: password("q")) }
+      try engine.check(password("p"), of: id)
+      let before = try engine.items()
+      try engine.using(password("p")).changePassword(of: id, to: password("q"))
+      try require(engine.using(password("q")).bytes(of: id) == Array("secret".utf8), "the new one opens it")
+      try require(open().using(password("q")).bytes(of: id) == Array("secret".utf8), "opened anew")
+      try require(.rejected) { _ = try engine.using(password("p")).secret(of: id) }
+      try require(.rejected) { try engine.check(password("p"), of: id) }
+      try require(open.same(engine.items(), before), "nothing else has changed")
+      let plain = try engine.add(KeychainSamples.generic("plain"), "1").id
+      try require(.invalidValue(reason: "")) {
+        try engine.using(password("p")).changePassword(of: plain, to: password("q"))
+      }
+    },
     Case(description: "what is not protected changes without the password") { open in
       let engine = try open()
       guard engine.sealsWithPasswords else { return }

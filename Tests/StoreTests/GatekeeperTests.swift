@@ -112,6 +112,36 @@ private final class AbsentPerson: Authenticator {
     }
   }
 
+  /// An answer that is kept does not outlive the password that it gave.
+  @Test func keptPasswordThatWasChangedIsAskedForAnew() throws {
+    func password(_ text: String) throws -> ItemPassword { ItemPassword(try KeychainSamples.secret(text)) }
+    var item = KeychainSamples.generic("a")
+    item.access = [.applicationPassword]
+    let id = try engine.using(password("old")).add(item, "secret").id
+    let person = TestPerson([.approved(try password("old")), .approved(try password("new"))])
+    let store = store(person)
+    #expect(try ask(store, id, asker(1)) == nil)
+    #expect(try ask(store, id, asker(1)) == nil)
+    #expect(person.count == 1)
+    try engine.using(password("old")).changePassword(of: id, to: password("new"))
+    #expect(try ask(store, id, asker(1)) == nil)
+    #expect(try ask(store, id, asker(1)) == nil)
+    #expect(person.count == 2)
+  }
+
+  @Test func passwordIsChangedWithBothPermits() throws {
+    func password(_ text: String) throws -> ItemPassword { ItemPassword(try KeychainSamples.secret(text)) }
+    var item = KeychainSamples.generic("a")
+    item.access = [.applicationPassword]
+    let id = try engine.using(password("old")).add(item, "secret").id
+    let store = store(TestPerson([.approved(try password("old")), .approved(try password("new"))]))
+    let permit = try begin(store, id, asker(1)).1().get()
+    let new = try store.permission(forNewPasswordAt: "a") { asker(1) }.fetch()
+    #expect(throws: StoreError.self) { try store.changePassword(of: id, new, to: new) }
+    try store.changePassword(of: id, permit, to: new)
+    #expect(try engine.using(password("new")).bytes(of: id) == Array("secret".utf8))
+  }
+
   @Test func secretNeedsItsOwnPermit() throws {
     let (a, b) = (try add("a"), try add("b"))
     let store = store(TestPerson())

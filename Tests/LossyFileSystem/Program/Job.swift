@@ -13,10 +13,14 @@ struct Job {
     (root, self.seed, self.steps) = (arguments[0], seed, steps)
   }
 
-  func vault() throws {
+  func vault() throws { try vault(Array(KeychainSteps(seed: seed).prefix(steps))) }
+
+  func passwords() throws { try vault(KeychainSteps.passwordChanges) }
+
+  private func vault(_ steps: [KeychainStep]) throws {
     let oracle = try Oracle(root + "/oracle")
     let work = try KeychainWork(root: root)
-    for (index, step) in KeychainSteps(seed: seed).prefix(steps).enumerated() {
+    for (index, step) in steps.enumerated() {
       try work.perform(step)
       try oracle.acknowledge(index + 1)
     }

@@ -9,11 +9,14 @@ package struct KeychainEntry: Equatable, Sendable {
   package var secret: [UInt8]
   package var comment: [UInt8]
   package var accessibility: Accessibility
+  /// The item's own; nil: none.
+  package var password: String?
 
-  package init(secret: [UInt8], comment: [UInt8], accessibility: Accessibility) {
+  package init(secret: [UInt8], comment: [UInt8], accessibility: Accessibility, password: String? = nil) {
     self.secret = secret
     self.comment = comment
     self.accessibility = accessibility
+    self.password = password
   }
 }
 
@@ -25,6 +28,8 @@ package enum KeychainStep: Sendable {
   case update([String], comment: [UInt8])
   case rename(String, to: String)
   case remove([String])
+  /// Gives an item with a password another one.
+  case changePassword(String, to: String)
   /// The engine is closed and opened; no change.
   case reopen
 }
@@ -34,6 +39,18 @@ package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
   private var chance: SplitMix64
   private var number = 0
   private var state: KeychainState = [:]
+
+  /// What an item with a password of its own has as one.
+  package static let passwords = ["first", "second"]
+
+  /// An item whose password is changed, and back.
+  package static let passwordChanges: [KeychainStep] = [
+    .add(
+      "account",
+      KeychainEntry(secret: [1, 2, 3], comment: [], accessibility: .whenUnlocked, password: passwords[0])),
+    .changePassword("account", to: passwords[1]),
+    .changePassword("account", to: passwords[0]),
+  ]
 
   package init(seed: UInt64) {
     chance = SplitMix64(seed: seed)
@@ -86,6 +103,7 @@ extension KeychainState {
     case .update(let accounts, let comment): for account in accounts { self[account]?.comment = comment }
     case .rename(let account, let name): self[name] = removeValue(forKey: account)
     case .remove(let accounts): for account in accounts { self[account] = nil }
+    case .changePassword(let account, let password): self[account]?.password = password
     case .reopen: break
     }
   }

@@ -9,12 +9,13 @@ package final class KeychainWork {
   private let state: String
   private var engine: VaultEngine
   private var items: [String: ItemID] = [:]
+  private var passwords: [String: String] = [:]
 
   /// `root` has the folders `data` and `state`; the vault's own are made.
   package init(root: String) throws(StoreError) {
     directory = root + "/data/keyhole"
     state = root + "/state/keyhole"
-    engine = try VaultEngine(directory: directory, stateDirectory: state)
+    engine = try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
   }
 
   package func perform(_ step: KeychainStep) throws(StoreError) {
@@ -27,7 +28,11 @@ package final class KeychainWork {
     case .remove(let accounts):
       try engine.remove(ids(accounts))
       for account in accounts { items[account] = nil }
-    case .reopen: engine = try VaultEngine(directory: directory, stateDirectory: state)
+    case .changePassword(let account, let password):
+      guard let id = ids([account]).first else { return }
+      try engine.using(Self.password(passwords[account])).changePassword(of: id, to: Self.password(password))
+      passwords[account] = password
+    case .reopen: engine = try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
     }
   }
 
@@ -36,10 +41,14 @@ package final class KeychainWork {
     var contents: KeychainState = [:]
     for item in try engine.items() {
       guard case .generic(_, let account) = item.identity else { continue }
-      let secret = try engine.secret(of: item.id)
+      let password = try password(of: item)
+      let secret = try
+        (password.map { password throws(StoreError) in try engine.using(Self.password(password)) } ?? engine)
+        .secret(of: item.id)
       contents[account.string] = KeychainEntry(
         secret: unsafe secret.withUnsafeBytes { unsafe Array($0) },
-        comment: item.attributes["comment"] ?? [], accessibility: item.accessibility)
+        comment: item.attributes["comment"] ?? [], accessibility: item.accessibility,
+        password: password)
     }
     return contents
   }
@@ -55,12 +64,34 @@ extension KeychainWork {
     accounts.compactMap { items[$0] }
   }
 
+  /// Which of the steps' passwords opens an item; nil: it takes none.
+  private func password(of item: Item) throws(StoreError) -> String? {
+    guard item.access.needsPassword else { return nil }
+    for password in KeychainSteps.passwords {
+      do throws(StoreError) {
+        try engine.check(Self.password(password), of: item.id)
+        return password
+      } catch {
+        guard error == .rejected else { throw error }
+      }
+    }
+    throw .rejected
+  }
+
+  private static func password(_ text: String?) throws(StoreError) -> ItemPassword {
+    ItemPassword(try secret(Array((text ?? "").utf8)))
+  }
+
   private func add(_ account: String, _ entry: KeychainEntry) throws(StoreError) {
     let now = Timestamp(seconds: 0)
     let item = Item(
       id: ItemID(rawValue: ""), identity: Self.identity(account), created: now, modified: now,
-      accessibility: entry.accessibility, attributes: ["comment": entry.comment])
+      accessibility: entry.accessibility, access: entry.password == nil ? [] : [.applicationPassword],
+      attributes: ["comment": entry.comment])
     let secret = try Self.secret(entry.secret)
+    passwords[account] = entry.password
+    let engine: any KeychainEngine =
+      try entry.password == nil ? engine : engine.using(Self.password(entry.password))
     items[account] = try engine.add(item, secret: secret).id
   }
 

@@ -5,6 +5,7 @@ guard let word = arguments.first, let job = Job(Array(arguments.dropFirst())) el
 do {
   switch word {
   case "vault": try job.vault()
+  case "passwords": try job.passwords()
   case "read": try job.read()
   case "suites": try job.suites()
   default: exit(2)
