@@ -189,6 +189,200 @@ struct AskingTests {
     }
   }
 
+  private static let hasReader =
+    hasWrapper && System.exists("/usr/bin/fprintd-list")
+    && !System.files(below: "/usr/lib").filter { $0.hasSuffix("security/pam_fprintd.so") }.isEmpty
+
+  /// fprintd's place on a system bus of the test's own: which fingers are enrolled, and whether the one that is put on
+  /// the reader is known, stands in files.
+  private static let reader = """
+    import sys
+    import dbus, dbus.mainloop.glib, dbus.service
+    from gi.repository import GLib
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    folder, P = sys.argv[1], "net.reactivated.Fprint."
+    bus = dbus.bus.BusConnection(sys.argv[2])
+    DEVICE = "/net/reactivated/Fprint/Device/0"
+    FACTS = {"name": "Mock", "scan-type": "press", "num-enroll-stages": dbus.Int32(5), "finger-present": False, "finger-needed": False}
+    read = lambda name: open(folder + "/" + name).read().split()
+    class Manager(dbus.service.Object):
+        @dbus.service.method(P + "Manager", out_signature="ao")
+        def GetDevices(self): return [dbus.ObjectPath(DEVICE)]
+        @dbus.service.method(P + "Manager", out_signature="o")
+        def GetDefaultDevice(self): return dbus.ObjectPath(DEVICE)
+    class NoFingers(dbus.DBusException):
+        _dbus_error_name = P + "Error.NoEnrolledPrints"
+    class Device(dbus.service.Object):
+        @dbus.service.method(P + "Device", in_signature="s", out_signature="as")
+        def ListEnrolledFingers(self, user):
+            if not read("fingers"): raise NoFingers("none")
+            return read("fingers")
+        @dbus.service.method(P + "Device", in_signature="s")
+        def Claim(self, user): pass
+        @dbus.service.method(P + "Device")
+        def Release(self): pass
+        @dbus.service.method(P + "Device", in_signature="s")
+        def VerifyStart(self, finger): GLib.idle_add(self.verify)
+        @dbus.service.method(P + "Device")
+        def VerifyStop(self): pass
+        def verify(self):
+            self.VerifyFingerSelected("any")
+            self.VerifyStatus(read("result")[0], True)
+            return False
+        @dbus.service.signal(P + "Device", signature="s")
+        def VerifyFingerSelected(self, finger): pass
+        @dbus.service.signal(P + "Device", signature="sb")
+        def VerifyStatus(self, result, done): pass
+        @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+        def Get(self, interface, name): return FACTS[name]
+        @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="s", out_signature="a{sv}")
+        def GetAll(self, interface): return FACTS
+    name = dbus.service.BusName("net.reactivated.Fprint", bus)
+    objects = Manager(bus, "/net/reactivated/Fprint/Manager"), Device(bus, DEVICE)
+    print("ready", flush=True)
+    GLib.MainLoop().run()
+
+    """
+
+  /// The real pam_fprintd and fprintd-list, and what `result` says of the finger.
+  private static func withReader(
+    _ flags: String,
+    body: (MountedKeyhole, _ note: (_ name: String, _ text: String) throws -> Void) throws -> Void
+  ) async throws {
+    try await withWorld { outer in
+      let folder = outer.root + "/pam"
+      try outer.check(
+        """
+        mkdir -p \(folder)/services; cd \(folder); cat > fprintd.py; : > fingers; echo verify-match > result
+        printf 'auth required pam_fprintd.so max-tries=1 timeout=10\\naccount required pam_permit.so\\n' > services/keyhole-biometry
+        printf 'auth required pam_deny.so\\naccount required pam_deny.so\\n' > services/other
+        echo '<busconfig><type>system</type><listen>unix:path=\(folder)/bus</listen><auth>EXTERNAL</auth><policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>' > bus.conf
+        """, sending: Array(reader.utf8))
+      let environment = [
+        "LD_PRELOAD=libpam_wrapper.so", "PAM_WRAPPER=1", "PAM_WRAPPER_SERVICE_DIR=\(folder)/services",
+        "DBUS_SYSTEM_BUS_ADDRESS=unix:path=\(folder)/bus",
+      ]
+      let bus = try Program(
+        [
+          "/usr/bin/dbus-daemon", "--config-file=\(folder)/bus.conf", "--nofork", "--nopidfile",
+          "--print-address=1",
+        ],
+        environment: outer.environment, directory: folder, log: outer.log)
+      defer { bus.kill() }
+      _ = try bus.line()
+      let service = try Program(
+        ["/usr/bin/python3", "\(folder)/fprintd.py", folder, "unix:path=\(folder)/bus"],
+        environment: outer.environment, directory: folder, log: outer.log)
+      defer { service.kill() }
+      #expect(try service.line() == "ready")
+      func note(_ name: String, _ text: String) throws {
+        try outer.check("cat > \(folder)/\(name)", sending: Array(text.utf8))
+      }
+      try note("fingers", "right-index-finger\n")
+      try await withItem(flags, passphrase: false, environment: environment) { try body($0, note) }
+    }
+  }
+
+  private static func touchReader(_ keyhole: MountedKeyhole) throws -> (Int32, String, String) {
+    let terminal = try read(keyhole)
+    try terminal.wait(for: "Then use the reader")
+    try terminal.type("\r")
+    return try finish(terminal, keyhole)
+  }
+
+  @Test(.enabled(if: hasReader, "needs libpam-wrapper and libpam-fprintd"))
+  func readerThatPAMHasByFprintd() async throws {
+    try await Self.withReader("biometryAny") { keyhole, note in
+      #expect(try Self.touchReader(keyhole) == (0, "secret", ""))
+      try note("result", "verify-no-match\n")
+      let (status, text, error) = try Self.touchReader(keyhole)
+      #expect(status == 1 && text.isEmpty && error.contains("Key was rejected"), "\(error)")
+      // Nobody's finger is known.
+      try note("result", "verify-match\n")
+      try note("fingers", "")
+      #expect(try Self.touchReader(keyhole).0 == 1)
+    }
+  }
+
+  @Test(.enabled(if: hasReader, "needs libpam-wrapper and libpam-fprintd"))
+  func setThatFprintdTellsIsHeldTo() async throws {
+    try await Self.withReader("biometryCurrentSet") { keyhole, note in
+      #expect(try Self.touchReader(keyhole) == (0, "secret", ""))
+      try note("fingers", "right-index-finger left-thumb\n")
+      try keyhole.refuses("cat \(Self.item)/value", .keyRevoked)
+      try note("fingers", "right-index-finger\n")
+      #expect(try Self.touchReader(keyhole) == (0, "secret", ""))
+    }
+  }
+
+  private static let hasDisplay = ["Xvfb", "xdotool", "pinentry-gtk-2"].allSatisfy {
+    System.exists("/usr/bin/" + $0)
+  }
+
+  /// A display that nobody sees, with pinentry-gtk-2, of which `told` keeps what it is told to show.
+  private static func withDisplay(
+    body: (MountedKeyhole, _ xdotool: (_ words: String) throws -> Void, _ told: () throws -> String) throws ->
+      Void
+  ) async throws {
+    try await withWorld { outer in
+      try outer.check(
+        "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry; chmod +x \(outer.root)/bin/pinentry",
+        sending: Array("#!/bin/sh\ntee -a \(outer.root)/told | exec pinentry-gtk-2 \"$@\"\n".utf8))
+      let server = try Program(
+        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        environment: outer.environment, directory: outer.outside, log: outer.log)
+      defer {
+        server.signal(SIGTERM)
+        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
+      }
+      let display = "DISPLAY=:\(try server.line() ?? "")"
+      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      try await withItem("devicePasscode", environment: [path, display]) { keyhole in
+        try body(keyhole, { words in try outer.check("\(display) timeout 60 xdotool \(words)") }) {
+          try System.text(outer.root + "/told")
+        }
+      }
+    }
+  }
+
+  /// Begins to read the secret without a terminal, and returns when the dialog has the keyboard.
+  private static func readInWindow(
+    _ keyhole: MountedKeyhole, _ xdotool: (String) throws -> Void
+  ) throws -> Program {
+    let reader = try Program(
+      ["/bin/sh", "-c", "cat \(item)/value"], environment: keyhole.world.environment, directory: keyhole.mount
+    )
+    try xdotool("search --sync --onlyvisible --class pinentry windowfocus --sync > /dev/null")
+    return reader
+  }
+
+  @Test(.enabled(if: hasDisplay, "needs xvfb, xdotool and pinentry-gtk2"))
+  func dialogInAWindow() async throws {
+    try await Self.withDisplay { keyhole, xdotool, told in
+      let reader = try Self.readInWindow(keyhole, xdotool)
+      try xdotool("type --delay 20 horse")
+      try xdotool("key Return")
+      let output = try reader.finish()
+      #expect(output == Output(status: 0, bytes: Array("secret".utf8), error: ""))
+      let text = try told()
+      let shown = try #require(text.split(separator: "\n").first { $0.hasPrefix("SETDESC ") })
+      for part in [Self.item, "Program: /usr/bin/cat", "Command: cat \(Self.item)/value", "Started by: "] {
+        #expect(shown.contains(part), "\(shown)")
+      }
+      #expect(shown.contains(/Started by: \S+ \(\d+\)/), "\(shown)")
+    }
+  }
+
+  @Test(.enabled(if: hasDisplay, "needs xvfb, xdotool and pinentry-gtk2"))
+  func closedWindowIsEACCES() async throws {
+    try await Self.withDisplay { keyhole, xdotool, _ in
+      let reader = try Self.readInWindow(keyhole, xdotool)
+      try xdotool("key Escape")
+      let output = try reader.finish()
+      #expect(output.status == 1 && output.error.hasSuffix("Permission denied\n"), "\(output)")
+    }
+  }
+
   @Test(.enabled(if: hasWrapper, "needs libpam-wrapper"))
   func bothAreAskedWhereBothAreDemanded() async throws {
     try await Self.withPAM("biometryAny|and|devicePasscode", reader: true) { keyhole in
