@@ -52,19 +52,16 @@ extension Session {
     }
   }
 
-  /// Seals an item's secret with another password; the present one is at hand.
-  func seal(_ id: ItemID, anewWith password: PasswordSeal) throws(StoreError) {
-    try change { database, manifest in
-      let row = try fetch(id, database)
+  /// Seals an item's secret with another password.
+  func seal(_ id: ItemID, _ present: PasswordSeal, anewWith new: PasswordSeal) throws(StoreError) {
+    try change(present) { secrets, manifest in
+      let row = try fetch(id, secrets.database)
       guard row.record.item.access.needsPassword else {
         throw StoreError.invalidValue(reason: "the item has no password of its own")
       }
-      let secret = try secrets(database).fetch(row.key, row.record)
-      _ = try using(password) { () throws(StoreError) in
-        do { return try replace(row, by: row, with: secret, database, &manifest) } catch {
-          throw StoreError(vault: error, errno: 0)
-        }
-      }
+      let secret = try secrets.fetch(row.key, row.record)
+      let anew = self.secrets(secrets.database, new)
+      _ = try replace(row, by: row, with: secret, anew, &manifest)
     }
     // The log would keep the old seal until it is written over.
     try? connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }

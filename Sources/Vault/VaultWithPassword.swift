@@ -45,7 +45,7 @@ struct VaultWithPassword: KeychainEngine {
     let new = PasswordSeal(password: password, cost: seal.cost)
     try prepare(item)
     try vault.prepare(password)
-    try vault.withSession(seal) { session throws(StoreError) in try session.seal(item, anewWith: new) }
+    try vault.withSession { session throws(StoreError) in try session.seal(item, seal, anewWith: new) }
   }
 
   private func prepare(_ item: ItemID) throws(StoreError) {
