@@ -132,9 +132,9 @@ import Testing
         self.init(x, y)
       }
     }
-    @FoilDefaultStorage(key: "readme.point") var point = Point(0, 0)
-    @FoilDefaultStorage(key: "readme.points") var points: [String: Set<Point>] = [:]
-    @FoilDefaultStorageOptional(key: "readme.point") var stored: [String: Int]?
+    @FoilDefaultStorage(key: "readme.foil.point") var point = Point(0, 0)
+    @FoilDefaultStorage(key: "readme.foil.points") var points: [String: Set<Point>] = [:]
+    @FoilDefaultStorageOptional(key: "readme.foil.point") var stored: [String: Int]?
     point = Point(1, 2)
     points = ["a": [Point(1, 2)]]
     #expect(point == Point(1, 2) && points == ["a": [Point(1, 2)]])
@@ -179,9 +179,9 @@ import Testing
   }
 
   @Test func classesWithCoding() {
-    @FoilDefaultStorage(key: "readme.color") var color = Paint("red")
+    @FoilDefaultStorage(key: "readme.foil.color") var color = Paint("red")
     color = Paint("blue")
-    #expect(FoilDefaultStorageOptional<Paint>(key: "readme.color").wrappedValue?.name == "blue")
+    #expect(FoilDefaultStorageOptional<Paint>(key: "readme.foil.color").wrappedValue?.name == "blue")
   }
 
   @Test func rawRepresentable() {
