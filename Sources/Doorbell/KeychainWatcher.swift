@@ -23,8 +23,8 @@ final class KeychainWatcher: Sendable {
   func run() {
     // Heard from here on: what is changed while everything is told is told once more.
     let changes = store.feed.watch()
-    let task = Task(executorPreference: Background.tasks) { [weak self] in
-      for await change in changes { self?.note(change) }
+    let task = Task(executorPreference: Background.tasks) { [self] in
+      for await change in changes { note(change) }
     }
     defer { task.cancel() }
     while tell(), channel.wait(or: bell) == .bell { bell.rest() }
@@ -55,7 +55,6 @@ final class KeychainWatcher: Sendable {
     return Self.sendAll(of: store, to: channel)
       && channel.send(.state, MountedItems.State(of: store.engine).body)
   }
-
 }
 
 extension KeychainWatcher {
