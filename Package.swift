@@ -68,13 +68,13 @@ let package = Package(
     module("Watch", ["CLinux"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
-      "Keychains", ["CLinux", "Doorbell", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
+      "Keychains", ["CLinux", "Control", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     module("Memory", ["Store", "Model", "SecretMemory"]),
     // Where a user's things live, and how small files there are read.
     module("Home"),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Doorbell", ["Home", "Store", "Model", "SecretMemory", "CLinux", "Watch"]),
+    module("Control", ["Home", "Store", "Model", "SecretMemory", "CLinux", "Watch"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
@@ -98,7 +98,7 @@ let package = Package(
     wrappers("DefaultSuites", ["Live", "Home", "Memory", "Store", "Suites", "Watch"]),
     wrappers(
       "DefaultKeychain",
-      ["Doorbell", "Live", "Home", "Keychains", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
+      ["Control", "Live", "Home", "Keychains", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
     wrappers("FTPropertyWrappers", ["DefaultKeychain", "Live", "Model"]),
     wrappers("KeychainStorage", ["DefaultKeychain", "Live", "Model"]),
     wrappers("UserDefault", ["DefaultSuites", "Live", "Model"]),
@@ -109,7 +109,7 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Transfer", "Fuse", "Doorbell", "Home", "Store", "Suites", "Vault", "Keychains",
+        "Mount", "Tree", "Transfer", "Fuse", "Control", "Home", "Store", "Suites", "Vault", "Keychains",
         "Watch", "Model", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -152,8 +152,8 @@ let package = Package(
         "Vault",
       ]),
     tests(
-      "DoorbellTests",
-      ["CLinux", "Doorbell", "Memory", "Store", "StoreConformance", "Model", "SecretMemory"]),
+      "ControlTests",
+      ["CLinux", "Control", "Memory", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),

@@ -1,4 +1,4 @@
-import Doorbell
+import Control
 import Glibc
 package import Model
 import SecretService

@@ -1,6 +1,6 @@
 import CLinux
+import Control
 import Dispatch
-import Doorbell
 import Glibc
 import Home
 import Keychains
@@ -14,7 +14,7 @@ import Tree
 /// The socket by which commands tell the process of a mount what to do: `PID.control` in the runtime folder.
 ///
 /// A request is a line: `lock`, `unlock` and after it the passphrase up to the end, `permit` and an item's id, or
-/// `choose`, an item's id or `-`, and its path, or `rules` and a folder's path (see `PermitConnection`), `keychain` (see `KeychainDesk`), or `path`
+/// `choose`, an item's id or `-`, and its path, or `rules` and a folder's path (see `PermitConnection`), `keychain` (see `KeychainServer`), or `path`
 /// and an id, which is answered with its path. The answer is `ok`, or what went wrong. Only the user's own processes are heard.
 struct ControlSocket {
   /// In seconds; a slow answer to a wrong passphrase included.
@@ -31,7 +31,7 @@ struct ControlSocket {
     path = Self.path(of: getpid(), places)
     let listener = unsafe linux_listen(path)
     guard listener >= 0 else { throw Failure(path, "the socket can't be made: \(systemMessage(errno))") }
-    let control = Control(tree, mount, isReadOnly)
+    let control = ControlRequests(tree, mount, isReadOnly)
     source = DispatchSource.makeReadSource(fileDescriptor: listener, queue: Background.queue)
     source.setEventHandler { Self.accept(listener, control) }
     source.setCancelHandler { close(listener) }
@@ -48,7 +48,7 @@ struct ControlSocket {
     "\(places.runtime)/\(process)\(ending)"
   }
 
-  private static func accept(_ listener: Int32, _ control: Control) {
+  private static func accept(_ listener: Int32, _ control: ControlRequests) {
     let connection = linux_accept(listener, patience)
     guard connection >= 0 else { return }
     Background.run {
@@ -66,7 +66,7 @@ struct ControlSocket {
       if words.count == 2, words[0] == PermitReply.wordForRules {
         return control.letChangeRules(PermitConnection(connection, control.tree), String(words[1]))
       }
-      if line == KeychainDesk.word { return control.serveKeychain(connection) }
+      if line == KeychainServer.word { return control.serveKeychain(connection) }
       if line == MountRest.word { return control.rest(connection) }
       defer { close(connection) }
       let isName = words.count == 2 && words[0] == MountNames.word
@@ -83,7 +83,7 @@ struct ControlSocket {
     return unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
   }
 
-  private static func answer(to line: String, _ connection: Int32, _ control: Control) -> String {
+  private static func answer(to line: String, _ connection: Int32, _ control: ControlRequests) -> String {
     do {
       switch line {
       case "lock": try control.lock()
@@ -103,7 +103,7 @@ struct ControlSocket {
 }
 
 /// Locks and unlocks the keychain of the mount; wrong passphrases are slowed down.
-private final class Control: Sendable {
+private final class ControlRequests: Sendable {
   let tree: Tree
   /// One at a time: a passphrase takes much memory, and guessing shall not get faster by asking twice.
   private let turns = DispatchQueue(label: "keyhole.unlocking")
@@ -128,8 +128,8 @@ private final class Control: Sendable {
       close(connection)
       return
     }
-    let names = KeychainDesk.Names(item: { Tree.path(of: $0) }, folder: { Tree.path(of: $0) })
-    let desk = KeychainDesk(connection, keychain, isReadOnly: isReadOnly, names)
+    let names = KeychainServer.Names(item: { Tree.path(of: $0) }, folder: { Tree.path(of: $0) })
+    let desk = KeychainServer(connection, keychain, isReadOnly: isReadOnly, names)
     _ = serving.run { desk.serve() }
   }
 

@@ -1,6 +1,6 @@
 import ArgumentParser
+import Control
 import Dispatch
-import Doorbell
 import Glibc
 import Home
 import Model

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Doorbell
+import Control
 import Glibc
 import Keychains
 import Model

@@ -1,5 +1,5 @@
 import CLinux
-import Doorbell
+import Control
 import Glibc
 import Model
 import Store

@@ -1,6 +1,6 @@
 import CLinux
+import Control
 import Dispatch
-import Doorbell
 import Fuse
 import Glibc
 import Keychains

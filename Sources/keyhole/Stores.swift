@@ -1,4 +1,4 @@
-import Doorbell
+import Control
 import Keychains
 import Model
 import Store

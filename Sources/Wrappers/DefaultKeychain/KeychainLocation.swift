@@ -1,4 +1,4 @@
-import Doorbell
+import Control
 import Home
 import Keychains
 import Live

@@ -1,6 +1,6 @@
 import CLinux
+import Control
 import Dispatch
-import Doorbell
 import Glibc
 import Model
 import Store
@@ -39,8 +39,8 @@ final class Mount: Sendable {
           return
         }
         Self.skipLine(connection)
-        let names = KeychainDesk.Names(item: { "\($0)" }, folder: { "\($0)" })
-        let desk = KeychainDesk(connection, store, isReadOnly: isReadOnly, names)
+        let names = KeychainServer.Names(item: { "\($0)" }, folder: { "\($0)" })
+        let desk = KeychainServer(connection, store, isReadOnly: isReadOnly, names)
         _ = threads.run { desk.serve() }
       }
     }

@@ -81,7 +81,7 @@ extension MountedItems {
 
   /// Takes over what the mount's process tells; returns what it was.
   @discardableResult
-  func take(_ frame: borrowing Frame) throws(StoreError) -> Frame.Kind {
+  func take(_ frame: borrowing Message) throws(StoreError) -> Message.Kind {
     switch frame.kind {
     case .state:
       let state = try State(frame.body)

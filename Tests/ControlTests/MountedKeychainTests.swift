@@ -1,4 +1,4 @@
-import Doorbell
+import Control
 import Glibc
 import Model
 import SecretMemory

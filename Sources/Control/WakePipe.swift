@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// Wakes a thread that waits for a connection: a pipe.
-final class Bell: Sendable {
+final class WakePipe: Sendable {
   /// Can be read after `ring`.
   let heard: Int32
   private let pulled: Int32

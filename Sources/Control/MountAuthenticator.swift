@@ -54,13 +54,13 @@ public struct MountAuthenticator: Authenticator {
   /// What the first mount says that shows the item.
   private func reply(to line: String, _ timeout: Int, _ withdrawal: Withdrawal) -> PermitReply {
     var hanging = PermitReply.unknown
-    for socket in DoorSocket.paths(in: folder) {
-      guard let answers = DoorSocket.answers(socket, within: Self.patience) else { continue }
+    for socket in ControlConnection.paths(in: folder) {
+      guard let answers = ControlConnection.answers(socket, within: Self.patience) else { continue }
       guard answers else {
         hanging = .refused("the process of the mount does not answer")
         continue
       }
-      guard let connection = DoorSocket(socket, timeout) else { continue }
+      guard let connection = ControlConnection(socket, timeout) else { continue }
       // The mount's process finds the connection closed, and asks nobody any more.
       withdrawal.whenWithdrawn { connection.shut() }
       defer { withdrawal.whenWithdrawn(nil) }
@@ -184,8 +184,8 @@ public struct MountNames: Sendable {
 
   /// An item's path in the tree; nil: no mount shows it.
   public func path(of item: ItemID) -> String? {
-    for socket in DoorSocket.paths(in: folder) {
-      guard let path = DoorSocket(socket, 5)?.send("\(Self.word) \(item.rawValue)") else { continue }
+    for socket in ControlConnection.paths(in: folder) {
+      guard let path = ControlConnection(socket, 5)?.send("\(Self.word) \(item.rawValue)") else { continue }
       if !path.isEmpty { return path.asText() }
     }
     return nil

@@ -4,7 +4,7 @@ import Model
 import SecretMemory
 
 /// One message between a program and the process of a mount.
-struct Frame: ~Copyable {
+struct Message: ~Copyable {
   enum Kind: UInt8 {
     // What a program says.
     case watch = 1
@@ -27,7 +27,7 @@ struct Frame: ~Copyable {
 }
 
 /// A connection on which both sides send frames.
-final class FrameChannel: Sendable {
+final class MessageChannel: Sendable {
   /// In bytes. Items travel in frames of no more than a part of this.
   private static let longestBody = 64 << 20
   private static let longestSecret = 2 << 20
@@ -52,20 +52,20 @@ final class FrameChannel: Sendable {
   }
 }
 
-extension FrameChannel {
+extension MessageChannel {
   /// False: the other side is gone, or takes nothing for too long.
   @discardableResult
-  func send(_ kind: Frame.Kind, _ body: [UInt8] = []) -> Bool {
+  func send(_ kind: Message.Kind, _ body: [UInt8] = []) -> Bool {
     send(head(kind, body, secretCount: Self.noSecret))
   }
 
   @discardableResult
-  func send(_ kind: Frame.Kind, _ body: [UInt8] = [], secret: borrowing SecretBytes) -> Bool {
+  func send(_ kind: Message.Kind, _ body: [UInt8] = [], secret: borrowing SecretBytes) -> Bool {
     guard send(head(kind, body, secretCount: UInt32(secret.count))) else { return false }
     return unsafe secret.withUnsafeBytes { unsafe send($0) }
   }
 
-  private func head(_ kind: Frame.Kind, _ body: [UInt8], secretCount: UInt32) -> [UInt8] {
+  private func head(_ kind: Message.Kind, _ body: [UInt8], secretCount: UInt32) -> [UInt8] {
     var writer = WireWriter()
     writer.put(kind.rawValue)
     writer.put(secretCount)
@@ -89,18 +89,18 @@ extension FrameChannel {
   }
 }
 
-extension FrameChannel {
+extension MessageChannel {
   /// The next frame. - Throws: `unreachable` where none comes in time, or nobody is there any more.
-  func receive() throws(StoreError) -> Frame {
+  func receive() throws(StoreError) -> Message {
     var head = WireReader(try receiveBytes(9))
-    guard let kind = Frame.Kind(rawValue: try head.integer()) else { throw WireReader.unreadable }
+    guard let kind = Message.Kind(rawValue: try head.integer()) else { throw WireReader.unreadable }
     let (secretCount, count) = (try head.integer(UInt32.self), try head.integer(UInt32.self))
     guard count <= Self.longestBody, secretCount == Self.noSecret || secretCount <= Self.longestSecret else {
       throw WireReader.unreadable
     }
     let body = try receiveBytes(Int(count))
-    guard secretCount != Self.noSecret else { return Frame(kind: kind, body: body, secret: nil) }
-    return Frame(kind: kind, body: body, secret: try receiveSecret(Int(secretCount)))
+    guard secretCount != Self.noSecret else { return Message(kind: kind, body: body, secret: nil) }
+    return Message(kind: kind, body: body, secret: try receiveSecret(Int(secretCount)))
   }
 
   private func receiveBytes(_ count: Int) throws(StoreError) -> [UInt8] {
@@ -146,7 +146,7 @@ extension FrameChannel {
   }
 
   /// Returns when something comes, the bell rings, or after so many milliseconds; -1: never.
-  func wait(or bell: Bell? = nil, milliseconds: Int32 = -1) -> Event {
+  func wait(or bell: WakePipe? = nil, milliseconds: Int32 = -1) -> Event {
     var watched = [
       pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
       pollfd(fd: bell?.heard ?? -1, events: Int16(POLLIN), revents: 0),

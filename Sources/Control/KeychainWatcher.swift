@@ -4,10 +4,10 @@ import Synchronization
 
 /// Tells another process of every change of a keychain, until it is gone.
 final class KeychainWatcher: Sendable {
-  private let channel: FrameChannel
+  private let channel: MessageChannel
   private let store: KeychainStore
   private let pending = Mutex(Pending())
-  private let bell = Bell()
+  private let bell = WakePipe()
 
   private struct Pending {
     var ids: [ItemID] = []
@@ -15,7 +15,7 @@ final class KeychainWatcher: Sendable {
     var isEverything = true
   }
 
-  init(_ channel: FrameChannel, _ store: KeychainStore) {
+  init(_ channel: MessageChannel, _ store: KeychainStore) {
     (self.channel, self.store) = (channel, store)
   }
 
@@ -62,7 +62,7 @@ extension KeychainWatcher {
   private static let piece = 1_000
 
   /// False: the other side is gone.
-  static func sendAll(of store: KeychainStore, to channel: FrameChannel) -> Bool {
+  static func sendAll(of store: KeychainStore, to channel: MessageChannel) -> Bool {
     let looked = look(nil, store)
     guard store.isLoaded else { return true }
     var rest = looked.items[...]

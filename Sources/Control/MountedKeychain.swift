@@ -25,7 +25,7 @@ public final class MountedKeychain: RemoteKeychainEngine {
   private struct Listening {
     /// A mount that did not answer, and until when it is not asked again: each time takes long.
     var silent: (process: Int32, until: ContinuousClock.Instant)?
-    var stream: FrameChannel?
+    var stream: MessageChannel?
     var folder: FolderWatch?
   }
 
@@ -60,7 +60,7 @@ extension MountedKeychain {
   private func connectAnew() throws(StoreError) -> Int32 {
     guard let process = find() else { throw .locked }
     if let silent = listening.withLock({ $0.silent }), silent.process == process, silent.until > .now {
-      throw FrameChannel.noAnswer
+      throw MessageChannel.noAnswer
     }
     let stream = try open(process)
     guard stream.send(.watch) else { throw Self.gone }
@@ -69,7 +69,8 @@ extension MountedKeychain {
       while try memory.take(stream.receive()) != .state {}
     } catch {
       memory.end()
-      let silent = error == FrameChannel.noAnswer ? (process, ContinuousClock.now + .seconds(patience)) : nil
+      let silent =
+        error == MessageChannel.noAnswer ? (process, ContinuousClock.now + .seconds(patience)) : nil
       listening.withLock { $0.silent = silent }
       throw error
     }
@@ -87,16 +88,16 @@ extension MountedKeychain {
   }
 
   /// There may be another mount.
-  private func lose(_ stream: FrameChannel) {
+  private func lose(_ stream: MessageChannel) {
     listening.withLock { if $0.stream === stream { $0.stream = nil } }
     _ = try? connect()
   }
 
-  private func open(_ process: Int32) throws(StoreError) -> FrameChannel {
-    let path = "\(runtimeFolder)/\(process)\(DoorSocket.ending)"
-    guard let connection = DoorSocket.connect(path, patience) else { throw Self.gone }
-    let channel = FrameChannel(connection)
-    guard DoorSocket.begin(connection, KeychainDesk.word) else { throw Self.gone }
+  private func open(_ process: Int32) throws(StoreError) -> MessageChannel {
+    let path = "\(runtimeFolder)/\(process)\(ControlConnection.ending)"
+    guard let connection = ControlConnection.connect(path, patience) else { throw Self.gone }
+    let channel = MessageChannel(connection)
+    guard ControlConnection.begin(connection, KeychainServer.word) else { throw Self.gone }
     return channel
   }
 
@@ -123,7 +124,7 @@ extension MountedKeychain {
 extension MountedKeychain {
   /// Sends a request; the answer comes on the channel.
   private func request(
-    _ kind: Frame.Kind, _ write: (inout WireWriter) -> Void = { _ in }
+    _ kind: Message.Kind, _ write: (inout WireWriter) -> Void = { _ in }
   ) throws(StoreError) -> Call {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)
@@ -138,11 +139,11 @@ extension MountedKeychain {
   }
 
   private struct Call {
-    let channel: FrameChannel
+    let channel: MessageChannel
     let process: Int32
 
     /// Waits for the answer, also while somebody is being asked.
-    func answer() throws(StoreError) -> Frame {
+    func answer() throws(StoreError) -> Message {
       while true {
         let frame = try channel.receive()
         switch frame.kind {
@@ -157,7 +158,7 @@ extension MountedKeychain {
   }
 
   /// The items as they are stored now, by what the call did.
-  private func finish(_ call: Call, _ frame: borrowing Frame) throws(StoreError) -> [Item] {
+  private func finish(_ call: Call, _ frame: borrowing Message) throws(StoreError) -> [Item] {
     let looked = try LookedUp(frame.body)
     memory.take(looked, from: call.process)
     return looked.items.compactMap(\.1)

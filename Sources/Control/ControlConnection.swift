@@ -4,7 +4,7 @@ import Home
 import SecretMemory
 
 /// A connection to the process of a mount.
-final class DoorSocket: Sendable {
+final class ControlConnection: Sendable {
   /// How the names of such sockets end.
   static let ending = ".control"
   /// In bytes; a password is among what comes.
@@ -51,7 +51,7 @@ final class DoorSocket: Sendable {
 
   /// Whether the process at the other end answers within so many seconds; nil: nobody listens there any more.
   static func answers(_ path: String, within seconds: Int) -> Bool? {
-    guard let socket = DoorSocket(path, seconds) else { return nil }
+    guard let socket = ControlConnection(path, seconds) else { return nil }
     // No item has that name, so the answer is empty.
     guard begin(socket.descriptor, "\(MountNames.word) -") else { return false }
     var byte: UInt8 = 0

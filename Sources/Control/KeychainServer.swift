@@ -8,11 +8,11 @@ import Synchronization
 ///
 /// That process gets what it would get on the mount: the store decides by the process that is at the other end, and
 /// whoever has to be asked is asked here.
-public final class KeychainDesk: Sendable {
+public final class KeychainServer: Sendable {
   /// The line that begins such a connection; frames follow.
   public static let word = "keychain"
 
-  private let channel: FrameChannel
+  private let channel: MessageChannel
   private let store: KeychainStore
   private let isReadOnly: Bool
   private let names: Names
@@ -31,7 +31,7 @@ public final class KeychainDesk: Sendable {
 
   /// Takes over a connection.
   public init(_ connection: Int32, _ store: KeychainStore, isReadOnly: Bool, _ names: Names) {
-    channel = FrameChannel(connection)
+    channel = MessageChannel(connection)
     (self.store, self.isReadOnly, self.names) = (store, isReadOnly, names)
   }
 
@@ -48,7 +48,7 @@ public final class KeychainDesk: Sendable {
     wipeStack()
   }
 
-  private func serve(_ frame: inout Frame) throws(StoreError) {
+  private func serve(_ frame: inout Message) throws(StoreError) {
     var reader = WireReader(frame.body)
     // It may have been changed a moment ago, by who asks.
     if store.isLoaded { try store.refresh() }
@@ -71,7 +71,7 @@ public final class KeychainDesk: Sendable {
 
 // MARK: - Deciding
 
-extension KeychainDesk {
+extension KeychainServer {
   /// In milliseconds. Who waits is told in time that it goes on.
   private static let pulse: Int32 = 3_000
 
@@ -99,7 +99,7 @@ extension KeychainDesk {
 
   private final class Answer: Sendable {
     let outcome = Mutex<PermissionRequest.Outcome?>(nil)
-    let bell = Bell()
+    let bell = WakePipe()
 
     var isThere: Bool { outcome.withLock { $0 != nil } }
   }
@@ -116,7 +116,7 @@ extension KeychainDesk {
 
 // MARK: - Secrets
 
-extension KeychainDesk {
+extension KeychainServer {
   private func sendSecret(of id: ItemID) throws(StoreError) {
     let item = try found(id)
     let permit = try permit(store.permission(for: item, path: path(item), by: asker))
@@ -180,7 +180,7 @@ extension KeychainDesk {
 
 // MARK: - Items
 
-extension KeychainDesk {
+extension KeychainServer {
   private func update(_ ids: [ItemID]) throws(StoreError) {
     try requireWritable()
     while true {
