@@ -111,3 +111,72 @@ unmount_below() {
     unmount_lazily "$(printf '%b' "$point")"
   done < <(awk -v below="$folder/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac)
 }
+
+# The unprivileged user who runs the tests where root starts them.
+test_user=keyhole-test
+
+need_test_user() {
+  id -u "$test_user" >/dev/null 2>&1 && return
+  say "creating the user $test_user, who runs the tests"
+  useradd --system --user-group --home-dir /nonexistent --shell /bin/bash "$test_user" ||
+    die "the user $test_user can't be created: run the tests as an unprivileged user instead."
+}
+
+# Opens /dev/fuse to users, as udev does on desktops.
+need_fuse_for() {
+  setpriv --reuid="$1" --regid="$1" --init-groups test -r /dev/fuse -a -w /dev/fuse && return
+  say "opening /dev/fuse to users (chmod 666)"
+  chmod 666 /dev/fuse
+}
+
+# reachable_for USER SCRATCH FOLDER... -- COMMAND...: runs a command where USER can reach the folders.
+#
+# A folder that is closed to USER, or lies below one that is (a checkout in root's home), is bound to its own path in a
+# mount namespace of the command's own, in which an empty file system covers the closed folder.
+reachable_for() {
+  local user=$1 scratch=$2 closed=() kept=() folder at
+  shift 2
+  while [[ $1 != -- ]]; do
+    folder=$(readlink -f -- "$1")
+    at=$folder
+    shift
+    setpriv --reuid="$user" --regid="$user" --init-groups test -x "$at/." && continue
+    kept+=("$folder")
+    while ! setpriv --reuid="$user" --regid="$user" --init-groups test -x "${at%/*}/."; do at=${at%/*}; done
+    closed+=("$at")
+  done
+  shift
+  if ((${#kept[@]} == 0)); then
+    "$@"
+    return
+  fi
+  # shellcheck disable=SC2016  # expanded by the shell inside
+  unshare --mount --propagation private bash -c '
+    set -e
+    scratch=$1 count=$2
+    shift 2
+    kept=("${@:1:count}") closed=("${@:count+1:count}")
+    for ((i = 0; i < count; i++)); do
+      mkdir -p "$scratch/kept/$i"
+      mount --bind "${kept[i]}" "$scratch/kept/$i"
+    done
+    for ((i = 0; i < count; i++)); do
+      mountpoint -q "${closed[i]}" && continue
+      mount -t tmpfs -o mode=755,size=1M none "${closed[i]}"
+    done
+    for ((i = 0; i < count; i++)); do
+      mkdir -p "${kept[i]}"
+      if [[ ${kept[i]} != "${closed[i]}" ]]; then
+        mount --bind "$scratch/kept/$i" "${kept[i]}"
+        continue
+      fi
+      # The folder itself is closed: its entries are bound, one by one.
+      while IFS= read -r -d "" entry; do
+        at="${kept[i]}/${entry##*/}"
+        if [[ -d $entry && ! -L $entry ]]; then mkdir "$at"; else : >"$at"; fi
+        mount --bind "$entry" "$at"
+      done < <(find "$scratch/kept/$i" -mindepth 1 -maxdepth 1 -not -type l -print0)
+    done
+    shift $((2 * count))
+    exec "$@"' bash "$scratch" "${#kept[@]}" "${kept[@]}" "${closed[@]}" "$@"
+}

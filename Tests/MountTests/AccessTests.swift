@@ -526,7 +526,7 @@ import Testing
   }
 
   @Test(.enabled(if: Privileges.isRoot, "needs root: another namespace of processes"))
-  func askerInAnotherNamespaceIsRefused() async throws {
+  func askerInAnotherNamespaceIsRefusedAsRoot() async throws {
     try await Self.withAsked("exit 0") { keyhole in
       try keyhole.refuses("unshare --pid --fork cat \(Self.value)", .denied)
       #expect(Self.asked(keyhole).isEmpty)

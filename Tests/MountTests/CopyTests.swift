@@ -100,7 +100,7 @@ import Testing
         mkdir defaults/s; cd defaults/s; echo hello > k
         cp k l; cat l; install -m 600 k m; cat m; dd if=k of=n status=none; cat n; tee o < k > /dev/null; cat o
         echo b >> k; echo a >> k; sort -o k k; cat k; tail -n 1 k; head -c 3 k; wc -l < k; diff -r . "$MOUNT/defaults/s"; du -s . > /dev/null
-        find . -newer /nonexistent 2> /dev/null; grep -rl hello . | wc -l; truncate -s 1 k; cat k; rm -r "$MOUNT/defaults/s"
+        find . -newer "$OUT/missing" 2> /dev/null; grep -rl hello . | wc -l; truncate -s 1 k; cat k; rm -r "$MOUNT/defaults/s"
         """, prints: "hello\nhello\nhello\nhello\na\nb\nhello\nhello\na\nb3\n5\na\n")
     }
   }

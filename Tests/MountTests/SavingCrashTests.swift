@@ -41,7 +41,7 @@ import Testing
     arguments: [
       "writev", "rename,renameat,renameat2", "fdatasync,fsync", "pwrite64,write", "unlink,unlinkat,ftruncate",
     ])
-  func valueSurvivesAKillAtEachSystemCallOfASave(calls: String) async throws {
+  func valueSurvivesAKillAtEachSystemCallOfASaveAsRoot(calls: String) async throws {
     try #require(System.exists("/usr/bin/strace"), "strace is missing; mount-helpers/test installs it")
     let saves = [
       "vim -u NONE -i NONE -N -es -c 'set backupcopy=no writebackup' -c 's/old/new/' -c w -c 'qa!'",

@@ -62,9 +62,9 @@ import Testing
 
   /// A real `systemd --user`: ready when the mount answers, back after `kill -9`, gone after stop.
   ///
-  /// It believes that systemd booted the machine if /run/systemd/system is there. `BootTests` has one that did.
+  /// It believes that systemd booted the machine if /run/systemd/system is there. `BootAsRootTests` has one that did.
   @Test(.enabled(if: canRun, "This needs root and an installed systemd."))
-  func theUsersServiceRuns() async throws {
+  func userServiceRunsAsRoot() async throws {
     try await withMachine { machine in
       try machine.check(
         as: .root,

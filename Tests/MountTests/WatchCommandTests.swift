@@ -76,7 +76,7 @@ import Testing
   }
 
   /// Where the kernel has no watch left, it says so and looks once a second.
-  @Test(.enabled(if: Privileges.isRoot)) func limitOfWatchesIsNoSilence() async throws {
+  @Test(.enabled(if: Privileges.isRoot, "needs root")) func limitOfWatchesIsNoSilenceAsRoot() async throws {
     try await withWorld { world in
       let limited = "exec unshare -Urm sh -c 'echo 0 > /proc/sys/user/max_inotify_instances; exec \"$@\"' sh"
       let watcher = Watcher(try world.launch("\(limited) keyhole watch defaults 2>&1"))

@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test(.enabled(if: geteuid() == 0, "needs root"), arguments: ["vault.db", "vault.key", ""])
-  func whatAnotherUserOwnsIsRefused(_ name: String) throws {
+  func fileOfAnotherUserIsRefusedAsRoot(_ name: String) throws {
     let fixture = try VaultFixture()
     try fixture.makeVault()
     unsafe chown(fixture.directory + "/" + name, 12345, 12345)

@@ -33,7 +33,7 @@ private final class SmallDisk {
   }
 }
 
-@Suite(.enabled(if: geteuid() == 0, "mounts need root")) struct VaultFullDiskTests {
+@Suite(.enabled(if: geteuid() == 0, "mounts need root")) struct VaultFullDiskAsRootTests {
   @Test(arguments: [1, 4, 12]) func aFullDiskKeepsTheOldValueAndDeletes(_ megabytes: Int) throws {
     let disk = try SmallDisk(megabytes: megabytes)
     let engine = try disk.fixture.open()

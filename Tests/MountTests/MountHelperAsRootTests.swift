@@ -3,7 +3,7 @@ import Testing
 /// `mount.keyhole` and `umount.keyhole` as mount(8), umount(8) and fstab(5) call them.
 @Suite(
   .timeLimit(.minutes(1)), .enabled(if: Privileges.isRoot, "Only root can install a mount helper."))
-struct MountHelperTests {
+struct MountHelperAsRootTests {
   @Test(arguments: ["keyhole", "fuse.keyhole"])
   func mountsByType(type: String) async throws {
     try await withMachine { machine in

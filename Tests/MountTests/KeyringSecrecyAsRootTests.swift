@@ -5,7 +5,7 @@ import Testing
 /// Section 4 on the desktop's keyring: secrets come and go through libsecret and GLib, which is code of others.
 @Suite(
   .timeLimit(.minutes(2)), .enabled(if: Privileges.isRoot, "needs root: reads another process's memory"))
-struct KeyringSecrecyTests {
+struct KeyringSecrecyAsRootTests {
   static let value = "\(SecrecyTests.item)/value"
   let bus: PrivateBus
 

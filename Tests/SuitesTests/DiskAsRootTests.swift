@@ -5,7 +5,7 @@ import Suites
 import Testing
 
 /// Disks that are full or read-only. They are mounted for one test, which takes root.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: geteuid() == 0), .serialized) struct DiskTests {
+@Suite(.timeLimit(.minutes(1)), .enabled(if: geteuid() == 0), .serialized) struct DiskAsRootTests {
   let sandbox = SuiteSandbox()
 
   private func mounted(_ arguments: [String], _ body: (String) throws -> Void) throws {

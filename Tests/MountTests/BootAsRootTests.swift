@@ -4,7 +4,7 @@ import Testing
 /// gone afterwards, and cgroups of its own.
 @Suite(
   .timeLimit(.minutes(3)), .enabled(if: canBoot, "needs root, systemd with logind, and cgroups of version 2"))
-struct BootTests {
+struct BootAsRootTests {
   /// What a unit of the container does when it is up; its output is the test's.
   private static func run(_ script: String, in world: World) throws -> Output {
     let name = "keyhole-test-\(world.root.suffix(6))"

@@ -4,7 +4,7 @@ import Testing
 /// Section 5: no room, and a folder that can't be written.
 @Suite(
   .timeLimit(.minutes(1)), .enabled(if: Privileges.isRoot, "needs root: mounts a small disk for the stores"))
-struct FullDiskTests {
+struct FullDiskAsRootTests {
   /// A mount whose stores are on disks of their own of this many MiB.
   static func withSmallDisk(_ size: Int, body: (MountedKeyhole) throws -> Void) async throws {
     try await withWorld { world in

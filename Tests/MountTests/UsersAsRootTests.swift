@@ -3,7 +3,7 @@ import Testing
 /// Who sees what: users without root's rights, allow_other, user namespaces, and mounts that root makes for others.
 @Suite(
   .timeLimit(.minutes(1)), .enabled(if: Privileges.isRoot, "Only root can play several users."))
-struct UsersTests {
+struct UsersAsRootTests {
   @Test func aUserMountsThroughFusermount() async throws {
     try await withMachine { machine in
       try machine.check(
