@@ -54,7 +54,7 @@ let package = Package(
     module("SecretMemory", ["CLinux"]),
 
     // 1: the shared store, its engines, and what the system tells.
-    module("Store", ["Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
+    module("Store", ["Model", "SecretMemory"]),
     module("Suites", ["Store", "Model", "CLinux"]),
     module(
       "Vault",
@@ -77,7 +77,7 @@ let package = Package(
     module("Control", ["Home", "Store", "Model", "SecretMemory", "CLinux", "Watch"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
+    module("Tree", ["Store", "Model", "SecretMemory"]),
     module("Fuse", ["CFuse"]),
 
     // 3: the tree for the kernel.

@@ -1,5 +1,5 @@
-import Crypto
 import Glibc
+import Model
 
 extension Asker {
   /// The process that a thread of it stands for, read from proc(5).
@@ -31,10 +31,10 @@ extension Asker {
   static func digest(ofFile path: String) -> String? {
     guard let file = unsafe fopen(path, "re") else { return nil }
     defer { unsafe fclose(file) }
-    var hash = SHA256()
+    var hash = SHA256Hasher()
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while case let count = unsafe fread(&chunk, 1, chunk.count, file), count > 0 {
-      hash.update(data: chunk[..<count])
+      hash.update(chunk.span.extracting(..<count))
     }
     return hash.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }

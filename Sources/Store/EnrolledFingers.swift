@@ -1,4 +1,3 @@
-import Crypto
 public import Model
 
 /// The fingers that are enrolled for a user: what `biometryCurrentSet` holds an item to.
@@ -34,7 +33,7 @@ public enum EnrolledFingers {
       }
     }
     guard !fingers.isEmpty else { return nil }
-    let digest = SHA256.hash(data: Array(fingers.sorted().joined(separator: "\n").utf8))
+    let digest = SHA256Hasher.hash(Array(fingers.sorted().joined(separator: "\n").utf8))
     return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 }

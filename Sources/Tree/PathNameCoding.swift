@@ -1,4 +1,3 @@
-private import Crypto
 internal import Model
 
 /// How names are percent-encoded, cut and told apart.
@@ -56,7 +55,7 @@ extension PathNameCoding {
 
   /// `%~` and the first 16 hexadecimal digits of the SHA-256 of a name's UTF-8.
   static func digest(_ plain: ExactString) -> String {
-    let hash = SHA256.hash(data: Array(plain.utf8)).prefix(digestDigits / 2)
+    let hash = SHA256Hasher.hash(Array(plain.utf8)).prefix(digestDigits / 2)
     let digits = hash.flatMap { [lowerHexadecimal[Int($0 >> 4)], lowerHexadecimal[Int($0 & 15)]] }
     return digestMark + String(decoding: digits, as: UTF8.self)
   }
