@@ -71,10 +71,15 @@ struct SetCommand: ParsableCommand {
     if let value {
       return try unsafe Array(value.utf8).withUnsafeBytes { try unsafe session.write($0, to: path) }
     }
-    let limit = path.isSecret ? Tree.secretLimit + 1 : Tree.settingLimit
     if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
     if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
-    let input = try SecretInput.read(prompt: "Value of \(path.string): ", hidden: path.isSecret, limit: limit)
+    guard path.isSecret else {
+      // A setting may be larger than the locked memory of a user.
+      let input = try SettingInput.read(limit: Tree.settingLimit)
+      return try unsafe input.withUnsafeBytes { try unsafe session.write($0, to: path) }
+    }
+    let input = try SecretInput.read(
+      prompt: "Value of \(path.string): ", hidden: true, limit: Tree.secretLimit + 1)
     try unsafe input.withUnsafeBytes { bytes throws in try unsafe session.write(bytes, to: path) }
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Model
+import SecretMemory
 
 /// `keyhole`: settings and secrets as files, with a mount or without.
 struct KeyholeCommand: ParsableCommand {
@@ -34,6 +35,10 @@ struct KeyholeCommand: ParsableCommand {
       Glibc.exit(0)
     } catch let failure as Failure {
       failure.report()
+      Glibc.exit(1)
+    } catch is SecretMemoryError {
+      Failure(nil, "there is not enough locked memory for secrets; `ulimit -l` sets the limit, in KiB")
+        .report()
       Glibc.exit(1)
     } catch {
       end(with: error)
