@@ -83,6 +83,14 @@ let package = Package(
     // 3: the tree for the kernel.
     module("Mount", ["Tree", "Fuse", "Store", "Model", "SecretMemory"]),
 
+    // Bytes to values and back, for import and export: no file is opened here.
+    module(
+      "Formats",
+      [
+        "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ]),
+
     // 3: the tree in other programs' formats.
     module(
       "Transfer",
@@ -157,6 +165,7 @@ let package = Package(
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
+    tests("FormatsTests", ["Formats", "Model", "SecretMemory"]),
     tests("MountUnitTests", ["Mount", "Model"]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],

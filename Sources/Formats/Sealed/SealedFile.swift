@@ -1,0 +1,64 @@
+import Crypto
+import FoundationEssentials
+public import SecretMemory
+
+/// A file of any size, sealed to a passphrase or to a public key: `Documentation/FORMATS.md`, “Sealed files”.
+///
+/// The header says how the key is found; it is bound into the key and commits to it. The content follows in
+/// pieces, each AES-256-GCM under a nonce that counts the pieces and marks the last one (the STREAM construction),
+/// so that none can be left out, moved, repeated or cut off. Only one piece has to be in memory at a time.
+public enum SealedFile {
+  /// What a sealed file holds: the first eight bytes of it.
+  public enum Kind: String, CaseIterable, Sendable {
+    case export = "KHEXPORT"
+    case backup = "KHBACKUP"
+  }
+
+  /// What a header asks for to open the file.
+  public enum Lock: Sendable {
+    case passphrase
+    /// The private half of an X25519 key pair, with its public half where the file names it.
+    case privateKey(publicKey: [UInt8])
+  }
+
+  /// The content's bytes in one piece; the last piece of a file may be shorter.
+  ///
+  /// A quarter of what version 1 had, so that a process with 64 KiB of locked memory has room for a piece.
+  public static let pieceSize = 16 * 1024
+  static let tagSize = 16
+  /// In bytes, of both halves of a key pair.
+  public static let keySize = 32
+
+  /// The kind of a sealed file, by its first bytes; nil: they begin none.
+  public static func kind(of start: some Sequence<UInt8>) -> Kind? {
+    let magic = Array(start.prefix(8))
+    return Kind.allCases.first { $0.rawValue.utf8.elementsEqual(magic) }
+  }
+
+  /// A new X25519 private key: it opens what is sealed to its public half, `publicKey(of:)`.
+  public static func makePrivateKey() throws(FormatError) -> SecretBytes {
+    defer { wipeStack() }
+    var copy = Curve25519.KeyAgreement.PrivateKey().rawRepresentation
+    return try secret(&copy)
+  }
+
+  /// The bytes in memory for secrets; the original is wiped.
+  static func secret(_ bytes: inout Data) throws(FormatError) -> SecretBytes {
+    let count = bytes.count
+    do {
+      defer { unsafe bytes.withUnsafeMutableBytes { unsafe wipe($0) } }
+      var secret = try SecretBytes(count: count)
+      try unsafe bytes.withUnsafeBytes { try unsafe secret.write($0, at: 0) }
+      return secret
+    } catch let error as SecretMemoryError {
+      throw FormatError(error)
+    } catch {
+      throw FormatError("there is not enough memory")
+    }
+  }
+
+  /// The public half of a private key. - Throws: `FormatError` where the bytes are none.
+  public static func publicKey(of privateKey: borrowing SecretBytes) throws(FormatError) -> [UInt8] {
+    Array(try SealedFileKey.agreementKey(privateKey).publicKey.rawRepresentation)
+  }
+}
