@@ -174,8 +174,8 @@ let package = Package(
       name: "LiveTests",
       dependencies: [
         "FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault", "DefaultKeychain",
-        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "Live", "Model", "SecretService", "Store",
-        "WrapperProgram", "keyhole",
+        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "Live", "Memory", "Model", "SecretService",
+        "Store", "WrapperProgram", "keyhole",
       ],
       path: "Tests/Wrappers/LiveTests", swiftSettings: strict),
     // The examples of the five READMEs, in Swift 5 mode as most of their users write.

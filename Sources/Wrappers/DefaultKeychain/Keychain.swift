@@ -27,16 +27,18 @@ public struct Keychain: Sendable {
 
   /// The secret of a key; nil: there is none. - Throws: `StoreError`.
   public func secret(forKey key: String) throws -> Data? {
-    guard let item = try live.items(query(key)).first else { return nil }
-    return try live.secret(of: item.id)
+    try live.first(query(key))?.secret
   }
 
   /// Stores a secret; nil removes the key. - Throws: `StoreError`.
   public func setSecret(_ secret: Data?, forKey key: String) throws {
-    let items = try live.items(query(key))
-    guard let secret else { return try live.remove(items.map(\.id)) }
-    guard let item = items.first else { return try live.add(query(key), secret: secret) { _ in } }
-    try live.rewrite(item.id, secret: secret) { _ in }
+    guard let secret else { return try live.removeAll(query(key)) }
+    try live.save(query(key), secret: secret)
+  }
+
+  /// Stores a secret where the key has none; false: it has one, which stays. - Throws: `StoreError`.
+  package func setFirstSecret(_ secret: Data, forKey key: String) throws -> Bool {
+    try live.saveFirst(query(key), secret: secret)
   }
 
   /// Calls `look` after each change of any item.

@@ -1,4 +1,4 @@
-package import FoundationEssentials
+import FoundationEssentials
 import Glibc
 import Keychains
 package import Live
@@ -60,15 +60,15 @@ package final class LiveKeychain: Sendable {
   }
 
   /// The secret of an item: the program's own from here on, in ordinary memory.
-  package func secret(of item: ItemID) throws(StoreError) -> Data {
+  func secret(of item: ItemID) throws(StoreError) -> Data {
     let store = try store()
     let secret = try store.secret(of: item, permit(for: item, in: store))
     // SAFETY: the bytes are copied before they are given back.
     return unsafe secret.withUnsafeBytes { unsafe Data($0) }
   }
 
-  /// Adds an item; `change` fills in what it has beside its identity.
-  package func add(
+  /// Adds an item; `change` fills in what it has beside its identity. - Throws: `exists`.
+  func add(
     _ query: ItemQuery, secret: Data, _ change: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     let now = tick()
@@ -82,8 +82,8 @@ package final class LiveKeychain: Sendable {
     announcer.tell()
   }
 
-  /// Changes an item and its secret in one step; an equal secret is no change of it.
-  package func rewrite(
+  /// Changes an item and its secret in one step; an equal secret is no change of it. - Throws: `notFound`.
+  func rewrite(
     _ item: ItemID, secret: Data, _ change: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     let now = tick()
@@ -108,7 +108,8 @@ package final class LiveKeychain: Sendable {
     announcer.tell()
   }
 
-  package func remove(_ items: [ItemID]) throws(StoreError) {
+  /// Removes items, all or none.
+  func remove(_ items: [ItemID]) throws(StoreError) {
     guard !items.isEmpty else { return }
     try store().remove(items)
     announcer.tell()

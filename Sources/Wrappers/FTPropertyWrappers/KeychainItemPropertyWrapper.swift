@@ -1,5 +1,4 @@
 import DefaultKeychain
-import FoundationEssentials
 public import Live
 import Model
 public import Observation
@@ -77,10 +76,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     guard let value = state.withLock({ $0.value }) else { return try deleteKeychain() }
     let data = try KeychainEncoder.encode(value)
     try storing { () throws(StoreError) in
-      guard let item = try keychain.items(query).first else {
-        return try keychain.add(query, secret: data) { (item) throws(StoreError) in try apply(to: &item) }
-      }
-      try keychain.rewrite(item.id, secret: data) { (item) throws(StoreError) in try apply(to: &item) }
+      try keychain.save(query, secret: data) { (item) throws(StoreError) in try apply(to: &item) }
     }
     wasSaved()
     wrappedValueUnchanged = true
@@ -95,13 +91,10 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   }
 
   private func load() throws {
-    let found = try storing { () throws(StoreError) -> (item: Item, data: Data)? in
-      guard let item = try keychain.items(query).first else { return nil }
-      return (item, try keychain.secret(of: item.id))
-    }
+    let found = try storing { () throws(StoreError) in try keychain.first(query) }
     load(found?.item)
     state.withLock { if $0.seen == nil { $0.seen = .some(found?.item) } }
-    let value = try found.map { try KeychainDecoder.decode(T.self, from: $0.data) }
+    let value = try found.map { try KeychainDecoder.decode(T.self, from: $0.secret) }
     state.withLock { state in
       state.value = value
       state.isUnchanged = true
@@ -111,7 +104,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
 
   /// Deletes every item that is meant; none is no error. - Throws: `KeychainError`.
   open func deleteKeychain() throws {
-    try storing { () throws(StoreError) in try keychain.remove(keychain.items(query).map(\.id)) }
+    try storing { () throws(StoreError) in try keychain.removeAll(query) }
     load(nil)
     state.withLock { state in
       state.value = nil

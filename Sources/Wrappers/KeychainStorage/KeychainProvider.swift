@@ -11,10 +11,13 @@ public protocol KeychainProvider {
   func deleteData(forKey key: String) -> Bool
 }
 
-/// A provider that hears of changes that others make.
+/// A provider that tells of every change, also of those that others make.
 package protocol WatchedProvider: KeychainProvider {
   /// As `getData(forKey:)`, and tells what is not there from what can't be read.
   func secret(forKey key: String) throws -> Data?
+  /// Stores data where the key has none, in one step, and leaves what is there. false: it could not.
+  func setFirstData(_ data: Data, forKey key: String) -> Bool
+  /// Calls `look` after each change, before the call that made it returns.
   func listen(_ look: @escaping @Sendable () -> Void) -> Listening
 }
 
@@ -29,6 +32,10 @@ extension Keychain: KeychainProvider {
 
   public func deleteData(forKey key: String) -> Bool {
     attempt(key) { try setSecret(nil, forKey: key) } != nil
+  }
+
+  package func setFirstData(_ data: Data, forKey key: String) -> Bool {
+    attempt(key) { try setFirstSecret(data, forKey: key) } != nil
   }
 
   private func attempt<Result>(_ key: String, _ body: () throws -> Result) -> Result? {

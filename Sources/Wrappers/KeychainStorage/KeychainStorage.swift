@@ -3,8 +3,8 @@ public import Live
 /// A property that is kept in a keychain as JSON:
 /// `@KeychainStorage(provider: Keychain.standard, key: "token") private var token: String? = nil`.
 ///
-/// All properties of one key and type have the same value, whichever sets it. Code that reads one under
-/// Observation hears of every change.
+/// All properties of one key, type and `Keychain` have the same value, whichever sets it; with providers of your own,
+/// all properties of one key and type. Code that reads one under Observation is notified of every change.
 @propertyWrapper
 public struct KeychainStorage<Value: Sendable & Equatable & Codable, Provider: KeychainProvider> {
   private let entry: StoredEntry<Value>

@@ -16,38 +16,37 @@ public enum KeychainStorageError: Error, Sendable {
 
 /// The value of one property: in step with all others of its key and type.
 final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Sendable {
-  // The provider, which need not be `Sendable`, is used by `exclusively` only.
+  // A provider that need not be `Sendable` is used under the lock of `peers` only.
   private let key: String
   private let provider: any KeychainProvider
+  private let watched: (any WatchedProvider)?
+  private let peers: Peers
   private let announcer = Announcer()
-  private let writing = Guarded(())
-  private let state: Mutex<State>
+  private let state: Mutex<EntryState<Value>>
   private let listening = Mutex<Listening?>(nil)
-
-  private struct State {
-    let first: Value
-    var value: Value
-    var readError: KeychainStorageError?
-    var writeError: KeychainStorageError?
-  }
 
   init(_ key: String, first: Value, provider: any KeychainProvider) {
     self.key = key
     self.provider = provider
-    state = Mutex(State(first: first, value: first))
+    watched = provider as? any WatchedProvider
+    peers = Peers.of(key, Value.self)
+    state = Mutex(EntryState(first: first))
   }
 
   /// Reads what is stored, or stores the first value, and joins the others.
   func begin() {
-    Entries.add(self, key)
+    if let watched {
+      // The watch stands before anything is read, so that nothing is missed in between.
+      let listening = watched.listen { [weak self] in self?.look() }
+      self.listening.withLock { $0 = listening }
+    } else {
+      peers.add(self)
+    }
     if let problem = exclusively({ storeFirst() }) {
       note(problem)
     } else {
       look()
     }
-    guard let watched = provider as? any WatchedProvider else { return }
-    let listening = watched.listen { [weak self] in self?.look() }
-    self.listening.withLock { $0 = listening }
   }
 
   var value: Value {
@@ -55,12 +54,10 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Senda
     return state.withLock { $0.value }
   }
 
-  var error: KeychainStorageError? { state.withLock { $0.writeError ?? $0.readError } }
+  var error: KeychainStorageError? { state.withLock { $0.error } }
 
   func set(_ value: Value) {
-    if let problem = exclusively({ store(value) }) { return note(problem) }
-    state.withLock { ($0.readError, $0.writeError) = (nil, nil) }
-    for entry in Entries.all(of: Value.self, key) { entry.adopt(value) }
+    if watched == nil { setForPeers(value) } else { setAndLook(value) }
   }
 
   func follow(_ outlet: Outlet<Value>) -> Listening {
@@ -69,13 +66,32 @@ final class StoredEntry<Value: Sendable & Equatable & Codable>: @unchecked Senda
 }
 
 extension StoredEntry {
+  /// A provider that tells of changes may tell of another's while it stores this one, so the value is what it has
+  /// afterwards, and not what was set.
+  private func setAndLook(_ value: Value) {
+    if let problem = store(value) { return note(problem) }
+    state.withLock { $0.noteStored() }
+    look(orElse: value)
+  }
+
+  /// A provider that tells of nothing: its properties tell each other, in the order in which they store.
+  private func setForPeers(_ value: Value) {
+    let (problem, changed) = exclusively { () -> (KeychainStorageError?, [StoredEntry]) in
+      if let problem = store(value) { return (problem, []) }
+      state.withLock { $0.noteStored() }
+      return (nil, peers.members(StoredEntry.self).filter { $0.adopt(value) })
+    }
+    if let problem { return note(problem) }
+    for entry in changed { entry.announcer.tell() }
+  }
+
   /// One use of a provider at a time, unless it takes care of itself: then it tells of a change while it
   /// makes it, and that leads here again.
-  private func exclusively<Result, Failure: Error>(
-    _ body: () throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    if provider is any WatchedProvider { return try body() }
-    return try writing.withLock { _ throws(Failure) in try body() }
+  private func exclusively<Outcome, Failure: Error>(
+    _ body: () throws(Failure) -> Outcome
+  ) throws(Failure) -> Outcome {
+    guard watched == nil else { return try body() }
+    return try peers.lock.withLock { _ throws(Failure) in try body() }
   }
 
   private func note(_ problem: KeychainStorageError) {
@@ -85,15 +101,17 @@ extension StoredEntry {
 
   /// What is stored; nil: nothing. - Throws: `unreadable`, as far as the provider can tell.
   private func stored() throws(KeychainStorageError) -> Data? {
-    guard let watched = provider as? any WatchedProvider else { return provider.getData(forKey: key) }
+    guard let watched else { return provider.getData(forKey: key) }
     do { return try watched.secret(forKey: key) } catch { throw .unreadable }
   }
 
   /// Stores the first value where there is none. nil: there is one now, or none to be stored.
   private func storeFirst() -> KeychainStorageError? {
+    let first = state.withLock { $0.first }
     do throws(KeychainStorageError) {
-      guard try stored() == nil, !value.isNil, let data = try? JSONEncoder().encode(value) else { return nil }
-      return provider.setData(data, forKey: key) ? nil : .refused
+      guard try stored() == nil, !first.isNil, let data = try? JSONEncoder().encode(first) else { return nil }
+      let isStored = watched?.setFirstData(data, forKey: key) ?? provider.setData(data, forKey: key)
+      return isStored ? nil : .refused
     } catch {
       return error
     }
@@ -111,71 +129,26 @@ extension StoredEntry {
     return provider.setData(data, forKey: key) ? nil : .refused
   }
 
-  /// Takes over what is stored now.
-  private func look() {
-    do throws(KeychainStorageError) {
+  /// Takes over what is stored now; `value`, where that can't be read.
+  ///
+  /// Nothing is locked meanwhile, as a person may have to be asked. Of looks that cross, the one that began last counts:
+  /// after each change one begins, so it has read the newest value.
+  private func look(orElse value: Value? = nil) {
+    let number = state.withLock { $0.beginLook() }
+    let found = Result { () throws(KeychainStorageError) in
       let data = try exclusively { () throws(KeychainStorageError) in try stored() }
-      let value = try data.map { (data) throws(KeychainStorageError) in try decoded(data) }
-      state.withLock { $0.readError = nil }
-      if let value { return adopt(value) }
-      if Self.isOptional { adopt(state.withLock { $0.first }) }
-    } catch {
-      state.withLock { $0.readError = error }
+      return try data.map { (data) throws(KeychainStorageError) in try decoded(data) }
     }
+    if state.withLock({ $0.endLook(number, found, orElse: value) }) { announcer.tell() }
   }
 
-  private func adopt(_ value: Value) {
-    let isNew = state.withLock { state in
-      defer { state.value = value }
-      return state.value != value
-    }
-    if isNew { announcer.tell() }
+  /// Whether it is another value than before.
+  private func adopt(_ value: Value) -> Bool {
+    state.withLock { $0.adopt(value) }
   }
 
   private func decoded(_ data: Data) throws(KeychainStorageError) -> Value {
     guard let value = try? JSONDecoder().decode(Value.self, from: data) else { throw .storedTypeDiffers }
     return value
   }
-
-  private static var isOptional: Bool { Value.self is any OptionalProtocol.Type }
-}
-
-/// Every property that there is, by key and type.
-private enum Entries {
-  private struct Name: Hashable {
-    let key: String
-    let type: ObjectIdentifier
-  }
-
-  private struct Member {
-    weak var entry: AnyObject?
-  }
-
-  private static let known = Guarded<[Name: [Member]]>([:])
-
-  static func add<Value>(_ entry: StoredEntry<Value>, _ key: String) {
-    let name = Name(key: key, type: ObjectIdentifier(Value.self))
-    known.withLock { known in
-      let living = (known[name] ?? []).filter { $0.entry != nil }
-      known[name] = living + [Member(entry: entry)]
-    }
-  }
-
-  static func all<Value>(of type: Value.Type, _ key: String) -> [StoredEntry<Value>] {
-    let name = Name(key: key, type: ObjectIdentifier(type))
-    return known.withLock { $0[name] ?? [] }.compactMap { $0.entry as? StoredEntry<Value> }
-  }
-}
-
-/// Any optional.
-private protocol OptionalProtocol {
-  var hasNoValue: Bool { get }
-}
-
-extension Optional: OptionalProtocol {
-  fileprivate var hasNoValue: Bool { self == nil }
-}
-
-extension Equatable {
-  fileprivate var isNil: Bool { (self as? any OptionalProtocol)?.hasNoValue ?? false }
 }

@@ -10,12 +10,12 @@ package final class LiveSuite: Sendable {
   private let keys = Mutex<[ExactString: LiveKey]>([:])
   /// The generation up to which every key's changes are told.
   private let announced = Mutex<UInt64>(0)
+  private let wasRead = Atomic(false)
 
   init(_ name: ExactString, of owner: LiveSettings) {
     self.name = name
     self.owner = owner
     store = owner.store.suite(name)
-    load()
   }
 
   /// The same object for the same name.
@@ -104,6 +104,13 @@ package final class LiveSuite: Sendable {
     }
   }
 
+  /// Reads the file, unless that was done before.
+  fileprivate func readOnce() {
+    guard !wasRead.load(ordering: .acquiring) else { return }
+    load()
+    wasRead.store(true, ordering: .releasing)
+  }
+
   private func load() {
     do throws(StoreError) {
       _ = try store.fetch()
@@ -162,13 +169,19 @@ package final class LiveSettings: Sendable {
     let settings = Mutex(Reference())
   }
 
-  /// The same object for the same name, while anybody uses it.
+  /// The same object for the same name, as long as something uses it.
+  ///
+  /// It is registered before its file is read, so that a change that comes in between is followed by a second look.
   package func suite(_ name: String) -> LiveSuite {
-    let name = ExactString(name)
-    if let known = suites.withLock({ $0[name]?.suite }) { return known }
-    let new = LiveSuite(name, of: self)
-    return suites.withLock { suites in
+    let suite = registered(ExactString(name))
+    suite.readOnce()
+    return suite
+  }
+
+  private func registered(_ name: ExactString) -> LiveSuite {
+    suites.withLock { suites in
       if let known = suites[name]?.suite { return known }
+      let new = LiveSuite(name, of: self)
       suites[name] = WeakSuite(suite: new)
       return new
     }
