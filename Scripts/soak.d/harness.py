@@ -194,11 +194,13 @@ class Exclusions:
                 return reason
         return None
 
-    def applies_to(self, *fields):
-        """Rules whose first fields fit, and which no failure has met."""
+    def stale(self, first="", before=""):
+        """Rules that met no failure, of those whose first field fits a letter of `first` and none of `before`."""
         for patterns, reason, count in self.rules:
-            if count == 0 and all(p.fullmatch(f) for p, f in zip(patterns, fields)):
-                yield " ".join(p.pattern for p in patterns) + f": {reason}"
+            def fits(letters):
+                return any(patterns[0].fullmatch(letter) for letter in letters)
+            if count == 0 and (not first or fits(first)) and not fits(before):
+                yield " ".join(pattern.pattern for pattern in patterns) + f": {reason}"
 
 
 class Result:

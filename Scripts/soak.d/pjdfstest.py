@@ -142,7 +142,8 @@ def main():
         total.failed += result.failed
         total.excluded += result.excluded
     if not chosen and set(settings) == set(options.settings):
-        for line in exclusions.applies_to(f"[{options.settings}]"):
+        # What can fail as root is looked at there.
+        for line in exclusions.stale(options.settings, "" if "A" in options.settings else "ABCD"):
             print(f"no longer applies: {line}")
     total.end()
 

@@ -52,7 +52,7 @@ def main():
             result.check(doctor.returncode == 0, f"{place}: doctor: {harness.text(doctor.stdout)}")
         home.unmount()
     if not options.only:
-        for line in exclusions.applies_to():
+        for line in exclusions.stale():
             print(f"no longer applies: {line}")
     result.end()
 
