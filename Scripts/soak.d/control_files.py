@@ -275,12 +275,15 @@ class Reader:
         self.sequence = 0
         self.lines = 0
 
-    def read(self):
-        """Raises ValueError for a line that is none of the log's."""
+    def read_all(self, pieces=1000):
+        """Reads what there is, in so many pieces at most. Raises ValueError for a line that is none of the log's."""
         try:
-            data = os.read(self.descriptor, 1 << 16)
+            for _ in range(pieces):
+                self.take(os.read(self.descriptor, 1 << 12))
         except BlockingIOError:
             return
+
+    def take(self, data):
         *lines, self.rest = (self.rest + data).split(b"\n")
         for line in filter(bytes.strip, lines):
             self.lines += 1
@@ -292,9 +295,9 @@ class Reader:
 
 
 def move_log(home, number):
-    """A burst of changes: more than the log keeps, or few."""
+    """A burst of changes: first more than the log keeps, then few, of which each pushes a line out of it."""
     folder = home.path("defaults/fuzz")
-    for index in range(1100 if number % 8 == 0 else 5):
+    for index in range(20 if number % 50 else 1100):
         with open(f"{folder}/k{index % 50}", "w") as file:
             file.write(f"{number * 2000 + index}\n")
 
@@ -306,8 +309,8 @@ def watch(home, reader, result, deadline, workers):
     while time.monotonic() < deadline and pending and home.is_alive():
         move_log(home, number)
         number += 1
-        for _ in range(1000 if number % 2 else 1):
-            reader.read()
+        # Now and then it falls behind, and has to be told that lines are gone.
+        reader.read_all(pieces=1000 if number % 3 else 1)
         with open(home.path(".keyhole/status")) as file:
             json.load(file)
         pending -= {pid for pid in pending if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)}

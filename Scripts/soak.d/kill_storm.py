@@ -31,7 +31,9 @@ class Storm:
         self.engine, self.home, self.model = engine, home, model
         self.dice = random.Random(f"{options.seed} {engine}")
         self.passphrase = b""
-        self.kills = collections.Counter()
+        self.rounds = collections.Counter()
+        # Processes that were killed while they stored; commands that had ended by then do not count.
+        self.kills = 0
         self.acknowledged = 0
         self.longest_mount = 0
 
@@ -60,6 +62,7 @@ class Storm:
         """The mount, under writers."""
         def kill(is_killed):
             is_killed.set()
+            self.kills += 1
             self.home.kill()
         self.mount()
         self.acknowledged += slots.storm(
@@ -72,6 +75,7 @@ class Storm:
             is_killed.set()
             process = self.home.start("unmount", self.home.point)
             self.wait(process, 0.05)
+            self.kills += self.home.is_alive()
             self.home.kill()
             process.communicate()
         self.mount()
@@ -181,7 +185,7 @@ class Storm:
             name = " ".join(command[:2])
             if not self.exclusions.reason(self.engine, name, harness.text(message)):
                 self.result.fail(f"{self.engine} keyhole {name} ended with {process.returncode}: {harness.text(message)}")
-        self.kills["ended before" if process.returncode == 0 else "killed"] += 1
+        self.kills += process.returncode == -signal.SIGKILL
         return process.returncode == 0
 
     def wait(self, process, longest):
@@ -197,7 +201,7 @@ class Storm:
         wanted = set(self.options.only or []) - set(ENGINES)
         chosen = self.dice.choice([round for round in rounds if not wanted or name_of(round) in wanted])
         name = name_of(chosen)
-        self.kills[name] += 1
+        self.rounds[name] += 1
         try:
             chosen()
             self.check()
@@ -274,20 +278,23 @@ class Bus:
 
 
 def run(options, result, storms):
-    """Rounds until the count or the time is over; nine of ten are of the vault."""
+    """Rounds until the count of kills or the time is reached; nine of ten are of the vault."""
     count = options.count or 30
     deadline = result.began + (options.seconds or 3600 * 24)
     dice = random.Random(options.seed)
-    done = 0
-    while done < count and time.monotonic() < deadline and result.failed < 100:
+
+    def killed():
+        return sum(storm.kills for storm in storms)
+    step = max(50, count // 20)
+    shown = 0
+    while killed() < count and time.monotonic() < deadline and result.failed < 100:
         dice.choices(storms, [9, 1][:len(storms)])[0].round()
-        done += 1
-        if done % 50 == 0:
-            print(f"{done} kills, {result.failed} failures, {result.seconds():.0f} s", flush=True)
+        if killed() >= shown + step:
+            shown = killed()
+            print(f"{shown} kills, {result.failed} failures, {result.seconds():.0f} s", flush=True)
     for storm in storms:
-        print(f"{storm.engine}: {sum(storm.kills[name] for name in storm.kills if name not in ('killed', 'ended before'))} "
-              f"rounds {dict(storm.kills)}, {storm.acknowledged} writes acknowledged, longest mount "
-              f"{storm.longest_mount:.2f} s", flush=True)
+        print(f"{storm.engine}: {storm.kills} kills in {sum(storm.rounds.values())} rounds {dict(storm.rounds)}, "
+              f"{storm.acknowledged} writes acknowledged, longest mount {storm.longest_mount:.2f} s", flush=True)
 
 
 def main():
