@@ -111,13 +111,17 @@ class Home:
         except ProcessLookupError:
             pass
 
-    def kill(self):
-        """Ends the process of the mount by SIGKILL, and takes the mount away."""
+    def end_process(self):
+        """Ends the process of the mount by SIGKILL; the mount, which is dead then, stays."""
         if self.pidfd is not None:
             self.signal(signal.SIGKILL)
             select.select([self.pidfd], [], [], 30)
             os.close(self.pidfd)
             self.pidfd = None
+
+    def kill(self):
+        """Ends the process of the mount by SIGKILL, and takes the mount away."""
+        self.end_process()
         unmount_lazily(self.point)
 
     def unmount(self):

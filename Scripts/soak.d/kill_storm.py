@@ -60,27 +60,24 @@ class Storm:
 
     def of_mount(self):
         """The mount, under writers."""
-        def kill(is_killed):
-            is_killed.set()
-            self.kills += 1
-            self.home.kill()
         self.mount()
-        self.acknowledged += slots.storm(
-            self.home, self.model, self.result, self.exclusions, self.engine, self.dice.random(),
-            self.dice.uniform(0.02, 0.72), kill)
+        self.write(self.dice.uniform(0.02, 0.72), ends_process=True)
+        self.kills += 1
+        self.home.kill()
 
     def of_unmount(self):
         """The mount, while `keyhole unmount` waits for it."""
-        def kill(is_killed):
-            is_killed.set()
-            process = self.home.start("unmount", self.home.point)
-            self.wait(process, 0.05)
-            self.kills += self.home.is_alive()
-            self.home.kill()
-            process.communicate()
         self.mount()
-        self.acknowledged += slots.storm(
-            self.home, self.model, self.result, self.exclusions, self.engine, self.dice.random(), 0.2, kill)
+        self.write(0.2, ends_process=False)
+        process = self.home.start("unmount", self.home.point)
+        self.wait(process, 0.05)
+        self.kills += self.home.is_alive()
+        self.home.kill()
+        process.communicate()
+
+    def write(self, seconds, ends_process):
+        self.acknowledged += slots.storm(self.home, self.model, self.result, self.exclusions, self.engine,
+                                         self.dice.random(), seconds, ends_process)
 
     def of_set(self):
         """`keyhole set`, without a mount."""

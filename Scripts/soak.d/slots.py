@@ -256,17 +256,21 @@ class Watcher:
         self.home, self.slots = home, model.all()
         self.dice = random.Random(seed)
         self.count, self.torn, self.seen = 0, [], set()
+        self.is_stopped = False
         self.report, writing = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, self.stop)
             self.read_until_the_end()
             os.write(writing, json.dumps([self.count, self.torn[:20]]).encode())
             os._exit(0)
         os.close(writing)
 
+    def stop(self, *_):
+        self.is_stopped = True
+
     def read_until_the_end(self):
-        while True:
+        while not self.is_stopped:
             slot = self.dice.choice(self.slots)
             try:
                 content = read(self.home.path(slot.path))
@@ -282,7 +286,7 @@ class Watcher:
                 self.torn.append(f"{slot.path} was torn: {slot.describe(content)}")
 
     def end(self, result):
-        """Waits for the end, which comes with that of the mount."""
+        os.kill(self.pid, signal.SIGTERM)
         if select.select([self.report], [], [], 60)[0]:
             report = os.read(self.report, 1 << 16)
         else:
@@ -298,15 +302,20 @@ class Watcher:
             result.fail(line)
 
 
-def storm(home, model, result, exclusions, engine, seed, seconds, kill):
-    """Writers and a reader for so long, then `kill`; returns how many writes were acknowledged."""
+def storm(home, model, result, exclusions, engine, seed, seconds, ends_process):
+    """Writers and a reader for so long, and where `ends_process`, kill -9 in their midst; how many writes were acknowledged.
+
+    The dead mount stays while there are writers: they would write into the folder below it.
+    """
     is_killed = threading.Event()
     writers = [Writer(home, model, number, f"{seed} {number}", is_killed) for number in model.slots]
     watcher = Watcher(home, model, seed)
     for thread in writers:
         thread.start()
     is_killed.wait(seconds)
-    kill(is_killed)
+    is_killed.set()
+    if ends_process:
+        home.end_process()
     for thread in writers:
         thread.join(60)
         if thread.is_alive():
