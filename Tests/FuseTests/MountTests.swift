@@ -157,7 +157,7 @@ extension AllTests {
           ended.leave(nil)
         } catch { ended.leave(error) }
       }
-      #expect(unsafe umount2(path, Int32(MNT_DETACH)) == 0)
+      #expect(detach(path))
       #expect(try #require(ended.take()) == nil)
     }
 

@@ -56,7 +56,22 @@ func isMounted(_ path: String) -> Bool {
 }
 
 private func cut(_ path: String) {
-  while isMounted(path), unsafe umount2(path, Int32(MNT_FORCE | MNT_DETACH)) == 0 {}
+  while isMounted(path), detach(path) {}
+}
+
+/// Takes a mount away whatever uses it; false: it could not be taken away.
+func detach(_ path: String) -> Bool {
+  if unsafe umount2(path, Int32(MNT_FORCE | MNT_DETACH)) == 0 { return true }
+  // Without CAP_SYS_ADMIN.
+  var process: pid_t = 0
+  var status: Int32 = 0
+  let arguments = ["fusermount3", "-u", "-q", "-z", "--", path]
+  var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
+  defer { for unsafe pointer in unsafe pointers { unsafe free(pointer) } }
+  // SAFETY: the vector ends with nil, and its strings live until the end of the function.
+  guard unsafe posix_spawnp(&process, arguments[0], nil, nil, &pointers, environ) == 0 else { return false }
+  while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+  return status == 0
 }
 
 extension Event {
