@@ -4,8 +4,9 @@
 /// beyond 64 bits, a number beyond a double's range. Two members of one name are refused as well, because
 /// one of them would be lost.
 struct JSONReading: ContentReading {
-  /// How deep arrays and objects may lie in each other, so that no recursion ends in a stack overflow.
-  static let maximumDepth = 512
+  /// How deep arrays and objects may lie in each other, so that no recursion ends in a stack overflow. A property list
+  /// may have 512 levels, of which the suite's own dictionary is one.
+  static let maximumDepth = 511
 
   private enum Place {
     case start, value, elementOrEnd, member, memberOrEnd, colon, separator, end

@@ -42,9 +42,14 @@ extension SuiteFile {
     let times = try FileSystem.names(in: folder).compactMap { entry in
       entry.flatMap { entry in name.time(in: entry).map { (entry, $0) } }
     }
-    let age = { (time: Timestamp) in damaged.stamp.modified.seconds - time.seconds }
-    return times.filter { (0...Self.patience).contains(age($0.1)) }
+    return times.filter { (0...Self.patience).contains(age(of: $0.1, before: damaged.stamp.modified)) }
       .sorted { $0.1 > $1.1 }.map { folder + "/" + $0.0 }
+  }
+
+  /// In seconds; -1 where a file's time is too far away for a difference.
+  private func age(of time: Timestamp, before later: Timestamp) -> Int64 {
+    let (seconds, overflows) = later.seconds.subtractingReportingOverflow(time.seconds)
+    return overflows ? -1 : seconds
   }
 
   private func isComplete(_ file: borrowing Descriptor) -> Bool {

@@ -19,8 +19,13 @@ struct TemporaryName {
     (stem, self.time) = (Self.prefix + hash + "-", time)
   }
 
+  /// The last whole second whose nanoseconds since 1970 fit into 64 bits, in the year 2554. A clock beyond it gives
+  /// names of this moment; `avoid` tells them apart.
+  private static let lastSecond = UInt64.max / 1_000_000_000 - 1
+
   var text: String {
-    let nanoseconds = UInt64(clamping: time.seconds) * 1_000_000_000 + UInt64(time.nanoseconds)
+    let seconds = min(UInt64(clamping: time.seconds), Self.lastSecond)
+    let nanoseconds = seconds * 1_000_000_000 + UInt64(min(time.nanoseconds, 999_999_999))
     return stem + String(nanoseconds, radix: 36) + Self.ending
   }
 

@@ -56,17 +56,21 @@ public final class EventReader: Sendable {
 
 extension EventReader.State {
   fileprivate mutating func read(_ log: EventLog, at offset: Int, count: Int) -> [UInt8] {
+    guard offset >= 0, count > 0 else { return [] }
     let bytes = find(log, offset, count)
+    // A read that found nothing moves no offset: pread(2) may ask for any, up to 2⁶³ - 1.
+    guard let last = bytes.last else { return bytes }
     if gap == nil { end = 0 }
-    end = max(end, offset + bytes.count)
-    if let last = bytes.last { isInLine = last != 0x0A }
+    end = max(end, offset &+ bytes.count)
+    isInLine = last != 0x0A
     return bytes
   }
 
   private mutating func find(_ log: EventLog, _ offset: Int, _ count: Int) -> [UInt8] {
-    if let gap, !(gap.offset...end).contains(offset) { self.gap = nil }
+    if let gap, offset < gap.offset || offset > end { self.gap = nil }
     if let gap, offset < gap.offset + gap.bytes.count { return read(gap, offset, count) }
-    position = offset + (gap?.shift ?? 0)
+    // Behind a gap the offset is at most `end`, so this is exact; without one the shift is 0.
+    position = offset &+ (gap?.shift ?? 0)
     if position < EventLog.beginning {
       // Only who wants no more than the blank, as `tail` does that reads from the end, gets it.
       guard count > EventLog.beginning - position else { return read(.blank, offset, count) }

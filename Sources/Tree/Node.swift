@@ -39,6 +39,9 @@ public final class Node: Sendable {
   /// Whether the contents must stay out of the kernel's page cache.
   public var isSecret: Bool { place.isSecret }
 
+  /// Whether it is a directory that no operation removes: the top, `defaults`, `keychain`, its classes, `.keyhole`.
+  public var isPermanent: Bool { place.isPermanentDirectory }
+
   /// Whether it lives in memory only.
   public var isScratch: Bool {
     if case .scratch = place { return true }

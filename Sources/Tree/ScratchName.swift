@@ -1,8 +1,8 @@
 /// Which names are scratch (section 6 of the contract).
-enum ScratchName {
+public enum ScratchName {
   /// In a suite: what editors and `sed -i` call their temporary, backup and lock files. `x.bak`, `x.tmp`
   /// and `#x` are ordinary keys.
-  static func isScratchInSuite(_ name: some Collection<UInt8>) -> Bool {
+  public static func isScratchInSuite(_ name: some Collection<UInt8>) -> Bool {
     let name = String(decoding: name, as: UTF8.self)
     if name.hasPrefix(".") || name.hasSuffix("~") { return true }
     if name.count > 2, name.hasPrefix("#"), name.hasSuffix("#") { return true }

@@ -29,7 +29,7 @@ extension Tree {
   ) throws(StoreError) {
     let place = try child(of: directory, named: name).place
     guard place.isDirectory else { throw .notDirectory }
-    guard place.isRemovable else { throw .notPermitted(reason: "this directory is always there") }
+    guard !place.isPermanentDirectory else { throw .notPermitted(reason: "this directory is always there") }
     guard try places(in: place).isEmpty else { throw .notEmpty }
     try removeEmpty(place)
     nodes.withLock { $0.remove(place) }
@@ -115,10 +115,10 @@ extension Tree {
 }
 
 extension Place {
-  fileprivate var isRemovable: Bool {
+  var isPermanentDirectory: Bool {
     switch self {
-    case .suite, .folder, .item: true
-    default: false
+    case .root, .control, .defaults, .keychain, .itemClass: true
+    case .suite, .folder, .item, .status, .events, .key, .value, .scratch: false
     }
   }
 }

@@ -68,6 +68,7 @@ struct SetCommand: ParsableCommand {
   func run() throws {
     let path = TreePath(path)
     let session = try TreeSession(for: path)
+    try session.requireStored(path)
     if let value {
       return try unsafe Array(value.utf8).withUnsafeBytes { try unsafe session.write($0, to: path) }
     }
@@ -96,11 +97,27 @@ struct RemoveCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
+    guard !path.components.isEmpty else {
+      throw Failure(nil, "this path is the top of the tree, which stays; nothing was removed")
+    }
     let session = try TreeSession(for: path)
     let node = try session.node(at: path)
     guard node.isDirectory else { return try remove(path, session) }
+    guard !node.isPermanent else { throw try refusal(of: node, path, session) }
     guard recursive else { throw Failure(path.string, "it is a folder; `keyhole rm -r` removes it") }
     try removeFolder(node, path, session)
+  }
+
+  /// Why a folder of the tree itself is not emptied: the path of one, or an unset variable in a script, would delete
+  /// every setting or secret below it.
+  private func refusal(of node: Node, _ path: TreePath, _ session: TreeSession) throws -> Failure {
+    let names = try session.attempt(path) { () throws(StoreError) in
+      try session.tree.list(node).map(\.name)
+    }
+    let shown = names.prefix(3).map { path.appending($0).string }.joined(separator: ", ")
+    let more = names.count > 3 ? " and \(names.count - 3) more" : ""
+    let content = names.isEmpty ? "it is empty" : "it holds \(shown)\(more); remove these by name"
+    return Failure(path.string, "this folder always stays, and nothing was removed; \(content)")
   }
 
   private func removeFolder(_ node: Node, _ path: TreePath, _ session: TreeSession) throws {

@@ -63,6 +63,18 @@ struct TreeSession {
     return node
   }
 
+  /// Refuses to write a file that no store would keep: a scratch file lives as long as the process that made it, which
+  /// here is one command.
+  ///
+  /// - Throws: `Failure` with the name that is stored.
+  func requireStored(_ path: TreePath) throws {
+    guard let stored = path.storedName else { return }
+    // A key of such a name that is in the suite already is an ordinary key.
+    guard try existingNode(at: path) == nil else { return }
+    throw Failure(
+      path.string, "this name is for temporary files of editors, which are not stored; nothing was set. \(stored)")
+  }
+
   /// Runs `body` with the file open for reading.
   func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
     let node = try node(at: path)
@@ -124,6 +136,19 @@ struct TreePath {
 
   /// Whether a secret stands there: then no value is taken as an argument.
   var isSecret: Bool { components.first == "keychain" }
+
+  /// What to do in place of writing to this path, where its last name would be that of scratch; nil: it is not.
+  var storedName: String? {
+    switch (components.first, components.count) {
+    case ("defaults", 3) where ScratchName.isScratchInSuite(name.utf8):
+      guard name.hasPrefix(".") else { return "Give the key another name" }
+      return "The key is written \(parent.appending("%2E" + name.dropFirst()).string)"
+    case ("keychain", 5) where name != "value" && components[1] != "other",
+      ("keychain", 4) where name != "value" && components[1] == "other":
+      return "The secret's file is \(parent.appending("value").string)"
+    default: return nil
+    }
+  }
 
   func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
 

@@ -1,4 +1,4 @@
 import SecretMemory
 
 hardenProcess()
-KeyholeCommand.run(Array(CommandLine.arguments.dropFirst()))
+KeyholeCommand.run(Arguments.ofProcess())

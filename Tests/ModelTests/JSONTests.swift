@@ -88,10 +88,10 @@ import Testing
   @Test func depthIsLimited() {
     let nested = { (depth: Int) in String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
-    #expect(codec.value(of: nested(512), as: .array) != nil)
-    #expect(codec.value(of: nested(513), as: .array) == nil)
+    #expect(codec.value(of: nested(511), as: .array) != nil)
+    #expect(codec.value(of: nested(512), as: .array) == nil)
     #expect(codec.value(of: nested(200_000), as: .array) == nil)
-    #expect(codec.inferred(nested(513)).type == .string)
+    #expect(codec.inferred(nested(512)).type == .string)
   }
 }
 

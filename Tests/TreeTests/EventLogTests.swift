@@ -74,6 +74,20 @@ import Testing
     #expect(lines.count == 1_004 && lines.dropLast().last == line(1_502, "last").dropLast())
   }
 
+  /// pread(2) takes any offset; behind a gap it is added to the distance to the log's.
+  @Test func offsetAtTheEndOfTheNumbersIsBeyondTheEnd() {
+    for index in 0..<1_500 { append(ExactString("\(index)")) }
+    for last in [Int.max - 1, Int.max] {
+      let reader = EventReader(log)
+      #expect(reader.read(at: last, count: 1).isEmpty)
+      #expect(!reader.read(at: 0, count: 4096).isEmpty)
+      #expect(reader.read(at: last, count: 1).isEmpty)
+      #expect(reader.read(at: last, count: 4096).isEmpty)
+      #expect(reader.read(at: -1, count: 4096).isEmpty && reader.read(at: 0, count: 0).isEmpty)
+      #expect(!reader.read(at: 0, count: 4096).isEmpty)
+    }
+  }
+
   @Test func largeReadIsNeverFull() {
     for index in 0..<1_000 { append(ExactString("\(index) \(String(repeating: "x", count: 200))")) }
     let reader = EventReader(log)
