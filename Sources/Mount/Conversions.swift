@@ -39,7 +39,7 @@ extension OpenMode {
 
 extension Model.Timestamp {
   init(_ time: Fuse.Timestamp) {
-    self.init(seconds: Int64(time.seconds), nanoseconds: UInt32(time.nanoseconds))
+    self.init(seconds: Int64(time.seconds), nanoseconds: UInt32(clamping: time.nanoseconds))
   }
 }
 

@@ -70,7 +70,8 @@ extension KernelTree {
     let work: @Sendable () throws(StoreError) -> (Attributes, Double) = { [self] () throws(StoreError) in
       let node = try self.node(node)
       if let size = changes.size { try resize(node, file, to: size, by: caller, permit) }
-      if let time = changes.modificationTime?.time { try tree.setModified(time, of: node) }
+      try tree.setTimes(
+        accessed: changes.accessTime?.time, modified: changes.modificationTime?.time, of: node)
       // For this moment only: of this answer the kernel does not see that it was told to forget meanwhile, as it
       // does of others, and a size that is too small would cut off the next reader.
       return (try attributes(of: node, for: caller).0, 0)
@@ -98,7 +99,9 @@ extension KernelTree {
 
   public func statfs(_ node: NodeID, request: Request, reply: consuming StatisticsReply) {
     do throws(StoreError) {
-      reply.succeed(Statistics(try tree.room()))
+      var statistics = Statistics(try tree.room())
+      statistics.maximumNameLength = UInt(tree.longestName(in: try self.node(node)))
+      reply.succeed(statistics)
     } catch {
       refuse(reply, error, node)
     }

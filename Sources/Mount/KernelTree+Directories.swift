@@ -30,7 +30,7 @@ extension KernelTree {
   ) {
     let directory = OpenFiles.directory(handle)
     var reply = reply
-    for index in offset..<max(offset, directory.entries.count + 2) {
+    for index in directory.indices(from: offset) {
       let isAdded: Bool
       if let entry = directory[index] {
         let kind: FileKind = entry.isDirectory ? .directory : .file
@@ -52,7 +52,7 @@ extension KernelTree {
     let directory = OpenFiles.directory(handle)
     var reply = reply
     var counted: [NodeID] = []
-    for index in offset..<max(offset, directory.entries.count + 2) {
+    for index in directory.indices(from: offset) {
       guard let line = directory[index] else {
         let isAdded = reply.addName(
           directory.dots(index).utf8.span, inode: directory.node.number, kind: .directory,
@@ -86,6 +86,12 @@ extension KernelTree {
 }
 
 extension OpenDirectory {
+  /// The positions from an offset on, which lseek(2) may have set to any number.
+  fileprivate func indices(from offset: Int) -> Range<Int> {
+    let end = entries.count + 2
+    return min(max(offset, 0), end)..<end
+  }
+
   /// nil: `.` and `..`, which come first.
   fileprivate subscript(index: Int) -> DirectoryEntry? {
     index < 2 ? nil : entries[index - 2]

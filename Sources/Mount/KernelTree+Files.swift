@@ -128,11 +128,27 @@ extension KernelTree {
     if let events = file.handle.events {
       return readEvents(events, at: offset, size: size, reply: reply)
     }
+    let reader = file.handle
+    if reader.node.isSecret { file.noteRead(at: offset, size) }
+    guard tree.mayHang(using: reader.node), reader.asksStore(readingAt: offset) else {
+      do throws(StoreError) { try reader.readOn(from: offset) } catch { return refuse(reply, error, node) }
+      return answer(reply, reader, offset, size, node)
+    }
+    whenDone(reply, of: node) { () throws(StoreError) in
+      try reader.readOn(from: offset)
+    } answer: { [self] reply, _ in
+      answer(reply, reader, offset, size, node)
+    }
+  }
+
+  private func answer(
+    _ reply: consuming DataReply, _ reader: Handle, _ offset: Int, _ size: Int, _ node: NodeID
+  ) {
     var owed: DataReply? = consume reply
     do throws(StoreError) {
-      try unsafe file.handle.read(at: offset, count: size) { bytes in
+      try unsafe reader.readLoaded(at: offset, count: size) { bytes in
         guard let reply = owed.take() else { return }
-        if file.handle.node.isSecret {
+        if reader.node.isSecret {
           unsafe reply.succeed(secret: bytes.bytes)
         } else {
           unsafe reply.succeed(bytes.bytes)
@@ -194,13 +210,10 @@ extension KernelTree {
     reply: consuming EmptyReply
   ) {
     guard mode == 0 else { return _ = reply.fail(.EOPNOTSUPP) }
-    let file = OpenFiles.file(handle)
-    do throws(StoreError) {
-      try file.handle.extend(to: offset + length, by: request.caller)
-      reply.succeed()
-    } catch {
-      refuse(reply, error, node)
-    }
+    let (end, overflows) = offset.addingReportingOverflow(length)
+    guard !overflows else { return _ = reply.fail(.EFBIG) }
+    let (file, caller) = (OpenFiles.file(handle), request.caller)
+    whenDone(reply, of: node) { () throws(StoreError) in try file.handle.extend(to: end, by: caller) }
   }
 
   /// How the kernel shall treat a new handle.
@@ -250,6 +263,7 @@ extension KernelTree {
 
   private func close(_ file: OpenFile) {
     let node = file.handle.node
+    if file.mayBeMapped { dropPages(of: [node]) }
     guard file.handle.close(), let name = tree.staleName(of: node) else { return }
     tellKernel { $0.forget(name) }
   }

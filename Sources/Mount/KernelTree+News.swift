@@ -19,7 +19,10 @@ extension KernelTree {
   /// Logs every change, and tells the kernel of what somebody else did, until the stream ends.
   public func follow(_ changes: AsyncStream<Change>) async {
     for await change in changes {
-      if change.kind == .locked { tree.forgetLocked() }
+      if change.kind == .locked {
+        tree.forgetLocked()
+        dropPages(of: tree.openSecrets)
+      }
       tree.record(change)
       let echoes = tree.echoes(of: change)
       guard change.origin == .external else { continue }
@@ -45,6 +48,17 @@ extension KernelTree {
   }
 
   static let news = DispatchQueue(label: "keyhole.news")
+
+  /// Has the kernel drop what it holds of secrets for those who mapped them. Not on the queue of the news: it waits for
+  /// pages that are being read.
+  func dropPages(of nodes: [Node]) {
+    guard !nodes.isEmpty, let notifier = kernel.withLock({ $0 }) else { return }
+    Self.pages.async {
+      for node in nodes { notifier.invalidateNode(NodeID(rawValue: node.number)) }
+    }
+  }
+
+  private static let pages = DispatchQueue(label: "keyhole.pages")
 }
 
 extension Notifier {

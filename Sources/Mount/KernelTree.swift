@@ -16,6 +16,10 @@ public final class KernelTree: Sendable {
   let userID = getuid()
   let groupID = getgid()
   let commits = DispatchGroup()
+  private let running = Atomic(0)
+  /// So many commits run on Dispatch's threads, of which there are few; what more there is, where another process's lock
+  /// holds them up, gets threads of its own.
+  private static let mostShared = 32
   let waiting = WaitingThreads()
   let pages = Mutex(PageCache())
   /// How often the kernel has been told of each node and not forgotten it.
@@ -62,10 +66,11 @@ public final class KernelTree: Sendable {
     let timeout = node.isStable && !hasOutdatedReaders(node) ? Self.statusTimeout : 0
     let status = try tree.status(of: node, for: caller)
     resized.withLock { _ = $0.remove(node.number) }
-    let attributes = Attributes(
+    var attributes = Attributes(
       inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
       linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
       time: Timestamp(status.modified))
+    if let accessed = status.accessed { attributes.accessTime = Timestamp(accessed) }
     return (attributes, timeout)
   }
 
@@ -114,10 +119,14 @@ public final class KernelTree: Sendable {
   private func run(mayHang: Bool, _ work: @escaping @Sendable () -> Void) -> Bool {
     guard !mayHang else { return waiting.run(work) }
     commits.enter()
-    Background.run { [commits] in
+    let isShared = running.add(1, ordering: .relaxed).newValue <= Self.mostShared
+    let counted: @Sendable () -> Void = { [self] in
       work()
+      running.subtract(1, ordering: .relaxed)
       commits.leave()
     }
+    // Where there are too many threads already, it waits its turn: what was written must not be lost.
+    if isShared || !waiting.run(counted) { Background.run(counted) }
     return true
   }
 

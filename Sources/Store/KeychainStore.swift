@@ -65,7 +65,9 @@ public actor KeychainStore {
 
   /// For how long no secret was read or changed, in seconds on a clock that nobody sets and that counts suspend.
   public nonisolated var idleSeconds: UInt64 {
-    Gatekeeper.bootTime() - lastUse.load(ordering: .relaxed)
+    let last = lastUse.load(ordering: .relaxed)
+    // Another thread may use a secret between the two.
+    return max(Gatekeeper.bootTime(), last) - last
   }
 
   private nonisolated func noteUse() {

@@ -53,6 +53,23 @@ public protocol SuiteEngine: Sendable {
 
   /// What a person should know: files that are left alone, and why.
   func problems() -> [Problem]
+
+  /// The same suites, for calls that must not wait for another process's lock: changes throw `wouldWait` while it is
+  /// held, and ``waitForLock(of:)`` waits until it is free.
+  ///
+  /// An engine without locks is its own, as by default.
+  var withoutWaiting: any SuiteEngine { get }
+
+  /// Returns when no other process holds the lock of a suite; it may be taken again by then.
+  ///
+  /// - Throws: `unreachable` after ten seconds; `notFound`.
+  func waitForLock(of suite: ExactString) throws(StoreError)
+}
+
+extension SuiteEngine {
+  public var withoutWaiting: any SuiteEngine { self }
+
+  public func waitForLock(of suite: ExactString) throws(StoreError) {}
 }
 
 /// Which version of a suite is stored, by what the folder tells without reading it.

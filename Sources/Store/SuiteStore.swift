@@ -4,10 +4,13 @@ import Synchronization
 /// One suite: the only place in the process where its settings change.
 ///
 /// Readers take the published snapshot and never wait. Writers enter the actor, which changes the stored
-/// suite under the engine's lock and publishes what came of it.
+/// suite under the engine's lock and publishes what came of it. While another process holds that lock, a writer waits
+/// outside: what others change is read in the actor too, and a look at the suite must not wait for a writer.
 public actor SuiteStore {
   public nonisolated let name: ExactString
   private nonisolated let engine: any SuiteEngine
+  /// The same suite for changes, which throw `wouldWait` where another process holds the lock.
+  private nonisolated let impatientEngine: any SuiteEngine
   private nonisolated let codec: SettingCodec
   private nonisolated let feed: ChangeFeed
   private nonisolated let baseline: Baseline
@@ -21,6 +24,7 @@ public actor SuiteStore {
   ) {
     self.name = name
     self.engine = engine
+    impatientEngine = engine.withoutWaiting
     self.codec = codec
     self.feed = feed
     self.baseline = baseline
@@ -62,7 +66,7 @@ public actor SuiteStore {
   public nonisolated func update(
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteSnapshot {
-    try executor.run { () throws(StoreError) in try commit(moving: nil, body) }
+    try withoutLock { () throws(StoreError) in try commit(moving: nil, body) }
   }
 
   /// Gives a key another name in one step; `body` does it, and may refuse.
@@ -70,7 +74,7 @@ public actor SuiteStore {
     moving key: ExactString, to newKey: ExactString,
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) {
-    _ = try executor.run { () throws(StoreError) in try commit(moving: (key, newKey), body) }
+    _ = try withoutLock { () throws(StoreError) in try commit(moving: (key, newKey), body) }
   }
 
   /// Whether the suite could be changed at this moment: a disk can become read-only, and a damaged file be
@@ -107,8 +111,8 @@ extension SuiteStore {
 
   /// Removes the suite. - Throws: `notEmpty`, `notFound`, `readOnly`.
   nonisolated func remove() throws(StoreError) {
-    try executor.run { () throws(StoreError) in
-      try engine.remove(name)
+    try withoutLock { () throws(StoreError) in
+      try impatientEngine.remove(name)
       assumeIsolated { $0.withdraw(origin: .local) }
     }
   }
@@ -117,13 +121,34 @@ extension SuiteStore {
   nonisolated func rename(to other: SuiteStore) throws(StoreError) {
     // Always in one order: two renames must not wait for each other.
     let (first, second) = name < other.name ? (self, other) : (other, self)
-    try first.executor.run { () throws(StoreError) in
+    try withoutLock(on: first.executor) { () throws(StoreError) in
       try second.executor.run { () throws(StoreError) in
-        try engine.rename(name, to: other.name)
+        try impatientEngine.rename(name, to: other.name)
         let contents = assumeIsolated { $0.reset() }
         let moved = (try? contents ?? engine.read(other.name)) ?? nil
         if let moved { other.assumeIsolated { _ = $0.show(moved) } }
         feed.publish([Change(.moved, .suite(other.name), previous: .suite(name), origin: .local)])
+      }
+    }
+  }
+}
+
+extension SuiteStore {
+  /// A blocked call of the mount has to end within this time.
+  private static let patience = Duration.seconds(10)
+
+  /// Runs a change on the queue, when no other process holds the suite's lock.
+  private nonisolated func withoutLock<Value>(
+    on queue: QueueExecutor? = nil, _ change: () throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    let deadline = ContinuousClock.now + Self.patience
+    while true {
+      do throws(StoreError) {
+        return try (queue ?? executor).run(change)
+      } catch .wouldWait where ContinuousClock.now < deadline {
+        try engine.waitForLock(of: name)
+      } catch .wouldWait {
+        throw .unreachable(reason: "another process holds the lock of the suite")
       }
     }
   }
@@ -158,7 +183,7 @@ extension SuiteStore {
     try checkWritable()
     let known = snapshot?.contents
     var before: SuiteContents?
-    let after = try engine.update(name, known: known) { (stored) throws(StoreError) in
+    let after = try impatientEngine.update(name, known: known) { (stored) throws(StoreError) in
       before = stored
       try body(&stored)
     }

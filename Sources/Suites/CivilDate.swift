@@ -26,8 +26,8 @@ struct CivilDate {
     let dayOfYear = (153 * shifted + 2) / 5 + day - 1
     let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
     let days = century * Self.era + dayOfEra - Self.epoch
-    let (seconds, overflow) = days.multipliedReportingOverflow(by: Self.day)
-    return overflow ? nil : seconds + hour * 3600 + minute * 60 + second
+    // 12 digits of a year lead beyond 64 bits.
+    return Int64(exactly: Int128(days) * Int128(Self.day) + Int128(hour * 3600 + minute * 60 + second))
   }
 }
 

@@ -46,7 +46,10 @@ struct KeyTimeRecord {
       let key = ExactString(utf8: bytes.extracting(header..<length))
     else { return nil }
     let nanoseconds: UInt32 = number(bytes, 20)
-    let time = nanoseconds == removed ? nil : Timestamp(seconds: number(bytes, 12), nanoseconds: nanoseconds)
+    // A file of somebody else's making may have any number.
+    let time =
+      nanoseconds == removed
+      ? nil : Timestamp(seconds: number(bytes, 12), nanoseconds: min(nanoseconds, 999_999_999))
     return (KeyTimeRecord(key: key, time: time, hash: number(bytes, 24)), length)
   }
 

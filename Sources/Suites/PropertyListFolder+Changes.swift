@@ -24,7 +24,7 @@ extension PropertyListFolder {
   ) throws(StoreError) -> SuiteContents? {
     guard let file = SuiteFile(folder: folder, suite: suite) else { throw .notFound }
     let target = try file.target()
-    let lock = try SuiteLock(target)
+    let lock = try SuiteLock(target, patience)
     guard let old = try present(file, target, lock.status, known) else { return nil }
     if let reason = old.readOnly { throw .readOnly(reason: reason) }
     var new = old
@@ -94,7 +94,7 @@ extension PropertyListFolder {
   public func remove(_ suite: ExactString) throws(StoreError) {
     let file = try existing(suite)
     let target = try file.target()
-    let lock = try SuiteLock(target)
+    let lock = try SuiteLock(target, patience)
     defer { _ = lock }
     try SuiteCommits.to(target).synchronize()
     guard let contents = try contents(of: file) else { throw .notFound }
@@ -111,7 +111,7 @@ extension PropertyListFolder {
     let file = try existing(suite)
     guard suite != name, let renamed = SuiteFile(folder: folder, suite: name) else { return }
     let target = try file.target()
-    let lock = try SuiteLock(target)
+    let lock = try SuiteLock(target, patience)
     defer { _ = lock }
     if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
     try SuiteCommits.to(target).synchronize()

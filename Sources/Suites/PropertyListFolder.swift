@@ -11,7 +11,9 @@ public final class PropertyListFolder: SuiteEngine {
   public let folder: String
   public let propertyLists: any PropertyListCoding = PropertyLists()
   let times: KeyTimes
-  let texts = SuiteTexts()
+  let texts: SuiteTexts
+  /// For another process that holds a suite's lock.
+  let patience: SuiteLock.Patience
 
   /// - Parameters:
   ///   - folder: Foundation's place: `$XDG_CONFIG_HOME`, by default `~/.config`. It need not be there yet.
@@ -20,6 +22,18 @@ public final class PropertyListFolder: SuiteEngine {
   public init(folder: String, stateFolder: String) {
     self.folder = folder
     times = KeyTimes(folder: stateFolder + "/times")
+    texts = SuiteTexts()
+    patience = .tenSeconds
+  }
+
+  private init(withoutWaiting other: PropertyListFolder) {
+    (folder, times, texts, patience) = (other.folder, other.times, other.texts, .none)
+  }
+
+  public var withoutWaiting: any SuiteEngine { PropertyListFolder(withoutWaiting: self) }
+
+  public func waitForLock(of suite: ExactString) throws(StoreError) {
+    _ = try SuiteLock(existing(suite).target())
   }
 
   public func suites() throws(StoreError) -> [ExactString: SuiteStamp] {

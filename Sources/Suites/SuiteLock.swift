@@ -4,8 +4,13 @@ import Store
 
 /// The lock of a suite, held until it goes: flock(2) on the suite's own file, which every Keyhole obeys.
 struct SuiteLock: ~Copyable {
-  /// A blocked call of the mount has to end within this time.
-  private static let patience = Int64(10)
+  /// How long to wait for a process that holds the lock.
+  enum Patience {
+    case none
+    /// A blocked call of the mount has to end within ten seconds.
+    case tenSeconds
+  }
+
   private static let longestPause: UInt32 = 10_000
 
   /// The suite's file, as it was when the lock was got.
@@ -13,9 +18,9 @@ struct SuiteLock: ~Copyable {
   /// What its name led to then.
   let status: FileStatus
 
-  /// Waits for up to ten seconds. - Throws: `notFound`, `unreachable`.
-  init(_ target: String) throws(StoreError) {
-    let deadline = FileSystem.now.seconds + Self.patience
+  /// - Throws: `notFound`; where another process holds it, `wouldWait`, or `unreachable` after ten seconds.
+  init(_ target: String, _ patience: Patience = .tenSeconds) throws(StoreError) {
+    let deadline = ContinuousClock.now + .seconds(10)
     var pause: UInt32 = 200
     while true {
       if let file = try Self.locked(target), let status = try Self.status(of: file, at: target) {
@@ -23,7 +28,8 @@ struct SuiteLock: ~Copyable {
         self.status = status
         return
       }
-      guard FileSystem.now.seconds < deadline else {
+      if patience == .none { throw .wouldWait }
+      guard ContinuousClock.now < deadline else {
         throw .unreachable(reason: "another process holds the lock of the suite")
       }
       usleep(pause)

@@ -31,7 +31,7 @@ struct TemporaryName {
 
   /// Another name, of nearly the same moment: somebody else has this one.
   mutating func avoid() {
-    time.nanoseconds = time.nanoseconds == 999_999_999 ? 0 : time.nanoseconds + 1
+    time.nanoseconds = time.nanoseconds >= 999_999_999 ? 0 : time.nanoseconds + 1
   }
 
   /// The moment that a name of this stem tells; nil: it is no such name.

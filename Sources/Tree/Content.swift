@@ -2,55 +2,65 @@ import Glibc
 import Model
 import SecretMemory
 
-/// The bytes of a file while somebody writes or reads them: a secret's in locked memory, others' not.
-enum Content: ~Copyable {
+/// The bytes of a file while a program writes or reads them: a secret's in locked memory, others' not.
+///
+/// A copy shares the bytes until one of the two is changed. The bytes of a secret are wiped with the last copy.
+enum Content: Sendable {
   case plain([UInt8])
-  case secret(SecretBytes)
+  case secret(SharedSecret)
 
   static func empty(secret: Bool) throws(StoreError) -> Content {
     guard secret else { return .plain([]) }
-    do { return .secret(try SecretBytes()) } catch { throw .outOfMemory }
+    do { return .secret(SharedSecret(try SecretBytes())) } catch { throw .outOfMemory }
   }
+
+  static func secret(_ bytes: consuming SecretBytes) -> Content { .secret(SharedSecret(bytes)) }
 
   var count: Int {
     switch self {
     case .plain(let bytes): bytes.count
-    case .secret(let bytes): bytes.count
+    case .secret(let secret): secret.count
     }
   }
 
-  borrowing func withBytes<Value: ~Copyable, Failure: Error>(
+  var isSecret: Bool {
+    switch self {
+    case .plain: false
+    case .secret: true
+    }
+  }
+
+  func withBytes<Value: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     switch self {
     case .plain(let bytes): try unsafe bytes.withRawBytes(body)
-    case .secret(let bytes): try unsafe bytes.withUnsafeBytes(body)
+    case .secret(let secret): try unsafe secret.withBytes(body)
     }
   }
 
   /// Puts `bytes` at `offset`; a gap reads as zero bytes.
   mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(StoreError) {
-    switch consume self {
+    switch self {
     case .plain(var plain):
+      // Only one may refer to the array, or it would be copied.
+      self = .plain([])
       unsafe plain.write(bytes, at: offset)
       self = .plain(plain)
-    case .secret(var secret):
-      let result = Result { () throws(SecretMemoryError) in try unsafe secret.write(bytes, at: offset) }
-      self = .secret(secret)
-      if case .failure = result { throw .outOfMemory }
+    case .secret:
+      try changeSecret { (secret) throws(SecretMemoryError) in try unsafe secret.write(bytes, at: offset) }
     }
   }
 
   /// Cuts off the end, or adds zero bytes.
   mutating func resize(to count: Int) throws(StoreError) {
-    switch consume self {
+    switch self {
     case .plain(var plain):
+      self = .plain([])
       plain.resize(to: count)
       self = .plain(plain)
-    case .secret(var secret):
-      let result = Result { () throws(SecretMemoryError) in try secret.resize(to: count) }
-      self = .secret(secret)
-      if case .failure = result { throw .outOfMemory }
+    case .secret:
+      try changeSecret { (secret) throws(SecretMemoryError) in try secret.resize(to: count) }
     }
   }
 
@@ -58,14 +68,8 @@ enum Content: ~Copyable {
     try unsafe write(bytes, at: count)
   }
 
-  borrowing func copy() throws(StoreError) -> Content {
-    var copy = try Content.empty(secret: isSecret)
-    try unsafe withBytes { (bytes) throws(StoreError) in try unsafe copy.append(bytes) }
-    return copy
-  }
-
   /// Whether `other` begins with these bytes and has more.
-  borrowing func isBeginning(of other: borrowing Content) -> Bool {
+  func isBeginning(of other: Content) -> Bool {
     let count = count
     guard count < other.count else { return false }
     return unsafe withBytes { bytes in
@@ -77,11 +81,47 @@ enum Content: ~Copyable {
     }
   }
 
-  var isSecret: Bool {
-    switch self {
-    case .plain: false
-    case .secret: true
+  private mutating func changeSecret(
+    _ change: (inout SecretBytes) throws(SecretMemoryError) -> Void
+  ) throws(StoreError) {
+    guard case .secret(var secret) = self else { return }
+    self = .plain([])
+    defer { self = .secret(secret) }
+    do {
+      if !isKnownUniquelyReferenced(&secret) { secret = try secret.copy() }
+      try secret.change(change)
+    } catch {
+      throw .outOfMemory
     }
+  }
+}
+
+/// The bytes of a secret that more than one may hold.
+///
+/// @unchecked: `Content` changes the bytes only while no other copy refers to them.
+final class SharedSecret: @unchecked Sendable {
+  private var bytes: SecretBytes
+
+  init(_ bytes: consuming SecretBytes) {
+    self.bytes = bytes
+  }
+
+  var count: Int { bytes.count }
+
+  func withBytes<Value: ~Copyable, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try unsafe bytes.withUnsafeBytes(body)
+  }
+
+  fileprivate func copy() throws(SecretMemoryError) -> SharedSecret {
+    SharedSecret(try SecretBytes(copying: bytes))
+  }
+
+  fileprivate func change(
+    _ body: (inout SecretBytes) throws(SecretMemoryError) -> Void
+  ) throws(SecretMemoryError) {
+    try body(&bytes)
   }
 }
 
@@ -102,6 +142,7 @@ extension [UInt8] {
 
   fileprivate mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
     if offset == count { return unsafe append(contentsOf: bytes) }
+    // The limit of a value, or of scratch, was checked before.
     resize(to: Swift.max(count, offset + bytes.count))
     unsafe replaceSubrange(offset..<offset + bytes.count, with: bytes)
   }

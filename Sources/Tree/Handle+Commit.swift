@@ -10,33 +10,25 @@ extension Handle {
   /// - Throws: `invalidValue`, `noSpace`, `readOnly`, and whatever spoiled the handle before.
   public func flush(by caller: Caller) throws(StoreError) {
     guard mode.contains(.write) else { return }
-    try state.withLock { state throws(StoreError) in
-      if let failure = state.failure { throw failure }
-      guard hasUncommitted(state) else { return }
-      if caller.isBeingKilled {
-        state.isAbandoned = true
-        return
-      }
-      guard state.isChanged else { return }
-      try commit(&state)
+    let isUncommitted = try state.withLock { (state) throws(StoreError) in
+      if let error = state.fate.error { throw error }
+      return hasUncommitted(state)
     }
+    guard isUncommitted else { return }
+    guard !caller.isBeingKilled else { return state.withLock { $0.abandon() } }
+    try commit { hasUncommitted($0) && $0.draft.isWritten }
   }
 
   /// fsync(2): commits, an O_TRUNC alone too, and returns when the value is on the disk.
   public func synchronize() throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
-      if let failure = state.failure { throw failure }
-      if hasUncommitted(state) { try commit(&state) }
-    }
+    try commit { hasUncommitted($0) }
     try tree.synchronize(node)
   }
 
-  /// Commits without waiting for the disk.
+  /// Commits without waiting for the disk, also what nobody has changed.
   func commitNow() throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
-      if let failure = state.failure { throw failure }
-      try commit(&state)
-    }
+    try loadBase()
+    try commit(unwritten: true) { _ in true }
   }
 
   /// The last close: commits an O_TRUNC alone, a creation, and what was written through a mapping.
@@ -48,78 +40,112 @@ extension Handle {
     guard mode.contains(.write) else { return false }
     // A writer until the commit is done: so nobody believes a size for longer than that.
     defer { node.state.withLock { $0.writers[ObjectIdentifier(self)] = nil } }
-    state.withLock { state in
-      let isWanted = state.failure == nil && !state.isAbandoned && !state.isRefused
-      if isWanted, hasUncommitted(state) { try? commit(&state) }
+    try? commit { state in
+      guard case .open = state.fate else { return false }
+      return hasUncommitted(state)
     }
     return tree.dropPending(node, ifOnlyWriter: self)
   }
 
   /// The open was given up before anybody got the handle: nothing of it is committed, no O_TRUNC either.
   public func abandon() {
-    state.withLock { $0.isAbandoned = true }
+    state.withLock { $0.abandon() }
     close()
   }
+}
 
-  private func commit(_ state: inout State) throws(StoreError) {
-    guard !node.isRemoved else { return settle(&state) }
+extension Handle {
+  /// What a commit stores, as it was when it began.
+  fileprivate struct Taken {
+    let part: DraftPart
+    let revision: UInt64
+    let commit: Commit
+  }
+
+  /// - Parameter isWanted: whether there is anything to commit, asked when all earlier commits are done.
+  private func commit(
+    unwritten: Bool = false, _ isWanted: (State) -> Bool
+  ) throws(StoreError) {
+    try commits.withLock { _ throws(StoreError) in
+      let taken = try state.withLock { (state) throws(StoreError) in
+        if let error = state.fate.error { throw error }
+        return isWanted(state) ? try take(from: state, unwritten: unwritten) : nil
+      }
+      if let taken { try store(taken) }
+    }
+  }
+
+  private func take(from state: State, unwritten: Bool) throws(StoreError) -> Taken? {
+    guard let part = try state.draft.part(unwritten: unwritten, secret: node.isSecret) else { return nil }
+    let commit = Commit(declaredType: state.declaredType, modified: state.modified, permit: state.permit)
+    return Taken(part: part, revision: state.revision, commit: commit)
+  }
+
+  private func store(_ taken: Taken) throws(StoreError) {
     do {
-      try store(&state)
+      let permit = node.isRemoved ? taken.commit.permit : try store(taken.part, taken.commit)
+      try state.withLock { (state) throws(StoreError) in
+        try state.settle(taken, permit, secret: node.isSecret)
+      }
     } catch {
-      state.isRefused = true
+      state.withLock { state in
+        if state.revision == taken.revision, state.fate.error == nil { state.fate = .refused }
+      }
       throw error
     }
-    settle(&state)
   }
 
-  private func settle(_ state: inout State) {
-    state.isChanged = false
-    state.isTruncated = false
-    state.modified = nil
-    state.declaredType = nil
-    if state.appended.take() != nil {
-      state.original = nil
-      state.content = nil
-      state.isRewritten = false
+  /// Returns the permit for the next commit.
+  private func store(_ part: DraftPart, _ commit: Commit) throws(StoreError) -> Permit? {
+    if case .scratch(let place) = node.place {
+      try keep(part, in: place)
+      return commit.permit
     }
-  }
-
-  private func store(_ state: inout State) throws(StoreError) {
-    if case .scratch(let place) = node.place { return try keep(&state, in: place) }
-    let commit = Commit(declaredType: state.declaredType, modified: state.modified, permit: state.permit)
-    if let scratch { return state.permit = try tree.store(scratch, at: node.place, commit) }
-    if let appended = state.appended.take() {
-      let result = Result { () throws(StoreError) in
-        try tree.store(appended, appending: true, at: node.place, commit)
-      }
-      state.appended = .some(consume appended)
-      return state.permit = try result.get()
+    switch part {
+    case .shared:
+      guard let scratch else { return commit.permit }
+      return try tree.store(scratch, at: node.place, commit)
+    case .addition(let added):
+      return try tree.store(added, appending: true, at: node.place, commit)
+    case .whole(let content):
+      return try tree.store(content, appending: false, at: node.place, commit)
     }
-    try load(&state)
-    guard let content = state.content.take() else { return }
-    let result = Result { () throws(StoreError) in
-      try tree.store(content, appending: false, at: node.place, commit)
-    }
-    state.content = .some(consume content)
-    state.permit = try result.get()
   }
 
   /// The file was set aside after it was opened, so what was written is the scratch file's.
-  private func keep(_ state: inout State, in place: ScratchPlace) throws(StoreError) {
+  private func keep(_ part: DraftPart, in place: ScratchPlace) throws(StoreError) {
     guard let file = tree.overlay.withLock({ $0[place] }), file !== scratch else { return }
-    if let scratch { return try file.replace(with: scratch.snapshot().content) }
-    if let appended = state.appended.take() {
-      let result = Result { () throws(StoreError) in
-        try unsafe appended.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: nil) }
-      }
-      state.appended = .some(consume appended)
-      return try result.get()
+    switch part {
+    case .shared:
+      if let scratch { try file.replace(with: scratch.snapshot().content) }
+    case .addition(let added):
+      try unsafe added.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: nil) }
+    case .whole(let content):
+      try file.replace(with: content)
     }
-    try load(&state)
-    guard let content = state.content.take() else { return }
-    let result = Result { () throws(StoreError) in try file.replace(with: content) }
-    state.content = .some(consume content)
-    try result.get()
+  }
+}
+
+extension Handle.State {
+  fileprivate mutating func abandon() {
+    if fate.error == nil { fate = .abandoned }
+  }
+
+  /// What was taken is stored. What was written since waits for the next commit.
+  fileprivate mutating func settle(
+    _ taken: Handle.Taken, _ newPermit: Permit?, secret isSecret: Bool
+  ) throws(StoreError) {
+    guard fate.error == nil else { return }
+    permit = newPermit
+    if case .addition(let stored) = taken.part {
+      original = nil
+      guard taken.revision == revision else { return try draft.settle(addition: stored, secret: isSecret) }
+    }
+    guard taken.revision == revision else { return }
+    fate = .open
+    modified = nil
+    declaredType = nil
+    draft.settle(taken.part)
   }
 }
 

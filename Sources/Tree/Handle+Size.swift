@@ -12,6 +12,6 @@ extension Handle {
 
   /// Whether a close has anything to do; then it may wait for a disk.
   public var isDirty: Bool {
-    state.withLock { hasUncommitted($0) || $0.failure != nil }
+    state.withLock { hasUncommitted($0) || $0.fate.error != nil }
   }
 }

@@ -1,4 +1,4 @@
-import Model
+public import Model
 import Store
 import Synchronization
 
@@ -14,10 +14,7 @@ extension Handle {
 
   /// The length of the snapshot; nil: it can't be had.
   public var snapshotSize: Int? {
-    state.withLock { state in
-      guard (try? load(&state)) != nil else { return nil }
-      return state.content?.count
-    }
+    try? withBase { state in state.draft.count(stored: 0) }
   }
 
   /// Whether another value is stored by now than the one that the snapshot is of.
@@ -26,28 +23,37 @@ extension Handle {
     return version != 0 && tree.presentEntry(of: node)?.version != version
   }
 
-  /// The reader is at the end of what it has: it goes on where the value has grown.
-  func readOn(_ state: inout State) {
+  /// Whether a read at `offset` may have to ask the store, which may take some seconds where another process keeps it.
+  public func asksStore(readingAt offset: Int) -> Bool {
+    guard node.isSecret, scratch == nil else { return false }
+    let (lacksBase, count) = state.withLock { ($0.draft.lacksBase, $0.draft.count(stored: 0)) }
+    if lacksBase { return true }
+    return hasSnapshot && offset >= count && !node.isRemoved && tree.committedSize(of: node) > count
+  }
+
+  /// A reader at the end of what it has goes on where the value has grown.
+  public func readOn(from offset: Int) throws(StoreError) {
     guard hasSnapshot else { return }
-    if node.isSecret { return readOnInSecret(&state) }
-    guard let entry = tree.presentEntry(of: node), entry.version != state.version else { return }
+    let count = try withBase { state in state.draft.count(stored: 0) }
+    guard offset >= count else { return }
+    if node.isSecret { readOnInSecret(count) } else { readOnInSetting() }
+  }
+
+  fileprivate func readOnInSetting() {
+    guard let entry = tree.presentEntry(of: node), entry.version != version else { return }
     guard let content = try? tree.settings.codec.content(of: entry.value) else { return }
-    if Self.isGrown(&state, to: .plain(content)) { state.version = entry.version }
+    state.withLock { state in
+      if state.draft.grow(to: .plain(content)) { state.version = entry.version }
+    }
   }
 
-  private func readOnInSecret(_ state: inout State) {
+  private func readOnInSecret(_ count: Int) {
     // The size is asked first: reading a secret for every reader that comes to its end would double its cost.
-    guard !node.isRemoved, tree.committedSize(of: node) > state.content?.count ?? 0 else { return }
+    guard !node.isRemoved, tree.committedSize(of: node) > count else { return }
     guard let content = try? tree.accessibleContent(of: node) else { return }
-    _ = Self.isGrown(&state, to: content)
-  }
-
-  /// Takes `grown` for the snapshot where the one that is there is its beginning.
-  private static func isGrown(_ state: inout State, to grown: consuming Content) -> Bool {
-    guard let content = state.content.take() else { return false }
-    let isGrown = content.isBeginning(of: grown)
-    state.content = isGrown ? consume grown : consume content
-    return isGrown
+    state.withLock { state in
+      if !state.fate.isSealed { _ = state.draft.grow(to: content) }
+    }
   }
 }
 
@@ -57,10 +63,8 @@ extension Tree {
   /// Returns which value they read now; nil: the same as before.
   public func readOn(_ readers: [Handle]) -> UInt64? {
     guard let first = readers.first, first.isOutdated else { return nil }
-    for reader in readers {
-      reader.state.withLock { state in
-        if (try? reader.load(&state)) != nil { reader.readOn(&state) }
-      }
+    for reader in readers where reader.hasSnapshot && !reader.node.isSecret {
+      if (try? reader.loadBase()) != nil { reader.readOnInSetting() }
     }
     return first.isOutdated ? nil : first.version
   }

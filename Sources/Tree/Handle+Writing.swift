@@ -7,25 +7,26 @@ extension Handle {
   ///
   /// Without an offset they go to the end of the value of the moment of the commit (O_APPEND).
   /// - Throws: `invalidValue` as soon as nothing that could follow makes what was written a value of the
-  ///   key's type, `tooLarge`, `noSpace` for scratch. A failed write spoils the handle.
+  ///   key's type, `tooLarge`, `noSpace` for scratch and where all unsaved content together would be too much.
+  ///   A failed write spoils the handle.
   public func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int?, by caller: Caller
   ) throws(StoreError) {
-    guard state.withLock({ !$0.isSealed }) else { throw .locked }
     if let scratch {
+      try requireUnsealed()
       try unsafe scratch.write(bytes, at: offset)
       // Written after the file got a value's name: then the next flush commits it.
-      return state.withLock { noteWrite(by: caller, in: &$0) }
+      return state.withLock { $0.noteWriteToScratch(by: caller) }
     }
-    try state.withLock { state throws(StoreError) in
-      if let failure = state.failure { throw failure }
-      do throws(StoreError) {
-        try unsafe take(bytes, at: offset, into: &state)
-      } catch {
-        state.failure = error
-        throw error
+    do throws(StoreError) {
+      if let offset {
+        try unsafe put(bytes, at: offset, by: caller)
+      } else {
+        try unsafe append(bytes, by: caller)
       }
-      noteWrite(by: caller, in: &state)
+    } catch {
+      state.withLock { $0.fate.fail(error) }
+      throw error
     }
   }
 
@@ -33,18 +34,21 @@ extension Handle {
   ///
   /// - Throws: `tooLarge`.
   public func truncate(to count: Int, by caller: Caller) throws(StoreError) {
-    guard state.withLock({ !$0.isSealed }) else { throw .locked }
     if let scratch {
+      try requireUnsealed()
       try scratch.resize(to: count)
-      return state.withLock { noteWrite(by: caller, in: &$0) }
+      return state.withLock { $0.noteWriteToScratch(by: caller) }
     }
-    try state.withLock { state throws(StoreError) in
-      if let failure = state.failure { throw failure }
-      guard count <= limit else { throw .tooLarge(limit: limit) }
-      try loadToRewrite(&state)
-      try state.content?.resize(to: count)
+    try requireUnspoilt()
+    guard (0...limit).contains(count) else { throw .tooLarge(limit: limit) }
+    try withBase { (state) throws(StoreError) in
+      if let error = state.fate.error { throw error }
+      try reserve(count, for: &state)
+      try state.draft.rewrite(secret: node.isSecret) { (content) throws(StoreError) in
+        try content.resize(to: count)
+      }
       state.prefix = count == 0 ? tree.prefix(for: node, declared: state.declaredType) : nil
-      noteWrite(by: caller, in: &state)
+      state.noteWrite(by: caller)
     }
   }
 
@@ -52,7 +56,7 @@ extension Handle {
   /// Returns whether there is anything to commit; else the caller sets the time of what is stored.
   func setModified(_ time: Timestamp) -> Bool {
     state.withLock { state in
-      guard state.failure == nil, hasUncommitted(state), !node.isScratch else { return false }
+      guard state.fate.error == nil, hasUncommitted(state), !node.isScratch else { return false }
       state.modified = time
       return true
     }
@@ -62,10 +66,10 @@ extension Handle {
   /// Returns whether there is any, of this process.
   func declare(_ type: SettingType, by caller: Caller) -> Bool {
     state.withLock { state in
-      guard state.failure == nil, hasUncommitted(state) else { return false }
+      guard state.fate.error == nil, hasUncommitted(state) else { return false }
       state.declaredType = type
       // Of what is there already, the commit is the judge.
-      let isEmpty = state.appended == nil && state.content?.count ?? 0 == 0
+      let isEmpty = state.draft.addition == nil && state.draft.count(stored: 0) == 0
       state.prefix = isEmpty ? ContentPrefix(type) : nil
       return true
     }
@@ -73,48 +77,67 @@ extension Handle {
 
   private var limit: Int { node.isSecret ? Tree.secretLimit : Tree.settingLimit }
 
-  private func take(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int?, into state: inout State
-  ) throws(StoreError) {
-    guard let offset else { return try unsafe append(bytes, to: &state) }
-    guard offset + bytes.count <= limit else { throw .tooLarge(limit: limit) }
-    try loadToRewrite(&state)
-    let isSequential = offset == state.content?.count
-    try unsafe state.content?.write(bytes, at: offset)
-    guard isSequential else {
-      state.prefix = nil
-      return
-    }
-    try unsafe follow(bytes, in: &state)
+  private func requireUnspoilt() throws(StoreError) {
+    if let error = state.withLock({ $0.fate.error }) { throw error }
   }
 
-  private func append(
-    _ bytes: UnsafeRawBufferPointer, to state: inout State
+  private func put(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int, by caller: Caller
   ) throws(StoreError) {
-    // After O_TRUNC, or an ordinary write, the handle's own content is what grows.
-    if state.isTruncated || state.isRewritten {
-      try load(&state)
-      return try unsafe take(bytes, at: state.content?.count ?? 0, into: &state)
-    }
-    if state.appended == nil {
-      state.appended = try Content.empty(secret: node.isSecret)
-      state.prefix = try prefixOfStored()
-    }
-    guard tree.committedSize(of: node) + (state.appended?.count ?? 0) + bytes.count <= limit else {
+    try requireUnspoilt()
+    // The kernel gives any offset up to 2⁶³ - 1.
+    guard bytes.count <= limit, (0...(limit - bytes.count)).contains(offset) else {
       throw .tooLarge(limit: limit)
     }
-    try unsafe state.appended?.append(bytes)
-    try unsafe follow(bytes, in: &state)
+    try withBase { (state) throws(StoreError) in try unsafe put(bytes, at: offset, into: &state, by: caller) }
   }
 
-  /// From here on the handle's own content is what it commits, with what was appended before.
-  private func loadToRewrite(_ state: inout State) throws(StoreError) {
-    try load(&state)
-    state.isRewritten = true
-    guard let appended = state.appended.take() else { return }
-    try unsafe appended.withBytes { (bytes) throws(StoreError) in
-      try unsafe state.content?.append(bytes)
+  private func put(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int, into state: inout State, by caller: Caller
+  ) throws(StoreError) {
+    if let error = state.fate.error { throw error }
+    let count = state.draft.count(stored: 0)
+    try reserve(max(count, offset + bytes.count), for: &state)
+    try state.draft.rewrite(secret: node.isSecret) { (content) throws(StoreError) in
+      try unsafe content.write(bytes, at: offset)
     }
+    if offset == count { try unsafe follow(bytes, in: &state) } else { state.prefix = nil }
+    state.noteWrite(by: caller)
+  }
+
+  private func append(_ bytes: UnsafeRawBufferPointer, by caller: Caller) throws(StoreError) {
+    let stored = tree.committedSize(of: node)
+    try state.withLock { (state) throws(StoreError) in
+      if let error = state.fate.error { throw error }
+      switch state.draft {
+      case .untouched, .appended: try unsafe add(bytes, to: stored, in: &state, by: caller)
+      // After O_TRUNC, or an ordinary write, the handle's own content is what grows.
+      case .emptied, .rewritten, .shared:
+        let end = state.draft.count(stored: 0)
+        guard bytes.count <= limit - min(end, limit) else { throw .tooLarge(limit: limit) }
+        try unsafe put(bytes, at: end, into: &state, by: caller)
+      }
+    }
+  }
+
+  /// Adds bytes behind the value of the moment of the commit, which has `stored` bytes now.
+  private func add(
+    _ bytes: UnsafeRawBufferPointer, to stored: Int, in state: inout State, by caller: Caller
+  ) throws(StoreError) {
+    if state.draft.addition == nil { state.prefix = try prefixOfStored() }
+    let added = (state.draft.addition ?? 0) + bytes.count
+    guard added <= limit - min(stored, limit) else { throw .tooLarge(limit: limit) }
+    try reserve(added, for: &state)
+    try unsafe state.draft.append(bytes, secret: node.isSecret)
+    try unsafe follow(bytes, in: &state)
+    state.noteWrite(by: caller)
+  }
+
+  /// Takes room for unsaved content of `count` bytes; the handle gives it back when it goes.
+  private func reserve(_ count: Int, for state: inout State) throws(StoreError) {
+    guard count > state.reserved else { return }
+    try tree.unsaved.reserve(count - state.reserved)
+    state.reserved = count
   }
 
   private func follow(
@@ -132,17 +155,25 @@ extension Handle {
     state.prefix = prefix
   }
 
+  /// Of a key only, whose value is in memory.
   private func prefixOfStored() throws(StoreError) -> ContentPrefix? {
     guard var prefix = tree.prefix(for: node, declared: nil) else { return nil }
     let stored = try tree.committedContent(of: node)
     return unsafe stored.withBytes { unsafe prefix.append($0) } ? prefix : nil
   }
+}
 
-  private func noteWrite(by caller: Caller, in state: inout State) {
-    state.isChanged = true
-    state.isRefused = false
-    state.isAbandoned = false
-    state.modified = nil
-    if state.writers[caller] == nil, let process = caller.process { state.writers[caller] = process }
+extension Handle.State {
+  fileprivate mutating func noteWrite(by caller: Caller) {
+    revision &+= 1
+    modified = nil
+    // What was refused or given up is wanted again.
+    if fate.error == nil { fate = .open }
+    if writers[caller] == nil, let process = caller.process { writers[caller] = process }
+  }
+
+  fileprivate mutating func noteWriteToScratch(by caller: Caller) {
+    if fate.error == nil { draft = .shared(isChanged: true) }
+    noteWrite(by: caller)
   }
 }

@@ -19,8 +19,11 @@ public struct OpenMode: OptionSet, Sendable {
 
 /// One open file: what its writers have written so far, or the snapshot that its readers read.
 ///
-/// A value changes all at once, when the handle commits (section 5 of the contract): at `flush` (each
-/// close of a descriptor), at `synchronize` (fsync) or, for what neither saw, at `close` (the last one).
+/// A value changes all at once, when the handle commits: at `flush` (each close of a descriptor), at `synchronize`
+/// (fsync) or, for what neither saw, at `close` (the last one).
+///
+/// `state` is held for memory only, never while a store is asked: stat(2) of the file takes it too. A commit takes
+/// what it stores from the draft, stores it without the lock, and settles the draft afterwards.
 public final class Handle: Sendable {
   public let node: Node
   public let mode: OpenMode
@@ -29,30 +32,18 @@ public final class Handle: Sendable {
   /// The log of changes, where that is open.
   public let events: EventReader?
   let state: Mutex<State>
+  /// Held through a commit, so that those of one handle are stored in turn.
+  let commits = Mutex(())
 
-  struct State: ~Copyable {
+  struct State: Sendable {
+    var draft = Draft.untouched(nil)
+    var fate = Fate.open
+    /// Counts what changed the draft.
+    var revision: UInt64 = 0
     /// Which value a reader's snapshot is of: another number for each other value. 0: none.
     var version: UInt64 = 0
-    /// What the handle shows and will commit; nil: not needed yet, then `original` or the store has it.
-    var content: Content?
+    /// The value that a key had when it was opened; nil: the store is asked.
     var original: SettingValue?
-    /// What O_APPEND added since the last commit: it goes to the end of the value of that moment.
-    var appended: Content?
-    /// `content` is more than what was read: what is appended from now on belongs to it.
-    var isRewritten = false
-    /// Something was written since the last commit.
-    var isChanged = false
-    /// O_TRUNC, or a creation, waits for a commit although nothing was written.
-    var isTruncated = false
-    /// The last commit failed and its caller was told: the last close, which can tell nobody, must not make it after
-    /// all.
-    var isRefused = false
-    /// A signal killed the writer before it closed.
-    var isAbandoned = false
-    /// The keychain was locked meanwhile: what the handle held is wiped for good.
-    var isSealed = false
-    /// A failed write spoils the handle.
-    var failure: StoreError?
     /// Follows the content while it is written in one go, to refuse early what can't become a value.
     var prefix: ContentPrefix?
     var declaredType: SettingType?
@@ -61,17 +52,36 @@ public final class Handle: Sendable {
     /// A time that was set since the last write.
     var modified: Timestamp?
     var writers: [Caller: ProcessID] = [:]
+    /// How much of the tree's room for unsaved content it takes, in bytes.
+    var reserved = 0
+  }
+
+  /// What is to become of the draft.
+  enum Fate: Sendable {
+    /// A close commits it.
+    case open
+    /// The last commit failed and the caller got the error. The final close must not retry: it cannot report the
+    /// result.
+    case refused
+    /// A signal killed the writer before it closed: only another write, or close of a copy, commits it.
+    case abandoned
+    /// A write failed. Every later call fails alike, and nothing is committed.
+    case failed(StoreError)
+    /// The keychain was locked; the content is wiped.
+    case sealed
   }
 
   init(
     _ node: Node, in tree: Tree, mode: OpenMode, scratch: ScratchFile? = nil,
-    events: EventReader? = nil, state: consuming State = State()
+    events: EventReader? = nil, state: State = State()
   ) {
     self.node = node
     self.tree = tree
     self.mode = mode
     self.scratch = scratch
     self.events = events
+    var state = state
+    if scratch != nil { state.draft = .shared(isChanged: false) }
     self.state = Mutex(state)
     if mode.contains(.write) {
       node.state.withLock { $0.writers[ObjectIdentifier(self)] = self }
@@ -80,6 +90,7 @@ public final class Handle: Sendable {
   }
 
   deinit {
+    tree.unsaved.release(state.withLock { $0.reserved })
     _ = tree.secretHandles.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
   }
 
@@ -87,70 +98,109 @@ public final class Handle: Sendable {
   public func read<Value: Sendable>(
     at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Value
   ) throws(StoreError) -> Value {
-    guard state.withLock({ !$0.isSealed }) else { throw .locked }
+    if let events {
+      return unsafe events.read(at: offset, count: count).withUnsafeBytes { unsafe body($0) }
+    }
+    try readOn(from: offset)
+    return try unsafe readLoaded(at: offset, count: count, body)
+  }
+
+  /// The same of a value, without a look at whether it has grown.
+  public func readLoaded<Value: Sendable>(
+    at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Value
+  ) throws(StoreError) -> Value {
     if let scratch {
+      try requireUnsealed()
       return scratch.state.withLock { state in
         unsafe state.content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
       }
     }
-    if let events {
-      return unsafe events.read(at: offset, count: count).withUnsafeBytes { unsafe body($0) }
-    }
-    return try state.withLock { state throws(StoreError) in
-      try load(&state)
-      if offset >= state.content?.count ?? 0 { readOn(&state) }
-      guard let content = state.content.take() else { return unsafe body(.empty) }
-      let result = Result { () throws(StoreError) in
-        guard let joined = try Self.joined(content, state.appended) else {
-          return unsafe content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
-        }
-        return unsafe joined.withBytes { unsafe body($0.slice(at: offset, count: count)) }
-      }
-      state.content = .some(consume content)
-      return try result.get()
-    }
+    let content = try withBase { (state) throws(StoreError) in try state.draft.content() }
+    guard let content else { return unsafe body(.empty) }
+    return unsafe content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
   }
 
-  /// Whether `caller`'s process has written something here that is not committed, and its size then.
+  /// Whether `caller`'s process has written something here that a close may still commit, and its size then.
   func uncommittedSize(for caller: Caller) -> Int? {
-    state.withLock { state in
-      guard hasUncommitted(state), let process = caller.process else { return nil }
-      guard state.writers.values.contains(process) else { return nil }
-      if let scratch { return scratch.size }
-      let stored = state.content?.count ?? (state.isTruncated ? 0 : tree.committedSize(of: node))
-      return stored + (state.appended?.count ?? 0)
+    let writers = state.withLock { state in
+      if case .open = state.fate, hasUncommitted(state) { return state.writers }
+      return [:]
     }
+    guard !writers.isEmpty, let process = caller.process, writers.values.contains(process) else { return nil }
+    if let scratch { return scratch.size }
+    let stored = tree.committedSize(of: node)
+    return state.withLock { $0.draft.isUncommitted ? $0.draft.count(stored: stored) : nil }
   }
 
   /// Whether a close has something to commit.
-  func hasUncommitted(_ state: borrowing State) -> Bool {
+  func hasUncommitted(_ state: State) -> Bool {
     // A rename may have made a value of a scratch file after its last write.
-    (state.isChanged || state.isTruncated) && scratch?.isStored != true
+    state.draft.isUncommitted && scratch?.isStored != true
   }
 
-  /// Makes sure that `content` is there: what the handle was opened on, or nothing after O_TRUNC.
-  func load(_ state: inout State) throws(StoreError) {
-    guard state.content == nil else { return }
-    if state.isTruncated {
-      state.content = try Content.empty(secret: node.isSecret)
-      state.isRewritten = true
-    } else if let original = state.original {
-      state.content = .plain(try tree.settings.codec.content(of: original))
-    } else {
-      state.content = try tree.committedContent(of: node, state.permit)
+  func requireUnsealed() throws(StoreError) {
+    guard state.withLock({ !$0.fate.isSealed }) else { throw .locked }
+  }
+}
+
+extension Handle.Fate {
+  /// What each later call fails with; nil: none does.
+  var error: StoreError? {
+    switch self {
+    case .open, .refused, .abandoned: nil
+    case .failed(let error): error
+    case .sealed: .locked
     }
   }
 
-  /// What a reader of an appending handle sees; nil: nothing was appended.
-  private static func joined(
-    _ content: borrowing Content, _ appended: borrowing Content?
-  ) throws(StoreError) -> Content? {
-    switch appended {
-    case nil: return nil
-    case let appended?:
-      var joined = try content.copy()
-      try unsafe appended.withBytes { (bytes) throws(StoreError) in try unsafe joined.append(bytes) }
-      return joined
+  var isSealed: Bool {
+    if case .sealed = self { return true }
+    return false
+  }
+
+  /// From now on calls fail with `error`, unless they do already.
+  mutating func fail(_ error: StoreError) {
+    if self.error == nil { self = .failed(error) }
+  }
+}
+
+// What the file was opened on.
+extension Handle {
+  private enum Base {
+    case value(SettingValue)
+    case stored(Permit?)
+  }
+
+  /// Runs `body` with a draft whose base is there.
+  func withBase<Value: Sendable>(
+    _ body: (inout State) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    while true {
+      try loadBase()
+      let value = try state.withLock { (state) throws(StoreError) -> Value? in
+        if state.fate.isSealed { throw .locked }
+        // A commit of another thread may have taken it back.
+        return state.draft.lacksBase ? nil : try body(&state)
+      }
+      if let value { return value }
+    }
+  }
+
+  /// Reads what the file was opened on, where that was not done yet. Without the lock: the store may take its time.
+  func loadBase() throws(StoreError) {
+    let missing = try state.withLock { (state) throws(StoreError) -> Base? in
+      if state.fate.isSealed { throw .locked }
+      guard state.draft.lacksBase else { return nil }
+      return state.original.map(Base.value) ?? .stored(state.permit)
+    }
+    guard let missing else { return }
+    let base: Content =
+      switch missing {
+      case .value(let value): .plain(try tree.settings.codec.content(of: value))
+      case .stored(let permit): try tree.committedContent(of: node, permit)
+      }
+    state.withLock { state in
+      if !state.fate.isSealed { state.draft.take(base: base) }
     }
   }
 }
@@ -159,7 +209,7 @@ extension UnsafeRawBufferPointer {
   static var empty: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
 
   func slice(at offset: Int, count: Int) -> UnsafeRawBufferPointer {
-    guard offset < self.count, offset >= 0 else { return unsafe .empty }
-    return unsafe UnsafeRawBufferPointer(rebasing: self[offset..<Swift.min(self.count, offset + count)])
+    guard offset >= 0, count > 0, offset < self.count else { return unsafe .empty }
+    return unsafe UnsafeRawBufferPointer(rebasing: self[offset...].prefix(count))
   }
 }

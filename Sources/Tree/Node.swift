@@ -11,6 +11,10 @@ public final class Node: Sendable {
     var place: Place
     /// What was told of it last: what an unlinked file still shows to those who have it open.
     var lastStatus: NodeStatus?
+    /// When it was last read, where a program has set that: utimensat(2). It lasts as long as the mount.
+    var accessed: Timestamp?
+    /// Attributes of a file that was removed, for those who have it open.
+    var lastAttributes: [String: [UInt8]] = [:]
     /// The name is gone; what is still written goes nowhere.
     var isRemoved = false
     /// Handles that may hold content which is not committed yet.
@@ -50,6 +54,11 @@ public final class Node: Sendable {
 
   /// Whether it is a part of `.keyhole`.
   public var isControl: Bool { [.status, .events].contains(place) }
+
+  /// Attributes of a file whose name is gone; nil: it has its name, or its attributes are not known.
+  var keptAttributes: [String: [UInt8]]? {
+    state.withLock { $0.isRemoved && !$0.lastAttributes.isEmpty ? $0.lastAttributes : nil }
+  }
 
   /// Whether somebody has the file open for writing, so that its size and times may change at any moment.
   public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }

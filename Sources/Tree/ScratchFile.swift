@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Unlike values, its content is shared by all handles at once, as in any other file system.
 final class ScratchFile: Sendable {
-  struct State: ~Copyable {
+  struct State: Sendable {
     var content: Content
     /// Where a symbolic link points to; nil: a regular file.
     var target: [UInt8]?
@@ -55,34 +55,46 @@ final class ScratchFile: Sendable {
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int?) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       let start = offset ?? state.content.count
-      try quota.reserve(max(0, start + bytes.count - state.content.count))
-      try unsafe state.content.write(bytes, at: start)
+      // The kernel gives any offset up to 2⁶³ - 1.
+      let (end, overflows) = start.addingReportingOverflow(bytes.count)
+      guard start >= 0, !overflows else { throw .noSpace }
+      try grow(by: end - state.content.count) { () throws(StoreError) in
+        try unsafe state.content.write(bytes, at: start)
+      }
       state.touch()
     }
   }
 
   /// A copy of what it holds, its attributes, and its time where that was set since the last write.
-  func snapshot() throws(StoreError) -> ScratchSnapshot {
-    try state.withLock { state throws(StoreError) in
+  func snapshot() -> ScratchSnapshot {
+    state.withLock { state in
       ScratchSnapshot(
-        content: try state.content.copy(), attributes: state.attributes,
+        content: state.content, attributes: state.attributes,
         modified: state.hasSetTime ? state.modified : nil, revision: state.revision)
     }
   }
 
   /// Takes the whole of what somebody wrote who had the file open under another name.
-  func replace(with content: borrowing Content) throws(StoreError) {
+  func replace(with content: Content) throws(StoreError) {
     try resize(to: content.count)
     try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe write(bytes, at: 0) }
   }
 
   func resize(to count: Int) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
+      guard count >= 0 else { throw .invalidValue(reason: "a length is not negative") }
       let growth = count - state.content.count
-      try quota.reserve(max(0, growth))
-      try state.content.resize(to: count)
+      try grow(by: growth) { () throws(StoreError) in try state.content.resize(to: count) }
       quota.release(max(0, -growth))
       state.touch()
+    }
+  }
+
+  private func grow(by count: Int, _ change: () throws(StoreError) -> Void) throws(StoreError) {
+    try quota.reserve(max(0, count))
+    do { try change() } catch {
+      quota.release(max(0, count))
+      throw error
     }
   }
 }
@@ -96,14 +108,14 @@ extension ScratchFile.State {
 }
 
 /// What a scratch file held at one moment.
-struct ScratchSnapshot: ~Copyable {
+struct ScratchSnapshot {
   let content: Content
   let attributes: [String: [UInt8]]
   let modified: Timestamp?
   let revision: Int
 }
 
-/// How much scratch there may be in all: in `keychain` it is locked memory.
+/// How much scratch, or unsaved content, there may be in all: of `keychain` it is locked memory.
 final class ScratchQuota: Sendable {
   let isSecret: Bool
   private let limit: Int
@@ -115,6 +127,7 @@ final class ScratchQuota: Sendable {
   }
 
   func reserve(_ count: Int) throws(StoreError) {
+    guard count <= limit else { throw .noSpace }
     guard used.wrappingAdd(count, ordering: .relaxed).newValue <= limit else {
       release(count)
       throw .noSpace

@@ -3,12 +3,32 @@ public import Store
 import Synchronization
 
 extension Tree {
+  /// utimensat(2); nil leaves a time as it is.
+  ///
+  /// - Throws: as `setModified`.
+  public func setTimes(accessed: Timestamp?, modified: Timestamp?, of node: Node) throws(StoreError) {
+    // The time of the last access is that of the last change until one of the two is set.
+    let shown = accessed ?? (modified == nil ? nil : try? status(of: node, for: .current).modified)
+    if let modified { try setModified(modified, of: node) }
+    node.state.withLock { state in
+      state.accessed = accessed ?? state.accessed ?? shown
+      state.lastStatus?.accessed = state.accessed
+    }
+  }
+
+  /// How many bytes the name of a new file or directory may have: NAME_MAX. The file of a suite has `.plist` behind it.
+  public func longestName(in directory: Node) -> Int {
+    directory.place == .defaults ? 255 - ".plist".utf8.count : 255
+  }
+
   /// utimensat(2): sets when a value last changed. What has no time of its own ignores it.
   ///
   /// On a file whose content is not committed yet, it is the time that the commit will have.
   /// - Throws: `readOnly`, `noSpace`, `notFound`.
   public func setModified(_ time: Timestamp, of node: Node) throws(StoreError) {
-    let writers = node.state.withLock { Array($0.writers.values) }
+    let (writers, isRemoved) = node.state.withLock { ($0.writers.values.map { $0 }, $0.isRemoved) }
+    // A file without a name keeps what is set for as long as it is open.
+    if isRemoved { return node.state.withLock { $0.lastStatus?.modified = time } }
     guard writers.filter({ $0.setModified(time) }).isEmpty else { return }
     switch node.place {
     case .key(let key): try setModified(time, of: key)
@@ -24,10 +44,20 @@ extension Tree {
   public func truncate(
     _ node: Node, to count: Int, by caller: Caller, _ permit: Permit? = nil
   ) throws(StoreError) {
+    guard !node.isRemoved else { return try truncateRemoved(node, to: count, by: caller) }
     let handle = try open(node, .write, by: caller, permit)
     defer { handle.close() }
     try handle.truncate(to: count, by: caller)
     try handle.flush(by: .current)
+  }
+
+  /// By way of /proc/PID/fd, a file without a name can still be cut.
+  private func truncateRemoved(_ node: Node, to count: Int, by caller: Caller) throws(StoreError) {
+    let limit = node.isSecret ? Self.secretLimit : Self.settingLimit
+    guard (0...limit).contains(count) else { throw .tooLarge(limit: limit) }
+    let writers = node.state.withLock { Array($0.writers.values) }
+    guard !writers.isEmpty else { throw .notFound }
+    for writer in writers { try writer.truncate(to: count, by: caller) }
   }
 
   /// fsync(2) of whatever stands at the node.

@@ -11,7 +11,7 @@ extension Tree {
   /// - Throws: `invalidValue`, `tooLarge`, `readOnly`, `noSpace`, `notFound`, `accessDenied`, `locked`.
   @discardableResult
   func store(
-    _ content: borrowing Content, appending: Bool, at place: Place, _ commit: Commit
+    _ content: Content, appending: Bool, at place: Place, _ commit: Commit
   ) throws(StoreError) -> Permit? {
     var permit: Permit?
     switch place {
@@ -37,7 +37,7 @@ extension Tree {
   func store(
     _ scratch: ScratchFile, at place: Place, _ later: Commit = Commit()
   ) throws(StoreError) -> Permit? {
-    let snapshot = try scratch.snapshot()
+    let snapshot = scratch.snapshot()
     let word = snapshot.attributes["user.keyhole.type"].map { String(decoding: $0, as: UTF8.self) }
     let commit = Commit(
       declaredType: later.declaredType ?? word.flatMap(SettingType.init),
@@ -133,7 +133,7 @@ extension Tree {
     item.modified = commit.modified ?? .now
   }
 
-  private func secretCopy(of content: borrowing Content) throws(StoreError) -> SecretBytes {
+  private func secretCopy(of content: Content) throws(StoreError) -> SecretBytes {
     try unsafe content.withBytes { (bytes) throws(StoreError) in
       do { return try unsafe SecretBytes(copying: bytes) } catch { throw .outOfMemory }
     }

@@ -12,7 +12,8 @@ public enum AttributeCondition: Sendable {
 extension Tree {
   /// The names that listxattr(2) gives, complete: `user.keyhole.type`.
   public func attributeNames(of node: Node) throws(StoreError) -> [String] {
-    switch node.place {
+    if let kept = node.keptAttributes { return kept.keys.filter { $0 != AttributeName.name }.sorted() }
+    return switch node.place {
     case .key: [AttributeName.type]
     case .item(let item), .value(let item): try itemAttributeNames(item)
     case .scratch(let scratch):
@@ -25,6 +26,10 @@ extension Tree {
   /// getxattr(2). - Throws: `noSuchAttribute`; `unsupported` for names that nothing here can have.
   public func attribute(_ name: String, of node: Node) throws(StoreError) -> [UInt8] {
     try requireUserName(name)
+    if let kept = node.keptAttributes {
+      guard let value = kept[name] else { throw .noSuchAttribute }
+      return value
+    }
     switch node.place {
     case .key(let key): return try attribute(name, of: key)
     case .item(let item), .value(let item): return try attribute(name, of: item)

@@ -14,6 +14,11 @@ extension Tree {
     try keychain.lock()
   }
 
+  /// The secrets that are open, locked or not.
+  public var openSecrets: [Node] {
+    secretHandles.withLock { $0.values.compactMap { $0.handle?.node } }
+  }
+
   /// Wipes what open files and scratch hold of secrets that are not to be read now, whoever has locked them.
   public func forgetLocked() {
     for handle in secretHandles.withLock({ $0.values.compactMap(\.handle) }) {
@@ -66,11 +71,9 @@ extension Handle {
   /// Wipes what the handle holds; from now on it fails with `locked`.
   func seal() {
     state.withLock { state in
-      state.content = nil
-      state.appended = nil
+      state.draft = .untouched(nil)
       state.permit = nil
-      state.isSealed = true
-      state.failure = .locked
+      state.fate = .sealed
     }
   }
 }

@@ -54,10 +54,11 @@ extension Tree {
       // What can hang must not do so at a write, so it is asked for now.
       let isWanted = mode.contains(.read) || keychain.mayHang
       if isWanted, !mode.contains(.truncate) {
-        state.content = .secret(
-          try tooManyIfExhausted { () throws(StoreError) in
-            try keychain.secret(of: item, permit)
-          })
+        state.draft = .untouched(
+          .secret(
+            try tooManyIfExhausted { () throws(StoreError) in
+              try keychain.secret(of: item, permit)
+            }))
       } else if item.isSealed {
         // What has been tampered with is not overwritten.
         _ = try tooManyIfExhausted { () throws(StoreError) in try keychain.secret(of: item, permit) }
@@ -84,7 +85,7 @@ extension Tree {
   private func openStatus(_ node: Node, _ mode: OpenMode) throws(StoreError) -> Handle {
     guard !mode.contains(.write) else { throw .accessDenied(reason: "the status can only be read") }
     var state = Handle.State()
-    state.content = .plain(options.status())
+    state.draft = .untouched(.plain(options.status()))
     return Handle(node, in: self, mode: mode, state: state)
   }
 
@@ -97,7 +98,7 @@ extension Tree {
     _ state: inout Handle.State, _ mode: OpenMode, _ node: Node, _ caller: Caller
   ) {
     guard mode.isSuperset(of: [.write, .truncate]) else { return }
-    state.isTruncated = true
+    state.draft = .emptied
     state.prefix = prefix(for: node, declared: nil)
     if let process = caller.process { state.writers[caller] = process }
   }
@@ -150,7 +151,7 @@ extension Tree {
       return .secret(try requireKeychain().secret(of: item, permit))
     case .scratch(let scratch):
       guard let file = overlay.withLock({ $0[scratch] }) else { return try .empty(secret: place.isSecret) }
-      return try file.state.withLock { state throws(StoreError) in try state.content.copy() }
+      return file.state.withLock { $0.content }
     default:
       return try .empty(secret: place.isSecret)
     }

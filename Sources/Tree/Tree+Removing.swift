@@ -11,6 +11,7 @@ extension Tree {
   ) throws(StoreError) {
     let node = try child(of: directory, named: name)
     let place = node.place
+    keepAttributes(of: node)
     switch place {
     case .key(let key): try removeKey(key)
     case .value(let item): try removeValue(item)
@@ -19,6 +20,14 @@ extension Tree {
     default: throw .isDirectory
     }
     nodes.withLock { $0.remove(place) }
+  }
+
+  /// Those who have the file open can still read them: fgetxattr(2).
+  private func keepAttributes(of node: Node) {
+    guard !node.place.isDirectory, let names = try? attributeNames(of: node) else { return }
+    var attributes: [String: [UInt8]] = [:]
+    for name in names + [AttributeName.name] { attributes[name] = try? attribute(name, of: node) }
+    node.state.withLock { $0.lastAttributes = attributes }
   }
 
   /// rmdir(2): removes an empty suite, a service or server directory without items, or a staged item.

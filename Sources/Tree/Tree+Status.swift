@@ -14,6 +14,8 @@ public struct NodeStatus: Sendable {
   /// The exact length of the content in bytes; 0 for a directory.
   public var size: Int
   public var modified: Timestamp
+  /// When it was last read: what was set as such, or else the time of the last change. Reading doesn't change it.
+  public var accessed: Timestamp?
   /// The number of hard links: 2 and one for each subdirectory, or 1.
   public var links: Int
 }
@@ -29,7 +31,10 @@ extension Tree {
     }
     var status = try status(of: place)
     // Not with what only one process has written.
-    node.state.withLock { [status] in $0.lastStatus = status }
+    node.state.withLock { state in
+      status.accessed = state.accessed
+      state.lastStatus = status
+    }
     for writer in writers {
       if let size = writer.uncommittedSize(for: caller) { status.size = size }
     }

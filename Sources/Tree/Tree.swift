@@ -36,6 +36,8 @@ public final class Tree: Sendable {
   let overlay = Mutex(Overlay())
   let nodes: Mutex<NodeTable>
   let started = Timestamp.now
+  /// What writers of values have written and not committed, or committed and not closed.
+  let unsaved = ScratchQuota(limit: 128 * 1024 * 1024, isSecret: false)
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
   /// Open files of secrets, which a lock has to wipe.
   let secretHandles = Mutex<[ObjectIdentifier: WeakHandle]>([:])

@@ -54,17 +54,26 @@ final class SystemBus {
   /// The messages that have come; waits for some if there are none. Empty: the bus is gone.
   func receive() -> [BusMessage] {
     var chunk = [UInt8](repeating: 0, count: 16 * 1024)
-    let count = readSome(&chunk)
-    guard count > 0 else { return [] }
-    received += chunk[..<count]
+    // A message may come in as many pieces as it has bytes.
+    while true {
+      let count = readSome(&chunk)
+      guard count > 0 else { return [] }
+      received += chunk[..<count]
+      guard let messages = takeMessages() else { return [] }
+      if !messages.isEmpty { return messages }
+    }
+  }
+
+  /// What is complete of what has come; nil: one message is too long.
+  private func takeMessages() -> [BusMessage]? {
     var messages: [BusMessage] = []
     while let length = BusMessage.length(of: received) {
-      guard length <= Self.longestMessage else { return [] }
+      guard length <= Self.longestMessage else { return nil }
       guard length <= received.count else { break }
       messages.append(BusMessage(Array(received[..<length])))
       received.removeFirst(length)
     }
-    return messages.isEmpty ? receive() : messages
+    return messages
   }
 }
 

@@ -72,7 +72,8 @@ struct TreeSession {
     // A key of such a name that is in the suite already is an ordinary key.
     guard try existingNode(at: path) == nil else { return }
     throw Failure(
-      path.string, "this name is for temporary files of editors, which are not stored; nothing was set. \(stored)")
+      path.string,
+      "this name is for temporary files of editors, which are not stored; nothing was set. \(stored)")
   }
 
   /// Runs `body` with the file open for reading.

@@ -7,7 +7,8 @@ import Testing
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let output = try world.sh(script)
-    #expect(output.status == status && output.bytes.isEmpty, "\(script): \(output)", sourceLocation: sourceLocation)
+    #expect(
+      output.status == status && output.bytes.isEmpty, "\(script): \(output)", sourceLocation: sourceLocation)
     #expect(output.error.contains(reason), "\(script): \(output.error)", sourceLocation: sourceLocation)
     #expect(output.error.split(separator: "\n").count == 1, sourceLocation: sourceLocation)
   }
@@ -23,7 +24,9 @@ import Testing
         try refuses(world, "keyhole set 'defaults/app/\(name)' precious", "another name")
       }
       // Not even the folders on the way were made.
-      try world.check("keyhole ls defaults; keyhole ls keychain/generic; keyhole set defaults/app/%2E. 1; keyhole get defaults/app/%2E.", prints: "1\n")
+      try world.check(
+        "keyhole ls defaults; keyhole ls keychain/generic; keyhole set defaults/app/%2E. 1; keyhole get defaults/app/%2E.",
+        prints: "1\n")
     }
   }
 

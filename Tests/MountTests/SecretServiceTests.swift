@@ -1,5 +1,6 @@
 import Glibc
 import KeyringHarness
+import Synchronization
 import Testing
 
 /// The mount with the desktop's keyring as its keychain.
@@ -343,6 +344,28 @@ import Testing
       try keyhole.check(waited, prints: "1\nin time\n")
       bus.signalKeyring(SIGCONT)
       try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
+    }
+  }
+
+  @Test func secretThatAHangingServiceIsToTakeCanBeLookedAt() async throws {
+    try store("s3cret", "service S account A")
+    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
+      let path = keyhole / "keychain/generic/S/A/value"
+      let file = try OpenFile(path, O_WRONLY | O_TRUNC)
+      try file.write("another")
+      bus.signalKeyring(SIGSTOP)
+      defer { bus.signalKeyring(SIGCONT) }
+      let isClosed = Atomic(false)
+      let closer = Thread {
+        try? file.close()
+        isClosed.store(true, ordering: .sequentiallyConsistent)
+      }
+      for _ in 0..<20 { _ = try System.status(path) }
+      let wasClosed = isClosed.load(ordering: .sequentiallyConsistent)
+      #expect(!wasClosed)
+      bus.signalKeyring(SIGCONT)
+      closer.join()
+      #expect(try keyhole.cat("keychain/generic/S/A/value") == "another")
     }
   }
 
