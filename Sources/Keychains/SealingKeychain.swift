@@ -55,6 +55,7 @@ struct SealingKeychain: RemoteKeychainEngine {
   func synchronize() throws(StoreError) { try base.synchronize() }
   func room() throws(StoreError) -> DiskRoom? { try base.room() }
   func problems() -> [Problem] { base.problems() + seals.problems }
+  var trust: KeychainTrust { seals.trust }
   var readOnlyReason: String? { base.readOnlyReason }
 }
 

@@ -78,6 +78,8 @@ final class Seals: Sendable {
     }
     return state.withLock { $0.vault }?.problems() ?? []
   }
+
+  var trust: KeychainTrust { state.withLock { $0.vault }?.trust ?? .trusted }
 }
 
 // MARK: What is known

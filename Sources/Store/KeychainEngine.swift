@@ -55,6 +55,9 @@ public protocol KeychainEngine: Sendable {
   /// What a person should know: damaged items, a read-only store and why.
   func problems() -> [Problem]
 
+  /// Whether it holds what was last stored in it, as far as this process has looked.
+  var trust: KeychainTrust { get }
+
   /// Why nothing can be changed now; nil: it can, as far as is known. It costs a system call at most.
   var readOnlyReason: String? { get }
 
@@ -131,6 +134,8 @@ extension KeychainEngine {
   public var isOpenThroughout: Bool { lockState == .open }
 
   public var readOnlyReason: String? { nil }
+
+  public var trust: KeychainTrust { .trusted }
 
   public func lock() throws(StoreError) {
     throw .unsupported(reason: "this keychain can't be locked from here")

@@ -1,52 +1,92 @@
+import Crypto
 import Model
 
-/// The newest generation of a vault that this device has seen, kept outside the vault's folder: a vault
-/// that is older was put back.
+/// The newest state of a vault that this device has seen, kept outside the vault's folder: a vault that is older was
+/// put back.
 ///
-/// It may lag behind (a crash between a commit and its anchor), never lead. Whoever can roll back both
-/// files is not found out.
+/// It may lag behind (a crash between a commit and its anchor), never lead. Nothing tells where both files were put
+/// back together.
 struct Anchor {
-  private static let magic = Array("KHANCHR1".utf8)
-  private static let length = 8 + 16 + 8 + 32
+  private static let magicOfOne = Array("KHANCHR1".utf8)
+  private static let magic = Array("KHANCHR2".utf8)
+  private static let codeLength = 32
 
   let path: String
-  private let keys: VaultKeys
-  /// 0: never written.
-  private(set) var generation: UInt64 = 0
+  private let folder: String
+  private let store: [UInt8]
+  /// nil: never written, as far as this process knows.
+  private(set) var state: VaultState?
   /// The file does not authenticate.
   private(set) var isDamaged = false
 
-  init(_ path: String, _ keys: VaultKeys) throws(StoreError) {
-    self.path = path
-    self.keys = keys
+  var generation: UInt64 { state?.generation ?? 0 }
+
+  init(_ directory: VaultDirectory, store: [UInt8]) {
+    path = directory.anchor(store: store)
+    folder = directory.state
+    self.store = store
     PrivateFile.removeLeftovers(of: path)
-    try reload()
   }
 
-  /// Reads what other processes wrote. A file of zeros counts as none: a power loss can leave that.
-  mutating func reload() throws(StoreError) {
-    guard let bytes = try PrivateFile.read(path), bytes.contains(where: { $0 != 0 }) else { return }
-    let content = Array(bytes.dropLast(32))
-    guard bytes.count == Self.length, content.prefix(24).elementsEqual(Self.magic + keys.store),
-      keys.isAnchorCode(Array(bytes.suffix(32)), of: content)
-    else {
+  /// The file's bytes; empty where there is none. A file of zeros counts as none: a power loss can leave that.
+  func read() -> [UInt8] {
+    guard let bytes = try? PrivateFile.read(path), bytes.contains(where: { $0 != 0 }) else { return [] }
+    return bytes
+  }
+
+  /// Takes what `read` found, where that is newer.
+  mutating func take(_ bytes: [UInt8], _ key: SymmetricKey) {
+    guard !bytes.isEmpty else { return }
+    guard let found = parse(bytes, key) else {
       isDamaged = true
       return
     }
     isDamaged = false
-    generation = max(generation, content.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+    if found.generation >= generation { state = found }
   }
 
-  /// Moves the anchor forward.
-  mutating func advance(to newer: UInt64) throws(StoreError) {
-    guard newer > generation || isDamaged else { return }
-    var writer = FieldWriter(capacity: Self.length)
-    writer.put(raw: Self.magic)
-    writer.put(raw: keys.store)
-    writer.put(raw: max(newer, generation))
-    let code = keys.anchorCode(writer.bytes)
-    try PrivateFile.replace(path, with: writer.bytes + code)
-    generation = max(newer, generation)
+  /// Moves the anchor forward. - Throws: `noSpace`, `readOnly`, `system`.
+  mutating func advance(to newer: VaultState, _ key: SymmetricKey) throws(StoreError) {
+    guard state == nil || newer.generation > generation || isDamaged else { return }
+    let isNew = state == nil
+    let latest = newer.generation >= generation ? newer : state ?? newer
+    try PrivateFile.replace(path, with: encoded(latest, key))
+    // A new one has to be there before the vault says so.
+    if isNew { try PrivateFile.synchronize(directory: folder) }
+    state = latest
     isDamaged = false
+  }
+}
+
+extension Anchor {
+  private func encoded(_ state: VaultState, _ key: SymmetricKey) -> [UInt8] {
+    var writer = FieldWriter(capacity: 96)
+    writer.put(raw: Self.magic)
+    writer.put(raw: store)
+    writer.put(raw: state.generation)
+    writer.put(raw: ItemRecord.encode(state.changed))
+    writer.put(raw: state.items)
+    return writer.bytes + Array(HMAC<SHA256>.authenticationCode(for: writer.bytes, using: key))
+  }
+
+  /// nil: it is not this vault's, or was changed.
+  private func parse(_ bytes: [UInt8], _ key: SymmetricKey) -> VaultState? {
+    let content = Array(bytes.dropLast(Self.codeLength))
+    let isAuthentic = HMAC<SHA256>.isValidAuthenticationCode(
+      bytes.suffix(Self.codeLength), authenticating: content, using: key)
+    guard isAuthentic, content.dropFirst(8).starts(with: store) else { return nil }
+    return unsafe content.dropFirst(24).withUnsafeBytes { unsafe parse(content.prefix(8), $0) }
+  }
+
+  private func parse(_ magic: ArraySlice<UInt8>, _ numbers: UnsafeRawBufferPointer) -> VaultState? {
+    var reader = unsafe FieldReader(numbers)
+    guard let generation = try? reader.integer(UInt64.self) else { return nil }
+    let nothing = VaultState(generation: generation, changed: Timestamp(seconds: 0), items: 0)
+    if magic.elementsEqual(Self.magicOfOne) { return nothing }
+    guard magic.elementsEqual(Self.magic), let seconds = try? reader.integer(UInt64.self),
+      let nanoseconds = try? reader.integer(UInt32.self), let items = try? reader.integer(UInt64.self)
+    else { return nil }
+    let changed = Timestamp(seconds: Int64(bitPattern: seconds), nanoseconds: nanoseconds)
+    return VaultState(generation: generation, changed: changed, items: items)
   }
 }

@@ -1,10 +1,10 @@
 import Crypto
 import Model
 
-/// What a sealed blob is bound to: the associated data of its AES-GCM.
+/// The associated data of a seal: the place that a sealed blob belongs to.
 ///
-/// Fields in ascending order of their tags, after a fixed beginning, so that no blob opens anywhere but in
-/// the place it was sealed for.
+/// Fields in ascending order of their tags, after a fixed prefix, so that a blob opens in the place that it was
+/// sealed for and in no other.
 struct Binding {
   enum Purpose: UInt8 {
     case slot = 1
@@ -15,62 +15,83 @@ struct Binding {
     case value = 6
     case password = 7
     case handed = 8
+    case commitment = 9
+    case carriedKey = 10
+    case version = 11
   }
 
   private var writer = FieldWriter(capacity: 192)
 
   var bytes: [UInt8] { writer.bytes }
 
-  private init(_ purpose: Purpose, store: [UInt8]? = nil) {
-    writer.put(raw: "keyhole/v1".utf8)
+  private init(_ format: VaultFormat, _ purpose: Purpose, store: [UInt8]? = nil) {
+    writer.put(raw: format.prefix.utf8)
     if let store { writer.put(1, store) }
     writer.put(2, purpose.rawValue)
   }
 
-  static func slot(store: [UInt8], id: UInt64, kind: UInt64, parameters: [UInt8]) -> Binding {
-    var binding = Binding(.slot, store: store)
-    binding.writer.put(3, id)
-    binding.writer.put(4, kind)
-    binding.writer.put(5, parameters)
+  /// `purpose`: `slot`, or `commitment` for the key that proves which key opens the slot.
+  static func slot(
+    _ purpose: Purpose = .slot, _ format: VaultFormat, store: [UInt8], _ slot: KeySlot
+  ) -> Binding {
+    var binding = Binding(format, purpose, store: store)
+    binding.writer.put(3, slot.id)
+    binding.writer.put(4, slot.kind)
+    binding.writer.put(5, slot.parameters)
+    if format >= .two { binding.writer.put(14, slot.publicKey) }
     return binding
   }
 
-  static func classKey(store: [UInt8], id: UInt64, class: UInt8, device: [UInt8]) -> Binding {
-    var binding = Binding(.classKey, store: store)
+  /// `purpose`: `classKey`, or `carriedKey` for the seal around that of another device.
+  static func classKey(
+    _ purpose: Purpose = .classKey, _ format: VaultFormat, store: [UInt8], id: UInt64, class: UInt8,
+    device: [UInt8]
+  ) -> Binding {
+    var binding = Binding(format, purpose, store: store)
     binding.writer.put(3, id)
     binding.writer.put(6, `class`)
     binding.writer.put(7, device)
     return binding
   }
 
-  static func manifest(store: [UInt8], critical: UInt64, features: UInt64) -> Binding {
-    var binding = Binding(.manifest, store: store)
-    binding.writer.put(8, critical)
-    binding.writer.put(9, features)
+  static func manifest(_ format: VaultFormat, store: [UInt8], _ header: VaultHeader) -> Binding {
+    var binding = Binding(format, .manifest, store: store)
+    binding.writer.put(8, header.critical)
+    binding.writer.put(9, header.features)
     return binding
   }
 
-  static func metadata(store: [UInt8], item: ItemKey, revision: UInt64, tag: [UInt8]) -> Binding {
-    var binding = Binding(.metadata, store: store)
+  static func metadata(
+    _ format: VaultFormat, store: [UInt8], item: ItemKey, revision: UInt64, tag: [UInt8]
+  ) -> Binding {
+    var binding = Binding(format, .metadata, store: store)
     binding.writer.put(10, item)
     binding.writer.put(11, revision)
     binding.writer.put(12, tag)
     return binding
   }
+
+  /// An earlier version of an item's metadata.
+  static func version(store: [UInt8], item: ItemKey, revision: UInt64) -> Binding {
+    var binding = Binding(.two, .version, store: store)
+    binding.writer.put(10, item)
+    binding.writer.put(11, revision)
+    return binding
+  }
 }
 
 extension Binding {
-  /// A secret that is handed to another keychain: the item is the one that keeps its key.
+  /// A secret that another keychain keeps: the item is the one that holds its key.
   static func handed(item: ItemID) -> Binding {
-    var binding = Binding(.handed)
+    var binding = Binding(.one, .handed)
     binding.writer.put(10, item.rawValue.utf8)
     return binding
   }
 }
 
-/// What an item's secret is bound to: class, access flags and programs among them.
+/// The place of an item's secret: class, access flags and rules among its fields.
 struct SecretBinding {
-  /// The purpose is the one byte in which the bindings of key and value differ.
+  /// The purpose is the one byte in which the bindings of a secret's seals differ.
   private static let purposeOffset = 10 + 5 + 16 + 5
 
   /// For the purpose `wrap`.
@@ -83,25 +104,37 @@ struct SecretBinding {
   }
 
   init(
-    store: [UInt8], item: ItemKey, _ facts: SecretFacts, classKey: UInt64, kind: UInt64,
-    parameters: [UInt8]
+    _ format: VaultFormat, store: [UInt8], _ place: SecretPlace, _ facts: SecretFacts, classKey: UInt64,
+    kind: UInt64, parameters: [UInt8]
   ) {
     var writer = FieldWriter(capacity: 256)
-    writer.put(raw: "keyhole/v1".utf8)
+    writer.put(raw: format.prefix.utf8)
     writer.put(1, store)
     writer.put(2, Binding.Purpose.wrap.rawValue)
     writer.put(3, classKey)
     writer.put(4, kind)
     writer.put(5, parameters)
     writer.put(6, facts.accessibility.code)
-    writer.put(10, item)
-    writer.put(11, facts.revision)
+    writer.put(10, place.item)
+    writer.put(11, place.revision)
     writer.put(13, facts.access)
+    if format >= .two { writer.put(15, place.part) }
     bytes = writer.bytes
   }
 }
 
-/// Who may see a secret, in the form that its seal is bound to.
+/// Which secret of which item.
+struct SecretPlace: Hashable {
+  /// The number of an item's secret; others are its further secrets.
+  static let main: UInt8 = 0
+
+  var item: ItemKey
+  var part = main
+  /// The revision that the secret is sealed to.
+  var revision: UInt64
+}
+
+/// The rules for a secret, in the form that its seal is bound to.
 enum AccessRules {
   private static let none = digest(fields: [], programs: nil)
 

@@ -63,8 +63,8 @@ final class ClassKeyring {
     made = []
   }
 
-  /// Drops the class keys that a lock closes. What stays readable is opened first: once the master key is
-  /// gone, no class key opens any more.
+  /// Drops the class keys that a lock closes. What stays readable is opened first: without the master key
+  /// no class key opens.
   func lock(_ database: Database) throws {
     defer { open = open.filter { $0.value.accessibility.survivesLock } }
     for id in try lasting(database) where open[id] == nil { try? unlock(id, database) }
@@ -72,83 +72,45 @@ final class ClassKeyring {
 }
 
 extension ClassKeyring {
+  private func rows(_ database: Database) throws -> [ClassKeyRow] {
+    try ClassKeyRow.fetchAll(database, keys.statements)
+  }
+
   /// This device's class keys that outlast a lock.
   private func lasting(_ database: Database) throws -> [UInt64] {
-    var found: [UInt64] = []
-    for accessibility in Accessibility.allCases where accessibility.survivesLock {
-      let device = try device(accessibility)
-      let query = try Query(database, "SELECT id FROM class_key WHERE class = ? AND device = ?")
-      query.bind(1, UInt64(accessibility.code))
-      query.bind(2, device.id ?? DeviceKey.anyID)
-      while try query.step() { found.append(query.integer(0)) }
-    }
-    return found
+    let classes = Set(Accessibility.allCases.filter(\.survivesLock).map { UInt64($0.code) })
+    return try rows(database).filter { classes.contains($0.accessibility) }.map(\.id)
   }
 
   private func unlock(_ id: UInt64, _ database: Database) throws {
-    let query = try Query(database, "SELECT class, device, sealed FROM class_key WHERE id = ?")
-    query.bind(1, id)
-    guard try query.step(),
-      let accessibility = Accessibility(code: UInt8(truncatingIfNeeded: query.integer(0)))
-    else { throw StoreError.damaged(what: "a class key") }
-    let device = try device(accessibility)
-    let deviceID = device.id ?? DeviceKey.anyID
-    guard query.bytes(1) == deviceID else { throw otherDevice(accessibility) }
-    let wrap = try keys.classKeyWrap(accessibility, device: device.key)
-    let binding = Binding.classKey(store: keys.store, id: id, class: accessibility.code, device: deviceID)
-    let key = try unsafe Sealing.openKey(
-      Sealing.box(query.blob(2)), under: wrap, boundTo: binding.bytes)
+    guard let row = try rows(database).first(where: { $0.id == id }) else {
+      throw StoreError.damaged(what: "a class key")
+    }
+    let (accessibility, key) = try row.open(keys.copyMasterKeys(), keys.header, directory)
     open[id] = ClassKey(accessibility, try StoredKey(key))
   }
 
+  /// The newest one of this device that no earlier master key opens.
   private func find(_ accessibility: Accessibility, _ database: Database) throws -> UInt64? {
-    let device = try device(accessibility)
-    guard !accessibility.isBoundToDevice || device.id != nil else { return nil }
-    let query = try Query(
-      database, "SELECT id FROM class_key WHERE class = ? AND device = ? ORDER BY id DESC")
-    query.bind(1, UInt64(accessibility.code))
-    query.bind(2, device.id ?? DeviceKey.anyID)
-    return try query.step() ? query.integer(0) : nil
+    let device = try accessibility.isBoundToDevice ? directory.fetchDeviceKey() : nil
+    var id = DeviceKey.anyID
+    switch device {
+    case .some(let device): id = device.id
+    case .none: guard !accessibility.isBoundToDevice else { return nil }
+    }
+    return try rows(database).last {
+      $0.accessibility == UInt64(accessibility.code) && $0.device == id
+        && $0.kind == ClassKeyRow.Kind.present.rawValue
+    }?.id
   }
 
   private func make(_ accessibility: Accessibility, _ database: Database) throws -> UInt64 {
-    if accessibility.isBoundToDevice { _ = try directory.makeDeviceKey() }
-    let device = try device(accessibility)
-    let deviceID = device.id ?? DeviceKey.anyID
-    let id = try nextID(database)
-    let wrap = try keys.classKeyWrap(accessibility, device: device.key)
-    let binding = Binding.classKey(store: keys.store, id: id, class: accessibility.code, device: deviceID)
-    let sealed = try Sealing.seal(key: SymmetricKey(size: .bits256), under: wrap, boundTo: binding.bytes)
-    let query = try Query(database, "INSERT INTO class_key (id, class, device, sealed) VALUES (?, ?, ?, ?)")
-    query.bind(1, id)
-    query.bind(2, UInt64(accessibility.code))
-    query.bind(3, deviceID)
-    query.bind(4, sealed)
-    try query.run()
+    let id = (try rows(database).map(\.id).max() ?? 0) &+ 1
+    let device: DeviceKey? = try accessibility.isBoundToDevice ? directory.makeDeviceKey() : nil
+    let row = try ClassKeyRow.make(
+      id: id, accessibility, device, SymmetricKey(size: .bits256), keys.copyMasterKeys(), keys.header)
+    try row.insert(database)
     made.append(id)
     return id
-  }
-
-  private func nextID(_ database: Database) throws -> UInt64 {
-    let query = try Query(database, "SELECT coalesce(max(id), 0) FROM class_key")
-    return try query.step() ? query.integer(0) &+ 1 : 1
-  }
-
-  /// The device key where the class needs one.
-  private struct Device: ~Copyable {
-    var key: DeviceKey?
-    var id: [UInt8]?
-  }
-
-  private func device(_ accessibility: Accessibility) throws -> Device {
-    guard accessibility.isBoundToDevice else { return Device(key: nil, id: nil) }
-    guard let key = try directory.fetchDeviceKey() else { return Device(key: nil, id: nil) }
-    let id = key.id
-    return Device(key: consume key, id: id)
-  }
-
-  private func otherDevice(_ accessibility: Accessibility) -> StoreError {
-    guard accessibility.isBoundToDevice else { return .damaged(what: "a class key") }
-    return .accessDenied(reason: "the secret can be read on the device that stored it only")
   }
 }

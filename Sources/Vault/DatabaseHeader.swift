@@ -6,9 +6,6 @@ import Model
 enum DatabaseHeader {
   /// "KHOL": the application_id of a vault's file.
   static let applicationID: UInt32 = 0x4B48_4F4C
-  /// The user_version: the version of the schema.
-  static let version: UInt32 = 1
-
   /// - Throws: `unsupported` for what is no vault or a newer one, `damaged` for one that is cut off.
   static func check(_ directory: VaultDirectory) throws(StoreError) {
     let path = directory.database
@@ -18,16 +15,18 @@ enum DatabaseHeader {
     let count = unsafe header.withUnsafeMutableBytes { unsafe file.read(into: $0, at: 0) }
     guard count > 0 else { throw .damaged(what: "\(path) is empty: put back a copy of it") }
     try checkKind(header, count, path)
-    try checkVersion(word(header, 60), path)
+    _ = try checkVersion(word(header, 60), path)
     let size = UInt64(try file.status(path).st_size)
     try checkSize(header, size, directory)
   }
 
-  static func checkVersion(_ version: UInt32, _ path: String) throws(StoreError) {
-    guard version <= Self.version else {
+  /// The format of a `user_version`.
+  static func checkVersion(_ version: UInt32, _ path: String) throws(StoreError) -> VaultFormat {
+    guard version <= VaultFormat.newest.rawValue else {
       throw .unsupported(reason: "\(path) was made by a newer Keyhole: update Keyhole to open it")
     }
-    guard version == Self.version else { throw notAVault(path) }
+    guard let format = VaultFormat(rawValue: version) else { throw notAVault(path) }
+    return format
   }
 
   static func notAVault(_ path: String) -> StoreError {

@@ -17,7 +17,8 @@ extension ItemRecord {
     item.attributes = parts.attributes
     self.init(
       item: item, witness: try parts.witness.orDamaged(),
-      secretRevision: try parts.secretRevision.orDamaged())
+      secretRevision: try parts.secretRevision.orDamaged(), owner: parts.owner, versions: parts.versions,
+      furtherSecrets: parts.furtherSecrets)
   }
 
   /// The fields of a record while they are read.
@@ -43,6 +44,9 @@ extension ItemRecord {
     var programs: ExactString?
     var keepsLineEnd = false
     var attributes: [ExactString: [UInt8]] = [:]
+    var owner: ItemKey?
+    var versions: [UInt64] = []
+    var furtherSecrets: [FurtherSecret] = []
 
     mutating func take(_ field: Field) throws(StoreError) {
       switch field.tag {
@@ -57,6 +61,9 @@ extension ItemRecord {
       case Tag.programs: programs = try field.string()
       case Tag.keepsLineEnd: keepsLineEnd = try field.integer(UInt8.self) == 1
       case Tag.attribute: try takeAttribute(field)
+      case Tag.owner: owner = try unsafe ItemKey(field.bytes).orDamaged()
+      case Tag.version: versions.append(try field.integer(UInt64.self))
+      case Tag.furtherSecret: furtherSecrets.append(try ItemRecord.furtherSecret(field))
       default: try takeIdentity(field)
       }
     }
@@ -102,12 +109,20 @@ extension ItemRecord {
 }
 
 extension ItemRecord {
-  private static func witness(_ field: Field) throws(StoreError) -> Witness {
+  static func witness(_ field: Field) throws(StoreError) -> Witness {
     var reader = unsafe FieldReader(field.bytes)
     return try Witness(reading: &reader)
   }
 
-  private static func time(_ field: Field) throws(StoreError) -> Timestamp {
+  private static func furtherSecret(_ field: Field) throws(StoreError) -> FurtherSecret {
+    var reader = unsafe FieldReader(field.bytes)
+    let part = try reader.integer(UInt8.self)
+    guard part != SecretPlace.main else { throw .damaged(what: "fields") }
+    return FurtherSecret(
+      part: part, revision: try reader.integer(UInt64.self), size: try reader.integer(UInt64.self))
+  }
+
+  static func time(_ field: Field) throws(StoreError) -> Timestamp {
     var reader = unsafe FieldReader(field.bytes)
     let seconds = Int64(bitPattern: try reader.integer(UInt64.self))
     return Timestamp(seconds: seconds, nanoseconds: try reader.integer(UInt32.self))
@@ -123,7 +138,7 @@ extension ItemRecord {
 }
 
 extension Optional {
-  fileprivate func orDamaged() throws(StoreError) -> Wrapped {
+  func orDamaged() throws(StoreError) -> Wrapped {
     guard let self else { throw .damaged(what: "fields") }
     return self
   }

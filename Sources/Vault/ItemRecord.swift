@@ -7,6 +7,22 @@ struct ItemRecord {
   var witness: Witness
   /// The revision that the secret is sealed to.
   var secretRevision: UInt64
+  /// The item that this one is an attachment of.
+  var owner: ItemKey?
+  /// The revisions of the item's earlier versions, ascending.
+  var versions: [UInt64] = []
+  /// Secrets beside the main one, under the same rules.
+  var furtherSecrets: [FurtherSecret] = []
+
+  /// A secret beside an item's main one.
+  struct FurtherSecret: Equatable {
+    /// 1: the item's one-time codes, an `otpauth:` URI. Others are reserved.
+    var part: UInt8
+    /// The revision that it is sealed to.
+    var revision: UInt64
+    /// In bytes.
+    var size: UInt64
+  }
 
   enum Tag {
     static let witness: UInt8 = 1
@@ -30,6 +46,9 @@ struct ItemRecord {
     static let programs: UInt8 = 34
     static let keepsLineEnd: UInt8 = 35
     static let attribute: UInt8 = 36
+    static let owner: UInt8 = 37
+    static let version: UInt8 = 38
+    static let furtherSecret: UInt8 = 39
   }
 }
 
@@ -51,6 +70,9 @@ extension ItemRecord {
     for (name, value) in item.attributes.sorted(by: { $0.key < $1.key }) {
       writer.put(Tag.attribute, Self.encode(attribute: name, value))
     }
+    if let owner { writer.put(Tag.owner, owner) }
+    for revision in versions { writer.put(Tag.version, revision) }
+    for secret in furtherSecrets { writer.put(Tag.furtherSecret, Self.encode(secret)) }
     return writer.bytes
   }
 
@@ -80,10 +102,18 @@ extension ItemRecord {
     if let path = identity.path { writer.put(Tag.path, path.utf8) }
   }
 
-  private static func encode(_ time: Timestamp) -> [UInt8] {
+  static func encode(_ time: Timestamp) -> [UInt8] {
     var writer = FieldWriter(capacity: 12)
     writer.put(raw: UInt64(bitPattern: time.seconds))
     writer.put(raw: time.nanoseconds)
+    return writer.bytes
+  }
+
+  private static func encode(_ secret: FurtherSecret) -> [UInt8] {
+    var writer = FieldWriter(capacity: 17)
+    writer.put(raw: secret.part)
+    writer.put(raw: secret.revision)
+    writer.put(raw: secret.size)
     return writer.bytes
   }
 

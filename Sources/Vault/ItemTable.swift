@@ -16,7 +16,7 @@ struct ItemTable {
   }
 
   /// What a walk over all rows found.
-  struct Census {
+  struct ItemScan {
     var items: [Item] = []
     var damaged: [ItemKey] = []
     /// Rows without even a name.
@@ -28,7 +28,7 @@ struct ItemTable {
 
   /// nil: there is no such item. - Throws: `damaged`.
   func fetch(_ key: ItemKey) throws -> Row? {
-    let query = try Query(database, "SELECT tag, revision, sealed FROM item WHERE uuid = ?")
+    let query = try Query(database, keys.statements.fetchItem)
     query.bind(1, key)
     guard try query.step() else { return nil }
     return try open(query, key, under: keys.metadata)
@@ -36,52 +36,67 @@ struct ItemTable {
 
   /// The revision that the row says it has, also where the rest of it is damaged.
   func revision(_ key: ItemKey) throws -> UInt64? {
-    let query = try Query(database, "SELECT revision FROM item WHERE uuid = ?")
+    let query = try Query(database, keys.statements.fetchRevision)
     query.bind(1, key)
     return try query.step() ? query.integer(0) : nil
   }
 
   /// Every row, opened; those that don't open are counted by what their columns say.
-  func census(expecting expected: UInt64 = 0) throws -> Census {
-    var census = Census()
+  func scan(expecting expected: UInt64 = 0) throws -> ItemScan {
+    var scan = ItemScan()
     // Growing by doubling would leave as much garbage again.
-    census.items.reserveCapacity(Int(min(expected, 100_000)))
+    scan.items.reserveCapacity(Int(min(expected, 100_000)))
     let metadata = keys.metadata
-    let query = try Query(database, "SELECT tag, revision, sealed, uuid FROM item")
+    let query = try Query(database, keys.statements.fetchAllItems)
     while try query.step() {
       guard let key = unsafe ItemKey(query.blob(3)) else {
-        census.nameless += 1
+        scan.nameless += 1
         continue
       }
-      census.count += 1
-      census.lastRevision = max(census.lastRevision, query.integer(1))
-      try count(query, key, metadata, into: &census)
+      scan.count += 1
+      scan.lastRevision = max(scan.lastRevision, query.integer(1))
+      try count(query, key, metadata, into: &scan)
     }
-    return census
+    return scan
+  }
+
+  /// The keys of all rows that have one.
+  func allKeys() throws -> [ItemKey] {
+    let query = try Query(database, keys.statements.fetchItemKeys)
+    var found: [ItemKey] = []
+    while try query.step() { if let key = unsafe ItemKey(query.blob(0)) { found.append(key) } }
+    return found
+  }
+
+  /// Whether any row opens under the keys.
+  func opensAny() throws -> Bool {
+    for key in try allKeys() where (try? fetch(key)) != nil { return true }
+    return false
   }
 
   private func count(
-    _ query: borrowing Query, _ key: ItemKey, _ metadata: SymmetricKey, into census: inout Census
+    _ query: borrowing Query, _ key: ItemKey, _ metadata: SymmetricKey, into scan: inout ItemScan
   ) throws {
     do {
       let row = try open(query, key, under: metadata)
-      census.sum += row.record.witness
-      census.items.append(row.record.item)
+      scan.sum += row.record.witness
+      scan.items.append(row.record.item)
     } catch StoreError.damaged {
-      census.sum += keys.witness(of: key, revision: query.integer(1))
-      census.damaged.append(key)
+      scan.sum += keys.witness(of: key, revision: query.integer(1))
+      scan.damaged.append(key)
     }
   }
 
   /// - Throws: `exists` where another row has the identity.
   func insert(_ row: Row) throws {
     let tag = keys.tag(of: row.record.item.identity)
-    let binding = Binding.metadata(store: keys.store, item: row.key, revision: row.revision, tag: tag)
+    let binding = Binding.metadata(
+      keys.format, store: keys.store, item: row.key, revision: row.revision, tag: tag)
     let content = row.record.encoded
     guard content.count <= VaultEngine.largestMetadata else {
       throw StoreError.tooLarge(limit: VaultEngine.largestMetadata)
     }
-    let query = try Query(database, "INSERT INTO item (uuid, tag, revision, sealed) VALUES (?, ?, ?, ?)")
+    let query = try Query(database, keys.statements.insertItem)
     query.bind(1, row.key)
     query.bind(2, tag)
     query.bind(3, row.revision)
@@ -90,7 +105,7 @@ struct ItemTable {
   }
 
   func delete(_ key: ItemKey) throws {
-    let query = try Query(database, "DELETE FROM item WHERE uuid = ?")
+    let query = try Query(database, keys.statements.deleteItem)
     query.bind(1, key)
     try query.run()
   }
@@ -99,7 +114,7 @@ struct ItemTable {
   func open(_ query: borrowing Query, _ key: ItemKey, under metadata: SymmetricKey) throws -> Row {
     let revision = query.integer(1)
     let binding = Binding.metadata(
-      store: keys.store, item: key, revision: revision, tag: query.bytes(0))
+      keys.format, store: keys.store, item: key, revision: revision, tag: query.bytes(0))
     let record = try unsafe Sealing.open(query.blob(2), under: metadata, boundTo: binding.bytes) {
       try unsafe ItemRecord($0, id: key.id)
     }

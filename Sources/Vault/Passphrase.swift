@@ -17,6 +17,16 @@ public struct PassphraseCost: Sendable {
   /// The least that is accepted: 16 MiB.
   public static let least = PassphraseCost(logarithm: 14, blockSize: 8, parallelism: 1)
 
+  /// scrypt with N = 2^`logarithm`, r = 8 and p = 1; nil: less than 2¹⁴, or it takes more than 1 GiB.
+  public init?(logarithm: UInt8) {
+    self.init(logarithm: logarithm, blockSize: 8, parallelism: 1)
+    do { try check() } catch { return nil }
+  }
+
+  init(logarithm: UInt8, blockSize: UInt32, parallelism: UInt32) {
+    (self.logarithm, self.blockSize, self.parallelism) = (logarithm, blockSize, parallelism)
+  }
+
   /// In bytes.
   private static let mostMemory: UInt64 = 1 << 30
 

@@ -1,4 +1,5 @@
 import Crypto
+import FoundationEssentials
 import Model
 import SecretMemory
 
@@ -14,15 +15,17 @@ struct SealedSecret {
   private let wrapped: AES.GCM.SealedBox
   private let value: AES.GCM.SealedBox
 
+  /// `outer`: what the seal under the class key is bound to; `inner`: what those inside are.
+  ///
   /// - Throws: `damaged`.
   init(
     classKey: UInt64, accessibility: Accessibility, passwordParameters: [UInt8]? = nil,
-    binding: SecretBinding, wrapped: [UInt8], value: [UInt8]
+    outer: SecretBinding, inner: SecretBinding, wrapped: [UInt8], value: [UInt8]
   ) throws(StoreError) {
     (self.classKey, self.accessibility) = (classKey, accessibility)
     self.passwordParameters = passwordParameters
-    self.binding = (binding.bytes, binding.bytes(for: .value), binding.bytes(for: .password))
-    size = wrapped.count + value.count + 3 * binding.bytes.count
+    binding = (outer.bytes, inner.bytes(for: .value), inner.bytes(for: .password))
+    size = wrapped.count + value.count + 3 * outer.bytes.count
     self.wrapped = try Sealing.box(wrapped)
     self.value = try Sealing.box(value)
   }
@@ -31,6 +34,12 @@ struct SealedSecret {
   ///   `SecretMemoryError`.
   func open(under classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SecretBytes {
     try Sealing.openSecret(value, under: valueKey(classKey, password), boundTo: binding.value)
+  }
+
+  /// What an item's password opens, as it is sealed with it: without what the class key adds. - Throws: `damaged`.
+  func passwordSeal(under classKey: SymmetricKey) throws -> Data {
+    let inner = try Sealing.openSealed(wrapped, under: classKey, boundTo: binding.key)
+    return try inner.combined.orDamaged()
   }
 
   private func valueKey(_ classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SymmetricKey {

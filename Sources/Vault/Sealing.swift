@@ -73,6 +73,43 @@ enum Sealing {
     try unsafe key.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }
   }
 
+  /// Seals several keys, one after the other, which need no padding.
+  static func seal(keys: [SymmetricKey], under other: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
+    var content = try SecretBytes()
+    for key in keys { try unsafe key.withUnsafeBytes { try unsafe content.append($0) } }
+    return try unsafe content.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }
+  }
+
+  /// Opens what `seal(keys:)` sealed. - Throws: `damaged` also for another number of keys.
+  static func openKeys(
+    _ sealed: [UInt8], _ count: Int, under other: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> [SymmetricKey] {
+    try unsafe openBytes(sealed, under: other, boundTo: binding) { bytes in
+      guard bytes.count == 32 * count else { throw StoreError.damaged(what: "key") }
+      // SAFETY: there are so many bytes.
+      return (0..<count).map { index in
+        unsafe SymmetricKey(data: UnsafeRawBufferPointer(rebasing: bytes[32 * index..<32 * (index + 1)]))
+      }
+    }
+  }
+
+  /// Lends what `seal(secretBytes:)` or `seal(keys:)` sealed. - Throws: `damaged`.
+  static func openBytes<Result>(
+    _ sealed: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8],
+    _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) throws -> Result {
+    var plain = try openPadded(box(sealed), under: key, boundTo: binding)
+    defer { erase(&plain) }
+    return try unsafe plain.withUnsafeBytes { try unsafe body($0) }
+  }
+
+  /// Seals bytes as they are, which need no padding.
+  static func seal(
+    secretBytes: borrowing SecretBytes, under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
+    try unsafe secretBytes.withUnsafeBytes { try unsafe seal(bytes: $0, under: key, boundTo: binding) }
+  }
+
   /// Seals what is sealed already once more.
   static func seal(sealed: Data, under key: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
     try combined(AES.GCM.seal(sealed, using: key, authenticating: binding))

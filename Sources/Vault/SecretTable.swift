@@ -13,38 +13,26 @@ struct SecretTable {
   /// The password of the items that the transaction is about; nil: they have none.
   let password: PasswordSeal?
 
-  /// Ways to the key of a value; those not listed are reserved.
-  private enum Kind: UInt64 {
-    /// Sealed under the class key.
-    case classKey = 1
-    /// Sealed under a key made of the item's password, and that under the class key.
-    case password = 2
-  }
-
-  private static let fetchStatement =
-    "SELECT item.tag, item.revision, item.sealed, secret.class_key, secret.kind, secret.parameters, "
-    + "secret.wrapped, secret.sealed FROM item LEFT JOIN secret USING (uuid) WHERE item.uuid = ?"
-
   /// The secret of an item that is not being changed, as it is sealed; nil: there is no such item.
   ///
   /// One statement reads both rows, so that they belong together without a transaction's three more.
-  /// - Throws: `damaged` also where the secret's row is missing.
+  /// - Throws: `damaged` also where the secret's row is missing, or an older one is in its place.
   func fetch(_ key: ItemKey) throws -> SealedSecret? {
-    let query = try Query(database, Self.fetchStatement)
+    let query = try Query(database, keys.statements.fetchItemAndSecret)
     query.bind(1, key)
     guard try query.step() else { return nil }
-    let row = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata)
-    return try sealed(query, key, SecretFacts(row.record))
+    let record = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata).record
+    return try sealed(query, SecretPlace(item: key, revision: record.secretRevision), SecretFacts(record))
   }
 
-  /// The secret of an item whose row is at hand. - Throws: `damaged` also where its row is missing.
+  /// A secret of an item whose metadata are at hand, as it is sealed. - Throws: `damaged` also where its row is missing.
+  func fetchSealed(_ place: SecretPlace, _ record: ItemRecord) throws -> SealedSecret {
+    try withRow(place) { try sealed($0, place, SecretFacts(record)) }
+  }
+
+  /// The main secret of an item whose row is at hand. - Throws: `damaged` also where its row is missing.
   func fetch(_ key: ItemKey, _ record: ItemRecord) throws -> SecretBytes {
-    let query = try Query(
-      database,
-      "SELECT NULL, NULL, NULL, class_key, kind, parameters, wrapped, sealed FROM secret WHERE uuid = ?")
-    query.bind(1, key)
-    guard try query.step() else { throw StoreError.damaged(what: "a secret") }
-    return try open(sealed(query, key, SecretFacts(record)))
+    try open(fetchSealed(SecretPlace(item: key, revision: record.secretRevision), record))
   }
 
   func open(_ sealed: SealedSecret) throws -> SecretBytes {
@@ -55,37 +43,81 @@ struct SecretTable {
     try classKeys.key(sealed.classKey, sealed.accessibility, database)
   }
 
-  /// Stores a secret under a new key of its own, in place of the item's present one.
+  /// Stores an item's main secret under a new key of its own, in place of the present one, which was sealed to the
+  /// revision `former`.
   ///
   /// - Throws: `accessDenied` for an item that is to have a password where there is none.
-  func put(_ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord) throws {
+  func put(_ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord, former: UInt64) throws {
+    try put(secret, SecretPlace(item: key, revision: record.secretRevision), record, former: former)
+  }
+
+  /// The same for any secret of an item.
+  func put(
+    _ secret: borrowing SecretBytes, _ place: SecretPlace, _ record: ItemRecord, former: UInt64
+  ) throws {
     let (id, classKey) = try classKeys.currentKey(record.item.accessibility, database)
     let password = try record.item.access.needsPassword ? requiredPassword() : nil
-    let (kind, parameters) = (password == nil ? Kind.classKey : .password, password?.parameters ?? [])
-    let binding = binding(key, SecretFacts(record), classKey: id, kind, parameters)
+    let (kind, parameters) = (password == nil ? SecretKind.classKey : .password, password?.parameters ?? [])
+    let binding = binding(.two, place, SecretFacts(record), classKey: id, kind, parameters)
     let valueKey = SymmetricKey(size: .bits256)
-    let query = try Query(
-      database,
-      "INSERT OR REPLACE INTO secret (uuid, class_key, kind, parameters, wrapped, sealed) "
-        + "VALUES (?, ?, ?, ?, ?, ?)")
+    let row = SecretRow(
+      place: place, classKey: id, kind: kind.rawValue, parameters: parameters,
+      wrapped: Array(try wrap(valueKey, under: classKey, binding, password, parameters)),
+      sealed: Array(
+        try Sealing.seal(secret: secret, under: valueKey, boundTo: binding.bytes(for: .value))))
+    try deleteNewest(place, from: former)
+    try row.insert(database, keys.statements)
+  }
+
+  /// Deletes all secrets of an item.
+  func delete(_ key: ItemKey) throws {
+    let query = try Query(database, keys.statements.deleteSecrets)
     query.bind(1, key)
-    query.bind(2, id)
-    query.bind(3, kind.rawValue)
-    query.bind(4, parameters)
-    query.bind(5, try wrap(valueKey, under: classKey, binding, password, parameters))
-    query.bind(
-      6, try Sealing.seal(secret: secret, under: valueKey, boundTo: binding.bytes(for: .value)))
     try query.run()
   }
 
-  func delete(_ key: ItemKey) throws {
-    let query = try Query(database, "DELETE FROM secret WHERE uuid = ?")
-    query.bind(1, key)
+  private func deleteNewest(_ place: SecretPlace, from revision: UInt64) throws {
+    let query = try Query(database, keys.statements.deleteNewestSecrets)
+    query.bind(1, place.item)
+    query.bind(2, UInt64(place.part))
+    query.bind(3, revision)
     try query.run()
   }
 }
 
 extension SecretTable {
+  /// A row as it is stored. - Throws: `damaged` where it is missing.
+  func row(_ place: SecretPlace) throws -> SecretRow {
+    try withRow(place) { query in
+      SecretRow(
+        place: place, classKey: query.integer(3), kind: query.integer(4), parameters: query.bytes(5),
+        wrapped: query.bytes(6), sealed: query.bytes(7))
+    }
+  }
+
+  private func withRow<Result>(
+    _ place: SecretPlace, _ body: (borrowing Query) throws -> Result
+  ) throws -> Result {
+    let query = try Query(database, keys.statements.fetchSecret)
+    query.bind(1, place.item)
+    if keys.format >= .two {
+      query.bind(2, UInt64(place.part))
+      query.bind(3, place.revision)
+    }
+    guard try query.step() else { throw StoreError.damaged(what: "a secret") }
+    return try body(query)
+  }
+
+  /// What the seals of a row are bound to, under its class key and inside.
+  func bindings(
+    _ place: SecretPlace, _ facts: SecretFacts, classKey: UInt64, _ kind: SecretKind, _ parameters: [UInt8]
+  ) -> (outer: SecretBinding, inner: SecretBinding) {
+    (
+      binding(kind.outerFormat, place, facts, classKey: classKey, kind, parameters),
+      binding(kind.innerFormat, place, facts, classKey: classKey, kind, parameters)
+    )
+  }
+
   private func requiredPassword() throws(StoreError) -> PasswordSeal {
     guard let password else { throw .needsPassword }
     return password
@@ -104,36 +136,61 @@ extension SecretTable {
     return try Sealing.seal(sealed: inner, under: classKey, boundTo: binding.bytes)
   }
 
-  private func sealed(_ query: borrowing Query, _ key: ItemKey, _ facts: SecretFacts) throws -> SealedSecret {
+  private func sealed(
+    _ query: borrowing Query, _ place: SecretPlace, _ facts: SecretFacts
+  ) throws -> SealedSecret {
     let (id, parameters) = (query.integer(3), query.bytes(5))
-    guard let kind = Kind(rawValue: query.integer(4)), kind == .password || parameters.isEmpty else {
-      throw StoreError.damaged(what: "a secret")
-    }
+    let kind = try SecretKind(query.integer(4), in: keys.format)
+    guard kind.takesPassword || parameters.isEmpty,
+      keys.format == .one || query.integer(8) == place.revision
+    else { throw StoreError.damaged(what: "a secret") }
+    let bindings = bindings(place, facts, classKey: id, kind, parameters)
     return try SealedSecret(
       classKey: id, accessibility: facts.accessibility,
-      passwordParameters: kind == .password ? parameters : nil,
-      binding: binding(key, facts, classKey: id, kind, parameters),
-      wrapped: query.bytes(6), value: query.bytes(7))
+      passwordParameters: kind.takesPassword ? parameters : nil, outer: bindings.outer,
+      inner: bindings.inner, wrapped: query.bytes(6), value: query.bytes(7))
   }
 
   private func binding(
-    _ key: ItemKey, _ facts: SecretFacts, classKey: UInt64, _ kind: Kind, _ parameters: [UInt8]
+    _ format: VaultFormat, _ place: SecretPlace, _ facts: SecretFacts, classKey: UInt64, _ kind: SecretKind,
+    _ parameters: [UInt8]
   ) -> SecretBinding {
     SecretBinding(
-      store: keys.store, item: key, facts, classKey: classKey, kind: kind.rawValue, parameters: parameters)
+      format, store: keys.store, place, facts, classKey: classKey, kind: kind.number(in: format),
+      parameters: parameters)
+  }
+}
+
+/// A row of the table of secrets.
+struct SecretRow {
+  var place: SecretPlace
+  var classKey: UInt64
+  var kind: UInt64
+  var parameters: [UInt8]
+  var wrapped: [UInt8]
+  var sealed: [UInt8]
+
+  func insert(_ database: Database, _ statements: Statements) throws {
+    let query = try Query(database, statements.insertSecret)
+    query.bind(1, place.item)
+    query.bind(2, UInt64(place.part))
+    query.bind(3, place.revision)
+    query.bind(4, classKey)
+    query.bind(5, kind)
+    query.bind(6, parameters)
+    query.bind(7, wrapped)
+    query.bind(8, sealed)
+    try query.run()
   }
 }
 
 /// What an item's metadata say about how its secret is sealed.
 struct SecretFacts {
-  /// The revision that the secret is sealed to.
-  var revision: UInt64
   var accessibility: Accessibility
-  /// SHA-256 of who may see it: `AccessRules`.
+  /// SHA-256 of the rules for it: `AccessRules`.
   var access: [UInt8]
 
   init(_ record: ItemRecord) {
-    revision = record.secretRevision
     accessibility = record.item.accessibility
     access = AccessRules.digest(record.item.access, programs: record.item.programs)
   }

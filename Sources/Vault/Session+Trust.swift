@@ -1,70 +1,167 @@
+import Crypto
 import GRDB
 import Model
 import Store
 
 extension Session {
-  /// Compares what was found with the manifest, and the manifest with the anchor.
-  func judge(_ census: ItemTable.Census, _ manifest: Manifest?) {
-    distrust = reasonForDistrust(census, manifest)
-    guard distrust == nil, let manifest else { return }
+  /// Compares what was found with the manifest, and the manifest with the anchor, of which the bytes are `anchored`.
+  func judge(_ found: Finding, _ anchored: [UInt8]) {
+    manifest = found.manifest
+    let isMissing = anchored.isEmpty && anchor.state == nil
+    if let manifest { anchor.take(anchored, manifest.anchorKey) }
+    distrust = reasonForDistrust(found, isMissing: isMissing)
+    guard distrust == nil, let manifest, keys.format >= .two else { return }
+    anchor(manifest)
+    let device = directory.machine.device(manifest.anchorKey)
+    guard !manifest.devices.contains(device) else { return }
+    if isMissing, firstUse == nil { firstUse = manifest.changed }
+    guard anchorError == nil else { return }
+    // A vault that can't be written does not learn of the device.
+    try? register(device)
+  }
+
+  private func reasonForDistrust(_ found: Finding, isMissing: Bool) -> String? {
+    guard let manifest = found.manifest else { return "its manifest is damaged" }
+    if keys.format >= .two {
+      if let reason = manifest.reasonForDistrust(found.digests) { return reason }
+      guard !isMissing || !manifest.devices.contains(directory.machine.device(manifest.anchorKey)) else {
+        return
+          "this device has used it before, but \(anchor.path), which says how new it has to be, is missing"
+      }
+    }
+    guard !anchor.isDamaged else { return "its anchor \(anchor.path) is damaged" }
+    guard manifest.generation >= anchor.generation else {
+      return "it is older than what this device has seen: it was put back from a copy"
+    }
+    guard found.scan.nameless == 0, found.scan.count == manifest.count, found.scan.sum == manifest.sum else {
+      return "items were deleted, doubled or put back by another program than Keyhole"
+    }
+    return nil
+  }
+
+  private func anchor(_ manifest: Manifest) {
     do {
-      // Who wrote it may have been killed before it was on the disk; the anchor must never lead.
+      // Its writer may have been killed before it was on the disk; the anchor must never lead.
       if manifest.generation > anchor.generation { try directory.synchronizeLog() }
-      advanceAnchor(to: manifest.generation)
+      advanceAnchor(manifest)
     } catch {
       anchorError = error
     }
   }
 
-  private func reasonForDistrust(_ census: ItemTable.Census, _ manifest: Manifest?) -> String? {
-    guard let manifest else { return "the vault's manifest is damaged" }
-    guard !anchor.isDamaged else { return "the vault's anchor \(anchor.path) is damaged" }
-    guard manifest.generation >= anchor.generation else {
-      return "the vault is older than what this device has seen: it was put back from a copy"
+  /// Lists this device as one that has an anchor: from now on a missing one is found.
+  private func register(_ device: [UInt8]) throws(StoreError) {
+    let manifest = try connection.write { database in
+      var manifest = try trustedManifest(database)
+      guard manifest.devices.count < Manifest.mostDevices else { return manifest }
+      manifest.devices.insert(device)
+      _ = try manifest.advance()
+      try manifest.store(database, keys)
+      return manifest
     }
-    guard census.nameless == 0, census.count == manifest.count, census.sum == manifest.sum else {
-      return "items of the vault were deleted, doubled or put back behind Keyhole's back"
-    }
-    return nil
+    advanceAnchor(manifest)
   }
 
-  func advanceAnchor(to generation: UInt64) {
+  func advanceAnchor(_ manifest: Manifest) {
+    self.manifest = manifest
     do {
-      try anchor.advance(to: generation)
+      try anchor.advance(to: manifest.state, manifest.anchorKey)
       anchorError = nil
     } catch {
-      // The change itself is stored; a lagging anchor only finds out less.
+      // The change itself is stored; an anchor that lags finds out less, and nothing wrong.
       anchorError = error
     }
   }
 
   /// The manifest to write on from, inside a write transaction.
   func trustedManifest(_ database: Database) throws -> Manifest {
-    if let distrust { throw StoreError.readOnly(reason: distrust) }
-    guard let manifest = try Manifest.fetchIfWhole(database, keys, header) else {
+    if let reason = readOnlyReason { throw StoreError.readOnly(reason: reason) }
+    guard let manifest = try Manifest.fetchIfWhole(database, keys) else {
       throw StoreError.readOnly(reason: "the vault's manifest is damaged")
     }
     guard manifest.generation >= anchor.generation else {
       throw StoreError.readOnly(reason: "the vault is older than what this process has seen")
     }
+    if let reason = manifest.reasonForDistrust(try Manifest.Digests(database, keys)) {
+      throw StoreError.readOnly(reason: "the vault can only be read: \(reason)")
+    }
     return manifest
   }
 
+  /// Why nothing can be written; nil: everything can.
+  var readOnlyReason: String? {
+    if let distrust { return "the vault can only be read: \(distrust)" }
+    guard keys.format < .two else { return nil }
+    return "the vault is of Keyhole 0.1 and can only be read: `keyhole upgrade` brings it to this version"
+  }
+}
+
+// MARK: - Accepting
+
+extension Session {
+  /// The vault as it is, and what this device last saw.
+  func comparison() throws(StoreError) -> VaultComparison {
+    let (scan, found) = try connection.read { database in
+      (try items(database).scan(), try Manifest.fetchIfWhole(database, keys))
+    }
+    let present = VaultState(
+      generation: found?.generation ?? scan.lastRevision, changed: found?.changed ?? Timestamp(seconds: 0),
+      items: scan.count)
+    return VaultComparison(
+      present: present, lastSeen: anchor.isDamaged ? nil : anchor.state, reason: distrust)
+  }
+
   /// Makes a manifest that fits what is there, newer than everything that was.
+  ///
+  /// Of slots that are not those that were stored, only the one that opened the vault stays: another one could be of
+  /// whoever edited the vault, and a new master key would be sealed to it.
   func accept() throws(StoreError) {
+    guard keys.format >= .two else {
+      throw .unsupported(reason: "the vault is of Keyhole 0.1: `keyhole upgrade --accept` takes it as it is")
+    }
     let manifest = try connection.write { database in
-      let census = try self.items(database).census()
-      let old = try Manifest.fetchIfWhole(database, self.keys, self.header)
-      var manifest = Manifest(count: census.count, sum: census.sum)
-      manifest.generation = max(anchor.generation, old?.generation ?? 0, census.lastRevision)
+      let scan = try self.items(database).scan()
+      let old = try Manifest.fetchIfWhole(database, self.keys)
+      try dropUnknownSlots(database, old)
+      var manifest = old ?? Manifest()
+      (manifest.count, manifest.sum) = (scan.count, scan.sum)
+      manifest.generation = max(anchor.generation, manifest.generation, scan.lastRevision)
+      if old == nil { manifest.keysSince = 0 }
       _ = try manifest.advance()
+      manifest.devices.insert(directory.machine.device(manifest.anchorKey))
       try database.execute(sql: "DELETE FROM item WHERE length(uuid) <> 16")
-      try manifest.store(database, keys, header)
+      try manifest.store(database, keys)
       return manifest
     }
     distrust = nil
+    firstUse = nil
     untold = nil
-    advanceAnchor(to: manifest.generation)
+    advanceAnchor(manifest)
+  }
+
+  private func dropUnknownSlots(_ database: Database, _ manifest: Manifest?) throws {
+    let slots = try KeySlot.fetchAll(database, keys.format)
+    guard manifest?.slots != keys.digest(of: KeySlot.fields(of: slots)) else { return }
+    try KeySlot.replaceAll(with: slots.filter { $0.id == slot }, database, keys.format)
+  }
+}
+
+// MARK: - Problems
+
+extension Session {
+  var trust: KeychainTrust {
+    if let problem = distrustProblem { return .distrusted(problem) }
+    return firstUse.map { .firstUse(lastChange: $0) } ?? .trusted
+  }
+
+  private var distrustProblem: Problem? {
+    distrust.map {
+      Problem(
+        subject: directory.database, reason: "it can only be read: \($0)",
+        remedy:
+          "put back the newest copy, or take the vault as it is: `keyhole restore --accept` shows both and asks"
+      )
+    }
   }
 
   func problems() -> [Problem] {
@@ -73,11 +170,12 @@ extension Session {
         subject: "item \(key.text)", reason: "its entry in the vault is damaged",
         remedy: "put back a copy of the vault, or delete the item")
     }
-    if let distrust {
+    if let distrustProblem { problems.append(distrustProblem) }
+    if keys.format < .two {
       problems.append(
         Problem(
-          subject: directory.database, reason: "it can only be read: " + distrust,
-          remedy: "put back the newest copy, or accept the vault as it is"))
+          subject: directory.database, reason: "it is of Keyhole 0.1 and can only be read",
+          remedy: "`keyhole upgrade` brings it to this version and keeps a copy"))
     }
     if anchorError != nil {
       problems.append(

@@ -11,7 +11,7 @@ extension Session {
     try change(password) { secrets, manifest in
       let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
       let row = ItemTable.Row(key: .random(), revision: 0, record: record)
-      return try put(row, with: secret, secrets, &manifest)
+      return try put(row, with: secret, replacing: record, secrets, &manifest)
     }
   }
 
@@ -60,8 +60,9 @@ extension Session {
         throw StoreError.invalidValue(reason: "the item has no password of its own")
       }
       let secret = try secrets.fetch(row.key, row.record)
-      let anew = self.secrets(secrets.database, new)
-      _ = try replace(row, by: row, with: secret, anew, &manifest)
+      try take(row, secrets.database, &manifest)
+      let sealing = self.secrets(secrets.database, new)
+      _ = try put(row, with: secret, replacing: row.record, sealing, openedBy: secrets, &manifest)
     }
     // The log would keep the old seal until it is written over.
     try? connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
@@ -84,20 +85,28 @@ extension Session {
   private func change<Result>(
     _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
-    if let distrust { throw .readOnly(reason: distrust) }
+    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+    var attempted: UInt64 = 0
     do {
-      let (result, generation) = try connection.write { database in
+      let (result, manifest) = try connection.write { database in
         var manifest = try trustedManifest(database)
         let before = manifest
+        manifest.skip(lostRevisions)
+        defer { attempted = manifest.generation &- before.generation }
+        let start = manifest
         let result = try body(secrets(database, password), &manifest)
-        if manifest != before { try manifest.store(database, keys, header) }
-        return (result, manifest.generation)
+        guard manifest != start else { return (result, before) }
+        try manifest.store(database, keys)
+        return (result, manifest)
       }
+      lostRevisions = 0
       untold = nil
       classKeys.settle(committed: true)
-      advanceAnchor(to: generation)
+      advanceAnchor(manifest)
       return result
     } catch {
+      // What it sealed counts: a key seals a limited number of blobs.
+      lostRevisions = attempted
       classKeys.settle(committed: false)
       throw error
     }
@@ -112,6 +121,7 @@ extension Session {
         manifest.remove(keys.witness(of: key, revision: revision))
         try items.delete(key)
         try secrets.delete(key)
+        try versions(secrets.database).delete(key)
       }
     }
   }
@@ -140,7 +150,7 @@ extension Session {
     _ manifest: inout Manifest
   ) throws -> Item {
     try take(old, secrets.database, &manifest)
-    return try put(new, with: secret, secrets, &manifest)
+    return try put(new, with: secret, replacing: old.record, secrets, &manifest)
   }
 
   /// Puts a changed row back; its secret is sealed anew where it was bound to what changed.
@@ -152,21 +162,38 @@ extension Session {
       row.record.item.size = old.item.size
       return try put(row, secrets.database, &manifest).item
     }
-    return try put(row, with: secrets.fetch(row.key, old), secrets, &manifest)
+    return try put(row, with: secrets.fetch(row.key, old), replacing: old, secrets, &manifest)
   }
 
-  /// Puts a row back with another secret.
+  /// Puts a row back with another secret. `opener`: opens the further secrets where they have another password so far.
   private func put(
-    _ row: ItemTable.Row, with secret: borrowing SecretBytes, _ secrets: SecretTable,
-    _ manifest: inout Manifest
+    _ row: ItemTable.Row, with secret: borrowing SecretBytes, replacing old: ItemRecord,
+    _ secrets: SecretTable,
+    openedBy opener: SecretTable? = nil, _ manifest: inout Manifest
   ) throws -> Item {
     try checkSize(secret)
     var row = row
     row.record.item.size = secret.count
     row.record.secretRevision = manifest.generation + 1
+    let changesSeal = opener != nil || !row.record.item.hasSameAccess(as: old.item)
+    if changesSeal { row.record.setRevisionOfFurtherSecrets(row.record.secretRevision) }
     let record = try put(row, secrets.database, &manifest)
-    try secrets.put(secret, row.key, record)
+    try secrets.put(secret, row.key, record, former: old.secretRevision)
+    if changesSeal { try reseal(furtherSecretsOf: row.key, old, record, opener ?? secrets, secrets) }
     return record.item
+  }
+
+  /// Seals an item's further secrets as its main one: all are under the same rules.
+  private func reseal(
+    furtherSecretsOf key: ItemKey, _ old: ItemRecord, _ new: ItemRecord, _ opener: SecretTable,
+    _ sealer: SecretTable
+  ) throws {
+    for (before, after) in zip(old.furtherSecrets, new.furtherSecrets) {
+      var place = SecretPlace(item: key, part: before.part, revision: before.revision)
+      let secret = try opener.open(opener.fetchSealed(place, old))
+      place.revision = after.revision
+      try sealer.put(secret, place, new, former: before.revision)
+    }
   }
 
   /// Puts a row into the table under the next revision.
@@ -189,6 +216,12 @@ extension Session {
     guard secret.count <= VaultEngine.largestSecret else {
       throw .tooLarge(limit: VaultEngine.largestSecret)
     }
+  }
+}
+
+extension ItemRecord {
+  fileprivate mutating func setRevisionOfFurtherSecrets(_ revision: UInt64) {
+    for index in furtherSecrets.indices { furtherSecrets[index].revision = revision }
   }
 }
 

@@ -10,30 +10,44 @@ final class Session {
   let directory: VaultDirectory
   let connection: Connection
   let ballast: Ballast
-  let header: VaultHeader
   let keys: VaultKeys
   let classKeys: ClassKeyring
+  /// The slot that opened the vault.
+  let slot: UInt64
   private var sealed = SealedSecrets()
   var anchor: Anchor
+  /// The manifest when it was last read or written; nil: it is damaged.
+  var manifest: Manifest?
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
   /// Items that were read on opening and not told yet.
   var untold: [Item]?
+  /// It takes the place of one with earlier keys: all that it reads is to be told.
+  var isNews = false
   /// Why nothing may be written; nil: the vault is as it should be.
   var distrust: String?
+  /// The vault was not used on this device before, and was last changed then.
+  var firstUse: Timestamp?
   var damaged: [ItemKey] = []
   /// What went wrong beside the vault itself.
   var anchorError: StoreError?
+  /// Revisions that failed transactions have sealed blobs under.
+  var lostRevisions: UInt64 = 0
+  /// The moment at which the keys last fitted the vault.
+  private var checked: CommitMark?
 
-  init(_ file: VaultFile, master: SymmetricKey) throws(StoreError) {
-    (directory, connection, ballast, header) = (file.directory, file.connection, file.ballast, file.header)
+  var header: VaultHeader { keys.header }
+
+  init(_ file: VaultFile, _ opened: OpenedSlot) throws(StoreError) {
+    (directory, connection, ballast) = (file.directory, file.connection, file.ballast)
+    slot = opened.slot
     do {
-      keys = try VaultKeys(master: master, store: header.store)
+      keys = try VaultKeys(opened.keys, file.header)
     } catch {
       throw StoreError(vault: error, errno: 0)
     }
     classKeys = ClassKeyring(keys, directory)
-    anchor = try Anchor(directory.anchor(store: keys.store), keys)
+    anchor = Anchor(directory, store: keys.store)
     untold = try load()
     ballast.restore()
   }
@@ -49,8 +63,25 @@ extension Session {
   }
 
   /// - Throws: `outOfMemory`.
-  func unlock(_ master: SymmetricKey) throws(StoreError) {
-    do { try keys.unlock(master) } catch { throw StoreError(vault: error, errno: 0) }
+  func unlock(_ opened: MasterKeys) throws(StoreError) {
+    do { try keys.unlock(opened) } catch { throw StoreError(vault: error, errno: 0) }
+  }
+
+  /// Whether the keys are still the vault's: another process may have made new ones, with another passphrase.
+  ///
+  /// It reads nothing as long as no process has committed anything.
+  func fitsVault() throws(StoreError) -> Bool {
+    guard manifest != nil else { return true }
+    let mark = connection.commitMark()
+    if let mark, mark == checked { return true }
+    let fits = try connection.run { try Manifest.fetchIfWhole($0, keys) != nil || !isReplaced($0) }
+    if fits { checked = mark }
+    return fits
+  }
+
+  /// A manifest that is damaged has its slots beside it; after new keys, there are others.
+  private func isReplaced(_ database: Database) throws -> Bool {
+    try manifest?.slots != Manifest.Digests(database, keys).slots
   }
 }
 
@@ -66,7 +97,11 @@ extension Session {
   }
 
   func refresh() throws(StoreError) -> [Item]? {
-    try version() == toldVersion ? nil : try load()
+    if isNews {
+      isNews = false
+      return try items()
+    }
+    return try version() == toldVersion ? nil : try load()
   }
 
   func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
@@ -87,7 +122,7 @@ extension Session {
     return secret
   }
 
-  /// A secret as it is sealed, and its class key: to be opened where nobody waits for it. nil: there is no such item.
+  /// A secret as it is sealed, and its class key: to be opened where nothing waits for it. nil: there is no such item.
   func sealedSecret(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
     guard let key = ItemKey(id) else { return nil }
     return try connection.run { database in
@@ -99,6 +134,10 @@ extension Session {
     ItemTable(database: database, keys: keys)
   }
 
+  func versions(_ database: Database) -> VersionTable {
+    VersionTable(database: database, keys: keys)
+  }
+
   func secrets(_ database: Database, _ password: PasswordSeal? = nil) -> SecretTable {
     SecretTable(database: database, keys: keys, classKeys: classKeys, password: password)
   }
@@ -107,20 +146,30 @@ extension Session {
     try connection.run { try Connection.dataVersion($0) }
   }
 
+  /// What one transaction finds in the vault.
+  struct Finding {
+    var version: UInt64
+    var scan: ItemTable.ItemScan
+    var manifest: Manifest?
+    var digests: Manifest.Digests
+  }
+
   /// Reads all items and checks that they add up.
   private func load() throws(StoreError) -> [Item] {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
-    try? anchor.reload()
-    let (version, census, manifest) = try connection.read { database in
+    let anchored = anchor.read()
+    let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
-      let manifest = try Manifest.fetchIfWhole(database, keys, header)
-      let census = try items(database).census(expecting: manifest?.count ?? 0)
-      return (try Connection.dataVersion(database), census, manifest)
+      let manifest = try Manifest.fetchIfWhole(database, keys)
+      let scan = try items(database).scan(expecting: manifest?.count ?? 0)
+      return Finding(
+        version: try Connection.dataVersion(database), scan: scan, manifest: manifest,
+        digests: try Manifest.Digests(database, keys))
     }
-    toldVersion = version
+    toldVersion = found.version
     untold = nil
-    damaged = census.damaged
-    judge(census, manifest)
-    return census.items
+    damaged = found.scan.damaged
+    judge(found, anchored)
+    return found.scan.items
   }
 }

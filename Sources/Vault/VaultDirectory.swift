@@ -7,6 +7,7 @@ import Store
 struct VaultDirectory {
   let path: String
   let state: String
+  let machine: MachineIdentity
 
   var database: String { path + "/vault.db" }
   var log: String { path + "/vault.db-wal" }
@@ -20,8 +21,9 @@ struct VaultDirectory {
   }
 
   /// Makes the folders where they are missing. - Throws: `accessDenied` where others can enter one.
-  init(_ path: String, state: String) throws(StoreError) {
+  init(_ path: String, state: String, machine: MachineIdentity = .current) throws(StoreError) {
     self.path = path
+    self.machine = machine
     self.state = state
     try Self.prepare(path)
     try Self.prepare(state)

@@ -3,61 +3,121 @@ import GRDB
 import Model
 import SecretMemory
 import Store
+import Synchronization
 
 /// A vault as one process has it: its file, and since the first unlock a session. Used by one thread at a time.
 final class VaultDoor {
   let file: VaultFile
-  /// nil: never unlocked.
+  /// nil: never unlocked, or another process has made new keys since.
   private(set) var session: Session?
-  private(set) var lockState = KeychainLock.sealed
+  private let state: LockState
 
-  init(_ file: VaultFile) {
-    self.file = file
+  init(_ file: VaultFile, _ state: LockState) {
+    (self.file, self.state) = (file, state)
   }
 
-  /// - Throws: `locked` for a vault that was never unlocked.
+  /// The session.
+  ///
+  /// - Throws: `locked` for a vault that was never unlocked, and for one of which another process has changed the
+  ///   passphrase.
   func opened() throws(StoreError) -> Session {
     guard let session else { throw .locked }
-    return session
+    guard try !session.fitsVault() else { return session }
+    return try reopened()
   }
 
-  func unlock(_ master: SymmetricKey) throws(StoreError) {
-    if let session {
-      try session.unlock(master)
+  func unlock(_ opened: OpenedSlot) throws(StoreError) {
+    if let session, try session.fitsVault() {
+      try session.unlock(opened.keys)
     } else {
-      session = try Session(file, master: master)
+      try replaceSession(opened)
     }
-    lockState = .open
+    state.value = .open
   }
 
   func lock() throws(StoreError) {
     guard let session else { return }
-    lockState = .locked
+    state.value = .locked
     try session.lock()
+  }
+
+  /// Another process has made new keys; where the key file is all that they take, the vault opens again.
+  private func reopened() throws(StoreError) -> Session {
+    session = nil
+    state.value = .sealed
+    let slots = try file.slots()
+    guard !slots.contains(where: \.takesPassphrase) else { throw .locked }
+    let opened = try SlotOpener(file, Self.noPassphrase()).open(slots)
+    try replaceSession(file.fitting(opened))
+    state.value = .open
+    guard let session else { throw .locked }
+    return session
+  }
+
+  private func replaceSession(_ opened: OpenedSlot) throws(StoreError) {
+    let next = try Session(file, opened)
+    next.isNews = hadSession
+    hadSession = true
+    session = next
+  }
+
+  private var hadSession = false
+
+  static func noPassphrase() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes() } catch { throw .outOfMemory }
+  }
+}
+
+/// The lock's state, for threads that must not wait for the vault.
+final class LockState: Sendable {
+  private let state = Mutex(KeychainLock.sealed)
+
+  var value: KeychainLock {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
   }
 }
 
 extension VaultDoor {
-  /// Puts new slots in the place of those that were there when the change began, all or nothing.
+  /// Puts a new slot in the place of those that were there when the change began, with a new master key and new class
+  /// keys: all or nothing. Slots with a public key stay.
   ///
-  /// - Throws: `interrupted` where another process has changed them meanwhile.
-  func replaceSlots(_ old: [KeySlot], with new: [KeySlot]) throws(StoreError) {
-    let session = try opened()
-    try file.connection.write { database in
-      guard try KeySlot.fetchAll(database) == old else { throw StoreError.interrupted }
-      try KeySlot.replaceAll(with: new, database)
-    }
-    // The log would keep the old slot until it is written over.
+  /// - Throws: `interrupted` where another process has changed the slots meanwhile.
+  func rekey(_ old: [KeySlot], to new: MasterKeys, _ slot: KeySlot) throws(StoreError) -> RewritingSummary {
+    let summary = try opened().rekey(old, to: new, slot)
+    // The log and its memory would keep old seals until they are written over.
     try? file.connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
-    if !new.contains(where: \.takesPassphrase) { try session.removePasscodeItems() }
+    try replaceSession(OpenedSlot(slot: slot.id, keys: new))
+    state.value = .open
+    return summary
   }
 }
 
 extension Session {
-  /// Without a passphrase there is no item that needs one: its secret goes, as on Apple's platforms.
-  fileprivate func removePasscodeItems() throws(StoreError) {
-    let items = try items().filter { $0.accessibility == .whenPasscodeSetThisDeviceOnly }
-    guard !items.isEmpty else { return }
-    try remove(items.map(\.id))
+  fileprivate func rekey(
+    _ old: [KeySlot], to master: MasterKeys, _ slot: KeySlot
+  ) throws(StoreError) -> RewritingSummary {
+    let (manifest, summary) = try connection.write { database in
+      let manifest = try trustedManifest(database)
+      guard try KeySlot.fetchAll(database, header.format) == old else { throw StoreError.interrupted }
+      let new = try VaultKeys(master, header)
+      var rewriting = try Rewriting(database, directory, keys, to: master, new, manifest)
+      try rewriting.run()
+      try KeySlot.replaceAll(with: [slot] + resealed(old, master), database, header.format)
+      var next = rewriting.manifest
+      try next.store(database, new)
+      return (next, rewriting.summary)
+    }
+    advanceAnchor(manifest)
+    return summary
+  }
+
+  /// The slots with a public key, with the new master key.
+  private func resealed(_ slots: [KeySlot], _ master: MasterKeys) throws -> [KeySlot] {
+    try slots.filter { KeySlot.Kind(rawValue: $0.kind)?.hasPublicKey ?? false }.map { slot in
+      var slot = slot
+      try slot.reseal(master, header)
+      return slot
+    }
   }
 }

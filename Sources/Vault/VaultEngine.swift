@@ -25,8 +25,8 @@ public final class VaultEngine: KeychainEngine {
   private let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
   private let door: Locked<VaultDoor>
-  /// What `door` says, for those who must not wait for it.
-  private let state = Mutex(KeychainLock.sealed)
+  /// The lock's state, for threads that must not wait for `door`.
+  private let state = LockState()
 
   /// Opens the vault in `directory`, or makes one where there is none. It is unlocked at once where its key
   /// file is all it takes.
@@ -36,23 +36,46 @@ public final class VaultEngine: KeychainEngine {
   ///
   /// - Throws: `accessDenied` (others can access a file; a missing or wrong key), `unsupported` (no vault,
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
-  public init(
+  public convenience init(
     directory: String, stateDirectory: String, part: VaultPart = .items,
     passwordCost: PassphraseCost = .standard
   ) throws(StoreError) {
+    try self.init(VaultDirectory(directory, state: stateDirectory), part, passwordCost)
+  }
+
+  init(_ directory: VaultDirectory, _ part: VaultPart, _ passwordCost: PassphraseCost) throws(StoreError) {
     self.part = part
     self.passwordCost = passwordCost
-    let place = try VaultDirectory(directory, state: stateDirectory)
-    door = Locked(VaultDoor(try VaultFile(opening: place)))
+    door = Locked(VaultDoor(try VaultFile(opening: directory), state))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
-    try unlock(Self.noPassphrase())
+    try unlock(VaultDoor.noPassphrase())
+  }
+
+  /// The vault as it is, beside what this device last saw of it.
+  ///
+  /// - Throws: `locked` for a vault that was never unlocked.
+  public func comparison() throws(StoreError) -> VaultComparison {
+    try door.use { door throws(StoreError) in try door.opened().comparison() }
   }
 
   /// Takes the vault as it is now, after it was found older than its anchor or not to add up.
   ///
-  /// Items that were deleted meanwhile are back, and missing ones stay missing: ask a person first.
-  public func acceptRollback() throws(StoreError) {
-    try door.use { door throws(StoreError) in try door.opened().accept() }
+  /// Items that were deleted meanwhile are back, and missing ones stay missing: ask a person first, and show both
+  /// states. Where the key slots are not those that were stored, only the one that opened the vault stays.
+  ///
+  /// - Returns: the states before.
+  /// - Throws: `locked`; `unsupported` for a vault of Keyhole 0.1; `readOnly`, `noSpace`.
+  @discardableResult
+  public func acceptRollback() throws(StoreError) -> VaultComparison {
+    try door.use { door throws(StoreError) in
+      let comparison = try door.opened().comparison()
+      try door.opened().accept()
+      return comparison
+    }
+  }
+
+  public var trust: KeychainTrust {
+    door.use { door in door.session?.trust ?? .trusted }
   }
 
   public func items() throws(StoreError) -> [Item] {
@@ -112,7 +135,7 @@ public final class VaultEngine: KeychainEngine {
   }
 
   public var readOnlyReason: String? {
-    door.use { door in door.session?.distrust ?? door.file.directory.readOnlyReason }
+    door.use { door in door.session?.readOnlyReason ?? door.file.directory.readOnlyReason }
   }
 
   public func problems() -> [Problem] {
@@ -135,7 +158,7 @@ extension VaultEngine {
 // MARK: - Locking
 
 extension VaultEngine {
-  public var lockState: KeychainLock { state.withLock { $0 } }
+  public var lockState: KeychainLock { state.value }
 
   /// What opens the vault now.
   public var key: VaultKey {
@@ -149,13 +172,13 @@ extension VaultEngine {
   }
 
   public func lock() throws(StoreError) {
-    try change { door throws(StoreError) in try door.lock() }
+    try door.use { door throws(StoreError) in try door.lock() }
     wipeStack()
   }
 
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    let master = try masterKey(passphrase)
-    try change { door throws(StoreError) in try door.unlock(master) }
+    let opened = try open(slots(), passphrase)
+    try door.use { door throws(StoreError) in try door.unlock(door.file.fitting(opened)) }
     wipeStack()
   }
 
@@ -163,28 +186,51 @@ extension VaultEngine {
   ///
   /// - Throws: `rejected`, `damaged`, `outOfMemory`.
   public func check(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    _ = try masterKey(passphrase)
+    let opened = try open(slots(), passphrase)
+    _ = try door.use { door throws(StoreError) in try door.file.fitting(opened) }
     wipeStack()
   }
 
-  /// Makes the vault open another way: only its slot is written, no item is sealed anew. A process that is
-  /// killed meanwhile leaves it openable the old way or the new one.
+  /// Makes the vault open another way, with a new master key and new class keys: every row is sealed again, in one
+  /// transaction. A process that is killed meanwhile leaves it openable the old way or the new one.
   ///
+  /// An earlier copy of the vault opens with its earlier key, and that key opens nothing of this vault.
   /// Unlocks the vault. Without a passphrase, items of the class `whenPasscodeSetThisDeviceOnly` are deleted.
   /// - Throws: `rejected` where `present` is not the vault's passphrase, `locked` where it is missing,
-  ///   `accessDenied` for a missing key file, `invalidValue` for an empty passphrase, `readOnly`, `noSpace`.
+  ///   `accessDenied` for a missing key file, `invalidValue` for an empty passphrase, `readOnly` (distrusted, or of
+  ///   Keyhole 0.1), `noSpace`.
+  @discardableResult
   public func change(
     to key: VaultKey, _ passphrase: borrowing SecretBytes, present: borrowing SecretBytes,
     cost: PassphraseCost = .standard
-  ) throws(StoreError) {
+  ) throws(StoreError) -> RekeyingReport {
     let old = try slots()
-    let master = try masterKey(present, old)
-    let slot = try newSlot(key, passphrase, cost, master, id: (old.map(\.id).max() ?? 0) + 1)
-    try change { door throws(StoreError) in
-      try door.unlock(master)
-      try door.replaceSlots(old, with: [slot])
+    let opened = try open(old, present)
+    let new = MasterKeys.random(withPasscode: key != .keyFile)
+    let slot = try newSlot(key, passphrase, cost, new, id: (old.map(\.id).max() ?? 0) + 1)
+    defer { wipeStack() }
+    return try door.use { door throws(StoreError) in
+      try door.unlock(door.file.fitting(opened))
+      return RekeyingReport(try door.rekey(old, to: new, slot))
     }
-    wipeStack()
+  }
+}
+
+/// What a change of the vault's keys did.
+public struct RekeyingReport: Hashable, Sendable {
+  /// Items that have new keys.
+  public let items: Int
+  /// Items that did not open, and stay as damaged as they were.
+  public let damaged: Int
+  /// Secrets that only other devices can open.
+  public let ofOtherDevices: Int
+  /// Items of the class `whenPasscodeSetThisDeviceOnly`, which were deleted with the passphrase.
+  public let deleted: Int
+
+  init(_ summary: RewritingSummary) {
+    (items, damaged, ofOtherDevices, deleted) = (
+      summary.items, summary.damaged, summary.carried, summary.deleted
+    )
   }
 }
 
@@ -203,47 +249,34 @@ public enum VaultKey: String, Sendable {
 }
 
 extension VaultEngine {
-  private static func noPassphrase() throws(StoreError) -> SecretBytes {
-    do { return try SecretBytes() } catch { throw .outOfMemory }
-  }
-
   private func slots() throws(StoreError) -> [KeySlot] {
     try door.use { door throws(StoreError) in try door.file.slots() }
   }
 
   /// Outside of the lock, because a passphrase takes half a second.
-  private func masterKey(
-    _ passphrase: borrowing SecretBytes, _ slots: [KeySlot]? = nil
-  ) throws(StoreError) -> SymmetricKey {
-    let ring = try door.use { door throws(StoreError) in try KeyRing(door.file, passphrase) }
-    guard let slots else { return try ring.open(self.slots()) }
-    return try ring.open(slots)
+  private func open(
+    _ slots: [KeySlot], _ passphrase: borrowing SecretBytes
+  ) throws(StoreError) -> [OpenedSlot] {
+    try door.use { door throws(StoreError) in try SlotOpener(door.file, passphrase) }.open(slots)
   }
 
   private func newSlot(
-    _ key: VaultKey, _ passphrase: borrowing SecretBytes, _ cost: PassphraseCost, _ master: SymmetricKey,
+    _ key: VaultKey, _ passphrase: borrowing SecretBytes, _ cost: PassphraseCost, _ keys: MasterKeys,
     id: UInt64
   ) throws(StoreError) -> KeySlot {
-    let (directory, store) = door.use { ($0.file.directory, $0.file.header.store) }
+    let (directory, header) = door.use { ($0.file.directory, $0.file.header) }
     do {
       guard key != .keyFile else {
         try directory.makeKeyIfMissing()
-        return try KeySlot(id: id, KeyFileSource(bytes: directory.fetchKey()), master: master, store: store)
+        return try KeySlot(id: id, KeyFileSource(bytes: directory.fetchKey()), keys, header)
       }
       var source = PassphraseSource(
         passphrase: try SecretBytes(copying: passphrase),
         keyFile: try key == .passphrase ? nil : directory.fetchKey())
       source.cost = cost
-      return try KeySlot(id: id, source, master: master, store: store)
+      return try KeySlot(id: id, source, keys, header)
     } catch {
       throw StoreError(vault: error, errno: 0)
-    }
-  }
-
-  private func change(_ body: (VaultDoor) throws(StoreError) -> Void) throws(StoreError) {
-    try door.use { door throws(StoreError) in
-      defer { state.withLock { $0 = door.lockState } }
-      try body(door)
     }
   }
 }

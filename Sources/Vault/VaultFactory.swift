@@ -32,8 +32,11 @@ enum VaultFactory {
     for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
     try PrivateFile.createEmpty(temporary)
     do {
-      try fill(temporary, KeyFileSource(bytes: place.fetchKey()))
+      let (header, manifest) = try fill(temporary, KeyFileSource(bytes: place.fetchKey()), place)
       try synchronize(temporary)
+      // Before the vault has its name: from then on a missing anchor is told.
+      var anchor = Anchor(place, store: header.store)
+      try anchor.advance(to: manifest.state, manifest.anchorKey)
       try PrivateFile.giveName(place.database)
     } catch {
       for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
@@ -42,12 +45,13 @@ enum VaultFactory {
   }
 
   private static func fill(
-    _ path: String, _ source: borrowing some KeySource & ~Copyable
-  ) throws(StoreError) {
+    _ path: String, _ source: borrowing some KeySource & ~Copyable, _ place: VaultDirectory
+  ) throws(StoreError) -> (VaultHeader, Manifest) {
     let connection = try Connection(path)
-    try connection.write { try Schema.create($0, source) }
+    let made = try connection.write { try Schema.create($0, source, place.machine) }
     try connection.run { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
     try connection.close()
+    return made
   }
 
   private static func synchronize(_ path: String) throws(StoreError) {

@@ -8,7 +8,8 @@ final class VaultFile {
   let directory: VaultDirectory
   let ballast: Ballast
   let connection: Connection
-  let header: VaultHeader
+  /// As it was read last: another process may have upgraded the vault since.
+  private(set) var header: VaultHeader
 
   /// Makes the vault where there is none.
   init(opening place: VaultDirectory) throws(StoreError) {
@@ -33,63 +34,28 @@ final class VaultFile {
 
   /// The ways to the master key as they are now: another process may have changed the passphrase.
   func slots() throws(StoreError) -> [KeySlot] {
-    try connection.read { try KeySlot.fetchAll($0) }
-  }
-}
-
-/// What a person and the folder have to open a vault with.
-struct KeyRing: ~Copyable {
-  let directory: VaultDirectory
-  let store: [UInt8]
-  /// Empty: none.
-  let passphrase: SecretBytes
-
-  init(_ file: VaultFile, _ passphrase: borrowing SecretBytes) throws(StoreError) {
-    (directory, store) = (file.directory, file.header.store)
-    do { self.passphrase = try SecretBytes(copying: passphrase) } catch { throw .outOfMemory }
+    try connection.read { database in
+      header = try Schema.check(database, directory.database)
+      return try KeySlot.fetchAll(database, header.format)
+    }
   }
 
-  /// The master key by way of the first slot that opens; a slot with a passphrase takes half a second.
+  /// The first of several slots whose key is that of the rest of the vault.
   ///
-  /// - Throws: `rejected` for a wrong passphrase, `locked` where one is missing, `accessDenied` for a missing
-  ///   or wrong key file, `damaged`, `outOfMemory`.
-  func open(_ slots: [KeySlot]) throws(StoreError) -> SymmetricKey {
-    var isDamaged = false
-    for slot in slots {
-      do {
-        if let master = try open(slot) { return master }
-      } catch StoreError.damaged {
-        isDamaged = true
-      } catch {
-        throw StoreError(vault: error, errno: 0)
-      }
-    }
-    if isDamaged { throw .damaged(what: "the key slot: put back a copy of the vault") }
-    if slots.contains(where: \.takesPassphrase) { throw passphrase.isEmpty ? .locked : .rejected }
-    throw .accessDenied(reason: "vault.key is not this vault's key: put back the one that belongs to it")
+  /// - Throws: `damaged` where there is none: a slot that was put back leads to a master key that opens nothing.
+  func fitting(_ opened: [OpenedSlot]) throws(StoreError) -> OpenedSlot {
+    guard header.format >= .two || opened.count != 1 else { return opened[0] }
+    for slot in opened where try connection.read({ try fits(slot, $0) }) { return slot }
+    throw .damaged(
+      what:
+        "the vault: its key slot is not that of the rest. An older slot was put back, or the manifest is damaged; "
+        + "put back a copy of the whole vault")
   }
 
-  /// nil: this slot does not open with what is here.
-  private func open(_ slot: KeySlot) throws -> SymmetricKey? {
-    guard let kind = KeySlot.Kind(rawValue: slot.kind) else { return nil }
-    switch kind {
-    case .keyFile:
-      return try slot.open(KeyFileSource(bytes: directory.fetchKey()), store: store)
-    case .passphrase where !passphrase.isEmpty:
-      let source = PassphraseSource(passphrase: try SecretBytes(copying: passphrase), keyFile: nil)
-      return try slot.open(source, store: store)
-    case .passphraseAndKeyFile where !passphrase.isEmpty:
-      let source = PassphraseSource(
-        passphrase: try SecretBytes(copying: passphrase), keyFile: try directory.fetchKey())
-      return try slot.open(source, store: store)
-    default:
-      return nil
-    }
-  }
-}
-
-extension KeySlot {
-  var takesPassphrase: Bool {
-    kind == Kind.passphrase.rawValue || kind == Kind.passphraseAndKeyFile.rawValue
+  private func fits(_ slot: OpenedSlot, _ database: Database) throws -> Bool {
+    let keys = try VaultKeys(slot.keys, header)
+    if try Manifest.fetchIfWhole(database, keys) != nil { return true }
+    // A damaged manifest leaves what can be read readable.
+    return try ItemTable(database: database, keys: keys).opensAny()
   }
 }

@@ -18,58 +18,78 @@ struct StoredKey: ~Copyable {
   }
 }
 
-/// The keys that open everything but the secrets, all made from the master key.
+/// The keys that open everything but the secrets, all derived from the master key.
 ///
 /// `ClassKeyring` holds those for the secrets, so that a lock can drop them alone.
 final class VaultKeys {
-  let store: [UInt8]
+  let header: VaultHeader
+  let statements: Statements
   /// nil: locked.
   private var master: StoredKey?
+  /// nil: locked, or there is no passphrase.
+  private var passcode: StoredKey?
   private let metadataKey: StoredKey
   private let indexKey: StoredKey
   private let manifestKey: StoredKey
   private let witnessKey: StoredKey
+  /// Format 1 derives the key of the anchor; later the manifest holds it.
   private let anchorKey: StoredKey
+  private let digestKey: StoredKey
 
-  init(master: SymmetricKey, store: [UInt8]) throws {
-    self.store = store
-    self.master = try StoredKey(master)
-    metadataKey = try StoredKey(Self.derive(master, store, "keyhole/v1/meta"))
-    indexKey = try StoredKey(Self.derive(master, store, "keyhole/v1/index"))
-    manifestKey = try StoredKey(Self.derive(master, store, "keyhole/v1/manifest"))
-    witnessKey = try StoredKey(Self.derive(master, store, "keyhole/v1/witness"))
-    anchorKey = try StoredKey(Self.derive(master, store, "keyhole/v1/anchor"))
+  var store: [UInt8] { header.store }
+  var format: VaultFormat { header.format }
+
+  /// `suffix`: that of the tables' names; see `Statements`.
+  init(_ keys: MasterKeys, _ header: VaultHeader, suffix: String = "") throws {
+    self.header = header
+    statements = Statements(header.format, suffix: suffix)
+    master = try StoredKey(keys.master)
+    passcode = try keys.passcode.map { try StoredKey($0) }
+    metadataKey = try StoredKey(Self.derive(keys, header, "meta"))
+    indexKey = try StoredKey(Self.derive(keys, header, "index"))
+    manifestKey = try StoredKey(Self.derive(keys, header, "manifest"))
+    witnessKey = try StoredKey(Self.derive(keys, header, "witness"))
+    anchorKey = try StoredKey(Self.derive(keys, header, "anchor"))
+    digestKey = try StoredKey(Self.derive(keys, header, "digest"))
   }
 
   /// Drops what class keys are opened by; names and attributes stay.
   func lock() {
     master = nil
+    passcode = nil
   }
 
   /// Takes the master key again. Nothing else of the keys has changed.
-  func unlock(_ master: SymmetricKey) throws {
-    self.master = try StoredKey(master)
+  func unlock(_ keys: MasterKeys) throws {
+    master = try StoredKey(keys.master)
+    passcode = try keys.passcode.map { try StoredKey($0) }
   }
 
-  /// A copy of the master key, for a new slot. - Throws: `locked`.
-  func copyMaster() throws -> SymmetricKey {
+  /// A copy of what a slot opens. - Throws: `locked`.
+  func copyMasterKeys() throws -> MasterKeys {
+    let second: SymmetricKey? =
+      switch passcode {
+      case .some(let key): key.symmetric()
+      case .none: nil
+      }
     switch master {
-    case .some(let master): return master.symmetric()
+    case .some(let master): return MasterKeys(master: master.symmetric(), passcode: second)
     case .none: throw StoreError.locked
     }
   }
 
   var metadata: SymmetricKey { metadataKey.symmetric() }
   var manifest: SymmetricKey { manifestKey.symmetric() }
+  var anchorOfFormatOne: SymmetricKey { anchorKey.symmetric() }
 
-  /// The lookup tag of an identity: equal for equal ones, and nothing else can be told from it.
+  /// The lookup tag of an identity: equal for equal ones, and it tells nothing else.
   func tag(of identity: ItemIdentity) -> [UInt8] {
     var writer = FieldWriter()
     ItemRecord.put(identity, into: &writer)
     return Array(mac(writer.bytes, indexKey.symmetric()).prefix(16))
   }
 
-  /// What a row adds to the manifest's sum: nobody without the key can say which rows add up to what.
+  /// What a row adds to the manifest's sum: without the key it can't be told which rows add up to what.
   func witness(of item: ItemKey, revision: UInt64) -> Witness {
     var writer = FieldWriter(capacity: 24)
     writer.put(raw: item.bytes)
@@ -77,37 +97,12 @@ final class VaultKeys {
     return Witness(mac(writer.bytes, witnessKey.symmetric()))
   }
 
-  func anchorCode(_ content: [UInt8]) -> [UInt8] {
-    mac(content, anchorKey.symmetric())
-  }
+  /// The keyed digest of a whole table, for the manifest.
+  func digest(of table: FieldWriter) -> [UInt8] { mac(table.bytes, digestKey.symmetric()) }
 
-  func isAnchorCode(_ code: [UInt8], of content: [UInt8]) -> Bool {
-    HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: content, using: anchorKey.symmetric())
-  }
-
-  /// The key under which the class keys of one accessibility class are kept; `device` is nil for those
-  /// that open on any device. - Throws: `locked`.
-  func classKeyWrap(_ accessibility: Accessibility, device: borrowing DeviceKey?) throws -> SymmetricKey {
-    var secret = try SecretBytes()
-    let master = try copyMaster()
-    try unsafe master.withUnsafeBytes { try unsafe secret.append($0) }
-    var info = Array("keyhole/v1/class".utf8)
-    info.append(accessibility.code)
-    switch device {
-    case .some(let device):
-      try unsafe device.bytes.withUnsafeBytes { try unsafe secret.append($0) }
-      info += device.id
-    case .none: break
-    }
-    return unsafe secret.withUnsafeBytes {
-      HKDF<SHA256>.deriveKey(
-        inputKeyMaterial: unsafe SymmetricKey(data: $0), salt: store, info: info, outputByteCount: 32)
-    }
-  }
-
-  private static func derive(_ master: SymmetricKey, _ store: [UInt8], _ info: String) -> SymmetricKey {
+  private static func derive(_ keys: MasterKeys, _ header: VaultHeader, _ name: String) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: master, salt: store, info: Array(info.utf8), outputByteCount: 32)
+      inputKeyMaterial: keys.master, salt: header.store, info: header.format.info(name), outputByteCount: 32)
   }
 
   private func mac(_ content: [UInt8], _ key: SymmetricKey) -> [UInt8] {
@@ -123,7 +118,8 @@ struct DeviceKey: ~Copyable {
 
   init(_ bytes: consuming SecretBytes) {
     let key = unsafe bytes.withUnsafeBytes { unsafe SymmetricKey(data: $0) }
-    let code = HMAC<SHA256>.authenticationCode(for: Array("keyhole/v1/device".utf8), using: key)
+    // The same in every format: the file outlives a vault's format.
+    let code = HMAC<SHA256>.authenticationCode(for: VaultFormat.one.info("device"), using: key)
     id = Array(code.prefix(16))
     self.bytes = bytes
   }

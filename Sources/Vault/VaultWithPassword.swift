@@ -67,6 +67,7 @@ extension VaultWithPassword {
   func synchronize() throws(StoreError) { try vault.synchronize() }
   func room() throws(StoreError) -> DiskRoom? { try vault.room() }
   func problems() -> [Problem] { vault.problems() }
+  var trust: KeychainTrust { vault.trust }
   var readOnlyReason: String? { vault.readOnlyReason }
   var lockState: KeychainLock { vault.lockState }
   var needsPassphrase: Bool { vault.needsPassphrase }

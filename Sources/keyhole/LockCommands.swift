@@ -63,8 +63,9 @@ struct PassphraseCommand: ParsableCommand {
       passphrase where there is one, then the new one. An empty new one removes it; items that are \
       accessible `whenPasscodeSetThisDeviceOnly` are deleted then.
 
-      The vault opens with the passphrase and its key file together, unless --alone is given. No item is \
-      encrypted anew, and a crash leaves the old passphrase valid or the new one.
+      The vault opens with the passphrase and its key file together, unless --alone is given. All keys of the vault \
+      are made new, and every item is encrypted again, in one step: a crash leaves the old passphrase valid or the \
+      new one. Copies of the vault from before still open with the old key, which opens nothing of the vault any more.
 
       With the PATH of an item that has the access flag `applicationPassword`, the item's own password is changed: a \
       dialog asks for the present one and for the new one. A crash leaves one of the two valid.
@@ -73,11 +74,18 @@ struct PassphraseCommand: ParsableCommand {
   @Flag(help: "The passphrase opens the vault without its key file, which a copy elsewhere may lack.")
   var alone = false
 
+  @Option(
+    help: ArgumentHelp(
+      "What a guess at the new passphrase costs: 2^COST times 1 KiB of memory, 14 to 20.", valueName: "cost"))
+  var cost: UInt8?
+
   @Argument(help: "A path of an item.", completion: .treePath)
   var path: String?
 
   func validate() throws {
+    if let cost, PassphraseCost(logarithm: cost) == nil { throw ValidationError("--cost is 14 to 20") }
     guard let path else { return }
+    guard cost == nil else { throw ValidationError("--cost is about the vault's passphrase") }
     guard TreePath(path).isSecret else { throw ValidationError("only items of the keychain have passwords") }
     guard !alone else { throw ValidationError("--alone is about the vault's passphrase") }
   }
@@ -91,7 +99,12 @@ struct PassphraseCommand: ParsableCommand {
     let present = try presentPassphrase(of: vault, places)
     let new = try newPassphrase()
     let key: VaultKey = new.isEmpty ? .keyFile : alone ? .passphrase : .passphraseAndKeyFile
-    try attempt(places) { () throws(StoreError) in try vault.change(to: key, new, present: present) }
+    let earlier = vault.key
+    let cost = cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
+    let report = try attempt(places) { () throws(StoreError) in
+      try vault.change(to: key, new, present: present, cost: cost)
+    }
+    for line in report.lines(earlier) { StandardError.write(line + "\n") }
   }
 
   /// On a terminal it is asked for until it is right, three times at most.
@@ -121,6 +134,21 @@ struct PassphraseCommand: ParsableCommand {
 
   private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
     do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
+  }
+}
+
+extension RekeyingReport {
+  /// What a person has to know afterwards. `earlier`: what opened the vault before.
+  fileprivate func lines(_ earlier: VaultKey) -> [String] {
+    let key = earlier == .keyFile ? "vault.key alone" : "the old passphrase"
+    var lines = ["Copies of the vault from before still open with \(key); keep them as safe, or delete them."]
+    if deleted > 0 {
+      lines.append("\(deleted) items were deleted that are accessible whenPasscodeSetThisDeviceOnly.")
+    }
+    if damaged > 0 {
+      lines.append("\(damaged) items are damaged and stay so: `keyhole doctor --secrets` names them.")
+    }
+    return lines
   }
 }
 

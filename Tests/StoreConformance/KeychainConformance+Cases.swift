@@ -181,7 +181,9 @@ extension KeychainConformance {
     Case(description: "every class and flag keeps the secret readable") { open in
       let engine = try open()
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
-      for accessibility in Accessibility.allCases {
+      let hasPasscode = engine.hasPasscode(sealed: false)
+      for accessibility in Accessibility.allCases
+      where hasPasscode || accessibility != .whenPasscodeSetThisDeviceOnly {
         let others = AccessFlags.Flag.allCases.filter { $0 != .applicationPassword }
         for flags in [[], [.userPresence], others] {
           _ = try engine.update([item.id]) { item throws(StoreError) in

@@ -3,7 +3,7 @@ import CryptoExtras
 import FoundationEssentials
 import GRDB
 
-/// Reads a vault by `Documentation/VAULT.md` alone: nothing of the module `Vault` is used here.
+/// Reads a vault by `Documentation/VAULT.md` and `VAULT-1.md` alone: nothing of the module `Vault` is used here.
 struct IndependentReader {
   struct Entry: Equatable {
     var fields: [UInt8: [[UInt8]]]
@@ -11,101 +11,163 @@ struct IndependentReader {
   }
 
   private let database: DatabaseQueue
+  private let version: Int
   private let store: [UInt8]
-  private let master: SymmetricKey
+  private let header: [(UInt8, [UInt8])]
+  private let master: [UInt8]
+  /// Of a passphrase's slot.
+  private let passcode: [UInt8]
   private let deviceKey: [UInt8]
   /// Of the items that have one of their own.
   private let password: [UInt8]
 
-  init(database path: String, key: [UInt8], deviceKey: [UInt8], password: String = "") throws {
+  /// `passphrase`: of the vault; empty: it opens by its key file.
+  init(
+    database path: String, key: [UInt8], deviceKey: [UInt8], passphrase: String = "", password: String = ""
+  ) throws {
     let queue = try DatabaseQueue(path: path)
-    let rows = try queue.read { try Row.fetchAll($0, sql: "SELECT * FROM vault, slot") }
-    (database, self.deviceKey, self.password) = (queue, deviceKey, Array(password.utf8))
-    let store = Self.bytes(rows[0], "store")
-    let parameters = Self.bytes(rows[0], "parameters")
-    let binding = Self.binding([
-      (1, store), (2, [1]), (3, Self.big(rows[0]["id:1"] ?? 1)), (4, Self.big(rows[0]["kind"])),
-      (5, parameters),
-    ])
-    let slotKey = HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: SymmetricKey(data: key), salt: parameters, info: binding, outputByteCount: 32)
-    let code = HMAC<SHA256>.authenticationCode(for: Array("keyhole/v1/commit".utf8), using: slotKey)
-    guard Array(code) == Self.bytes(rows[0], "commitment") else { throw CryptoKitError.authenticationFailure }
+    let version = try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") ?? 0 }
+    let vault = try queue.read { try Row.fetchAll($0, sql: "SELECT * FROM vault") }[0]
+    let slot = try queue.read { try Row.fetchAll($0, sql: "SELECT * FROM slot") }[0]
+    (database, self.version, self.deviceKey, self.password) = (
+      queue, version, deviceKey, Array(password.utf8)
+    )
+    let store = Self.bytes(vault, "store")
+    header = [(8, Self.big(vault["critical"])), (9, Self.big(vault["features"]))]
+    let parameters = Self.bytes(slot, "parameters")
+    func binding(_ purpose: UInt8) -> [UInt8] {
+      var fields: [(UInt8, [UInt8])] = [(1, store), (2, [purpose]), (3, Self.big(slot["id"]))]
+      fields += [(4, Self.big(slot["kind"])), (5, parameters)]
+      if version > 1 { fields.append((14, Self.bytes(slot, "public"))) }
+      return Self.binding(version, fields)
+    }
+    let salt = passphrase.isEmpty ? parameters : Array(parameters.prefix(32))
+    let input = passphrase.isEmpty ? key : try Self.scrypt(Array(passphrase.utf8), parameters) + key
+    let slotKey = Self.hkdf(input, salt, binding(1))
+    let commitment =
+      version == 1
+      ? Array(HMAC<SHA256>.authenticationCode(for: Array("keyhole/v1/commit".utf8), using: slotKey))
+      : Self.bytes(Self.hkdf(input, salt, binding(9)))
+    guard commitment == Self.bytes(slot, "commitment") else { throw CryptoKitError.authenticationFailure }
     self.store = store
-    master = SymmetricKey(data: try Self.open(Self.bytes(rows[0], "sealed"), slotKey, binding))
+    let keys = try Self.open(Self.bytes(slot, "sealed"), slotKey, binding(1))
+    (master, passcode) = (Array(keys.prefix(32)), Array(keys.dropFirst(32)))
+  }
+
+  /// The fields of the manifest; of format 2.
+  func manifest() throws -> [UInt8: [[UInt8]]] {
+    let row = try rows("SELECT sealed FROM manifest")[0]
+    let binding = Self.binding(version, [(1, store), (2, [3])] + header)
+    return Self.fields(
+      Self.unpadded(try Self.open(Self.bytes(row, "sealed"), derived("manifest"), binding)))
+  }
+
+  /// The digests that the manifest has to have: of the slots and the class keys.
+  func digests() throws -> [[UInt8]] {
+    let slots = try rows("SELECT * FROM slot ORDER BY id").flatMap { row -> [UInt8] in
+      var fields: [(UInt8, [UInt8])] = [(1, Self.big(row["id"])), (2, Self.big(row["kind"]))]
+      let columns = ["parameters", "commitment", "sealed", "public", "checksum"]
+      for (index, column) in columns.enumerated() {
+        fields.append((UInt8(3 + index), Self.bytes(row, column)))
+      }
+      return Self.encode(fields)
+    }
+    let keys = try rows("SELECT * FROM class_key ORDER BY id").flatMap { row -> [UInt8] in
+      var fields: [(UInt8, [UInt8])] = [(1, Self.big(row["id"])), (2, Self.big(row["class"]))]
+      fields += [(3, Self.big(row["kind"])), (4, Self.bytes(row, "device")), (5, Self.bytes(row, "sealed"))]
+      return Self.encode(fields)
+    }
+    return [Array("slot".utf8) + slots, Array("class".utf8) + keys].map {
+      Array(HMAC<SHA256>.authenticationCode(for: $0, using: derived("digest")))
+    }
   }
 
   func entries() throws -> [Entry] {
-    let sql = """
-      SELECT item.uuid AS uuid, tag, revision, item.sealed AS meta, class_key.id AS ckid, secret.kind AS kind,
-      parameters, wrapped, secret.sealed AS value, class_key.class AS class, device, class_key.sealed AS ck
-      FROM item JOIN secret USING (uuid) JOIN class_key ON class_key.id = secret.class_key
+    let newest =
+      version == 1
+      ? "JOIN secret USING (uuid)" : "JOIN secret ON secret.uuid = item.uuid AND secret.part = 0"
+    return try rows(
       """
-    return try database.read { try Row.fetchAll($0, sql: sql) }.map(entry)
+      SELECT item.uuid AS uuid, tag, item.revision AS revision, item.sealed AS meta, class_key.id AS ckid,
+      secret.kind AS kind, parameters, wrapped, secret.sealed AS value, class_key.class AS class, device,
+      class_key.sealed AS ck FROM item \(newest) JOIN class_key ON class_key.id = secret.class_key
+      """
+    ).map(entry)
   }
 
   private func entry(_ row: Row) throws -> Entry {
     let (uuid, id) = (Self.bytes(row, "uuid"), Self.big(row["ckid"]))
-    let metadata = Self.binding([
-      (1, store), (2, [4]), (10, uuid), (11, Self.big(row["revision"])), (12, Self.bytes(row, "tag")),
-    ])
+    let place: [(UInt8, [UInt8])] = [(1, store), (2, [4]), (10, uuid)]
+    let metadata = Self.binding(
+      version, place + [(11, Self.big(row["revision"])), (12, Self.bytes(row, "tag"))])
     let fields = Self.fields(
-      Self.unpadded(try Self.open(Self.bytes(row, "meta"), derived("keyhole/v1/meta"), metadata)))
+      Self.unpadded(try Self.open(Self.bytes(row, "meta"), derived("meta"), metadata)))
     let accessibility = fields[3]?[0] ?? []
     let access = Array(
       SHA256.hash(data: Self.encode([(1, fields[33]?[0] ?? [])] + (fields[34] ?? []).map { (2, $0) })))
-    let classBinding = Self.binding([
-      (1, store), (2, [2]), (3, id), (6, accessibility), (7, Self.bytes(row, "device")),
-    ])
-    let classKey = SymmetricKey(
-      data: try Self.open(Self.bytes(row, "ck"), classWrap(accessibility, row), classBinding))
-    func binding(_ purpose: UInt8) -> [UInt8] {
-      Self.binding([
-        (1, store), (2, [purpose]), (3, id), (4, Self.big(row["kind"])), (5, Self.bytes(row, "parameters")),
-        (6, accessibility), (10, uuid), (11, fields[2]?[0] ?? []), (13, access),
-      ])
+    let classKey = SymmetricKey(data: try classKey(row, accessibility))
+    // Of kind 3, what is inside is of format 1.
+    let kind: Int64 = row["kind"]
+    let inside = kind == 3 ? 1 : version
+    func binding(_ purpose: UInt8, _ version: Int) -> [UInt8] {
+      let number = Self.big(kind == 3 && version == 1 ? 2 : kind)
+      var bound: [(UInt8, [UInt8])] = [(1, store), (2, [purpose]), (3, id), (4, number)]
+      bound += [(5, Self.bytes(row, "parameters")), (6, accessibility), (10, uuid)]
+      bound += [(11, fields[2]?[0] ?? []), (13, access)]
+      if version > 1 { bound.append((15, [0])) }
+      return Self.binding(version, bound)
     }
-    var wrapped = try Self.open(Self.bytes(row, "wrapped"), classKey, binding(5))
-    if row["kind"] == 2 {
-      let outer = try passwordKey(Self.bytes(row, "parameters"), info: binding(7))
-      wrapped = try Self.open(wrapped, outer, binding(7))
+    var wrapped = try Self.open(Self.bytes(row, "wrapped"), classKey, binding(5, version))
+    if kind != 1 {
+      let parameters = Self.bytes(row, "parameters")
+      let key = Self.hkdf(
+        try Self.scrypt(password, parameters), Array(parameters.prefix(32)), binding(7, inside))
+      wrapped = try Self.open(wrapped, key, binding(7, inside))
     }
-    let key = SymmetricKey(data: wrapped)
-    let secret = Self.unpadded(try Self.open(Self.bytes(row, "value"), key, binding(6)))
-    return Entry(fields: fields, secret: secret)
+    let secret = try Self.open(
+      Self.bytes(row, "value"), SymmetricKey(data: wrapped), binding(6, inside))
+    return Entry(fields: fields, secret: Self.unpadded(secret))
   }
 
-  private func passwordKey(_ parameters: [UInt8], info: [UInt8]) throws -> SymmetricKey {
-    let salt = Array(parameters.prefix(32))
-    let key = try KDF.Scrypt.deriveKey(
-      from: Data(password), salt: salt, outputByteCount: 32, rounds: 1 << Int(parameters[32]),
-      blockSize: Self.number(parameters[33..<37]), parallelism: Self.number(parameters[37..<41]))
-    return HKDF<SHA256>.deriveKey(inputKeyMaterial: key, salt: salt, info: info, outputByteCount: 32)
-  }
-
-  private func derived(_ info: String) -> SymmetricKey {
-    HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: master, salt: store, info: Array(info.utf8), outputByteCount: 32)
-  }
-
-  private func classWrap(_ accessibility: [UInt8], _ row: Row) -> SymmetricKey {
-    var (input, info) = (
-      unsafe master.withUnsafeBytes { unsafe Array($0) }, Array("keyhole/v1/class".utf8) + accessibility
-    )
+  private func classKey(_ row: Row, _ accessibility: [UInt8]) throws -> [UInt8] {
+    let place: [(UInt8, [UInt8])] = [(1, store), (2, [2]), (3, Self.big(row["ckid"]))]
+    let binding = Self.binding(version, place + [(6, accessibility), (7, Self.bytes(row, "device"))])
+    var (input, info) = (master, Array("keyhole/v\(version)/class".utf8) + accessibility)
     if accessibility[0] >= 3 {
       input += deviceKey
       info += Self.bytes(row, "device")
     }
-    return HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: SymmetricKey(data: input), salt: store, info: info, outputByteCount: 32)
+    if version > 1, accessibility[0] == 5 { input += passcode }
+    return try Self.open(Self.bytes(row, "ck"), Self.hkdf(input, store, info), binding)
+  }
+
+  private func rows(_ query: String) throws -> [Row] {
+    try database.read { try Row.fetchAll($0, sql: query) }
+  }
+
+  private func derived(_ name: String) -> SymmetricKey {
+    Self.hkdf(master, store, Array("keyhole/v\(version)/\(name)".utf8))
+  }
+
+  private static func hkdf(_ input: [UInt8], _ salt: [UInt8], _ info: [UInt8]) -> SymmetricKey {
+    HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: SymmetricKey(data: input), salt: salt, info: info, outputByteCount: 32)
+  }
+
+  private static func scrypt(_ passphrase: [UInt8], _ parameters: [UInt8]) throws -> [UInt8] {
+    let key = try KDF.Scrypt.deriveKey(
+      from: Data(passphrase), salt: Array(parameters.prefix(32)), outputByteCount: 32,
+      rounds: 1 << Int(parameters[32]), blockSize: number(parameters[33..<37]),
+      parallelism: number(parameters[37..<41]))
+    return bytes(key)
   }
 
   private static func open(_ sealed: [UInt8], _ key: SymmetricKey, _ binding: [UInt8]) throws -> [UInt8] {
     Array(try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key, authenticating: binding))
   }
 
-  private static func binding(_ fields: [(UInt8, [UInt8])]) -> [UInt8] {
-    Array("keyhole/v1".utf8) + encode(fields)
+  private static func binding(_ version: Int, _ fields: [(UInt8, [UInt8])]) -> [UInt8] {
+    Array("keyhole/v\(version)".utf8) + encode(fields)
   }
 
   private static func encode(_ fields: [(UInt8, [UInt8])]) -> [UInt8] {
@@ -133,4 +195,8 @@ struct IndependentReader {
   }
 
   private static func bytes(_ row: Row, _ column: String) -> [UInt8] { Array(row[column] as Data) }
+
+  private static func bytes(_ key: SymmetricKey) -> [UInt8] {
+    unsafe key.withUnsafeBytes { unsafe Array($0) }
+  }
 }

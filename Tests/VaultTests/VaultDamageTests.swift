@@ -80,7 +80,7 @@ import Testing
     let fixture = try VaultFixture()
     try fixture.makeVault()
     let whole = fixture.snapshot()
-    for edit in ["PRAGMA user_version = 2", "UPDATE vault SET critical = 1 << 40"] {
+    for edit in ["PRAGMA user_version = 3", "UPDATE vault SET critical = 1 << 40"] {
       try fixture.restore(whole)
       try fixture.edit(edit)
       let before = fixture.snapshot()

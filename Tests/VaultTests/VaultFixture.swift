@@ -14,6 +14,7 @@ final class VaultFixture {
   var state: String { root + "/state" }
   var database: String { directory + "/vault.db" }
   var key: String { directory + "/vault.key" }
+  var anchor: String { state + "/" + (names(in: state).first { $0.hasSuffix(".anchor") } ?? "") }
 
   init() throws {
     let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
@@ -28,6 +29,13 @@ final class VaultFixture {
 
   func open() throws -> VaultEngine {
     try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
+  }
+
+  /// The same vault on another device: of another machine, with a state folder of its own.
+  func openElsewhere() throws -> VaultEngine {
+    let machine = MachineIdentity(machine: Array("another machine".utf8), user: 1000)
+    return try VaultEngine(
+      VaultDirectory(directory, state: root + "/elsewhere", machine: machine), .items, .least)
   }
 }
 

@@ -12,15 +12,29 @@ import Testing
     String(#filePath.dropLast("VaultFormatTests.swift".count)) + "Fixtures/"
 
   @Test func versionOneIsRead() throws {
-    let fixture = try copied("v1")
+    let fixture = try Self.copied("v1")
     let engine = try fixture.open()
-    #expect(try listing(engine) == expected("v1"))
+    #expect(try Self.listing(engine) == Self.expected("v1"))
+    #expect(engine.problems().map(\.remedy).allSatisfy { $0.contains("keyhole upgrade") })
+    let before = fixture.snapshot()
+    for item in try engine.items() {
+      #expect(failure { try engine.set(item.id, [1]) }?.kind == "readOnly")
+      #expect(failure { try engine.remove([item.id]) }?.kind == "readOnly")
+    }
+    #expect(engine.readOnlyReason?.contains("keyhole upgrade") == true)
+    #expect(fixture.snapshot() == before)
+  }
+
+  @Test func versionTwoIsRead() throws {
+    let fixture = try Self.copied("v2")
+    let engine = try fixture.open()
+    #expect(try Self.listing(engine) == Self.expected("v2"))
     #expect(engine.problems().isEmpty)
     for item in try engine.items() { try engine.set(item.id, [1]) }
   }
 
-  @Test func aReaderWrittenFromTheDocumentReadsIt() throws {
-    let fixture = try copied("v1")
+  @Test(arguments: ["v1", "v2"]) func aReaderWrittenFromTheDocumentReadsIt(_ version: String) throws {
+    let fixture = try Self.copied(version)
     let reader = try IndependentReader(
       database: fixture.database, key: contents(of: fixture.key),
       deviceKey: contents(of: fixture.state + "/device.key"))
@@ -49,7 +63,7 @@ import Testing
       try engine.add(KeychainSamples.full(), "line\n")
       let gone = try engine.add(KeychainSamples.generic("gone"), "gone")
       try engine.remove([gone.id])
-      listed = try listing(engine)
+      listed = try Self.listing(engine)
     }
     unsafe mkdir(Self.fixtures + version, 0o755)
     for path in [fixture.database, fixture.key] { try keep(path, version) }
@@ -62,7 +76,7 @@ import Testing
     try write(contents(of: path), to: Self.fixtures + version + "/" + name)
   }
 
-  private func copied(_ version: String) throws -> VaultFixture {
+  static func copied(_ version: String) throws -> VaultFixture {
     let fixture = try VaultFixture()
     for folder in [fixture.directory, fixture.state] { try #require(unsafe mkdir(folder, 0o700) == 0) }
     for name in names(in: Self.fixtures + version) where name != "expected.txt" {
@@ -72,12 +86,12 @@ import Testing
     return fixture
   }
 
-  private func expected(_ version: String) -> String {
+  static func expected(_ version: String) -> String {
     String(decoding: contents(of: Self.fixtures + version + "/expected.txt"), as: UTF8.self)
   }
 
   /// Every item with its secret, as text that stays the same.
-  private func listing(_ engine: VaultEngine) throws -> String {
+  static func listing(_ engine: VaultEngine) throws -> String {
     try engine.items().map { item in
       let attributes = item.attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
       return """
@@ -92,7 +106,7 @@ import Testing
     }.sorted().joined()
   }
 
-  private func identity(_ identity: ItemIdentity) -> String {
+  private static func identity(_ identity: ItemIdentity) -> String {
     switch identity {
     case .generic(let service, let account): "\(service)/\(account)"
     case .internet(let all):

@@ -89,13 +89,13 @@ import Testing
 
   @Test func lockKeepsNamesAndWhatOutlastsIt() throws {
     let engine = try fixture.open()
+    try change(engine, to: .passphrase, "p")
     var ids: [Accessibility: ItemID] = [:]
     for accessibility in Accessibility.allCases {
       var item = KeychainSamples.generic(ExactString(accessibility.rawValue))
       item.accessibility = accessibility
       ids[accessibility] = try engine.add(item, "secret").id
     }
-    try change(engine, to: .passphrase, "p")
     try engine.lock()
     #expect(engine.lockState == .locked)
     #expect(try engine.items().count == 5)
@@ -132,13 +132,21 @@ import Testing
 
   @Test func otherProcessSeesTheNewPassphraseAtItsNextUnlock() throws {
     let (first, second) = (try fixture.open(), try fixture.open())
-    try first.add(KeychainSamples.generic("a"), "secret")
+    let id = try first.add(KeychainSamples.generic("a"), "secret").id
+    #expect(try second.items().count == 1)
     try change(first, to: .passphrase, "p")
-    #expect(second.needsPassphrase && second.lockState == .open)
-    try second.lock()
+    #expect(second.needsPassphrase)
+    // Its keys open nothing of the vault any more.
+    #expect(throws: StoreError.locked) { _ = try second.secret(of: id) }
+    #expect(throws: StoreError.locked) { try second.add(KeychainSamples.generic("b"), "secret") }
+    #expect(second.lockState == .sealed)
     #expect(throws: StoreError.locked) { try unlock(second, "") }
     try unlock(second, "p")
-    #expect(try second.items().count == 1)
+    #expect(try second.refresh()?.count == 1)
+    #expect(try second.bytes(of: id) == Array("secret".utf8))
+    try change(first, to: .keyFile, "", present: "p")
+    #expect(try second.bytes(of: id) == Array("secret".utf8))
+    #expect(second.lockState == .open)
   }
 
   @Test(arguments: [
@@ -204,13 +212,17 @@ import Testing
   /// The master key and the class key, by the document.
   private func keysOfVault(_ passphrase: String) throws -> [(String, [UInt8])] {
     let file = try VaultFile(opening: VaultDirectory(fixture.directory, state: fixture.state))
-    let master = try KeyRing(file, KeychainSamples.secret(passphrase)).open(file.slots())
-    let ring = ClassKeyring(try VaultKeys(master: master, store: file.header.store), file.directory)
+    let opened = try SlotOpener(file, KeychainSamples.secret(passphrase)).open(file.slots())[0].keys
+    let ring = ClassKeyring(try VaultKeys(opened, file.header), file.directory)
     var classKey: [UInt8] = []
     try file.connection.run { database in
       classKey = unsafe try ring.key(1, .whenUnlocked, database).withUnsafeBytes { unsafe Array($0) }
     }
-    return [("master", unsafe master.withUnsafeBytes { unsafe Array($0) }), ("class", classKey)]
+    let passcode = try #require(opened.passcode)
+    return [
+      ("master", unsafe opened.master.withUnsafeBytes { unsafe Array($0) }), ("class", classKey),
+      ("passcode", unsafe passcode.withUnsafeBytes { unsafe Array($0) }),
+    ]
   }
 
   private func dumpMemory(to path: String) throws {

@@ -11,7 +11,7 @@ struct ClassKeys {
     let store = try Self.column("store FROM vault", world)
     let parameters = try Self.column("parameters FROM slot", world)
     let slot = Self.binding([
-      (1, store), (2, [1]), (3, Self.big(1)), (4, Self.big(2)), (5, parameters),
+      (1, store), (2, [1]), (3, Self.big(1)), (4, Self.big(2)), (5, parameters), (14, []),
     ])
     let file = try System.read(world.data + "/keyhole/vault.key")
     master = try Self.open(
@@ -20,7 +20,7 @@ struct ClassKeys {
     let binding = Self.binding([
       (1, store), (2, [2]), (3, id), (6, [1]), (7, [UInt8](repeating: 0, count: 16)),
     ])
-    let wrap = Self.derive(master, salt: store, info: Array("keyhole/v1/class".utf8) + [1])
+    let wrap = Self.derive(master, salt: store, info: Array("keyhole/v2/class".utf8) + [1])
     whenUnlocked = try Self.open(
       Self.column("sealed FROM class_key WHERE class = 1", world), wrap, binding)
   }
@@ -46,7 +46,7 @@ struct ClassKeys {
   }
 
   private static func binding(_ fields: [(UInt8, [UInt8])]) -> [UInt8] {
-    Array("keyhole/v1".utf8) + fields.flatMap { [$0.0] + big(UInt64($0.1.count)).suffix(4) + $0.1 }
+    Array("keyhole/v2".utf8) + fields.flatMap { [$0.0] + big(UInt64($0.1.count)).suffix(4) + $0.1 }
   }
 
   private static func big(_ value: UInt64) -> [UInt8] {

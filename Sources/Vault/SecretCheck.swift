@@ -1,0 +1,102 @@
+import GRDB
+public import Model
+import SecretMemory
+import Store
+
+/// What opening every secret of a vault found.
+public struct SecretCheck: Hashable, Sendable {
+  /// An item of which a secret does not open.
+  public struct Damage: Hashable, Sendable {
+    public let item: Item
+    public let reason: String
+  }
+
+  /// How many secrets opened. Of items with a password of their own, only that the password would be tried.
+  public internal(set) var opened = 0
+  public internal(set) var damaged: [Damage] = []
+  /// Secrets that only other devices can open.
+  public internal(set) var ofOtherDevices = 0
+  /// Secrets whose item is missing.
+  public internal(set) var withoutItem = 0
+}
+
+extension VaultEngine {
+  /// Opens every secret, each version and attachment too, and gives none.
+  ///
+  /// - Throws: `locked` for a vault that is not open, `unreachable`, `system`.
+  public func checkSecrets() throws(StoreError) -> SecretCheck {
+    guard lockState == .open else { throw .locked }
+    return try withSession { session throws(StoreError) in try session.checkSecrets() }
+  }
+}
+
+extension Session {
+  fileprivate func checkSecrets() throws(StoreError) -> SecretCheck {
+    defer { wipeStack() }
+    var check = SecretCheck()
+    try connection.read { database in
+      for key in try items(database).allKeys() {
+        // A row that does not open is among the problems already.
+        guard let row = try? items(database).fetch(key) else { continue }
+        try self.check(key, row.record, row.record.item, secrets(database), &check)
+        guard keys.format >= .two else { continue }
+        for revision in row.record.versions {
+          do {
+            let version = try versions(database).fetch(key, revision)
+            try self.check(key, version, row.record.item, secrets(database), &check)
+          } catch StoreError.damaged {
+            check.damaged.append(
+              .init(item: row.record.item, reason: "an earlier version of it is missing or damaged"))
+          }
+        }
+      }
+      check.withoutItem = try countWithoutItem(database)
+    }
+    return check
+  }
+
+  private func check(
+    _ key: ItemKey, _ record: ItemRecord, _ item: Item, _ secrets: SecretTable, _ check: inout SecretCheck
+  ) throws {
+    let main = SecretPlace(item: key, revision: record.secretRevision)
+    let further = record.furtherSecrets.map { SecretPlace(item: key, part: $0.part, revision: $0.revision) }
+    for place in [main] + further {
+      do {
+        try open(place, record, secrets)
+        check.opened += 1
+      } catch StoreError.accessDenied {
+        check.ofOtherDevices += 1
+      } catch StoreError.damaged {
+        check.damaged.append(.init(item: item, reason: try reason(place, record, secrets)))
+      }
+    }
+  }
+
+  private func open(_ place: SecretPlace, _ record: ItemRecord, _ secrets: SecretTable) throws {
+    let sealed = try secrets.fetchSealed(place, record)
+    let classKey = try secrets.classKey(of: sealed)
+    guard sealed.passwordParameters == nil else {
+      _ = try sealed.passwordSeal(under: classKey)
+      return
+    }
+    _ = try sealed.open(under: classKey, nil)
+  }
+
+  private func reason(
+    _ place: SecretPlace, _ record: ItemRecord, _ secrets: SecretTable
+  ) throws -> String {
+    guard let row = try? secrets.row(place) else {
+      return "its secret is missing, or an older one is in its place"
+    }
+    let rows = try ClassKeyRow.fetchAll(secrets.database, keys.statements)
+    guard rows.contains(where: { $0.id == row.classKey }) else {
+      return "the class key of its secret is missing"
+    }
+    return "its secret is damaged, or that of another item"
+  }
+
+  private func countWithoutItem(_ database: Database) throws -> Int {
+    let query = try Query(database, "SELECT count(*) FROM secret WHERE uuid NOT IN (SELECT uuid FROM item)")
+    return try query.step() ? Int(clamping: query.integer(0)) : 0
+  }
+}

@@ -1,0 +1,24 @@
+public import Model
+
+/// A state of a vault, as its manifest or an anchor knows it.
+public struct VaultState: Hashable, Sendable {
+  /// Grows with every change.
+  public var generation: UInt64
+  /// When the vault was changed to this state.
+  public var changed: Timestamp
+  /// How many items it holds, those that do not show among them.
+  public var items: UInt64
+
+  public init(generation: UInt64, changed: Timestamp, items: UInt64) {
+    (self.generation, self.changed, self.items) = (generation, changed, items)
+  }
+}
+
+/// A vault as it is, beside what this device last saw of it.
+public struct VaultComparison: Hashable, Sendable {
+  public var present: VaultState
+  /// nil: this device has no anchor of the vault, or it is damaged.
+  public var lastSeen: VaultState?
+  /// Why the vault can only be read; nil: it is as it should be.
+  public var reason: String?
+}

@@ -1,0 +1,110 @@
+import GRDB
+import Glibc
+import Model
+import Store
+import StoreConformance
+import Testing
+
+@testable import Vault
+
+/// Which devices have seen a vault, and what they say of it.
+@Suite(.timeLimit(.minutes(1))) struct VaultTrustTests {
+  private let fixture: VaultFixture
+  private let ids: [ItemID]
+
+  init() throws {
+    fixture = try VaultFixture()
+    ids = try fixture.makeVault()
+  }
+
+  /// audit.md, L8.
+  @Test(arguments: [true, false]) func missingAnchorOnAKnownDeviceIsDistrust(isEmpty: Bool) throws {
+    let old = fixture.snapshot()
+    try fixture.open().set(ids[0], [1])
+    try fixture.restore(old)
+    if isEmpty { try write([], to: fixture.anchor) } else { unsafe unlink(fixture.anchor) }
+    let engine = try fixture.open()
+    guard case .distrusted(let problem) = engine.trust else {
+      Issue.record("\(engine.trust)")
+      return
+    }
+    #expect(problem.reason.contains("is missing"))
+    #expect(failure { try engine.set(ids[0], [1]) }?.kind == "readOnly")
+    #expect(try engine.comparison().lastSeen == nil)
+    let states = try engine.acceptRollback()
+    #expect(states.reason != nil && states.present.items == 3)
+    #expect(try fixture.open().trust == .trusted)
+  }
+
+  @Test func newDeviceSaysWhenTheVaultWasChangedLast() throws {
+    let changed = try fixture.open().comparison().present.changed
+    #expect(try fixture.open().trust == .trusted)
+    let elsewhere = try fixture.openElsewhere()
+    #expect(elsewhere.trust == .firstUse(lastChange: changed))
+    #expect(elsewhere.problems().isEmpty)
+    try elsewhere.set(ids[0], [1])
+    #expect(try fixture.openElsewhere().trust == .trusted)
+    // From now on it is known there.
+    removeAll(fixture.root + "/elsewhere")
+    guard case .distrusted = try fixture.openElsewhere().trust else {
+      Issue.record("trusted")
+      return
+    }
+  }
+
+  @Test func otherDevicesChangesAreNoRollback() throws {
+    let (here, there) = (try fixture.open(), try fixture.openElsewhere())
+    for round in 0..<3 {
+      try there.set(ids[0], [UInt8(round)])
+      try here.set(ids[1], [UInt8(round)])
+    }
+    #expect(try fixture.open().trust == .trusted)
+    #expect(try fixture.openElsewhere().trust == .trusted)
+  }
+
+  @Test func documentSaysWhatTheManifestHolds() throws {
+    let reader = try IndependentReader(
+      database: fixture.database, key: contents(of: fixture.key), deviceKey: [])
+    let fields = try reader.manifest()
+    #expect(fields[3] == [[0, 0, 0, 0, 0, 0, 0, 3]])
+    #expect([fields[5]?.first, fields[6]?.first] == (try reader.digests()))
+    #expect(fields[7] == [[0]])
+    #expect(fields[10]?.count == 1)
+  }
+
+  /// audit.md, L2.
+  @Test func checkOfSecretsNamesWhatDoesNotOpen() throws {
+    let whole = fixture.snapshot()
+    let (a, b) = (fixture.literal(ids[0]), fixture.literal(ids[1]))
+    let cases = [
+      ("DELETE FROM secret WHERE uuid = \(a)", "missing"),
+      ("UPDATE secret SET sealed = zeroblob(60) WHERE uuid = \(a)", "damaged"),
+      (
+        "UPDATE secret SET wrapped = (SELECT wrapped FROM secret WHERE uuid = \(b)) WHERE uuid = \(a)",
+        "another item"
+      ),
+      ("UPDATE secret SET class_key = 77 WHERE uuid = \(a)", "class key"),
+    ]
+    #expect(try fixture.open().checkSecrets().opened == 3)
+    for (edit, reason) in cases {
+      try fixture.restore(whole)
+      try fixture.edit(edit)
+      let check = try fixture.open().checkSecrets()
+      #expect(check.damaged.map(\.item.id) == [ids[0]] && check.opened == 2, "\(edit)")
+      #expect(check.damaged.first?.reason.contains(reason) == true, "\(check.damaged)")
+    }
+    try fixture.restore(whole)
+    try fixture.edit("INSERT INTO secret SELECT randomblob(16), 0, 1, 1, 1, x'', x'', x''")
+    #expect(try fixture.open().checkSecrets().withoutItem == 1)
+  }
+
+  @Test func sealsOfFailedTransactionsCount() throws {
+    let engine = try fixture.open()
+    let before = try engine.comparison().present.generation
+    for _ in 0..<5 {
+      #expect(failure { try engine.add(KeychainSamples.generic("a"), "") } == .exists)
+    }
+    try engine.set(ids[0], [1])
+    #expect(try engine.comparison().present.generation >= before + 6)
+  }
+}
