@@ -67,7 +67,7 @@ func detach(_ path: String) -> Bool {
   var status: Int32 = 0
   let arguments = ["fusermount3", "-u", "-q", "-z", "--", path]
   var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
-  defer { for unsafepointer in unsafe pointers { unsafe free(pointer) } }
+  defer { unsafe pointers.forEach { unsafe free($0) } }
   // SAFETY: the vector ends with nil, and its strings live until the end of the function.
   guard unsafe posix_spawnp(&process, arguments[0], nil, nil, &pointers, environ) == 0 else { return false }
   while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
