@@ -1,21 +1,42 @@
-/// A date of ISO 8601 in whole seconds, with an offset from UTC.
+/// A date of ISO 8601 with an offset from UTC.
 ///
 /// Extended (`2026-11-21T07:53:00+01:00`) and basic form (`20261121T075300Z`); seconds may be left out; the
 /// offset is `Z`, `±hh:mm`, `±hhmm` or `±hh`. Years that have not four digits carry a sign and six or more.
-/// A fraction, a leap second and a time without an offset are refused: none of them is one moment in whole
-/// seconds.
+/// Seconds may have a fraction, after a point, of at most 30 digits. A leap second and a time without an offset are
+/// refused: neither is one moment.
 struct DateReading: ContentReading {
+  /// Without the fraction and its point.
   private var text: [UInt8] = []
   private var candidates = DateForm.all
+  /// The digits of the fraction, and how long the text was before it; nil: there is none.
+  private(set) var fraction: (digits: [UInt8], position: Int)?
 
   mutating func append(_ byte: UInt8) -> Bool {
+    if let fraction, fraction.position == text.count, ASCII.isDigit(byte) {
+      self.fraction?.digits.append(byte)
+      return fraction.digits.count < SettingDate.mostDigits
+    }
+    if byte == ASCII.point { return beginFraction() }
+    guard fraction?.digits.isEmpty != true else { return false }
     text.append(byte)
     candidates = candidates.filter { $0.allows(text) }
     return !candidates.isEmpty
   }
 
   mutating func finish() -> SettingValue? {
-    candidates.first { $0.pattern.count == text.count }?.seconds(text).map(SettingValue.date)
+    guard let seconds else { return nil }
+    guard let fraction else { return .date(SettingDate(seconds: seconds)) }
+    return SettingDate(seconds: seconds, fraction: fraction.digits).map(SettingValue.date)
+  }
+
+  /// The whole second since 1970-01-01T00:00:00Z; nil: the text is not complete.
+  var seconds: Int64? { candidates.first { $0.pattern.count == text.count }?.seconds(text) }
+
+  private mutating func beginFraction() -> Bool {
+    guard fraction == nil else { return false }
+    fraction = ([], text.count)
+    candidates = candidates.filter { $0.hasSeconds(before: text.count) }
+    return !candidates.isEmpty
   }
 }
 
@@ -40,6 +61,12 @@ private struct DateForm: Sendable {
     case ASCII.plus: return byte == ASCII.plus || byte == ASCII.minus
     case let mark: return byte == mark
     }
+  }
+
+  /// Whether the seconds end there.
+  func hasSeconds(before position: Int) -> Bool {
+    pattern.prefix(position).last == UInt8(ascii: "s")
+      && !pattern.dropFirst(position).contains(UInt8(ascii: "s"))
   }
 
   /// The moment that a text of this form names; nil: beyond the range of a date.

@@ -51,7 +51,7 @@ extension SettingValue {
     case .integer(let number): number.description
     case .real(let number): number.settingText
     case .bool(let flag): flag ? "true" : "false"
-    case .date(let seconds): Timestamp(seconds: seconds).iso8601
+    case .date(let date): date.description
     case .data, .uid, .array, .dictionary: nil
     }
   }
@@ -118,7 +118,7 @@ extension SettingCodec {
   private func canonicalScalar(_ content: [UInt8]) -> SettingValue? {
     let line = content.last == ASCII.lineFeed ? content.dropLast() : content[...]
     // Longer than the longest real, integer and date.
-    guard line.count <= 32 else { return nil }
+    guard line.count <= 64 else { return nil }
     for type in [SettingType.bool, .integer, .real, .date] {
       guard let value = fed(Array(line), as: type), let text = value.scalarText else { continue }
       guard !value.isNonFinite, text.utf8.elementsEqual(line) else { continue }
@@ -151,7 +151,7 @@ extension SettingType {
     case .integer: "an integer between -2^63 and 2^64-1"
     case .real: "a decimal number"
     case .bool: "true or false"
-    case .date: "a date like 2026-11-21T07:53:00Z, in whole seconds"
+    case .date: "a date like 2026-11-21T07:53:00Z or 2026-11-21T07:53:00.25Z"
     case .data: "data"
     case .array: "a JSON array without null, or an XML property list with an array"
     case .dictionary: "a JSON object without null, or an XML property list with a dictionary"

@@ -8,8 +8,7 @@ public indirect enum SettingValue: Sendable {
   case integer(Int128)
   case real(Double)
   case bool(Bool)
-  /// Whole seconds since 1970-01-01T00:00:00Z.
-  case date(Int64)
+  case date(SettingDate)
   case data([UInt8])
   /// A keyed archiver's reference; kept, shown in XML, never made from plain text.
   case uid(UInt64)

@@ -4,7 +4,7 @@ extension Timestamp {
   /// Blanks around it and a fraction of a second are refused.
   public init?(iso8601 text: some StringProtocol) {
     var reading = DateReading()
-    guard text.utf8.allSatisfy({ reading.append($0) }), case .date(let seconds)? = reading.finish()
+    guard text.utf8.allSatisfy({ reading.append($0) }), reading.fraction == nil, let seconds = reading.seconds
     else { return nil }
     self.init(seconds: seconds)
   }

@@ -160,10 +160,9 @@ extension BinaryReader {
     return real.isNaN ? .nan : real
   }
 
-  /// Fractions of a second are cut off downwards, as Foundation does where it writes XML.
-  private func date(_ start: Int) throws(PropertyListError) -> Int64 {
-    let seconds = (Double(bitPattern: try bits(start, size: 8)) + 978_307_200).rounded(.down)
-    guard let date = Int64(exactly: seconds), PropertyLists.dates.contains(date) else {
+  private func date(_ start: Int) throws(PropertyListError) -> SettingDate {
+    let seconds = Double(bitPattern: try bits(start, size: 8))
+    guard let date = SettingDate(sinceReference: seconds), PropertyLists.dates.contains(date.seconds) else {
       throw PropertyListError("a date that is none")
     }
     return date

@@ -61,7 +61,7 @@ struct BinaryWriter {
     case .bool(let isTrue): bytes.append(isTrue ? 0x09 : 0x08)
     case .integer(let number): write(number)
     case .real(let number): mark(0x23, number.bitPattern)
-    case .date(let seconds): mark(0x33, Double(seconds - 978_307_200).bitPattern)
+    case .date(let date): mark(0x33, date.sinceReference.bitPattern)
     case .data(let data):
       mark(0x40, count: data.count)
       bytes += data

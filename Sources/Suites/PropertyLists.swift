@@ -69,7 +69,7 @@ extension PropertyLists {
     switch value {
     case .integer(let number) where !SettingValue.integers.contains(number):
       throw .invalidValue(reason: "an integer outside −2⁶³ … 2⁶⁴−1")
-    case .date(let seconds) where !dates.contains(seconds):
+    case .date(let date) where !dates.contains(date.seconds):
       throw .invalidValue(reason: "a date that is too far away")
     case .array(let items):
       try checkDepth(depth)

@@ -41,7 +41,9 @@ struct StableHash {
     case .integer(let number): combine(2, UInt64(truncatingIfNeeded: number), number < 0 ? 1 : 0)
     case .real(let number): combine(3, number.bitPattern)
     case .bool(let isTrue): combine(4, isTrue ? 1 : 0)
-    case .date(let seconds): combine(5, UInt64(bitPattern: seconds))
+    case .date(let date):
+      combine(5, UInt64(bitPattern: date.seconds))
+      if date.fraction != nil { combine(date.sinceReference.bitPattern) }
     case .data(let bytes): combine(6, bytes.span)
     case .uid(let number): combine(7, number)
     case .array(let items):

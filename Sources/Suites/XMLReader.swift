@@ -51,10 +51,26 @@ extension XMLReader {
       return .bool(tag.element == .true)
     case .integer: return .integer(try XMLScalar.integer(text(of: tag)))
     case .real: return .real(try XMLScalar.real(text(of: tag)))
-    case .date: return .date(try XMLScalar.date(text(of: tag)))
+    case .date: return .date(exact(try XMLScalar.date(text(of: tag))))
     case .data: return .data(try Base64.decode(text(of: tag).utf8.span))
     case .plist: throw PropertyListError("a property list in a property list")
     }
+  }
+
+  /// The date whose whole second was read, with the fraction that a comment right behind it gives it.
+  ///
+  /// A comment that names another second is skipped: the date was changed without it.
+  private mutating func exact(_ seconds: Int64) -> SettingDate {
+    guard isAt("<!-- ") else { return SettingDate(seconds: seconds) }
+    let whole = Array("<!-- \(CivilDate(seconds: seconds).text.dropLast()).".utf8)
+    guard bytes[position...].starts(with: whole) else { return SettingDate(seconds: seconds) }
+    let digits = bytes[(position + whole.count)...].prefix { $0 != UInt8(ascii: "Z") }
+    let end = Array("Z -->".utf8)
+    guard bytes[digits.endIndex...].starts(with: end),
+      let date = SettingDate(seconds: seconds, fraction: digits)
+    else { return SettingDate(seconds: seconds) }
+    position = digits.endIndex + end.count
+    return date
   }
 
   private mutating func array(_ tag: Tag, depth: Int) throws(PropertyListError) -> [SettingValue] {

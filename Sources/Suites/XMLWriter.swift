@@ -44,12 +44,21 @@ struct XMLWriter {
     case .integer(let number): line("<integer>", "</integer>\n") { $0.integer(number) }
     case .real(let number): line("<real>", "</real>\n") { $0.append(XMLScalar.text(number)) }
     case .bool(let isTrue): append(isTrue ? "<true/>\n" : "<false/>\n")
-    case .date(let seconds): line("<date>", "</date>\n") { $0.append(CivilDate(seconds: seconds).text) }
+    case .date(let date): self.date(date)
     case .data(let data): self.data(data, depth: depth)
     case .uid(let number): uid(number, depth: depth)
     case .array(let items): array(items, depth: depth)
     case .dictionary(let entries): dictionary(entries, depth: depth)
     }
+  }
+
+  /// A date in XML has whole seconds, and Foundation takes a list for damaged where one has not. So a fraction stands in
+  /// a comment behind it, which every other program skips.
+  private mutating func date(_ date: SettingDate) {
+    let text = CivilDate(seconds: date.seconds).text
+    append("<date>\(text)</date>")
+    if let fraction = date.fraction { append("<!-- \(text.dropLast()).\(fraction)Z -->") }
+    append("\n")
   }
 
   private mutating func array(_ items: [SettingValue], depth: Int) {

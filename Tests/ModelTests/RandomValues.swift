@@ -51,6 +51,14 @@ extension SeededGenerator {
     return Bool.random(using: &self) ? number : Double.random(in: -1e6...1e6, using: &self).rounded()
   }
 
+  /// Any date that property lists hold, half of them with a fraction.
+  mutating func date() -> SettingDate {
+    let seconds = Int64.random(in: -8_000_000_000_000_000...8_000_000_000_000_000, using: &self)
+    let moment = Double(seconds >> Int64.random(in: 0...50, using: &self))
+    guard Bool.random(using: &self) else { return SettingDate(sinceReference: moment) ?? 0 }
+    return SettingDate(sinceReference: moment + Double.random(in: 0..<1, using: &self)) ?? 0
+  }
+
   mutating func integer() -> Int128 {
     let wide = Int128.random(in: SettingValue.integers, using: &self)
     return wide >> Int128(Int.random(in: 0..<64, using: &self))
@@ -63,7 +71,7 @@ extension SeededGenerator {
     case 1: .integer(plainJSON ? integer() % 1_000_000 : integer())
     case 2: .bool(.random(using: &self))
     case 3: plainJSON ? .bool(true) : .real(real())
-    case 4: plainJSON ? .string("") : .date(Int64(truncatingIfNeeded: next()))
+    case 4: plainJSON ? .string("") : .date(date())
     case 5: plainJSON ? .integer(0) : .data(bytes())
     case 6: .string(string())
     case 7: .array(children(depth: depth, plainJSON: plainJSON))

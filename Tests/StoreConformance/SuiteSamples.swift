@@ -17,7 +17,9 @@ public enum SettingSamples {
     ]
     for value in reals + [-.greatestFiniteMagnitude] { all[ExactString("r\(value)")] = .real(value) }
     let dates: [Int64] = [0, 1, -1, 978_307_200, 4_102_444_800, 253_402_300_799, -62_135_596_800]
-    for value in dates { all[ExactString("d\(value)")] = .date(value) }
+    for value in dates {
+      all[ExactString("d\(value)")] = .date(SettingDate(seconds: value))
+    }
     let strings = ["", " ", "\n", " x ", "a\r\nb\rc", "\t", "e\u{301}", "é", "😀\u{200D}👍🏽"]
     for (index, value) in (strings + ["x\u{FEFF}", "]]>", "&amp;<b>'\"", "\u{7F}\u{80}\u{2028}"]).enumerated()
     {

@@ -54,7 +54,7 @@ func describe(_ value: SettingValue) -> String {
   case .integer(let number): "integer \(number)"
   case .real(let number): "real \(number.description)"
   case .bool(let flag): "bool \(flag)"
-  case .date(let seconds): "date \(seconds)"
+  case .date(let date): "date \(date.seconds)"
   case .data(let bytes): "data " + bytes.map { String($0, radix: 16) }.joined(separator: " ")
   case .uid: "uid"
   case .array(let items): "array [" + items.map(describe).joined(separator: ", ") + "]"

@@ -73,6 +73,21 @@ import Testing
     #expect(try engine.values("com.test") == both)
   }
 
+  /// A program that writes the suite with Foundation cuts the fractions off.
+  @Test func foundationReadsAndKeepsWholeSecondsOfDates() throws {
+    let engine = sandbox.engine()
+    _ = try engine.create("com.test")
+    let exact = SettingDate(sinceReference: 816_940_380.75) ?? 0
+    try engine.set("date", .date(exact), in: "com.test")
+    #expect(try sandbox.engine().values("com.test") == ["date": .date(exact)])
+    #expect(foundation("read", "com.test", "date") == "date \(exact.seconds)")
+    #expect(foundation("set", "com.test", "more", "integer", "7") != nil)
+    #expect(
+      try engine.values("com.test") == [
+        "date": .date(SettingDate(seconds: exact.seconds)), "more": .integer(7),
+      ])
+  }
+
   @Test func bothFormsOfFoundationReadTheSame() throws {
     let text = foundation.bytes("serialize", "xml")
     let binary = foundation.bytes("serialize", "binary")
@@ -84,6 +99,9 @@ import Testing
     #expect(binary.starts(with: "bplist00".utf8) && fromText.count > 30)
     // Foundation has 32 bits for a float in binary, and the double next to it in XML.
     fromText["float"] = fromBinary["float"]
+    // It has whole seconds in XML, rounded down.
+    #expect(fromBinary["fraction"] == SettingDate(sinceReference: 1.75 - 978_307_200).map(SettingValue.date))
+    for key: ExactString in ["fraction", "past"] { fromText[key] = fromBinary[key] }
     #expect(fromText == fromBinary)
   }
 

@@ -36,6 +36,14 @@ struct RandomValues: RandomNumberGenerator {
     0x20...0x7F, 0x20...0x7F, 0x26...0x27, 0x3C...0x3E, 0x9...0xA, 0xD...0xD, 0x80...0x7FF, 0x1F600...0x1F64F,
   ]
 
+  /// Half of them with a fraction.
+  private mutating func date() -> SettingDate {
+    let seconds = Int64.random(in: -8_000_000_000_000_000...8_000_000_000_000_000, using: &self)
+    let whole = SettingDate(seconds: seconds >> Int64.random(in: 0...50, using: &self))
+    guard next() & 1 == 0 else { return whole }
+    return SettingDate(sinceReference: whole.sinceReference + Double.random(in: 0..<1, using: &self)) ?? whole
+  }
+
   mutating func value(_ scalars: [ClosedRange<UInt32>] = Self.anything, depth: Int = 0) -> SettingValue {
     switch Int.random(in: 0..<(depth < 4 ? 10 : 8), using: &self) {
     case 0: .integer(Int128(Int64(bitPattern: next()) >> Int64.random(in: 0...63, using: &self)))
@@ -43,9 +51,7 @@ struct RandomValues: RandomNumberGenerator {
     case 2: .real(real())
     case 3: .bool(next() & 1 == 0)
     case 4:
-      .date(
-        Int64.random(in: -8_000_000_000_000_000...8_000_000_000_000_000, using: &self)
-          >> Int64.random(in: 0...50, using: &self))
+      .date(date())
     case 5: .data((0..<Int.random(in: 0...200, using: &self)).map { _ in UInt8(truncatingIfNeeded: next()) })
     case 6, 7: .string(string(scalars))
     case 8: .array((0..<Int.random(in: 0...5, using: &self)).map { _ in value(scalars, depth: depth + 1) })

@@ -72,7 +72,7 @@ extension SettingValue {
   /// and `nan` and infinity, which its binary form keeps and its XML does not.
   fileprivate var withoutTraps: SettingValue {
     switch self {
-    case .date(let seconds): .date(978_307_200 + seconds % 1_000_000_000)
+    case .date(let date): .date(SettingDate(seconds: 978_307_200 + date.seconds % 1_000_000_000))
     case .real(let number): .real(number.isFinite && !number.isZero ? number : 1)
     case .string(let text):
       .string(ExactString(String(text.string.unicodeScalars.map { $0 == "\r" ? "-" : Character($0) })))

@@ -128,7 +128,10 @@ import Testing
     _ = try engine.create("a")
     try engine.set("k", .integer(1), in: "a")
     let deep = (0..<512).reduce(SettingValue.integer(1)) { value, _ in .array([value]) }
-    for value in [.integer(1 << 64), .integer(Int128(Int64.min) - 1), .date(.max), .date(.min), deep] {
+    for value in [
+      .integer(1 << 64), .integer(Int128(Int64.min) - 1), .date(SettingDate(seconds: .max)),
+      .date(SettingDate(seconds: .min)), deep,
+    ] {
       #expect(throws: StoreError.self) { try engine.set("k", .array([value]), in: "a") }
     }
     #expect(try engine.values("a") == ["k": .integer(1)])

@@ -28,6 +28,7 @@ import Testing
     "<date>-1199-02-15T14:13:20Z</date>", "<date>12026-11-21T07:53:00Z</date>", "<date>garbage</date>",
     "<date>2026-11-21T07:53:00+02:00</date>", "<date>2026-1-1T0:0:0Z</date>",
     "<date>2026-02-30T00:00:00Z</date>",
+    "<date>2024-02-29T00:00:00Z</date><!-- 2024-02-29T00:00:00.25Z -->",
     "<date>2024-02-29T00:00:00Z</date>", "<date>1900-02-28T23:59:59Z</date>", "<date></date>",
     "<true/>", "<false></false>", "<true>x</true>", "<string/>", "<string></string>",
     "<string> \n b </string>",
@@ -99,9 +100,39 @@ import Testing
     #expect(read("<!DOCTYPE plist [<!ENTITY a \"b>\">]><plist><true/></plist>".utf8) == "bool true")
   }
 
+  /// The fraction of a date stands in a comment, which Foundation skips.
+  @Test func fractionOfADateSurvivesXML() throws {
+    let dates = [0.25, -0.25, -70_000_000_000.5, 816_940_380.123456].compactMap(
+      SettingDate.init(sinceReference:))
+    let value = SettingValue.dictionary([
+      "a": .date(dates[0]), "b": .array(dates.map(SettingValue.date) + [.date(5), .integer(1)]),
+    ])
+    let bytes = try PropertyLists().xml(value)
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.contains("<date>2001-01-01T00:00:00Z</date><!-- 2001-01-01T00:00:00.25Z -->\n"))
+    #expect(text.contains("<date>1970-01-01T00:00:05Z</date>\n"))
+    #expect(PropertyLists().value(xml: bytes) == value)
+    let whole = SettingValue.dictionary([
+      "a": .date(SettingDate(seconds: dates[0].seconds)),
+      "b": .array(dates.map { .date(SettingDate(seconds: $0.seconds)) } + [.date(5), .integer(1)]),
+    ])
+    #expect(read(bytes) == describe(whole))
+  }
+
+  @Test(arguments: [
+    "<!-- 2001-01-01T00:00:01.25Z -->", "<!-- 2001-01-01T00:00:00.Z -->", "<!-- 2001-01-01T00:00:00.2x5Z -->",
+    "<!-- 2001-01-01T00:00:00.25Z-->", "<!-- .25 -->", "<!---->", " <!-- 2001-01-01T00:00:00.25Z -->",
+    "<!-- 2001-01-01T00:00:00.1234567890123456789012345678901Z -->",
+  ])
+  func commentThatIsNoFractionIsSkipped(comment: String) {
+    let text = "<plist><array><date>2001-01-01T00:00:00Z</date>\(comment)<true/></array></plist>"
+    #expect(PropertyLists().value(xml: text.utf8) == .array([.date(978_307_200), .bool(true)]))
+  }
+
   @Test func everyCutOffDocumentIsUnreadable() throws {
     let value = SettingValue.dictionary([
       "a": .array([.string("x<é"), .data([1, 2, 3]), .uid(3)]), "b": .date(0),
+      "c": .date(SettingDate(sinceReference: 0.5) ?? 0),
     ])
     let bytes = try PropertyLists().xml(value)
     #expect(PropertyLists().value(xml: bytes) == value)

@@ -30,7 +30,7 @@ package enum Plist {
     case .integer(let number): Int(exactly: number).map { $0 as Any } ?? UInt(truncatingIfNeeded: number)
     case .real(let number): number
     case .bool(let flag): flag
-    case .date(let seconds): Date(timeIntervalSince1970: Double(seconds))
+    case .date(let date): Date(timeIntervalSinceReferenceDate: date.sinceReference)
     case .data(let bytes): Data(bytes)
     case .uid(let number): UInt(number)
     case .array(let items): items.map(any)

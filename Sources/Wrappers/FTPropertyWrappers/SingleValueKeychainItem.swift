@@ -22,7 +22,9 @@ open class SingleValueKeychainItem: @unchecked Sendable {
   /// When the item can be read: one of the constants that begin with `kSecAttrAccessible`.
   @QueryElement(key: kSecAttrAccessible, constraints: [.overridenBy(kSecAttrAccessControl)])
   open var accesible: CFString?
+  /// In whole seconds.
   @QueryElement(readOnlyKey: kSecAttrCreationDate) open private(set) var creationDate: Date?
+  /// In whole seconds.
   @QueryElement(readOnlyKey: kSecAttrModificationDate) open private(set) var modificationDate: Date?
 
   init() {}
@@ -88,7 +90,6 @@ extension Item {
 }
 
 extension Timestamp {
-  fileprivate var date: Date {
-    Date(timeIntervalSince1970: Double(seconds) + Double(nanoseconds) / 1_000_000_000)
-  }
+  /// Whole seconds, as Apple's keychain has them; the order of items goes by the exact time.
+  fileprivate var date: Date { Date(timeIntervalSince1970: Double(seconds)) }
 }

@@ -130,18 +130,17 @@ extension UUID: SettingConvertible {
   package func setting() -> SettingValue { .string(ExactString(uuidString)) }
 }
 
-/// Whole seconds, as property lists hold them; what is left over is cut off.
 extension Date: SettingConvertible {
   package init(setting: SettingValue) throws {
-    guard case .date(let seconds) = setting else { throw SettingMismatch(setting, expected: Date.self) }
-    self.init(timeIntervalSince1970: Double(seconds))
+    guard case .date(let date) = setting else { throw SettingMismatch(setting, expected: Date.self) }
+    self.init(timeIntervalSinceReferenceDate: date.sinceReference)
   }
 
   package func setting() throws -> SettingValue {
-    guard let seconds = Int64(exactly: timeIntervalSince1970.rounded(.down)) else {
+    guard let date = SettingDate(sinceReference: timeIntervalSinceReferenceDate) else {
       throw StoreError.invalidValue(reason: "a date that is too far away")
     }
-    return .date(seconds)
+    return .date(date)
   }
 }
 

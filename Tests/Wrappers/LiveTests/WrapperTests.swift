@@ -158,6 +158,21 @@ import UserDefault
     #expect(UserDefault<Person?>("key", defaults: suite).wrappedValue == person)
   }
 
+  @Test func datesKeepTheirFraction() throws {
+    let date = Date(timeIntervalSinceReferenceDate: 816_940_380.123456)
+    let other = OtherProcess()
+    let suite = Suite("app", in: .folder(other.suites))
+    let value = FoilDefaultStorageOptional<Date>(key: "date", userDefaults: suite)
+    value.wrappedValue = date
+    UserDefault<[Date]>(wrappedValue: [], "dates", defaults: suite).wrappedValue = [date]
+    #expect(value.wrappedValue == date)
+    // As another process reads the file.
+    let fresh = Suite("app", in: .folder(other.suites))
+    #expect(FoilDefaultStorageOptional<Date>(key: "date", userDefaults: fresh).wrappedValue == date)
+    #expect(UserDefault<[Date]>(wrappedValue: [], "dates", defaults: fresh).wrappedValue == [date])
+    #expect(SettingDefaults(fresh).object(forKey: "date") as? Date == date)
+  }
+
   @Test func jsonOfTheOriginalsIsRead() throws {
     let json = Array(#"{"name":"x","born":0.5,"tags":["a"]}"#.utf8)
     try store(.data(json))
