@@ -45,3 +45,9 @@ public enum StoreError: Error, Hashable, Sendable {
   /// A call of the system's failed with this errno(3).
   case system(errno: Int32, operation: String)
 }
+
+extension StoreError {
+  /// A Secret Service without any collection, in which nothing can be stored.
+  public static let noCollection = StoreError.notPermitted(
+    reason: "the Secret Service has no collection yet; make one with its own program")
+}

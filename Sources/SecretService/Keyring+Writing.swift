@@ -328,7 +328,7 @@ extension Keyring {
     }
     if let path = answer[0]?.string, path != "/" { return path }
     guard let other = collections.keys.filter({ !$0.hasSuffix("/session") }).min() else {
-      throw .notPermitted(reason: "the Secret Service has no collection yet; make one with its own program")
+      throw .noCollection
     }
     return other
   }

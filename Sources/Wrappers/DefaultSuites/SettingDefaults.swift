@@ -43,7 +43,7 @@ public final class SettingDefaults: UserDefaults {
     do {
       try store(value.map(Plist.write), defaultName)
     } catch {
-      Log.note("\(suite?.name ?? "") \(defaultName)", "\(type(of: error))")
+      Log.note("\(suite?.name ?? "") \(defaultName)", error)
     }
   }
 

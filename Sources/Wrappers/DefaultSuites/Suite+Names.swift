@@ -21,16 +21,51 @@ extension Suite {
     if let own = (defaults as? SettingDefaults)?.suite {
       self = own
     } else {
-      self.init(defaults.suiteName ?? Self.standardName)
+      self.init(FoundationSuite(defaults), of: defaults)
     }
   }
+
+  init(_ foundation: FoundationSuite, of defaults: UserDefaults) {
+    switch foundation {
+    case .named(let name): self.init(name)
+    case .standard: self.init(Self.standardName)
+    case .unknown where defaults === UserDefaults.standard: self.init(Self.standardName)
+    case .unknown:
+      _ = Self.noteOnce
+      self.init("\(UInt(bitPattern: ObjectIdentifier(defaults)))", in: Self.nameless)
+    }
+  }
+
+  /// Whatever has no name must not be mixed with the program's own settings.
+  private static let nameless = SuiteStorage.memory()
+
+  private static let noteOnce: Void = Log.note(
+    "settings",
+    "this version of Foundation does not tell which suite a UserDefaults stands for: what is set there is kept in memory"
+      + " only. Use Suite(\"NAME\") in its place, and report this")
 
   private static let standardName = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
 }
 
-extension UserDefaults {
-  /// The name that it was made with, which Foundation keeps and does not show; nil: `standard`.
-  fileprivate var suiteName: String? {
-    Mirror(reflecting: self).children.first { $0.label == "suite" }?.value as? String
+/// Which suite an object of Foundation's stands for.
+enum FoundationSuite: Equatable {
+  case standard
+  case named(String)
+  /// Foundation keeps the name elsewhere than it did.
+  case unknown
+
+  /// Foundation on Linux keeps the name that an object was made with in a private property, and shows it nowhere.
+  init(_ defaults: UserDefaults) {
+    var mirror: Mirror? = Mirror(reflecting: defaults)
+    while let known = mirror, known.subjectType != UserDefaults.self { mirror = known.superclassMirror }
+    self.init(mirror?.children.first { $0.label == "suite" }?.value)
+  }
+
+  init(_ property: Any?) {
+    switch property {
+    case let name as String: self = .named(name)
+    case .some(let value) where value is String?: self = .standard
+    default: self = .unknown
+    }
   }
 }

@@ -1,4 +1,3 @@
-public import CoreFoundation
 import DefaultKeychain
 import Model
 

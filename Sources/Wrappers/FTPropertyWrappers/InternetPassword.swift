@@ -1,4 +1,3 @@
-public import CoreFoundation
 import DefaultKeychain
 
 /// An internet password: `@InternetPassword(server: "my.server", account: "me") var password: String?`.

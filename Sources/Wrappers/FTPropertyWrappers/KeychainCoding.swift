@@ -7,8 +7,10 @@ import Model
 ///
 /// What the original can't store is text: reals, decimal numbers, dates (seconds since 2001), UUIDs; and what
 /// encodes to a single value is stored as that.
-package enum KeychainEncoder {
-  package static func encode(_ value: some Encodable) throws -> Data {
+package struct KeychainEncoder {
+  package init() {}
+
+  package func encode(_ value: some Encodable) throws -> Data {
     switch value {
     case let data as Data: data
     case let text as String: Data(text.utf8)
@@ -21,7 +23,7 @@ package enum KeychainEncoder {
     }
   }
 
-  private static func encode(shape value: some Encodable) throws -> Data {
+  private func encode(shape value: some Encodable) throws -> Data {
     switch try SettingEncoder().encode(value) {
     case .string(let text) where !value.isNil: return Data(text.utf8)
     case .integer(let number): return bytes(number)
@@ -33,13 +35,13 @@ package enum KeychainEncoder {
     }
   }
 
-  private static func propertyList(_ value: some Encodable) throws -> Data {
+  private func propertyList(_ value: some Encodable) throws -> Data {
     let encoder = PropertyListEncoder()
     encoder.outputFormat = .binary
     return try encoder.encode(value)
   }
 
-  private static func bytes(_ number: some FixedWidthInteger) -> Data {
+  private func bytes(_ number: some FixedWidthInteger) -> Data {
     unsafe withUnsafeBytes(of: UInt64(truncatingIfNeeded: number)) { unsafe Data($0) }
   }
 }
@@ -59,14 +61,16 @@ extension Optional: OptionalValue {
 
   fileprivate static func decode(_ data: Data) throws -> Any? {
     guard let type = Wrapped.self as? any Decodable.Type else { return nil }
-    return try KeychainDecoder.decode(type, from: data)
+    return try KeychainDecoder().decode(type, from: data)
   }
 }
 
-package enum KeychainDecoder {
+package struct KeychainDecoder {
+  package init() {}
+
   /// - Throws: `KeychainError.generalDecodingFailure` where the bytes are no such value, or one that the type
   ///   can't hold exactly; what the type's own `init(from:)` throws.
-  package static func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T {
+  package func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T {
     if let optional = type as? any OptionalValue.Type, let value = try optional.decode(data) as? T {
       return value
     }
@@ -83,7 +87,7 @@ package enum KeychainDecoder {
     throw KeychainError.generalDecodingFailure
   }
 
-  private static func plain<T>(_ type: T.Type, _ data: Data) -> T? {
+  private func plain<T>(_ type: T.Type, _ data: Data) -> T? {
     switch type {
     case is Data.Type: data as? T
     case is String.Type: text(data) as? T
@@ -95,7 +99,7 @@ package enum KeychainDecoder {
 
   /// What the bytes may stand for, the likeliest first: nothing in them tells. The original's integers have 8
   /// bytes; it reads 1, 2 and 4 too, which are text first if they are a number in text.
-  private static func candidates(_ data: Data) -> [SettingValue] {
+  private func candidates(_ data: Data) -> [SettingValue] {
     let text = text(data).map { [SettingValue.string(ExactString($0))] } ?? []
     let number = integer(data).map { [SettingValue.integer($0)] } ?? []
     let unsigned =
@@ -104,7 +108,7 @@ package enum KeychainDecoder {
     return data.count == 8 ? number + unsigned + text : text + number
   }
 
-  private static func integer(_ data: Data) -> Int128? {
+  private func integer(_ data: Data) -> Int128? {
     let unsigned = data.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     switch data.count {
     case 1: return Int128(Int8(truncatingIfNeeded: unsigned))
@@ -115,7 +119,7 @@ package enum KeychainDecoder {
     }
   }
 
-  private static func text(_ data: Data) -> String? {
+  private func text(_ data: Data) -> String? {
     String(validating: data, as: UTF8.self)
   }
 }

@@ -17,6 +17,8 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     var value: T?
     var isUnchanged = false
     var error: (any Error)?
+    /// What the keychain said last, which is more than its number tells.
+    var failure: StoreError?
     /// What was known of the item when it was last announced; nil: it was never looked at.
     var seen: Item??
   }
@@ -74,7 +76,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   /// - Throws: `KeychainError`, and what the value's own `encode(to:)` throws.
   open func saveToKeychain() throws {
     guard let value = state.withLock({ $0.value }) else { return try deleteKeychain() }
-    let data = try KeychainEncoder.encode(value)
+    let data = try KeychainEncoder().encode(value)
     try storing { () throws(StoreError) in
       try keychain.save(query, secret: data) { (item) throws(StoreError) in try apply(to: &item) }
     }
@@ -94,7 +96,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     let found = try storing { () throws(StoreError) in try keychain.first(query) }
     load(found?.item)
     state.withLock { if $0.seen == nil { $0.seen = .some(found?.item) } }
-    let value = try found.map { try KeychainDecoder.decode(T.self, from: $0.secret) }
+    let value = try found.map { try KeychainDecoder().decode(T.self, from: $0.secret) }
     state.withLock { state in
       state.value = value
       state.isUnchanged = true
@@ -115,19 +117,28 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
   }
 
   private func storing<Result>(_ body: () throws(StoreError) -> Result) throws -> Result {
-    do throws(StoreError) { return try body() } catch { throw KeychainError(error) }
+    do throws(StoreError) {
+      return try body()
+    } catch {
+      state.withLock { $0.failure = error }
+      throw KeychainError(error)
+    }
   }
 
   /// What can't be thrown is logged, without a word of the value.
   @discardableResult
   private func attempt(_ body: () throws -> Void) -> (any Error)? {
+    state.withLock { $0.failure = nil }
     do {
       try body()
       state.withLock { $0.error = nil }
       return nil
     } catch {
-      state.withLock { $0.error = error }
-      Log.note("keychain", (error as? KeychainError).map { "\($0)" } ?? "\(Swift.type(of: error))")
+      let failure = state.withLock { state in
+        state.error = error
+        return state.failure
+      }
+      Log.note(query.text, failure ?? error)
       return error
     }
   }

@@ -1,6 +1,4 @@
-public import CoreFoundation
 import Live
-import Model
 
 /// When a wrapper looks at the keychain.
 public enum KeychainDataRefreshPolicy: Sendable {
@@ -14,45 +12,6 @@ public enum KeychainDataRefreshPolicy: Sendable {
 public enum KeychainQueryPresenceConstraint: Hashable, Sendable {
   case override(CFString)
   case overridenBy(CFString)
-}
-
-/// Why the keychain did not do what was asked.
-public enum KeychainError: Error {
-  case unexpectedFormat
-  case generalEncodingFailure
-  case generalDecodingFailure
-  case loadSucceededWithoutData
-  case accessControllErrorUnknown
-  case accessControllError(status: any Error)
-  case osSecure(status: OSStatus)
-  case osSecureDuplicitItem
-  case osSecureNoSuchItem
-  case osSecureDiskFull
-  case osSucureInvalidParameter
-  case osSecureBadRequest
-  case osSecureUserCancelledAuthentication
-  case osSecureMissingEtitlementForThisFeature
-  case osSecureInvalidValue
-
-  init(_ error: StoreError) {
-    self =
-      switch error {
-      case .exists: .osSecureDuplicitItem
-      case .notFound: .osSecureNoSuchItem
-      case .noSpace: .osSecureDiskFull
-      case .invalidName, .nameTooLong, .notUnicode, .tooLarge: .osSucureInvalidParameter
-      case .unsupported: .osSecureBadRequest
-      case .accessDenied, .interrupted: .osSecureUserCancelledAuthentication
-      case .notPermitted: .osSecureMissingEtitlementForThisFeature
-      case .invalidValue: .osSecureInvalidValue
-      case .locked: .osSecure(status: errSecInteractionNotAllowed)
-      case .readOnly: .osSecure(status: errSecReadOnly)
-      case .damaged: .osSecure(status: errSecDecode)
-      case .unreachable: .osSecure(status: errSecNotAvailable)
-      case .outOfMemory: .osSecure(status: errSecAllocate)
-      default: .osSecure(status: errSecIO)
-      }
-  }
 }
 
 /// One attribute of an item, from when it is loaded or set until it is saved.

@@ -1,4 +1,3 @@
-public import CoreFoundation
 import Model
 
 /// What a person has to do before an item is given: Apple's type of that name.

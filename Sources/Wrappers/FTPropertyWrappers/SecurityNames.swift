@@ -1,5 +1,4 @@
 // Names of Apple's Security framework that stand in signatures here, with the values that Apple gives them.
-public import CoreFoundation
 
 /// A result of the keychain, as Apple's platforms number them.
 public typealias OSStatus = Int32
@@ -13,6 +12,7 @@ public let errSecAllocate: OSStatus = -108
 public let errSecUserCanceled: OSStatus = -128
 public let errSecBadReq: OSStatus = -909
 public let errSecNotAvailable: OSStatus = -25291
+public let errSecNoDefaultKeychain: OSStatus = -25307
 public let errSecReadOnly: OSStatus = -25292
 public let errSecAuthFailed: OSStatus = -25293
 public let errSecDuplicateItem: OSStatus = -25299
@@ -21,36 +21,31 @@ public let errSecInteractionNotAllowed: OSStatus = -25308
 public let errSecDecode: OSStatus = -26275
 public let errSecMissingEntitlement: OSStatus = -34018
 
-func constant(_ text: String) -> CFString {
-  // SAFETY: the string lives during the call, which copies it.
-  unsafe CFStringCreateWithCString(nil, text, CFStringBuiltInEncodings.UTF8.rawValue)
-}
+public let kSecClass: CFString = "class"
+public let kSecClassGenericPassword: CFString = "genp"
+public let kSecClassInternetPassword: CFString = "inet"
 
-public let kSecClass = constant("class")
-public let kSecClassGenericPassword = constant("genp")
-public let kSecClassInternetPassword = constant("inet")
+public let kSecAttrAccessControl: CFString = "accc"
+public let kSecAttrAccessible: CFString = "pdmn"
+public let kSecAttrAccount: CFString = "acct"
+public let kSecAttrAuthenticationType: CFString = "atyp"
+public let kSecAttrComment: CFString = "icmt"
+public let kSecAttrCreationDate: CFString = "cdat"
+public let kSecAttrCreator: CFString = "crtr"
+public let kSecAttrDescription: CFString = "desc"
+public let kSecAttrIsInvisible: CFString = "invi"
+public let kSecAttrLabel: CFString = "labl"
+public let kSecAttrModificationDate: CFString = "mdat"
+public let kSecAttrPath: CFString = "path"
+public let kSecAttrPort: CFString = "port"
+public let kSecAttrProtocol: CFString = "ptcl"
+public let kSecAttrSecurityDomain: CFString = "sdmn"
+public let kSecAttrServer: CFString = "srvr"
+public let kSecAttrService: CFString = "svce"
+public let kSecAttrType: CFString = "type"
 
-public let kSecAttrAccessControl = constant("accc")
-public let kSecAttrAccessible = constant("pdmn")
-public let kSecAttrAccount = constant("acct")
-public let kSecAttrAuthenticationType = constant("atyp")
-public let kSecAttrComment = constant("icmt")
-public let kSecAttrCreationDate = constant("cdat")
-public let kSecAttrCreator = constant("crtr")
-public let kSecAttrDescription = constant("desc")
-public let kSecAttrIsInvisible = constant("invi")
-public let kSecAttrLabel = constant("labl")
-public let kSecAttrModificationDate = constant("mdat")
-public let kSecAttrPath = constant("path")
-public let kSecAttrPort = constant("port")
-public let kSecAttrProtocol = constant("ptcl")
-public let kSecAttrSecurityDomain = constant("sdmn")
-public let kSecAttrServer = constant("srvr")
-public let kSecAttrService = constant("svce")
-public let kSecAttrType = constant("type")
-
-public let kSecAttrAccessibleWhenUnlocked = constant("ak")
-public let kSecAttrAccessibleAfterFirstUnlock = constant("ck")
-public let kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly = constant("akpu")
-public let kSecAttrAccessibleWhenUnlockedThisDeviceOnly = constant("aku")
-public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly = constant("cku")
+public let kSecAttrAccessibleWhenUnlocked: CFString = "ak"
+public let kSecAttrAccessibleAfterFirstUnlock: CFString = "ck"
+public let kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly: CFString = "akpu"
+public let kSecAttrAccessibleWhenUnlockedThisDeviceOnly: CFString = "aku"
+public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = "cku"

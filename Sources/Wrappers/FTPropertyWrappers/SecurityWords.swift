@@ -1,46 +1,46 @@
 // Apple's names for protocols and authentication types, and Keyhole's words for them.
-public import CoreFoundation
+import Foundation
 
-public let kSecAttrProtocolFTP = constant("ftp ")
-public let kSecAttrProtocolFTPAccount = constant("ftpa")
-public let kSecAttrProtocolHTTP = constant("http")
-public let kSecAttrProtocolIRC = constant("irc ")
-public let kSecAttrProtocolNNTP = constant("nntp")
-public let kSecAttrProtocolPOP3 = constant("pop3")
-public let kSecAttrProtocolSMTP = constant("smtp")
-public let kSecAttrProtocolSOCKS = constant("sox ")
-public let kSecAttrProtocolIMAP = constant("imap")
-public let kSecAttrProtocolLDAP = constant("ldap")
-public let kSecAttrProtocolAppleTalk = constant("atlk")
-public let kSecAttrProtocolAFP = constant("afp ")
-public let kSecAttrProtocolTelnet = constant("teln")
-public let kSecAttrProtocolSSH = constant("ssh ")
-public let kSecAttrProtocolFTPS = constant("ftps")
-public let kSecAttrProtocolHTTPS = constant("htps")
-public let kSecAttrProtocolHTTPProxy = constant("htpx")
-public let kSecAttrProtocolHTTPSProxy = constant("htsx")
-public let kSecAttrProtocolFTPProxy = constant("ftpx")
-public let kSecAttrProtocolSMB = constant("smb ")
-public let kSecAttrProtocolRTSP = constant("rtsp")
-public let kSecAttrProtocolRTSPProxy = constant("rtsx")
-public let kSecAttrProtocolDAAP = constant("daap")
-public let kSecAttrProtocolEPPC = constant("eppc")
-public let kSecAttrProtocolIPP = constant("ipp ")
-public let kSecAttrProtocolNNTPS = constant("ntps")
-public let kSecAttrProtocolLDAPS = constant("ldps")
-public let kSecAttrProtocolTelnetS = constant("tels")
-public let kSecAttrProtocolIMAPS = constant("imps")
-public let kSecAttrProtocolIRCS = constant("ircs")
-public let kSecAttrProtocolPOP3S = constant("pops")
+public let kSecAttrProtocolFTP: CFString = "ftp "
+public let kSecAttrProtocolFTPAccount: CFString = "ftpa"
+public let kSecAttrProtocolHTTP: CFString = "http"
+public let kSecAttrProtocolIRC: CFString = "irc "
+public let kSecAttrProtocolNNTP: CFString = "nntp"
+public let kSecAttrProtocolPOP3: CFString = "pop3"
+public let kSecAttrProtocolSMTP: CFString = "smtp"
+public let kSecAttrProtocolSOCKS: CFString = "sox "
+public let kSecAttrProtocolIMAP: CFString = "imap"
+public let kSecAttrProtocolLDAP: CFString = "ldap"
+public let kSecAttrProtocolAppleTalk: CFString = "atlk"
+public let kSecAttrProtocolAFP: CFString = "afp "
+public let kSecAttrProtocolTelnet: CFString = "teln"
+public let kSecAttrProtocolSSH: CFString = "ssh "
+public let kSecAttrProtocolFTPS: CFString = "ftps"
+public let kSecAttrProtocolHTTPS: CFString = "htps"
+public let kSecAttrProtocolHTTPProxy: CFString = "htpx"
+public let kSecAttrProtocolHTTPSProxy: CFString = "htsx"
+public let kSecAttrProtocolFTPProxy: CFString = "ftpx"
+public let kSecAttrProtocolSMB: CFString = "smb "
+public let kSecAttrProtocolRTSP: CFString = "rtsp"
+public let kSecAttrProtocolRTSPProxy: CFString = "rtsx"
+public let kSecAttrProtocolDAAP: CFString = "daap"
+public let kSecAttrProtocolEPPC: CFString = "eppc"
+public let kSecAttrProtocolIPP: CFString = "ipp "
+public let kSecAttrProtocolNNTPS: CFString = "ntps"
+public let kSecAttrProtocolLDAPS: CFString = "ldps"
+public let kSecAttrProtocolTelnetS: CFString = "tels"
+public let kSecAttrProtocolIMAPS: CFString = "imps"
+public let kSecAttrProtocolIRCS: CFString = "ircs"
+public let kSecAttrProtocolPOP3S: CFString = "pops"
 
-public let kSecAttrAuthenticationTypeNTLM = constant("ntlm")
-public let kSecAttrAuthenticationTypeMSN = constant("msna")
-public let kSecAttrAuthenticationTypeDPA = constant("dpaa")
-public let kSecAttrAuthenticationTypeRPA = constant("rpaa")
-public let kSecAttrAuthenticationTypeHTTPBasic = constant("http")
-public let kSecAttrAuthenticationTypeHTTPDigest = constant("httd")
-public let kSecAttrAuthenticationTypeHTMLForm = constant("form")
-public let kSecAttrAuthenticationTypeDefault = constant("dflt")
+public let kSecAttrAuthenticationTypeNTLM: CFString = "ntlm"
+public let kSecAttrAuthenticationTypeMSN: CFString = "msna"
+public let kSecAttrAuthenticationTypeDPA: CFString = "dpaa"
+public let kSecAttrAuthenticationTypeRPA: CFString = "rpaa"
+public let kSecAttrAuthenticationTypeHTTPBasic: CFString = "http"
+public let kSecAttrAuthenticationTypeHTTPDigest: CFString = "httd"
+public let kSecAttrAuthenticationTypeHTMLForm: CFString = "form"
+public let kSecAttrAuthenticationTypeDefault: CFString = "dflt"
 
 /// Apple's four-character codes and the words that the mount shows; any other string is kept as it is.
 enum SecurityWords {
@@ -73,47 +73,16 @@ struct SecurityTable {
   }
 
   func word(_ code: CFString?) -> String? {
-    guard let code = code?.text else { return nil }
-    return words[code] ?? code
+    code.map { words[$0] ?? $0 }
   }
 
-  func code(_ word: String) -> CFString { constant(codes[word] ?? word) }
+  func code(_ word: String) -> CFString { codes[word] ?? word }
 }
 
-extension CFString {
-  var text: String {
-    let length = CFStringGetLength(self)
-    let size = CFStringGetMaximumSizeForEncoding(length, CFStringBuiltInEncodings.UTF8.rawValue) + 1
-    var bytes = [CChar](repeating: 0, count: size)
-    // SAFETY: the buffer says how long it is.
-    guard unsafe CFStringGetCString(self, &bytes, size, CFStringBuiltInEncodings.UTF8.rawValue) else {
-      return ""
-    }
-    return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-}
-
-extension CFNumber {
-  /// A four-character code.
+extension NSNumber {
+  /// A four-character code; nil: it is none.
   var code: UInt32? {
-    var number: Int64 = 0
-    // SAFETY: the type says what is written there.
-    guard unsafe CFNumberGetValue(self, .sInt64Type, &number) else { return nil }
-    return UInt32(exactly: number)
-  }
-
-  static func make(_ code: UInt32) -> CFNumber {
-    var number = Int64(code)
-    // SAFETY: the type says what is read there.
-    return unsafe CFNumberCreate(nil, .sInt64Type, &number)
+    let whole = int64Value
+    return self == NSNumber(value: whole) ? UInt32(exactly: whole) : nil
   }
 }
-
-/// CoreFoundation compares its objects itself.
-extension CFString: @retroactive Hashable {
-  public static func == (left: CFString, right: CFString) -> Bool { CFEqual(left, right) }
-  public func hash(into hasher: inout Hasher) { hasher.combine(CFHash(self)) }
-}
-
-// A CFString that is no CFMutableString never changes.
-extension CFString: @retroactive @unchecked Sendable {}

@@ -1,4 +1,3 @@
-public import CoreFoundation
 import DefaultKeychain
 public import Foundation
 import Live
@@ -44,8 +43,8 @@ open class SingleValueKeychainItem: @unchecked Sendable {
   func load(_ item: Item?) {
     _description.load(item?.text("description"))
     _comment.load(item?.text("comment"))
-    _creator.load(item?.text("creator").flatMap { UInt32($0) }.map(CFNumber.make))
-    _type.load(item?.text("type").flatMap { UInt32($0) }.map(CFNumber.make))
+    _creator.load(item?.text("creator").flatMap { UInt32($0) }.map { NSNumber(value: $0) })
+    _type.load(item?.text("type").flatMap { UInt32($0) }.map { NSNumber(value: $0) })
     _label.load(item?.label?.string)
     _isInvisible.load(item?.text("isInvisible").map { $0 == "true" })
     _accesible.load(item.map { SecurityWords.accessibilities.code($0.accessibility.rawValue) })

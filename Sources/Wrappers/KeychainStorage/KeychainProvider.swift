@@ -38,11 +38,14 @@ extension Keychain: KeychainProvider {
     attempt(key) { try setFirstSecret(data, forKey: key) } != nil
   }
 
+  /// The item of a key, for the log.
+  package func subject(_ key: String) -> String { "keychain/generic/\(service)/\(key)" }
+
   private func attempt<Result>(_ key: String, _ body: () throws -> Result) -> Result? {
     do {
       return try body()
     } catch {
-      Log.note("\(service) \(key)", "\(error)")
+      Log.note(subject(key), error)
       return nil
     }
   }

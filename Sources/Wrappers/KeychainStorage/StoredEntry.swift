@@ -1,5 +1,6 @@
-import FoundationEssentials
-import Live
+import DefaultKeychain
+public import FoundationEssentials
+package import Live
 import Synchronization
 
 /// Why a property of `@KeychainStorage` is not what is stored, or not stored.
@@ -12,6 +13,19 @@ public enum KeychainStorageError: Error, Sendable {
   case refused
   /// The keychain is locked, does not answer, or does not give what is stored; the value is what was read last.
   case unreadable
+}
+
+extension KeychainStorageError: LocalizedError, LoggedError {
+  public var errorDescription: String? { logText }
+
+  package var logText: String {
+    switch self {
+    case .storedTypeDiffers: "what is stored does not read as the property's type"
+    case .notEncodable: "the value has no JSON"
+    case .refused: "the keychain did not store it"
+    case .unreadable: "the keychain is locked, does not answer, or does not give what is stored"
+    }
+  }
 }
 
 /// The value of one property: in step with all others of its key and type.
@@ -96,7 +110,7 @@ extension StoredEntry {
 
   private func note(_ problem: KeychainStorageError) {
     state.withLock { $0.writeError = problem }
-    Log.note("keychain \(key)", "\(problem)")
+    Log.note((provider as? Keychain)?.subject(key) ?? "keychain \(key)", "\(problem.logText) (\(Value.self))")
   }
 
   /// What is stored; nil: nothing. - Throws: `unreadable`, as far as the provider can tell.

@@ -115,7 +115,7 @@ package final class LiveSuite: Sendable {
     do throws(StoreError) {
       _ = try store.fetch()
     } catch {
-      Log.note(name.string, error.message)
+      Log.note(name.string, error)
     }
   }
 

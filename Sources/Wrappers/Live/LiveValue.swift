@@ -118,8 +118,7 @@ package final class LiveValue<Value>: @unchecked Sendable {
   }
 
   private func note(_ error: any Error) {
-    let reason = (error as? StoreError)?.message ?? (error as? SettingMismatch)?.description
-    Log.note("\(suite.name) \(key.name)", reason ?? "\(type(of: error))")
+    Log.note("\(suite.name) \(key.name)", error)
   }
 }
 

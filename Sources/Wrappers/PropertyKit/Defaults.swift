@@ -76,7 +76,7 @@ extension PropertyDefaults where Self: Defaults {
     do {
       return try Properties.read(T.self, setting)
     } catch {
-      Log.note("\(suite.name) \(key)", (error as? SettingMismatch)?.description ?? "\(type(of: error))")
+      Log.note("\(suite.name) \(key)", error)
       return nil
     }
   }
@@ -85,7 +85,7 @@ extension PropertyDefaults where Self: Defaults {
     do {
       try suite.live.key(key).set(value.map { try Values.encode($0) })
     } catch {
-      Log.note("\(suite.name) \(key)", (error as? StoreError)?.message ?? "\(type(of: error))")
+      Log.note("\(suite.name) \(key)", error)
     }
   }
 }

@@ -1,3 +1,5 @@
+import Live
+
 /// Why a stored value could not be loaded, or one not be saved.
 public enum DefaultsError: Error, CustomStringConvertible, @unchecked Sendable {
   // What it carries is a property list value: a copy that nobody changes.
@@ -16,4 +18,8 @@ public enum DefaultsError: Error, CustomStringConvertible, @unchecked Sendable {
     case .missingValue(let key): "nothing is stored under \(key)"
     }
   }
+}
+
+extension DefaultsError: LoggedError {
+  package var logText: String { description }
 }

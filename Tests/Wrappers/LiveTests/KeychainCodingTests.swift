@@ -4,9 +4,9 @@ import Testing
 
 /// Secrets byte for byte as the original writes them.
 @Suite struct KeychainCodingTests {
-  private func bytes(_ value: some Encodable) throws -> [UInt8] { Array(try KeychainEncoder.encode(value)) }
+  private func bytes(_ value: some Encodable) throws -> [UInt8] { Array(try KeychainEncoder().encode(value)) }
   private func read<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws -> T {
-    try KeychainDecoder.decode(type, from: Data(bytes))
+    try KeychainDecoder().decode(type, from: Data(bytes))
   }
 
   @Test func singleValues() throws {
@@ -48,8 +48,8 @@ import Testing
   }
 
   private func check<T: Codable & Equatable>(_ value: T) throws {
-    let data = try KeychainEncoder.encode(value)
-    #expect(try KeychainDecoder.decode(T.self, from: data) == value)
+    let data = try KeychainEncoder().encode(value)
+    #expect(try KeychainDecoder().decode(T.self, from: data) == value)
   }
 
   @Test func narrowingNeverClampsAndNeverTraps() throws {

@@ -1,5 +1,4 @@
 import DefaultKeychain
-import DefaultSuites
 import Foil
 import Foundation
 import FoundationEssentials
@@ -11,6 +10,8 @@ import PropertyKit
 import Synchronization
 import Testing
 import UserDefault
+
+@testable import DefaultSuites
 
 /// What the wrappers have in common, on one suite in memory.
 @Suite(.timeLimit(.minutes(1))) struct WrapperTests {
@@ -38,6 +39,36 @@ import UserDefault
     // Neither is opened by that.
     #expect(KeychainLocation.chosen.live !== KeychainLocation.user.live)
     #expect(KeychainLocation.chosen.live === KeychainLocation.chosen.live)
+  }
+
+  @Test func foundationTellsTheNameOfASuite() throws {
+    final class Mine: UserDefaults {
+      let suite = 5
+    }
+    let named = try #require(UserDefaults(suiteName: "named"))
+    #expect(FoundationSuite(named) == .named("named"))
+    #expect(
+      FoundationSuite(UserDefaults.standard) == .standard && FoundationSuite(UserDefaults()) == .standard)
+    #expect(try FoundationSuite(#require(Mine(suiteName: "mine"))) == .named("mine"))
+    #expect(FoundationSuite(nil as Any?) == .unknown && FoundationSuite(5 as Any?) == .unknown)
+    // A Foundation that does not: nothing of it gets into the program's suite.
+    let (one, other) = (Suite(.unknown, of: named), Suite(.unknown, of: UserDefaults()))
+    #expect(one != .standard && one != other && one == Suite(.unknown, of: named))
+    #expect(Suite(.unknown, of: .standard) == .standard)
+  }
+
+  @Test func aLineOfTheLogIsOneLine() {
+    #expect(Log.line("app key", "no number") == "keyhole: app key: no number\n")
+    let name = "a\nkeyhole: b\u{1B}[2J\u{2028}\u{202E}é😀"
+    #expect(Log.line(name, "x") == "keyhole: a\\u{a}keyhole: b\\u{1b}[2J\\u{2028}\\u{202e}é😀: x\n")
+  }
+
+  @Test func errorsNameTypesAndNeverValues() throws {
+    try store(.string("secret"))
+    let value = user(5)
+    #expect(value.wrappedValue == 5)
+    let error = try #require(value.projectedValue.error as? any LoggedError)
+    #expect(error.logText.contains("Int") && !error.logText.contains("secret"))
   }
 
   @Test func wrappersOfOneKeyAgree() {

@@ -273,8 +273,7 @@ extension FTPropertyWrappersReadmeTests {
 
   @Test func everyAttributeIsSavedLoadedAndRemoved() throws {
     try alone {
-      var code = Int64(0x7465_7374)
-      let number = unsafe CFNumberCreate(nil, .sInt64Type, &code)
+      let number = 0x7465_7374 as CFNumber
       let one = GenericPassword<String>(service: "my.service", account: "me")
       one.wrappedValue = "x"
       (one.description, one.comment, one.label) = ("d", "c", "l")
@@ -285,7 +284,7 @@ extension FTPropertyWrappersReadmeTests {
       let other = GenericPassword<String>(service: "my.service")
       try other.loadFromKeychain()
       #expect([other.description, other.comment, other.label] == ["d", "c", "l"])
-      #expect(CFEqual(other.creator, number) && CFEqual(other.type, number) && other.isInvisible == true)
+      #expect(other.creator == number && other.type == number && other.isInvisible == true)
       #expect(other.accesible == kSecAttrAccessibleAfterFirstUnlock)
       #expect(other.creationDate != nil && other.modificationDate != nil)
       // What it read is no part of what it means.
@@ -298,6 +297,36 @@ extension FTPropertyWrappersReadmeTests {
       #expect(one.description == nil && one.comment == nil && one.label == nil)
       #expect(one.creator == nil && one.type == nil && one.isInvisible == nil)
       #expect(one.accesible == kSecAttrAccessibleWhenUnlocked && one.wrappedValue == "x")
+    }
+  }
+
+  @Test func idiomsOfCoreFoundationCompile() throws {
+    try alone {
+      let query = [
+        kSecAttrAccount as String: "me" as CFString, kSecClass as String: kSecClassGenericPassword,
+      ]
+      #expect((query as CFDictionary)["acct"] as? String == "me")
+      let password = InternetPassword<String>(server: "s", aProtocol: "ssh " as CFString)
+      #expect(password.aProtocol == kSecAttrProtocolSSH)
+      password.wrappedValue = "x"
+      for number in [150.5, -1, 4_294_967_296] as [NSNumber] {
+        password.creator = number
+        try password.saveToKeychain()
+        try password.loadFromKeychain()
+        #expect(password.creator == nil, "\(number) is no four-character code")
+      }
+    }
+  }
+
+  @Test func errorsSayWhatToDo() throws {
+    #expect(
+      KeychainError.osSecure(status: errSecInteractionNotAllowed).localizedDescription.contains("unlock"))
+    let password = GenericPassword<String>(service: "my.service")
+    do {
+      try password.modifyAccess(using: "none such", flags: [])
+      Issue.record("there is no such accessibility")
+    } catch KeychainError.accessControllError(let status) {
+      #expect("\(status)" == "osSucureInvalidParameter")
     }
   }
 

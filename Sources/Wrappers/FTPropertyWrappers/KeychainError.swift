@@ -1,0 +1,134 @@
+public import Foundation
+package import Live
+import Model
+
+/// Why the keychain did not do what was asked. `localizedDescription` says it in words, and what to do.
+///
+/// The cases are matched without their reasons: `catch KeychainError.osSecureBadRequest`.
+public enum KeychainError: Error {
+  case unexpectedFormat
+  case generalEncodingFailure
+  case generalDecodingFailure
+  case loadSucceededWithoutData
+  case accessControllErrorUnknown
+  case accessControllError(status: any Error)
+  case osSecure(status: OSStatus)
+  case osSecureDuplicitItem
+  case osSecureNoSuchItem
+  case osSecureDiskFull
+  case osSucureInvalidParameter(Reason)
+  case osSecureBadRequest(Reason)
+  case osSecureUserCancelledAuthentication(Reason)
+  case osSecureMissingEtitlementForThisFeature(Reason)
+  case osSecureInvalidValue(Reason)
+
+  /// What the keychain said, in words. It never holds a value.
+  public struct Reason: Hashable, Sendable {
+    let text: String
+  }
+}
+
+// The cases as they stand in expressions.
+extension KeychainError {
+  public static var osSucureInvalidParameter: KeychainError {
+    .osSucureInvalidParameter(Reason(text: "a parameter can't be used"))
+  }
+  public static var osSecureBadRequest: KeychainError {
+    .osSecureBadRequest(Reason(text: "the keychain can't do that"))
+  }
+  public static var osSecureUserCancelledAuthentication: KeychainError {
+    .osSecureUserCancelledAuthentication(Reason(text: "access was denied"))
+  }
+  public static var osSecureMissingEtitlementForThisFeature: KeychainError {
+    .osSecureMissingEtitlementForThisFeature(Reason(text: "this is not permitted"))
+  }
+  public static var osSecureInvalidValue: KeychainError {
+    .osSecureInvalidValue(Reason(text: "the value can't be used"))
+  }
+}
+
+extension KeychainError {
+  init(_ error: StoreError) {
+    let reason = Reason(text: error.message)
+    self =
+      switch error {
+      case .noCollection: .osSecure(status: errSecNoDefaultKeychain)
+      case .exists: .osSecureDuplicitItem
+      case .notFound: .osSecureNoSuchItem
+      case .noSpace: .osSecureDiskFull
+      case .invalidName, .nameTooLong, .notUnicode, .tooLarge: .osSucureInvalidParameter(reason)
+      case .unsupported: .osSecureBadRequest(reason)
+      case .accessDenied, .interrupted, .timedOut: .osSecureUserCancelledAuthentication(reason)
+      case .notPermitted: .osSecureMissingEtitlementForThisFeature(reason)
+      case .invalidValue: .osSecureInvalidValue(reason)
+      case .locked: .osSecure(status: errSecInteractionNotAllowed)
+      case .rejected, .revoked: .osSecure(status: errSecAuthFailed)
+      case .readOnly: .osSecure(status: errSecReadOnly)
+      case .damaged: .osSecure(status: errSecDecode)
+      case .unreachable: .osSecure(status: errSecNotAvailable)
+      case .outOfMemory: .osSecure(status: errSecAllocate)
+      default: .osSecure(status: errSecIO)
+      }
+  }
+}
+
+extension KeychainError: CustomStringConvertible {
+  /// The name of the case, as the original prints it.
+  public var description: String {
+    switch self {
+    case .unexpectedFormat: "unexpectedFormat"
+    case .generalEncodingFailure: "generalEncodingFailure"
+    case .generalDecodingFailure: "generalDecodingFailure"
+    case .loadSucceededWithoutData: "loadSucceededWithoutData"
+    case .accessControllErrorUnknown: "accessControllErrorUnknown"
+    case .accessControllError(let status): "accessControllError(status: \(status))"
+    case .osSecure(let status): "osSecure(status: \(status))"
+    case .osSecureDuplicitItem: "osSecureDuplicitItem"
+    case .osSecureNoSuchItem: "osSecureNoSuchItem"
+    case .osSecureDiskFull: "osSecureDiskFull"
+    case .osSucureInvalidParameter: "osSucureInvalidParameter"
+    case .osSecureBadRequest: "osSecureBadRequest"
+    case .osSecureUserCancelledAuthentication: "osSecureUserCancelledAuthentication"
+    case .osSecureMissingEtitlementForThisFeature: "osSecureMissingEtitlementForThisFeature"
+    case .osSecureInvalidValue: "osSecureInvalidValue"
+    }
+  }
+}
+
+extension KeychainError: LocalizedError, LoggedError {
+  public var errorDescription: String? { logText }
+
+  package var logText: String {
+    switch self {
+    case .unexpectedFormat: "what is stored has another format"
+    case .generalEncodingFailure: "the value has no form that can be stored"
+    case .generalDecodingFailure: "what is stored does not read as the property's type"
+    case .loadSucceededWithoutData: "the item has no secret"
+    case .accessControllErrorUnknown: "the access control can't be made"
+    case .accessControllError(let status):
+      "the access control can't be made: \((status as? any LoggedError)?.logText ?? "\(status)")"
+    case .osSecure(let status): Self.text(status)
+    case .osSecureDuplicitItem: "there is such an item already"
+    case .osSecureNoSuchItem: "there is no such item"
+    case .osSecureDiskFull: StoreError.noSpace.message
+    case .osSucureInvalidParameter(let reason), .osSecureBadRequest(let reason),
+      .osSecureUserCancelledAuthentication(let reason), .osSecureMissingEtitlementForThisFeature(let reason),
+      .osSecureInvalidValue(let reason):
+      reason.text
+    }
+  }
+
+  private static func text(_ status: OSStatus) -> String {
+    switch status {
+    case errSecNoDefaultKeychain: StoreError.noCollection.message
+    case errSecInteractionNotAllowed: StoreError.locked.message
+    case errSecAuthFailed:
+      "the password is wrong, or other fingers are enrolled than when the item was stored"
+    case errSecReadOnly: "the keychain is read-only; `keyhole doctor` says why"
+    case errSecDecode: "the keychain is damaged; `keyhole doctor` says more"
+    case errSecNotAvailable: "the keychain can't be reached; `keyhole status` says which one it is"
+    case errSecAllocate: StoreError.outOfMemory.message
+    default: "the keychain failed with the status \(status)"
+    }
+  }
+}

@@ -1,0 +1,1 @@
+// The tests use nothing that is not there.
