@@ -285,7 +285,7 @@ class Watcher:
             if is_torn:
                 self.torn.append(f"{slot.path} was torn: {slot.describe(content)}")
 
-    def end(self, result):
+    def end(self, result, exclusions, engine):
         os.kill(self.pid, signal.SIGTERM)
         if select.select([self.report], [], [], 60)[0]:
             report = os.read(self.report, 1 << 16)
@@ -299,7 +299,10 @@ class Watcher:
         count, torn = json.loads(report)
         result.ok(count - len(torn))
         for line in torn:
-            result.fail(line)
+            if exclusions.reason(engine, f"read {line.split()[0]}", line):
+                result.exclude()
+            else:
+                result.fail(line)
 
 
 def storm(home, model, result, exclusions, engine, seed, seconds, ends_process):
@@ -320,7 +323,7 @@ def storm(home, model, result, exclusions, engine, seed, seconds, ends_process):
         thread.join(60)
         if thread.is_alive():
             result.fail(f"{thread} hangs 60 s after the kill")
-    watcher.end(result)
+    watcher.end(result, exclusions, engine)
     for writer in writers:
         for path, way, error in writer.trouble:
             if exclusions.reason(engine, f"{way} {path}", str(error)):
