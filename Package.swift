@@ -161,7 +161,7 @@ let package = Package(
       ]),
     tests(
       "ControlTests",
-      ["CLinux", "Control", "Memory", "Store", "StoreConformance", "Model", "SecretMemory"]),
+      ["CLinux", "Control", "Home", "Memory", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -56,6 +57,26 @@ int linux_stat_as(unsigned user, unsigned group, const char *path) {
 }
 
 int linux_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
+
+int linux_open_path_as(unsigned user, unsigned group, const char *path) {
+  struct open_how {
+    unsigned long long flags, mode, resolve;
+  } how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = 0x04 | 0x02 /* RESOLVE_NO_SYMLINKS, _NO_MAGICLINKS */};
+  // Both concern this thread alone; the calls return what was before, and report no failure, so each is looked at.
+  int old_group = setfsgid(group);
+  int old_user = setfsuid(user);
+  int descriptor = -1, error = EPERM;
+  if ((unsigned)setfsgid((gid_t)-1) == group && (unsigned)setfsuid((uid_t)-1) == user) {
+    descriptor = (int)syscall(437 /* SYS_openat2 */, AT_FDCWD, path, &how, sizeof how);
+    error = errno;
+  }
+  setfsuid((uid_t)old_user);
+  setfsgid((gid_t)old_group);
+  errno = error;
+  return descriptor;
+}
+
+int linux_clear_environment(void) { return clearenv(); }
 
 int linux_open_folder(const char *path, unsigned major, unsigned minor) {
   struct statx status;
@@ -125,7 +146,10 @@ int linux_listen(const char *path) {
   mode_t mask = umask(0177);
   int error = bind(listener, (struct sockaddr *)&address, sizeof address);
   umask(mask);
-  if (error || listen(listener, 16)) return failed(listener);
+  // Connections inherit it, so that no byte comes without its sender.
+  int yes = 1;
+  if (error || setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) || listen(listener, 128))
+    return failed(listener);
   return listener;
 }
 
@@ -133,15 +157,12 @@ int linux_connect(const char *path, int seconds) {
   struct sockaddr_un address;
   if (fill(&address, path)) return -1;
   int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection < 0) return -1;
+  if (connection < 0 || limit(connection, seconds) < 0) return -1;
   if (connect(connection, (struct sockaddr *)&address, sizeof address)) return failed(connection);
-  return limit(connection, seconds);
+  return connection;
 }
 
-int linux_accept(int listener, int seconds) {
-  int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-  return connection < 0 ? -1 : limit(connection, seconds);
-}
+int linux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
 unsigned linux_peer(int socket) {
   struct ucred peer;
@@ -154,6 +175,30 @@ int linux_peer_process(int socket) {
   struct ucred peer;
   socklen_t size = sizeof peer;
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
+}
+
+int linux_peer_descriptor(int socket) {
+  int descriptor;
+  socklen_t size = sizeof descriptor;
+  return getsockopt(socket, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &descriptor, &size) ? -1 : descriptor;
+}
+
+ssize_t linux_receive_from(int socket, void *bytes, size_t count, struct linux_sender *sender) {
+  // Room for the sender alone: the kernel closes descriptors that come along.
+  _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+  struct iovec part = {bytes, count};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  *sender = (struct linux_sender){0, (unsigned)-1};
+  ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (length < 0) return length;
+  struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+  if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_CREDENTIALS) {
+    struct ucred credentials;
+    memcpy(&credentials, CMSG_DATA(head), sizeof credentials);
+    *sender = (struct linux_sender){credentials.pid, credentials.uid};
+  }
+  return length;
 }
 
 ssize_t linux_receive(int socket, void *bytes, size_t count, int *descriptor) {

@@ -1,69 +1,39 @@
-import Glibc
-public import Model
+import Model
 import SecretMemory
-public import Store
-import Synchronization
+import Store
 
-/// Serves a mount's keychain to one process that can't open it by itself (`MountedKeychain`).
+/// Serves a mount's keychain to a process that can't open it by itself (`MountedKeychain`).
 ///
-/// That process gets what it would get on the mount: the store decides by the process that is at the other end, and
-/// whoever has to be asked is asked here.
-public final class KeychainServer: Sendable {
-  /// The line that begins such a connection; frames follow.
-  public static let word = "keychain"
-
+/// The process gets what it would get on the mount: the store decides by the process at the other end, and the mount's
+/// process asks the person.
+struct KeychainServer {
   private let channel: MessageChannel
   private let store: KeychainStore
-  private let isReadOnly: Bool
-  private let names: Names
+  private let service: any ControlService
+  private let peer: ControlPeer
 
-  /// What a person calls the things of a keychain: their paths in the tree.
-  public struct Names: Sendable {
-    let item: @Sendable (ItemIdentity) -> String
-    let folder: @Sendable (RuleScope) -> String
-
-    public init(
-      item: @escaping @Sendable (ItemIdentity) -> String, folder: @escaping @Sendable (RuleScope) -> String
-    ) {
-      (self.item, self.folder) = (item, folder)
-    }
-  }
-
-  /// Takes over a connection.
-  public init(_ connection: Int32, _ store: KeychainStore, isReadOnly: Bool, _ names: Names) {
-    channel = MessageChannel(connection)
-    (self.store, self.isReadOnly, self.names) = (store, isReadOnly, names)
+  init(
+    _ channel: MessageChannel, _ store: KeychainStore, _ service: any ControlService, _ peer: ControlPeer
+  ) {
+    (self.channel, self.store, self.service, self.peer) = (channel, store, service, peer)
   }
 
   /// Answers one request. Returns when it is answered, or the other side is gone.
-  public func serve() {
-    do throws(StoreError) {
-      var frame = try channel.receive()
-      try serve(&frame)
-    } catch {
-      var writer = WireWriter()
-      writer.put(error)
-      channel.send(.failed, writer.bytes)
-    }
-    wipeStack()
-  }
-
-  private func serve(_ frame: inout Message) throws(StoreError) {
-    var reader = WireReader(frame.body)
-    // It may have been changed a moment ago, by who asks.
+  func serve(_ request: Message) throws(StoreError) {
+    // The program that asks may have changed it a moment ago.
     if store.isLoaded { try store.refresh() }
-    switch frame.kind {
+    switch request.content {
     case .watch: KeychainWatcher(channel, store).run()
     case .fetchItems:
       try store.load()
       _ = KeychainWatcher.sendAll(of: store, to: channel)
-    case .fetchSecret: try sendSecret(of: reader.itemID())
-    case .add: try add(reader.item(), frame.secret.take())
-    case .update: try update(reader.list { (reader) throws(StoreError) in try reader.itemID() })
-    case .rewrite: try rewrite(reader.itemID(), readingSecret: reader.flag())
-    case .remove: try remove(reader.list { (reader) throws(StoreError) in try reader.itemID() })
-    case .fetchProblems: sendProblems()
-    case .fetchRoom: try sendRoom()
+    case .fetchSecret(let item): try sendSecret(of: item)
+    case .add(let item): try add(item, request.takeSecret())
+    case .update(let items): try update(items)
+    case .rewrite(let item, let readsSecret): try rewrite(item, readingSecret: readsSecret)
+    case .remove(let items): try remove(items)
+    case .fetchProblems: channel.send(.problems(store.engine.problems()))
+    case .fetchRoom: channel.send(.room(try store.engine.room()))
     default: throw WireReader.unreadable
     }
   }
@@ -72,36 +42,13 @@ public final class KeychainServer: Sendable {
 // MARK: - Deciding
 
 extension KeychainServer {
-  /// In milliseconds. Who waits is told in time that it goes on.
-  private static let pulse: Int32 = 3_000
+  private func path(_ item: Item) -> String { service.path(of: item.identity) }
 
-  private func path(_ item: Item) -> String { names.item(item.identity) }
-
-  private func asker() -> Asker? { Asker(thread: channel.peer) }
-
+  /// - Throws: `accessDenied`, also where the program is not the one any more that connected.
   private func permit(_ permission: Permission) throws(StoreError) -> Permit {
-    switch permission {
-    case .given(let permit): return permit
-    case .asked(let request):
-      let answer = Answer()
-      request.start { outcome in
-        answer.outcome.withLock { $0 = outcome }
-        answer.bell.ring()
-      }
-      while channel.wait(or: answer.bell, milliseconds: Self.pulse) == .late, !answer.isThere {
-        channel.send(.asking)
-      }
-      if let outcome = answer.outcome.withLock({ $0 }) { return try outcome.get() }
-      request.withdraw()
-      throw .interrupted
-    }
-  }
-
-  private final class Answer: Sendable {
-    let outcome = Mutex<PermissionRequest.Outcome?>(nil)
-    let bell = WakePipe()
-
-    var isThere: Bool { outcome.withLock { $0 != nil } }
+    let permit = try permission.fetch(reportingTo: channel)
+    try peer.check()
+    return permit
   }
 
   private func found(_ id: ItemID) throws(StoreError) -> Item {
@@ -110,7 +57,7 @@ extension KeychainServer {
   }
 
   private func requireWritable() throws(StoreError) {
-    guard !isReadOnly else { throw .readOnly(reason: "the mount is read-only") }
+    guard !service.isReadOnly else { throw .readOnly(reason: "the mount is read-only") }
   }
 }
 
@@ -119,7 +66,7 @@ extension KeychainServer {
 extension KeychainServer {
   private func sendSecret(of id: ItemID) throws(StoreError) {
     let item = try found(id)
-    let permit = try permit(store.permission(for: item, path: path(item), by: asker))
+    let permit = try permit(store.permission(for: item, path: path(item), by: peer.current))
     channel.send(.secret, secret: try store.secret(of: item, permit))
   }
 
@@ -128,24 +75,27 @@ extension KeychainServer {
     guard let secret = secret.take() else { throw WireReader.unreadable }
     if item.isRules { return try changeRules(to: item) }
     try store.load()
-    let permit = try permit(store.permission(forNew: item, path: path(item), by: asker))
+    let permit = try permit(store.permission(forNew: item, path: path(item), by: peer.current))
     sendDone([try store.add(item, secret: secret, permit).id])
   }
 
-  /// The other side may change what it was given, until that is still so when it is stored.
+  /// The other side changes what it was given, until that is still what is stored.
   private func rewrite(_ id: ItemID, readingSecret: Bool) throws(StoreError) {
     try requireWritable()
     var stored = try found(id)
-    var permit = try permit(store.permission(for: stored, path: path(stored), by: asker))
+    var permit = try permit(store.permission(for: stored, path: path(stored), by: peer.current))
     while true {
       let secret = try readingSecret ? store.secret(of: stored, permit) : Self.noSecret()
-      channel.send(.stored, look([id]).body, secret: secret)
-      var frame = try channel.receive()
-      guard let new = frame.secret.take() else { throw WireReader.unreadable }
-      guard let changed = try Self.items(frame.body).first else { throw WireReader.unreadable }
-      if changed.access.needsPassword, !stored.access.needsPassword {
+      try peer.check()
+      channel.send(.stored(look([id])), secret: secret)
+      let reply = try channel.receive()
+      guard case .changed(let items) = reply.content, let changed = items.first,
+        let new = reply.takeSecret()
+      else { throw WireReader.unreadable }
+      // The permit is for the secret. To change what protects it is a question of its own, as in `update`.
+      if !changed.hasSameProtection(as: stored) {
         permit = try self.permit(
-          store.permission(for: stored, path: path(stored), changingTo: changed, by: asker))
+          store.permission(for: stored, path: path(stored), changingTo: changed, by: peer.current))
       }
       if try rewrite(stored, secret, to: changed, new, readingSecret, permit) { return sendDone([id]) }
       try store.refresh()
@@ -153,7 +103,7 @@ extension KeychainServer {
     }
   }
 
-  /// False: somebody else has changed it.
+  /// False: it was changed meanwhile.
   private func rewrite(
     _ stored: Item, _ secret: borrowing SecretBytes, to changed: Item, _ new: borrowing SecretBytes,
     _ readsSecret: Bool, _ permit: Permit
@@ -186,16 +136,17 @@ extension KeychainServer {
     while true {
       var stored: [ItemID: Item] = [:]
       for id in ids { stored[id] = try found(id) }
-      channel.send(.stored, look(ids).body)
-      let changed = try Self.items(channel.receive().body)
-      guard changed.map(\.id) == ids else { throw WireReader.unreadable }
+      channel.send(.stored(look(ids)))
+      guard case .changed(let changed) = try channel.receive().content, changed.map(\.id) == ids else {
+        throw WireReader.unreadable
+      }
       if let rules = changed.first(where: \.isRules) { return try changeRules(to: rules) }
       if try update(stored, to: changed) { return sendDone(ids) }
       try store.refresh()
     }
   }
 
-  /// False: somebody else has changed one of them.
+  /// False: one of them was changed meanwhile.
   private func update(_ stored: [ItemID: Item], to changed: [Item]) throws(StoreError) -> Bool {
     let new = Dictionary(changed.map { ($0.id, $0) }) { _, last in last }
     let permit = try permitToUpdate(stored, to: changed)
@@ -219,7 +170,7 @@ extension KeychainServer {
     guard changed.count == 1, let item = changed.first, let before = stored[item.id],
       !before.hasSameProtection(as: item)
     else { return nil }
-    return try permit(store.permission(for: before, path: path(before), changingTo: item, by: asker))
+    return try permit(store.permission(for: before, path: path(before), changingTo: item, by: peer.current))
   }
 
   private func remove(_ ids: [ItemID]) throws(StoreError) {
@@ -243,38 +194,15 @@ extension KeychainServer {
   private func applyRules(of item: Item) throws(StoreError) {
     for (scope, rules) in try store.rulesToChange(to: item) {
       let permit = try permit(
-        store.permission(toChangeRulesOf: scope, path: names.folder(scope), by: asker))
+        store.permission(toChangeRulesOf: scope, path: service.path(of: scope), by: peer.current))
       try store.setRules(rules, of: scope, permit)
     }
   }
 
-  private static func items(_ body: [UInt8]) throws(StoreError) -> [Item] {
-    var reader = WireReader(body)
-    return try reader.list { (reader) throws(StoreError) in try reader.item() }
-  }
-
-  private func look(_ ids: [ItemID]) -> LookedUp { KeychainWatcher.look(ids, store) }
+  private func look(_ ids: [ItemID]) -> ItemSnapshot { KeychainWatcher.look(ids, store) }
 
   private func sendDone(_ ids: [ItemID]) {
-    channel.send(.done, look(ids).body)
-  }
-
-  private func sendProblems() {
-    var writer = WireWriter()
-    writer.put(store.engine.problems()) {
-      $0.put($1.subject)
-      $0.put($1.reason)
-      $0.put($1.remedy)
-    }
-    channel.send(.problems, writer.bytes)
-  }
-
-  private func sendRoom() throws(StoreError) {
-    var writer = WireWriter()
-    writer.put(try store.engine.room()) {
-      for number in [$1.blockSize, $1.blocks, $1.freeBlocks, $1.availableBlocks] { $0.put(number) }
-    }
-    channel.send(.room, writer.bytes)
+    channel.send(.settled(look(ids)))
   }
 }
 

@@ -2,12 +2,12 @@ import Model
 import Store
 import Synchronization
 
-/// Tells another process of every change of a keychain, until it is gone.
+/// Reports every change of a keychain to another process, until that is gone.
 final class KeychainWatcher: Sendable {
   private let channel: MessageChannel
   private let store: KeychainStore
   private let pending = Mutex(Pending())
-  private let bell = WakePipe()
+  private let isChanged = WakePipe()
 
   private struct Pending {
     var ids: [ItemID] = []
@@ -27,7 +27,7 @@ final class KeychainWatcher: Sendable {
       for await change in changes { note(change) }
     }
     defer { task.cancel() }
-    while tell(), channel.wait(or: bell) == .bell { bell.rest() }
+    while tell(), channel.wait(or: isChanged) == .wake { isChanged.clear() }
   }
 
   private func note(_ change: Change) {
@@ -40,7 +40,7 @@ final class KeychainWatcher: Sendable {
       }
       return isFirst
     }
-    if isFirst { bell.ring() }
+    if isFirst { isChanged.wake() }
   }
 
   private func tell() -> Bool {
@@ -49,43 +49,44 @@ final class KeychainWatcher: Sendable {
       return pending
     }
     guard news.isEverything else {
-      return channel.send(.news, Self.look(news.ids, store).body)
+      return channel.send(.itemsChanged(Self.look(news.ids, store)))
     }
     // A keychain that was never unlocked has nothing to tell but that.
     return Self.sendAll(of: store, to: channel)
-      && channel.send(.state, MountedItems.State(of: store.engine).body)
+      && channel.send(.state(KeychainState(of: store.engine)))
   }
 }
 
 extension KeychainWatcher {
-  /// So many in a frame.
+  /// So many in a message.
   private static let piece = 1_000
 
   /// False: the other side is gone.
   static func sendAll(of store: KeychainStore, to channel: MessageChannel) -> Bool {
-    let looked = look(nil, store)
+    let all = look(nil, store)
     guard store.isLoaded else { return true }
-    var rest = looked.items[...]
+    var rest = all.entries[...]
     while rest.count > piece {
-      let part = LookedUp(number: looked.number, items: Array(rest.prefix(piece)))
-      guard channel.send(.someItems, part.body) else { return false }
+      guard channel.send(.someItems(ItemSnapshot(number: all.number, Array(rest.prefix(piece))))) else {
+        return false
+      }
       rest = rest.dropFirst(piece)
     }
-    return channel.send(.allItems, LookedUp(number: looked.number, items: Array(rest)).body)
+    return channel.send(.allItems(ItemSnapshot(number: all.number, Array(rest))))
   }
 
   private static let looks = Mutex<UInt64>(0)
 
   /// Items as they are now; nil: all. Who looked later has a higher number.
-  static func look(_ ids: [ItemID]?, _ store: KeychainStore) -> LookedUp {
+  static func look(_ ids: [ItemID]?, _ store: KeychainStore) -> ItemSnapshot {
     try? store.load()
     return looks.withLock { number in
       number += 1
       let items = try? store.read { index in
-        guard let ids else { return index.everyItem.map { ($0.id, $0 as Item?) } }
-        return ids.map { ($0, index[$0] ?? index.rulesItem($0)) }
+        guard let ids else { return index.everyItem.map { ItemSnapshot.Entry($0.id, $0) } }
+        return ids.map { ItemSnapshot.Entry($0, index[$0] ?? index.rulesItem($0)) }
       }
-      return LookedUp(number: number, items: items ?? [])
+      return ItemSnapshot(number: number, items ?? [])
     }
   }
 }

@@ -1,53 +1,42 @@
 import CLinux
 import Glibc
-import Model
-import SecretMemory
+package import Model
+package import SecretMemory
 
-/// One message between a program and the process of a mount.
-struct Message: ~Copyable {
-  enum Kind: UInt8 {
-    // What a program says.
-    case watch = 1
-    case fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
-    /// The items, and their secret, as they are to be.
-    case changed
-    // What the mount's process says.
-    /// Somebody is being asked: it goes on.
-    case asking = 100
-    case failed, secret, done, state, someItems, allItems, news
-    /// The items, and their secret, as they are stored.
-    case stored
-    case problems, room
+/// A connection on which both sides have said `hello`, and send messages from now on.
+package final class MessageChannel: Sendable {
+  private let descriptor: Int32
+  /// What each message of the client repeats; the server's hold 0.
+  private let challenge: (sent: UInt64, expected: UInt64)
+  /// The only process whose messages are taken; nil: any.
+  private let sender: Int32?
+  /// How long the other side may take for a message, in seconds.
+  private let patience: Int
+
+  /// Takes over a connection.
+  private init(_ descriptor: Int32, _ challenge: (UInt64, UInt64), from sender: Int32?, patience: Int) {
+    (self.descriptor, self.challenge, self.sender) = (descriptor, challenge, sender)
+    self.patience = patience
   }
 
-  let kind: Kind
-  /// What is no secret.
-  let body: [UInt8]
-  var secret: SecretBytes?
-}
+  /// The client's side.
+  static func client(_ descriptor: Int32, _ challenge: UInt64, patience: Int) -> MessageChannel {
+    MessageChannel(descriptor, (challenge, 0), from: nil, patience: patience)
+  }
 
-/// A connection on which both sides send frames.
-final class MessageChannel: Sendable {
-  /// In bytes. Items travel in frames of no more than a part of this.
-  private static let longestBody = 64 << 20
-  private static let longestSecret = 2 << 20
-  private static let noSecret = UInt32.max
-
-  private let descriptor: Int32
-
-  /// Takes over a connection, whose calls have a time limit.
-  init(_ descriptor: Int32) {
-    self.descriptor = descriptor
+  /// The server's side.
+  static func server(
+    _ descriptor: Int32, _ challenge: UInt64, from sender: Int32, patience: Int
+  ) -> MessageChannel {
+    MessageChannel(descriptor, (0, challenge), from: sender, patience: patience)
   }
 
   deinit {
     close(descriptor)
   }
 
-  /// The process at the other end, as it was when it connected.
-  var peer: Int32 { linux_peer_process(descriptor) }
-
-  func shut() {
+  /// Ends the connection, also for a thread that waits for a message.
+  package func shut() {
     shutdown(descriptor, Int32(SHUT_RDWR))
   }
 }
@@ -55,108 +44,112 @@ final class MessageChannel: Sendable {
 extension MessageChannel {
   /// False: the other side is gone, or takes nothing for too long.
   @discardableResult
-  func send(_ kind: Message.Kind, _ body: [UInt8] = []) -> Bool {
-    send(head(kind, body, secretCount: Self.noSecret))
+  package func send(_ message: ControlMessage) -> Bool {
+    Self.send(message, challenge.sent, to: descriptor, patience)
   }
 
   @discardableResult
-  func send(_ kind: Message.Kind, _ body: [UInt8] = [], secret: borrowing SecretBytes) -> Bool {
-    guard send(head(kind, body, secretCount: UInt32(secret.count))) else { return false }
-    return unsafe secret.withUnsafeBytes { unsafe send($0) }
+  package func send(_ message: ControlMessage, secret: borrowing SecretBytes) -> Bool {
+    let body = message.body
+    let header = MessageHeader(
+      message, bodyLength: body.count, secretLength: secret.count, challenge: challenge.sent)
+    guard Self.send(header.bytes + body, to: descriptor, patience) else { return false }
+    return unsafe secret.withUnsafeBytes { unsafe Self.send($0, to: descriptor, patience) }
   }
 
-  private func head(_ kind: Message.Kind, _ body: [UInt8], secretCount: UInt32) -> [UInt8] {
-    var writer = WireWriter()
-    writer.put(kind.rawValue)
-    writer.put(secretCount)
-    writer.put(body)
-    return writer.bytes
+  static func send(
+    _ message: ControlMessage, _ challenge: UInt64, to descriptor: Int32, _ patience: Int
+  ) -> Bool {
+    let body = message.body
+    let header = MessageHeader(message, bodyLength: body.count, secretLength: nil, challenge: challenge)
+    return send(header.bytes + body, to: descriptor, patience)
   }
 
-  private func send(_ bytes: [UInt8]) -> Bool { unsafe bytes.withUnsafeBytes { unsafe send($0) } }
+  static func send(_ bytes: [UInt8], to descriptor: Int32, _ patience: Int) -> Bool {
+    unsafe bytes.withUnsafeBytes { unsafe send($0, to: descriptor, patience) }
+  }
 
-  private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  private static func send(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ patience: Int) -> Bool {
+    let deadline = ContinuousClock.now + .seconds(patience)
     var rest = unsafe bytes[...]
     while unsafe !rest.isEmpty {
       let piece = unsafe UnsafeRawBufferPointer(rebasing: rest)
       // SAFETY: the slice says how long it is. MSG_NOSIGNAL: the other side may be gone.
-      let count = unsafe Glibc.send(descriptor, piece.baseAddress, piece.count, Int32(MSG_NOSIGNAL))
+      let count = unsafe Glibc.send(
+        descriptor, piece.baseAddress, piece.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
       if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EAGAIN {
+        guard wait(for: descriptor, POLLOUT, until: deadline) else { return false }
+        continue
+      }
       guard count > 0 else { return false }
       unsafe rest = unsafe rest.dropFirst(count)
     }
     return true
   }
+
+  /// False: it is not ready by then.
+  static func wait(for descriptor: Int32, _ events: Int32, until deadline: ContinuousClock.Instant) -> Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    while true {
+      let left = (deadline - .now) / .milliseconds(1)
+      guard left > 0 else { return false }
+      // SAFETY: one live structure.
+      let count = unsafe poll(&entry, 1, Int32(clamping: Int(min(left.rounded(.up), 1e9))))
+      if count < 0, errno == EINTR { continue }
+      return count > 0
+    }
+  }
 }
 
 extension MessageChannel {
-  /// The next frame. - Throws: `unreachable` where none comes in time, or nobody is there any more.
-  func receive() throws(StoreError) -> Message {
-    var head = WireReader(try receiveBytes(9))
-    guard let kind = Message.Kind(rawValue: try head.integer()) else { throw WireReader.unreadable }
-    let (secretCount, count) = (try head.integer(UInt32.self), try head.integer(UInt32.self))
-    guard count <= Self.longestBody, secretCount == Self.noSecret || secretCount <= Self.longestSecret else {
-      throw WireReader.unreadable
-    }
-    let body = try receiveBytes(Int(count))
-    guard secretCount != Self.noSecret else { return Message(kind: kind, body: body, secret: nil) }
-    return Message(kind: kind, body: body, secret: try receiveSecret(Int(secretCount)))
-  }
-
-  private func receiveBytes(_ count: Int) throws(StoreError) -> [UInt8] {
-    var failure: StoreError?
-    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-      // SAFETY: the buffer has room for so many.
-      let room = unsafe UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[..<count]))
-      do throws(StoreError) { try unsafe fill(room) } catch { failure = error }
-      filled = failure == nil ? count : 0
-    }
-    if let failure { throw failure }
-    return bytes
-  }
-
-  private func receiveSecret(_ count: Int) throws(StoreError) -> SecretBytes {
-    var secret: SecretBytes
-    do { secret = try SecretBytes(count: count) } catch { throw .outOfMemory }
-    try unsafe secret.withUnsafeMutableBytes { (bytes) throws(StoreError) in try unsafe fill(bytes) }
-    return secret
-  }
-
   static let noAnswer = StoreError.unreachable(reason: "the mount's process does not answer")
+  static let ended = StoreError.unreachable(reason: "the mount's process has ended the connection")
 
-  private func fill(_ bytes: UnsafeMutableRawBufferPointer) throws(StoreError) {
-    var done = 0
-    while done < bytes.count {
-      // SAFETY: what is left of the buffer.
-      let piece = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[done...])
-      let count = unsafe recv(descriptor, piece.baseAddress, piece.count, 0)
-      if count < 0, errno == EINTR { continue }
-      guard count != 0 else { throw .unreachable(reason: "the mount's process has ended") }
-      guard count > 0 else { throw Self.noAnswer }
-      done += count
+  /// The next message.
+  ///
+  /// - Throws: `unreachable` where none comes in time, or the other side is gone; what `MessageReader` throws.
+  package func receive() throws(StoreError) -> Message {
+    try Self.receive(from: descriptor, .any, sender, challenge.expected, within: patience)
+  }
+
+  static func receive(
+    from descriptor: Int32, _ limits: MessageLimits, _ sender: Int32?, _ challenge: UInt64?,
+    within seconds: Int
+  ) throws(StoreError) -> Message {
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    var reader = MessageReader(limits, from: sender)
+    while true {
+      switch try reader.read(from: descriptor) {
+      case .complete:
+        guard challenge == nil || reader.header?.challenge == challenge else { throw WireReader.unreadable }
+        return try reader.take()
+      case .ended: throw ended
+      case .waiting: guard wait(for: descriptor, POLLIN, until: deadline) else { throw noAnswer }
+      }
     }
   }
 
   /// What ends a `wait`.
   enum Event {
-    /// A frame, or the end of the other side.
+    /// A message, or the end of the other side.
     case input
-    case bell
+    case wake
     case late
   }
 
-  /// Returns when something comes, the bell rings, or after so many milliseconds; -1: never.
-  func wait(or bell: WakePipe? = nil, milliseconds: Int32 = -1) -> Event {
+  /// Returns when something comes, the pipe is written to, or after so many milliseconds; -1: never.
+  func wait(or pipe: WakePipe? = nil, milliseconds: Int32 = -1) -> Event {
     var watched = [
       pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-      pollfd(fd: bell?.heard ?? -1, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: pipe?.readEnd ?? -1, events: Int16(POLLIN), revents: 0),
     ]
     while true {
       // SAFETY: the array says how long it is.
       let count = unsafe poll(&watched, 2, milliseconds)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return .late }
-      return watched[0].revents != 0 ? .input : .bell
+      return watched[1].revents != 0 ? .wake : .input
     }
   }
 }

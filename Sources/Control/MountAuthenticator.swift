@@ -1,7 +1,5 @@
-import CLinux
 import Glibc
 public import Model
-import SecretMemory
 public import Store
 
 /// Has the process of a running mount decide: it knows the rules, whom it has asked lately, and how to ask a
@@ -9,41 +7,47 @@ public import Store
 ///
 /// For programs that open the keychain by themselves: the command, and those that use the wrappers.
 public struct MountAuthenticator: Authenticator {
-  /// How long a mount's process may take to say anything, in seconds; a person may take longer.
-  private static let patience = 5
-
   private let folder: String
   private let fallback: (any Authenticator)?
   private let record: any AccessRecord
+  /// The keychain by way of the mount, for items that only it opens; nil: no mount serves this keychain.
+  private let open: @Sendable () -> (any KeychainEngine)?
 
   /// `runtimeFolder`: where mounts have their sockets. `fallback` is asked where no mount shows the items; what
-  /// it says goes into `record`.
+  /// it says goes into `record`. `open` gives the keychain by way of the mount, where one serves it.
   public init(
-    runtimeFolder: String, fallback: (any Authenticator)? = nil, record: any AccessRecord
+    runtimeFolder: String, fallback: (any Authenticator)? = nil, record: any AccessRecord,
+    open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }
   ) {
     folder = runtimeFolder
-    (self.fallback, self.record) = (fallback, record)
+    (self.fallback, self.record, self.open) = (fallback, record, open)
   }
 
   public func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
-    var password: ItemPassword?
+    // An item's own password stays in the mount's process, which opens the item for this one.
+    if question.password != .none {
+      guard let engine = open() else { return askFallback(question, withdrawal) }
+      guard let password = try? ItemPassword(through: engine) else {
+        return .impossible(StoreError.outOfMemory.message)
+      }
+      return .approved(password)
+    }
     for (id, path) in zip(question.ids, question.items) {
-      switch reply(to: PermitReply.line(for: id, path, question.password), question.timeout, withdrawal) {
-      case .unknown: return askFallback(question, withdrawal)
-      case .approved(let given): password = given
-      case .rejected: return .rejected
-      case .revoked: return .revoked
-      case .timedOut: return .timedOut
-      case .refused(let reason): return .impossible(reason)
+      let request: ControlMessage = id.isOfRules ? .permitRules(path: path) : .permit(id)
+      do throws(StoreError) {
+        guard try isPermitted(request, withdrawal) else { return askFallback(question, withdrawal) }
+      } catch {
+        return Answer(error)
       }
     }
-    return .approved(password)
+    return .approved(nil)
   }
 
   private func askFallback(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     let answer =
       fallback?.ask(question, withdrawal)
-      ?? .impossible("nobody can be asked without a mount; `keyhole mount` mounts")
+      ?? .impossible(
+        "approval is required, and without a mount no prompt is available; `keyhole mount` mounts")
     let now = Timestamp(seconds: Int64(time(nil)))
     for id in question.ids where record.takes(guarded: true) {
       record.note(AccessEvent(.open, id, by: question.asker, .init(answer), at: now))
@@ -51,131 +55,51 @@ public struct MountAuthenticator: Authenticator {
     return answer
   }
 
-  /// What the first mount says that shows the item.
-  private func reply(to line: String, _ timeout: Int, _ withdrawal: Withdrawal) -> PermitReply {
-    var hanging = PermitReply.unknown
-    for socket in ControlConnection.paths(in: folder) {
-      guard let answers = ControlConnection.answers(socket, within: Self.patience) else { continue }
-      guard answers else {
-        hanging = .refused("the process of the mount does not answer")
-        continue
-      }
-      guard let connection = ControlConnection(socket, timeout) else { continue }
-      // The mount's process finds the connection closed, and asks nobody any more.
-      withdrawal.whenWithdrawn { connection.shut() }
-      defer { withdrawal.whenWithdrawn(nil) }
-      let reply = Self.reply(connection.send(line))
-      if withdrawal.isWithdrawn { return .unknown }
-      switch reply {
-      case .none, .unknown: continue
-      case let reply?: return reply
+  /// Whether the first mount that shows the item permits it; false: none shows it, or it is withdrawn.
+  ///
+  /// - Throws: what that mount answers; `unreachable` where one does not answer and no other shows the item.
+  private func isPermitted(_ request: ControlMessage, _ withdrawal: Withdrawal) throws(StoreError) -> Bool {
+    var failure: StoreError?
+    for process in ControlClient.processes(in: folder) {
+      do throws(StoreError) {
+        let channel = try ControlClient.connect(to: process, in: folder, identified: true)
+        // The mount's process finds the connection closed, and withdraws its question.
+        withdrawal.whenWithdrawn { channel.shut() }
+        defer { withdrawal.whenWithdrawn(nil) }
+        guard channel.send(request) else { throw MessageChannel.ended }
+        _ = try channel.reply()
+        return true
+      } catch {
+        guard !withdrawal.isWithdrawn else { return false }
+        switch error {
+        case .notFound: continue
+        // Left by a process that was killed.
+        case MessageChannel.ended, ControlClient.gone: continue
+        case .unreachable, .system: failure = error
+        default: throw error
+        }
       }
     }
-    return hanging
-  }
-
-  private static func reply(_ answer: consuming SecretBytes?) -> PermitReply? {
-    guard let answer else { return nil }
-    return PermitReply(answer)
+    if let failure { throw failure }
+    return false
   }
 }
 
-/// What the process of a mount answers to who wants an item's secret.
-public enum PermitReply: Sendable {
-  /// With the item's own password where it has one.
-  case approved(ItemPassword?)
-  case rejected
-  case revoked
-  case timedOut
-  /// It does not show the item.
-  case unknown
-  /// With the reason, for a person.
-  case refused(String)
-
-  /// The word that begins a request for an item's secret; the item's id follows.
-  public static let word = "permit"
-  /// The word that begins a request for a new password of an item's own; its id, or `-`, and its path follow.
-  public static let wordForNew = "choose"
-
-  /// The word that begins a request to change the rules of a folder; its path in the tree follows.
-  public static let wordForRules = "rules"
-
-  static func line(for item: ItemID, _ path: String, _ password: Question.Password) -> String {
-    let path = path.replacing("\n", with: "%0A")
-    if item.isOfRules { return "\(wordForRules) \(path)" }
-    guard password == .new else { return "\(word) \(item.rawValue)" }
-    return "\(wordForNew) \(item.rawValue.isEmpty ? "-" : item.rawValue) \(path)"
-  }
-
-  public init(_ error: StoreError) {
+extension Answer {
+  /// What a mount's process answers instead of `done`.
+  fileprivate init(_ error: StoreError) {
     switch error {
     case .rejected: self = .rejected
     case .revoked: self = .revoked
     case .timedOut: self = .timedOut
-    case .notFound: self = .unknown
-    case .accessDenied(let reason): self = .refused(reason)
-    default: self = .refused(error.message)
-    }
-  }
-
-  private static let withPassword = Array("password\n".utf8)
-
-  /// nil: no answer came.
-  init?(_ answer: borrowing SecretBytes) {
-    let password = unsafe answer.withUnsafeBytes { bytes -> ItemPassword? in
-      guard unsafe bytes.starts(with: Self.withPassword) else { return nil }
-      let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Self.withPassword.count))
-      guard let password = unsafe try? SecretBytes(copying: rest) else { return nil }
-      return ItemPassword(password)
-    }
-    if let password {
-      self = .approved(password)
-      return
-    }
-    switch answer.asText() {
-    case "": return nil
-    case "approved": self = .approved(nil)
-    case "rejected": self = .rejected
-    case "revoked": self = .revoked
-    case "late": self = .timedOut
-    case "unknown": self = .unknown
-    case let reason: self = .refused(reason)
-    }
-  }
-
-  /// Lends what is sent.
-  public func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
-    if case .approved(let password?) = self {
-      unsafe Self.withPassword.withUnsafeBytes { unsafe body($0) }
-      return unsafe password.bytes.withUnsafeBytes { unsafe body($0) }
-    }
-    unsafe Array(text.utf8).withUnsafeBytes { unsafe body($0) }
-  }
-
-  private var text: String {
-    switch self {
-    case .approved: "approved"
-    case .rejected: "rejected"
-    case .revoked: "revoked"
-    case .timedOut: "late"
-    case .unknown: "unknown"
-    case .refused(let reason): reason
+    case .accessDenied(let reason): self = .impossible(reason)
+    default: self = .impossible(error.message)
     }
   }
 }
 
-extension SecretBytes {
-  /// What is no secret.
-  fileprivate borrowing func asText() -> String {
-    unsafe withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
-  }
-}
-
-/// What a running mount calls the items.
+/// The paths that a running mount gives to items.
 public struct MountNames: Sendable {
-  /// The word that begins a request; the item's id follows.
-  public static let word = "path"
-
   private let folder: String
 
   public init(runtimeFolder: String) {
@@ -184,9 +108,9 @@ public struct MountNames: Sendable {
 
   /// An item's path in the tree; nil: no mount shows it.
   public func path(of item: ItemID) -> String? {
-    for socket in ControlConnection.paths(in: folder) {
-      guard let path = ControlConnection(socket, 5)?.send("\(Self.word) \(item.rawValue)") else { continue }
-      if !path.isEmpty { return path.asText() }
+    for process in ControlClient.processes(in: folder) {
+      let reply = try? ControlClient.ask(process, in: folder, .fetchPath(item), patience: 5)
+      if case .path(let path?)? = reply { return path }
     }
     return nil
   }

@@ -4,18 +4,8 @@ import Synchronization
 
 /// What is known of a mount's keychain. Any thread uses it, and none waits.
 final class MountedItems: Sendable {
-  /// What the keychain says of itself.
-  struct State {
-    var lock = KeychainLock.sealed
-    var needsPassphrase = true
-    var hasPasscode = true
-    var hasPasscodeForSealed = true
-    var readOnlyReason: String?
-    var sealsWithPasswords = false
-  }
-
   fileprivate struct Content {
-    var state = State()
+    var state = KeychainState()
     /// The mount's process; nil: nobody tells what happens.
     var process: Int32?
     var known: [ItemID: Item] = [:]
@@ -23,7 +13,7 @@ final class MountedItems: Sendable {
     var looks: [ItemID: UInt64] = [:]
     var lookAtAll: UInt64 = 0
     /// Those of all items that are here already.
-    var arriving: [(ItemID, Item?)] = []
+    var arriving: [ItemSnapshot.Entry] = []
     var news: [ItemID: ItemNews] = [:]
     var order: [ItemID] = []
     var listener: AsyncStream<Void>.Continuation?
@@ -31,7 +21,7 @@ final class MountedItems: Sendable {
 
   private let content = Mutex(Content())
 
-  var state: State { content.withLock { $0.state } }
+  var state: KeychainState { content.withLock { $0.state } }
 
   var process: Int32? { content.withLock { $0.process } }
 
@@ -79,37 +69,30 @@ extension MountedItems {
     }
   }
 
-  /// Takes over what the mount's process tells; returns what it was.
+  /// Takes over an event; true: it is the state, which follows all items.
   @discardableResult
-  func take(_ frame: borrowing Message) throws(StoreError) -> Message.Kind {
-    switch frame.kind {
-    case .state:
-      let state = try State(frame.body)
-      tell { $0.state = state }
-    case .someItems, .allItems:
-      let looked = try LookedUp(frame.body)
-      let isComplete = frame.kind == .allItems
-      tell { $0.take(part: looked, isComplete) }
-    case .news:
-      let looked = try LookedUp(frame.body)
-      tell { $0.take(looked, .external) }
-    case .failed:
-      var reader = WireReader(frame.body)
-      throw try reader.error()
+  func take(_ event: ControlMessage) throws(StoreError) -> Bool {
+    switch event {
+    case .state(let state): tell { $0.state = state }
+    case .someItems(let part): tell { $0.arriving += part.entries }
+    case .allItems(let part): tell { $0.takeLast(part) }
+    case .itemsChanged(let items): tell { $0.take(items, .external) }
+    case .failed(let error): throw error
     default: throw WireReader.unreadable
     }
-    return frame.kind
+    if case .state = event { return true }
+    return false
   }
 
   /// Takes over what came of a call, unless it was another mount's.
-  func take(_ looked: LookedUp, from process: Int32) {
+  func take(_ looked: ItemSnapshot, from process: Int32) {
     tell { content in
       if content.process == process { content.take(looked, .local) }
     }
   }
 
   /// Takes over every item, unless they are another mount's.
-  func take(all looked: LookedUp, from process: Int32) {
+  func take(all looked: ItemSnapshot, from process: Int32) {
     tell { content in
       if content.process == process { content.take(all: looked) }
     }
@@ -125,28 +108,26 @@ extension MountedItems {
 }
 
 extension MountedItems.Content {
-  fileprivate mutating func take(part looked: LookedUp, _ isComplete: Bool) {
-    arriving += looked.items
-    guard isComplete else { return }
-    take(all: LookedUp(number: looked.number, items: arriving))
+  fileprivate mutating func takeLast(_ part: ItemSnapshot) {
+    take(all: ItemSnapshot(number: part.number, arriving + part.entries))
     arriving = []
   }
 
   /// What is not among all items is gone.
-  fileprivate mutating func take(all looked: LookedUp) {
+  fileprivate mutating func take(all looked: ItemSnapshot) {
     guard looked.number > lookAtAll else { return }
-    let present = Set(looked.items.map(\.0))
-    take(
-      LookedUp(number: looked.number, items: known.keys.filter { !present.contains($0) }.map { ($0, nil) }),
-      .external)
+    let present = Set(looked.entries.map(\.id))
+    let gone = known.keys.filter { !present.contains($0) }
+    take(ItemSnapshot(number: looked.number, gone.map { ItemSnapshot.Entry($0, nil) }), .external)
     take(looked, .external)
     looks = looks.filter { $0.value > looked.number }
     lookAtAll = looked.number
   }
 
-  /// What was looked up earlier than what is known is no news.
-  fileprivate mutating func take(_ looked: LookedUp, _ origin: Change.Origin) {
-    for (id, item) in looked.items {
+  /// Ignores results older than the ones that are known.
+  fileprivate mutating func take(_ looked: ItemSnapshot, _ origin: Change.Origin) {
+    for entry in looked.entries {
+      let (id, item) = (entry.id, entry.item)
       if looked.number > max(lookAtAll, looks[id] ?? 0) {
         looks[id] = looked.number
         note(id, item, origin)
@@ -160,68 +141,5 @@ extension MountedItems.Content {
     guard known[id] != item else { return }
     known[id] = item
     if news.updateValue(ItemNews(id, item, origin: origin), forKey: id) == nil { order.append(id) }
-  }
-}
-
-/// Items as the mount's process found them, all at one moment.
-struct LookedUp {
-  /// The later it looked, the higher.
-  let number: UInt64
-  /// nil: it is gone.
-  let items: [(ItemID, Item?)]
-
-  init(number: UInt64, items: [(ItemID, Item?)]) {
-    (self.number, self.items) = (number, items)
-  }
-
-  init(_ body: [UInt8]) throws(StoreError) {
-    var reader = WireReader(body)
-    number = try reader.integer()
-    items = try reader.list { (reader) throws(StoreError) in
-      let id = try reader.itemID()
-      return (id, try reader.optional { (reader) throws(StoreError) in try reader.item() })
-    }
-  }
-
-  var body: [UInt8] {
-    var writer = WireWriter()
-    writer.put(number)
-    writer.put(items) {
-      $0.put($1.0)
-      $0.put($1.1) { $0.put($1) }
-    }
-    return writer.bytes
-  }
-}
-
-extension MountedItems.State {
-  init(_ body: [UInt8]) throws(StoreError) {
-    var reader = WireReader(body)
-    switch try reader.integer(UInt8.self) {
-    case 0: lock = .sealed
-    case 1: lock = .locked
-    default: lock = .open
-    }
-    needsPassphrase = try reader.flag()
-    (hasPasscode, hasPasscodeForSealed) = (try reader.flag(), try reader.flag())
-    sealsWithPasswords = try reader.flag()
-    readOnlyReason = try reader.optional { (reader) throws(StoreError) in try reader.name().string }
-  }
-
-  init(of engine: any KeychainEngine) {
-    (lock, needsPassphrase) = (engine.lockState, engine.needsPassphrase)
-    (hasPasscode, hasPasscodeForSealed) = (
-      engine.hasPasscode(sealed: false), engine.hasPasscode(sealed: true)
-    )
-    (sealsWithPasswords, readOnlyReason) = (engine.sealsWithPasswords, engine.readOnlyReason)
-  }
-
-  var body: [UInt8] {
-    var writer = WireWriter()
-    writer.put(lock == .sealed ? 0 as UInt8 : lock == .locked ? 1 : 2)
-    for flag in [needsPassphrase, hasPasscode, hasPasscodeForSealed] { writer.put(flag) }
-    writer.put(sealsWithPasswords)
-    writer.put(readOnlyReason) { $0.put($1) }
-    return writer.bytes
   }
 }

@@ -66,7 +66,7 @@ extension MountedKeychain {
     guard stream.send(.watch) else { throw Self.gone }
     memory.begin(with: process)
     do throws(StoreError) {
-      while try memory.take(stream.receive()) != .state {}
+      while try !memory.take(stream.receive().content) {}
     } catch {
       memory.end()
       let silent =
@@ -77,8 +77,8 @@ extension MountedKeychain {
     listening.withLock { listening in (listening.stream, listening.silent) = (stream, nil) }
     let isTaken = threads.run { [weak self, memory] in
       // SAFETY of lifetimes: the stream is shut when the engine goes.
-      while stream.wait() == .input, let frame = try? stream.receive() {
-        guard (try? memory.take(frame)) != nil else { break }
+      while stream.wait() == .input, let event = try? stream.receive() {
+        guard (try? memory.take(event.content)) != nil else { break }
       }
       memory.end()
       self?.lose(stream)
@@ -94,14 +94,10 @@ extension MountedKeychain {
   }
 
   private func open(_ process: Int32) throws(StoreError) -> MessageChannel {
-    let path = "\(runtimeFolder)/\(process)\(ControlConnection.ending)"
-    guard let connection = ControlConnection.connect(path, patience) else { throw Self.gone }
-    let channel = MessageChannel(connection)
-    guard ControlConnection.begin(connection, KeychainServer.word) else { throw Self.gone }
-    return channel
+    try ControlClient.connect(to: process, in: runtimeFolder, identified: true, patience: patience)
   }
 
-  private static let gone = StoreError.unreachable(reason: "the mount's process can't be asked")
+  private static let gone = ControlClient.gone
 
   public var news: AsyncStream<Void> {
     let watch = FolderWatch(runtimeFolder) { [weak self] _ in
@@ -122,46 +118,24 @@ extension MountedKeychain {
 // MARK: - Calls
 
 extension MountedKeychain {
-  /// Sends a request; the answer comes on the channel.
-  private func request(
-    _ kind: Message.Kind, _ write: (inout WireWriter) -> Void = { _ in }
-  ) throws(StoreError) -> Call {
+  /// Sends a request; the reply comes on the channel.
+  private func request(_ message: ControlMessage) throws(StoreError) -> Call {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)
-    guard call.channel.send(kind, Self.body(write)) else { throw Self.gone }
+    guard call.channel.send(message) else { throw Self.gone }
     return call
-  }
-
-  private static func body(_ write: (inout WireWriter) -> Void) -> [UInt8] {
-    var writer = WireWriter()
-    write(&writer)
-    return writer.bytes
   }
 
   private struct Call {
     let channel: MessageChannel
     let process: Int32
-
-    /// Waits for the answer, also while somebody is being asked.
-    func answer() throws(StoreError) -> Message {
-      while true {
-        let frame = try channel.receive()
-        switch frame.kind {
-        case .asking: continue
-        case .failed:
-          var reader = WireReader(frame.body)
-          throw try reader.error()
-        default: return frame
-        }
-      }
-    }
   }
 
   /// The items as they are stored now, by what the call did.
-  private func finish(_ call: Call, _ frame: borrowing Message) throws(StoreError) -> [Item] {
-    let looked = try LookedUp(frame.body)
-    memory.take(looked, from: call.process)
-    return looked.items.compactMap(\.1)
+  private func finish(_ call: Call, _ reply: ControlMessage) throws(StoreError) -> [Item] {
+    guard case .settled(let items) = reply else { throw WireReader.unreadable }
+    memory.take(items, from: call.process)
+    return items.items
   }
 
   public func items() throws(StoreError) -> [Item] {
@@ -171,13 +145,14 @@ extension MountedKeychain {
 
   private func fetchItems() throws(StoreError) {
     let call = try request(.fetchItems)
-    var items: [(ItemID, Item?)] = []
+    var entries: [ItemSnapshot.Entry] = []
     while true {
-      let frame = try call.answer()
-      let looked = try LookedUp(frame.body)
-      items += looked.items
-      if frame.kind == .allItems {
-        return memory.take(all: LookedUp(number: looked.number, items: items), from: call.process)
+      switch try call.channel.reply().content {
+      case .someItems(let part): entries += part.entries
+      case .allItems(let part):
+        let all = ItemSnapshot(number: part.number, entries + part.entries)
+        return memory.take(all: all, from: call.process)
+      default: throw WireReader.unreadable
       }
     }
   }
@@ -188,32 +163,35 @@ extension MountedKeychain {
   }
 
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
-    var frame = try request(.fetchSecret) { $0.put(item) }.answer()
-    guard let secret = frame.secret.take() else { throw WireReader.unreadable }
+    let reply = try request(.fetchSecret(item)).channel.reply()
+    guard let secret = reply.takeSecret() else { throw WireReader.unreadable }
     return secret
   }
 
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)
-    guard call.channel.send(.add, Self.body { $0.put(item) }, secret: secret) else { throw Self.gone }
-    guard let added = try finish(call, call.answer()).first else { throw WireReader.unreadable }
+    guard call.channel.send(.add(item), secret: secret) else { throw Self.gone }
+    guard let added = try finish(call, call.channel.reply().content).first else {
+      throw WireReader.unreadable
+    }
     return added
   }
 
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
-    let call = try request(.update) { $0.put(items) { $0.put($1) } }
+    let call = try request(.update(items))
     while true {
-      let frame = try call.answer()
-      guard frame.kind == .stored else { return try finish(call, frame) }
-      var stored = try LookedUp(frame.body).items.compactMap(\.1)
+      let reply = try call.channel.reply().content
+      guard case .stored(let snapshot) = reply else { return try finish(call, reply) }
+      var stored = snapshot.items
+      guard stored.map(\.id) == items else { throw WireReader.unreadable }
       for index in stored.indices {
         try body(&stored[index])
         stored[index].id = items[index]
       }
-      guard call.channel.send(.changed, Self.body { $0.put(stored) { $0.put($1) } }) else { throw Self.gone }
+      guard call.channel.send(.changed(stored)) else { throw Self.gone }
     }
   }
 
@@ -221,31 +199,26 @@ extension MountedKeychain {
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    let call = try request(.rewrite) {
-      $0.put(item)
-      $0.put(readingSecret)
-    }
+    let call = try request(.rewrite(item, readingSecret: readingSecret))
     while true {
-      var frame = try call.answer()
-      guard frame.kind == .stored else {
-        guard let item = try finish(call, frame).first else { throw WireReader.unreadable }
+      let reply = try call.channel.reply()
+      guard case .stored(let snapshot) = reply.content else {
+        guard let item = try finish(call, reply.content).first else { throw WireReader.unreadable }
         return item
       }
-      guard var item = try LookedUp(frame.body).items.first?.1, var secret = frame.secret.take() else {
+      guard var item = snapshot.items.first, var secret = reply.takeSecret() else {
         throw WireReader.unreadable
       }
       let id = item.id
       try body(&item, &secret)
       item.id = id
-      guard call.channel.send(.changed, Self.body { $0.put([item]) { $0.put($1) } }, secret: secret) else {
-        throw Self.gone
-      }
+      guard call.channel.send(.changed([item]), secret: secret) else { throw Self.gone }
     }
   }
 
   public func remove(_ items: [ItemID]) throws(StoreError) {
-    let call = try request(.remove) { $0.put(items) { $0.put($1) } }
-    _ = try finish(call, call.answer())
+    let call = try request(.remove(items))
+    _ = try finish(call, call.channel.reply().content)
   }
 }
 
@@ -283,22 +256,16 @@ extension MountedKeychain {
   }
 
   public func problems() -> [Problem] {
-    guard let frame = try? request(.fetchProblems).answer() else { return [] }
-    var reader = WireReader(frame.body)
-    let problems = try? reader.list { (reader) throws(StoreError) in
-      Problem(
-        subject: try reader.name().string, reason: try reader.name().string, remedy: try reader.name().string)
+    guard case .problems(let problems)? = try? request(.fetchProblems).channel.reply().content else {
+      return []
     }
-    return problems ?? []
+    return problems
   }
 
   public func room() throws(StoreError) -> DiskRoom? {
-    let frame = try request(.fetchRoom).answer()
-    var reader = WireReader(frame.body)
-    return try reader.optional { (reader) throws(StoreError) in
-      DiskRoom(
-        blockSize: try reader.integer(), blocks: try reader.integer(), freeBlocks: try reader.integer(),
-        availableBlocks: try reader.integer())
+    guard case .room(let room) = try request(.fetchRoom).channel.reply().content else {
+      throw WireReader.unreadable
     }
+    return room
   }
 }

@@ -1,31 +1,44 @@
 import CLinux
 import Glibc
 
-/// Wakes a thread that waits for a connection: a pipe.
-final class WakePipe: Sendable {
-  /// Can be read after `ring`.
-  let heard: Int32
-  private let pulled: Int32
+/// Wakes a thread that waits in poll(2).
+package final class WakePipe: Sendable {
+  /// Readable after `wake`.
+  package let readEnd: Int32
+  private let writeEnd: Int32
 
-  init() {
+  package init() {
     var ends: [Int32] = [-1, -1]
     _ = unsafe linux_pipe(&ends)
-    (heard, pulled) = (ends[0], ends[1])
+    (readEnd, writeEnd) = (ends[0], ends[1])
+    // A full pipe must not block the caller of `wake`.
+    for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
   }
 
   deinit {
-    close(heard)
-    close(pulled)
+    close(readEnd)
+    close(writeEnd)
   }
 
-  func ring() {
+  package func wake() {
     var byte = UInt8(ascii: "\n")
-    _ = unsafe write(pulled, &byte, 1)
+    _ = unsafe write(writeEnd, &byte, 1)
   }
 
-  /// After it was heard once.
-  func rest() {
-    var byte: UInt8 = 0
-    _ = unsafe read(heard, &byte, 1)
+  /// Makes it not readable, until the next `wake`.
+  package func clear() {
+    var bytes: (UInt64, UInt64) = (0, 0)
+    while unsafe read(readEnd, &bytes, 16) > 0 {}
+  }
+
+  /// False: it was not written to within so many milliseconds; -1: there is no limit.
+  package func wait(milliseconds: Int32) -> Bool {
+    var entry = pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)
+    while true {
+      // SAFETY: one live structure.
+      let count = unsafe poll(&entry, 1, milliseconds)
+      if count < 0, errno == EINTR { continue }
+      return count > 0
+    }
   }
 }

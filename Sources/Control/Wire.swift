@@ -1,18 +1,19 @@
 import Model
 
-/// Writes values one behind the other, as they travel between two processes of one machine.
+/// Encodes values one behind the other for the control protocol: integers little-endian, texts and lists behind their
+/// length.
 struct WireWriter {
   private(set) var bytes: [UInt8] = []
 
   mutating func put(_ integer: some FixedWidthInteger) {
-    unsafe withUnsafeBytes(of: integer) { unsafe bytes.append(contentsOf: $0) }
+    unsafe withUnsafeBytes(of: integer.littleEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
   mutating func put(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
 
   /// With the length before them.
   mutating func put(_ content: some Collection<UInt8>) {
-    put(UInt32(content.count))
+    put(UInt32(clamping: content.count))
     bytes.append(contentsOf: content)
   }
 
@@ -28,12 +29,12 @@ struct WireWriter {
   }
 
   mutating func put<Value>(_ values: [Value], _ put: (inout WireWriter, Value) -> Void) {
-    self.put(UInt32(values.count))
+    self.put(UInt32(clamping: values.count))
     for value in values { put(&self, value) }
   }
 }
 
-/// Reads what `WireWriter` wrote. It never traps: other bytes are `damaged`.
+/// Decodes what `WireWriter` encoded. Other bytes are the error `unreadable`; it never traps.
 struct WireReader {
   private var rest: ArraySlice<UInt8>
 
@@ -46,10 +47,16 @@ struct WireReader {
   ) throws(StoreError) -> Integer {
     let bytes = try take(Integer.bitWidth / 8)
     // SAFETY: there are as many bytes as the integer has.
-    return unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: type) }
+    return Integer(littleEndian: unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: type) })
   }
 
-  mutating func flag() throws(StoreError) -> Bool { try integer(UInt8.self) != 0 }
+  mutating func flag() throws(StoreError) -> Bool {
+    switch try integer(UInt8.self) {
+    case 0: false
+    case 1: true
+    default: throw Self.unreadable
+    }
+  }
 
   mutating func content() throws(StoreError) -> [UInt8] {
     Array(try take(Int(try integer(UInt32.self))))
@@ -60,7 +67,9 @@ struct WireReader {
     return name
   }
 
-  mutating func itemID() throws(StoreError) -> ItemID { ItemID(rawValue: try name().string) }
+  mutating func text() throws(StoreError) -> String { try name().string }
+
+  mutating func itemID() throws(StoreError) -> ItemID { ItemID(rawValue: try text()) }
 
   mutating func optional<Value>(
     _ read: (inout WireReader) throws(StoreError) -> Value
@@ -74,6 +83,11 @@ struct WireReader {
     var values: [Value] = []
     for _ in 0..<(try integer(UInt32.self)) { values.append(try read(&self)) }
     return values
+  }
+
+  /// - Throws: `unreadable` where bytes are left over.
+  func finish() throws(StoreError) {
+    guard rest.isEmpty else { throw Self.unreadable }
   }
 
   static let unreadable = StoreError.damaged(what: "a message of another process")

@@ -13,6 +13,8 @@ public struct UserFolders: Sendable {
   public let runtime: String
 
   /// The folders as the environment says; nil where there is no home.
+  ///
+  /// The runtime folder is found also without its variable, as in cron(8) and su(1): see `runtimeFolder`.
   public static func current() -> UserFolders? {
     guard let home = environment("HOME") ?? homeOfUser() else { return nil }
     let state = (environment("XDG_STATE_HOME") ?? home + "/.local/state") + "/keyhole"
@@ -20,7 +22,42 @@ public struct UserFolders: Sendable {
       home: home,
       configuration: environment("XDG_CONFIG_HOME") ?? home + "/.config",
       data: (environment("XDG_DATA_HOME") ?? home + "/.local/share") + "/keyhole",
-      state: state, runtime: environment("XDG_RUNTIME_DIR").map { $0 + "/keyhole" } ?? state + "/run")
+      state: state, runtime: runtimeFolder(state))
+  }
+
+  /// Where the user's session has its runtime folder, whatever the environment says.
+  private static var standardRuntime: String { "/run/user/\(geteuid())" }
+
+  /// XDG_RUNTIME_DIR if it is the user's own; without it the session's, `/run/user/UID`; else a folder below the state.
+  ///
+  /// Of those, the first in which a mount is noted: a mount that was made without a session, as at boot, is found in one.
+  private static func runtimeFolder(_ state: String) -> String {
+    let named = environment("XDG_RUNTIME_DIR").flatMap { isOwn($0) ? $0 : nil }
+    let session = isOwn(standardRuntime) ? standardRuntime : nil
+    let folders = [named ?? session].compactMap { $0 }.map { $0 + "/keyhole" } + [state + "/run"]
+    return folders.first(where: hasMount) ?? folders[0]
+  }
+
+  /// Why XDG_RUNTIME_DIR is not used; nil: it is, or is not set.
+  package static var runtimeRefusal: String? {
+    guard let named = environment("XDG_RUNTIME_DIR"), !isOwn(named) else { return nil }
+    return "XDG_RUNTIME_DIR is \(named), which is no folder of this user's; it is not used"
+  }
+
+  private static func isOwn(_ folder: String) -> Bool {
+    var status = stat()
+    return unsafe stat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+      && status.st_uid == geteuid()
+  }
+
+  /// Whether a process that is there has noted a mount.
+  private static func hasMount(_ folder: String) -> Bool {
+    guard RuntimeFolder.problem(folder) == nil else { return false }
+    return names(in: folder).contains { name in
+      let parts = name.split(separator: ".", maxSplits: 1)
+      guard parts.count == 2, parts[1] == "mount", let process = Int32(parts[0]) else { return false }
+      return kill(process, 0) == 0
+    }
   }
 
   /// Makes a folder and those that lead to it, for the user alone; one that is there stays as it is.

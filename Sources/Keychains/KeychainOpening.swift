@@ -127,6 +127,14 @@ extension KeychainOpening {
     return OpenedKeychain(engine: mounted, explanation: opened.explanation)
   }
 
+  /// The keychain by way of the running mount that serves it, whatever this process can open by itself; nil: none does.
+  package static func mounted(runtime folder: String) -> (any KeychainEngine)? {
+    let opening = present(runtime: folder)
+    let find = { @Sendable in MountRecord.process(serving: opening, in: folder) }
+    guard opening.choice != .automatic, opening.choice != .none, find() != nil else { return nil }
+    return MountedKeychain(name: opening.choice.rawValue, runtimeFolder: folder, find: find)
+  }
+
   /// Without `auto`: what was chosen, by the engine's name, and the vault's folder.
   package func settled(on engine: String?, vault: String) -> KeychainOpening {
     var settled = self

@@ -1,3 +1,4 @@
+import Control
 import Glibc
 import Home
 
@@ -13,14 +14,12 @@ package struct MountRecord: Sendable {
   private let file: String
 
   private static let ending = ".mount"
-  /// Of the socket that stands beside it, by which the process takes orders.
-  package static let socketEnding = ".control"
 
   /// Notes the mount of this process.
   package static func add(
     _ path: String, _ keychain: KeychainOpening, in folder: String
   ) -> MountRecord {
-    UserFolders.make(folder)
+    _ = RuntimeFolder.make(folder)
     // Those of processes that were killed while they served the same folder.
     for record in all(in: folder) where record.path == path && !record.isAlive { record.remove() }
     let file = "\(folder)/\(getpid())\(ending)"
@@ -39,7 +38,7 @@ package struct MountRecord: Sendable {
   /// With the socket, which a process that was killed leaves behind.
   package func remove() {
     unsafe unlink(file)
-    unsafe unlink(String(file.dropLast(Self.ending.count)) + Self.socketEnding)
+    unsafe unlink(String(file.dropLast(Self.ending.count)) + ControlClient.socketEnding)
   }
 
   /// The mounts noted in a runtime folder that are still in the mount table, the newest last.
@@ -62,7 +61,8 @@ package struct MountRecord: Sendable {
 
   /// The newest last.
   private static func noted(in folder: String) -> [MountRecord] {
-    names(in: folder).compactMap { name in
+    guard RuntimeFolder.problem(folder) == nil else { return [] }
+    return names(in: folder).compactMap { name in
       guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { return nil }
       return MountRecord(process, "\(folder)/\(name)")
     }.sorted { $0.process < $1.process }

@@ -60,10 +60,21 @@ public final class ItemPassword: Sendable {
   }
 
   public let bytes: SecretBytes
+  /// Another process asks for the password and opens the item with it: by way of this engine. nil: it is known here.
+  public let engine: (any KeychainEngine)?
   private let keys = Mutex<[[UInt8]: Key]>([:])
 
   public init(_ bytes: consuming SecretBytes) {
     self.bytes = bytes
+    engine = nil
+  }
+
+  /// A password that another process keeps.
+  ///
+  /// - Throws: `outOfMemory`.
+  public init(through engine: any KeychainEngine) throws(StoreError) {
+    do { bytes = try SecretBytes() } catch { throw .outOfMemory }
+    self.engine = engine
   }
 
   /// What `derive` makes of the password with these parameters; once only, because it may take half a second.

@@ -78,6 +78,8 @@ extension KeychainStore {
     return try gatekeeper.permission(
       PermissionRequest(item.id, path(), operation, asker, demand, password, gatekeeper) {
         [engine] (password) throws(StoreError) in
+        // Another process checks its own.
+        guard password.engine == nil else { return }
         guard isPresent else { return try engine.prepare(password) }
         try engine.check(password, of: item.id)
       })

@@ -133,6 +133,7 @@ public actor KeychainStore {
 
   nonisolated func engine(for permit: Permit?) throws(StoreError) -> any KeychainEngine {
     guard let password = permit?.password else { return engine }
+    if let engine = password.engine { return engine }
     return try engine.using(password)
   }
 

@@ -51,6 +51,33 @@ extension BusMessage {
 }
 
 extension BusMessage {
+  /// The text that a variant holds; nil: it holds something else.
+  var variantText: String? {
+    guard signature == "v" else { return nil }
+    var reader = Reader(body)
+    return ["s", "o"].contains(reader.signature()) ? reader.text() : nil
+  }
+
+  /// The sessions that logind lists: each with its user and its object (`a(susso)`).
+  var sessions: [(user: UInt32, path: String)] {
+    guard signature == "a(susso)" else { return [] }
+    var reader = Reader(body)
+    guard let length = reader.integer() else { return [] }
+    reader.align(8)
+    let end = reader.position + Int(length)
+    var sessions: [(UInt32, String)] = []
+    while reader.position < min(end, body.count) {
+      reader.align(8)
+      _ = reader.text()
+      guard let user = reader.integer() else { break }
+      for _ in 0..<2 { _ = reader.text() }
+      sessions.append((user, reader.text()))
+    }
+    return sessions
+  }
+}
+
+extension BusMessage {
   static func call(
     serial: UInt32, to name: String, path: String, interface: String, method: String, arguments: [String]
   ) -> [UInt8] {

@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import Synchronization
 
@@ -17,11 +16,14 @@ public final class SessionWatch: Sendable {
   /// -1: not connected.
   private let descriptor = Atomic<Int32>(-1)
 
-  /// Begins to listen, without waiting for it. `hear` is called on a thread of its own.
-  public init(_ hear: @escaping @Sendable (News) -> Void) {
+  /// Begins to listen, without waiting for it. `hear` is called on the thread that `start` starts: one of its own, so that
+  /// nothing else that waits delays a lock.
+  public init(
+    onThread start: (_ work: @escaping @Sendable () -> Void) -> Void,
+    _ hear: @escaping @Sendable (News) -> Void
+  ) {
     self.hear = hear
-    let thread = DispatchQueue(label: "keyhole.session")
-    thread.async { [weak self] in Self.listen { self } }
+    start { [weak self] in Self.listen { self } }
   }
 
   /// Why nothing is heard; nil: something is, or it is not known yet.

@@ -6,6 +6,7 @@ import Keychains
 import Model
 import SecretMemory
 import Store
+import Synchronization
 import Vault
 
 /// The process that asks a person. The file system's process starts it, and reads its answer.
@@ -14,30 +15,62 @@ struct AuthenticateCommand: ParsableCommand {
     commandName: "authenticate", abstract: "Ask a person before a secret is given.", shouldDisplay: false)
 
   func run() throws {
-    guard let request = AuthenticationRequest(reading: STDIN_FILENO) else {
+    guard Self.isStartedByKeyhole, let request = AuthenticationRequest(reading: STDIN_FILENO) else {
       throw Failure(nil, "`keyhole authenticate` is started by a mount only")
     }
     Self.endWithCaller()
     AuthenticationReply.send(Dialog(request).answer())
   }
 
-  /// The end of standard input means that nobody waits any more: then everything in this group ends.
+  /// Whether the parent is the same program. A mount's process can't be looked into, and is taken for one then.
+  ///
+  /// So no other program can have Keyhole's dialog show a text of its own by starting this. (One that closes itself to
+  /// others, by prctl(2) PR_SET_DUMPABLE, still can; it could as well start pinentry.)
+  private static var isStartedByKeyhole: Bool {
+    var (own, parent) = (stat(), stat())
+    guard unsafe stat("/proc/self/exe", &own) == 0 else { return false }
+    guard unsafe stat("/proc/\(getppid())/exe", &parent) == 0 else { return errno == EACCES }
+    return own.st_dev == parent.st_dev && own.st_ino == parent.st_ino
+  }
+
+  /// The end of standard input, or SIGTERM, means that the question is withdrawn: the dialog leaves its terminal as it
+  /// was, and everything in this group ends.
   private static func endWithCaller() {
-    DispatchQueue.global().async {
+    _ = signal(SIGTERM, SIG_IGN)
+    let terminated = DispatchSource.makeSignalSource(
+      signal: SIGTERM, queue: DispatchQueue(label: "keyhole.end"))
+    terminated.setEventHandler { end() }
+    terminated.activate()
+    signals.withLock { $0 = Signals(source: terminated) }
+    DispatchQueue(label: "keyhole.input").async {
       var byte: UInt8 = 0
       while unsafe read(STDIN_FILENO, &byte, 1) != 0 {}
-      kill(0, SIGKILL)
+      end()
     }
+  }
+
+  /// @unchecked: a source is only kept.
+  private struct Signals: @unchecked Sendable {
+    let source: any DispatchSourceSignal
+  }
+
+  private static let signals = Mutex<Signals?>(nil)
+
+  private static func end() {
+    Pinentry.endOpen()
+    kill(0, SIGKILL)
   }
 }
 
 /// What a person is asked, step by step.
 private struct Dialog {
   private let request: AuthenticationRequest
+  private let places: PromptPlaces
   private static let attempts = 3
 
   init(_ request: AuthenticationRequest) {
     self.request = request
+    places = PromptPlaces(terminal: request.terminal)
   }
 
   func answer() -> Answer {
@@ -51,7 +84,7 @@ private struct Dialog {
 
   private func answer(to demand: Demand) -> Answer {
     switch demand {
-    case .consent: return confirm("")
+    case .consent: return askConsent()
     case .passcode: return askPasscode()
     case .biometry: return askBiometry()
     case .biometryOfSet: return request.demand?.settled(EnrolledSet.digest) == nil ? .revoked : askBiometry()
@@ -79,15 +112,26 @@ private struct Dialog {
     return last
   }
 
-  private func confirm(_ more: String) -> Answer {
-    attempt { () throws(Pinentry.Failure) in
-      try pinentry(more).confirm() ? .approved(nil) : .refused
+  /// A yes, where the program that asks can't give it by itself; elsewhere the passphrase.
+  private func askConsent() -> Answer {
+    if let place = places.consent {
+      return attempt { () throws(Pinentry.Failure) in
+        try pinentry("", in: place).confirm(default: .refuse) ? .approved(nil) : .refused
+      }
     }
+    let answer = askPasscode()
+    guard case .impossible(let reason) = answer else { return answer }
+    return .impossible(
+      "a plain yes counts only in a window of your session or on a terminal that logind names, and not here: "
+        + "\(places.reason); and there is no passphrase to type instead: \(reason)")
   }
 
   private func askBiometry() -> Answer {
     guard PAM.hasService(PAM.biometry) else { return .impossible("PAM has no service \(PAM.biometry)") }
-    if case .refused = confirm("Then use the reader.") { return .refused }
+    let confirmation = attempt { () throws(Pinentry.Failure) in
+      try pinentry("Then use the reader.").confirm(default: .allow) ? .approved(nil) : .refused
+    }
+    if case .refused = confirmation { return .refused }
     return PAM.authenticate(PAM.biometry) { _ in nil } ? .approved(nil) : .rejected
   }
 
@@ -153,7 +197,7 @@ private struct Dialog {
       return try body()
     } catch {
       switch error {
-      case .cancelled: return .refused
+      case .cancelled, .notConfirmed: return .refused
       case .late: return .timedOut
       case .missing: return .impossible("there is neither a display nor a terminal with a pinentry")
       case .broken: return .impossible("the pinentry has failed")
@@ -161,10 +205,16 @@ private struct Dialog {
     }
   }
 
+  /// A dialog in which the person types, or uses the reader.
   private func pinentry(_ more: String) throws(Pinentry.Failure) -> Pinentry {
+    guard let place = places.typing else { throw .missing }
+    return try pinentry(more, in: place)
+  }
+
+  private func pinentry(_ more: String, in place: PromptPlace) throws(Pinentry.Failure) -> Pinentry {
     try Pinentry(
-      terminal: request.terminal.map { Terminal($0, of: request.process) }, title: "Keyhole",
-      text: text(more), seconds: request.timeout)
+      place, type: TerminalType.of(request.process), title: "Keyhole", text: text(more),
+      seconds: request.timeout)
   }
 
   /// Names the items, the program, its command line and its parents; the last two are what the program says.
@@ -190,8 +240,11 @@ private enum PAM {
 
   /// Without a file of its own, a service would get what `other` says.
   static func hasService(_ name: String) -> Bool {
-    let wrapped = unsafe getenv("PAM_WRAPPER_SERVICE_DIR").map { unsafe String(cString: $0) }
-    let folders = ["/etc/pam.d", "/usr/local/etc/pam.d", "/usr/lib/pam.d"] + (wrapped.map { [$0] } ?? [])
+    var folders = ["/etc/pam.d", "/usr/local/etc/pam.d", "/usr/lib/pam.d"]
+    #if DEBUG
+      // Tests have services of their own; a release has no such switch.
+      folders += environment("PAM_WRAPPER_SERVICE_DIR").map { [$0] } ?? []
+    #endif
     return folders.contains { unsafe access("\($0)/\(name)", R_OK) == 0 }
   }
 

@@ -1,26 +1,29 @@
-import Dispatch
+import Control
 import Store
 import Tree
 
-/// Locks the keychain when nobody has used a secret for some time (`auto-lock=`).
+/// Locks the keychain when no secret was used for some time (`auto-lock=`).
+///
+/// On a thread of its own: what else waits in this process must not keep the keychain open.
 struct AutoLock {
-  private let timer: any DispatchSourceTimer
+  private let isEnded = WakePipe()
+  private let threads = WaitingThreads()
 
-  /// nil: never. Suspend counts, and setting a clock changes nothing.
+  /// nil: never, or no thread can be made. Suspend counts, and setting a clock changes nothing.
   init?(_ tree: Tree, _ keychain: KeychainStore, after seconds: Int) {
     guard seconds > 0 else { return nil }
-    timer = DispatchSource.makeTimerSource(queue: Background.queue)
     // It looks a few times while the time runs, for each use of a secret sets it back.
-    let pace = DispatchTimeInterval.milliseconds(max(250, min(10_000, seconds * 250)))
-    timer.schedule(deadline: .now() + pace, repeating: pace, leeway: .milliseconds(100))
-    timer.setEventHandler {
-      guard keychain.engine.lockState == .open, keychain.idleSeconds >= UInt64(seconds) else { return }
-      try? tree.lock()
+    let pace = Int32(clamping: max(250, min(10_000, seconds * 250)))
+    let isTaken = threads.run { [isEnded] in
+      while !isEnded.wait(milliseconds: pace) {
+        guard keychain.engine.lockState == .open, keychain.idleSeconds >= UInt64(seconds) else { continue }
+        try? tree.lock()
+      }
     }
-    timer.activate()
+    guard isTaken else { return nil }
   }
 
   func end() {
-    timer.cancel()
+    isEnded.wake()
   }
 }

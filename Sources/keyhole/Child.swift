@@ -94,6 +94,15 @@ final class Child {
     for end in [output, input] where end >= 0 { close(end) }
   }
 
+  /// Asks it to end, and ends it where it does not within three seconds.
+  func terminate() {
+    if status == nil {
+      kill(process, SIGTERM)
+      _ = waitForEnd(seconds: 3)
+    }
+    end()
+  }
+
   func closeInput() {
     if input >= 0 { close(input) }
     input = -1

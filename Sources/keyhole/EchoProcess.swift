@@ -75,7 +75,8 @@ final class EchoProcess: EchoPerformer {
     defer { close(ends[1]) }
     let command = ["keyhole", "echo-changes", "--", device, mountPoint]
     let started = spawn(
-      "/proc/self/exe", command, channel: (own: ends[1], its: EchoCommand.channel), inOwnGroup: true)
+      "/proc/self/exe", command, environment: [], channel: (own: ends[1], its: EchoCommand.channel),
+      inOwnGroup: true)
     guard case .success(let process) = started else {
       close(ends[0])
       state.withLock { $0.failures += 1 }

@@ -15,10 +15,11 @@ struct HelperAuthenticator: Authenticator {
     guard let helper = try? Child(words, input: .piped) else {
       return .impossible("no dialog can be started")
     }
-    withdrawal.whenWithdrawn { [process = helper.process] in kill(-process, SIGKILL) }
+    // Not SIGKILL: it first takes its dialog off the terminal.
+    withdrawal.whenWithdrawn { [process = helper.process] in kill(process, SIGTERM) }
     defer {
       withdrawal.whenWithdrawn(nil)
-      helper.end()
+      helper.terminate()
     }
     let request = AuthenticationRequest(question, vault: places.vault, state: places.state)
     request.send(to: helper.input)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 import Glibc
 import Keychains
 import Model
@@ -16,10 +17,12 @@ struct LockCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
+    var failures: [any Error] = []
+    // One that hangs must not keep the others open.
     for mount in try MountRecord.serving(places) {
-      let answer = try ControlClient.ask(mount, places, "lock", SecretBytes())
-      guard answer == .done else { throw answer.failure(mount) }
+      do { try mount.ask(.lock, places) } catch { failures.append(error) }
     }
+    if let failure = failures.first { throw failure }
   }
 }
 
@@ -38,19 +41,31 @@ struct UnlockCommand: ParsableCommand {
   }
 
   private func unlock(_ mount: MountRecord, _ places: Places) throws {
-    // Without a passphrase, or open already: then nobody need be asked.
-    var answer = try ControlClient.ask(mount, places, "unlock", SecretBytes())
-    guard answer == .failed(StoreError.locked.message) else { return try finish(answer, mount) }
+    // Without a passphrase, or open already, none has to be asked for.
+    var failure = try attempt(mount, places, SecretBytes())
+    guard failure == .locked else { return try finish(failure, mount) }
     for _ in 0..<source.attempts {
-      answer = try ControlClient.ask(mount, places, "unlock", source.read("Passphrase: "))
-      guard answer == .rejected else { break }
+      failure = try attempt(mount, places, source.read("Passphrase: "))
+      guard failure == .rejected else { break }
       if source.attempts > 1 { StandardError.write("That is not the passphrase.\n") }
     }
-    try finish(answer, mount)
+    try finish(failure, mount)
   }
 
-  private func finish(_ answer: ControlClient.Answer, _ mount: MountRecord) throws {
-    guard answer == .done else { throw answer.failure(mount) }
+  /// What the mount answers; nil: it is unlocked.
+  private func attempt(
+    _ mount: MountRecord, _ places: Places, _ passphrase: borrowing SecretBytes
+  ) -> StoreError? {
+    do throws(StoreError) {
+      try mount.ask(.unlock, secret: passphrase, places)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func finish(_ failure: StoreError?, _ mount: MountRecord) throws {
+    if let failure { throw mount.failure(failure) }
   }
 }
 
@@ -231,15 +246,6 @@ struct PassphraseSourceOptions: ParsableArguments {
     let answer = try SecretInput.readLine(descriptor: child.output)
     guard child.wait() == 0 else { throw Failure(nil, "systemd-ask-password got no answer") }
     return answer
-  }
-}
-
-extension ControlClient.Answer {
-  func failure(_ mount: MountRecord) -> Failure {
-    switch self {
-    case .failed(let reason): Failure(mount.path, reason)
-    default: Failure(mount.path, StoreError.rejected)
-    }
   }
 }
 

@@ -59,8 +59,9 @@ struct MountCommand: ParsableCommand {
     _ options: MountOptions, for owner: MountOwner, _ ready: @escaping @Sendable () -> Void
   ) throws {
     guard let mountpoint else { throw UsageError(message: "`uid=` and `gid=` need a mount point") }
-    let path = try MountPoint(mountpoint, Places.current(options), for: owner).path
-    let device = try MountForOwner.make(at: path, options, for: owner)
+    let folder = try OwnedMountPoint(mountpoint, for: owner)
+    let path = folder.path
+    let device = try MountForOwner.make(at: folder, options, for: owner)
     do {
       try owner.become()
       try Server(options, Places.current(options), path, device: device).serve(ready)

@@ -48,7 +48,10 @@ struct MountOwner {
     return number
   }
 
-  /// Gives up root's rights and root's environment.
+  /// Variables that are not root's alone: where systemd waits to be notified.
+  private static let kept = ["NOTIFY_SOCKET"]
+
+  /// Gives up root's rights and root's environment: what runs as the user gets none of it.
   ///
   /// - Throws: `Failure`; the process must then end.
   func become() throws {
@@ -56,11 +59,15 @@ struct MountOwner {
     guard isDone, getuid() == user, geteuid() == user, getgid() == group else {
       throw Failure(nil, "it can't become user \(name): \(systemMessage(errno))")
     }
-    for name in ["CONFIG_HOME", "DATA_HOME", "STATE_HOME", "CACHE_HOME", "RUNTIME_DIR"] {
-      unsafe unsetenv("XDG_" + name)
+    let kept = Self.kept.compactMap { name in environment(name).map { (name, $0) } }
+    guard linux_clear_environment() == 0 else {
+      throw Failure(nil, "the environment can't be cleared")
     }
-    unsafe unsetenv("DBUS_SESSION_BUS_ADDRESS")
-    for (name, value) in [("HOME", home), ("USER", name), ("LOGNAME", name)] { unsafe setenv(name, value, 1) }
+    let own = [
+      ("HOME", home), ("USER", name), ("LOGNAME", name), ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+      ("LC_ALL", "C.UTF-8"),
+    ]
+    for (name, value) in own + kept { unsafe setenv(name, value, 1) }
     useRuntimeFolder()
     unsafe chdir("/")
   }
@@ -76,12 +83,54 @@ struct MountOwner {
   }
 }
 
+/// The folder that root mounts on for another user, by its descriptor: what was checked is what is mounted on.
+///
+/// The user may rename and replace what leads to it at any time. So it is opened as the user, and no symbolic link is
+/// followed; afterwards only the descriptor is used.
+final class OwnedMountPoint {
+  let path: String
+  private let descriptor: Int32
+
+  /// - Throws: `Failure` with what to do.
+  init(_ path: String, for owner: MountOwner) throws {
+    try MountPoint.clearDead(path, owner)
+    let descriptor = unsafe linux_open_path_as(owner.user, owner.group, path)
+    guard descriptor >= 0 else { throw Self.failure(path, errno) }
+    self.descriptor = descriptor
+    self.path = MountPoint.absolute(Self.link(to: descriptor))
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure(path, errno) }
+    try MountPoint.checkFree(self.path)
+    try MountPoint.check(status, path, contents: Self.link(to: descriptor), users: [0, owner.user])
+  }
+
+  deinit { close(descriptor) }
+
+  /// A path that leads to the folder, whatever its name is now.
+  var link: String { Self.link(to: descriptor) }
+
+  private static func link(to descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
+
+  private static func failure(_ path: String, _ error: Int32) -> Failure {
+    switch error {
+    case ENOENT: Failure(path, "there is no such folder; make it with `mkdir`")
+    case ELOOP:
+      Failure(path, "a part of it is a symbolic link; name the folder itself (`realpath` prints it)")
+    case EACCES: Failure(path, "the user can't reach it")
+    default: Failure(path, "it can't be used: \(systemMessage(error))")
+    }
+  }
+}
+
 /// A mount that root makes for another user, as fusermount3 makes one for its caller.
 enum MountForOwner {
   /// mount(2); the descriptor of /dev/fuse, which serves it.
   ///
   /// - Throws: `Failure`
-  static func make(at path: String, _ options: MountOptions, for owner: MountOwner) throws -> Int32 {
+  static func make(
+    at folder: OwnedMountPoint, _ options: MountOptions, for owner: MountOwner
+  ) throws -> Int32 {
+    let (path, link) = (folder.path, folder.link)
     // SAFETY: a variadic call without its variable part.
     let device = unsafe open("/dev/fuse", O_RDWR | O_CLOEXEC)
     guard device >= 0 else { throw Failure("/dev/fuse", "it can't be opened: \(systemMessage(errno))") }
@@ -89,7 +138,7 @@ enum MountForOwner {
     if options.allowsOthers || options.allowsRoot { data += ",default_permissions,allow_other" }
     let isMounted = unsafe data.withCString { data in
       // SAFETY: every string lives until the call returns.
-      unsafe mount(options.source, path, "fuse.keyhole", options.mountFlags, data) == 0
+      unsafe mount(options.source, link, "fuse.keyhole", options.mountFlags, data) == 0
     }
     guard isMounted else { throw Failure(path, "mounting failed: \(systemMessage(errno))") }
     return device

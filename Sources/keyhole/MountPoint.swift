@@ -7,17 +7,17 @@ struct MountPoint {
   let path: String
 
   /// - Throws: `Failure` with what to do.
-  init(_ argument: String?, _ places: Places, for owner: MountOwner? = nil) throws {
+  init(_ argument: String?, _ places: Places) throws {
     let wanted = argument ?? places.mountPoint
     if argument == nil { unsafe mkdir(wanted, 0o700) }
-    try Self.clearDead(wanted, owner)
+    try Self.clearDead(wanted, nil)
     path = Self.absolute(wanted)
     try Self.checkFree(path)
-    try Self.check(wanted, owner)
+    try Self.check(wanted)
   }
 
   /// Takes away what an earlier process of ours left when it died.
-  private static func clearDead(_ path: String, _ owner: MountOwner?) throws {
+  static func clearDead(_ path: String, _ owner: MountOwner?) throws {
     // Of a dead mount realpath(3) can't tell either, so the path is taken as it is too.
     let table = MountTable()
     guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path),
@@ -26,7 +26,7 @@ struct MountPoint {
     try Unmounting.take(entry.path, lazily: true)
   }
 
-  private static func checkFree(_ path: String) throws {
+  static func checkFree(_ path: String) throws {
     // Where systemd or autofs(5) waits for the first look, that look has called us.
     guard let entry = MountTable().entry(at: path), entry.type != "autofs" else { return }
     guard entry.type == "fuse.keyhole" else {
@@ -35,7 +35,7 @@ struct MountPoint {
     throw Failure(path, "Keyhole is mounted there already; `keyhole unmount \(path)` takes it away")
   }
 
-  private static func check(_ path: String, _ owner: MountOwner?) throws {
+  private static func check(_ path: String) throws {
     var status = stat()
     guard unsafe lstat(path, &status) == 0 else {
       guard errno == ENOENT else { throw Failure(path, "it can't be used: \(systemMessage(errno))") }
@@ -44,14 +44,19 @@ struct MountPoint {
     guard status.st_mode & S_IFMT != S_IFLNK else {
       throw Failure(path, "it is a symbolic link; name the folder itself")
     }
+    try check(status, path, contents: path, users: [getuid()])
+  }
+
+  /// A folder of one of these users, to which no other may write, and in which nothing is.
+  static func check(_ status: stat, _ path: String, contents: String, users: [uid_t]) throws {
     guard status.st_mode & S_IFMT == S_IFDIR else { throw Failure(path, "it is not a folder") }
-    guard status.st_uid == getuid() || status.st_uid == owner?.user else {
+    guard users.contains(status.st_uid) else {
       throw Failure(path, "it belongs to another user; use a folder of yours")
     }
     guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
       throw Failure(path, "others may write to it; `chmod go-w` it first")
     }
-    guard names(in: path).isEmpty else { throw Failure(path, "it is not empty; use an empty folder") }
+    guard names(in: contents).isEmpty else { throw Failure(path, "it is not empty; use an empty folder") }
   }
 
   /// realpath(3); the path itself where that fails.

@@ -1,56 +1,107 @@
+import CLinux
 import Glibc
 import Model
 import SecretMemory
+import Synchronization
 
 /// A dialog of GnuPG's pinentry, spoken to in the Assuan protocol.
 final class Pinentry {
   enum Failure: Error {
     case missing
     case cancelled
+    /// The button that is neither the first nor the cancelling one.
+    case notConfirmed
     case late
     case broken
   }
 
   private static let again = "Once more:"
 
+  /// Where pinentry stands; never by PATH, which a program of the user's may have set for the mount.
+  private static let folders = ["/usr/bin", "/usr/local/bin", "/bin"]
+  /// How long it may take to end by itself, in seconds.
+  private static let patience = 1
+  /// The dialog that is open in this process.
+  private static let open = Mutex<OpenDialog?>(nil)
+
   private let program: Child
+  /// What GETINFO says: `curses`, `gtk2`, `gnome3`, `qt`, …
+  private let flavor: String
   /// The dialog had the last secret typed twice.
   private var hasRepeated = false
 
-  /// A graphical one where there is a display, else one on the asker's terminal.
+  /// Opens a dialog in a place.
   ///
-  /// - Throws: `missing` where there is neither, or no program.
-  init(terminal: Terminal?, title: String, text: String, seconds: Int) throws(Failure) {
-    guard let program = Self.start(terminal) else { throw .missing }
+  /// In a window it is not told of a terminal: it would fall back to that, which may be the asking program's own.
+  /// - Throws: `missing` where there is no program.
+  init(_ place: PromptPlace, type: String?, title: String, text: String, seconds: Int) throws(Failure) {
+    guard let program = Self.start(place) else { throw .missing }
     self.program = program
+    var state: TerminalState?
+    if case .terminal(let device) = place { state = TerminalState(device) }
+    Self.open.withLock { [program] in $0 = OpenDialog(process: program.process, terminal: state) }
     do throws(Failure) {
-      guard try readLine().hasPrefix("OK") else { throw .broken }
-      if let terminal {
-        _ = try? command("OPTION ttyname=\(terminal.device)")
-        _ = try? command("OPTION ttytype=\(terminal.type ?? Self.variable("TERM") ?? "xterm")")
-        _ = try? command("OPTION lc-ctype=\(Self.variable("LC_ALL") ?? "C.UTF-8")")
+      guard try Self.readLine(program).hasPrefix("OK") else { throw .broken }
+      flavor = Self.flavor(of: program)
+    } catch {
+      Self.endOpen()
+      program.end()
+      throw error
+    }
+    do throws(Failure) {
+      if case .terminal(let device) = place {
+        _ = try? command("OPTION ttyname=\(device)")
+        _ = try? command("OPTION ttytype=\(type ?? environment("TERM") ?? "xterm")")
+        _ = try? command("OPTION lc-ctype=\(environment("LC_ALL") ?? "C.UTF-8")")
       }
-      _ = try? command("SETTIMEOUT \(seconds)")
+      // It ends by itself, and leaves its terminal as it was, before this process is ended.
+      _ = try? command("SETTIMEOUT \(max(1, seconds - 1))")
       try command("SETTITLE " + Self.escaped(title))
       try command("SETDESC " + Self.escaped(text))
     } catch {
+      Self.endOpen()
       program.end()
       throw error
     }
   }
 
   deinit {
+    program.closeInput()
+    Self.endOpen()
     program.end()
   }
 
+  /// What Return does in a question.
+  enum Default {
+    case allow
+    case refuse
+  }
+
   /// Whether a person says yes. - Throws: `late`, `broken`.
-  func confirm() throws(Failure) -> Bool {
+  func confirm(default choice: Default) throws(Failure) -> Bool {
+    // The prompter of GNOME knows two buttons only.
+    guard choice == .refuse, flavor != "gnome3", flavor != "unknown" else { return try confirm() }
+    try command("SETOK Refuse")
+    try command("SETNOTOK Allow")
     do throws(Failure) {
-      try command("SETOK Allow")
-      try command("SETCANCEL Refuse")
+      try command("CONFIRM")
+      return false
+    } catch .notConfirmed {
+      return true
+    } catch .cancelled {
+      return false
+    }
+  }
+
+  private func confirm() throws(Failure) -> Bool {
+    try command("SETOK Allow")
+    try command("SETCANCEL Refuse")
+    do throws(Failure) {
       try command("CONFIRM")
       return true
     } catch .cancelled {
+      return false
+    } catch .notConfirmed {
       return false
     }
   }
@@ -107,18 +158,51 @@ extension Pinentry {
     return false
   }
 
-  private static func start(_ terminal: Terminal?) -> Child? {
-    let hasDisplay = variable("WAYLAND_DISPLAY") != nil || variable("DISPLAY") != nil
-    guard hasDisplay || terminal != nil else { return nil }
-    let names = hasDisplay ? ["pinentry"] : ["pinentry-curses", "pinentry-tty", "pinentry"]
-    return names.lazy.compactMap { try? Child([$0], input: .pipedInOurGroup) }.first
+  private static func start(_ place: PromptPlace) -> Child? {
+    var names = ["pinentry"]
+    var variables = baseEnvironment
+    switch place {
+    case .window(let display): variables += display
+    case .terminal: names = ["pinentry-curses", "pinentry-tty", "pinentry"]
+    }
+    let paths = names.flatMap { name in programFolders.map { "\($0)/\(name)" } }
+    guard let path = paths.first(where: { unsafe access($0, X_OK) == 0 }) else { return nil }
+    return try? Child([path], input: .pipedInOurGroup, environment: variables)
   }
 
-  private static func variable(_ name: String) -> String? {
-    unsafe getenv(name).map { unsafe String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+  private static var programFolders: [String] {
+    #if DEBUG
+      // Tests have stand-ins; a release has no such switch.
+      (environment("PATH") ?? "").split(separator: ":").map(String.init) + folders
+    #else
+      folders
+    #endif
+  }
+
+  /// What a dialog needs of the environment; nothing else of the mount's gets there.
+  private static var baseEnvironment: [String] {
+    let kept = ["HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES"].compactMap { name in
+      environment(name).map { "\(name)=\($0)" }
+    }
+    let hasManager = unsafe access(UserManager.runtimeFolder, F_OK) == 0
+    return kept + ["PATH=/usr/local/bin:/usr/bin:/bin"] + (hasManager ? UserManager.variables : [])
+  }
+
+  private static func flavor(of program: Child) -> String {
+    send("GETINFO flavor", to: program)
+    var flavor = "unknown"
+    while let line = try? readLine(program) {
+      if line.hasPrefix("D ") { flavor = String(line.dropFirst(2).prefix { $0 != ":" }) }
+      if line.hasPrefix("OK") || line.hasPrefix("ERR") { break }
+    }
+    return flavor
   }
 
   private func send(_ line: String) {
+    Self.send(line, to: program)
+  }
+
+  private static func send(_ line: String, to program: Child) {
     // SAFETY: the buffer says how long it is.
     _ = unsafe Array((line + "\n").utf8).withUnsafeBytes {
       unsafe write(program.input, $0.baseAddress, $0.count)
@@ -127,10 +211,10 @@ extension Pinentry {
 
   private func command(_ line: String) throws(Failure) {
     send(line)
-    while try !Self.isOK(readLine()) {}
+    while try !Self.isOK(Self.readLine(program)) {}
   }
 
-  private func readLine() throws(Failure) -> String {
+  private static func readLine(_ program: Child) throws(Failure) -> String {
     guard let line = try? SecretInput.readLine(descriptor: program.output), !line.isEmpty else {
       throw .broken
     }
@@ -146,7 +230,8 @@ extension Pinentry {
     }
     let number = line.dropFirst(4).split(separator: " ").first.flatMap { Int($0) } ?? 0
     switch number & 0xFFFF {
-    case 99, 114: throw .cancelled
+    case 99: throw .cancelled
+    case 114: throw .notConfirmed
     case 62: throw .late
     default: throw .broken
     }
@@ -157,18 +242,41 @@ extension Pinentry {
   }
 }
 
-/// The terminal of the program that asks.
-struct Terminal {
-  let device: String
-  /// What it understands, as its program's variable TERM says; nil: that can't be told.
-  let type: String?
+/// A dialog that stands in a terminal or a window.
+private struct OpenDialog {
+  let process: pid_t
+  let terminal: TerminalState?
+}
 
-  init(_ device: String, of process: Int32) {
-    self.device = device
-    type = Self.type(of: process)
+extension Pinentry {
+  /// Ends the dialog that is open in this process, if there is one, and leaves its terminal as it was.
+  static func endOpen() {
+    guard let dialog = open.withLock({ $0.take() }) else { return }
+    // The signal of its own time limit, on which it takes itself off the terminal.
+    kill(dialog.process, SIGALRM)
+    let ended = exitStatus(of: dialog.process, within: patience)
+    if ended == nil { kill(dialog.process, SIGKILL) }
+    dialog.terminal?.restore(drawn: ended != 0)
   }
 
-  private static func type(of process: Int32) -> String? {
+  /// As waitid(2) tells without reaping; nil: it has not ended by then. 0: it has ended by itself.
+  private static func exitStatus(of process: pid_t, within seconds: Int) -> Int32? {
+    let descriptor = linux_pidfd_open(process)
+    guard descriptor >= 0 else { return 0 }
+    defer { close(descriptor) }
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    // SAFETY: live structures.
+    guard unsafe poll(&entry, 1, Int32(clamping: seconds * 1000)) == 1 else { return nil }
+    var information = unsafe siginfo_t()
+    guard unsafe waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) == 0 else { return 0 }
+    return unsafe information.si_code == 1 /* CLD_EXITED */ ? 0 : 1
+  }
+}
+
+/// What a terminal understands, as the variable TERM of a program on it says.
+enum TerminalType {
+  /// nil: that can't be told.
+  static func of(_ process: Int32) -> String? {
     // SAFETY: a variadic call without its variable part.
     let file = unsafe open("/proc/\(process)/environ", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }

@@ -56,13 +56,16 @@ final class Server: Sendable {
   func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
-    let control = try ControlSocket(places, tree, kernelTree, isReadOnly: options.isReadOnly)
+    let control = try listen()
     defer { control.end() }
     let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
     defer { autoLock?.end() }
     let sessionLock = stores.keychain.map { SessionLock(tree, $0) }
     defer { sessionLock?.end() }
     report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
+    if options.authCommand == nil {
+      report.add { [weak sessionLock] in sessionLock?.missingLogind.map { [Self.withoutConsent($0)] } ?? [] }
+    }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
       let record = MountRecord.add(mountPoint, stores.keychainOpening, in: places.runtime)
@@ -85,6 +88,21 @@ final class Server: Sendable {
     }
     echo?.stop()
     kernelTree.finish()
+  }
+
+  private static func withoutConsent(_ reason: String) -> String {
+    "where an item asks for approval, a plain yes counts nowhere, because \(reason): the passphrase is asked for, and "
+      + "without one access is denied"
+  }
+
+  /// - Throws: `Failure` where the runtime folder is not the user's own and private.
+  private func listen() throws -> ControlServer {
+    let service = TreeControlService(tree, kernelTree, isReadOnly: options.isReadOnly)
+    do throws(StoreError) {
+      return try ControlServer(folder: places.runtime, service)
+    } catch {
+      throw Failure(places.runtime, error)
+    }
   }
 
   /// One loop: what others change in the stores' folders is read again, and the kernel is told.

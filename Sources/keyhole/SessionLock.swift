@@ -20,15 +20,22 @@ final class SessionLock: Sendable {
   private let keychain: KeychainStore
   private let state = Mutex(State())
   private let watch = Mutex<SessionWatch?>(nil)
+  private let threads = WaitingThreads()
 
   init(_ tree: Tree, _ keychain: KeychainStore) {
     (self.tree, self.keychain) = (tree, keychain)
-    watch.withLock { $0 = SessionWatch { [weak self] news in self?.take(news) } }
+    watch.withLock {
+      $0 = SessionWatch(onThread: { [threads] in _ = threads.run($0) }) { [weak self] news in self?.take(news)
+      }
+    }
   }
 
   func end() {
     watch.withLock { $0.take() }?.end()
   }
+
+  /// Why no session is known in which a person could be asked for plain consent; nil: logind answers.
+  var missingLogind: String? { watch.withLock { $0?.failure } }
 
   /// For `keyhole status`.
   var description: String {

@@ -47,7 +47,7 @@ struct Stores {
     try self.init(
       places,
       path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
-      gatekeeper: Self.relaying(places))
+      gatekeeper: Self.relaying(places) { KeychainOpening.mounted(runtime: places.runtime) })
   }
 
   /// The keychain of the running mount, else as `auto`, opened by this process.
@@ -55,10 +55,13 @@ struct Stores {
     try self.init(places, keychain: .present(runtime: places.runtime), gatekeeper: Self.relaying(places))
   }
 
-  private static func relaying(_ places: Places) -> Gatekeeper {
+  private static func relaying(
+    _ places: Places, open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }
+  ) -> Gatekeeper {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(
-      runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
+      runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record, open: open
+    )
     return Gatekeeper(mount, .relaying, record: record)
   }
 }

@@ -24,8 +24,8 @@ struct UnmountCommand: ParsableCommand {
     }
     let process = record.map { linux_pidfd_open($0.process) } ?? -1
     let isLazy = lazy || record?.isAlive == false
-    let rest = isLazy ? nil : record.flatMap { MountRest($0, places) }
-    try Unmounting.take(path, lazily: isLazy, isResting: rest != nil)
+    let pause = isLazy ? nil : record.flatMap { ReplayPause($0, places) }
+    try Unmounting.take(path, lazily: isLazy, isResting: pause != nil)
     // Taken away while in use, it serves on for as long as somebody has files open.
     if process >= 0, !lazy { Unmounting.wait(for: process) }
   }

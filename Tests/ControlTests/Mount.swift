@@ -1,22 +1,22 @@
 import CLinux
 import Control
-import Dispatch
 import Glibc
 import Model
+import SecretMemory
 import Store
 import StoreConformance
 import Synchronization
 
-/// What a mount's process is for others, without a mount: a keychain behind a socket.
+/// The process of a mount as others see it, without a mount: a keychain behind the control socket.
 final class Mount: Sendable {
   let engine = MemoryKeychain()
   let store: KeychainStore
   let person = Person()
   let folder: String
+  let service: TestService
+  private let server: ControlServer?
+  /// Of a mount that does not answer.
   private let listener: Int32
-  private let threads = WaitingThreads()
-  /// A socket at which nobody answers.
-  let isSilent: Bool
 
   init(isReadOnly: Bool = false, isSilent: Bool = false, reuse: Int = 10) throws {
     engine.seal("horse")
@@ -24,26 +24,15 @@ final class Mount: Sendable {
     var options = Gatekeeper.Options()
     options.reuse = reuse
     store = KeychainStore(engine: engine, gatekeeper: Gatekeeper(person, options))
-    var template = Array("/tmp/doorbell.XXXXXX\0".utf8.map { CChar($0) })
-    folder = unsafe String(cString: mkdtemp(&template))
-    self.isSilent = isSilent
-    listener = unsafe linux_listen("\(folder)/\(getpid()).control")
-    guard !isSilent else { return }
-    _ = threads.run { [listener, store, threads] in
-      while true {
-        var event = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-        unsafe poll(&event, 1, -1)
-        let connection = linux_accept(listener, 60)
-        guard connection >= 0 else {
-          close(listener)
-          return
-        }
-        Self.skipLine(connection)
-        let names = KeychainServer.Names(item: { "\($0)" }, folder: { "\($0)" })
-        let desk = KeychainServer(connection, store, isReadOnly: isReadOnly, names)
-        _ = threads.run { desk.serve() }
-      }
-    }
+    folder = try Self.makeFolder()
+    service = TestService(store, isReadOnly)
+    listener = isSilent ? unsafe linux_listen("\(folder)/\(getpid()).control") : -1
+    server = isSilent ? nil : try ControlServer(folder: folder, service)
+  }
+
+  static func makeFolder() throws -> String {
+    var template = Array("/tmp/control.XXXXXX\0".utf8.map { CChar($0) })
+    return unsafe String(cString: mkdtemp(&template))
   }
 
   /// The keychain as another process has it.
@@ -53,22 +42,57 @@ final class Mount: Sendable {
     }
   }
 
-  /// Nobody is heard any more.
+  /// Sends a request without identification.
+  @discardableResult
+  func ask(_ request: ControlMessage) throws -> ControlMessage {
+    try ControlClient.ask(getpid(), in: folder, request)
+  }
+
+  /// No connection is accepted any more.
   func stop() {
+    server?.end()
+    if listener >= 0 { close(listener) }
     unsafe unlink("\(folder)/\(getpid()).control")
-    shutdown(listener, Int32(SHUT_RDWR))
-    if isSilent { close(listener) }
   }
 
   deinit {
     unsafe unlink("\(folder)/\(getpid()).control")
     unsafe rmdir(folder)
   }
+}
 
-  private static func skipLine(_ connection: Int32) {
-    var byte: UInt8 = 0
-    while unsafe recv(connection, &byte, 1, 0) == 1, byte != UInt8(ascii: "\n") {}
+final class TestService: ControlService {
+  private let store: KeychainStore
+  let isReadOnly: Bool
+  /// How often it was locked.
+  let locks = Atomic<Int>(0)
+
+  init(_ store: KeychainStore, _ isReadOnly: Bool) {
+    (self.store, self.isReadOnly) = (store, isReadOnly)
   }
+
+  var keychain: KeychainStore? { store }
+
+  func lock() throws(StoreError) {
+    locks.add(1, ordering: .relaxed)
+    try store.lock()
+  }
+
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try store.unlock(passphrase) }
+
+  func path(of item: ItemID) throws(StoreError) -> String? {
+    try store.read { $0[item] }.map { path(of: $0.identity) }
+  }
+
+  func path(of identity: ItemIdentity) -> String { "\(identity)" }
+
+  func path(of scope: RuleScope) -> String { "\(scope)" }
+
+  func scope(at path: String) throws(StoreError) -> RuleScope { throw .notFound }
+
+  func pauseReplay(_ done: @escaping @Sendable () -> Void) { done() }
+
+  func resumeReplay() {}
 }
 
 /// Answers what a mount asks.

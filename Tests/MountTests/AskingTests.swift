@@ -1,4 +1,5 @@
 import Glibc
+import KeyringHarness
 import Testing
 
 /// Section 8: a person is asked by a real pinentry on a terminal, and by a real PAM.
@@ -81,17 +82,105 @@ struct AskingTests {
     }
   }
 
-  @Test func consentIsAskedForByAMereRule() async throws {
+  /// A terminal of the asking program's own: a yes would be the program's.
+  @Test func onAnyTerminalTheProgramMayHaveMadeThePassphraseIsAskedFor() async throws {
     try await Self.withItem("") { keyhole in
       try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
-      let allowed = try Self.read(keyhole)
-      try allowed.wait(for: "Allow")
-      try allowed.type("\r")
-      #expect(try Self.finish(allowed, keyhole) == (0, "secret", ""))
-      let refused = try Self.read(keyhole)
+      let terminal = try Self.read(keyhole)
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("\r")
+      try terminal.wait(for: "wrong")
+      try terminal.type("horse\r")
+      #expect(try Self.finish(terminal, keyhole) == (0, "secret", ""))
+    }
+  }
+
+  @Test func withoutAPassphraseAYesThereIsEACCESWithTheReason() async throws {
+    try await Self.withItem("", passphrase: false) { keyhole in
+      try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
+      let terminal = try Self.read(keyhole)
+      let (status, text, error) = try Self.finish(terminal, keyhole)
+      #expect(status == 1 && text.isEmpty && error.contains("Permission denied"), "\(error)")
+      try keyhole.check(
+        "keyhole status | grep -c 'a plain yes counts nowhere, because there is no system bus'", prints: "1\n"
+      )
+    }
+  }
+
+  /// A display of the asking program's own, which the mount was even started on.
+  @Test(.enabled(if: System.exists("/usr/bin/Xvfb"), "needs xvfb"))
+  func onADisplayOfTheProgramsOwnAYesIsEACCES() async throws {
+    try await withWorld { outer in
+      let server = try Program(
+        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        environment: outer.environment, directory: outer.outside, log: outer.log)
+      defer {
+        server.signal(SIGTERM)
+        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
+      }
+      let display = "DISPLAY=:\(try server.line() ?? "")"
+      try await Self.withItem("", passphrase: false, environment: [display]) { keyhole in
+        try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
+        try keyhole.refuses("\(display) setsid -w cat \(Self.item)/value", .denied)
+      }
+    }
+  }
+
+  /// logind's place on a system bus of the test's own: one session of the user's, whose terminal stands in a file.
+  private static let logind = """
+    import sys, dbus, dbus.service, dbus.mainloop.glib
+    from gi.repository import GLib
+    LOGIN = "org.freedesktop.login1"
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    bus = dbus.SystemBus()
+    name = dbus.service.BusName(LOGIN, bus)
+    user, file = dbus.UInt32(sys.argv[1]), sys.argv[2]
+    class Manager(dbus.service.Object):
+        @dbus.service.method(LOGIN + ".Manager", out_signature="a(susso)")
+        def ListSessions(self):
+            path = dbus.ObjectPath("/org/freedesktop/login1/session/_31")
+            return [("9", dbus.UInt32(user + 1), "other", "seat0", path), ("1", user, "own", "seat0", path)]
+    class Session(dbus.service.Object):
+        @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+        def Get(self, interface, name):
+            facts = {"Active": True, "Remote": False, "Type": "tty", "Display": "", "TTY": open(file).read().strip()[5:]}
+            return facts[name]
+    objects = Manager(bus, "/org/freedesktop/login1"), Session(bus, "/org/freedesktop/login1/session/_31")
+    print("ready", flush=True)
+    GLib.MainLoop().run()
+    """
+
+  /// Runs `body` on a mount for which logind names the terminal that `tty` holds.
+  private static func withLogind(
+    environment: [String] = [], body: (MountedKeyhole, _ read: () throws -> Terminal) throws -> Void
+  ) async throws {
+    let bus = try PrivateBus()
+    let variable = "DBUS_SYSTEM_BUS_ADDRESS=\(bus.address)"
+    try await withWorld { outer in
+      let file = outer.root + "/tty"
+      let service = try Program(
+        ["/usr/bin/python3", "-c", logind, "\(getuid())", file], environment: [variable], directory: "/")
+      defer { service.kill() }
+      #expect(try service.line() == "ready")
+      try await withItem("", passphrase: false, environment: [variable] + environment) { keyhole in
+        try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(item)")
+        try body(keyhole) { try read(keyhole, "tty > \(file); TERM=vt220 cat \(item)/value") }
+      }
+    }
+    withExtendedLifetime(bus) {}
+  }
+
+  /// A yes counts there, and Return is none.
+  @Test func consentOnTheTerminalThatLogindNames() async throws {
+    try await Self.withLogind { keyhole, read in
+      let refused = try read()
       try refused.wait(for: "Refuse")
-      try refused.type("\t\r")
+      try refused.type("\r")
       #expect(try Self.finish(refused, keyhole).0 == 1)
+      let allowed = try read()
+      try allowed.wait(for: "Allow")
+      try allowed.type("\t\r")
+      #expect(try Self.finish(allowed, keyhole) == (0, "secret", ""))
     }
   }
 
@@ -121,21 +210,42 @@ struct AskingTests {
   }
 
   /// By a stand-in, which notes what it is told.
-  @Test func dialogIsToldOfTheTerminalOfWhoAsks() async throws {
+  @Test func dialogIsToldOfTheTerminalOfTheProgramThatAsks() async throws {
     try await withWorld { outer in
       try outer.check(
         "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry-curses; chmod +x \(outer.root)/bin/*",
         sending: Array(
-          "#!/bin/sh\necho OK\nwhile read -r line; do echo \"$line\" >> \(outer.root)/told; echo OK; done\n"
-            .utf8))
+          """
+          #!/bin/sh
+          echo OK
+          while read -r line; do
+            echo "$line" >> \(outer.root)/told
+            [ "$line" != GETPIN ] || echo D horse
+            echo OK
+          done
+
+          """.utf8))
       let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
-      try await Self.withItem("", passphrase: false, environment: [path, "TERM=dumb"]) { keyhole in
-        try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
+      try await Self.withItem("devicePasscode", environment: [path, "TERM=dumb"]) { keyhole in
         let reader = try Self.read(keyhole, "TERM=vt220-odd cat \(Self.item)/value")
         #expect(try Self.finish(reader, keyhole) == (0, "secret", ""))
         let told = try System.text(outer.root + "/told")
         #expect(told.contains("OPTION ttytype=vt220-odd\n") && told.contains("OPTION ttyname=/dev/pts/"))
       }
+    }
+  }
+
+  /// The reader of the secret is ended while the dialog stands on its terminal: the dialog goes, and the modes of the
+  /// terminal are what they were.
+  @Test func withdrawnDialogLeavesTheTerminalAsItWas() async throws {
+    try await Self.withItem("devicePasscode") { keyhole in
+      let terminal = try Self.read(
+        keyhole,
+        "stty -a > $OUT/before; cat \(Self.item)/value & echo $! > $OUT/pid; wait; until stty -a | cmp -s - $OUT/before; do :; done; echo same"
+      )
+      try terminal.wait(for: "Passphrase:")
+      try keyhole.check("kill -INT $(cat $OUT/pid) 2> /dev/null || kill $(cat $OUT/pid)")
+      #expect(try Self.finish(terminal, keyhole).1 == "same\n")
     }
   }
 

@@ -48,21 +48,36 @@ static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, n
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
-/// A listening socket of the Unix domain at `path` (0600, close-on-exec), in place of what has the name. -1 and
-/// errno on failure.
+/// A listening socket of the Unix domain at `path` (0600, close-on-exec, not blocking), in place of what has the name.
+/// Its connections report the sender of each byte (SO_PASSCRED). -1 and errno on failure.
 int linux_listen(const char *path);
 
-/// A connection to such a socket; calls on it fail with EAGAIN after `seconds`. -1 and errno on failure.
+/// A connection to such a socket; connecting and calls on it fail with EAGAIN after `seconds`. -1 and errno on failure.
 int linux_connect(const char *path, int seconds);
 
-/// The next connection of a listening socket, with the same time limit. -1 and errno on failure.
-int linux_accept(int socket, int seconds);
+/// The next connection of a listening socket (close-on-exec, not blocking). -1 and errno on failure.
+int linux_accept(int socket);
 
 /// The user at the other end of a connection; (unsigned)-1 where it can't be told.
 unsigned linux_peer(int socket);
 
 /// The process at the other end of a connection, as it was when it connected; 0 where it can't be told.
 int linux_peer_process(int socket);
+
+/// SO_PEERPIDFD: a descriptor of the process at the other end, as it was when it connected (Linux 6.5). -1 and errno on
+/// failure.
+int linux_peer_descriptor(int socket);
+
+/// The process and the user that sent some bytes, as the kernel reports them (SCM_CREDENTIALS); 0 and (unsigned)-1 where
+/// it does not.
+struct linux_sender {
+  int process;
+  unsigned user;
+};
+
+/// recvmsg(2) without waiting, with the sender of the bytes: those of two senders never come together. -1 and errno on
+/// failure.
+ssize_t linux_receive_from(int socket, void *bytes, size_t count, struct linux_sender *sender);
 
 /// recv(2), but for a descriptor that comes with the bytes (SCM_RIGHTS, close-on-exec): -1 where none does. Of more than
 /// one the others are closed.
@@ -74,6 +89,14 @@ int linux_socket_pair(int ends[2]);
 /// Opens a folder with O_PATH if it is on the device major:minor, which is asked of the kernel and not of the
 /// file system. -1 and errno on failure; EXDEV: on another one.
 int linux_open_folder(const char *path, unsigned major, unsigned minor);
+
+/// Opens a path with O_PATH as the user and group would (setfsuid(2)), and follows no symbolic link on the way
+/// (openat2(2) RESOLVE_NO_SYMLINKS, Linux 5.6). It does not trigger an automount. -1 and errno on failure; ELOOP: a part
+/// of the path is a symbolic link.
+int linux_open_path_as(unsigned user, unsigned group, const char *path);
+
+/// clearenv(3).
+int linux_clear_environment(void);
 
 /// close_range(2): closes every descriptor from `first` on.
 static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* SYS_close_range */, first, ~0U, 0); }

@@ -28,7 +28,9 @@ public struct KeychainLocation: Sendable {
       }
       let record = AccessLog(stateFolder: folders.state)
       let gatekeeper = Gatekeeper(
-        MountAuthenticator(runtimeFolder: folders.runtime, record: record), .relaying, record: record)
+        MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
+          KeychainOpening.mounted(runtime: folders.runtime)
+        }, .relaying, record: record)
       return try present(folders, gatekeeper)
     }))
 

@@ -1,0 +1,145 @@
+import CLinux
+import Glibc
+import Home
+package import Model
+package import SecretMemory
+
+/// The way of a program to the process of a mount.
+package enum ControlClient {
+  /// How the names of the sockets end; the process's number stands before it.
+  package static let socketEnding = ".control"
+  /// How long a mount's process may take to say anything, in seconds.
+  package static let patience = 10
+
+  package static func path(of process: Int32, in folder: String) -> String {
+    "\(folder)/\(process)\(socketEnding)"
+  }
+
+  /// A connection to the process of a mount, after both sides have said `hello`.
+  ///
+  /// Before anything is sent, the folder has to be the user's own and private, and the process at the other end the
+  /// mount's, of the same user.
+  ///
+  /// `patience` is how long each message may take, in seconds.
+  /// - Throws: `unreachable`, `accessDenied` for a folder or a process that is not the user's, `unsupported` for a mount
+  ///   of another version.
+  package static func connect(
+    to process: Int32, in folder: String, identified: Bool, patience: Int = patience
+  ) throws(StoreError) -> MessageChannel {
+    if let problem = RuntimeFolder.problem(folder) {
+      throw .accessDenied(reason: "\(folder) is not used: \(problem)")
+    }
+    let descriptor = unsafe linux_connect(path(of: process, in: folder), Int32(clamping: patience))
+    guard descriptor >= 0 else { throw failure(errno) }
+    do throws(StoreError) {
+      try checkPeer(descriptor, process)
+      let challenge = try greet(descriptor, identified, patience)
+      return .client(descriptor, challenge, patience: patience)
+    } catch {
+      close(descriptor)
+      throw error
+    }
+  }
+
+  static let gone = StoreError.unreachable(reason: "the mount's process can't be asked")
+
+  private static func failure(_ error: Int32) -> StoreError {
+    switch error {
+    case EAGAIN: MessageChannel.noAnswer
+    case ENOENT, ECONNREFUSED: gone
+    default: .system(errno: error, operation: "connect")
+    }
+  }
+
+  private static func checkPeer(_ descriptor: Int32, _ process: Int32) throws(StoreError) {
+    let (user, other) = (linux_peer(descriptor), linux_peer_process(descriptor))
+    guard user == getuid(), other == process else {
+      throw .accessDenied(
+        reason: "process \(other) of user \(user) listens in place of the mount's process \(process)")
+    }
+  }
+
+  /// Returns the number that the server gives to this connection.
+  private static func greet(
+    _ descriptor: Int32, _ identified: Bool, _ patience: Int
+  ) throws(StoreError) -> UInt64 {
+    let version = ControlMessage.version
+    let hello: ControlMessage =
+      identified ? .hello(version: version, challenge: 0) : .helloUnidentified(version: version)
+    guard MessageChannel.send(hello, 0, to: descriptor, patience) else { throw gone }
+    let deadline = ContinuousClock.now + .seconds(patience)
+    var reader = MessageReader(.hello)
+    while true {
+      let progress = try reader.read(from: descriptor)
+      if let first = reader.head.first, LineProtocol.isBeginning(first) { throw otherVersion(1) }
+      switch progress {
+      case .complete: return try challenge(of: reader.take())
+      case .ended: throw MessageChannel.ended
+      case .waiting:
+        guard MessageChannel.wait(for: descriptor, POLLIN, until: deadline) else {
+          throw MessageChannel.noAnswer
+        }
+      }
+    }
+  }
+
+  private static func challenge(of greeting: Message) throws(StoreError) -> UInt64 {
+    switch greeting.content {
+    case .hello(ControlMessage.version, let challenge): return challenge
+    case .hello(let other, _): throw otherVersion(other)
+    case .failed(let error): throw error
+    default: throw WireReader.unreadable
+    }
+  }
+
+  static func otherVersion(_ version: UInt32) -> StoreError {
+    .unsupported(
+      reason: "the mount is served by another version of Keyhole (control protocol \(version), here "
+        + "\(ControlMessage.version)); unmount it and mount it again")
+  }
+
+  /// The processes that have a socket in a folder, the newest first.
+  static func processes(in folder: String) -> [Int32] {
+    names(in: folder).compactMap { name in
+      name.hasSuffix(socketEnding) ? Int32(name.dropLast(socketEnding.count)) : nil
+    }.sorted(by: >)
+  }
+}
+
+extension ControlClient {
+  /// Sends a request without identification and waits for its reply.
+  ///
+  /// - Throws: what `connect` throws; the mount's own error.
+  package static func ask(
+    _ process: Int32, in folder: String, _ request: ControlMessage, patience: Int = patience
+  ) throws(StoreError) -> ControlMessage {
+    let channel = try connect(to: process, in: folder, identified: false, patience: patience)
+    guard channel.send(request) else { throw MessageChannel.ended }
+    return try channel.reply().content
+  }
+
+  /// The same with a secret.
+  package static func ask(
+    _ process: Int32, in folder: String, _ request: ControlMessage, secret: borrowing SecretBytes
+  ) throws(StoreError) -> ControlMessage {
+    let channel = try connect(to: process, in: folder, identified: false)
+    guard channel.send(request, secret: secret) else { throw MessageChannel.ended }
+    return try channel.reply().content
+  }
+}
+
+extension MessageChannel {
+  /// The reply to a request, also while the other side works on it or asks a person.
+  ///
+  /// - Throws: what `receive` throws; the mount's own error.
+  package func reply() throws(StoreError) -> Message {
+    while true {
+      let message = try receive()
+      switch message.content {
+      case .pending: continue
+      case .failed(let error): throw error
+      default: return message
+      }
+    }
+  }
+}

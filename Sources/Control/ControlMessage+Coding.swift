@@ -1,0 +1,163 @@
+import Model
+import Store
+
+extension ControlMessage {
+  /// The line feed that ends the line that a mount's process of Keyhole 0.1 waits for: so it answers at once.
+  private static let lineEnd: UInt8 = 0x0A
+
+  var body: [UInt8] {
+    var writer = WireWriter()
+    encode(to: &writer)
+    return writer.bytes
+  }
+
+  private func encode(to writer: inout WireWriter) {
+    switch self {
+    case .hello(let version, let challenge): Self.encodeHello(version, challenge, to: &writer)
+    case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
+    case .lock, .unlock, .pauseReplay, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
+    case .pending, .done, .replayPaused, .secret: break
+    case .fetchPath(let item), .permit(let item), .fetchSecret(let item): writer.put(item)
+    case .permitRules(let path): writer.put(path)
+    case .add(let item): writer.put(item)
+    case .update(let items), .remove(let items): writer.put(items) { $0.put($1) }
+    case .rewrite(let item, let readsSecret):
+      writer.put(item)
+      writer.put(readsSecret)
+    case .changed(let items): writer.put(items) { $0.put($1) }
+    case .failed(let error): writer.put(error)
+    case .path(let path): writer.put(path) { $0.put($1) }
+    case .problems(let problems): writer.put(problems) { $0.put($1) }
+    case .room(let room): writer.put(room) { $0.put($1) }
+    case .state(let state): writer.put(state)
+    case .stored(let snapshot), .settled(let snapshot), .someItems(let snapshot), .allItems(let snapshot),
+      .itemsChanged(let snapshot):
+      writer.put(snapshot)
+    }
+  }
+
+  private static func encodeHello(_ version: UInt32, _ challenge: UInt64, to writer: inout WireWriter) {
+    writer.put(version)
+    writer.put(challenge)
+    writer.put(lineEnd)
+  }
+
+  /// - Throws: `WireReader.unreadable`.
+  init(_ kind: Kind, _ body: [UInt8]) throws(StoreError) {
+    var reader = WireReader(body)
+    self = try Self.decode(kind, &reader)
+    // A later version may say more in its greeting.
+    if kind != .hello, kind != .helloUnidentified { try reader.finish() }
+  }
+
+  private static func decode(_ kind: Kind, _ reader: inout WireReader) throws(StoreError) -> ControlMessage {
+    switch kind {
+    case .hello: .hello(version: try reader.integer(), challenge: try reader.integer())
+    case .helloUnidentified: .helloUnidentified(version: try reader.integer())
+    case .lock: .lock
+    case .unlock: .unlock
+    case .fetchPath: .fetchPath(try reader.itemID())
+    case .pauseReplay: .pauseReplay
+    case .permit: .permit(try reader.itemID())
+    case .permitRules: .permitRules(path: try reader.text())
+    case .watch: .watch
+    case .fetchItems: .fetchItems
+    case .fetchSecret: .fetchSecret(try reader.itemID())
+    case .add: .add(try reader.item())
+    case .update: .update(try reader.itemIDs())
+    case .rewrite: .rewrite(try reader.itemID(), readingSecret: try reader.flag())
+    case .remove: .remove(try reader.itemIDs())
+    case .fetchProblems: .fetchProblems
+    case .fetchRoom: .fetchRoom
+    case .changed: .changed(try reader.list { (reader) throws(StoreError) in try reader.item() })
+    default: try decodeReply(kind, &reader)
+    }
+  }
+
+  private static func decodeReply(
+    _ kind: Kind, _ reader: inout WireReader
+  ) throws(StoreError) -> ControlMessage {
+    switch kind {
+    case .pending: .pending
+    case .failed: .failed(try reader.error())
+    case .done: .done
+    case .path: .path(try reader.optional { (reader) throws(StoreError) in try reader.text() })
+    case .replayPaused: .replayPaused
+    case .secret: .secret
+    case .stored: .stored(try reader.snapshot())
+    case .settled: .settled(try reader.snapshot())
+    case .problems: .problems(try reader.list { (reader) throws(StoreError) in try reader.problem() })
+    case .room: .room(try reader.optional { (reader) throws(StoreError) in try reader.room() })
+    case .state: .state(try reader.state())
+    case .someItems: .someItems(try reader.snapshot())
+    case .allItems: .allItems(try reader.snapshot())
+    case .itemsChanged: .itemsChanged(try reader.snapshot())
+    default: throw WireReader.unreadable
+    }
+  }
+}
+
+extension WireWriter {
+  fileprivate mutating func put(_ snapshot: ItemSnapshot) {
+    put(snapshot.number)
+    put(snapshot.entries) {
+      $0.put($1.id)
+      $0.put($1.item) { $0.put($1) }
+    }
+  }
+
+  fileprivate mutating func put(_ problem: Problem) {
+    for text in [problem.subject, problem.reason, problem.remedy] { put(text) }
+  }
+
+  fileprivate mutating func put(_ room: DiskRoom) {
+    for number in [room.blockSize, room.blocks, room.freeBlocks, room.availableBlocks] { put(number) }
+  }
+
+  fileprivate mutating func put(_ state: KeychainState) {
+    put(state.lock == .sealed ? 0 as UInt8 : state.lock == .locked ? 1 : 2)
+    for flag in [state.needsPassphrase, state.hasPasscode, state.hasPasscodeForSealed] { put(flag) }
+    put(state.sealsWithPasswords)
+    put(state.readOnlyReason) { $0.put($1) }
+  }
+}
+
+extension WireReader {
+  fileprivate mutating func itemIDs() throws(StoreError) -> [ItemID] {
+    try list { (reader) throws(StoreError) in try reader.itemID() }
+  }
+
+  fileprivate mutating func snapshot() throws(StoreError) -> ItemSnapshot {
+    let number = try integer(UInt64.self)
+    return ItemSnapshot(
+      number: number,
+      try list { (reader) throws(StoreError) in
+        let id = try reader.itemID()
+        return .init(id, try reader.optional { (reader) throws(StoreError) in try reader.item() })
+      })
+  }
+
+  fileprivate mutating func problem() throws(StoreError) -> Problem {
+    Problem(subject: try text(), reason: try text(), remedy: try text())
+  }
+
+  fileprivate mutating func room() throws(StoreError) -> DiskRoom {
+    DiskRoom(
+      blockSize: try integer(), blocks: try integer(), freeBlocks: try integer(),
+      availableBlocks: try integer())
+  }
+
+  fileprivate mutating func state() throws(StoreError) -> KeychainState {
+    var state = KeychainState()
+    switch try integer(UInt8.self) {
+    case 0: state.lock = .sealed
+    case 1: state.lock = .locked
+    case 2: state.lock = .open
+    default: throw Self.unreadable
+    }
+    (state.needsPassphrase, state.hasPasscode) = (try flag(), try flag())
+    (state.hasPasscodeForSealed, state.sealsWithPasswords) = (try flag(), try flag())
+    state.readOnlyReason = try optional { (reader) throws(StoreError) in try reader.text() }
+    return state
+  }
+}

@@ -1,0 +1,170 @@
+package import Model
+package import Store
+
+/// Everything that a program and the process of a mount say to each other on the control socket: requests, replies and
+/// events. `Documentation/CONTROL.md` describes the protocol.
+///
+/// A message travels as a `MessageHeader`, the body (this), and the raw bytes of a secret where one belongs to it.
+package enum ControlMessage: Hashable, Sendable {
+  /// The version of the protocol that this code speaks. Version 1 was the line protocol of Keyhole 0.1, without a `hello`.
+  package static let version: UInt32 = 2
+
+  /// The first message of both sides, the same in every version. The server's holds the number that each further message
+  /// of the client has to repeat: so the client proves that it has sent that message after it was identified.
+  case hello(version: UInt32, challenge: UInt64)
+  /// As `hello`, of a client whose requests need no rules: to lock, to unlock, and the like.
+  case helloUnidentified(version: UInt32)
+
+  // Requests without identification.
+  case lock
+  /// Secret: the passphrase.
+  case unlock
+  /// The path of an item in the tree.
+  case fetchPath(ItemID)
+  /// The mount's process does nothing in its own tree until the connection ends.
+  case pauseReplay
+
+  // Requests of an identified process.
+  /// Approval to read the secret of an item that the other side can open by itself.
+  case permit(ItemID)
+  /// Approval to change the rules of a folder.
+  case permitRules(path: String)
+  /// Every item now, and each later change.
+  case watch
+  case fetchItems
+  case fetchSecret(ItemID)
+  /// Secret: the item's.
+  case add(Item)
+  case update([ItemID])
+  case rewrite(ItemID, readingSecret: Bool)
+  case remove([ItemID])
+  case fetchProblems
+  case fetchRoom
+  /// The items as they are to be stored, after `stored`. Secret: the item's, in a `rewrite`.
+  case changed([Item])
+
+  // Replies.
+  /// The request is being worked on, or a person is being asked.
+  case pending
+  case failed(StoreError)
+  case done
+  case path(String?)
+  case replayPaused
+  /// Secret: the item's.
+  case secret
+  /// The items as they are stored, to be changed. Secret: the item's, in a `rewrite`.
+  case stored(ItemSnapshot)
+  /// The items as they are after the request.
+  case settled(ItemSnapshot)
+  case problems([Problem])
+  case room(DiskRoom?)
+
+  // Events, and the parts of `fetchItems`.
+  case state(KeychainState)
+  case someItems(ItemSnapshot)
+  case allItems(ItemSnapshot)
+  case itemsChanged(ItemSnapshot)
+}
+
+/// Items as the mount's process found them, all at one moment.
+package struct ItemSnapshot: Hashable, Sendable {
+  package struct Entry: Hashable, Sendable {
+    package var id: ItemID
+    /// nil: it is gone.
+    package var item: Item?
+
+    package init(_ id: ItemID, _ item: Item?) {
+      (self.id, self.item) = (id, item)
+    }
+  }
+
+  /// The later it looked, the higher.
+  package var number: UInt64
+  package var entries: [Entry]
+
+  package init(number: UInt64, _ entries: [Entry]) {
+    (self.number, self.entries) = (number, entries)
+  }
+
+  var items: [Item] { entries.compactMap(\.item) }
+}
+
+/// What a keychain reports of itself.
+package struct KeychainState: Hashable, Sendable {
+  package var lock = KeychainLock.sealed
+  package var needsPassphrase = true
+  package var hasPasscode = true
+  package var hasPasscodeForSealed = true
+  package var sealsWithPasswords = false
+  package var readOnlyReason: String?
+
+  package init() {}
+
+  init(of engine: any KeychainEngine) {
+    (lock, needsPassphrase) = (engine.lockState, engine.needsPassphrase)
+    hasPasscode = engine.hasPasscode(sealed: false)
+    hasPasscodeForSealed = engine.hasPasscode(sealed: true)
+    (sealsWithPasswords, readOnlyReason) = (engine.sealsWithPasswords, engine.readOnlyReason)
+  }
+}
+
+extension ControlMessage {
+  /// What the first byte of a message says. Numbers are never used again; letters (0x61 and above) are none, because the
+  /// line protocol of Keyhole 0.1 begins with one.
+  enum Kind: UInt8, CaseIterable {
+    case hello = 1
+    case helloUnidentified, lock, unlock, fetchPath, pauseReplay
+    case permit = 16
+    case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
+    case changed
+    case pending = 40
+    case failed, done, path, replayPaused, secret, stored, settled, problems, room
+    case state = 60
+    case someItems, allItems, itemsChanged
+  }
+
+  var kind: Kind {
+    switch self {
+    case .hello: .hello
+    case .helloUnidentified: .helloUnidentified
+    case .lock: .lock
+    case .unlock: .unlock
+    case .fetchPath: .fetchPath
+    case .pauseReplay: .pauseReplay
+    case .permit: .permit
+    case .permitRules: .permitRules
+    case .watch: .watch
+    case .fetchItems: .fetchItems
+    case .fetchSecret: .fetchSecret
+    case .add: .add
+    case .update: .update
+    case .rewrite: .rewrite
+    case .remove: .remove
+    case .fetchProblems: .fetchProblems
+    case .fetchRoom: .fetchRoom
+    case .changed: .changed
+    case .pending: .pending
+    case .failed: .failed
+    case .done: .done
+    case .path: .path
+    case .replayPaused: .replayPaused
+    case .secret: .secret
+    case .stored: .stored
+    case .settled: .settled
+    case .problems: .problems
+    case .room: .room
+    case .state: .state
+    case .someItems: .someItems
+    case .allItems: .allItems
+    case .itemsChanged: .itemsChanged
+    }
+  }
+
+  /// Whether a request is answered without rules: for any process of the user's.
+  var needsIdentification: Bool {
+    switch self {
+    case .lock, .unlock, .fetchPath, .pauseReplay: false
+    default: true
+    }
+  }
+}

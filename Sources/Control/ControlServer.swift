@@ -1,0 +1,163 @@
+import CLinux
+import Glibc
+import Home
+package import Model
+import SecretMemory
+import Store
+import Synchronization
+
+/// The control socket of a mount: `PID.control` in the runtime folder.
+///
+/// A thread of its own accepts connections and reads until a request is complete. So connections that say nothing, or
+/// half of something, cost a descriptor for two seconds and no thread. To lock has threads of its own too.
+package final class ControlServer: Sendable {
+  private let path: String
+  private let loop: ControlLoop
+  private let threads = WaitingThreads()
+
+  /// Listens, and serves from now on.
+  ///
+  /// - Throws: `accessDenied` where the folder is not the user's own and private; `system`.
+  package init(folder: String, _ service: any ControlService) throws(StoreError) {
+    if let problem = RuntimeFolder.make(folder) {
+      throw .accessDenied(reason: "\(folder) can't be used: \(problem)")
+    }
+    path = ControlClient.path(of: getpid(), in: folder)
+    let listener = unsafe linux_listen(path)
+    guard listener >= 0 else { throw .system(errno: errno, operation: "bind") }
+    loop = ControlLoop(listener, service)
+    guard threads.run({ [loop] in loop.run() }) else { throw .outOfMemory }
+  }
+
+  /// No connection is accepted any more; those that are being served go on.
+  package func end() {
+    unsafe unlink(path)
+    loop.end()
+    threads.finish()
+  }
+}
+
+/// The thread that accepts and reads. What is in `pending` is used by it alone.
+private final class ControlLoop: Sendable {
+  /// So many connections may be without a complete request; the oldest goes for the next one.
+  private static let mostPending = 64
+  /// How long a greeting, and then a request, may take.
+  private static let patience = Duration.seconds(2)
+
+  private let listener: Int32
+  private let service: any ControlService
+  private let wake = WakePipe()
+  /// Connections that were identified by another thread, and the end.
+  private let inbox = Mutex((identified: [PendingConnection](), isEnded: false))
+  private let identifying = WaitingThreads()
+  private let serving = WaitingThreads()
+  private let locking = SerialTurns()
+  private let unlocking = SerialTurns()
+
+  init(_ listener: Int32, _ service: any ControlService) {
+    (self.listener, self.service) = (listener, service)
+  }
+
+  func end() {
+    inbox.withLock { $0.isEnded = true }
+    wake.wake()
+  }
+
+  func run() {
+    var acceptor = Acceptor(listener)
+    var pending: [PendingConnection] = []
+    while !inbox.withLock({ $0.isEnded }) {
+      var entries = [acceptor.entry, pollfd(fd: wake.readEnd, events: Int16(POLLIN), revents: 0)]
+      entries += pending.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+      // SAFETY: the array says how long it is.
+      let count = unsafe poll(&entries, nfds_t(entries.count), Self.timeout(pending, acceptor))
+      if count < 0, errno != EINTR { usleep(10_000) }
+      let readable = count > 0 ? zip(pending, entries.dropFirst(2)).filter { $1.revents != 0 }.map(\.0) : []
+      let left = readable.filter { !advance($0) }
+      pending.removeAll { connection in left.contains { $0 === connection } || connection.isLate }
+      pending += takeIdentified()
+      if entries[0].revents != 0 { pending += acceptor.accept(patience: Self.patience) }
+      if pending.count > Self.mostPending { pending.removeFirst(pending.count - Self.mostPending) }
+    }
+    close(listener)
+  }
+
+  /// In milliseconds; -1: nothing has to be done by itself.
+  private static func timeout(_ pending: [PendingConnection], _ acceptor: borrowing Acceptor) -> Int32 {
+    let deadlines = pending.map(\.deadline) + (acceptor.resumesAt.map { [$0] } ?? [])
+    guard let next = deadlines.min() else { return -1 }
+    return Int32(clamping: Int(max(0, ((next - .now) / .milliseconds(1)).rounded(.up))))
+  }
+
+  private func takeIdentified() -> [PendingConnection] {
+    wake.clear()
+    return inbox.withLock { inbox in
+      defer { inbox.identified = [] }
+      return inbox.identified
+    }
+  }
+
+  /// Reads what is there; false: the connection has ended, or another thread has it now.
+  private func advance(_ connection: PendingConnection) -> Bool {
+    do throws(StoreError) {
+      switch try connection.read() {
+      case .waiting: return true
+      case .ended: return false
+      case .line(let answer):
+        // The other side may not have sent all of its line: closed too early, it would not read the answer.
+        if let answer { connection.refuse(answer) }
+        return true
+      case .greeting(let version, let identified): return greet(connection, version, identified)
+      case .request(let request):
+        serve(request, connection)
+        return false
+      }
+    } catch {
+      connection.send(.failed(error))
+      return false
+    }
+  }
+
+  private func greet(_ connection: PendingConnection, _ version: UInt32, _ identified: Bool) -> Bool {
+    guard version == ControlMessage.version else {
+      connection.send(.hello(version: ControlMessage.version, challenge: 0))
+      return false
+    }
+    guard identified else { return connection.welcome(nil, patience: Self.patience) }
+    // What proc(5) tells of a process may have to wait for that process.
+    let isTaken = identifying.run { [self] in
+      guard connection.welcome(ControlPeer(connection.descriptor), patience: Self.patience) else { return }
+      inbox.withLock { $0.identified.append(connection) }
+      wake.wake()
+    }
+    if !isTaken { connection.send(.failed(.tooManyOpen)) }
+    return false
+  }
+
+  private func serve(_ request: Message, _ connection: PendingConnection) {
+    guard !request.content.needsIdentification || connection.peer != nil else {
+      connection.send(.failed(.accessDenied(reason: "this request needs an identified process")))
+      return
+    }
+    guard request.content != .lock else { return lock(connection) }
+    let session = ControlSession(
+      channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking)
+    let isTaken = serving.run {
+      session.serve(request)
+      wipeStack()
+    }
+    if !isTaken { session.channel.send(.failed(.tooManyOpen)) }
+  }
+
+  private func lock(_ connection: PendingConnection) {
+    let isTaken = locking.run { [service] in
+      do throws(StoreError) {
+        try service.lock()
+        connection.send(.done)
+      } catch {
+        connection.send(.failed(error))
+      }
+    }
+    if !isTaken { connection.send(.failed(.tooManyOpen)) }
+  }
+}

@@ -1,0 +1,32 @@
+package import Model
+package import SecretMemory
+package import Store
+
+/// What the process of a mount does for requests on its control socket.
+package protocol ControlService: Sendable {
+  /// nil: the mount has none.
+  var keychain: KeychainStore? { get }
+  var isReadOnly: Bool { get }
+
+  /// Locks the keychain. It is called on a thread of its own.
+  func lock() throws(StoreError)
+
+  /// Unlocks the keychain; one call at a time, on a thread of its own. It may take long.
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError)
+
+  /// The path of an item in the tree; nil: there is no such item.
+  func path(of item: ItemID) throws(StoreError) -> String?
+
+  /// The path that an item with this identity has in the tree.
+  func path(of identity: ItemIdentity) -> String
+
+  /// The path in the tree of a folder that has rules.
+  func path(of scope: RuleScope) -> String
+
+  /// The folder with rules that a path leads to. - Throws: `notFound`.
+  func scope(at path: String) throws(StoreError) -> RuleScope
+
+  /// Has the process do nothing in its own tree, and calls `done` when that is so.
+  func pauseReplay(_ done: @escaping @Sendable () -> Void)
+  func resumeReplay()
+}

@@ -1,0 +1,149 @@
+import Model
+import SecretMemory
+import Store
+import Synchronization
+
+/// Answers one request, on a thread of its own: a person may be asked, or the program stay for long.
+struct ControlSession {
+  let channel: MessageChannel
+  /// nil: the connection needed no identification.
+  let peer: ControlPeer?
+  let service: any ControlService
+  let unlocking: SerialTurns
+
+  /// Returns when the request is answered, or the other side is gone.
+  func serve(_ request: Message) {
+    do throws(StoreError) {
+      guard let reply = try reply(to: request) else { return }
+      channel.send(reply)
+    } catch {
+      channel.send(.failed(error))
+    }
+  }
+
+  /// nil: it was sent already.
+  private func reply(to request: Message) throws(StoreError) -> ControlMessage? {
+    switch request.content {
+    case .unlock: try unlock(request)
+    case .fetchPath(let item): return .path(try service.path(of: item))
+    case .pauseReplay: pauseReplay()
+    case .permit(let item): try permit(item)
+    case .permitRules(let path): try permitRules(at: path)
+    default:
+      try serveKeychain(request)
+      return nil
+    }
+    return .done
+  }
+
+  private func identified() throws(StoreError) -> ControlPeer {
+    guard let peer else { throw .accessDenied(reason: "this request needs an identified process") }
+    return peer
+  }
+
+  private func keychain() throws(StoreError) -> KeychainStore {
+    guard let keychain = service.keychain else { throw .notFound }
+    return keychain
+  }
+
+  private func serveKeychain(_ request: Message) throws(StoreError) {
+    try KeychainServer(channel, try keychain(), service, try identified()).serve(request)
+  }
+
+  private func pauseReplay() {
+    let isPaused = WakePipe()
+    service.pauseReplay { isPaused.wake() }
+    _ = channel.wait(or: isPaused)
+    // The end of the connection is what the program waits with.
+    if channel.send(.replayPaused) { _ = channel.wait() }
+    service.resumeReplay()
+  }
+}
+
+// MARK: - Unlocking
+
+extension ControlSession {
+  /// A wrong passphrase takes longer each time, and the program has to know meanwhile that this process answers.
+  private func unlock(_ request: Message) throws(StoreError) {
+    let outcome = Outcome<Void>()
+    let service = service
+    let isTaken = unlocking.run {
+      guard let passphrase = request.takeSecret() else {
+        return outcome.finish(.failure(WireReader.unreadable))
+      }
+      outcome.finish(Result { () throws(StoreError) in try service.unlock(passphrase) })
+    }
+    guard isTaken else { throw .tooManyOpen }
+    try outcome.fetch(reportingTo: channel)
+  }
+}
+
+// MARK: - Permissions
+
+extension ControlSession {
+  private func permit(_ id: ItemID) throws(StoreError) {
+    let (keychain, peer) = (try keychain(), try identified())
+    // The program may have made it a moment ago.
+    try keychain.refresh()
+    guard let path = try service.path(of: id) else { throw .notFound }
+    let permit = try keychain.permission(for: id, path: path, by: peer.current).fetch(reportingTo: channel)
+    // An item's own password leaves this process on no road: such items are opened here (`fetchSecret`).
+    guard permit.password == nil else {
+      throw .unsupported(reason: "the mount's process opens items that have a password of their own")
+    }
+    try peer.check()
+  }
+
+  private func permitRules(at path: String) throws(StoreError) {
+    let (keychain, peer) = (try keychain(), try identified())
+    try keychain.refresh()
+    let scope = try service.scope(at: path)
+    _ = try keychain.permission(toChangeRulesOf: scope, path: path, by: peer.current)
+      .fetch(reportingTo: channel)
+    try peer.check()
+  }
+}
+
+extension Permission {
+  /// Waits for the answer where a person has to be asked, and tells the other side meanwhile that it goes on.
+  ///
+  /// - Throws: `interrupted` where the other side is gone.
+  func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> Permit {
+    switch self {
+    case .given(let permit): return permit
+    case .asked(let request):
+      let outcome = Outcome<Permit>()
+      request.start { outcome.finish($0) }
+      do throws(StoreError) { return try outcome.fetch(reportingTo: channel) } catch {
+        request.withdraw()
+        throw error
+      }
+    }
+  }
+}
+
+/// What another thread finds out, while the other side of a connection waits.
+final class Outcome<Value: Sendable>: Sendable {
+  /// In milliseconds.
+  private static var pulse: Int32 { 3_000 }
+
+  private let result = Mutex<Result<Value, StoreError>?>(nil)
+  private let isFinished = WakePipe()
+
+  func finish(_ result: Result<Value, StoreError>) {
+    self.result.withLock { $0 = result }
+    isFinished.wake()
+  }
+
+  /// - Throws: the error it was finished with; `interrupted` where the other side is gone.
+  func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> Value {
+    while result.withLock({ $0 == nil }) {
+      switch channel.wait(or: isFinished, milliseconds: Self.pulse) {
+      case .wake: continue
+      case .late: channel.send(.pending)
+      case .input: throw .interrupted
+      }
+    }
+    return try (result.withLock { $0 } ?? .failure(.interrupted)).get()
+  }
+}

@@ -1,0 +1,92 @@
+import Control
+import Glibc
+import Keychains
+import Model
+import Mount
+import SecretMemory
+import Store
+import Synchronization
+import Tree
+
+/// What the process of a mount does for requests on its control socket.
+final class TreeControlService: ControlService {
+  let isReadOnly: Bool
+  private let tree: Tree
+  private let mount: KernelTree
+  private let failures = Atomic<Int>(0)
+
+  init(_ tree: Tree, _ mount: KernelTree, isReadOnly: Bool) {
+    (self.tree, self.mount, self.isReadOnly) = (tree, mount, isReadOnly)
+  }
+
+  var keychain: KeychainStore? { tree.keychain }
+
+  func lock() throws(StoreError) {
+    try tree.lock()
+  }
+
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    guard let keychain = tree.keychain else { throw .notFound }
+    do throws(StoreError) {
+      try keychain.unlock(passphrase)
+      failures.store(0, ordering: .relaxed)
+    } catch {
+      if error == .rejected { slowDown() }
+      throw error
+    }
+  }
+
+  /// After the third wrong passphrase each costs a second more, up to ten.
+  private func slowDown() {
+    let count = failures.add(1, ordering: .relaxed).newValue
+    if count >= 3 { sleep(UInt32(min(count - 2, 10))) }
+  }
+
+  func path(of item: ItemID) throws(StoreError) -> String? { try tree.path(of: item) }
+
+  func path(of identity: ItemIdentity) -> String { Tree.path(of: identity) }
+
+  func path(of scope: RuleScope) -> String { Tree.path(of: scope) }
+
+  func scope(at path: String) throws(StoreError) -> RuleScope {
+    guard let scope = try tree.ruleScope(at: path.split(separator: "/").map(String.init)) else {
+      throw .notFound
+    }
+    return scope
+  }
+
+  func pauseReplay(_ done: @escaping @Sendable () -> Void) {
+    mount.restEchoes(done)
+  }
+
+  func resumeReplay() {
+    mount.resumeEchoes()
+  }
+}
+
+extension MountRecord {
+  /// Sends a request to the mount's process, and waits for its reply.
+  ///
+  /// - Throws: `Failure` that names the mount, with what to do.
+  func ask(_ request: ControlMessage, _ places: Places) throws {
+    try attempt { () throws(StoreError) in
+      _ = try ControlClient.ask(process, in: places.runtime, request)
+    }
+  }
+
+  /// The same with a secret.
+  func ask(_ request: ControlMessage, secret: borrowing SecretBytes, _ places: Places) throws(StoreError) {
+    _ = try ControlClient.ask(process, in: places.runtime, request, secret: secret)
+  }
+
+  func attempt<Value>(_ body: () throws(StoreError) -> Value) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw failure(error) }
+  }
+
+  /// A mount that hangs can be ended without a loss.
+  func failure(_ error: StoreError) -> Failure {
+    guard case .unreachable(let reason) = error else { return Failure(path, error) }
+    return Failure(
+      path, "\(reason); `keyhole status` tells more, `kill \(process)` ends it, and nothing stored is lost")
+  }
+}

@@ -1,0 +1,121 @@
+import Glibc
+import Model
+import Store
+import StoreConformance
+import Testing
+
+@testable import Control
+
+/// The bytes of the protocol.
+@Suite(.timeLimit(.minutes(1))) struct ControlMessageTests {
+  private static let item: Item = {
+    var item = KeychainSamples.generic("a")
+    item.label = "label"
+    item.access = [.userPresence]
+    item.attributes = ["comment": [1, 2, 3], "generic/x": []]
+    item.programs = "ask *"
+    return item
+  }()
+
+  private static let snapshot = ItemSnapshot(
+    number: 7, [.init(ItemID(rawValue: "a"), item), .init(ItemID(rawValue: "b"), nil)])
+
+  private static let state: KeychainState = {
+    var state = KeychainState()
+    (state.lock, state.needsPassphrase, state.readOnlyReason) = (.locked, false, "a reason")
+    return state
+  }()
+
+  private static let id = ItemID(rawValue: "0123-abc")
+
+  static let samples: [ControlMessage] = [
+    .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
+    .pauseReplay, .permit(id), .permitRules(path: "keychain/ä"), .watch, .fetchItems, .fetchSecret(id),
+    .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .fetchProblems, .fetchRoom,
+    .changed([item]), .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),
+    .failed(.system(errno: 5, operation: "read")), .failed(.tooLarge(limit: 9)), .done, .path("keychain/a"),
+    .path(nil), .replayPaused, .secret, .stored(snapshot), .settled(snapshot),
+    .problems([Problem(subject: "s", reason: "r", remedy: "m")]),
+    .room(DiskRoom(blockSize: 1, blocks: 2, freeBlocks: 3, availableBlocks: 4)), .room(nil), .state(state),
+    .someItems(snapshot), .allItems(snapshot), .itemsChanged(snapshot),
+  ]
+
+  @Test func samplesCoverEveryKind() {
+    #expect(Set(Self.samples.map(\.kind)) == Set(ControlMessage.Kind.allCases))
+  }
+
+  @Test(arguments: samples.indices) func encodedAndDecodedIsTheSame(_ index: Int) throws {
+    let message = Self.samples[index]
+    #expect(try ControlMessage(message.kind, message.body) == message)
+    let header = MessageHeader(message, bodyLength: 3, secretLength: 4, challenge: 5)
+    #expect(header.bytes.count == MessageHeader.length)
+    #expect(try MessageHeader(header.bytes, .any) == header)
+  }
+
+  /// What is decoded from changed bytes is an error or a message, which encoded and decoded is itself again.
+  @Test func mutatedBytesNeverTrap() throws {
+    var random = SplitMix64(state: 0x4B65_7968)
+    var (decoded, refused) = (0, 0)
+    for _ in 0..<40_000 {
+      let sample = Self.samples[Int.random(in: Self.samples.indices, using: &random)]
+      let body = Self.mutated(sample.body, &random)
+      let kind =
+        Int.random(in: 0..<8, using: &random) == 0
+        ? ControlMessage.Kind.allCases.randomElement(using: &random) : nil
+      do {
+        let message = try ControlMessage(kind ?? sample.kind, body)
+        #expect(try ControlMessage(message.kind, message.body) == message)
+        decoded += 1
+      } catch {
+        refused += 1
+      }
+      _ = try? MessageHeader(Array(body.prefix(MessageHeader.length)), .any)
+      _ = LineProtocol.answer(to: body)
+    }
+    #expect(decoded > 1_000 && refused > 1_000, "\(decoded) \(refused)")
+  }
+
+  private static func mutated(_ bytes: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
+    var bytes = bytes
+    for _ in 0..<Int.random(in: 1...4, using: &random) {
+      let place = Int.random(in: 0...bytes.count, using: &random)
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0 where place < bytes.count: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      case 1 where place < bytes.count:
+        bytes[place] = [0, 1, 0x7F, 0x80, 0xFF].randomElement(using: &random) ?? 0
+      case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: place)
+      case 3: bytes.removeLast(bytes.count - place)
+      default: bytes += bytes.suffix(place)
+      }
+    }
+    return bytes
+  }
+
+  @Test func headersOverTheLimitAreRefused() throws {
+    let header = MessageHeader(.add(Self.item), bodyLength: 300, secretLength: nil, challenge: 0)
+    #expect(throws: StoreError.self) { try MessageHeader(header.bytes, .hello) }
+    #expect(try MessageHeader(header.bytes, .request) == header)
+    let secret = MessageHeader(.unlock, bodyLength: 0, secretLength: 3 << 20, challenge: 0)
+    #expect(throws: StoreError.self) { try MessageHeader(secret.bytes, .any) }
+  }
+
+  /// No message begins with a small letter, as each request of version 1 does.
+  @Test func kindsAreNoLetters() {
+    #expect(ControlMessage.Kind.allCases.allSatisfy { !LineProtocol.isBeginning($0.rawValue) })
+    // A mount's process of Keyhole 0.1 answers after a line feed.
+    #expect(ControlMessage.hello(version: 2, challenge: 0).body.last == 0x0A)
+  }
+}
+
+/// Random numbers that are the same in every run.
+struct SplitMix64: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
