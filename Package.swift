@@ -52,9 +52,11 @@ let package = Package(
     // 0: plain values, and memory for secrets.
     module("Model"),
     module("SecretMemory", ["CLinux"]),
+    // Linux behind Swift types: processes as proc(5) shows them.
+    module("Platform", ["CLinux"]),
 
     // 1: the shared store, its engines, and what the system tells.
-    module("Store", ["Model", "SecretMemory"]),
+    module("Store", ["Model", "Platform", "SecretMemory"]),
     module("Suites", ["Store", "Model", "CLinux"]),
     module(
       "Vault",
@@ -118,7 +120,7 @@ let package = Package(
       name: "keyhole",
       dependencies: [
         "Mount", "Tree", "Transfer", "Fuse", "Control", "Home", "Store", "Suites", "Vault", "Keychains",
-        "Watch", "Model", "SecretMemory", "CLinux",
+        "Watch", "Model", "Platform", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -138,7 +140,7 @@ let package = Package(
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
-    tests("StoreTests", ["Store", "Memory", "StoreConformance", "Model", "SecretMemory"]),
+    tests("StoreTests", ["Store", "Memory", "Platform", "StoreConformance", "Model", "SecretMemory"]),
     tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
     tests(
       "VaultTests",

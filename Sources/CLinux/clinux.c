@@ -178,9 +178,15 @@ int linux_peer_process(int socket) {
 }
 
 int linux_peer_descriptor(int socket) {
-  int descriptor;
+  int descriptor = -1;
   socklen_t size = sizeof descriptor;
-  return getsockopt(socket, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &descriptor, &size) ? -1 : descriptor;
+  int failed = getsockopt(socket, SOL_SOCKET, 77 /* SO_PEERPIDFD, which older headers do not name */, &descriptor, &size);
+  if (!failed) return descriptor;
+  if (errno != ENOPROTOOPT) return -1;
+  int process = linux_peer_process(socket);
+  if (process > 0) return linux_pidfd_open(process);
+  errno = ESRCH;
+  return -1;
 }
 
 ssize_t linux_receive_from(int socket, void *bytes, size_t count, struct linux_sender *sender) {

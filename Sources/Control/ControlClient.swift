@@ -143,3 +143,16 @@ extension MessageChannel {
     }
   }
 }
+
+extension ControlClient {
+  /// Has every mount of a runtime folder know the executable of this process, which it can't read any more once this
+  /// process is not dumpable (prctl(2)). A mount that does not answer within two seconds is left out.
+  package static func identify(in folder: String) {
+    for process in processes(in: folder) {
+      guard let channel = try? connect(to: process, in: folder, identified: true, patience: 2) else {
+        continue
+      }
+      if channel.send(.identify) { _ = try? channel.reply() }
+    }
+  }
+}

@@ -15,9 +15,12 @@ extension ControlMessage {
     switch self {
     case .hello(let version, let challenge): Self.encodeHello(version, challenge, to: &writer)
     case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
-    case .lock, .unlock, .pauseReplay, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
+    case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
     case .pending, .done, .replayPaused, .secret: break
-    case .fetchPath(let item), .permit(let item), .fetchSecret(let item): writer.put(item)
+    case .fetchPath(let item), .fetchSecret(let item): writer.put(item)
+    case .permit(let item, let operation):
+      writer.put(item)
+      writer.put(operation.rawValue)
     case .permitRules(let path): writer.put(path)
     case .add(let item): writer.put(item)
     case .update(let items), .remove(let items): writer.put(items) { $0.put($1) }
@@ -58,7 +61,8 @@ extension ControlMessage {
     case .unlock: .unlock
     case .fetchPath: .fetchPath(try reader.itemID())
     case .pauseReplay: .pauseReplay
-    case .permit: .permit(try reader.itemID())
+    case .identify: .identify
+    case .permit: .permit(try reader.itemID(), try reader.operation())
     case .permitRules: .permitRules(path: try reader.text())
     case .watch: .watch
     case .fetchItems: .fetchItems
@@ -159,5 +163,14 @@ extension WireReader {
     (state.hasPasscodeForSealed, state.sealsWithPasswords) = (try flag(), try flag())
     state.readOnlyReason = try optional { (reader) throws(StoreError) in try reader.text() }
     return state
+  }
+}
+
+extension WireReader {
+  fileprivate mutating func operation() throws(StoreError) -> AccessOperation {
+    guard let operation = AccessOperation(rawValue: try text()), operation != .record else {
+      throw Self.unreadable
+    }
+    return operation
   }
 }

@@ -25,8 +25,10 @@ package enum ControlMessage: Hashable, Sendable {
   case pauseReplay
 
   // Requests of an identified process.
-  /// Approval to read the secret of an item that the other side can open by itself.
-  case permit(ItemID)
+  /// The mount's process is to know the executable of this one until it ends: it will close itself to others.
+  case identify
+  /// Approval of an operation on an item that the other side can open by itself.
+  case permit(ItemID, AccessOperation)
   /// Approval to change the rules of a folder.
   case permitRules(path: String)
   /// Every item now, and each later change.
@@ -116,7 +118,7 @@ extension ControlMessage {
     case helloUnidentified, lock, unlock, fetchPath, pauseReplay
     case permit = 16
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
-    case changed
+    case changed, identify
     case pending = 40
     case failed, done, path, replayPaused, secret, stored, settled, problems, room
     case state = 60
@@ -131,6 +133,7 @@ extension ControlMessage {
     case .unlock: .unlock
     case .fetchPath: .fetchPath
     case .pauseReplay: .pauseReplay
+    case .identify: .identify
     case .permit: .permit
     case .permitRules: .permitRules
     case .watch: .watch

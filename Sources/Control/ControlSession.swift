@@ -27,7 +27,8 @@ struct ControlSession {
     case .unlock: try unlock(request)
     case .fetchPath(let item): return .path(try service.path(of: item))
     case .pauseReplay: pauseReplay()
-    case .permit(let item): try permit(item)
+    case .identify: IdentifiedCallers.remember(try identified().caller.identity())
+    case .permit(let item, let operation): try permit(item, operation)
     case .permitRules(let path): try permitRules(at: path)
     default:
       try serveKeychain(request)
@@ -81,12 +82,13 @@ extension ControlSession {
 // MARK: - Permissions
 
 extension ControlSession {
-  private func permit(_ id: ItemID) throws(StoreError) {
+  private func permit(_ id: ItemID, _ operation: AccessOperation) throws(StoreError) {
     let (keychain, peer) = (try keychain(), try identified())
     // The program may have made it a moment ago.
     try keychain.refresh()
     guard let path = try service.path(of: id) else { throw .notFound }
-    let permit = try keychain.permission(for: id, path: path, by: peer.current).fetch(reportingTo: channel)
+    let permission = try keychain.permission(for: id, to: operation, path: path, by: peer.caller)
+    let permit = try permission.fetch(reportingTo: channel)
     // An item's own password leaves this process on no road: such items are opened here (`fetchSecret`).
     guard permit.password == nil else {
       throw .unsupported(reason: "the mount's process opens items that have a password of their own")
@@ -98,7 +100,7 @@ extension ControlSession {
     let (keychain, peer) = (try keychain(), try identified())
     try keychain.refresh()
     let scope = try service.scope(at: path)
-    _ = try keychain.permission(toChangeRulesOf: scope, path: path, by: peer.current)
+    _ = try keychain.permission(toChangeRulesOf: scope, path: path, by: peer.caller)
       .fetch(reportingTo: channel)
     try peer.check()
   }

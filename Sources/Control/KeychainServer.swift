@@ -66,7 +66,7 @@ extension KeychainServer {
 extension KeychainServer {
   private func sendSecret(of id: ItemID) throws(StoreError) {
     let item = try found(id)
-    let permit = try permit(store.permission(for: item, path: path(item), by: peer.current))
+    let permit = try permit(store.permission(for: item, to: .read, path: path(item), by: peer.caller))
     channel.send(.secret, secret: try store.secret(of: item, permit))
   }
 
@@ -75,7 +75,7 @@ extension KeychainServer {
     guard let secret = secret.take() else { throw WireReader.unreadable }
     if item.isRules { return try changeRules(to: item) }
     try store.load()
-    let permit = try permit(store.permission(forNew: item, path: path(item), by: peer.current))
+    let permit = try permit(store.permission(forNew: item, path: path(item), by: peer.caller))
     sendDone([try store.add(item, secret: secret, permit).id])
   }
 
@@ -83,7 +83,9 @@ extension KeychainServer {
   private func rewrite(_ id: ItemID, readingSecret: Bool) throws(StoreError) {
     try requireWritable()
     var stored = try found(id)
-    var permit = try permit(store.permission(for: stored, path: path(stored), by: peer.current))
+    var permit = try permit(
+      store.permission(
+        for: stored, to: readingSecret ? .readWrite : .write, path: path(stored), by: peer.caller))
     while true {
       let secret = try readingSecret ? store.secret(of: stored, permit) : Self.noSecret()
       try peer.check()
@@ -93,9 +95,10 @@ extension KeychainServer {
         let new = reply.takeSecret()
       else { throw WireReader.unreadable }
       // The permit is for the secret. To change what protects it is a question of its own, as in `update`.
-      if !changed.hasSameProtection(as: stored) {
+      let isKept = try store.keepsProtection(of: stored, in: changed)
+      if !isKept || !changed.hasSameProtection(as: stored) {
         permit = try self.permit(
-          store.permission(for: stored, path: path(stored), changingTo: changed, by: peer.current))
+          store.permission(for: stored, changingTo: changed, path: path(stored), by: peer.caller))
       }
       if try rewrite(stored, secret, to: changed, new, readingSecret, permit) { return sendDone([id]) }
       try store.refresh()
@@ -167,10 +170,10 @@ extension KeychainServer {
   private func permitToUpdate(
     _ stored: [ItemID: Item], to changed: [Item]
   ) throws(StoreError) -> Permit? {
-    guard changed.count == 1, let item = changed.first, let before = stored[item.id],
-      !before.hasSameProtection(as: item)
-    else { return nil }
-    return try permit(store.permission(for: before, path: path(before), changingTo: item, by: peer.current))
+    guard changed.count == 1, let item = changed.first, let before = stored[item.id] else { return nil }
+    let isKept = try store.keepsProtection(of: before, in: item)
+    if isKept, before.hasSameProtection(as: item) { return nil }
+    return try permit(store.permission(for: before, changingTo: item, path: path(before), by: peer.caller))
   }
 
   private func remove(_ ids: [ItemID]) throws(StoreError) {
@@ -194,7 +197,7 @@ extension KeychainServer {
   private func applyRules(of item: Item) throws(StoreError) {
     for (scope, rules) in try store.rulesToChange(to: item) {
       let permit = try permit(
-        store.permission(toChangeRulesOf: scope, path: service.path(of: scope), by: peer.current))
+        store.permission(toChangeRulesOf: scope, to: rules, path: service.path(of: scope), by: peer.caller))
       try store.setRules(rules, of: scope, permit)
     }
   }

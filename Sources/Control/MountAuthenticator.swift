@@ -33,7 +33,7 @@ public struct MountAuthenticator: Authenticator {
       return .approved(password)
     }
     for (id, path) in zip(question.ids, question.items) {
-      let request: ControlMessage = id.isOfRules ? .permitRules(path: path) : .permit(id)
+      let request: ControlMessage = id.isOfRules ? .permitRules(path: path) : .permit(id, question.operation)
       do throws(StoreError) {
         guard try isPermitted(request, withdrawal) else { return askFallback(question, withdrawal) }
       } catch {
@@ -50,7 +50,7 @@ public struct MountAuthenticator: Authenticator {
         "approval is required, and without a mount no prompt is available; `keyhole mount` mounts")
     let now = Timestamp(seconds: Int64(time(nil)))
     for id in question.ids where record.takes(guarded: true) {
-      record.note(AccessEvent(.open, id, by: question.asker, .init(answer), at: now))
+      record.note(AccessEvent(question.operation, id, by: question.caller, .init(answer), at: now))
     }
     return answer
   }

@@ -8,27 +8,34 @@ public struct ProgramRules: Hashable, Sendable {
 
   public struct Rule: Hashable, Sendable {
     public var action: Action
-    /// SHA-256 of the executable in lower-case hexadecimal digits; nil: whatever it holds.
-    public var digest: String?
-    /// An absolute path; nil: every program.
-    public var path: ExactString?
+    public var subject: Subject
+  }
+
+  /// The programs that a rule is about.
+  public enum Subject: Hashable, Sendable {
+    /// `*`: every program; to `allow`, every one that can be identified.
+    case every
+    /// `unidentified`: those whose executable can't be known.
+    case unidentified
+    /// An absolute path, and the SHA-256 of the file in lower-case hexadecimal digits; nil: whatever it contains.
+    case program(ExactString, digest: String?)
   }
 
   public var rules: [Rule]
 
-  /// The rules of a text; where it can't be read, as another program may have written it, everybody has to ask.
+  /// The rules of a text; where it can't be read, as another program may have written it, every program has to ask.
   public static func rules(reading text: ExactString) -> [Rule] {
-    ProgramRules(text)?.rules ?? [Rule(action: .ask)]
+    ProgramRules(text)?.rules ?? [Rule(action: .ask, subject: .every)]
   }
 
-  /// nil where a line is not `allow`, `ask` or `deny`, perhaps `sha256:` and 64 digits, and an absolute path,
-  /// or where `*` is not in the last one. A path may hold blanks, but no NUL.
+  /// nil where a line is not `allow`, `ask` or `deny`, and after it `unidentified`, or perhaps `sha256:` and 64 digits and
+  /// an absolute path, or where `*` is not in the last one. A path may hold blanks, but no NUL.
   public init?(_ text: ExactString) {
     let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
     let meant = lines.last?.isEmpty == true ? lines.dropLast() : lines[...]
     rules = meant.compactMap { Rule(ExactString(utf8: $0)) }
     guard !rules.isEmpty, rules.count == meant.count else { return nil }
-    guard rules.dropLast().allSatisfy({ $0.path != nil }) else { return nil }
+    guard rules.dropLast().allSatisfy({ $0.subject != .every }) else { return nil }
   }
 }
 
@@ -38,13 +45,17 @@ extension ProgramRules.Rule {
     var words = line.string.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard words.count == 2, let action = ProgramRules.Action(rawValue: String(words[0])) else { return nil }
     self.action = action
+    var digest: String?
     if words[1].hasPrefix("sha256:") {
       words = words[1].dropFirst(7).split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
       guard words.count == 2, words[0].count == 64, words[0].allSatisfy(\.isHexDigit) else { return nil }
       digest = words[0].lowercased()
     }
-    guard words[1] == "*" || words[1].hasPrefix("/") else { return nil }
-    path = words[1] == "*" ? nil : ExactString(String(words[1]))
-    guard path != nil || digest == nil else { return nil }
+    switch words[1] {
+    case "*" where digest == nil: subject = .every
+    case "unidentified" where digest == nil: subject = .unidentified
+    case let path where path.hasPrefix("/"): subject = .program(ExactString(String(path)), digest: digest)
+    default: return nil
+    }
   }
 }

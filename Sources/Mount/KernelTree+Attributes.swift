@@ -57,7 +57,7 @@ extension KernelTree {
       return change(node, changes, file, caller, nil, reply)
     }
     permitted(reply, of: node) { () throws(StoreError) in
-      try tree.permission(toOpen: found, by: caller)
+      try tree.permission(toOpen: found, .write, by: caller)
     } _: { [self] reply, permit in
       change(node, changes, file, caller, permit, reply)
     }

@@ -15,7 +15,7 @@ extension KernelTree {
     let (mode, caller) = (OpenMode(flags: flags), request.caller)
     guard let found = tree.node(node.rawValue) else { return refuseNode(reply, .notFound, node) }
     permitted(reply, of: node, flags: flags) { () throws(StoreError) in
-      try tree.permission(toOpen: found, by: caller)
+      try tree.permission(toOpen: found, mode, by: caller)
     } _: { [self] reply, permit in
       open(node, mode, caller, permit, reply)
     }
@@ -78,7 +78,7 @@ extension KernelTree {
   ) {
     let (name, caller) = (name.array, request.caller)
     permitted(reply, of: parent, about: EntryName(name, in: parent), flags: flags) { () throws(StoreError) in
-      try tree.permission(toCreate: name, in: node(parent), by: caller)
+      try tree.permission(toCreate: name, in: node(parent), OpenMode(flags: flags), by: caller)
     } _: { [self] reply, permit in
       create(name, in: parent, flags, caller, permit, reply)
     }

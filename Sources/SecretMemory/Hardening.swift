@@ -6,12 +6,16 @@ import Glibc
 /// Must be the first statement of `main`. Swift's crash backtracer prints the bytes that registers point
 /// at, also with PR_SET_DUMPABLE 0, so the signals it handles go back to their defaults; core files and
 /// ptrace(2) of other processes are switched off; new files are private to the user.
-public func hardenProcess() {
+///
+/// `identify` is called before other processes of the user can't look into this one any more: it lets them see which
+/// program this is, and must touch no secret.
+public func hardenProcess(after identify: () -> Void = {}) {
   for fatal in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGQUIT, SIGSYS] {
     signal(fatal, SIG_DFL)
   }
-  _ = linux_set_dumpable(0)
   var none = rlimit(rlim_cur: 0, rlim_max: 0)
   unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
   umask(0o077)
+  identify()
+  _ = linux_set_dumpable(0)
 }

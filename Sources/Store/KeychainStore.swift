@@ -10,20 +10,20 @@ import Synchronization
 public actor KeychainStore {
   public nonisolated let engine: any KeychainEngine
   public nonisolated let feed: ChangeFeed
-  /// nil: nobody can be asked here, and items that demand it are refused.
-  public nonisolated let gatekeeper: Gatekeeper?
+  /// nil: this process can't ask a person, and items that demand it are refused.
+  public nonisolated let controller: AccessController?
   private nonisolated let remote: (any RemoteKeychainEngine)?
   private nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// When a secret was used last, or the keychain unlocked.
-  private nonisolated let lastUse = Atomic<UInt64>(Gatekeeper.bootTime())
+  private nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
   /// What was told last of a remote keychain's lock; nil while that is changed from here.
   private nonisolated let knownLock = Mutex<KeychainLock?>(nil)
 
   public init(
-    engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), gatekeeper: Gatekeeper? = nil
+    engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), controller: AccessController? = nil
   ) {
-    self.gatekeeper = gatekeeper
+    self.controller = controller
     self.engine = engine
     self.feed = feed
     remote = engine as? any RemoteKeychainEngine
@@ -67,11 +67,11 @@ public actor KeychainStore {
   public nonisolated var idleSeconds: UInt64 {
     let last = lastUse.load(ordering: .relaxed)
     // Another thread may use a secret between the two.
-    return max(Gatekeeper.bootTime(), last) - last
+    return max(AccessController.bootTime(), last) - last
   }
 
   private nonisolated func noteUse() {
-    lastUse.store(Gatekeeper.bootTime(), ordering: .relaxed)
+    lastUse.store(AccessController.bootTime(), ordering: .relaxed)
   }
 
   /// Whether names, sizes and attributes are in memory.
@@ -116,9 +116,11 @@ public actor KeychainStore {
   /// Whether the secret of an item as `read` gave it just now would be given.
   public nonisolated func checkAccess(to item: Item, _ permit: Permit? = nil) throws(StoreError) {
     guard engine.isAccessible(item) else { throw .locked }
-    guard try !isGuarded(item) || permit?.item == item.id else {
-      throw .accessDenied(reason: "somebody has to be asked before")
+    guard try isGuarded(item) else { return }
+    guard let permit, permit.item == item.id else {
+      throw .accessDenied(reason: "a person or a rule has to permit it first")
     }
+    try permit.requireUnchangedCaller()
   }
 
   nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
@@ -156,7 +158,8 @@ public actor KeychainStore {
     }
   }
 
-  /// Changes an item's secret, and whatever else `body` changes of it, in one step.
+  /// Changes an item's secret, and whatever else `body` changes of it, in one step. What protects it changes only with a
+  /// permit for that.
   ///
   /// - Throws: what `body` throws; `notFound`, `accessDenied`, `readOnly`, `noSpace`, `damaged`.
   @discardableResult
@@ -165,13 +168,15 @@ public actor KeychainStore {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try checkAccess(to: item, permit)
-    let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
+    let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     noteUse()
     defer { wipeStack() }
     return try change { () throws(StoreError) in
       try engine.rewrite(item, readingSecret: readingSecret) { (item, secret) throws(StoreError) in
+        let before = item
         try body(&item, &secret)
         try classes.check(item)
+        try guarding.check(before, item)
       }
     } note: { store, written in
       store.note(written, kind: .modified)
@@ -186,22 +191,24 @@ public actor KeychainStore {
   ) throws(StoreError) {
     let present = try read { index in items.compactMap { index[$0] } }
     guard present.allSatisfy(engine.isAccessible) else { throw .locked }
-    let (classes, engine) = (StorableClasses(engine), try engine(for: permit))
-    let decides = engine.decidesAccess
-    // In a change the index can't be asked: it may be the change that it waits for.
-    let rules = try read { $0.rulesItem }.map { KeychainIndex([$0]) } ?? KeychainIndex()
+    try permit?.requireUnchangedCaller()
+    let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     _ = try change { () throws(StoreError) in
       try engine.update(items) { (item) throws(StoreError) in
         let before = item
         try body(&item)
         try classes.check(item)
-        guard decides || permit?.item == before.id || rules.keepsProtection(of: before, in: item) else {
-          throw .accessDenied(reason: "it takes what the item demands to change what it demands")
-        }
+        try guarding.check(before, item)
       }
     } note: { store, updated in
       for item in updated { store.note(item, kind: .attributes) }
     }
+  }
+
+  /// In a change the index can't be asked: it may be the change that it waits for.
+  private nonisolated func guarding(_ permit: Permit?) throws(StoreError) -> KeptProtection {
+    let rules = try read { $0.rulesItem }.map { KeychainIndex([$0]) } ?? KeychainIndex()
+    return KeptProtection(rules: rules, permit: permit, isDecidedElsewhere: engine.decidesAccess)
   }
 
   /// Changes the item that keeps the rules of folders, and makes it where it is missing.
@@ -291,13 +298,28 @@ private struct StorableClasses {
   }
 }
 
+/// Refuses a change of an item's protection without a permit for that.
+private struct KeptProtection {
+  let rules: KeychainIndex
+  let permit: Permit?
+  let isDecidedElsewhere: Bool
+
+  func check(_ before: Item, _ item: Item) throws(StoreError) {
+    if isDecidedElsewhere || permit?.password?.engine != nil { return }
+    if permit?.operation == .change, permit?.item == before.id { return }
+    guard rules.keepsProtection(of: before, in: item) else {
+      throw .accessDenied(reason: "a person has to agree to a change of what protects the item")
+    }
+  }
+}
+
 // MARK: - Locking
 
 extension KeychainStore {
   /// Drops what opens the secrets; who holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
     guard engine.lockState == .open else { return }
-    gatekeeper?.forget()
+    controller?.lock()
     knownLock.withLock { $0 = nil }
     defer { knownLock.withLock { $0 = engine.lockState } }
     try engine.lock()
@@ -360,7 +382,7 @@ extension KeychainStore {
       return (last == .open) != (now == .open)
     }
     guard isNews else { return }
-    if now != .open { gatekeeper?.forget() }
+    if now != .open { controller?.lock() }
     feed.publish([Change(now == .open ? .unlocked : .locked, .keychain, origin: .external)])
   }
 
@@ -402,8 +424,8 @@ extension KeychainStore {
 }
 
 extension KeychainIndex {
-  /// Whether an item that nobody was asked about is as well protected as before.
-  fileprivate func keepsProtection(of before: Item, in item: Item) -> Bool {
+  /// Whether an item is as well protected as before.
+  func keepsProtection(of before: Item, in item: Item) -> Bool {
     let (old, new) = (inheritedRules(of: before.identity), inheritedRules(of: item.identity))
     let isGuarded = !before.access.isEmpty || before.programs != nil || !old.isEmpty
     return !isGuarded || (before.hasSameProtection(as: item) && old == new)

@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 import Synchronization
 
 extension Handle {

@@ -1,4 +1,5 @@
 public import Model
+public import Store
 import Synchronization
 
 extension Handle {

@@ -1,5 +1,6 @@
 public import Model
 import SecretMemory
+public import Store
 import Synchronization
 
 extension Handle {

@@ -1,4 +1,5 @@
 import Model
+import Store
 import Synchronization
 
 /// One file or directory of the tree, for as long as anybody knows it: a rename moves it, an unlink

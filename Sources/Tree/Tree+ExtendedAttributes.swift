@@ -273,20 +273,23 @@ extension Tree {
     }
   }
 
-  /// Sets an attribute. A flag that nothing would hold must not be accepted: whoever set it would rely on it.
+  /// Sets an attribute. A flag that nothing would hold, or that can't be met, must not be accepted.
   func apply(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
     let before = item.access
     try ItemAttributes.set(name, to: value, on: &item)
     guard item.access != before else { return }
-    try requireSealing(item.access)
+    try requireSupport(for: item.access)
     item.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(
       for: item.access, options.enrolledFingers)
   }
 
-  /// - Throws: `unsupported` for a password where nothing would hold it.
-  func requireSealing(_ access: AccessFlags) throws(StoreError) {
-    guard access.needsPassword, try !requireKeychain().engine.sealsWithPasswords else { return }
-    throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
+  /// - Throws: `unsupported` for a password where nothing would hold it, and for flags that can't be met here.
+  func requireSupport(for access: AccessFlags) throws(StoreError) {
+    let keychain = try requireKeychain()
+    guard !access.needsPassword || keychain.engine.sealsWithPasswords else {
+      throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
+    }
+    try access.requireSatisfiable(with: options.factors(keychain))
   }
 
   private func removeAttribute(_ name: String, of place: ItemPlace, _ permit: Permit?) throws(StoreError) {

@@ -16,7 +16,7 @@ extension Tree {
     case .key(let place): return try openKey(place, node, mode, caller)
     case .value(let place):
       if let permit { return try openValue(place, node, mode, caller, permit) }
-      return try openValue(place, node, mode, caller, permitNow(permission(toOpen: node, by: caller)))
+      return try openValue(place, node, mode, caller, permitNow(permission(toOpen: node, mode, by: caller)))
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
     case .events: return try openEvents(node, mode)
@@ -45,7 +45,7 @@ extension Tree {
     let keychain = try requireKeychain()
     if mode.contains(.write) { try keychain.requireWritable() }
     var state = Handle.State()
-    state.permit = permit
+    state.permit = permit?.ofHandle
     var stored: Item?
     if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
       guard let item = try storedItem(place) else { throw .notFound }
@@ -70,6 +70,11 @@ extension Tree {
     guard stored.map(keychain.engine.isAccessible) ?? isUnlocked(.value(place)) else {
       handle.seal()
       throw .locked
+    }
+    do throws(StoreError) { try permit?.requireUnchangedCaller() } catch {
+      handle.abandon()
+      handle.seal()
+      throw error
     }
     return handle
   }

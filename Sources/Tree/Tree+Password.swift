@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 
 extension Tree {
   /// Gives an item with `applicationPassword` another password. Whoever is asked gives the present one, and does what
@@ -13,9 +13,9 @@ extension Tree {
         reason: "there is no item with `applicationPassword`; `user.keyhole.access` makes it one")
     }
     try keychain.requireWritable()
-    let asker = { Asker(thread: caller.thread) }
-    let permit = try keychain.permission(for: item, path: node.place.path, by: asker).fetch()
-    let new = try keychain.permission(forNewPasswordAt: node.place.path, by: asker).fetch()
+    let path = node.place.path
+    let permit = try keychain.permission(for: item, to: .readWrite, path: path, by: caller).fetch()
+    let new = try keychain.permission(forNewPasswordAt: path, by: caller).fetch()
     try keychain.changePassword(of: item.id, permit, to: new)
   }
 

@@ -4,20 +4,22 @@ import Synchronization
 
 // What has to be asked before an operation. Each gives nil where there is nothing to ask about.
 extension Tree {
-  /// Before `open`, and before `truncate`.
+  /// Before `open`, and before `truncate`, which opens for writing.
   ///
   /// - Throws: `accessDenied`, `locked`, `notFound`.
-  public func permission(toOpen node: Node, by caller: Caller) throws(StoreError) -> Permission? {
+  public func permission(toOpen node: Node, _ mode: OpenMode, by caller: Caller) throws(StoreError)
+    -> Permission?
+  {
     guard case .value(let place) = node.place else { return nil }
-    return try permission(for: place, nil, caller)
+    return try permission(for: place, to: mode.operation, caller)
   }
 
   /// Before `create`: of a file that is there already, and of an item that needs a password.
   public func permission(
-    toCreate name: some Collection<UInt8>, in directory: Node, by caller: Caller
+    toCreate name: some Collection<UInt8>, in directory: Node, _ mode: OpenMode, by caller: Caller
   ) throws(StoreError) -> Permission? {
     guard case .item(let place) = directory.place, name.elementsEqual("value".utf8) else { return nil }
-    return try permission(for: place, nil, caller)
+    return try permission(for: place, to: mode.union(.write).operation, caller)
   }
 
   /// Before `rename`: of a value, and over one.
@@ -28,14 +30,15 @@ extension Tree {
     guard case .item(let place) = directory.place else { return nil }
     guard [Array(name), Array(newName)].contains(Array("value".utf8)) else { return nil }
     guard let attributes = try scratchAttributes(name, in: directory) else {
-      return try permission(for: place, nil, caller)
+      return try permission(for: place, to: .readWrite, caller)
     }
     var item = try anyItem(place)
     let before = item
     for (name, value) in attributes where AttributeName.isProtection(name) {
       try applyAtCommit(name, value, to: &item)
     }
-    return try permission(for: place, item == before ? nil : item, caller)
+    guard item != before else { return try permission(for: place, to: .write, caller) }
+    return try permission(for: place, changingTo: item, caller)
   }
 
   /// What was set on a scratch file that is to become a value; nil: it is none.
@@ -51,9 +54,9 @@ extension Tree {
     toSet name: String, to value: [UInt8]?, of node: Node, by caller: Caller
   ) throws(StoreError) -> Permission? {
     if name == AttributeName.programs, let scope = try ruleScope(at: node.place) {
-      return try requireKeychain().permission(toChangeRulesOf: scope, path: node.place.path) {
-        Asker(thread: caller.thread)
-      }
+      let rules = try value.map { (value) throws(StoreError) in try ProgramRules.checked(value) }
+      return try requireKeychain().permission(
+        toChangeRulesOf: scope, to: rules, path: node.place.path, by: caller)
     }
     guard AttributeName.isProtection(name), let place = node.place.item, stagedItem(place) == nil else {
       return nil
@@ -62,12 +65,12 @@ extension Tree {
     let before = changed
     if let value {
       try ItemAttributes.set(name, to: value, on: &changed)
-      // Nobody shall be asked for what is refused afterwards.
-      try requireSealing(changed.access)
+      // No question about what is refused afterwards.
+      if changed.access != before.access { try requireSupport(for: changed.access) }
     } else {
       try ItemAttributes.remove(name, from: &changed)
     }
-    return changed == before ? nil : try permission(for: place, changed, caller)
+    return changed == before ? nil : try permission(for: place, changingTo: changed, caller)
   }
 
   /// An item's path; nil: there is none.
@@ -87,25 +90,40 @@ extension Tree {
     }
   }
 
-  /// The permit where nobody need be asked. - Throws: `accessDenied` where somebody would have to be.
+  /// The permit where no question is needed. - Throws: `accessDenied` where one would be.
   func permitNow(_ permission: Permission?) throws(StoreError) -> Permit? {
     switch permission {
     case .none: return nil
     case .given(let permit): return permit
-    case .asked: throw .accessDenied(reason: "somebody has to be asked before")
+    case .asked: throw .accessDenied(reason: "a person has to agree first")
     }
   }
 
   private func permission(
-    for place: ItemPlace, _ changed: Item?, _ caller: Caller
+    for place: ItemPlace, to operation: AccessOperation, _ caller: Caller
   ) throws(StoreError) -> Permission? {
-    let keychain = try requireKeychain()
-    let asker = { Asker(thread: caller.thread) }
+    let (keychain, path) = (try requireKeychain(), Place.item(place).path)
     if let staged = stagedItem(place) {
-      return try keychain.permission(forNew: changed ?? staged.item, path: Place.item(place).path, by: asker)
+      return try keychain.permission(forNew: staged.item, path: path, by: caller)
     }
     guard let item = try storedItem(place) else { return nil }
-    return try keychain.permission(for: item, path: Place.item(place).path, changingTo: changed, by: asker)
+    return try keychain.permission(for: item, to: operation, path: path, by: caller)
+  }
+
+  private func permission(
+    for place: ItemPlace, changingTo changed: Item, _ caller: Caller
+  ) throws(StoreError) -> Permission? {
+    let (keychain, path) = (try requireKeychain(), Place.item(place).path)
+    if stagedItem(place) != nil { return try keychain.permission(forNew: changed, path: path, by: caller) }
+    guard let item = try storedItem(place) else { return nil }
+    return try keychain.permission(for: item, changingTo: changed, path: path, by: caller)
+  }
+}
+
+extension OpenMode {
+  /// What an answer to a question about this open has to cover.
+  fileprivate var operation: AccessOperation {
+    contains(.write) ? contains(.read) ? .readWrite : .write : .read
   }
 }
 

@@ -1,5 +1,5 @@
 public import Model
-import Store
+public import Store
 import Synchronization
 
 /// What stat(2) tells of a file.

@@ -20,6 +20,8 @@ public final class Tree: Sendable {
     public var status: @Sendable () -> [UInt8] = { Array("{}\n".utf8) }
     /// The digest of the fingers that are enrolled now, for `biometryCurrentSet`; nil: nothing tells.
     public var enrolledFingers: @Sendable () -> String? = { nil }
+    /// What a person can be asked for here. Flags that take more are refused when they are set.
+    public var factors: @Sendable (KeychainStore) -> ApprovalFactors = { _ in .all }
 
     public init() {}
   }

@@ -57,5 +57,8 @@ struct AttributeCommand: ParsableCommand {
     let (tree, value) = (session.tree, Array(value.utf8))
     let permit = try tree.permission(toSet: name, to: value, of: node, by: .current)?.fetch()
     try tree.setAttribute(name, to: value, of: node, if: .always, by: .current, permit)
+    if name == "user.keyhole.programs", RuleWarning.allowsKeyhole(String(decoding: value, as: UTF8.self)) {
+      StandardError.write("keyhole: \(RuleWarning.text)\n")
+    }
   }
 }

@@ -74,12 +74,34 @@ private struct Dialog {
   }
 
   func answer() -> Answer {
+    var scope = Answer.Scope.items
+    if request.offersProcess {
+      guard case .approved(_, let chosen) = askScope() else { return .refused }
+      // A consent is given by choosing.
+      if request.demand == .consent { return .approved(nil, scope: chosen) }
+      scope = chosen
+    }
     if let demand = request.demand {
       let answer = self.answer(to: demand)
       guard case .approved = answer else { return answer }
     }
-    guard request.password != .none else { return .approved(nil) }
+    guard request.password != .none else { return .approved(nil, scope: scope) }
     return askPassword()
+  }
+
+  /// The process has asked before, and may go through a whole folder.
+  private func askScope() -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      let more = """
+        It has asked before. "Allow all" also lets this process \(request.operation.phrase) every other item with the \
+        same conditions, without a question, for \(request.reuse) s.
+        """
+      switch try pinentry(more).choose("Allow", "Allow all", "Refuse") {
+      case .first: return .approved(nil)
+      case .second: return .approved(nil, scope: .process)
+      case .refused: return .refused
+      }
+    }
   }
 
   private func answer(to demand: Demand) -> Answer {
@@ -171,7 +193,7 @@ private struct Dialog {
 
   private func ask(_ prompt: String, _ isRight: (borrowing SecretBytes) -> Bool) -> Answer {
     attempt { () throws(Pinentry.Failure) in
-      let pinentry = try pinentry("")
+      let pinentry = try pinentry("To agree, type the passphrase of the vault.")
       for failures in 0..<Self.attempts {
         let secret = try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
         if isRight(secret) { return .approved(nil) }
@@ -217,24 +239,52 @@ private struct Dialog {
       seconds: request.timeout)
   }
 
-  /// Names the items, the program, its command line and its parents; the last two are what the program says.
+  /// The program comes first, then what it wants. The command line is what the program shows.
   private func text(_ more: String) -> String {
-    let items = request.items.joined(separator: "\n  ")
-    let others = request.others > 0 ? "\n  and \(request.others) more" : ""
-    return """
-      A program wants to use a secret:
-        \(items)\(others)
-      Program: \(request.program)
-      Command: \(request.command.prefix(300))
-      Started by: \(request.parents)
-      Allowed now, it may use others with the same conditions for \(request.reuse) s.
-      \(more)
-      """
+    var lines = ["Program: \(request.program)"]
+    lines += request.script.map { ["Script: \($0)"] } ?? []
+    lines += ["Command: \(request.command.prefix(300))", "Started by: \(request.parents)", purpose]
+    lines += request.items.map { "  \($0)" }
+    if request.others > 0 { lines.append("  and \(request.others) more") }
+    lines += request.changes.map { "  \($0.prefix(300))" }
+    lines += warnings
+    if request.reuse > 0 {
+      lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
+    }
+    return (lines + [more]).joined(separator: "\n")
+  }
+
+  private var purpose: String {
+    guard request.operation == .change else {
+      return "It wants to \(request.operation.phrase) a secret of Keyhole:"
+    }
+    if request.password == .new { return "It wants to give an item of Keyhole a password of its own:" }
+    return request.removesProtection
+      ? "It wants to TAKE THE PROTECTION OFF a secret of Keyhole:"
+      : "It wants to change the protection of a secret of Keyhole:"
+  }
+
+  /// A rule for `keyhole` itself lets in every program that can start it.
+  private var warnings: [String] {
+    guard request.changes.contains(where: RuleWarning.allowsKeyhole) else { return [] }
+    return [RuleWarning.text]
+  }
+}
+
+extension AccessOperation {
+  /// For sentences: "it wants to read a secret".
+  fileprivate var phrase: String {
+    switch self {
+    case .read: "read"
+    case .write: "replace"
+    case .readWrite: "read and replace"
+    case .change, .record: "change the protection of"
+    }
   }
 }
 
 /// PAM for this process's user.
-private enum PAM {
+enum PAM {
   static let passcode = "keyhole"
   static let biometry = "keyhole-biometry"
 

@@ -23,7 +23,7 @@ struct DoctorCommand: ParsableCommand {
     for problem in problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
     }
-    for note in SystemNotes.all {
+    for note in SystemNotes.all + AccessNotes.all(places) {
       StandardOutput.print(line("note", note.subject, note.reason, note.remedy))
     }
     guard problems.isEmpty else {

@@ -43,13 +43,20 @@ extension Question {
 /// A program of the user's decides (`auth-command=`): for tests, and for machines without a person before them.
 ///
 /// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
-/// together. Exit code 0 approves. For an item with an application password, the first line it prints is that.
+/// together. `KEYHOLE_OPERATION` in its environment is `read`, `write`, `read-write` or `change`. Exit code 0 approves; 10
+/// approves also what the same process opens in the same way for as long as answers hold. For an item with an application
+/// password, the first line it prints is that.
 struct CommandAuthenticator: Authenticator {
+  /// The exit code for an answer that holds for more than the items of the question.
+  private static let approvesMore: Int32 = 10
+
   let program: String
 
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     guard question.settled() != nil else { return .revoked }
-    let words = [program, question.items[0], question.asker.program] + question.items.dropFirst()
+    let words =
+      ["/usr/bin/env", "KEYHOLE_OPERATION=\(question.operation.rawValue)", program, question.items[0]]
+      + [question.caller.programName] + question.items.dropFirst()
     guard let command = try? Child(words, input: .piped) else {
       return .impossible("\(program) can't be started")
     }
@@ -60,8 +67,11 @@ struct CommandAuthenticator: Authenticator {
     }
     command.closeInput()
     guard command.waitForEnd(seconds: question.timeout) else { return .timedOut }
-    guard command.wait() == 0 else { return .refused }
-    guard question.password != .none else { return .approved(nil) }
+    let status = command.wait()
+    guard status == 0 || status == Self.approvesMore else { return .refused }
+    guard question.password != .none else {
+      return .approved(nil, scope: status == Self.approvesMore ? .process : .items)
+    }
     guard let line = try? SecretInput.readLine(descriptor: command.output), !line.isEmpty else {
       return .impossible("\(program) printed no password")
     }
@@ -78,7 +88,13 @@ struct AuthenticationRequest {
   var others = 0
   var program = ""
   var command = ""
+  var script: String?
   var parents = ""
+  var operation = AccessOperation.read
+  var changes: [String] = []
+  var removesProtection = false
+  /// Whether the person may answer for what else the process opens.
+  var offersProcess = false
   var process: Int32 = 0
   var terminal: String?
   var demand: Demand?
@@ -91,10 +107,15 @@ struct AuthenticationRequest {
 
   init(_ question: Question, vault: String, state: String) {
     items = question.items
-    (program, command) = (question.asker.program, question.asker.commandLine)
-    parents = question.asker.parents.joined(separator: " ← ")
-    process = question.asker.process.number
-    (terminal, demand, password) = (question.asker.terminal, question.demand, question.password)
+    (program, command) = (question.caller.programName, question.caller.commandLine)
+    script = question.caller.script
+    parents = question.caller.parents.joined(separator: " ← ")
+    operation = question.operation
+    changes = question.change?.lines ?? []
+    removesProtection = question.change?.removesProtection ?? false
+    offersProcess = question.offersProcess
+    process = question.caller.process?.number ?? 0
+    (terminal, demand, password) = (question.caller.terminal, question.demand, question.password)
     (failures, timeout, reuse) = (question.failures, question.timeout, question.reuse)
     (self.vault, self.state) = (vault, state)
   }
@@ -123,6 +144,9 @@ struct AuthenticationRequest {
       ("state", state),
     ]
     lines.append(("process", "\(process)"))
+    lines.append(("operation", operation.rawValue))
+    lines += changes.map { ("change", $0) } + (removesProtection ? [("removes", "protection")] : [])
+    lines += (offersProcess ? [("offers", "process")] : []) + (script.map { [("script", $0)] } ?? [])
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
     lines += password == .none ? [] : [("password", password == .new ? "new" : "present")]
@@ -137,6 +161,11 @@ struct AuthenticationRequest {
     case "item": items.append(value)
     case "program": program = value
     case "command": command = value
+    case "script": script = value
+    case "operation": operation = AccessOperation(rawValue: value) ?? .change
+    case "change": changes.append(value)
+    case "removes": removesProtection = true
+    case "offers": offersProcess = true
     case "parents": parents = value
     case "process": process = Int32(value) ?? 0
     case "terminal": terminal = value
@@ -203,6 +232,7 @@ enum AuthenticationReply {
     let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
     switch line {
     case "approved": return .approved(nil)
+    case "approved-process": return .approved(nil, scope: .process)
     case "password":
       guard let password = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
       return .approved(ItemPassword(password))
@@ -216,10 +246,11 @@ enum AuthenticationReply {
 
   static func send(_ answer: Answer) {
     switch answer {
-    case .approved(let password?):
+    case .approved(let password?, _):
       StandardOutput.print("password")
       unsafe password.bytes.withUnsafeBytes { unsafe StandardOutput.write($0) }
       StandardOutput.print("")
+    case .approved(nil, .process): StandardOutput.print("approved-process")
     case .approved: StandardOutput.print("approved")
     case .refused: StandardOutput.print("refused")
     case .rejected: StandardOutput.print("rejected")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Model
+import Store
 import Tree
 
 struct ListCommand: ParsableCommand {

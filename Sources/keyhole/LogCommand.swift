@@ -60,7 +60,8 @@ struct LogCommand: ParsableCommand {
   }
 
   private func turn(_ log: AccessLog, _ places: Places) throws {
-    let event = AccessEvent(.record, nil, by: Asker(thread: getpid()), all ? .all : on ? .on : .off, at: .now)
+    let event = AccessEvent(
+      .record, nil, by: Caller.current.identity(), all ? .all : on ? .on : .off, at: .now)
     UserFolders.make(places.state)
     guard log.note(all ? .everything : on ? .guarded : .nothing) else {
       throw Failure(log.path, systemMessage(errno))

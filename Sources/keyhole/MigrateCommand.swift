@@ -48,7 +48,7 @@ struct MigrateCommand: ParsableCommand {
     let asking = asking(source, places)
     let migration = KeychainMigration(from: source, to: try open(to, places), sealing: sealed) {
       item throws(StoreError) in
-      try asking.permission(for: item, path: Self.path(item.identity)) { Asker(thread: getpid()) }.fetch()
+      try asking.permission(for: item, to: .read, path: Self.path(item.identity), by: .current).fetch()
     }
     do throws(KeychainMigration.Failure) {
       let items = try migration.plan()
@@ -70,7 +70,7 @@ struct MigrateCommand: ParsableCommand {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(
       runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
-    return KeychainStore(engine: source, gatekeeper: Gatekeeper(mount, .relaying, record: record))
+    return KeychainStore(engine: source, controller: AccessController(mount, .relaying, record: record))
   }
 
   private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {

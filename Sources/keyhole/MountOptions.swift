@@ -116,12 +116,12 @@ struct MountOptions {
 
 extension MountOptions {
   /// Who decides about secrets that are not for everybody.
-  func gatekeeper(_ places: Places, _ record: AccessLog) -> Gatekeeper {
-    var options = Gatekeeper.Options()
+  func accessController(_ places: Places, _ record: AccessLog) -> AccessController {
+    var options = AccessController.Options()
     (options.timeout, options.reuse) = (authTimeout, authReuse)
     if let authCommand {
-      return Gatekeeper(CommandAuthenticator(program: authCommand), options, record: record)
+      return AccessController(CommandAuthenticator(program: authCommand), options, record: record)
     }
-    return Gatekeeper(HelperAuthenticator(places: places), options, record: record)
+    return AccessController(HelperAuthenticator(places: places), options, record: record)
   }
 }

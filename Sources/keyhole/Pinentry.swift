@@ -106,6 +106,29 @@ final class Pinentry {
     }
   }
 
+  enum Choice {
+    case first
+    case second
+    case refused
+  }
+
+  /// Which of two answers a person chooses, if any. A pinentry without a third button does not offer the second.
+  ///
+  /// - Throws: `late`, `broken`.
+  func choose(_ first: String, _ second: String, _ refuse: String) throws(Failure) -> Choice {
+    do throws(Failure) {
+      try command("SETOK " + Self.escaped(first))
+      try command("SETNOTOK " + Self.escaped(second))
+      try command("SETCANCEL " + Self.escaped(refuse))
+      try command("CONFIRM")
+      return .first
+    } catch .cancelled {
+      return .refused
+    } catch .notConfirmed {
+      return .second
+    }
+  }
+
   /// What a person types. - Throws: `cancelled`, `late`, `broken`.
   func secret(_ prompt: String, error: String? = nil) throws(Failure) -> SecretBytes {
     if let error { try command("SETERROR " + Self.escaped(error)) }

@@ -32,7 +32,7 @@ final class Server: Sendable {
     self.places = places
     let record = AccessLog(stateFolder: places.state)
     stores = try Stores(
-      places, keychain: options.keychain, gatekeeper: options.gatekeeper(places, record),
+      places, keychain: options.keychain, controller: options.accessController(places, record),
       loadingSettings: true)
     let report = StatusReport(options, places, stores, mountPoint)
     report.add { record.problem.map { [$0] } ?? [] }
@@ -41,6 +41,7 @@ final class Server: Sendable {
     var treeOptions = Tree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
     treeOptions.enrolledFingers = EnrolledSet.digest
+    if options.authCommand == nil { treeOptions.factors = ApprovalFactors.ofMachine }
     treeOptions.status = { report.content }
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     kernelTree = KernelTree(tree)

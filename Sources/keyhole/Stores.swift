@@ -16,15 +16,16 @@ struct Stores {
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   init(
-    _ places: Places, keychain opening: KeychainOpening = KeychainOpening(), gatekeeper: Gatekeeper? = nil,
+    _ places: Places, keychain opening: KeychainOpening = KeychainOpening(),
+    controller: AccessController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
     try self.init(
-      places, places.open(opening), opening, gatekeeper: gatekeeper, loadingSettings: loadsSettings)
+      places, places.open(opening), opening, controller: controller, loadingSettings: loadsSettings)
   }
 
   private init(
-    _ places: Places, _ opened: OpenedKeychain, _ opening: KeychainOpening, gatekeeper: Gatekeeper?,
+    _ places: Places, _ opened: OpenedKeychain, _ opening: KeychainOpening, controller: AccessController?,
     loadingSettings loadsSettings: Bool = false
   ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
@@ -36,7 +37,7 @@ struct Stores {
     explanation = opened.explanation
     keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
     keychain = opened.engine.map { [feed] in
-      KeychainStore(engine: $0, feed: feed, gatekeeper: gatekeeper)
+      KeychainStore(engine: $0, feed: feed, controller: controller)
     }
   }
 
@@ -47,21 +48,21 @@ struct Stores {
     try self.init(
       places,
       path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
-      gatekeeper: Self.relaying(places) { KeychainOpening.mounted(runtime: places.runtime) })
+      controller: Self.relaying(places) { KeychainOpening.mounted(runtime: places.runtime) })
   }
 
   /// The keychain of the running mount, else as `auto`, opened by this process.
   init(aloneIn places: Places) throws {
-    try self.init(places, keychain: .present(runtime: places.runtime), gatekeeper: Self.relaying(places))
+    try self.init(places, keychain: .present(runtime: places.runtime), controller: Self.relaying(places))
   }
 
   private static func relaying(
     _ places: Places, open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }
-  ) -> Gatekeeper {
+  ) -> AccessController {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(
       runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record, open: open
     )
-    return Gatekeeper(mount, .relaying, record: record)
+    return AccessController(mount, .relaying, record: record)
   }
 }

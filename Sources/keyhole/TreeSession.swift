@@ -22,6 +22,7 @@ struct TreeSession {
   private init(_ stores: Stores) {
     var options = Tree.Options()
     options.enrolledFingers = EnrolledSet.digest
+    options.factors = ApprovalFactors.ofMachine
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: options)
     root = tree.root
   }
@@ -80,7 +81,7 @@ struct TreeSession {
   func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
     let node = try node(at: path)
     try attempt(path) { () throws(StoreError) in
-      let permit = try tree.permission(toOpen: node, by: caller)?.fetch()
+      let permit = try tree.permission(toOpen: node, .read, by: caller)?.fetch()
       let handle = try tree.open(node, .read, by: caller, permit)
       defer { handle.close() }
       try unsafe handle.read(at: 0, count: .max) { unsafe body($0) }
@@ -91,7 +92,7 @@ struct TreeSession {
   func write(_ bytes: UnsafeRawBufferPointer, to path: TreePath) throws {
     let folder = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
-      let permit = try tree.permission(toCreate: path.name.utf8, in: folder, by: caller)?.fetch()
+      let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
       let handle = try tree.create(
         path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller, permit)
       defer { handle.close() }

@@ -1,4 +1,19 @@
+import Control
+import Home
 import SecretMemory
 
-hardenProcess()
-KeyholeCommand.run(Arguments.ofProcess())
+/// Commands that may open secrets.
+private let commandsWithSecrets: Set<String> = [
+  "attr", "backup", "edit", "export", "get", "import", "migrate", "passphrase", "restore", "set",
+]
+
+private let arguments = Arguments.ofProcess()
+
+// Rules hold for this program as for every other one, so the processes of the mounts have to see which one it is.
+hardenProcess {
+  guard let command = arguments.first, commandsWithSecrets.contains(command),
+    let folders = UserFolders.current()
+  else { return }
+  ControlClient.identify(in: folders.runtime)
+}
+KeyholeCommand.run(arguments)

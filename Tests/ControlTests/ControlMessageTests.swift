@@ -30,7 +30,8 @@ import Testing
 
   static let samples: [ControlMessage] = [
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
-    .pauseReplay, .permit(id), .permitRules(path: "keychain/ä"), .watch, .fetchItems, .fetchSecret(id),
+    .pauseReplay, .permit(id, .change), .identify, .permitRules(path: "keychain/ä"), .watch, .fetchItems,
+    .fetchSecret(id),
     .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .fetchProblems, .fetchRoom,
     .changed([item]), .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),
     .failed(.system(errno: 5, operation: "read")), .failed(.tooLarge(limit: 9)), .done, .path("keychain/a"),

@@ -21,9 +21,9 @@ final class Mount: Sendable {
   init(isReadOnly: Bool = false, isSilent: Bool = false, reuse: Int = 10) throws {
     engine.seal("horse")
     try engine.unlock(KeychainSamples.secret("horse"))
-    var options = Gatekeeper.Options()
+    var options = AccessController.Options()
     options.reuse = reuse
-    store = KeychainStore(engine: engine, gatekeeper: Gatekeeper(person, options))
+    store = KeychainStore(engine: engine, controller: AccessController(person, options))
     folder = try Self.makeFolder()
     service = TestService(store, isReadOnly)
     listener = isSilent ? unsafe linux_listen("\(folder)/\(getpid()).control") : -1

@@ -52,7 +52,7 @@ import Testing
     let store = KeychainStore(engine: mount.open())
     #expect(KeychainSamples.bytes(try store.secret(of: id)) == Array("secret".utf8))
     #expect(mount.person.questions.count == 1)
-    #expect(mount.person.questions.first?.asker == Asker(thread: getpid()))
+    #expect(mount.person.questions.first?.caller.process == Caller.current.identity().process)
 
     mount.person.say(.refused)
     #expect(throws: StoreError.accessDenied(reason: "a person refused")) { _ = try store.secret(of: id) }

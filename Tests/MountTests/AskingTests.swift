@@ -14,10 +14,9 @@ struct AskingTests {
     body: (MountedKeyhole) throws -> Void
   ) async throws {
     try await withKeyhole("auth-reuse=0", environment: environment) { keyhole in
-      try keyhole.check(
-        "mkdir -p \(item); [ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item); echo secret > \(item)/value"
-      )
+      try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
       if passphrase { try keyhole.check("echo horse | keyhole passphrase") }
+      try keyhole.check("[ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item)")
       try body(keyhole)
     }
   }

@@ -40,7 +40,7 @@ import Testing
       // One object a line, with what JSON has for it.
       try keyhole.world.check(
         "keyhole log --json | jq -r '.decision + \" \" + .operation + \" \" + (.uid | tostring) + \" \" + (.parents | type) + \" \" + (.pid | type)' | sort -u",
-        prints: ["allowed", "denied", "locked"].map { "\($0) open \(getuid()) array number\n" }.joined())
+        prints: ["allowed", "denied", "locked"].map { "\($0) read \(getuid()) array number\n" }.joined())
       #expect(try !keyhole.world.sh("keyhole log --json").text.contains("hidden"))
       let status = try System.status(keyhole.world.state + "/keyhole/access.log")
       #expect(status.st_mode & 0o777 == 0o600)

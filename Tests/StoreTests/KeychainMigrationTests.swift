@@ -49,7 +49,8 @@ import Testing
     var item = KeychainSamples.generic("a")
     item.access = [.applicationPassword]
     _ = try old.using(password).add(item, "secret")
-    let migration = KeychainMigration(from: old, to: new) { item in Permit(item: item.id, password: password)
+    let migration = KeychainMigration(from: old, to: new) { item in
+      Permit(item: item.id, for: .read, password: password)
     }
     try migration.run(migration.plan()) { _ in }
     let moved = try #require(try new.items().first).id

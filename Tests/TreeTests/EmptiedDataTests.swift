@@ -1,4 +1,5 @@
 import Model
+import Store
 import StoreConformance
 import Testing
 import Tree

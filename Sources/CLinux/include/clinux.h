@@ -64,8 +64,8 @@ unsigned linux_peer(int socket);
 /// The process at the other end of a connection, as it was when it connected; 0 where it can't be told.
 int linux_peer_process(int socket);
 
-/// SO_PEERPIDFD: a descriptor of the process at the other end, as it was when it connected (Linux 6.5). -1 and errno on
-/// failure.
+/// A pidfd of that process, close-on-exec: SO_PEERPIDFD, before Linux 6.5 pidfd_open(2) of its number, which may be
+/// another's by then. -1 and errno on failure.
 int linux_peer_descriptor(int socket);
 
 /// The process and the user that sent some bytes, as the kernel reports them (SCM_CREDENTIALS); 0 and (unsigned)-1 where

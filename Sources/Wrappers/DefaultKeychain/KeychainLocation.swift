@@ -27,11 +27,11 @@ public struct KeychainLocation: Sendable {
         throw .unreachable(reason: "there is no home folder; set HOME")
       }
       let record = AccessLog(stateFolder: folders.state)
-      let gatekeeper = Gatekeeper(
+      let controller = AccessController(
         MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
           KeychainOpening.mounted(runtime: folders.runtime)
         }, .relaying, record: record)
-      return try present(folders, gatekeeper)
+      return try present(folders, controller)
     }))
 
   /// A new keychain in memory, which begins empty and is gone with its last user.
@@ -56,11 +56,11 @@ public struct KeychainLocation: Sendable {
   package static var chosen: KeychainLocation { current ?? ofProcess }
 
   private static func present(
-    _ folders: UserFolders, _ gatekeeper: Gatekeeper
+    _ folders: UserFolders, _ controller: AccessController
   ) throws(StoreError) -> LiveKeychain.Opened {
     let opening = KeychainOpening.present(runtime: folders.runtime)
     guard let engine = try engine(opening, folders) else { throw .noKeychain }
-    return opened(engine, data: opening.vault ?? folders.data, gatekeeper)
+    return opened(engine, data: opening.vault ?? folders.data, controller)
   }
 
   /// nil: the running mount has none.
@@ -81,9 +81,9 @@ public struct KeychainLocation: Sendable {
   }
 
   private static func opened(
-    _ engine: any KeychainEngine, data: String, _ gatekeeper: Gatekeeper? = nil
+    _ engine: any KeychainEngine, data: String, _ controller: AccessController? = nil
   ) -> LiveKeychain.Opened {
-    LiveKeychain.Opened(store: KeychainStore(engine: engine, gatekeeper: gatekeeper)) { changed in
+    LiveKeychain.Opened(store: KeychainStore(engine: engine, controller: controller)) { changed in
       guard let remote = engine as? any RemoteKeychainEngine else {
         return FolderWatch(data) { _ in changed() }
       }

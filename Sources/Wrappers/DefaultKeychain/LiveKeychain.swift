@@ -77,7 +77,7 @@ package final class LiveKeychain: Sendable {
     let bytes = try secretBytes(secret)
     item.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(for: item.access, enrolledFingers)
     let store = try store()
-    let permit = try store.permission(forNew: item, path: query.text) { Asker(thread: getpid()) }.fetch()
+    let permit = try store.permission(forNew: item, path: query.text, by: .current).fetch()
     try store.add(item, secret: bytes, permit)
     announcer.tell()
   }
@@ -89,10 +89,8 @@ package final class LiveKeychain: Sendable {
     let now = tick()
     let store = try store()
     guard let known = try store.read({ $0[item] }) else { throw .notFound }
-    let newFlags = try newFlags(of: known, change)
-    let permit = try store.permission(for: known, path: item.rawValue, changingTo: newFlags) {
-      Asker(thread: getpid())
-    }.fetch()
+    let changed = try changedProtection(of: known, change)
+    let permit = try permit(for: known, changingTo: changed, in: store)
     try store.rewrite(item, readingSecret: true, permit) {
       (item, stored) throws(StoreError) in
       let bytes = try secretBytes(secret)
@@ -101,8 +99,8 @@ package final class LiveKeychain: Sendable {
         item.modified = now
       }
       try change(&item)
-      if let newFlags {
-        item.attributes[EnrolledFingers.attribute] = newFlags.attributes[EnrolledFingers.attribute]
+      if let changed {
+        item.attributes[EnrolledFingers.attribute] = changed.attributes[EnrolledFingers.attribute]
       }
     }
     announcer.tell()
@@ -120,18 +118,28 @@ package final class LiveKeychain: Sendable {
     announcer.listen(look)
   }
 
-  /// Waits for whoever has to be asked.
+  /// Waits while a person is asked.
   private func permit(for item: ItemID, in store: KeychainStore) throws(StoreError) -> Permit {
-    try store.permission(for: item, path: item.rawValue) { Asker(thread: getpid()) }.fetch()
+    try store.permission(for: item, to: .read, path: item.rawValue, by: .current).fetch()
   }
 
-  /// The item as it is to be, with the fingers that its flags hold it to; nil: they stay as they are.
-  private func newFlags(
+  /// Waits while a person is asked. `changed`: the item with another protection; nil: that stays.
+  private func permit(
+    for item: Item, changingTo changed: Item?, in store: KeychainStore
+  ) throws(StoreError) -> Permit {
+    guard let changed else {
+      return try store.permission(for: item, to: .readWrite, path: item.id.rawValue, by: .current).fetch()
+    }
+    return try store.permission(for: item, changingTo: changed, path: item.id.rawValue, by: .current).fetch()
+  }
+
+  /// The item as it is to be, with the fingers that new flags hold it to; nil: its protection stays.
+  private func changedProtection(
     of item: Item, _ change: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> Item? {
     var changed = item
     try change(&changed)
-    guard changed.access != item.access else { return nil }
+    guard changed.access != item.access else { return changed.hasSameProtection(as: item) ? nil : changed }
     changed.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(
       for: changed.access, enrolledFingers)
     return changed

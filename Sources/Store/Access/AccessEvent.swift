@@ -1,15 +1,28 @@
 public import Model
 
+/// What a program does with an item, and what an answer to a question covers.
+public enum AccessOperation: String, Sendable {
+  case read
+  case write
+  case readWrite = "read-write"
+  /// Changes what protects it: access flags, rules, accessibility, its own password, the folder whose rules hold.
+  case change
+  /// The record of accesses itself is switched on or off.
+  case record
+
+  /// Whether an answer to this is an answer to the other. A change is asked about each time.
+  func covers(_ other: AccessOperation) -> Bool {
+    switch self {
+    case .read, .write: self == other
+    case .readWrite: other == .read || other == .write || other == .readWrite
+    case .change, .record: false
+    }
+  }
+}
+
 /// One line of the record: who wanted which secret, and what was decided. Never a value.
 public struct AccessEvent: Sendable {
-  public enum Operation: String, Sendable {
-    /// The secret was to be read or replaced.
-    case open
-    /// What protects it was to be changed.
-    case change
-    /// The record itself was switched on or off.
-    case record
-  }
+  public typealias Operation = AccessOperation
 
   public enum Decision: String, Sendable {
     /// Nothing stood in the way: no flags, or rules that let the program in.
@@ -31,7 +44,7 @@ public struct AccessEvent: Sendable {
     case timedOut
     /// Who asked was gone before the answer.
     case withdrawn
-    /// Nobody could be asked, or who asks can't be told.
+    /// No prompt was available.
     case impossible
     case locked
     case off
@@ -43,15 +56,16 @@ public struct AccessEvent: Sendable {
   public var operation: Operation
   /// By the number that the keychain gave it: its name would stand on the disk for everybody who finds it. nil: none.
   public var item: ItemID?
-  /// nil: it can't be told.
-  public var asker: Asker?
+  /// nil: nothing is known of the process.
+  public var caller: Caller.Identity?
   public var decision: Decision
 
   public init(
-    _ operation: Operation, _ item: ItemID?, by asker: Asker?, _ decision: Decision, at time: Timestamp
+    _ operation: Operation, _ item: ItemID?, by caller: Caller.Identity?, _ decision: Decision,
+    at time: Timestamp
   ) {
     (self.time, self.operation, self.item) = (time, operation, item)
-    (self.asker, self.decision) = (asker, decision)
+    (self.caller, self.decision) = (caller, decision)
   }
 
   /// One line of JSON. Command lines are left out: some programs are given passwords there.
@@ -61,14 +75,19 @@ public struct AccessEvent: Sendable {
       ("decision", decision.rawValue.quotedAsJSON),
     ]
     fields += item.map { [("item", $0.rawValue.quotedAsJSON)] } ?? []
-    if let asker {
-      fields += [("program", asker.program.quotedAsJSON), ("pid", "\(asker.process.number)")]
-      fields += asker.script.map { [("script", $0.quotedAsJSON)] } ?? []
-      fields.append(("uid", "\(asker.user)"))
-      fields += asker.terminal.map { [("terminal", $0.quotedAsJSON)] } ?? []
-      fields.append(("parents", "[\(asker.parents.map(\.quotedAsJSON).joined(separator: ","))]"))
-    }
+    fields += caller.map(Self.fields) ?? []
     return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}\n"
+  }
+}
+
+extension AccessEvent {
+  private static func fields(of caller: Caller.Identity) -> [(String, String)] {
+    var fields = [("program", caller.programName.quotedAsJSON)]
+    fields += caller.process.map { [("pid", "\($0.number)")] } ?? []
+    fields += caller.script.map { [("script", $0.quotedAsJSON)] } ?? []
+    fields += caller.user.map { [("uid", "\($0)")] } ?? []
+    fields += caller.terminal.map { [("terminal", $0.quotedAsJSON)] } ?? []
+    return fields + [("parents", "[\(caller.parents.map(\.quotedAsJSON).joined(separator: ","))]")]
   }
 }
 

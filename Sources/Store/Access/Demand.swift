@@ -86,3 +86,42 @@ extension Item {
 
   var demand: Demand? { access.demand(ofSet: enrolledSet) }
 }
+
+/// What a person can be asked for on this machine, besides a plain yes.
+public struct ApprovalFactors: OptionSet, Sendable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) {
+    self.rawValue = rawValue
+  }
+
+  /// A passphrase of the vault, or a PAM service.
+  public static let passcode = ApprovalFactors(rawValue: 1)
+  public static let biometry = ApprovalFactors(rawValue: 2)
+  public static let all: ApprovalFactors = [.passcode, .biometry]
+}
+
+extension Demand {
+  /// Whether a person can meet it with these factors: by one branch of an `or`, by all of an `and`.
+  public func isSatisfiable(with factors: ApprovalFactors) -> Bool {
+    switch self {
+    case .consent: true
+    case .passcode: factors.contains(.passcode)
+    case .biometry, .biometryOfSet: factors.contains(.biometry)
+    case .any(let demands): demands.contains { $0.isSatisfiable(with: factors) }
+    case .all(let demands): demands.allSatisfy { $0.isSatisfiable(with: factors) }
+    }
+  }
+}
+
+extension AccessFlags {
+  /// - Throws: `unsupported` for flags that can't be met on this machine: they would lock their owner out.
+  public func requireSatisfiable(with factors: ApprovalFactors) throws(StoreError) {
+    guard let demand = demand(), !demand.isSatisfiable(with: factors) else { return }
+    let remedy =
+      flags.contains(where: { $0 == .userPresence || $0 == .devicePasscode })
+      ? "`keyhole passphrase` sets a passphrase, which meets userPresence and devicePasscode"
+      : "biometry needs a fingerprint reader and a PAM service `keyhole-biometry`"
+    throw .unsupported(reason: "nothing here can meet `\(text)`; \(remedy)")
+  }
+}

@@ -23,7 +23,10 @@ public struct Question: Sendable {
   /// The items' paths in the tree.
   public var items: [String]
   public var ids: [ItemID]
-  public var asker: Asker
+  public var caller: Caller.Identity
+  public var operation: AccessOperation
+  /// nil: the operation is no change of protection.
+  public var change: ProtectionChange?
   /// nil: only the password.
   public var demand: Demand?
   public var password: Password
@@ -31,13 +34,41 @@ public struct Question: Sendable {
   public var failures = 0
   /// In seconds.
   public var timeout: Int
-  /// How long the answer holds, in seconds: for these items, and for others that the same process opens.
+  /// How long the answer holds, in seconds: for this operation of this process with these items.
   public var reuse: Int
+  /// Whether the person is offered to answer also for other items with the same conditions that the process opens in
+  /// the same way meanwhile: it has asked before.
+  public var offersProcess = false
+}
+
+/// What a change of protection would change.
+public struct ProtectionChange: Sendable {
+  /// For a person, a line each: `access flags: userPresence → none`. Empty: the process that asks did not say.
+  public var lines: [String]
+  /// Whether something is taken off: a flag, all rules, the folder whose rules hold.
+  public var removesProtection: Bool
+
+  public init(lines: [String], removesProtection: Bool) {
+    self.lines = lines
+    self.removesProtection = removesProtection
+  }
+
+  /// What is to be changed is not known, so it may be anything.
+  public static let unknown = ProtectionChange(lines: [], removesProtection: true)
 }
 
 /// What came of a question.
 public enum Answer: Sendable {
-  case approved(ItemPassword?)
+  /// What the person has agreed to.
+  public enum Scope: Sendable {
+    /// The items that the question named.
+    case items
+    /// These, and others with the same conditions that the process opens for the same operation, as the question
+    /// offered.
+    case process
+  }
+
+  case approved(ItemPassword?, scope: Scope = .items)
   case refused
   /// Wrong too often.
   case rejected

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import StoreConformance
 import Synchronization
@@ -43,7 +44,7 @@ private final class AbsentPerson: Authenticator {
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct GatekeeperTests {
+@Suite(.timeLimit(.minutes(1))) struct AccessControllerTests {
   private let engine = MemoryKeychain()
   private let time = Time()
 
@@ -54,11 +55,11 @@ private final class AbsentPerson: Authenticator {
   private func store(
     _ person: any Authenticator, reuse: Int = 10, timeout: Int = 60
   ) -> KeychainStore {
-    var options = Gatekeeper.Options()
+    var options = AccessController.Options()
     (options.reuse, options.timeout) = (reuse, timeout)
-    let gatekeeper = Gatekeeper(
+    let controller = AccessController(
       person, options, now: { [time] in time.seconds.load(ordering: .relaxed) })
-    return KeychainStore(engine: engine, gatekeeper: gatekeeper)
+    return KeychainStore(engine: engine, controller: controller)
   }
 
   private func add(
@@ -69,18 +70,20 @@ private final class AbsentPerson: Authenticator {
     return try engine.add(item, "secret").id
   }
 
-  private func asker(_ process: Int32, program: UInt64 = 1, terminal: String? = nil) -> Asker {
-    Asker(
-      process: .init(number: process, start: 0), program: "/bin/cat",
-      programFile: .init(device: 0, inode: program), commandLine: "cat", parents: [], user: 0,
-      terminal: terminal)
+  /// A process that has another executable for each `program`.
+  private func caller(_ process: Int32, program: UInt64 = 1, terminal: String? = nil) -> Caller.Identity {
+    var caller = Caller.Identity(
+      process: .init(number: process, start: 0), user: 0,
+      executable: .init(path: "/bin/cat", file: FileID(device: 0, inode: program)))
+    caller.terminal = terminal
+    return caller
   }
 
   /// Starts to ask; the outcome comes later.
   private func begin(
-    _ store: KeychainStore, _ item: ItemID, _ asker: Asker
+    _ store: KeychainStore, _ item: ItemID, _ caller: Caller.Identity, to operation: AccessOperation = .read
   ) throws -> (PermissionRequest?, () -> Result<Permit, StoreError>) {
-    switch try store.permission(for: item, path: item.rawValue, by: { asker }) {
+    switch try store.permission(for: item, to: operation, path: item.rawValue, by: Caller(caller)) {
     case .given(let permit):
       return (nil, { () -> Result<Permit, StoreError> in .success(permit) })
     case .asked(let request):
@@ -103,8 +106,10 @@ private final class AbsentPerson: Authenticator {
     let value = Mutex<Result<Permit, StoreError>?>(nil)
   }
 
-  private func ask(_ store: KeychainStore, _ item: ItemID, _ asker: Asker) throws -> StoreError? {
-    switch try begin(store, item, asker).1() {
+  private func ask(
+    _ store: KeychainStore, _ item: ItemID, _ caller: Caller.Identity, to operation: AccessOperation = .read
+  ) throws -> StoreError? {
+    switch try begin(store, item, caller, to: operation).1() {
     case .success(let permit):
       #expect(try KeychainSamples.bytes(store.secret(of: item, permit)) == Array("secret".utf8))
       return nil
@@ -120,12 +125,12 @@ private final class AbsentPerson: Authenticator {
     let id = try engine.using(password("old")).add(item, "secret").id
     let person = TestPerson([.approved(try password("old")), .approved(try password("new"))])
     let store = store(person)
-    #expect(try ask(store, id, asker(1)) == nil)
-    #expect(try ask(store, id, asker(1)) == nil)
+    #expect(try ask(store, id, caller(1)) == nil)
+    #expect(try ask(store, id, caller(1)) == nil)
     #expect(person.count == 1)
     try engine.using(password("old")).changePassword(of: id, to: password("new"))
-    #expect(try ask(store, id, asker(1)) == nil)
-    #expect(try ask(store, id, asker(1)) == nil)
+    #expect(try ask(store, id, caller(1)) == nil)
+    #expect(try ask(store, id, caller(1)) == nil)
     #expect(person.count == 2)
   }
 
@@ -135,8 +140,8 @@ private final class AbsentPerson: Authenticator {
     item.access = [.applicationPassword]
     let id = try engine.using(password("old")).add(item, "secret").id
     let store = store(TestPerson([.approved(try password("old")), .approved(try password("new"))]))
-    let permit = try begin(store, id, asker(1)).1().get()
-    let new = try store.permission(forNewPasswordAt: "a") { asker(1) }.fetch()
+    let permit = try begin(store, id, caller(1)).1().get()
+    let new = try store.permission(forNewPasswordAt: "a", by: Caller(caller(1))).fetch()
     #expect(throws: StoreError.self) { try store.changePassword(of: id, new, to: new) }
     try store.changePassword(of: id, permit, to: new)
     #expect(try engine.using(password("new")).bytes(of: id) == Array("secret".utf8))
@@ -145,7 +150,7 @@ private final class AbsentPerson: Authenticator {
   @Test func secretNeedsItsOwnPermit() throws {
     let (a, b) = (try add("a"), try add("b"))
     let store = store(TestPerson())
-    guard case .success(let permit) = try begin(store, a, asker(1)).1() else {
+    guard case .success(let permit) = try begin(store, a, caller(1)).1() else {
       Issue.record("refused")
       return
     }
@@ -154,34 +159,62 @@ private final class AbsentPerson: Authenticator {
     _ = try store.secret(of: a, permit)
   }
 
-  @Test func answerHoldsForTheProgramAndForTheProcess() throws {
+  @Test func answerHoldsForTheProcessTheItemAndTheOperation() throws {
     let (a, b) = (try add("a"), try add("b"))
     let person = TestPerson()
     let store = store(person)
-    #expect(
-      try ask(store, a, asker(1)) == nil && ask(store, a, asker(2)) == nil && ask(store, b, asker(1)) == nil)
+    #expect(try ask(store, a, caller(1)) == nil && ask(store, a, caller(1)) == nil)
     #expect(person.count == 1)
-    #expect(try ask(store, a, asker(3, program: 2)) == nil)
-    #expect(person.count == 2)
+    // Another process, another program in the same one, another item, another operation.
+    #expect(try ask(store, a, caller(2)) == nil && person.count == 2)
+    #expect(try ask(store, a, caller(1, program: 2)) == nil && person.count == 3)
+    #expect(try ask(store, b, caller(1)) == nil && person.count == 4)
+    #expect(try ask(store, a, caller(1), to: .write) == nil && person.count == 5)
+    #expect(try ask(store, a, caller(1), to: .readWrite) == nil && person.count == 6)
+    #expect(try ask(store, a, caller(1), to: .write) == nil && person.count == 6)
     time.seconds.add(10, ordering: .relaxed)
-    #expect(try ask(store, a, asker(1)) == nil)
-    #expect(person.count == 3)
+    #expect(try ask(store, a, caller(1)) == nil && person.count == 7)
     try store.lock()
     try store.unlock(KeychainSamples.secret(""))
-    #expect(try ask(store, a, asker(1)) == nil)
-    #expect(person.count == 4)
+    #expect(try ask(store, a, caller(1)) == nil && person.count == 8)
+  }
+
+  /// The script of an interpreter is another program, also in the same process (execve(2)).
+  @Test func answerToOneScriptIsNoneToAnother() throws {
+    let a = try add("a")
+    let person = TestPerson()
+    let store = store(person)
+    var (one, other) = (caller(1), caller(1))
+    (one.script, other.script) = ("/opt/a.py", "/opt/b.py")
+    #expect(try ask(store, a, one) == nil && ask(store, a, other) == nil)
+    #expect(person.count == 2)
+  }
+
+  /// A wider answer is offered with the second question only, and holds for the same process and operation.
+  @Test func widerAnswerHasToBeChosen() throws {
+    let items = try (0..<4).map { try add(ExactString("\($0)")) }
+    let person = TestPerson([.approved(nil), .approved(nil, scope: .process)])
+    let store = store(person)
+    #expect(try ask(store, items[0], caller(1)) == nil && ask(store, items[1], caller(1)) == nil)
+    #expect(person.questions.withLock { $0.map(\.offersProcess) } == [false, true])
+    #expect(try ask(store, items[2], caller(1)) == nil && ask(store, items[3], caller(1)) == nil)
+    #expect(person.count == 2)
+    #expect(try ask(store, items[2], caller(2)) == nil && person.count == 3)
+    #expect(try ask(store, items[2], caller(1), to: .write) == nil && person.count == 4)
+    let other = try add("other", [.userPresence])
+    #expect(try ask(store, other, caller(1)) == nil && person.count == 5)
   }
 
   @Test func answerIsNeverReusedForMoreThanFiveMinutes() throws {
     let a = try add("a")
     let person = TestPerson()
     let store = store(person, reuse: 100_000)
-    _ = try ask(store, a, asker(1))
+    _ = try ask(store, a, caller(1))
     time.seconds.add(299, ordering: .relaxed)
-    _ = try ask(store, a, asker(1))
+    _ = try ask(store, a, caller(1))
     #expect(person.count == 1)
     time.seconds.add(1, ordering: .relaxed)
-    _ = try ask(store, a, asker(1))
+    _ = try ask(store, a, caller(1))
     #expect(person.count == 2)
   }
 
@@ -189,7 +222,7 @@ private final class AbsentPerson: Authenticator {
     let a = try add("a")
     let person = TestPerson()
     let store = store(person, reuse: 0)
-    for _ in 0..<3 { #expect(try ask(store, a, asker(1)) == nil) }
+    for _ in 0..<3 { #expect(try ask(store, a, caller(1)) == nil) }
     #expect(person.count == 3)
   }
 
@@ -198,7 +231,7 @@ private final class AbsentPerson: Authenticator {
     let gate = DispatchSemaphore(value: 0)
     let person = TestPerson(gate: gate)
     let store = store(person)
-    let outcomes = try (0..<50).map { try begin(store, items[$0 % 5], asker(Int32($0))).1 }
+    let outcomes = try (0..<50).map { try begin(store, items[$0 % 5], caller(1)).1 }
     gate.signal()
     for outcome in outcomes { #expect(throws: Never.self) { _ = try outcome().get() } }
     #expect(person.count == 1)
@@ -209,11 +242,11 @@ private final class AbsentPerson: Authenticator {
     let a = try add("a")
     let person = TestPerson([.refused])
     let store = store(person, reuse: 0)
-    for process in 0..<3 { #expect(try ask(store, a, asker(Int32(process)))?.errno == EACCES) }
-    #expect(errno { _ = try ask(store, a, asker(9)) } == EACCES)
+    for process in 0..<3 { #expect(try ask(store, a, caller(Int32(process)))?.errno == EACCES) }
+    #expect(errno { _ = try ask(store, a, caller(9)) } == EACCES)
     #expect(person.count == 3)
     time.seconds.add(60, ordering: .relaxed)
-    #expect(try ask(store, a, asker(9))?.errno == EACCES)
+    #expect(try ask(store, a, caller(9))?.errno == EACCES)
     #expect(person.count == 4)
   }
 
@@ -221,10 +254,10 @@ private final class AbsentPerson: Authenticator {
     let (a, b) = (try add("a"), try add("b"))
     let person = TestPerson([.refused])
     let store = store(person)
-    #expect(try ask(store, a, asker(1))?.errno == EACCES)
-    #expect(errno { _ = try ask(store, b, asker(1)) } == EACCES)
+    #expect(try ask(store, a, caller(1))?.errno == EACCES)
+    #expect(errno { _ = try ask(store, b, caller(1)) } == EACCES)
     #expect(person.count == 1)
-    #expect(try ask(store, b, asker(2))?.errno == EACCES)
+    #expect(try ask(store, b, caller(2))?.errno == EACCES)
     #expect(person.count == 2)
   }
 
@@ -235,7 +268,7 @@ private final class AbsentPerson: Authenticator {
     ]
     for (index, (answer, error)) in answers.enumerated() {
       let item = try add(ExactString("\(index)"))
-      #expect(try ask(store(TestPerson([answer])), item, asker(1))?.errno == error.errno)
+      #expect(try ask(store(TestPerson([answer])), item, caller(1))?.errno == error.errno)
     }
   }
 
@@ -243,8 +276,8 @@ private final class AbsentPerson: Authenticator {
     let (a, b) = (try add("a"), try add("b"))
     let absent = AbsentPerson()
     let store = store(absent, timeout: 1)
-    let first = try begin(store, a, asker(1, terminal: "/dev/pts/1")).1
-    let second = try begin(store, b, asker(2, terminal: "/dev/pts/2")).1
+    let first = try begin(store, a, caller(1, terminal: "/dev/pts/1")).1
+    let second = try begin(store, b, caller(2, terminal: "/dev/pts/2")).1
     #expect(failure(first()) == .timedOut && failure(second()) == .timedOut)
     #expect(absent.count.load(ordering: .relaxed) == 2)
   }
@@ -254,21 +287,21 @@ private final class AbsentPerson: Authenticator {
     let gate = DispatchSemaphore(value: 0)
     let person = TestPerson([.refused], gate: gate)
     let store = store(person, reuse: 0)
-    let (request, _) = try begin(store, a, asker(1))
+    let (request, _) = try begin(store, a, caller(1))
     while person.count == 0 { sched_yield() }
     request?.withdraw()
     // Another question is put only when the dialog is gone, and nobody has refused.
     person.answers.withLock { $0 = [.approved(nil)] }
-    let next = try begin(store, a, asker(2)).1
+    let next = try begin(store, a, caller(2)).1
     gate.signal()
     #expect(failure(next()) == nil)
   }
 
   @Test func rulesDecideByTheFile() throws {
     let person = TestPerson()
-    let own = try #require(Asker.File("/bin/sh"))
-    var shell = asker(1)
-    shell.programFile = own
+    let own = try #require(FileID("/bin/sh"))
+    var shell = caller(1)
+    shell.executable?.file = own
     let denied = try add("denied", [], programs: "deny /bin/sh\nallow *\n")
     let allowed = try add("allowed", [.devicePasscode], programs: "allow /usr/bin/../bin/sh\n")
     let asked = try add("asked", [], programs: "ask /bin/sh")
@@ -277,7 +310,7 @@ private final class AbsentPerson: Authenticator {
       programs: ExactString("allow sha256:" + String(repeating: "0", count: 64) + " /bin/sh\ndeny *"))
     let store = store(person)
     #expect(errno { _ = try begin(store, denied, shell) } == EACCES)
-    #expect(try ask(store, denied, asker(2)) == nil)
+    #expect(try ask(store, denied, caller(2)) == nil)
     #expect(try ask(store, allowed, shell) == nil && person.count == 0)
     #expect(errno { _ = try begin(store, wrongDigest, shell) } == EACCES)
     #expect(try ask(store, asked, shell) == nil && person.count == 1)
@@ -289,12 +322,12 @@ private final class AbsentPerson: Authenticator {
     let free = try add("free", [])
     let odd = try add("odd", [], programs: "let everybody in")
     let store = store(person)
-    #expect(try ask(store, odd, asker(1)) == nil && person.count == 1)
-    #expect(try ask(store, free, asker(1)) == nil && person.count == 1)
+    #expect(try ask(store, odd, caller(1)) == nil && person.count == 1)
+    #expect(try ask(store, free, caller(1)) == nil && person.count == 1)
     var rules = KeychainSamples.generic("")
     (rules.identity, rules.attributes) = (.rules, ["generic/free": [0xFF]])
     _ = try engine.add(rules, "x")
-    #expect(try ask(self.store(person), free, asker(2)) == nil && person.count == 2)
+    #expect(try ask(self.store(person), free, caller(2)) == nil && person.count == 2)
   }
 
   /// What may have rules is not given as if it had none.
@@ -304,32 +337,121 @@ private final class AbsentPerson: Authenticator {
     let failure = StoreError.unreachable(reason: "it hangs")
     engine.fail(with: failure)
     let store = store(TestPerson())
-    #expect(throws: failure) { _ = try store.permission(for: item, path: "free", by: { asker(1) }) }
+    #expect(throws: failure) {
+      _ = try store.permission(for: item, to: .read, path: "free", by: Caller(caller(1)))
+    }
     #expect(throws: failure) { try store.checkAccess(to: item) }
     engine.fail(with: nil)
     try store.checkAccess(to: item)
   }
 
-  @Test func whoCantBeToldIsRefused() throws {
-    let a = try add("a")
-    let store = store(TestPerson())
-    #expect(errno { _ = try store.permission(for: a, path: "a", by: { nil }) } == EACCES)
-    #expect(Asker(thread: 0) == nil && Asker(thread: getpid()) != nil)
+  /// A caller without an executable: no `allow PATH` fits it, and other rules for paths may mean it.
+  @Test(arguments: [
+    ("allow /bin/sh", true, 1), ("allow *", true, 1), ("deny /bin/sh\nallow *", true, 1), ("ask *", true, 1),
+    ("deny /bin/sh", true, 1), ("ask /bin/sh", true, 1), ("deny *", false, 0),
+    ("deny unidentified", false, 0),
+    ("allow /bin/sh\nallow unidentified", true, 0), ("allow unidentified\ndeny *", true, 0),
+    ("ask unidentified\nallow *", true, 1),
+  ])
+  func unidentifiedCallerHasRulesOfItsOwn(rules: String, isLetIn: Bool, questions: Int) throws {
+    let item = try add("a", [], programs: ExactString(rules))
+    let person = TestPerson()
+    let store = store(person)
+    var unknown = caller(1)
+    unknown.executable = nil
+    if isLetIn {
+      #expect(try ask(store, item, unknown) == nil)
+    } else {
+      #expect(errno { _ = try begin(store, item, unknown) } == EACCES)
+    }
+    #expect(person.count == questions)
   }
 
-  @Test func protectionChangesWithAPermitOnly() throws {
+  /// A list of allowed programs keeps the others out, wherever in the chain it is.
+  @Test func listOfAllowedProgramsEndsInAQuestion() throws {
+    let (own, inherited) = (try add("own", [], programs: "allow /bin/sh"), try add("inherited", []))
+    let denied = try add("denied", [], programs: "deny /bin/sh")
+    let person = TestPerson()
+    let store = store(person)
+    try store.setRules("allow /bin/sh", of: .folder(.generic, "inherited"), nil)
+    #expect(try ask(store, own, caller(1)) == nil && person.count == 1)
+    #expect(try ask(store, inherited, caller(1)) == nil && person.count == 2)
+    // A list of denied programs leaves the others alone.
+    #expect(try ask(store, denied, caller(1)) == nil && person.count == 2)
+  }
+
+  @Test func protectionChangesWithAPermitForThatOnly() throws {
     let a = try add("a")
-    let store = store(TestPerson())
-    #expect(errno { try store.update([a]) { $0.access = [] } } == EACCES)
-    #expect(errno { try store.update([a]) { $0.programs = "allow *" } } == EACCES)
-    #expect(errno { try store.update([a]) { $0.accessibility = .afterFirstUnlock } } == EACCES)
-    try store.update([a]) { $0.label = "free" }
-    guard case .success(let permit) = try begin(store, a, asker(1)).1() else {
-      Issue.record("refused")
-      return
+    let person = TestPerson()
+    let store = store(person)
+    let item = try store.read { $0[a] }
+    var free = try #require(item)
+    let before = free
+    free.access = []
+    let reading = try begin(store, a, caller(1)).1().get()
+    for permit in [nil, reading] {
+      #expect(errno { try store.update([a], permit) { $0.access = [] } } == EACCES)
+      #expect(errno { try store.update([a], permit) { $0.programs = "allow *" } } == EACCES)
+      #expect(errno { try store.update([a], permit) { $0.accessibility = .afterFirstUnlock } } == EACCES)
+      #expect(
+        errno { try store.rewrite(a, readingSecret: true, permit) { item, _ in item.access = [] } } == EACCES)
     }
+    try store.update([a]) { $0.label = "free" }
+    let permit = try store.permission(
+      for: before, changingTo: free, path: "a", by: Caller(caller(1))
+    ).fetch()
+    let question = person.questions.withLock { $0.last }
+    #expect(person.count == 2 && question?.operation == .change && question?.reuse == 0)
+    #expect(question?.change?.lines == ["access flags: devicePasscode → none"])
     try store.update([a], permit) { $0.access = [] }
     _ = try store.secret(of: a)
+  }
+
+  /// An item stays in its folder while that has rules, also in the change that has its secret.
+  @Test func rewriteKeepsTheRulesOfTheFolder() throws {
+    let a = try add("a", [])
+    let store = store(TestPerson())
+    try store.setRules("ask *", of: .folder(.generic, "a"), nil)
+    let permit = try begin(store, a, caller(1)).1().get()
+    #expect(
+      errno {
+        try store.rewrite(a, readingSecret: true, permit) { item, _ in
+          item.identity = .generic(service: "elsewhere", account: "a")
+        }
+      } == EACCES)
+  }
+
+  /// Rules name programs that use a secret. They never keep their owner from changing them.
+  @Test func rulesNeverDenyTheirChange() throws {
+    let a = try add("a", [], programs: "deny *")
+    let person = TestPerson()
+    let store = store(person)
+    var free = try #require(try store.read { $0[a] })
+    let before = free
+    free.programs = nil
+    _ = try store.permission(for: before, changingTo: free, path: "a", by: Caller(caller(1))).fetch()
+    #expect(person.questions.withLock { $0.map(\.demand) } == [.consent])
+    try store.setRules("deny *", of: .keychain, nil)
+    _ = try store.permission(toChangeRulesOf: .keychain, to: nil, path: "keychain", by: Caller(caller(1)))
+      .fetch()
+    #expect(person.count == 2)
+  }
+
+  @Test func openQuestionsEndWithTheLock() throws {
+    let a = try add("a")
+    let absent = AbsentPerson()
+    let store = store(absent)
+    let first = try begin(store, a, caller(1)).1
+    while absent.count.load(ordering: .relaxed) == 0 { sched_yield() }
+    guard case .asked(let late) = try store.permission(for: a, to: .read, path: "a", by: Caller(caller(2)))
+    else {
+      Issue.record("not asked")
+      return
+    }
+    try store.lock()
+    #expect(failure(first()) == .locked)
+    #expect(throws: StoreError.locked) { _ = try Permission.asked(late).fetch() }
+    #expect(absent.count.load(ordering: .relaxed) == 1)
   }
 
   @Test(arguments: [

@@ -35,7 +35,7 @@ public enum RuleScope: Hashable, Sendable {
 }
 
 extension ItemIdentity {
-  /// The item that keeps the rules of folders and of the keychain as its attributes. Nobody is shown it.
+  /// The item that keeps the rules of folders and of the keychain as its attributes. It is not shown.
   static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
 
   /// The service of a vault's items that open what another keychain holds sealed. Nobody is shown them.
@@ -81,31 +81,42 @@ extension KeychainIndex {
 }
 
 extension KeychainStore {
-  /// Whether an asker may change the rules of a folder, or of the keychain.
+  /// Before the rules of a folder, or of the keychain, are changed to `rules`; nil: removed.
   ///
-  /// It takes what the present rules say, and what the flags demand of each item that the new ones may let
-  /// programs into.
-  /// - Throws: `locked`, `accessDenied`.
+  /// A person is asked where there are rules, or items with access flags that the new rules may let programs into. Present
+  /// rules never deny it: they name programs that may use secrets, not that may change rules.
+  /// - Throws: `locked`, `accessDenied` where nobody can be asked.
   public nonisolated func permission(
-    toChangeRulesOf scope: RuleScope, path: String, by asker: () -> Asker?
+    toChangeRulesOf scope: RuleScope, to rules: ExactString?, path: String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    let old = try read { $0.rules(of: scope) }
+    let line = "rules for programs: \(Item.shown(old)) → \(Item.shown(rules))"
+    let change = ProtectionChange(lines: [line], removesProtection: rules == nil)
+    return try permission(toChangeRulesOf: scope, change, path, caller)
+  }
+
+  /// The same for a process that does not say what the rules are to be.
+  public nonisolated func permission(
+    toChangeRulesOf scope: RuleScope, path: String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    try permission(toChangeRulesOf: scope, .unknown, path, caller)
+  }
+
+  private nonisolated func permission(
+    toChangeRulesOf scope: RuleScope, _ change: ProtectionChange, _ path: String, _ caller: Caller
   ) throws(StoreError) -> Permission {
     guard engine.lockState == .open else { throw .locked }
-    if engine.decidesAccess { return .given(Permit(item: scope.permitID, password: nil)) }
-    let (rules, demands) = try protection(of: scope)
-    let permit = Permit(item: scope.permitID, password: nil)
-    guard !rules.isEmpty || !demands.isEmpty else { return .given(permit) }
-    guard let gatekeeper else { throw .accessDenied(reason: "nobody can be asked here") }
-    guard let asker = asker() else {
-      throw .accessDenied(reason: "who asks is in another namespace, or can't be told")
+    if engine.decidesAccess { return .given(Permit(item: scope.permitID, for: .change)) }
+    let (present, demands) = try protection(of: scope)
+    guard !present.isEmpty || !demands.isEmpty else {
+      return .given(Permit(item: scope.permitID, for: .change))
     }
-    switch rules.action(for: asker) ?? (demands.isEmpty ? .allow : .ask) {
-    case .allow: return .given(permit)
-    case .deny: throw .accessDenied(reason: "the rules keep \(asker.program) out")
-    case .ask:
-      let demand = demands.count > 1 ? Demand.all(demands) : demands.first ?? .consent
-      return try gatekeeper.permission(
-        PermissionRequest(scope.permitID, path, .change, asker, demand, .none, gatekeeper) { _ in })
-    }
+    let controller = try requireController()
+    let demand = demands.count > 1 ? Demand.all(demands) : demands.first ?? consentToChange(sealed: false)
+    var subject = PermissionRequest.Subject(
+      item: scope.permitID, path: path, operation: .change, caller: caller.identity(), demand: demand)
+    subject.change = change
+    return try controller.permission(PermissionRequest(subject, controller))
   }
 
   /// Sets the rules of a folder, or of the keychain; nil: none.
@@ -117,9 +128,10 @@ extension KeychainStore {
     guard engine.lockState == .open else { throw .locked }
     let (present, demands) = try protection(of: scope)
     let isOpen = engine.decidesAccess || (present.isEmpty && demands.isEmpty)
-    guard isOpen || permit?.item == scope.permitID else {
-      throw .accessDenied(reason: "it takes what the rules demand to change them")
+    guard isOpen || (permit?.item == scope.permitID && permit?.operation == .change) else {
+      throw .accessDenied(reason: "a person has to agree to a change of these rules")
     }
+    try permit?.requireUnchangedCaller()
     try keepRules { item in item.attributes[scope.attribute] = rules.map { Array($0.utf8) } }
   }
 
@@ -168,11 +180,4 @@ extension ItemID {
 
 extension RuleScope {
   fileprivate var permitID: ItemID { ItemID(ofRules: attribute) }
-}
-
-extension [ProgramRules.Rule] {
-  /// What the first rule says that fits; nil: none does.
-  func action(for asker: Asker) -> ProgramRules.Action? {
-    first { $0.fits(asker) }?.action
-  }
 }

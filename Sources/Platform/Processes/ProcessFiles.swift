@@ -1,0 +1,138 @@
+import Glibc
+
+/// What proc(5) has about one process or thread: the only place that reads its files.
+///
+/// Each call reads again. Without a `ProcessHandle` that was alive after the reading, the answers may be about different
+/// processes that had the same number one after the other.
+public struct ProcessFiles: Sendable {
+  /// Namespaces that decide what a number, a user or a path means.
+  public enum Namespace: String, CaseIterable, Sendable {
+    case user
+    case process = "pid"
+    case mount = "mnt"
+  }
+
+  /// Fields of `stat`, which every user may read.
+  public struct Stat: Sendable {
+    /// The name of the program, or what the process has set in its place (PR_SET_NAME).
+    public let name: String
+    private let fields: [Substring]
+
+    fileprivate init?(_ text: String) {
+      // The second field is the name in parentheses, which may contain anything.
+      guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
+      name = String(text[text.index(after: begin)..<end])
+      fields = text[text.index(after: end)...].split(whereSeparator: \.isWhitespace)
+    }
+
+    /// A field by its number in proc(5), from 3 on.
+    private func field(_ number: Int) -> Substring? {
+      fields.indices.contains(number - 3) ? fields[number - 3] : nil
+    }
+
+    public var parent: Int32? { field(4).flatMap { Int32($0) } }
+
+    /// The device of the controlling terminal; 0: none.
+    public var terminal: UInt64 { field(7).flatMap { Int64($0) }.map { UInt64(bitPattern: $0) } ?? 0 }
+
+    /// In clock ticks since the system's start.
+    public var start: UInt64? { field(22).flatMap { UInt64($0) } }
+
+    /// As waitpid(2) would tell it; 0 while the process is not ending.
+    public var exitCode: Int32 { field(52).flatMap { Int32($0) } ?? 0 }
+  }
+
+  public let number: Int32
+  private let folder: String
+
+  public init(_ number: Int32) {
+    self.number = number
+    folder = "/proc/\(number)"
+  }
+
+  public var status: Stat? { text("stat").flatMap { Stat($0) } }
+
+  /// The number of the process that a thread belongs to.
+  public var threadGroup: Int32? { field("Tgid:").flatMap { Int32($0) } }
+
+  /// The real user.
+  public var user: UInt32? { field("Uid:").flatMap { UInt32($0) } }
+
+  /// The first word after a name in `status`.
+  private func field(_ name: String) -> Substring? {
+    let line = text("status")?.split(separator: "\n").first { $0.hasPrefix(name) }
+    return line?.dropFirst(name.count).split(whereSeparator: \.isWhitespace).first
+  }
+
+  /// The words of the command line, as the process shows them: it may change them.
+  public var commandLine: [String] {
+    (Self.bytes("\(folder)/cmdline") ?? []).split(separator: 0, omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+// What only a process may read that could also trace this one (ptrace(2), PTRACE_MODE_READ).
+extension ProcessFiles {
+  /// nil: it can't be read, as that of a process which is not dumpable.
+  public var executable: FileID? { FileID("\(folder)/exe") }
+
+  /// As the kernel shows it; ` (deleted)` follows where the file has no name any more.
+  public var executablePath: String? { Self.link("\(folder)/exe") }
+
+  /// A path by which the executable can be opened, whatever its name.
+  public var executableLink: String { "\(folder)/exe" }
+
+  public var workingDirectory: String? { Self.link("\(folder)/cwd") }
+
+  /// nil: it can't be read.
+  public func namespace(_ namespace: Namespace) -> FileID? { FileID("\(folder)/ns/\(namespace.rawValue)") }
+
+  /// The path of a character device that standard input, output or error is; nil: none of them is.
+  public func terminalPath(device: UInt64) -> String? {
+    guard device != 0 else { return nil }
+    for number in [0, 1, 2] {
+      // A file elsewhere could be one of a mount that waits for this process.
+      guard let path = Self.link("\(folder)/fd/\(number)"), path.hasPrefix("/dev/") else { continue }
+      if characterDevice(path) == device { return path }
+    }
+    // tty(4) of pseudo-terminals: major numbers 136 to 143.
+    let (major, minor) = (device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00)
+    return (136...143).contains(major) ? "/dev/pts/\((major - 136) << 20 | minor)" : nil
+  }
+}
+
+extension ProcessFiles {
+  private func text(_ name: String) -> String? {
+    Self.bytes("\(folder)/\(name)").map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func bytes(_ path: String) -> [UInt8]? {
+    // SAFETY: a variadic call without its variable part.
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 16 * 1024)
+    // SAFETY: the buffer says how long it is.
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(file, $0.baseAddress, $0.count) }
+    return count < 0 ? nil : Array(bytes[..<count])
+  }
+
+  private static func link(_ path: String) -> String? {
+    var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    // SAFETY: the buffer says how long it is.
+    let count = unsafe bytes.withUnsafeMutableBytes { bytes in
+      unsafe bytes.withMemoryRebound(to: CChar.self) { bytes in
+        guard let start = bytes.baseAddress else { return -1 }
+        return unsafe readlink(path, start, bytes.count)
+      }
+    }
+    return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+  }
+}
+
+/// nil: it is none, or there is no such file.
+private func characterDevice(_ path: String) -> UInt64? {
+  var status = stat()
+  guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFCHR else { return nil }
+  return UInt64(status.st_rdev)
+}

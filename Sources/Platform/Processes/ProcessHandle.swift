@@ -1,0 +1,46 @@
+import CLinux
+import Glibc
+
+/// A pidfd: refers to one process, also after its number has been given to another one.
+public final class ProcessHandle: Sendable {
+  private let descriptor: Int32
+
+  /// Takes over the descriptor; nil: it is none.
+  private init?(descriptor: Int32) {
+    guard descriptor >= 0 else { return nil }
+    self.descriptor = descriptor
+  }
+
+  /// pidfd_open(2). nil: there is no such process, or no descriptor is left.
+  public convenience init?(process: Int32) {
+    guard process > 0 else { return nil }
+    self.init(descriptor: linux_pidfd_open(process))
+  }
+
+  /// The process that connected a socket of the Unix domain: SO_PEERPIDFD, before Linux 6.5 the process that has the
+  /// number of SO_PEERCRED now. nil: neither can be had.
+  public convenience init?(peerOf socket: Int32) {
+    self.init(descriptor: linux_peer_descriptor(socket))
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// Whether the process has not ended. A pidfd is readable when it has.
+  public var isAlive: Bool {
+    var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    while true {
+      // SAFETY: one element, as the call says.
+      let count = unsafe poll(&watched, 1, 0)
+      if count < 0, errno == EINTR { continue }
+      return count == 0
+    }
+  }
+}
+
+extension ProcessHandle {
+  /// The number of the process that connected a socket of the Unix domain (SO_PEERCRED); 0: unknown, or of another pid
+  /// namespace.
+  public static func numberOfPeer(of socket: Int32) -> Int32 { linux_peer_process(socket) }
+}

@@ -1,0 +1,196 @@
+import Dispatch
+import Glibc
+import Model
+import Platform
+import Synchronization
+
+/// Has a person asked where an item demands it, and remembers the answers for some seconds.
+///
+/// Questions that one process asks at the same time are one dialog. An answer holds for the process, the operation and the
+/// items that the dialog named, or for more where the dialog offered that and the person chose it; an answer to a change of
+/// protection holds once. An item that was refused three times in a minute is closed for the next. Dialogs on different
+/// terminals, or of different programs without one, do not wait for each other.
+public final class AccessController: Sendable {
+  public struct Options: Sendable {
+    /// How long a question waits for its answer, in seconds.
+    public var timeout = 60
+    /// How long an answer holds, in seconds.
+    public var reuse = 10
+
+    public init() {}
+
+    /// Whether answers are written to the record; no: another process writes them.
+    var recordsAnswers = true
+
+    /// For a process that has another one decide, whose limits, memory and record count.
+    public static var relaying: Options {
+      var options = Options()
+      (options.timeout, options.reuse, options.recordsAnswers) = (3600, 0, false)
+      return options
+    }
+  }
+
+  /// The longest that an answer may hold, in seconds.
+  public static let longestReuse = 300
+  static let mostWaiting = 1024
+  static let refusalsUntilClosed = 3
+  static let closedFor: UInt64 = 60
+
+  let authenticator: any Authenticator
+  let options: Options
+  let now: @Sendable () -> UInt64
+  let record: (any AccessRecord)?
+  /// Each dialog waits for a person.
+  let dialogs = WaitingThreads()
+  let state = Mutex(State())
+
+  struct State {
+    /// Requests that no dialog is open for yet.
+    var waiting: [DialogQueue: [PermissionRequest]] = [:]
+    var open: [DialogQueue: Dialog] = [:]
+    var grants = AccessGrants()
+    var refusedProcesses: [Caller.Identity.Process: UInt64] = [:]
+    var refusals: [ItemID: [UInt64]] = [:]
+    var lockCount = 0
+  }
+
+  /// Dialogs of one queue are shown one after the other.
+  enum DialogQueue: Hashable {
+    case terminal(String)
+    case program(FileID)
+    case unidentified
+
+    init(_ caller: Caller.Identity) {
+      self =
+        caller.terminal.map(DialogQueue.terminal) ?? caller.executable.map { .program($0.file) }
+        ?? .unidentified
+    }
+  }
+
+  struct Dialog {
+    var requests: [PermissionRequest]
+    let withdrawal: Withdrawal
+  }
+
+  /// `now` counts seconds on a clock that a person can't set and that counts suspend.
+  public init(
+    _ authenticator: any Authenticator, _ options: Options = Options(),
+    record: (any AccessRecord)? = nil,
+    now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
+  ) {
+    self.authenticator = authenticator
+    self.options = options
+    self.record = record
+    self.now = now
+  }
+
+  /// CLOCK_BOOTTIME in seconds.
+  public static let bootTime: @Sendable () -> UInt64 = {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return UInt64(clamping: time.tv_sec)
+  }
+
+  /// The keychain was locked: every answer is forgotten, and open questions about items that a lock closes end with
+  /// `locked`.
+  public func lock() {
+    let ended = state.withLock { state in
+      state.lockCount &+= 1
+      state.grants.removeAll()
+      return (state.waiting.values.flatMap { $0 } + state.open.values.flatMap(\.requests))
+        .filter { !$0.subject.outlastsLock }
+    }
+    for request in ended { end(request, with: .failure(.locked), .locked) }
+  }
+
+  var lockCount: Int { state.withLock { $0.lockCount } }
+}
+
+// MARK: - Deciding
+
+extension AccessController {
+  /// Whether a person has to be asked, after what was answered lately.
+  ///
+  /// - Throws: `accessDenied`.
+  func permission(_ request: PermissionRequest) throws(StoreError) -> Permission {
+    if let permit = reusedPermit(for: request) {
+      note(request, .reused)
+      return .given(permit)
+    }
+    guard !isClosed(request.subject) else {
+      note(request, .closed)
+      throw .accessDenied(reason: "it was refused lately; wait a minute")
+    }
+    return .asked(request)
+  }
+
+  func note(_ request: PermissionRequest, _ decision: AccessEvent.Decision) {
+    note(request.subject.operation, request.subject.item, request.subject.caller, decision)
+  }
+
+  func note(
+    _ operation: AccessOperation, _ item: ItemID, _ caller: @autoclosure () -> Caller.Identity?,
+    _ decision: AccessEvent.Decision, guarded: Bool = true
+  ) {
+    guard let record, record.takes(guarded: guarded) else { return }
+    let now = Timestamp(seconds: Int64(time(nil)))
+    record.note(AccessEvent(operation, item, by: caller(), decision, at: now))
+  }
+
+  /// The permit that an earlier answer gives.
+  func reusedPermit(for request: PermissionRequest) -> Permit? {
+    let time = now()
+    let grant = state.withLock { state in
+      state.grants.removeAll(endingBy: time)
+      return state.grants.grant(for: request.subject)
+    }
+    guard let grant else { return nil }
+    guard let password = grant.password else { return request.subject.permit() }
+    do throws(StoreError) {
+      if request.subject.password == .present { try request.check(password) }
+    } catch {
+      // It was changed since, perhaps by another process.
+      guard error != .rejected else {
+        state.withLock { $0.grants.removeAll(with: password) }
+        return nil
+      }
+    }
+    return request.subject.permit(password: password)
+  }
+
+  func isClosed(_ subject: PermissionRequest.Subject) -> Bool {
+    let time = now()
+    return state.withLock { state in
+      let refusals = (state.refusals[subject.item] ?? []).filter { $0 + Self.closedFor > time }
+      state.refusals[subject.item] = refusals.isEmpty ? nil : refusals
+      if refusals.count >= Self.refusalsUntilClosed { return true }
+      state.refusedProcesses = state.refusedProcesses.filter { $0.value > time }
+      guard let process = subject.caller.process else { return false }
+      // The same item may be asked for again; another one of the same walk through a folder is not.
+      return refusals.isEmpty && state.refusedProcesses[process] != nil
+    }
+  }
+
+  /// Keeps an answer for later requests.
+  func keep(_ answer: Answer, _ requests: [PermissionRequest]) {
+    let time = now()
+    let end = time + UInt64(clamping: min(options.reuse, Self.longestReuse))
+    state.withLock { state in
+      switch answer {
+      case .approved where options.reuse > 0:
+        for request in requests { state.grants.add(request.subject, answer, until: end) }
+      case .refused, .rejected:
+        for process in requests.compactMap(\.subject.caller.process) { state.refusedProcesses[process] = end }
+        for item in Set(requests.map(\.subject.item)) { state.refusals[item, default: []].append(time) }
+      default: break
+      }
+    }
+    guard case .approved(_?, _) = answer else { return }
+    // A password is not kept longer than it may be used.
+    Background.run(after: .seconds(max(0, options.reuse) + 1)) { [weak self] in
+      guard let self else { return }
+      let time = now()
+      state.withLock { $0.grants.removeAll(endingBy: time) }
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import Glibc
+public import Platform
+
+extension Caller {
+  /// What the system knows of a process at one moment.
+  ///
+  /// A process is **identified** if it has the user, pid and mount namespaces of this one and its executable can be read.
+  /// In other namespaces a path or the executable itself may be the process's own choice (a bind mount, PR_SET_MM_MAP). The
+  /// executable of a process that is not dumpable can't be read by another one of the same user, except where
+  /// `IdentifiedCallers` has it from the time before.
+  public struct Identity: Sendable {
+    /// One process: its number may later be another's, with another start.
+    public struct Process: Hashable, Sendable {
+      public var number: Int32
+      /// In clock ticks since the system's start.
+      public var start: UInt64
+
+      public init(number: Int32, start: UInt64) {
+        self.number = number
+        self.start = start
+      }
+    }
+
+    public struct Executable: Hashable, Sendable {
+      /// The path as the kernel shows it.
+      public var path: String
+      public var file: FileID
+      /// Whether the path leads to the same file. It does not after the file was removed or replaced.
+      public var hasPath: Bool
+
+      public init(path: String, file: FileID, hasPath: Bool = true) {
+        self.path = path
+        self.file = file
+        self.hasPath = hasPath
+      }
+    }
+
+    /// nil: the process has no number in this pid namespace.
+    public var process: Process?
+    public var user: UInt32?
+    /// nil: the process is unidentified.
+    public var executable: Executable?
+    /// What a script interpreter was given as its first argument, as an absolute path; nil: nothing, or no interpreter.
+    public var script: String?
+    /// As the process shows it: it may be anything.
+    public var commandLine = ""
+    /// The processes above it, the nearest first: `/usr/bin/bash (17)`, or `[name] (17)` where the executable can't be
+    /// read.
+    public var parents: [String] = []
+    /// The device of its controlling terminal.
+    public var terminal: String?
+    /// Why the process is unidentified, for a person.
+    public var obstacle: String?
+    private var handle: ProcessHandle?
+    /// It was read from the system, with which it can be compared again.
+    private var isObserved = false
+
+    /// An identity that another process has found out: it never changes.
+    public init(process: Process?, user: UInt32?, executable: Executable?) {
+      self.process = process
+      self.user = user
+      self.executable = executable
+    }
+  }
+}
+
+extension Caller.Identity {
+  public var isIdentified: Bool { executable != nil }
+
+  /// For messages, questions and the log: the executable's path, or why there is none.
+  public var programName: String {
+    guard let executable else { return "an unidentified program (\(obstacle ?? "unknown"))" }
+    return executable.hasPath ? executable.path : "\(executable.path) (the file no longer has this path)"
+  }
+
+  /// Whether this is the same process with the same executable as when it was read, and has not ended.
+  ///
+  /// An unidentified process without a number claims nothing, so there is nothing to compare.
+  public var isUnchanged: Bool {
+    guard isObserved, let process else { return true }
+    guard isAlive, ProcessFiles(process.number).status?.start == process.start else { return false }
+    var now = self
+    (now.executable, now.script) = (nil, nil)
+    now.identify(ProcessFiles(process.number), process)
+    // The last, so that what was read belongs to this process.
+    return now.executable?.file == executable?.file && isAlive
+  }
+
+  private var isAlive: Bool { handle?.isAlive ?? true }
+}
+
+// MARK: - Reading
+
+extension Caller.Identity {
+  /// The process that a thread belongs to.
+  init(thread: Int32) {
+    guard thread > 0, let number = ProcessFiles(thread).threadGroup else {
+      self = .unknown
+      return
+    }
+    self.init(number: number, ProcessHandle(process: number))
+  }
+
+  /// The process at the other end of a socket.
+  init(peerOf socket: Int32) {
+    let number = ProcessHandle.numberOfPeer(of: socket)
+    guard number > 0, let handle = ProcessHandle(peerOf: socket) else {
+      self = .unknown
+      return
+    }
+    self.init(number: number, handle)
+  }
+
+  private static var unknown: Caller.Identity {
+    var unknown = Caller.Identity(process: nil, user: nil, executable: nil)
+    unknown.obstacle = "it runs in another pid namespace, or has ended"
+    return unknown
+  }
+
+  private init(number: Int32, _ handle: ProcessHandle?) {
+    let files = ProcessFiles(number)
+    guard let stat = files.status, let start = stat.start else {
+      self = .unknown
+      return
+    }
+    let process = Process(number: number, start: start)
+    self.init(process: process, user: files.user, executable: nil)
+    self.handle = handle
+    isObserved = true
+    commandLine = files.commandLine.filter { !$0.isEmpty }.joined(separator: " ")
+    parents = Self.parents(of: stat)
+    terminal = files.terminalPath(device: stat.terminal)
+    identify(files, process)
+    // Read before this: it is the process that the handle refers to.
+    if !isAlive { self = .unknown }
+  }
+
+  private mutating func identify(_ files: ProcessFiles, _ process: Process) {
+    guard let file = files.executable, let path = files.executablePath else {
+      executable = IdentifiedCallers.executable(of: process)
+      obstacle = executable == nil ? "it does not let other processes see its executable" : nil
+      return
+    }
+    guard Self.isHere(files) else {
+      obstacle = "it runs in another user, pid or mount namespace"
+      return
+    }
+    let found = Executable(path: path, file: file, hasPath: FileID(path) == file)
+    executable = found
+    script = ScriptInterpreter(found)?.script(of: files)
+  }
+
+  /// Whether a process has the namespaces of this one.
+  private static func isHere(_ files: ProcessFiles) -> Bool {
+    !ownNamespaces.isEmpty && ownNamespaces.allSatisfy { files.namespace($0) == $1 }
+  }
+
+  /// Empty: they can't be read.
+  private static let ownNamespaces: [ProcessFiles.Namespace: FileID] = {
+    let own = ProcessFiles(getpid())
+    let all = ProcessFiles.Namespace.allCases.map { ($0, own.namespace($0)) }
+    guard all.allSatisfy({ $0.1 != nil }) else { return [:] }
+    return Dictionary(uniqueKeysWithValues: all.compactMap { name, file in file.map { (name, $0) } })
+  }()
+
+  private static func parents(of stat: ProcessFiles.Stat) -> [String] {
+    var (parents, next) = ([String](), stat.parent)
+    while let number = next, number > 0, parents.count < 8 {
+      let files = ProcessFiles(number)
+      guard let stat = files.status else { break }
+      parents.append("\(files.executablePath ?? "[\(stat.name)]") (\(number))")
+      next = stat.parent
+    }
+    return parents
+  }
+}

@@ -1,0 +1,107 @@
+import Dispatch
+import Glibc
+import Platform
+import Synchronization
+
+/// A process's number: what `Tgid:` in /proc/PID/status says.
+public struct ProcessID: Hashable, Sendable {
+  public let rawValue: Int32
+
+  public init(rawValue: Int32) {
+    self.rawValue = rawValue
+  }
+}
+
+/// The process behind a request: of a file operation, of a message on the control socket, or of a command.
+///
+/// Making one costs nothing. `identity()` reads proc(5), some 50 µs, and is called only where rules or a question need it.
+/// A request is decided for an identity, and `Identity.isUnchanged` is asked again immediately before it is answered.
+public struct Caller: Sendable {
+  private enum Source: Sendable {
+    /// The number of a thread, as a FUSE request has it; 0: unknown, or of another pid namespace.
+    case thread(Int32)
+    case identity(Identity)
+  }
+
+  private let source: Source
+
+  /// The caller of a file operation: the number of the thread, as `fuse_req_ctx().pid` has it; 0: unknown.
+  public init(thread: Int32) {
+    source = .thread(thread)
+  }
+
+  /// The process at the other end of a connected socket of the Unix domain, read now: to be made when the connection is
+  /// accepted, before the first byte is read from it.
+  ///
+  /// The kernel names the process that called connect(2). It may have handed the connection to a child and executed
+  /// another program before this call. So a server must not act on a message unless its sender is that process: it sends
+  /// a random number after the accept, demands it back, and compares SCM_CREDENTIALS of each message with
+  /// `Identity.process`. Before each reply that contains a secret it asks `Identity.isUnchanged`.
+  public init(connection: Int32) {
+    source = .identity(Identity(peerOf: connection))
+  }
+
+  /// A caller that was identified before.
+  public init(_ identity: Identity) {
+    source = .identity(identity)
+  }
+
+  /// This process.
+  public static var current: Caller { Caller(thread: getpid()) }
+
+  /// What the system knows of the process now; of a connection, what it knew when that was accepted.
+  public func identity() -> Identity {
+    switch source {
+    case .thread(let thread): Identity(thread: thread)
+    case .identity(let identity): identity
+    }
+  }
+
+  /// The process that the thread belongs to; nil: it is unknown.
+  public var process: ProcessID? {
+    switch source {
+    case .thread(let thread):
+      thread > 0 ? ProcessFiles(thread).threadGroup.map(ProcessID.init) : nil
+    case .identity(let identity): identity.process.map { ProcessID(rawValue: $0.number) }
+    }
+  }
+
+  private var thread: Int32 {
+    switch source {
+    case .thread(let thread): thread
+    case .identity(let identity): identity.process?.number ?? 0
+    }
+  }
+}
+
+/// Two callers are equal if they are the same thread.
+extension Caller: Hashable {
+  public static func == (one: Caller, other: Caller) -> Bool { one.thread == other.thread }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(thread) }
+}
+
+extension Caller {
+  /// Whether a signal is ending the caller right now. The kernel flushes the files of a killed process too; at that
+  /// moment the exit code in its stat has the signal in the low 7 bits.
+  ///
+  /// A caller that closes its files because it executes another program holds a lock that reading its stat waits for,
+  /// while it waits for the answer to its flush: so the reading has a deadline. A process that executes is not being
+  /// killed.
+  public var isBeingKilled: Bool {
+    guard thread > 0 else { return false }
+    let answer = Answer()
+    Background.run { [thread] in
+      let exitCode = ProcessFiles(thread).status?.exitCode ?? 0
+      answer.isKilled.store(exitCode & 0x7F != 0, ordering: .releasing)
+      answer.isThere.signal()
+    }
+    guard answer.isThere.wait(timeout: .now() + .milliseconds(50)) == .success else { return false }
+    return answer.isKilled.load(ordering: .acquiring)
+  }
+
+  private final class Answer: Sendable {
+    let isKilled = Atomic(false)
+    let isThere = DispatchSemaphore(value: 0)
+  }
+}

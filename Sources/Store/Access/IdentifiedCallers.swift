@@ -1,0 +1,42 @@
+import Platform
+import Synchronization
+
+/// Executables of processes that let this one see them before they closed themselves to others (PR_SET_DUMPABLE).
+///
+/// `keyhole` makes itself unreadable before it holds a secret. It connects to the mount's process first, waits until that
+/// has looked at it, and only then goes on. An entry counts for one process, and until that ends.
+public enum IdentifiedCallers {
+  private static let known = Mutex<[Caller.Identity.Process: Entry]>([:])
+  /// So many at once: each is a process of the user's that is alive.
+  private static let limit = 4096
+
+  private struct Entry {
+    let executable: Caller.Identity.Executable
+    let handle: ProcessHandle
+  }
+
+  /// Keeps the executable of an identified process. False: it is unidentified, has ended, or there are too many.
+  @discardableResult
+  public static func remember(_ identity: Caller.Identity) -> Bool {
+    guard let process = identity.process, let executable = identity.executable, identity.isUnchanged,
+      let handle = ProcessHandle(process: process.number),
+      ProcessFiles(process.number).status?.start == process.start
+    else { return false }
+    return known.withLock { known in
+      if known.count >= limit / 2 { known = known.filter { $0.value.handle.isAlive } }
+      guard known.count < limit else { return false }
+      known[process] = Entry(executable: executable, handle: handle)
+      return true
+    }
+  }
+
+  /// nil: the process was not remembered, or has ended.
+  static func executable(of process: Caller.Identity.Process) -> Caller.Identity.Executable? {
+    known.withLock { known in
+      guard let entry = known[process] else { return nil }
+      if entry.handle.isAlive { return entry.executable }
+      known[process] = nil
+      return nil
+    }
+  }
+}

@@ -1,0 +1,262 @@
+public import Model
+import Platform
+
+// Each gives the permission for one operation of one caller; the caller is looked at only where the item is guarded, or
+// the record takes the access.
+extension KeychainStore {
+  /// - Throws: `notFound`, `locked`, `accessDenied` for a caller that the rules keep out.
+  public nonisolated func permission(
+    for id: ItemID, to operation: AccessOperation, path: @autoclosure () -> String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    try permission(for: found(id), to: operation, path: path(), by: caller)
+  }
+
+  /// The same for an item as `read` gave it just now.
+  public nonisolated func permission(
+    for item: Item, to operation: AccessOperation, path: @autoclosure () -> String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    try requireAccessible(item, operation, caller)
+    let password: Question.Password = item.access.needsPassword ? .present : .none
+    return try decide(item, nil, operation, password, path, caller)
+  }
+
+  /// Before an item's protection, or its place among folders with rules, becomes that of `changed`.
+  ///
+  /// A person is asked about a guarded item, whatever its rules say: they name programs that may use the secret, not that
+  /// may change its protection.
+  /// - Throws: `locked`, `accessDenied` where nobody can be asked.
+  public nonisolated func permission(
+    for item: Item, changingTo changed: Item, path: @autoclosure () -> String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    try requireAccessible(item, .change, caller)
+    return try decide(item, changed, .change, Self.password(item, changed), path, caller)
+  }
+
+  /// Before a new item is stored: whether it needs a password chosen for it.
+  ///
+  /// - Throws: `locked`, `invalidValue`, `accessDenied`.
+  public nonisolated func permission(
+    forNew item: Item, path: @autoclosure () -> String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    try checkRoom(for: item)
+    // The folder's rules name the programs that may open what is there, not those that may add to it.
+    guard item.access.needsPassword else { return .given(Permit(item: item.id, for: .write)) }
+    return try permissionToChoosePassword(for: item, path(), caller)
+  }
+
+  /// Before a password of its own is chosen for an item that is there, or for one of which only the path is known.
+  public nonisolated func permission(
+    forNewPasswordAt path: String, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    let never = Timestamp(seconds: 0)
+    let none = Item(id: ItemID(rawValue: ""), identity: .other(label: ""), created: never, modified: never)
+    try requireAccessible(none, .change, caller)
+    return try permissionToChoosePassword(for: none, path, caller)
+  }
+
+  private nonisolated func permissionToChoosePassword(
+    for item: Item, _ path: String, _ caller: Caller
+  ) throws(StoreError) -> Permission {
+    if engine.decidesAccess { return .given(Permit(item: item.id, for: .change)) }
+    let controller = try requireController()
+    let subject = PermissionRequest.Subject(
+      item: item.id, path: path, operation: .change, caller: caller.identity(), demand: nil, password: .new,
+      outlastsLock: item.accessibility.survivesLock)
+    return try controller.permission(
+      PermissionRequest(subject, controller) { [engine] (password) throws(StoreError) in
+        // Another process checks its own.
+        guard password.engine == nil else { return }
+        try engine.prepare(password)
+      })
+  }
+
+  nonisolated func requireController() throws(StoreError) -> AccessController {
+    guard let controller else {
+      throw .accessDenied(reason: "a person has to agree, and this process can't ask one")
+    }
+    return controller
+  }
+
+  private nonisolated func requireAccessible(
+    _ item: Item, _ operation: AccessOperation, _ caller: Caller
+  ) throws(StoreError) {
+    guard !engine.isAccessible(item) else { return }
+    if !engine.decidesAccess {
+      controller?.note(
+        operation, item.id, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true)
+    }
+    throw .locked
+  }
+
+  private nonisolated func decide(
+    _ item: Item, _ changed: Item?, _ operation: AccessOperation, _ password: Question.Password,
+    _ path: () -> String, _ caller: Caller
+  ) throws(StoreError) -> Permission {
+    if engine.decidesAccess { return .given(Permit(item: item.id, for: operation)) }
+    guard try isGuarded(item) || password != .none else {
+      if operation != .change {
+        controller?.note(operation, item.id, caller.identity(), .allowed, guarded: false)
+      }
+      return .given(Permit(item: item.id, for: operation))
+    }
+    let controller = try requireController()
+    let identity = caller.identity()
+    var subject = PermissionRequest.Subject(
+      item: item.id, path: path(), operation: operation, caller: identity, demand: nil, password: password,
+      outlastsLock: item.accessibility.survivesLock)
+    let action = try action(of: item, operation, identity)
+    guard action != .deny else {
+      controller.note(operation, item.id, identity, .denied)
+      throw .accessDenied(reason: "the item's rules keep \(identity.programName) out")
+    }
+    if action == .ask { subject.demand = demand(of: item, operation, password) }
+    guard subject.demand != nil || password != .none else {
+      controller.note(operation, item.id, identity, .allowed)
+      return .given(subject.permit())
+    }
+    if operation == .change { subject.change = changed.map(item.change(to:)) ?? .unknown }
+    let isPresent = password == .present
+    return try controller.permission(
+      PermissionRequest(subject, controller) { [engine] (password) throws(StoreError) in
+        // Another process checks its own.
+        guard password.engine == nil else { return }
+        guard isPresent else { return try engine.prepare(password) }
+        try engine.check(password, of: item.id)
+      })
+  }
+
+  /// What the rules say of the caller; a change of what is guarded is always asked about.
+  private nonisolated func action(
+    of item: Item, _ operation: AccessOperation, _ caller: Caller.Identity
+  ) throws(StoreError) -> ProgramRules.Action {
+    if operation == .change { return try isGuarded(item) ? .ask : .allow }
+    return item.action(for: caller, inherited: try inheritedRules(of: item.identity))
+  }
+
+  /// What a person has to do; nil: only to give the password, or nothing.
+  private nonisolated func demand(
+    of item: Item, _ operation: AccessOperation, _ password: Question.Password
+  ) -> Demand? {
+    if let demand = item.demand { return demand }
+    if operation == .change { return consentToChange(sealed: item.isToBeSealed, password) }
+    // The password is the agreement.
+    return item.access.needsPassword ? nil : .consent
+  }
+
+  /// Without flags, protection is changed with the keychain's passphrase where it has one.
+  nonisolated func consentToChange(sealed: Bool, _ password: Question.Password = .none) -> Demand? {
+    if password == .present { return nil }
+    return engine.hasPasscode(sealed: sealed) ? .passcode : .consent
+  }
+
+  private static func password(_ item: Item, _ target: Item) -> Question.Password {
+    if item.access.needsPassword { return .present }
+    return target.access.needsPassword ? .new : .none
+  }
+}
+
+extension KeychainStore {
+  /// The rules of the item's folder and of the keychain.
+  ///
+  /// - Throws: what reading the keychain throws: rules that can't be read are not none.
+  nonisolated func inheritedRules(of identity: ItemIdentity) throws(StoreError) -> [ProgramRules.Rule] {
+    try read { $0.inheritedRules(of: identity) }
+  }
+
+  /// Whether `item`, which `before` is to become, is as well protected: by the same flags and rules, its folder's included.
+  public nonisolated func keepsProtection(of before: Item, in item: Item) throws(StoreError) -> Bool {
+    try read { $0.keepsProtection(of: before, in: item) }
+  }
+
+  /// Whether programs that no rule names are asked about only because other programs are allowed. Keyhole 0.1 let them in.
+  public nonisolated func asksByListOfAllowed(_ item: Item) throws(StoreError) -> Bool {
+    guard item.access.isEmpty else { return false }
+    let rules = item.rules(inherited: try inheritedRules(of: item.identity))
+    return rules.contains(where: \.isAllowing) && !rules.contains { $0.subject == .every }
+  }
+
+  /// Whether the item has access flags or rules, and this store decides about them.
+  nonisolated func isGuarded(_ item: Item) throws(StoreError) -> Bool {
+    guard !engine.decidesAccess else { return false }
+    guard item.access.isEmpty, item.programs == nil else { return true }
+    return try !inheritedRules(of: item.identity).isEmpty
+  }
+}
+
+extension Item {
+  /// What the rules say of a caller, the item's own first.
+  ///
+  /// Where none fits, a person is asked if the item has flags, or if any of the rules allows something: a list of allowed
+  /// programs keeps the others out. A list that only denies or asks leaves the others as they would be without it.
+  func action(for caller: Caller.Identity, inherited: [ProgramRules.Rule]) -> ProgramRules.Action {
+    let rules = rules(inherited: inherited)
+    return rules.action(for: caller)
+      ?? (access.isEmpty && !rules.contains(where: \.isAllowing) ? .allow : .ask)
+  }
+
+  func rules(inherited: [ProgramRules.Rule]) -> [ProgramRules.Rule] {
+    (programs.map(ProgramRules.rules) ?? []) + inherited
+  }
+
+  /// Whether the same has to be done before the secret is given.
+  public func hasSameProtection(as other: Item) -> Bool {
+    let enrolled = EnrolledFingers.attribute
+    return access == other.access && programs == other.programs && accessibility == other.accessibility
+      && isToBeSealed == other.isToBeSealed && attributes[enrolled] == other.attributes[enrolled]
+  }
+
+  fileprivate func change(to other: Item) -> ProtectionChange {
+    var lines: [String] = []
+    if access != other.access { lines.append("access flags: \(access.shown) → \(other.access.shown)") }
+    if programs != other.programs {
+      lines.append("rules for programs: \(Self.shown(programs)) → \(Self.shown(other.programs))")
+    }
+    if accessibility != other.accessibility {
+      lines.append("accessible: \(accessibility.rawValue) → \(other.accessibility.rawValue)")
+    }
+    if identity != other.identity { lines.append("folder: another one, with other rules") }
+    let losesFlags = !Set(access.flags).isSubset(of: other.access.flags)
+    let losesRules = (programs != nil && other.programs == nil) || identity != other.identity
+    return ProtectionChange(lines: lines, removesProtection: losesFlags || losesRules)
+  }
+
+  static func shown(_ rules: ExactString?) -> String {
+    rules.map { $0.string.split(separator: "\n").joined(separator: "; ") } ?? "none"
+  }
+}
+
+extension AccessFlags {
+  fileprivate var shown: String { isEmpty ? "none" : text }
+}
+
+extension ProgramRules.Rule {
+  var isAllowing: Bool { action == .allow }
+
+  /// What the rule says of a caller; nil: it does not fit.
+  ///
+  /// A program is known by its file, whatever its path; of an interpreter also the script fits. An unidentified caller fits
+  /// every rule for a path that does not let it in, as a question, since it may be that program.
+  func action(for caller: Caller.Identity) -> ProgramRules.Action? {
+    switch subject {
+    case .every: return caller.isIdentified || action != .allow ? action : .ask
+    case .unidentified: return caller.isIdentified ? nil : action
+    case .program(let path, let digest):
+      guard caller.isIdentified else { return action == .allow ? nil : .ask }
+      return Self.fits(path.string, digest, caller) ? action : nil
+    }
+  }
+
+  private static func fits(_ path: String, _ digest: String?, _ caller: Caller.Identity) -> Bool {
+    guard let file = FileID(path) else { return false }
+    if file == caller.executable?.file { return digest == nil || digest == caller.digestOfExecutable() }
+    guard let script = caller.script, FileID(script) == file else { return false }
+    return digest == nil || digest == Caller.Identity.digest(ofFile: script)
+  }
+}
+
+extension [ProgramRules.Rule] {
+  /// What the first rule says that fits; nil: none does.
+  func action(for caller: Caller.Identity) -> ProgramRules.Action? {
+    lazy.compactMap { $0.action(for: caller) }.first
+  }
+}

@@ -1,0 +1,142 @@
+import Dispatch
+public import Model
+import Synchronization
+
+/// The right to one operation on one item: from rules that let the caller in, or from a person's answer.
+public struct Permit: Sendable {
+  let item: ItemID
+  let operation: AccessOperation
+  /// What the item is sealed with besides; nil: nothing.
+  public let password: ItemPassword?
+  /// The process that it was given to, until a file handle has it; nil: the item is not guarded.
+  private var caller: Caller.Identity?
+
+  init(
+    item: ItemID, for operation: AccessOperation, to caller: Caller.Identity? = nil,
+    password: ItemPassword? = nil
+  ) {
+    (self.item, self.operation, self.caller, self.password) = (item, operation, caller, password)
+  }
+
+  /// The permit for an item that was new when this one was given, and is stored now; else this one.
+  public func stored(as item: Item) -> Permit {
+    guard self.item.rawValue.isEmpty else { return self }
+    return Permit(item: item.id, for: operation, to: caller, password: password)
+  }
+
+  /// The permit as an open file keeps it: the right belongs to the handle from then on, and passes with its descriptors.
+  public var ofHandle: Permit {
+    var permit = self
+    permit.caller = nil
+    return permit
+  }
+
+  /// To be called immediately before what the permit is for is answered.
+  ///
+  /// - Throws: `accessDenied` where the process has ended or executes another program than when it was permitted.
+  public func requireUnchangedCaller() throws(StoreError) {
+    guard let caller, !caller.isUnchanged else { return }
+    throw .accessDenied(reason: "the program has changed since it asked")
+  }
+}
+
+/// Whether an operation on an item is permitted.
+public enum Permission: Sendable {
+  case given(Permit)
+  /// A person has to agree first.
+  case asked(PermissionRequest)
+}
+
+extension Permission {
+  /// Waits for the answer where a person has to be asked; not for threads that others wait for.
+  public func fetch() throws(StoreError) -> Permit {
+    switch self {
+    case .given(let permit): return permit
+    case .asked(let request):
+      let (isThere, answer) = (DispatchSemaphore(value: 0), Waiting())
+      request.start { outcome in
+        answer.outcome.withLock { $0 = outcome }
+        isThere.signal()
+      }
+      isThere.wait()
+      return try (answer.outcome.withLock { $0 } ?? .failure(.interrupted)).get()
+    }
+  }
+
+  private final class Waiting: Sendable {
+    let outcome = Mutex<PermissionRequest.Outcome?>(nil)
+  }
+}
+
+/// A question that has to be answered before an operation. Nothing happens until `start`.
+public final class PermissionRequest: Sendable {
+  public typealias Outcome = Result<Permit, StoreError>
+
+  /// What the question is about.
+  struct Subject: Sendable {
+    var item: ItemID
+    var path: String
+    var operation: AccessOperation
+    var caller: Caller.Identity
+    var demand: Demand?
+    var password = Question.Password.none
+    var change: ProtectionChange?
+    /// The item can be opened while the keychain is locked.
+    var outlastsLock = false
+  }
+
+  let subject: Subject
+  /// Throws `rejected` where a password is not the item's, and makes a new one ready.
+  let check: @Sendable (ItemPassword) throws(StoreError) -> Void
+  /// How often the keychain was locked before.
+  let lockCount: Int
+  private let controller: AccessController
+  private let state = Mutex(State())
+
+  private struct State {
+    var done: (@Sendable (Outcome) -> Void)?
+    var isWithdrawn = false
+  }
+
+  init(
+    _ subject: Subject, _ controller: AccessController,
+    check: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void = { _ in }
+  ) {
+    (self.subject, self.controller, self.check) = (subject, controller, check)
+    lockCount = controller.lockCount
+  }
+
+  /// Asks. `done` is called once, on any thread, unless the request is withdrawn before.
+  public func start(_ done: @escaping @Sendable (Outcome) -> Void) {
+    let isWanted = state.withLock { state in
+      state.done = done
+      return !state.isWithdrawn
+    }
+    if isWanted { controller.ask(self) }
+  }
+
+  /// The caller does not wait any more.
+  public func withdraw() {
+    let wasWaiting = state.withLock { state in
+      state.isWithdrawn = true
+      return state.done.take() != nil
+    }
+    if wasWaiting { controller.withdraw(self) }
+  }
+
+  var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  /// False: it was answered or withdrawn before.
+  @discardableResult
+  func finish(_ outcome: Outcome) -> Bool {
+    guard let done = state.withLock({ $0.done.take() }) else { return false }
+    done(outcome)
+    return true
+  }
+}
+
+extension PermissionRequest.Subject {
+  func permit(password: ItemPassword? = nil) -> Permit {
+    Permit(item: item, for: operation, to: caller, password: password)
+  }
+}
