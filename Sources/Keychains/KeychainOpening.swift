@@ -10,6 +10,8 @@ package struct OpenedKeychain: Sendable {
   package let engine: (any KeychainEngine)?
   /// For `keyhole status`.
   package let explanation: String
+  /// What `auto` has chosen now, for the first time, and ``ChosenKeychain`` is to record when something is stored.
+  package var firstChoice: KeychainChoice?
 }
 
 /// Why a keychain can't be opened.
@@ -26,9 +28,11 @@ package struct KeychainOpening: Sendable {
   package var allowsPlainSession = false
   /// The vault's folder; nil: the user's own.
   package var vault: String?
+  /// Whether opening makes a vault where there is none, as a mount does. A command makes it with the first item.
+  package var makesVault = true
 
   /// How long a Secret Service may take to be chosen by `auto`, in milliseconds: nobody shall wait for it.
-  private static let patience = 80
+  package static let patience = 80
   /// How long one that was asked for may take, in milliseconds.
   private static let longPatience = 5_000
 
@@ -56,13 +60,40 @@ package struct KeychainOpening: Sendable {
   }
 
   private func automatic(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
+    switch ChosenKeychain.fetch(state: folders.state) {
+    case .vault?: return try openVault(folders, "which `keychain=auto` has chosen first")
+    case .secretService?: return try chosenService(folders)
+    case .automatic?, KeychainChoice.none?, nil: return try firstChoice(folders)
+    }
+  }
+
+  private func firstChoice(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
       let engine = try service(within: Self.patience)
       return OpenedKeychain(
         engine: sealing(engine, folders),
-        explanation: "the Secret Service, because one answers on the session bus")
+        explanation: "the Secret Service, because one answers on the session bus", firstChoice: .secretService
+      )
     } catch {
-      return try openVault(folders, "because there is no Secret Service to be used: \(error.reason)")
+      var opened = try openVault(folders, "because there is no Secret Service to be used: \(error.reason)")
+      opened.firstChoice = .vault
+      return opened
+    }
+  }
+
+  /// Another keychain in its place would hide all items.
+  private func chosenService(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
+    do throws(StoreError) {
+      return OpenedKeychain(
+        engine: sealing(try service(within: Self.longPatience), folders),
+        explanation: "the Secret Service, which `keychain=auto` has chosen first")
+    } catch {
+      throw KeychainFailure(
+        subject: "Secret Service",
+        error: .unreachable(
+          reason:
+            "\(error.reason). `keychain=auto` has chosen it first; `keyhole mount -o keychain=vault` shows the vault"
+        ))
     }
   }
 
@@ -76,11 +107,22 @@ package struct KeychainOpening: Sendable {
     }
   }
 
+  /// Whether a Secret Service answers that has no collection yet.
+  package static func hasFreshSecretService() -> Bool {
+    guard let engine = try? KeychainOpening(choice: .secretService).service(within: 1_000) else {
+      return false
+    }
+    return (try? engine.hasCollection()) == false
+  }
+
   /// A service that has answered.
   private func service(within milliseconds: Int) throws(StoreError) -> SecretServiceEngine {
-    guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS").map({ unsafe String(cString: $0) }),
-      !address.isEmpty
-    else { throw .unreachable(reason: "there is no session bus; DBUS_SESSION_BUS_ADDRESS is not set") }
+    guard let address = SessionBus.address else {
+      throw .unreachable(
+        reason:
+          "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set, and the runtime folder has no socket `bus`"
+      )
+    }
     let engine = try SecretServiceEngine(address: address, allowsPlain: allowsPlainSession)
     try engine.connect(within: milliseconds)
     return engine
@@ -96,6 +138,10 @@ package struct KeychainOpening: Sendable {
   private func openVault(
     _ folders: VaultFolders, _ reason: String
   ) throws(KeychainFailure) -> OpenedKeychain {
+    if !makesVault, AbsentVault.isAbsent(in: folders.vault) {
+      let engine = AbsentVault(folder: folders.vault, state: folders.state)
+      return OpenedKeychain(engine: engine, explanation: "vault, \(reason); it is made with the first item")
+    }
     do throws(StoreError) {
       let engine = try VaultEngine(directory: folders.vault, stateDirectory: folders.state)
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason)")
@@ -118,13 +164,15 @@ extension KeychainOpening {
   package func open(
     vault: String, state: String, runtime: String
   ) throws(KeychainFailure) -> OpenedKeychain {
-    let opened = try open(vault: vault, state: state)
+    var reading = self
+    reading.makesVault = false
+    let opened = try reading.open(vault: vault, state: state)
     guard let engine = opened.engine else { return opened }
     let settled = settled(on: engine.name, vault: vault)
     let find = { @Sendable in MountRecord.process(serving: settled, in: runtime) }
     guard engine.isTheMounts(find) else { return opened }
     let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
-    return OpenedKeychain(engine: mounted, explanation: opened.explanation)
+    return OpenedKeychain(engine: mounted, explanation: opened.explanation, firstChoice: opened.firstChoice)
   }
 
   /// The keychain by way of the running mount that serves it, whatever this process can open by itself; nil: none does.

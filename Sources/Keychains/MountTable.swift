@@ -3,7 +3,7 @@ import Home
 
 /// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
 package struct MountTable {
-  package struct Entry {
+  package struct Entry: Sendable {
     package var path: String
     package var type: String
     package var user: UInt32?

@@ -27,7 +27,7 @@ extension KernelTree {
     let open: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
       try tree.open(self.node(node), mode, by: caller, permit)
     }
-    guard !mayHang(using: node) else {
+    guard !mayWait(using: node) else {
       return whenDone(reply, of: node, lookingAgain: true, open) { [self] reply, handle in
         answer(reply, handle)
       } unheard: { handle in
@@ -41,8 +41,8 @@ extension KernelTree {
     }
   }
 
-  private func mayHang(using node: NodeID) -> Bool {
-    tree.node(node.rawValue).map(tree.mayHang(using:)) ?? false
+  private func mayWait(using node: NodeID) -> Bool {
+    tree.node(node.rawValue).map(tree.mayWait(using:)) ?? false
   }
 
   private func answer(_ reply: consuming OpenReply, _ handle: Handle) {
@@ -92,7 +92,7 @@ extension KernelTree {
     let make: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
       try tree.create(name, in: node(parent), mode, exclusive: isExclusive, by: caller, permit)
     }
-    guard !mayHang(using: parent) else {
+    guard !mayWait(using: parent) else {
       return whenDone(reply, of: parent, about: EntryName(name, in: parent), make) { [self] reply, handle in
         answer(reply, handle, caller, parent)
       } unheard: { handle in

@@ -85,15 +85,15 @@ public final class KernelTree: Sendable {
     answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void,
     unheard: @escaping @Sendable (Value) -> Void = { _ in }
   ) {
-    let mayHang = tree.node(node.rawValue).map(tree.mayHang(using:)) ?? false
-    let patience = DispatchTimeInterval.milliseconds(mayHang ? 20 : 500)
+    let found = tree.node(node.rawValue)
+    let patience = DispatchTimeInterval.milliseconds(found.map(tree.mayHang(using:)) == true ? 20 : 500)
     let parked = reply.park { parked in
       Background.run(after: patience) {
         _ = parked.claim()?.fail(.EINTR)
       }
     }
     let began = ContinuousClock.now
-    let isTaken = run(mayHang: mayHang) { [self] in
+    let isTaken = run(for: found) { [self] in
       let result = Result(catching: work)
       delays.note(began.duration(to: .now), path: name.map(path) ?? path(of: node))
       guard let reply = parked.claim() else {
@@ -116,10 +116,11 @@ public final class KernelTree: Sendable {
     whenDone(reply, of: node, about: name, work) { reply, _ in reply.succeed() }
   }
 
-  private func run(mayHang: Bool, _ work: @escaping @Sendable () -> Void) -> Bool {
-    guard !mayHang else { return waiting.run(work) }
+  private func run(for node: Node?, _ work: @escaping @Sendable () -> Void) -> Bool {
+    if let node, tree.mayHang(using: node) { return waiting.run(work) }
+    let isBusy = node.map(tree.mayWait(using:)) ?? false
     commits.enter()
-    let isShared = running.add(1, ordering: .relaxed).newValue <= Self.mostShared
+    let isShared = running.add(1, ordering: .relaxed).newValue <= Self.mostShared && !isBusy
     let counted: @Sendable () -> Void = { [self] in
       work()
       running.subtract(1, ordering: .relaxed)

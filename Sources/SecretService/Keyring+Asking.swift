@@ -71,6 +71,14 @@ extension Keyring {
     }
   }
 
+  func hasCollection(before deadline: Deadline) async throws(StoreError) -> Bool {
+    try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let paths = try await keyring.property(
+        ServiceName.path, ServiceName.service, "Collections", before: deadline)
+      return (paths?.strings ?? []).contains { !$0.hasSuffix("/session") }
+    }
+  }
+
   private func lockedCollections(before deadline: Deadline) async throws(BusError) -> [String] {
     let paths = try await property(ServiceName.path, ServiceName.service, "Collections", before: deadline)
     var locked: [String] = []

@@ -327,10 +327,20 @@ extension Keyring {
         ServiceName.path, ServiceName.service, "ReadAlias", [Variant("default")], before: deadline)
     }
     if let path = answer[0]?.string, path != "/" { return path }
-    guard let other = collections.keys.filter({ !$0.hasSuffix("/session") }).min() else {
-      throw .noCollection
+    if let other = collections.keys.filter({ !$0.hasSuffix("/session") }).min() { return other }
+    return try await makeCollection(before: deadline)
+  }
+
+  /// The first collection of a new keyring, with the alias `default`, as libsecret makes it. The service asks for its
+  /// password in a window of its own.
+  private func makeCollection(before deadline: Deadline) async throws(StoreError) -> String {
+    let label = Variant(properties: [(ServiceName.collection + ".Label", Variant("Login"))])
+    return try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let answer = try await keyring.call(
+        ServiceName.path, ServiceName.service, "CreateCollection", [label, Variant("default")],
+        before: deadline)
+      return try await keyring.path(made: answer)
     }
-    return other
   }
 
   /// Also what is locked, where the service lets that be: it may ask a person.

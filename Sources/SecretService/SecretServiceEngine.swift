@@ -56,6 +56,11 @@ public final class SecretServiceEngine: RemoteKeychainEngine {
 }
 
 extension SecretServiceEngine {
+  /// Whether the service has a collection; a new keyring has none before the first item. - Throws: `unreachable`.
+  public func hasCollection() throws(StoreError) -> Bool {
+    try wait { keyring, deadline throws(StoreError) in try await keyring.hasCollection(before: deadline) }
+  }
+
   /// From memory: open where one collection is.
   public var lockState: KeychainLock { keyring.ledger.lockState }
 

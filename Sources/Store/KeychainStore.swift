@@ -14,6 +14,8 @@ public actor KeychainStore {
   public nonisolated let controller: AccessController?
   private nonisolated let remote: (any RemoteKeychainEngine)?
   private nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
+  /// How many changes are under way.
+  private nonisolated let changes = Atomic(0)
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// When a secret was used last, or the keychain unlocked.
   private nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
@@ -80,6 +82,9 @@ public actor KeychainStore {
   /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
   /// some seconds should ask for them.
   public nonisolated var mayHang: Bool { remote != nil }
+
+  /// Whether an item is being changed. It may wait for another process's transaction, and whoever reads a secret with it.
+  public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }
 
   /// Looks for what other processes changed, and publishes it.
   public nonisolated func refresh() throws(StoreError) {
@@ -353,6 +358,8 @@ extension KeychainStore {
       takeNews(of: remote)
       return value
     }
+    changes.add(1, ordering: .relaxed)
+    defer { changes.subtract(1, ordering: .relaxed) }
     return try executor.run { () throws(StoreError) in
       let value = try call()
       assumeIsolated { note($0, value) }

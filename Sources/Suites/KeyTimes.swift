@@ -44,7 +44,12 @@ final class KeyTimes: Sendable {
         if entry == nil { unknown.append(KeyTimeRecord(key: key, time: fileTime, hash: hash)) }
         return (key, Setting(value, modified: entry ?? fileTime))
       }
-      append(unknown, suite, &all)
+      // Reading makes no folder: where there is none, the times are kept in memory until the first commit.
+      if FileSystem.allows(W_OK | X_OK, folder) {
+        append(unknown, suite, &all)
+      } else if !unknown.isEmpty {
+        all[suite, default: Known()].take(unknown)
+      }
       return SharedDictionary(uniqueKeysWithValues: settings)
     }
   }
@@ -124,10 +129,13 @@ extension KeyTimes {
   private func store(
     _ records: [KeyTimeRecord], _ suite: ExactString, _ all: inout [ExactString: Known]
   ) -> Bool {
+    // What was read before there was a file for it.
+    let unstored = all[suite].flatMap { $0.file == nil ? Array($0.entries.values) : nil } ?? []
     guard let file = lockedFile(suite), let status = try? file.status else { return false }
     refresh(suite, &all)
     var known = all[suite] ?? Known()
     if known.file?.number != status.stamp.number { known = Known() }
+    let records = (known.entries.isEmpty ? unstored : []) + records
     // What a crash left behind the last whole record.
     if status.stamp.size > known.end { ftruncate(file.number, known.end) }
     let bytes = records.flatMap(\.bytes)

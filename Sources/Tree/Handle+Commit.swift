@@ -62,7 +62,9 @@ extension Handle {
     let commit: Commit
   }
 
-  /// - Parameter isWanted: whether there is anything to commit, asked when all earlier commits are done.
+  /// Commits where `isWanted` says that there is anything to, asked when all earlier commits are done.
+  ///
+  /// - Throws: what the store refuses it with, and what the handle fails with already.
   private func commit(
     unwritten: Bool = false, _ isWanted: (State) -> Bool
   ) throws(StoreError) {

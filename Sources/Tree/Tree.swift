@@ -92,6 +92,15 @@ extension Tree {
   }
 }
 
+extension Tree {
+  /// Whether opening or changing a file should have a thread of its own: it may hang, or wait for a change of the vault
+  /// that waits for another process.
+  public func mayWait(using node: Node) -> Bool {
+    guard let keychain, node.place.isInKeychain else { return false }
+    return keychain.mayHang || keychain.isChanging
+  }
+}
+
 extension Place {
   /// Whether it stands in one of the keychain's classes, or is one.
   fileprivate var isInKeychain: Bool {

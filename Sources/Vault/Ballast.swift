@@ -10,7 +10,8 @@ struct Ballast {
 
   /// Makes the file where it is missing and there is room for it several times over.
   func restore() {
-    guard let room = try? directory.diskRoom(), room.availableBlocks * room.blockSize >= 4 * Self.size,
+    guard let room = try? directory.diskRoom(),
+      room.availableBlocks >= UInt64(Self.size << 2) / max(room.blockSize, 1),
       (try? PrivateFile.open(directory.ballast, O_RDONLY)) == nil
     else { return }
     guard (try? PrivateFile.createEmpty(directory.ballast)) != nil,

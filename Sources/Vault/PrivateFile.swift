@@ -165,7 +165,7 @@ extension PrivateFile {
       throw .accessDenied(reason: "\(path) belongs to another user")
     }
     guard status.st_mode & 0o077 == 0 else {
-      throw .accessDenied(reason: "others can access \(path); chmod 600 it")
+      throw .accessDenied(reason: "others can access \(path): `chmod 600 \(path)`")
     }
   }
 }

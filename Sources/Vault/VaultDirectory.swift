@@ -121,7 +121,7 @@ extension VaultDirectory {
       throw .accessDenied(reason: "\(path) belongs to another user")
     }
     guard status.st_mode & 0o077 == 0 else {
-      throw .accessDenied(reason: "others can enter \(path); chmod 700 it")
+      throw .accessDenied(reason: "others can enter \(path): `chmod 700 \(path)`")
     }
   }
 

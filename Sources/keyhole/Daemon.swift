@@ -58,7 +58,7 @@ enum Daemon {
     let answer = String(decoding: bytes, as: UTF8.self)
     guard answer != "ready" else { return }
     guard !answer.isEmpty else { throw Failure(nil, "the process in the background ended at once") }
-    let parts = answer.split(separator: "\0", maxSplits: 1).map(String.init)
+    let parts = answer.split(separator: "\0", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     throw parts.count == 2 ? Failure(parts[0], parts[1]) : Failure(nil, answer)
   }
 

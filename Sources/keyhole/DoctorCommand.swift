@@ -50,26 +50,17 @@ struct DoctorCommand: ParsableCommand {
             "`sudo modprobe fuse` loads the kernel's module, `sudo chmod 666 /dev/fuse` lets users open the device"
         ))
     }
-    if getuid() != 0, !isInstalled("fusermount3") {
-      problems.append(
-        Problem(
-          subject: "fusermount3", reason: "it is not installed, so only root can mount",
-          remedy: "`sudo apt-get install fuse3`"))
-    }
-    return problems
-  }
-
-  private static func isInstalled(_ program: String) -> Bool {
-    let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin:/bin"
-    return path.split(separator: ":").contains { unsafe access("\($0)/\(program)", X_OK) == 0 }
+    return problems + SystemChecks.fusermount
   }
 
   private static func ofMounts(_ places: Places) -> [Problem] {
     MountRecord.all(in: places.runtime).filter { !$0.isAlive }.map { mount in
       Problem(
         subject: mount.path, reason: "the process of this mount has died",
-        remedy: "`keyhole mount \(mount.path)` mounts it again; nothing that was stored is lost")
-    }
+        remedy:
+          "`keyhole mount \(SystemChecks.quoted(mount.path))` mounts it again; nothing that was stored is lost"
+      )
+    } + SystemChecks.mounts(places)
   }
 
   private static func ofSettings(_ places: Places) -> [Problem] {
@@ -86,10 +77,21 @@ struct DoctorCommand: ParsableCommand {
       return vault.problems()
     } catch {
       return [
-        Problem(
-          subject: places.vault, reason: error.message,
-          remedy: "nothing was changed; put the missing or damaged file back from a backup")
+        Problem(subject: places.vault, reason: reason(error), remedy: remedy(error))
       ]
+    }
+  }
+
+  private static func reason(_ error: StoreError) -> String {
+    // A file that is missing, or open to others: nobody was asked and refused.
+    if case .accessDenied(let reason) = error { reason } else { error.message }
+  }
+
+  /// What is refused for its rights says by itself what to do.
+  private static func remedy(_ error: StoreError) -> String {
+    switch error {
+    case .accessDenied, .unreachable, .unsupported, .noSpace, .readOnly: "nothing was changed"
+    default: "nothing was changed; put the missing or damaged file back from a backup"
     }
   }
 }

@@ -3,12 +3,12 @@ import Dispatch
 import Glibc
 import Store
 
-/// SIGTERM, SIGINT and SIGHUP, which end the mount in good order.
+/// SIGTERM, SIGINT, SIGHUP and SIGQUIT, which end the mount in good order.
 ///
 /// Dispatch's own sources of signals are installed some time after they are activated, and what comes before is lost.
 /// So they are blocked first thing, and wait until somebody reads them.
 enum EndSignals {
-  private static let numbers = [SIGTERM, SIGINT, SIGHUP]
+  private static let numbers = [SIGTERM, SIGINT, SIGHUP, SIGQUIT]
 
   /// Keeps them for ``watch(_:)``. Before any thread is started, or it could be the one that takes them.
   static func hold() {
@@ -16,6 +16,9 @@ enum EndSignals {
     unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
     // EPIPE says the same, and ends nothing.
     signal(SIGPIPE, SIG_IGN)
+    // They mean nothing here, and would leave a dead mount behind.
+    signal(SIGUSR1, SIG_IGN)
+    signal(SIGUSR2, SIG_IGN)
   }
 
   /// Calls `end` for each that came since ``hold()``, on some thread. nil: there is no descriptor left.

@@ -69,8 +69,17 @@ struct Failure: Error {
   }
 
   func report() {
-    let text = subject.map { "\($0.escapedForTerminal): \(reason)" } ?? reason
+    let text =
+      subject.map { "\($0.abbreviated.escapedForTerminal): \(reason.abbreviated)" } ?? reason.abbreviated
     StandardError.write("keyhole: \(text)\n")
+  }
+}
+
+extension String {
+  /// The text, or where it is longer than 1,000 characters its beginning and its end: a message is one line.
+  var abbreviated: String {
+    guard utf8.count > 1_000, count > 1_000 else { return self }
+    return prefix(600) + "…" + suffix(300)
   }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Keychains
 import Model
 import Store
 import Tree
@@ -21,6 +22,9 @@ struct ListCommand: ParsableCommand {
     let entries = try session.attempt(path) { () throws(StoreError) in try session.tree.list(node) }
     let named = entries.map { ($0.name, session.tree.node(of: $0)) }
     try show(named.sorted { ExactString($0.0) < ExactString($1.0) }, path, session)
+    if path.needsKeychain, path.components.count <= 2, let hidden = session.stores.hiddenItems() {
+      StandardError.write("keyhole: note: \(hidden.description)\n")
+    }
   }
 
   private func show(_ files: [(String, Node)], _ path: TreePath, _ session: TreeSession) throws {

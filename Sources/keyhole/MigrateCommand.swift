@@ -57,6 +57,8 @@ struct MigrateCommand: ParsableCommand {
       defer { bar.end() }
       try migration.run(items) { bar.show($0) }
       bar.end()
+      // `auto` goes with the items.
+      ChosenKeychain.change(to: to == .vault ? .vault : .secretService, state: places.state)
       StandardOutput.print(
         "moved \(Self.count(items.filter(\.isShown))) from \(from.rawValue) to \(to.rawValue)")
     } catch {

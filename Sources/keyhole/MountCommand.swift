@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Keychains
 import Model
 
 struct MountCommand: ParsableCommand {
@@ -10,8 +11,8 @@ struct MountCommand: ParsableCommand {
 
       Options for -o, with commas between them:
         keychain=auto|secret-service|vault|none
-                                   which keychain is shown (auto: the Secret Service where one answers
-                                   on the session bus, else the vault)
+                                   which keychain is shown (auto: what it chose first, which is the
+                                   Secret Service where one answers on the session bus, else the vault)
         plain-session              take a Secret Service also without encryption on the bus
         eol=exact                  secrets keep the line feed that ends their only line
         ro                         nothing can be changed
@@ -39,7 +40,10 @@ struct MountCommand: ParsableCommand {
 
   func run() throws {
     let options = try MountOptions(o)
-    guard foreground else { return try Daemon.start(arguments) }
+    guard foreground else {
+      try Daemon.start(arguments)
+      return try tellHiddenItems()
+    }
     EndSignals.hold()
     try Daemon.reporting(to: readyDescriptor) { ready in
       guard let owner = try MountOwner(options) else { return try serve(options, ready) }
@@ -69,6 +73,14 @@ struct MountCommand: ParsableCommand {
       try? Unmounting.take(path, lazily: true)
       throw error
     }
+  }
+
+  /// Items of the other keychain, which would seem to be lost.
+  private func tellHiddenItems() throws {
+    let places = try Places.ofMount()
+    let shown = KeychainOpening.present(runtime: places.runtime).choice.rawValue
+    guard let hidden = HiddenItems.beside(shown, vault: places.vault, state: places.state) else { return }
+    StandardError.write("keyhole: note: \(hidden.description)\n")
   }
 
   private var arguments: [String] {

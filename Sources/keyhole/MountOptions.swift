@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Glibc
 import Keychains
 import Store
 
@@ -34,6 +35,9 @@ struct MountOptions {
       let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       try apply(String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
     }
+    if allowsOthers, allowsRoot {
+      throw ValidationError("mount options `allow_other` and `allow_root`: it is one or the other")
+    }
   }
 
   init() {}
@@ -48,11 +52,11 @@ struct MountOptions {
     case ("allow_root", nil): allowsRoot = true
     case ("uid", let value?): user = value
     case ("gid", let value?): group = value
-    case ("fsname", let value?): source = value
+    case ("fsname", let value?) where !value.isEmpty: source = value
     case ("vault", let value?): keychain.vault = try Self.path(name, value)
     case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
     case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
-    case ("auth-command", let value?): authCommand = try Self.path(name, value)
+    case ("auth-command", let value?): authCommand = try Self.program(name, value)
     case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
     case ("plain-session", nil): keychain.allowsPlainSession = true
     case ("echo", "off"): echoesChanges = false
@@ -74,7 +78,7 @@ struct MountOptions {
     // mount(8) names the user who may unmount as `user=NAME`.
     if name.hasPrefix("x-") || name.hasPrefix("X-") || name == "comment" || name == "user" { return }
     guard value == nil, passed.contains(name) else {
-      throw ValidationError("unknown mount option `\(value.map { "\(name)=\($0)" } ?? name)`")
+      throw ValidationError("unknown mount option `\((value.map { "\(name)=\($0)" } ?? name).abbreviated)`")
     }
     forKernel.append(name)
   }
@@ -92,6 +96,16 @@ struct MountOptions {
       throw ValidationError("mount option `\(name)=\(value)`: it takes a number of seconds")
     }
     return Int(seconds)
+  }
+
+  /// A program that is not there would refuse every secret.
+  private static func program(_ name: String, _ value: String) throws -> String {
+    let path = try path(name, value)
+    guard unsafe access(path, X_OK) == 0 else {
+      throw ValidationError(
+        "mount option `\(name)=\(value.abbreviated)`: this program can't be run: \(systemMessage(errno))")
+    }
+    return path
   }
 
   private static func path(_ name: String, _ value: String) throws -> String {

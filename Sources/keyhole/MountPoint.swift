@@ -9,6 +9,9 @@ struct MountPoint {
   /// - Throws: `Failure` with what to do.
   init(_ argument: String?, _ places: Places) throws {
     let wanted = argument ?? places.mountPoint
+    guard !wanted.isEmpty else {
+      throw Failure(nil, "the mount point is an empty path; name a folder of yours")
+    }
     if argument == nil { unsafe mkdir(wanted, 0o700) }
     try Self.clearDead(wanted, nil)
     path = Self.absolute(wanted)

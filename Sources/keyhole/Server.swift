@@ -46,10 +46,11 @@ final class Server: Sendable {
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     kernelTree = KernelTree(tree)
     report.follow(kernelTree)
+    stores.settleKeychain()
     do throws(SessionError) {
       session = try Session(kernelTree, options: options.sessionOptions)
     } catch {
-      throw Failure(mountPoint, error.description)
+      throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
     }
   }
 
@@ -85,7 +86,7 @@ final class Server: Sendable {
       try session.run()
       session.unmount()
     } catch {
-      throw Failure(mountPoint, error.description)
+      throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
     }
     echo?.stop()
     kernelTree.finish()

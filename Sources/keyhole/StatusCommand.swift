@@ -20,6 +20,13 @@ struct StatusCommand: ParsableCommand {
     let places = try Places.current()
     let records = MountRecord.all(in: places.runtime)
     guard let last = records.last else {
+      // Its process has ended by itself where the connection was aborted.
+      if let path = SystemChecks.dead().last {
+        throw Failure(
+          path,
+          "nothing answers for this mount any more; `keyhole mount \(SystemChecks.quoted(path))` mounts it again"
+        )
+      }
       throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
     }
     if json { return StandardOutput.write(try RunningMount(last).report) }

@@ -13,6 +13,10 @@ struct Stores {
   let explanation: String
   /// What opens the same keychain again, whatever has come up since.
   let keychainOpening: KeychainOpening
+  /// What `auto` has chosen now and for the first time.
+  let firstChoice: KeychainChoice?
+  /// The folder of the state, and of the vault.
+  private let folders: (state: String, vault: String)
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   init(
@@ -35,7 +39,9 @@ struct Stores {
     // A mount reads both at its beginning; each of many thousands takes its time.
     if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
     explanation = opened.explanation
+    firstChoice = opened.firstChoice
     keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
+    folders = (places.state, keychainOpening.vault ?? places.vault)
     keychain = opened.engine.map { [feed] in
       KeychainStore(engine: $0, feed: feed, controller: controller)
     }
@@ -64,5 +70,15 @@ struct Stores {
       runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record, open: open
     )
     return AccessController(mount, .relaying, record: record)
+  }
+
+  /// From now on `auto` keeps what it has chosen: something was stored in it, or it is mounted.
+  func settleKeychain() {
+    if let firstChoice { ChosenKeychain.note(firstChoice, state: folders.state) }
+  }
+
+  /// Items of the other keychain, which this one does not show; nil: there are none, or no keychain is shown.
+  func hiddenItems() -> HiddenItems? {
+    HiddenItems.beside(keychain?.engine.name, vault: folders.vault, state: folders.state)
   }
 }

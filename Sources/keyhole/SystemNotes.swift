@@ -12,7 +12,31 @@ enum SystemNotes {
     let remedy: String
   }
 
-  static var all: [Note] { cores + swaps + bus + mountTable }
+  static var all: [Note] { cores + swaps + bus + mountTable + pinentry + hidden }
+
+  /// Without one, a question that takes a person is a refusal.
+  private static var pinentry: [Note] {
+    let names = ["pinentry", "pinentry-curses", "pinentry-tty"]
+    guard names.allSatisfy({ SystemChecks.find($0) == nil }) else { return [] }
+    return [
+      Note(
+        subject: "pinentry",
+        reason: "none is installed, so nobody can be asked before a guarded secret is opened",
+        remedy: "`sudo apt-get install pinentry-curses`")
+    ]
+  }
+
+  /// Items of the keychain that is not shown.
+  private static var hidden: [Note] {
+    guard let places = try? Places.ofMount() else { return [] }
+    let shown = KeychainOpening.present(runtime: places.runtime).choice
+    let engine = shown == .automatic ? ChosenKeychain.fetch(state: places.state) : shown
+    guard
+      let hidden = HiddenItems.beside(
+        engine?.rawValue, vault: places.vault, state: places.state, patience: 1_000)
+    else { return [] }
+    return [Note(subject: "keychain", reason: hidden.reason, remedy: hidden.remedy)]
+  }
 
   /// Keyhole itself leaves no core file; the programs that read secrets do.
   private static var cores: [Note] {
@@ -61,11 +85,20 @@ enum SystemNotes {
     guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS"), unsafe address.pointee != 0 else {
       return []
     }
-    guard let reason = KeychainOpening.whyNoSecretService() else { return [] }
+    guard let reason = KeychainOpening.whyNoSecretService() else { return freshKeyring }
     return [
       Note(
         subject: "Secret Service", reason: "\(reason), so the keychain is the vault",
         remedy: "`systemctl --user start dbus gnome-keyring-daemon`, or `keychain=vault` if that is meant")
+    ]
+  }
+
+  private static var freshKeyring: [Note] {
+    guard KeychainOpening.hasFreshSecretService() else { return [] }
+    return [
+      Note(
+        subject: "Secret Service", reason: "it has no collection yet",
+        remedy: "the first secret that is stored makes one; the service asks for its password then")
     ]
   }
 

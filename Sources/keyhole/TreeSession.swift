@@ -8,6 +8,7 @@ import Tree
 struct TreeSession {
   let tree: Tree
   let root: Node
+  let stores: Stores
   let caller = Caller.current
 
   init(for path: TreePath) throws {
@@ -20,6 +21,7 @@ struct TreeSession {
   }
 
   private init(_ stores: Stores) {
+    self.stores = stores
     var options = Tree.Options()
     options.enrolledFingers = EnrolledSet.digest
     options.factors = ApprovalFactors.ofMachine
@@ -99,6 +101,7 @@ struct TreeSession {
       try unsafe handle.write(bytes, at: 0, by: caller)
       try handle.flush(by: caller)
     }
+    if path.isSecret { stores.settleKeychain() }
   }
 
   /// Sets an attribute of Keyhole's of the item of a path, which need not be there yet.

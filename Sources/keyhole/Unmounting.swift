@@ -17,6 +17,10 @@ struct UnmountCommand: ParsableCommand {
     let places = try Places.current()
     let records = MountRecord.all(in: places.runtime)
     let wanted = mountpoint.map(MountPoint.absolute)
+    if wanted == nil, records.count > 1 {
+      let paths = records.map { SystemChecks.quoted($0.path) }.joined(separator: ", ")
+      throw Failure(nil, "there are several mounts: \(paths); name the one that is to go")
+    }
     let record = records.last { record in wanted.map { $0 == record.path } ?? true }
     guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }
     guard MountTable().entry(at: path)?.type == "fuse.keyhole" else {
@@ -63,6 +67,10 @@ enum Unmounting {
 
   private static func failure(_ path: String, _ error: Int32) -> Failure {
     guard error == EBUSY else { return Failure(path, "it can't be unmounted: \(systemMessage(error))") }
+    if getuid() != 0, unsafe access("/etc/mtab", R_OK) != 0 {
+      return Failure(
+        path, "fusermount3 can't unmount without /etc/mtab; `sudo ln -s ../proc/self/mounts /etc/mtab`")
+    }
     return Failure(
       path, "it is in use; close the files and leave the folders there, or use `keyhole unmount --lazy`")
   }

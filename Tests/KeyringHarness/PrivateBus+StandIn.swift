@@ -7,6 +7,8 @@ extension PrivateBus {
     case prompt
     /// It is locked, and its window is closed at once.
     case dismiss
+    /// It has no collection before one is made, for which it asks; the window is answered at once.
+    case fresh
     /// It is not locked before somebody locks it.
     case open
   }

@@ -4,6 +4,7 @@ stand-in.py [plain] [open] [prompt|dismiss] [COUNT]
   COUNT    has so many items: accounts A, A2, A3…
   plain    knows no encrypted session
   prompt   is locked, and its window is answered at once; dismiss: closed at once; open: is not locked yet
+  fresh    has no collection before one is made, which takes a window that is answered at once
 Nothing is told by signals but that the item is gone.
 """
 import sys
@@ -22,7 +23,13 @@ dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 words = sys.argv[1:]
 paths = [COLLECTION + "/%d" % number for number in range(1, max([1, *(int(w) for w in words if w.isdigit())]) + 1)]
 asks = "prompt" in words or "dismiss" in words
-state = {"locked": asks and "open" not in words, "secret": b"s3cret", "items": list(paths)}
+state = {
+    "locked": asks and "open" not in words,
+    "secret": b"s3cret",
+    "items": [] if "fresh" in words else list(paths),
+    "made": "fresh" not in words,
+    "default": ROOT + "/collection/c" if "fresh" not in words else "/",
+}
 
 
 class Refusal(dbus.DBusException):
@@ -35,7 +42,7 @@ class IsLocked(dbus.DBusException):
 
 def properties(interface, path):
     if interface == SECRET + "Service":
-        return {"Collections": dbus.Array([dbus.ObjectPath(COLLECTION)], "o")}
+        return {"Collections": objects_of([COLLECTION] if state["made"] else [])}
     if interface == SECRET + "Collection":
         return {"Label": "c", "Locked": state["locked"], "Items": objects_of(state["items"])}
     attributes = dbus.Dictionary({"service": "S", "account": account(path)}, "ss")
@@ -89,6 +96,20 @@ class Service(Object):
     def Unlock(self, _):
         return dbus.Array([], "o"), dbus.ObjectPath(ROOT + "/prompt/1")
 
+    @dbus.service.method(SECRET + "Service", in_signature="s", out_signature="o")
+    def ReadAlias(self, name):
+        return dbus.ObjectPath(state["default"] if name == "default" else "/")
+
+    @dbus.service.method(SECRET + "Service", in_signature="a{sv}s", out_signature="oo")
+    def CreateCollection(self, properties, alias):
+        if not properties.get(SECRET + "Collection.Label") or alias != "default":
+            raise Refusal("a label and the alias are wanted")
+        return dbus.ObjectPath("/"), dbus.ObjectPath(ROOT + "/prompt/make")
+
+    @dbus.service.signal(SECRET + "Service", signature="o")
+    def CollectionCreated(self, path):
+        pass
+
     @dbus.service.method(SECRET + "Service", in_signature="ao", out_signature="aoo")
     def Lock(self, paths):
         state["locked"] = True
@@ -96,6 +117,17 @@ class Service(Object):
 
 
 class Collection(Object):
+    @dbus.service.method(SECRET + "Collection", in_signature="a{sv}(oayays)b", out_signature="oo")
+    def CreateItem(self, properties, secret, replace):
+        state["secret"] = bytes(secret[2])
+        state["items"].append(paths[0])
+        self.ItemCreated(dbus.ObjectPath(paths[0]))
+        return dbus.ObjectPath(paths[0]), dbus.ObjectPath("/")
+
+    @dbus.service.signal(SECRET + "Collection", signature="o")
+    def ItemCreated(self, item):
+        pass
+
     @dbus.service.signal(SECRET + "Collection", signature="o")
     def ItemDeleted(self, item):
         pass
@@ -123,7 +155,18 @@ class Item(Object):
 class Prompt(dbus.service.Object):
     @dbus.service.method(SECRET + "Prompt", in_signature="s", path_keyword="path")
     def Prompt(self, _, path):
+        if path.endswith("/make"):
+            GLib.idle_add(self.make)
+            return
         GLib.idle_add(self.answer, path.partition("delete")[2])
+
+    def make(self):
+        dismissed = "dismiss" in words
+        if not dismissed:
+            state["made"], state["default"] = True, COLLECTION
+            service.CollectionCreated(dbus.ObjectPath(COLLECTION))
+        path = "/" if dismissed else COLLECTION
+        self.Completed(dismissed, dbus.ObjectPath(path, variant_level=1))
 
     def answer(self, number):
         dismissed = "dismiss" in words
@@ -157,7 +200,7 @@ bus = dbus.SessionBus()
 service = Service(bus, ROOT)
 collection = Collection(bus, COLLECTION)
 items = [Item(bus, path) for path in paths]
-prompts = [Prompt(bus, ROOT + "/prompt/" + name) for name in ("1", "delete1")]
+prompts = [Prompt(bus, ROOT + "/prompt/" + name) for name in ("1", "delete1", "make")]
 name = dbus.service.BusName("org.freedesktop.secrets", bus)
 print("ready", flush=True)
 GLib.MainLoop().run()

@@ -259,13 +259,20 @@ import Testing
   }
 
   @Test func signalsUnmount() async throws {
-    for signal in [SIGTERM, SIGINT, SIGHUP] {
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
       try await withKeyhole { keyhole in
         let program = try keyhole.program
         program.signal(signal)
         #expect(try program.waitForEnd(until: Deadline(in: .seconds(10))) == 0)
         #expect(!MountTable.contains(keyhole.mount))
       }
+    }
+  }
+
+  @Test func signalsThatMeanNothingEndNothing() async throws {
+    try await withKeyhole { keyhole in
+      for signal in [SIGUSR1, SIGUSR2] { try keyhole.program.signal(signal) }
+      try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k; cat defaults/s/k", prints: "1\n")
     }
   }
 

@@ -16,7 +16,8 @@ import Testing
 
   /// Runs `body` while a writer's close(2) waits for the lock of a suite; then the lock is given back.
   private func whileWaiting(_ keyhole: MountedKeyhole, _ body: () throws -> Void) throws {
-    try keyhole.check("mkdir defaults/s defaults/other; echo old > defaults/s/k; echo old > defaults/other/k; sync defaults/s")
+    try keyhole.check(
+      "mkdir defaults/s defaults/other; echo old | tee defaults/s/k > defaults/other/k; sync defaults/s")
     let holder = try lock(keyhole.world.config + "/s.plist")
     let writer = BlockedWriter(keyhole / "defaults/s/k")
     #expect(holds(within: .seconds(5)) { writer.isBlocked })
@@ -63,13 +64,46 @@ import Testing
       let writer = BlockedWriter(keyhole / "defaults/s/k")
       #expect(holds(within: .seconds(5)) { writer.isBlocked })
       // In place, so that the lock stays where it is.
-      try System.write(path, "<plist version=\"1.0\"><dict><key>l</key><string>outside</string></dict></plist>\n")
+      let list = "<dict><key>l</key><string>outside</string></dict>"
+      try System.write(path, "<plist version=\"1.0\">\(list)</plist>\n")
       #expect(holds(within: .seconds(5)) { (try? keyhole.cat("defaults/s/l")) == "outside\n" })
       #expect(try System.names(keyhole / "defaults") == ["s"])
       #expect(writer.isBlocked)
       try holder.close()
       #expect(writer.finish() == nil)
       try keyhole.check("cat defaults/s/l defaults/s/k", prints: "outside\nnew\n")
+    }
+  }
+
+  /// The vault's transaction, as another process holds it: readers of secrets may wait with its writers, all else not.
+  @Test func otherTransactionOfTheVaultDelaysTheVaultOnly() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        "mkdir defaults/s; for n in 1 2; do mkdir -p keychain/generic/s/$n; echo old > keychain/generic/s/$n/value; done"
+      )
+      let script = """
+        import sqlite3, sys
+        vault = sqlite3.connect(sys.argv[1], isolation_level=None)
+        vault.execute("BEGIN IMMEDIATE")
+        print("ready", flush=True)
+        sys.stdin.read()
+        """
+      let holder = try Program(
+        ["/usr/bin/python3", "-c", script, keyhole.world.data + "/keyhole/vault.db"],
+        environment: keyhole.world.environment, directory: keyhole.world.outside)
+      defer { holder.kill() }
+      #expect(try holder.line() == "ready")
+      let writer = BlockedWriter(keyhole / "keychain/generic/s/1/value")
+      #expect(holds(within: .seconds(5)) { writer.isBlocked })
+      let path = keyhole / "keychain/generic/s/2/value"
+      let readers = (0..<20).map { _ in Thread { _ = try? System.read(path) } }
+      for _ in 0..<20 { _ = try System.status(keyhole / "keychain/generic/s/1/value") }
+      try keyhole.check("ls keychain/generic/s; echo 1 > defaults/s/k; cat defaults/s/k", prints: "1\n2\n1\n")
+      #expect(writer.isBlocked, "the transaction was not waited for")
+      holder.kill()
+      #expect(writer.finish() == nil)
+      for reader in readers { reader.join() }
+      #expect(try keyhole.cat("keychain/generic/s/1/value") == "new")
     }
   }
 

@@ -40,6 +40,18 @@ import Testing
     #expect(try engine.bytes(of: item.id) == Array("s3cret".utf8))
   }
 
+  @Test func firstItemOfAFreshKeyringMakesItsCollection() throws {
+    try bus.startStandIn(.plain, .fresh)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    #expect(try !engine.hasCollection())
+    let item = Item(
+      id: ItemID(rawValue: ""), identity: .generic(service: "S", account: "A"), created: .init(seconds: 0),
+      modified: .init(seconds: 0))
+    let added = try engine.add(item, secret: KeychainSamples.secret("first"))
+    #expect(try engine.bytes(of: added.id) == Array("first".utf8))
+    #expect(try engine.hasCollection())
+  }
+
   @Test func closedWindowIsARefusal() throws {
     try bus.startStandIn(.plain, .dismiss)
     let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)

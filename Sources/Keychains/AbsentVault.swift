@@ -1,0 +1,121 @@
+import Glibc
+import Model
+import SecretMemory
+import Store
+import Synchronization
+import Vault
+
+/// The vault of a user who has none: an empty keychain. The first item that is stored makes the vault.
+///
+/// Commands take it, so that reading makes no folder, no vault and no key file. One that another process has made
+/// meanwhile is opened.
+final class AbsentVault: KeychainEngine {
+  let name = KeychainChoice.vault.rawValue
+
+  private let folder: String
+  private let state: String
+  private let opened = Mutex<VaultEngine?>(nil)
+
+  init(folder: String, state: String) {
+    self.folder = folder
+    self.state = state
+  }
+
+  /// Whether there is a vault in a folder, or what is left of one.
+  static func isAbsent(in folder: String) -> Bool {
+    ["vault.db", "vault.db-wal", "vault.db.tmp"].allSatisfy { name in
+      var status = stat()
+      return unsafe lstat(folder + "/" + name, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
+    }
+  }
+
+  /// nil: there still is none.
+  private func present() throws(StoreError) -> VaultEngine? {
+    if let engine = known { return engine }
+    return Self.isAbsent(in: folder) ? nil : try made()
+  }
+
+  private var known: VaultEngine? { opened.withLock { $0 } }
+
+  private func made() throws(StoreError) -> VaultEngine {
+    try opened.withLock { opened throws(StoreError) in
+      if let engine = opened { return engine }
+      let engine = try VaultEngine(directory: folder, stateDirectory: state)
+      opened = engine
+      return engine
+    }
+  }
+
+  private func required() throws(StoreError) -> VaultEngine {
+    guard let engine = try present() else { throw .notFound }
+    return engine
+  }
+}
+
+extension AbsentVault {
+  func items() throws(StoreError) -> [Item] { try present()?.items() ?? [] }
+
+  func refresh() throws(StoreError) -> [Item]? {
+    if let engine = known { return try engine.refresh() }
+    return try present()?.items()
+  }
+
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes { try required().secret(of: item) }
+
+  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    try made().add(item, secret: secret)
+  }
+
+  func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    items.isEmpty ? [] : try required().update(items, body)
+  }
+
+  func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try required().rewrite(item, readingSecret: readingSecret, body)
+  }
+
+  func remove(_ items: [ItemID]) throws(StoreError) { try present()?.remove(items) }
+
+  func synchronize() throws(StoreError) { try known?.synchronize() }
+
+  func room() throws(StoreError) -> DiskRoom? { try known?.room() }
+
+  func problems() -> [Problem] { known?.problems() ?? [] }
+
+  var readOnlyReason: String? { known?.readOnlyReason }
+}
+
+extension AbsentVault {
+  var lockState: KeychainLock { known?.lockState ?? .open }
+
+  var needsPassphrase: Bool { known?.needsPassphrase ?? false }
+
+  func hasPasscode(sealed: Bool) -> Bool { known?.hasPasscode(sealed: sealed) ?? false }
+
+  var isOpenThroughout: Bool { known?.isOpenThroughout ?? true }
+
+  func lock() throws(StoreError) { try known?.lock() }
+
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try known?.unlock(passphrase) }
+
+  func isAccessible(_ item: Item) -> Bool { known?.isAccessible(item) ?? true }
+
+  func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine { try made().using(password) }
+
+  var sealsWithPasswords: Bool { true }
+
+  func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
+    try required().check(password, of: item)
+  }
+
+  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    try required().changePassword(of: item, to: password)
+  }
+
+  func prepare(_ password: ItemPassword) throws(StoreError) { try made().prepare(password) }
+}
