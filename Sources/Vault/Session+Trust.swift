@@ -159,7 +159,7 @@ extension Session {
       Problem(
         subject: directory.database, reason: "it can only be read: \($0)",
         remedy:
-          "put back the newest copy, or take the vault as it is: `keyhole restore --accept` shows both and asks"
+          "put back the newest copy, or take the vault as it is: `keyhole accept` shows both and asks"
       )
     }
   }

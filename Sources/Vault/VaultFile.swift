@@ -46,10 +46,7 @@ final class VaultFile {
   func fitting(_ opened: [OpenedSlot]) throws(StoreError) -> OpenedSlot {
     guard header.format >= .two || opened.count != 1 else { return opened[0] }
     for slot in opened where try connection.read({ try fits(slot, $0) }) { return slot }
-    throw .damaged(
-      what:
-        "the vault: its key slot is not that of the rest. An older slot was put back, or the manifest is damaged; "
-        + "put back a copy of the whole vault")
+    throw .damaged(what: "the vault's key slot (an older slot was put back, or the manifest was edited)")
   }
 
   private func fits(_ slot: OpenedSlot, _ database: Database) throws -> Bool {

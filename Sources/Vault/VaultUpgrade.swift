@@ -47,7 +47,12 @@ public enum VaultUpgrade {
     _ place: VaultDirectory, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost
   ) throws(StoreError) -> Report? {
     guard unsafe access(place.database, F_OK) == 0 else { throw .notFound }
-    let file = try VaultFile(opening: place)
+    return try run(VaultFile(opening: place), passphrase, policy, cost)
+  }
+
+  static func run(
+    _ file: VaultFile, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost
+  ) throws(StoreError) -> Report? {
     guard file.header.format < .newest else { return nil }
     let slots = try file.slots()
     let opened = try file.fitting(SlotOpener(file, passphrase).open(slots))

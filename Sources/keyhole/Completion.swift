@@ -24,7 +24,7 @@ private enum Completion {
   static func paths(_ prefix: String) -> [String] {
     let folder = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
     let path = TreePath(folder)
-    guard let session = try? TreeSession(for: path), let node = try? session.node(at: path),
+    guard let session = try? TreeSession(silentlyFor: path), let node = try? session.node(at: path),
       let entries = try? session.tree.list(node)
     else { return [] }
     return entries.map { folder + $0.name + ($0.isDirectory ? "/" : "") }.filter { $0.hasPrefix(prefix) }
@@ -34,7 +34,7 @@ private enum Completion {
   static func attributes(ofPathBefore index: Int, in words: [String]) -> [String] {
     guard words.indices.contains(index - 1) else { return [] }
     let path = TreePath(words[index - 1])
-    guard let session = try? TreeSession(for: path), let node = try? session.node(at: path),
+    guard let session = try? TreeSession(silentlyFor: path), let node = try? session.node(at: path),
       let names = try? session.tree.attributeNames(of: node)
     else { return [] }
     let known = ["user.keyhole.label", "user.keyhole.accessible", "user.keyhole.access", "user.comment"]

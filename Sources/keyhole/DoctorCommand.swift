@@ -4,7 +4,6 @@ import Keychains
 import Model
 import Store
 import Suites
-import Vault
 
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -12,18 +11,23 @@ struct DoctorCommand: ParsableCommand {
     discussion: """
       It looks at FUSE, mounts, stores, permissions, the keyring and its bus, and at the settings for inotify, locked \
       memory, swap and core files. Each line begins with `ok`, `note` or `problem` and says what mends it; the exit \
-      code is 1 where there is a problem.
+      code is 1 where there is a problem. What is in a vault that takes a passphrase is known to the mount that has \
+      unlocked it, which is asked.
       """)
+
+  @Flag(help: "Open every secret of the vault too, and name those that are damaged, swapped or missing.")
+  var secrets = false
 
   func run() throws {
     let places = try Places.ofMount()
+    let vault = try VaultExamination(places, opensSecrets: secrets)
     let problems =
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofSettings(places)
-      + Self.ofVault(places)
+      + vault.problems
     for problem in problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
     }
-    for note in SystemNotes.all + AccessNotes.all(places) {
+    for note in SystemNotes.all + AccessNotes.all(places) + vault.notes {
       StandardOutput.print(line("note", note.subject, note.reason, note.remedy))
     }
     guard problems.isEmpty else {
@@ -65,33 +69,5 @@ struct DoctorCommand: ParsableCommand {
 
   private static func ofSettings(_ places: Places) -> [Problem] {
     PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
-  }
-
-  /// A vault that was never made is no problem, and looking must not make one.
-  private static func ofVault(_ places: Places) -> [Problem] {
-    guard unsafe access(places.vault, F_OK) == 0 else { return [] }
-    do throws(StoreError) {
-      let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
-      // What is in it can be checked only once it is open.
-      if vault.lockState == .open { _ = try vault.items() }
-      return vault.problems()
-    } catch {
-      return [
-        Problem(subject: places.vault, reason: reason(error), remedy: remedy(error))
-      ]
-    }
-  }
-
-  private static func reason(_ error: StoreError) -> String {
-    // A file that is missing, or open to others: nobody was asked and refused.
-    if case .accessDenied(let reason) = error { reason } else { error.message }
-  }
-
-  /// What is refused for its rights says by itself what to do.
-  private static func remedy(_ error: StoreError) -> String {
-    switch error {
-    case .accessDenied, .unreachable, .unsupported, .noSpace, .readOnly: "nothing was changed"
-    default: "nothing was changed; put the missing or damaged file back from a backup"
-    }
   }
 }

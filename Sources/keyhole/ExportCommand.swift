@@ -36,8 +36,10 @@ struct ExportCommand: ParsableCommand {
     let wanted = paths.isEmpty ? [TreePath("")] : paths.map(TreePath.init)
     let needsKeychain = wanted.first { $0.needsKeychain } ?? wanted[0]
     let session = try TreeSession(for: needsKeychain)
+    try session.requireTrust()
     var collection = Collection(session: session)
     for path in wanted { try collection.add(path) }
+    try session.requireTrust()
     let isSealed = !collection.contents.items.isEmpty && !plain
     if !isSealed { return try write(collection, nil) }
     try write(collection, try Passphrases.new())

@@ -66,6 +66,7 @@ struct UnlockCommand: ParsableCommand {
 
   private func finish(_ failure: StoreError?, _ mount: MountRecord) throws {
     if let failure { throw mount.failure(failure) }
+    if let line = mount.trust?.line { StandardError.write("keyhole: \(line)\n") }
   }
 }
 
@@ -80,7 +81,8 @@ struct PassphraseCommand: ParsableCommand {
 
       The vault opens with the passphrase and its key file together, unless --alone is given. All keys of the vault \
       are made new, and every item is encrypted again, in one step: a crash leaves the old passphrase valid or the \
-      new one. Copies of the vault from before still open with the old key, which opens nothing of the vault any more.
+      new one. Copies of the vault from before still open with the old key, which opens nothing of the vault any more. \
+      A mount that has the vault open goes on with the new keys.
 
       With the PATH of an item that has the access flag `applicationPassword`, the item's own password is changed: a \
       dialog asks for the present one and for the new one. A crash leaves one of the two valid.
@@ -115,9 +117,16 @@ struct PassphraseCommand: ParsableCommand {
     let new = try newPassphrase()
     let key: VaultKey = new.isEmpty ? .keyFile : alone ? .passphrase : .passphraseAndKeyFile
     let earlier = vault.key
+    let mount = MountRecord.serving(vault: places.vault, in: places.runtime)
+    let isOpenThere = try mount.map { try !RunningMount($0).isLocked } ?? false
     let cost = cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
     let report = try attempt(places) { () throws(StoreError) in
       try vault.change(to: key, new, present: present, cost: cost)
+    }
+    // Its keys are those from before: it gets the new ones now, where it had any.
+    if let mount, isOpenThere {
+      let answer = try ControlClient.ask(mount, places, "unlock", new)
+      guard answer == .done else { throw answer.failure(mount) }
     }
     for line in report.lines(earlier) { StandardError.write(line + "\n") }
   }

@@ -45,6 +45,7 @@ struct MigrateCommand: ParsableCommand {
   func run() throws {
     let places = try Places.ofMount()
     let source = try open(from, places)
+    try TrustNotice(source, places).require()
     let asking = asking(source, places)
     let migration = KeychainMigration(from: source, to: try open(to, places), sealing: sealed) {
       item throws(StoreError) in
@@ -125,7 +126,8 @@ struct MigrateCommand: ParsableCommand {
     items.count == 1 ? "1 item" : "\(items.count) items"
   }
 
-  private static func path(_ identity: ItemIdentity) -> String {
+  /// Where an item stands in the tree.
+  static func path(_ identity: ItemIdentity) -> String {
     let name = ItemFolderName(identity)
     let folders = [name.parent, name.leaf].compactMap { $0?.string }
     return (["keychain", name.itemClass.rawValue] + folders).joined(separator: "/")

@@ -34,6 +34,7 @@ final class Server: Sendable {
     stores = try Stores(
       places, keychain: options.keychain, controller: options.accessController(places, record),
       loadingSettings: true)
+    if let line = stores.keychain?.engine.trust.line { StandardError.write("keyhole: \(line)\n") }
     let report = StatusReport(options, places, stores, mountPoint)
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report

@@ -43,7 +43,7 @@ struct StatusCommand: ParsableCommand {
 }
 
 /// A mount that answers, as its `.keyhole/status` describes it.
-private struct RunningMount {
+struct RunningMount {
   let report: String
   private let path: String
   private let fields: [ExactString: SettingValue]
@@ -72,6 +72,13 @@ private struct RunningMount {
     return number
   }
 
+  var isLocked: Bool { flag("locked") }
+
+  /// What its process knows of the keychain.
+  var trust: KeychainTrust { KeychainTrust(fields["keychainTrust"]) }
+
+  var keychainProblems: [Problem] { Problem.all(in: fields["keychainProblems"]) }
+
   private func flag(_ name: ExactString) -> Bool { fields[name] == .bool(true) }
 
   private func text(_ name: ExactString) -> String {
@@ -89,6 +96,9 @@ private struct RunningMount {
       "locked       \(flag("locked") ? "yes; `keyhole unlock` opens it" : "no")",
     ]
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
+    if case .firstUse(let changed) = trust {
+      lines.append("first use    of this vault here; it was last changed at \(changed.iso8601)")
+    }
     if !text("sealed").isEmpty { lines.append("sealed       \(text("sealed"))") }
     lines += list("problems").map { "problem      \($0)" }
     lines += list("refusals").map { "refused      \($0)" }

@@ -60,7 +60,10 @@ final class StatusReport: Sendable {
     let noted = noted.withLock { $0 }
     report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
     report["slow"] = .array((noted?.delays.recent ?? []).map(\.value))
-    let problems = (keychain?.engine.problems() ?? []).map(\.reason) + others.withLock({ $0 })()
+    let ofKeychain = keychain?.engine.problems() ?? []
+    report["keychainProblems"] = .array(ofKeychain.map(\.value))
+    report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
+    let problems = ofKeychain.map(\.reason) + others.withLock({ $0 })()
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
   }
@@ -90,5 +93,52 @@ extension Delays.Entry {
       "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
       "milliseconds": .integer(Int128(milliseconds)),
     ])
+  }
+}
+
+extension Problem {
+  fileprivate var value: SettingValue {
+    .dictionary([
+      "subject": .string(ExactString(subject)), "reason": .string(ExactString(reason)),
+      "remedy": .string(ExactString(remedy)),
+    ])
+  }
+
+  fileprivate init?(_ value: SettingValue) {
+    guard case .dictionary(let fields) = value, case .string(let subject)? = fields["subject"],
+      case .string(let reason)? = fields["reason"], case .string(let remedy)? = fields["remedy"]
+    else { return nil }
+    self.init(subject: subject.string, reason: reason.string, remedy: remedy.string)
+  }
+
+  /// Those of a list in a status report.
+  static func all(in value: SettingValue?) -> [Problem] {
+    guard case .array(let values)? = value else { return [] }
+    return values.compactMap { Problem($0) }
+  }
+}
+
+extension KeychainTrust {
+  fileprivate var value: SettingValue {
+    switch self {
+    case .trusted: .dictionary([:])
+    case .firstUse(let changed): .dictionary(["firstUse": .string(ExactString(changed.iso8601))])
+    case .distrusted(let problem): .dictionary(["distrusted": problem.value])
+    }
+  }
+
+  /// What a status report says.
+  init(_ value: SettingValue?) {
+    guard case .dictionary(let fields)? = value else {
+      self = .trusted
+      return
+    }
+    if let problem = fields["distrusted"].flatMap({ Problem($0) }) {
+      self = .distrusted(problem)
+    } else if case .string(let text)? = fields["firstUse"], let changed = Timestamp(iso8601: text.string) {
+      self = .firstUse(lastChange: changed)
+    } else {
+      self = .trusted
+    }
   }
 }

@@ -10,18 +10,27 @@ struct TreeSession {
   let root: Node
   let stores: Stores
   let caller = Caller.current
+  /// nil: nothing is said of the keychain.
+  private let notice: TrustNotice?
 
   init(for path: TreePath) throws {
-    self.init(try Stores(for: path, Places.ofMount()))
+    let places = try Places.ofMount()
+    try self.init(Stores(for: path, places), sayingTrustIn: places)
+  }
+
+  /// For what a person does not read, as completions.
+  init(silentlyFor path: TreePath) throws {
+    self.init(try Stores(for: path, Places.ofMount()), sayingTrustIn: nil)
   }
 
   /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.
   init(aloneIn places: Places) throws {
-    self.init(try Stores(aloneIn: places))
+    self.init(try Stores(aloneIn: places), sayingTrustIn: places)
   }
 
-  private init(_ stores: Stores) {
+  private init(_ stores: Stores, sayingTrustIn places: Places?) {
     self.stores = stores
+    notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
     var options = Tree.Options()
     options.enrolledFingers = EnrolledSet.digest
     options.factors = ApprovalFactors.ofMachine
@@ -114,9 +123,14 @@ struct TreeSession {
     }
   }
 
+  /// - Throws: `Failure` for a keychain that was put back, cut or edited: what it gives is not all that was stored.
+  func requireTrust() throws { try notice?.require() }
+
   func attempt<Value>(
     _ path: TreePath, _ body: () throws(StoreError) -> Value
   ) throws -> Value {
+    // A vault beside another keychain is looked at when an item needs it.
+    defer { notice?.write() }
     do throws(StoreError) { return try body() } catch { throw Failure(path.string, error) }
   }
 }

@@ -32,6 +32,7 @@ struct WatchCommand: ParsableCommand {
     let path = TreePath(path)
     let places = try Places.ofMount()
     let stores = try Stores(for: path, places)
+    TrustNotice(stores.keychain?.engine, places).write()
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)
     Tree(settings: stores.settings, keychain: stores.keychain).beginFollowing()

@@ -48,6 +48,17 @@ extension PowerLossTests {
     #expect(losses > 10)
   }
 
+  /// Killed or without power while all keys are made new, one of the two passphrases opens everything.
+  @Test(.timeLimit(.minutes(2))) func passphraseThatIsChangedIsTheOldOneOrTheNew() throws {
+    let seed: UInt64 = 4
+    let cuts = PowerCuts(share: 0.08, seed: seed)
+    let disks = try Self.cuts("passphrases", on: Self.home(), steps: 0, seed: seed, cuts)
+    let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
+      try Self.check(root, Self.states(KeychainSteps.passphraseChanges, acknowledged))
+    }
+    #expect(losses > 10)
+  }
+
   @Test(.timeLimit(.minutes(2))) func vaultThatIsBeingMadeOpens() throws {
     let seed: UInt64 = 5
     let steps = Array(KeychainSteps(seed: seed).prefix(2))

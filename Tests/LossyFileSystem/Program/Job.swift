@@ -17,6 +17,8 @@ struct Job {
 
   func passwords() throws { try vault(KeychainSteps.passwordChanges) }
 
+  func passphrases() throws { try vault(KeychainSteps.passphraseChanges) }
+
   private func vault(_ steps: [KeychainStep]) throws {
     let oracle = try Oracle(root + "/oracle")
     let work = try KeychainWork(root: root)

@@ -30,6 +30,8 @@ package enum KeychainStep: Sendable {
   case remove([String])
   /// Gives an item with a password another one.
   case changePassword(String, to: String)
+  /// Makes the vault open with another passphrase (empty: none), and all of its keys new.
+  case changePassphrase(from: String, to: String)
   /// The engine is closed and opened; no change.
   case reopen
 }
@@ -51,6 +53,23 @@ package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
     .changePassword("account", to: passwords[1]),
     .changePassword("account", to: passwords[0]),
   ]
+
+  /// What a vault has as passphrases; empty: none.
+  package static let passphrases = ["", "first", "second"]
+
+  /// A vault whose passphrase is set, changed and taken away.
+  package static let passphraseChanges: [KeychainStep] =
+    (0..<4).map { number in
+      .add(
+        "account \(number)",
+        KeychainEntry(
+          secret: [UInt8](repeating: number, count: 5_000), comment: [],
+          accessibility: Accessibility.allCases[Int(number)]))
+    } + passwordChanges.prefix(1) + [
+      .changePassphrase(from: passphrases[0], to: passphrases[1]), .remove(["account 0"]),
+      .changePassphrase(from: passphrases[1], to: passphrases[2]),
+      .changePassphrase(from: passphrases[2], to: passphrases[0]),
+    ]
 
   package init(seed: UInt64) {
     chance = SplitMix64(seed: seed)
@@ -77,7 +96,9 @@ package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
   }
 
   private mutating func add() -> KeychainStep {
-    let accessibility = Accessibility.allCases.randomElement(using: &chance) ?? .whenUnlocked
+    // One class takes a passphrase.
+    let classes = Accessibility.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }
+    let accessibility = classes.randomElement(using: &chance) ?? .whenUnlocked
     let entry = KeychainEntry(
       secret: bytes(), comment: Array("new \(number)".utf8), accessibility: accessibility)
     return .add("account \(number)", entry)
@@ -104,7 +125,7 @@ extension KeychainState {
     case .rename(let account, let name): self[name] = removeValue(forKey: account)
     case .remove(let accounts): for account in accounts { self[account] = nil }
     case .changePassword(let account, let password): self[account]?.password = password
-    case .reopen: break
+    case .reopen, .changePassphrase: break
     }
   }
 }

@@ -15,7 +15,18 @@ package final class KeychainWork {
   package init(root: String) throws(StoreError) {
     directory = root + "/data/keyhole"
     state = root + "/state/keyhole"
-    engine = try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
+    engine = try Self.open(directory, state)
+  }
+
+  /// With the one of the steps' passphrases that it takes.
+  private static func open(_ directory: String, _ state: String) throws(StoreError) -> VaultEngine {
+    let engine = try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
+    for passphrase in KeychainSteps.passphrases where engine.lockState != .open && !passphrase.isEmpty {
+      do throws(StoreError) { try engine.unlock(secret(Array(passphrase.utf8))) } catch {
+        guard error == .rejected else { throw error }
+      }
+    }
+    return engine
   }
 
   package func perform(_ step: KeychainStep) throws(StoreError) {
@@ -32,7 +43,12 @@ package final class KeychainWork {
       guard let id = ids([account]).first else { return }
       try engine.using(Self.password(passwords[account])).changePassword(of: id, to: Self.password(password))
       passwords[account] = password
-    case .reopen: engine = try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
+    case .changePassphrase(let present, let new):
+      let passphrase = try Self.secret(Array(new.utf8))
+      try engine.change(
+        to: new.isEmpty ? .keyFile : .passphraseAndKeyFile, passphrase,
+        present: Self.secret(Array(present.utf8)), cost: .least)
+    case .reopen: engine = try Self.open(directory, state)
     }
   }
 

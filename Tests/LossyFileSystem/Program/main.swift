@@ -6,6 +6,7 @@ do {
   switch word {
   case "vault": try job.vault()
   case "passwords": try job.passwords()
+  case "passphrases": try job.passphrases()
   case "read": try job.read()
   case "suites": try job.suites()
   default: exit(2)

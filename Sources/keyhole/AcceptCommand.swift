@@ -1,0 +1,74 @@
+import ArgumentParser
+import Glibc
+import Keychains
+import Model
+import SecretMemory
+import Store
+import Vault
+
+struct AcceptCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "accept", abstract: "Take a vault that was put back, cut or edited as it is now.",
+    discussion: """
+      Such a vault can only be read. The command shows the vault as it is and what this device last saw of it, and \
+      asks. What the newer state had is not in it: put back the newest copy instead, if there is one. Of key slots \
+      that Keyhole did not store, only the one that opens the vault stays. Unmount first.
+      """)
+
+  @Flag(help: "Do not ask.")
+  var yes = false
+
+  func run() throws {
+    let places = try Places.current()
+    if let mount = MountRecord.all(in: places.runtime).first(where: \.isAlive) {
+      throw Failure(mount.path, "it is mounted; `keyhole unmount` first")
+    }
+    guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
+      throw Failure(places.vault, "there is no vault")
+    }
+    let vault = try opened(places)
+    let states = try attempt(places) { () throws(StoreError) in try vault.comparison() }
+    guard let reason = states.reason else {
+      return StandardOutput.print("the vault is as it was stored last; there is nothing to accept")
+    }
+    show(states, reason)
+    guard try yes || isAgreed() else { throw Failure(nil, "nothing was changed") }
+    try attempt(places) { () throws(StoreError) in _ = try vault.acceptRollback() }
+    StandardOutput.print("the vault is taken as it is, and can be written again")
+  }
+
+  private func opened(_ places: Places) throws -> VaultEngine {
+    let vault = try attempt(places) { () throws(StoreError) in
+      try VaultEngine(directory: places.vault, stateDirectory: places.state)
+    }
+    guard vault.needsPassphrase else { return vault }
+    let isTerminal = isatty(STDIN_FILENO) == 1
+    let passphrase = try isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+    try attempt(places) { () throws(StoreError) in try vault.unlock(passphrase) }
+    return vault
+  }
+
+  private func show(_ states: VaultComparison, _ reason: String) {
+    StandardOutput.print("reason     \(reason)".escapedForTerminal)
+    StandardOutput.print("now        \(line(states.present))")
+    StandardOutput.print("last seen  \(states.lastSeen.map(line) ?? "not known on this device")")
+  }
+
+  private func line(_ state: VaultState) -> String {
+    // Format 1 kept no more than the generation.
+    guard state.changed.seconds != 0 else { return "change \(state.generation)" }
+    return "change \(state.generation) of \(state.changed.iso8601), \(state.items) items"
+  }
+
+  private func isAgreed() throws -> Bool {
+    guard isatty(STDIN_FILENO) == 1 else {
+      throw Failure(nil, "it can't be asked without a terminal; --yes accepts the vault as it is")
+    }
+    StandardError.write("Take the vault as it is now? `yes` does: ")
+    return readLine() == "yes"
+  }
+
+  private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
+  }
+}

@@ -1,0 +1,92 @@
+import Glibc
+import Keychains
+import Model
+import SecretMemory
+import Store
+import Tree
+import Vault
+
+/// What `keyhole doctor` finds in the vault.
+struct VaultExamination {
+  private(set) var problems: [Problem] = []
+  private(set) var notes: [SystemNotes.Note] = []
+
+  /// A vault that was never made is no problem, and looking must not make one. `opensSecrets`: each of them.
+  init(_ places: Places, opensSecrets: Bool) throws {
+    guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
+      if unsafe access(places.vault, F_OK) == 0 { try examine(places, opensSecrets: false) }
+      return
+    }
+    try examine(places, opensSecrets: opensSecrets)
+  }
+
+  private mutating func examine(_ places: Places, opensSecrets: Bool) throws {
+    do throws(StoreError) {
+      let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
+      if opensSecrets, vault.lockState != .open { try unlock(vault) }
+      guard vault.lockState == .open else { return askMount(places, vault) }
+      // What is in it can be checked only once it is open.
+      _ = try vault.items()
+      problems += vault.problems()
+      if let note = Self.firstUse(vault) { notes.append(note) }
+      if opensSecrets { try check(vault) }
+    } catch {
+      problems.append(
+        Problem(
+          subject: places.vault, reason: error.message,
+          remedy: "nothing was changed; put the missing or damaged file back from a backup"))
+    }
+  }
+
+  private func unlock(_ vault: VaultEngine) throws(StoreError) {
+    let isTerminal = isatty(STDIN_FILENO) == 1
+    let passphrase = try? isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+    guard let passphrase else { throw .locked }
+    try vault.unlock(passphrase)
+  }
+
+  /// Only the process that has the passphrase can tell what is in the vault.
+  private mutating func askMount(_ places: Places, _ vault: VaultEngine) {
+    problems += vault.problems()
+    let mount = MountRecord.serving(vault: places.vault, in: places.runtime).flatMap { try? RunningMount($0) }
+    if let mount { problems += mount.keychainProblems }
+    guard mount?.isLocked ?? true else { return }
+    notes.append(
+      SystemNotes.Note(
+        subject: places.vault, reason: "it is locked, so what is in it was not looked at",
+        remedy:
+          "`keyhole mount` and `keyhole unlock` open it, or `keyhole doctor --secrets` asks for the passphrase"
+      ))
+  }
+
+  private static func firstUse(_ vault: VaultEngine) -> SystemNotes.Note? {
+    guard case .firstUse(let changed) = vault.trust else { return nil }
+    return SystemNotes.Note(
+      subject: "vault",
+      reason: "it is used here for the first time, and was last changed at \(changed.iso8601)",
+      remedy: "where that is not what you expect, put back the newest copy")
+  }
+}
+
+extension VaultExamination {
+  private mutating func check(_ vault: VaultEngine) throws(StoreError) {
+    let found = try vault.checkSecrets()
+    for damage in found.damaged {
+      problems.append(
+        Problem(
+          subject: MigrateCommand.path(damage.item.identity), reason: damage.reason,
+          remedy: "put back a copy of the vault, or delete the item or give it a new secret"))
+    }
+    if found.withoutItem > 0 {
+      problems.append(
+        Problem(
+          subject: "vault", reason: "\(found.withoutItem) secrets have no item: their entries were deleted",
+          remedy: "put back a copy of the vault"))
+    }
+    guard found.ofOtherDevices > 0 else { return }
+    notes.append(
+      SystemNotes.Note(
+        subject: "vault", reason: "\(found.ofOtherDevices) secrets can be read on other devices only",
+        remedy: "read them there"))
+  }
+}
