@@ -49,11 +49,15 @@ public func wipeFreed(_ size: Int) {
 /// Small secrets share one slab, so that reading a password costs no system call; a large one gets a
 /// mapping of its own. Both are memfd_secret(2) where the kernel has it: in no core, no swap, not readable
 /// through /proc/PID/mem. Elsewhere they are mlock(2)ed and left out of cores by MADV_DONTDUMP.
-/// Unlocked memory is never given out.
+/// Unlocked memory is never given out, but for `allowUnlockedMemoryWithoutSwap`.
 final class SecretHeap: Sendable {
   static let shared = SecretHeap()
 
-  private static let slabSize = 128 * 1024
+  /// Half of what may be locked, so that there is room for a mapping besides; 128 KiB where the limit is as usual.
+  private static let slabSize = {
+    let half = min(Int(clamping: LockedMemoryLimit.bytes / 2), 128 * 1024)
+    return max(16 * 1024, half / (16 * 1024) * (16 * 1024))
+  }()
   /// Also the alignment: a multiple of any cache line.
   private static let unit = 64
   /// Above this size a system call costs less than the room in the slab.
@@ -71,6 +75,8 @@ final class SecretHeap: Sendable {
   }
 
   private let state = Mutex(State())
+  /// Whether memory that can't be locked is given out as long as nothing is swapped to a disk.
+  fileprivate let allowsUnlocked = Atomic(false)
 
   func allocate(_ count: Int) throws(SecretMemoryError) -> SecretBlock {
     guard count > 0 else { return .empty }
@@ -138,12 +144,63 @@ final class SecretHeap: Sendable {
   private func mapLocked(_ length: Int) throws(SecretMemoryError) -> UnsafeMutableRawBufferPointer {
     let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard unsafe start != MAP_FAILED else { throw .exhausted(errno: errno) }
-    guard unsafe mlock(start, length) == 0, unsafe madvise(start, length, MADV_DONTDUMP) == 0 else {
+    guard unsafe madvise(start, length, MADV_DONTDUMP) == 0, unsafe lock(start, length) else {
       let error = errno
       unsafe munmap(start, length)
       throw .exhausted(errno: error)
     }
     return unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+  }
+}
+
+extension SecretHeap {
+  /// Whether swap can't take the mapping: it is locked, or nothing is swapped.
+  private func lock(_ start: UnsafeMutableRawPointer?, _ length: Int) -> Bool {
+    guard let start = unsafe start else { return false }
+    if unsafe mlock(start, length) == 0 { return true }
+    let error = errno
+    if allowsUnlocked.load(ordering: .relaxed), !SwapSpace.isInUse { return true }
+    errno = error
+    return false
+  }
+}
+
+/// Has this process take memory that is not locked where the limit of locked memory (RLIMIT_MEMLOCK) is reached and
+/// the machine has no swap space: no disk can get it then. It stays out of cores, and is wiped.
+///
+/// For commands that handle a secret for a moment that is larger than the limit; a process that lives long outlasts
+/// the `swapon` of somebody.
+public func allowUnlockedMemoryWithoutSwap() {
+  SecretHeap.shared.allowsUnlocked.store(true, ordering: .relaxed)
+}
+
+/// RLIMIT_MEMLOCK, which a process may raise up to its hard limit.
+enum LockedMemoryLimit {
+  static let bytes: UInt64 = {
+    let resource = __rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */)
+    var limit = rlimit()
+    guard unsafe getrlimit(resource, &limit) == 0 else { return 64 * 1024 }
+    if limit.rlim_cur < limit.rlim_max {
+      var raised = rlimit(rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max)
+      if unsafe setrlimit(resource, &raised) == 0 { return UInt64(raised.rlim_cur) }
+    }
+    return UInt64(limit.rlim_cur)
+  }()
+}
+
+/// proc_swaps(5).
+private enum SwapSpace {
+  /// Whether there is a line after the heading, or none can be told.
+  static var isInUse: Bool {
+    // SAFETY: a variadic call without its variable part.
+    let descriptor = unsafe open("/proc/swaps", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return true }
+    defer { close(descriptor) }
+    var text = [UInt8](repeating: 0, count: 4096)
+    // SAFETY: the buffer says how long it is.
+    let count = unsafe text.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+    guard count > 0 else { return true }
+    return text[..<count].split(separator: 0x0A).count > 1
   }
 }
 

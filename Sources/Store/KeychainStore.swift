@@ -163,6 +163,39 @@ public actor KeychainStore {
     }
   }
 
+  /// Whether `apply` makes all its changes in one transaction.
+  public nonisolated var isTransactional: Bool { engine is any BatchKeychainEngine }
+
+  /// Adds items and replaces others, all or none. Items that ask before they are read are not replaced so.
+  ///
+  /// - Throws: `unsupported` where `isTransactional` is false; what `secret` throws; `exists`, `notFound`,
+  ///   `accessDenied`, `locked`, `readOnly`, `noSpace`, `tooLarge`.
+  public nonisolated func apply(
+    _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
+  ) throws(StoreError) {
+    guard let engine = engine as? any BatchKeychainEngine else {
+      throw .unsupported(reason: "this keychain takes one item at a time")
+    }
+    try load()
+    let classes = StorableClasses(engine)
+    var checked: [ItemChange] = []
+    for change in changes {
+      switch change {
+      case .add(let item): try classes.check(item)
+      case .rewrite(let id, _): try checkAccess(to: id)
+      }
+      checked.append(change.checked(by: classes))
+    }
+    noteUse()
+    defer { wipeStack() }
+    let present = try read { index in Set(index.all.map(\.id)) }
+    _ = try change { () throws(StoreError) in
+      try engine.apply(checked, secret: secret)
+    } note: { store, items in
+      for item in items { store.note(item, kind: present.contains(item.id) ? .modified : .created) }
+    }
+  }
+
   /// Changes an item's secret, and whatever else `body` changes of it, in one step. What protects it changes only with a
   /// permit for that.
   ///
@@ -314,6 +347,17 @@ private struct KeptProtection {
     if permit?.operation == .change, permit?.item == before.id { return }
     guard rules.keepsProtection(of: before, in: item) else {
       throw .accessDenied(reason: "a person has to agree to a change of what protects the item")
+    }
+  }
+}
+
+extension ItemChange {
+  /// The same, refused where the changed item could not be stored.
+  fileprivate func checked(by classes: StorableClasses) -> ItemChange {
+    guard case .rewrite(let id, let body) = self else { return self }
+    return .rewrite(id) { (item) throws(StoreError) in
+      try body(&item)
+      try classes.check(item)
     }
   }
 }

@@ -15,6 +15,30 @@ extension Session {
     }
   }
 
+  /// Adds items and replaces others in one transaction.
+  func apply(
+    _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
+  ) throws(StoreError) -> [Item] {
+    try change { secrets, manifest in
+      var items: [Item] = []
+      for (index, change) in changes.enumerated() {
+        switch change {
+        case .add(let item):
+          let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
+          let row = ItemTable.Row(key: .random(), revision: 0, record: record)
+          items.append(
+            try put(row, with: secret(index), replacing: record, secrets, &manifest))
+        case .rewrite(let id, let body):
+          let old = try fetch(id, secrets.database)
+          var row = old
+          try body(&row.record.item)
+          items.append(try replace(old, by: row, with: secret(index), secrets, &manifest))
+        }
+      }
+      return items
+    }
+  }
+
   func update(
     _ ids: [ItemID], _ password: PasswordSeal?,
     _ body: (inout Item) throws(StoreError) -> Void

@@ -48,7 +48,7 @@ struct AttributeCommand: ParsableCommand {
     let names = try session.attempt(path) { () throws(StoreError) in
       try session.tree.attributeNames(of: node)
     }
-    StandardOutput.write(names.map { $0 + "\n" }.joined())
+    StandardOutput.write(names.map { $0.forStandardOutput + "\n" }.joined())
   }
 
   private func set(

@@ -1,10 +1,11 @@
 public import ArgumentParser
+public import Formats
 import Glibc
+import ImportExport
 import Model
 import SecretMemory
 import Store
 import Suites
-public import Transfer
 import Tree
 
 struct ExportCommand: ParsableCommand {
@@ -13,7 +14,8 @@ struct ExportCommand: ParsableCommand {
     discussion: """
       Without a path, everything. Where a secret is among it, the file is sealed under a passphrase that is \
       asked for, or read as the first line of standard input; --plain leaves it readable by everybody. Of one \
-      suite, `plist` is what `defaults export` of macOS writes.
+      suite, `plist` is what `defaults export` of macOS writes. A secret that is damaged is named and left out, and \
+      the command fails; all others are written.
       """)
 
   @Argument(
@@ -32,7 +34,15 @@ struct ExportCommand: ParsableCommand {
   @Flag(help: "Do not seal secrets.")
   var plain = false
 
+  @Flag(help: "With --format env, begin each name with its service: SERVICE_ACCOUNT.")
+  var prefix = false
+
+  func validate() throws {
+    if prefix, format != .env { throw ValidationError("--prefix is for --format env") }
+  }
+
   func run() throws {
+    allowUnlockedMemoryWithoutSwap()
     let wanted = paths.isEmpty ? [TreePath("")] : paths.map(TreePath.init)
     let needsKeychain = wanted.first { $0.needsKeychain } ?? wanted[0]
     let session = try TreeSession(for: needsKeychain)
@@ -41,8 +51,12 @@ struct ExportCommand: ParsableCommand {
     for path in wanted { try collection.add(path) }
     try session.requireTrust()
     let isSealed = !collection.contents.items.isEmpty && !plain
-    if !isSealed { return try write(collection, nil) }
-    try write(collection, try Passphrases.new())
+    if !isSealed {
+      try write(collection, nil)
+    } else {
+      try write(collection, try Passphrases.new())
+    }
+    try collection.damaged.report()
   }
 
   private func write(_ collection: Collection, _ passphrase: consuming SecretBytes?) throws {
@@ -66,13 +80,40 @@ struct ExportCommand: ParsableCommand {
   private func write(
     _ collection: Collection, _ passphrase: consuming SecretBytes?, _ descriptor: Int32
   ) throws {
-    do throws(TransferError) {
-      let sink = try Sink(descriptor, passphrase: passphrase)
-      try format.write(
-        collection.contents, codec: collection.session.tree.settings.codec, propertyLists: PropertyLists(),
-        to: sink)
+    do throws(FormatError) {
+      let file = try Self.file(descriptor, passphrase)
+      var writer = ExportWriter(format, propertyLists: PropertyLists(), paths: TreePaths())
+      writer.prefixesService = prefix
+      try writer.write(collection.contents, to: file.sink)
+      try file.finish()
     } catch {
       throw Failure(nil, error.reason)
+    }
+  }
+}
+
+extension ExportCommand {
+  private static func file(
+    _ descriptor: Int32, _ passphrase: borrowing SecretBytes?
+  ) throws(FormatError) -> ExportFile {
+    switch passphrase {
+    case .some(let passphrase): try ExportFile(descriptor, sealedTo: passphrase)
+    case .none: try ExportFile(descriptor)
+    }
+  }
+
+  /// The paths of secrets that can't be read.
+  private final class DamagedSecrets {
+    var paths: [String] = []
+
+    /// - Throws: `Failure` where there is one.
+    func report() throws {
+      for path in paths.dropFirst() {
+        StandardError.write("keyhole: \(path.escapedForTerminal): it is damaged and was left out\n")
+      }
+      guard let first = paths.first else { return }
+      throw Failure(
+        first, "it is damaged and was left out; `keyhole doctor` says more. All others were exported")
     }
   }
 }
@@ -84,6 +125,7 @@ extension ExportCommand {
   private struct Collection {
     let session: TreeSession
     var contents = ExportContents()
+    let damaged = DamagedSecrets()
     private var seen: Set<String> = []
 
     init(session: TreeSession) {
@@ -137,7 +179,13 @@ extension ExportCommand {
       let modified = attributes.first { $0.name == "user.keyhole.modified" }.flatMap {
         Timestamp(iso8601: String(decoding: $0.value, as: UTF8.self))
       }
-      let secret = { [session] () throws(TransferError) in try session.secret(at: path.appending("value")) }
+      let secret = { [session, damaged] () throws(FormatError) -> SecretBytes? in
+        do throws(StoreError) { return try session.secret(at: path.appending("value")) } catch {
+          guard case .damaged = error else { throw FormatError("\(path.string): \(error.message)") }
+          damaged.paths.append(path.string)
+          return nil
+        }
+      }
       contents.items.append(
         ExportItem(itemClass, path: path.string, attributes: attributes, modified: modified, secret: secret))
     }
@@ -149,20 +197,24 @@ extension TreePath {
 }
 
 extension TreeSession {
-  fileprivate func secret(at path: TreePath) throws(TransferError) -> SecretBytes {
-    do {
-      var secret = try SecretBytes()
-      var failure: (any Error)?
-      try unsafe read(path) { bytes in
-        do { try unsafe secret.append(bytes) } catch { failure = error }
-      }
-      if let failure { throw failure }
-      return secret
-    } catch let failure as Failure {
-      throw TransferError("\(failure.subject ?? path.string): \(failure.reason)")
-    } catch {
-      throw TransferError("\(path.string): there is not enough locked memory")
+  fileprivate func secret(at path: TreePath) throws(StoreError) -> SecretBytes {
+    let node = try root(path)
+    let permit = try tree.permission(toOpen: node, by: caller)?.fetch()
+    let handle = try tree.open(node, .read, by: caller, permit)
+    defer { handle.close() }
+    var secret: SecretBytes?
+    try unsafe handle.read(at: 0, count: .max) { bytes in
+      // Without memory it stays nil.
+      secret = try? unsafe SecretBytes(copying: bytes)
     }
+    guard let secret else { throw .outOfMemory }
+    return secret
+  }
+
+  private func root(_ path: TreePath) throws(StoreError) -> Node {
+    var node = root
+    for component in path.components { node = try tree.child(of: node, named: component.utf8) }
+    return node
   }
 }
 

@@ -1,29 +1,31 @@
 public import ArgumentParser
+public import Formats
 import Glibc
+public import ImportExport
 import Model
 import SecretMemory
 import Store
 import Suites
-public import Transfer
 import Tree
 
 struct ImportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Take over settings and secrets from a file.",
     discussion: """
-      What `keyhole export` writes, lists of `defaults export` of macOS, .env files, XML and CSV of KeePass, \
-      CSV of Chrome and Firefox, and stores of pass. All of it is taken over or nothing. A name that is taken \
-      by another value is an error, unless --replace or --keep says which stays.
+      What `keyhole export` writes, lists of `defaults export` of macOS, .env files, JSON and CSV of Bitwarden, \
+      CSV of 1Password, Chrome and Firefox, XML and CSV of KeePass and KeePassXC, and stores of pass and gopass. \
+      All of it is taken over or nothing, also where the command is interrupted. A name that is taken by another \
+      value, attribute or flag is an error, unless --replace or --keep says which stays.
       """)
 
   @Argument(help: "The file, or the folder of pass; without it, standard input.", completion: .file())
   var file: String?
 
-  @Option(help: "json, plist, env, tar, keepass, csv or pass; without it, the content tells.")
+  @Option(help: "json, plist, env, tar, keepass, csv, bitwarden or pass; without it, the content tells.")
   var format: ImportFormat?
 
   @Option(
-    help: "Where keys and variables go that name no place: defaults/SUITE, keychain/generic/SERVICE.",
+    help: "Where keys, variables and entries of pass go: defaults/SUITE, keychain/generic/SERVICE.",
     completion: .treePath)
   var to: String?
 
@@ -32,11 +34,18 @@ struct ImportCommand: ParsableCommand {
     help: "Only print what would be done: new, same, replace, keep or conflict, and the path.")
   var dryRun = false
 
-  @Flag(help: "Values that are there already give way.")
+  @Flag(help: "Values, attributes and flags that are there already give way.")
   var replace = false
 
-  @Flag(help: "Values that are there already stay.")
+  @Flag(help: "Values, attributes and flags that are there already stay.")
   var keep = false
+
+  @Option(
+    help: """
+      number, merge or refuse: what is done with a second item of one name. `ACCOUNT (2)`; one item where both have \
+      the same secret; an error.
+      """)
+  var duplicates = ImportOptions.Duplicates.number
 
   func validate() throws {
     if replace, keep { throw ValidationError("--replace and --keep contradict each other") }
@@ -46,49 +55,87 @@ struct ImportCommand: ParsableCommand {
   }
 
   func run() throws {
-    let stores = try Stores(for: TreePath(""), .ofMount())
-    let contents = try read(stores)
-    let plan = try ImportPlan(contents, stores, onConflict: replace ? .replace : keep ? .keep : .fail)
-    if dryRun { StandardOutput.write(plan.description) }
-    if let conflict = plan.conflict { throw Failure(nil, conflict) }
-    guard !dryRun else { return }
-    let bar = ProgressBar(total: plan.changes)
-    try ImportRun(stores).apply(plan) { bar.advance() }
-    bar.end()
-    if isatty(STDOUT_FILENO) == 1 { StandardOutput.print(plan.summary) }
+    allowUnlockedMemoryWithoutSwap()
+    let contents = try read()
+    let places = try Places.ofMount()
+    let stores = try Stores(for: TreePath(contents.items.isEmpty ? "defaults" : ""), places)
+    var options = ImportOptions()
+    options.conflicts = replace ? .replace : keep ? .keep : .fail
+    options.duplicates = duplicates
+    do throws(ImportExportError) {
+      let plan = try plan(contents, stores, options)
+      if dryRun { StandardOutput.write(plan.text) }
+      if let conflict = plan.conflict { throw ImportExportError(nil, conflict.message) }
+      guard !dryRun else { return }
+      try apply(plan, stores, places)
+    } catch {
+      throw Failure(error)
+    }
   }
 
-  private func read(_ stores: Stores) throws -> Contents {
+  private func plan(
+    _ contents: Contents, _ stores: Stores, _ options: ImportOptions
+  ) throws(ImportExportError) -> ImportPlan {
+    do throws(ImportExportError) {
+      return try ImportPlan(contents, settings: stores.settings, keychain: stores.keychain, options)
+    } catch {
+      throw ImportExportError(error.subject, "\(error.reason); nothing was imported")
+    }
+  }
+
+  private func apply(_ plan: ImportPlan, _ stores: Stores, _ places: Places) throws(ImportExportError) {
+    let run = ImportRun(
+      settings: stores.settings, keychain: stores.keychain, stateFolder: places.state
+    ) { (item, path) throws(StoreError) in try stores.permit(toReplace: item, at: path) }
+    if run.isItemByItem(plan) {
+      StandardError.write(
+        "keyhole: these items are taken over one at a time; if it is interrupted, the next command takes it back\n"
+      )
+    }
+    let bar = ProgressBar(total: plan.changes)
+    defer { bar.end() }
+    try run.apply(plan) { bar.advance() }
+    bar.end()
+    plan.summary.report()
+  }
+
+  private func read() throws -> Contents {
     let target = to.flatMap(Target.init)
-    let importing = Importing(
-      codec: stores.settings.codec, propertyLists: PropertyLists(), suite: target?.suite,
-      service: target?.service)
-    do throws(TransferError) {
-      if let file, format == .pass || Importing.isPasswordStore(file) {
-        return try Importing.passwordStore(file)
+    do throws(FormatError) {
+      if let file, format == .pass || PasswordStore.isStore(file) {
+        guard target?.suite == nil else {
+          throw FormatError("a store of pass has secrets: --to keychain/generic/SERVICE")
+        }
+        return try PasswordStore(folder: file, service: target?.service).read()
       }
-      var source = try Source.open(file)
-      if source.isSealed { source = try opened(source) }
-      guard let format = format ?? Importing.format(of: source) else {
-        throw TransferError("its format can't be told; --format names it")
+      let source = try source()
+      let found = try ImportReader.format(of: source)
+      guard let format = format ?? found else {
+        throw FormatError("its format can't be told; --format names it")
       }
-      return try importing.read(source, as: format)
+      let reader = ImportReader(
+        propertyLists: PropertyLists(), paths: TreePaths(), suite: target?.suite, service: target?.service)
+      let contents = try reader.read(source, as: format)
+      try source.check()
+      return contents
     } catch {
       throw Failure(file ?? "standard input", error.reason)
     }
   }
 
-  private func opened(_ source: Source) throws(TransferError) -> Source {
+  private func source() throws(FormatError) -> ByteSource {
+    let opened = try ImportFile(file)
+    guard let header = try opened.header() else { return try opened.source() }
     guard file != nil else {
-      throw TransferError("a sealed export has to be a file: its passphrase is read here")
+      throw FormatError("a sealed export has to be a file: its passphrase is read here")
     }
     let passphrase: SecretBytes
     do { passphrase = try Passphrases.present() } catch let failure as Failure {
-      throw TransferError(failure.reason)
+      throw FormatError(failure.reason)
     } catch {
-      throw TransferError("the passphrase can't be read")
+      throw FormatError("the passphrase can't be read")
     }
-    return try source.opened(with: passphrase)
+    return try opened.source(opening: SealedFileOpener(header, passphrase: passphrase))
   }
 
   private struct Target {
@@ -109,3 +156,62 @@ struct ImportCommand: ParsableCommand {
 }
 
 extension ImportFormat: ExpressibleByArgument {}
+extension ImportOptions.Duplicates: ExpressibleByArgument {}
+
+extension Stores {
+  /// What it takes to replace an item that asks before it is read, or to make one with a password of its own.
+  fileprivate func permit(toReplace item: Item, at path: String) throws(StoreError) -> Permit? {
+    guard let keychain else { return nil }
+    let permission =
+      item.id.rawValue.isEmpty
+      ? try keychain.permission(forNew: item, path: path) { Asker(thread: getpid()) }
+      : try keychain.permission(for: item, path: path) { Asker(thread: getpid()) }
+    return try permission.fetch()
+  }
+}
+
+extension ImportPlan {
+  /// A line a thing: what will be done, and the path.
+  fileprivate var text: String {
+    lines.map { "\($0.step.rawValue)\t\($0.path.forStandardOutput)\n" }.joined()
+      + duplicates.map { "duplicate\t\($0.forStandardOutput)\n" }.joined()
+      + summary.remarks.map { "left out\t\($0.forStandardOutput)\n" }.joined()
+  }
+}
+
+extension ImportConflict {
+  fileprivate var message: String {
+    switch self {
+    case .duplicates(let paths):
+      "it holds different values for the same name: \(Self.list(paths)); nothing was imported"
+        + " (--duplicates=number or merge takes items)"
+    case .present(let paths):
+      "other values are there already: \(Self.list(paths)); nothing was imported (--replace or --keep decides)"
+    }
+  }
+
+  private static func list(_ paths: [String]) -> String {
+    let shown = paths.prefix(3).joined(separator: ", ")
+    return paths.count > 3 ? "\(shown) and \(paths.count - 3) more" : shown
+  }
+}
+
+extension ImportSummary {
+  /// On a terminal always; else only where something of the import is not there under its own name.
+  fileprivate func report() {
+    if isatty(STDOUT_FILENO) == 1 {
+      StandardOutput.print(line.escapedForTerminal)
+    } else if !isComplete {
+      StandardError.write("keyhole: \(line.escapedForTerminal)\n")
+    }
+    for path in numbered {
+      StandardError.write("keyhole: \(path.escapedForTerminal): a second item of this name\n")
+    }
+  }
+}
+
+extension Failure {
+  init(_ error: ImportExportError) {
+    self.init(error.subject, error.reason)
+  }
+}

@@ -50,7 +50,8 @@ struct KeyholeCommand: ParsableCommand {
     guard exitCode(for: error) != .success else { exit(withError: error) }
     let usage = error as? UsageError
     let reason = usage?.message ?? message(for: error)
-    StandardError.write("keyhole: \(reason.split(separator: "\n").joined(separator: " "))\n")
+    let line = reason.split(separator: "\n").joined(separator: " ")
+    StandardError.write("keyhole: \(line.escapedForTerminal)\n")
     Glibc.exit(2)
   }
 }
@@ -70,8 +71,8 @@ struct Failure: Error {
   }
 
   func report() {
-    let text =
-      subject.map { "\($0.abbreviated.escapedForTerminal): \(reason.abbreviated)" } ?? reason.abbreviated
+    let reason = reason.escapedForTerminal.abbreviated
+    let text = subject.map { "\($0.abbreviated.escapedForTerminal): \(reason)" } ?? reason
     StandardError.write("keyhole: \(text)\n")
   }
 }

@@ -28,13 +28,13 @@ struct ListCommand: ParsableCommand {
   }
 
   private func show(_ files: [(String, Node)], _ path: TreePath, _ session: TreeSession) throws {
-    guard long else { return StandardOutput.write(files.map { $0.0 + "\n" }.joined()) }
+    guard long else { return StandardOutput.write(files.map { $0.0.forStandardOutput + "\n" }.joined()) }
     for (name, node) in files {
       let status = try session.attempt(path) { () throws(StoreError) in
         try session.tree.status(of: node, for: .current)
       }
       let type = session.type(of: node, status)
-      StandardOutput.print("\(type)\t\(status.size)\t\(status.modified.iso8601)\t\(name)")
+      StandardOutput.print("\(type)\t\(status.size)\t\(status.modified.iso8601)\t\(name.forStandardOutput)")
     }
   }
 }

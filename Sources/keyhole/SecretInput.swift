@@ -34,7 +34,7 @@ enum SecretInput {
 
   /// Everything up to the end.
   static func read(descriptor: Int32, limit: Int) throws -> SecretBytes {
-    try unsafe collect(descriptor, limit: limit, chunk: 64 * 1024) { _ in false }
+    try unsafe collect(descriptor, limit: limit, chunk: 16 * 1024) { _ in false }
   }
 
   private static func collect(

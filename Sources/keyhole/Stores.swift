@@ -1,4 +1,5 @@
 import Control
+import ImportExport
 import Keychains
 import Model
 import Store
@@ -45,6 +46,19 @@ struct Stores {
     keychain = opened.engine.map { [feed] in
       KeychainStore(engine: $0, feed: feed, controller: controller)
     }
+    if ImportRecovery.isNeeded(state: places.state) { recoverImport(places) }
+  }
+
+  /// Takes back what an import that was killed has left.
+  private func recoverImport(_ places: Places) {
+    let outcome = ImportRecovery.run(state: places.state, settings: settings) {
+      if let keychain { return keychain }
+      return try places.openUnlocked(.present(runtime: places.runtime)).engine.map {
+        KeychainStore(engine: $0)
+      }
+    }
+    guard let message = outcome.message else { return }
+    StandardError.write("keyhole: \(message.escapedForTerminal)\n")
   }
 
   /// The stores that a path may lead to: settings need no keychain. Where somebody has to be asked, a mount does it
@@ -80,5 +94,20 @@ struct Stores {
   /// Items of the other keychain, which this one does not show; nil: there are none, or no keychain is shown.
   func hiddenItems() -> HiddenItems? {
     HiddenItems.beside(keychain?.engine.name, vault: folders.vault, state: folders.state)
+  }
+}
+
+extension ImportRecovery.Outcome {
+  /// For people; nil: there was nothing to do.
+  fileprivate var message: String? {
+    switch self {
+    case .nothing, .finished: nil
+    case .takenBack(let replaced) where replaced.isEmpty:
+      "an import that was cut short was taken back; run it again"
+    case .takenBack(let replaced):
+      "an import that was cut short was taken back; some of these items may hold what it brought: "
+        + replaced.joined(separator: ", ")
+    case .waiting(let error): "an import that was cut short can't be taken back yet: \(error.message)"
+    }
   }
 }

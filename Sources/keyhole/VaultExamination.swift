@@ -33,8 +33,20 @@ struct VaultExamination {
     } catch {
       problems.append(
         Problem(
-          subject: places.vault, reason: error.message,
-          remedy: "nothing was changed; put the missing or damaged file back from a backup"))
+          subject: places.vault, reason: Self.reason(error), remedy: Self.remedy(error)))
+    }
+  }
+
+  private static func reason(_ error: StoreError) -> String {
+    // A file that is missing or open to others: no person was asked and refused.
+    if case .accessDenied(let reason) = error { reason } else { error.message }
+  }
+
+  /// A refusal because of a file's rights says by itself what to do.
+  private static func remedy(_ error: StoreError) -> String {
+    switch error {
+    case .accessDenied, .unreachable, .unsupported, .noSpace, .readOnly: "nothing was changed"
+    default: "nothing was changed; put the missing or damaged file back from a backup"
     }
   }
 

@@ -36,7 +36,7 @@ struct WatchCommand: ParsableCommand {
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)
     Tree(settings: stores.settings, keychain: stores.keychain).beginFollowing()
-    for problem in watch.problems { StandardError.write("keyhole: \(problem)\n") }
+    for problem in watch.problems { StandardError.write("keyhole: \(problem.escapedForTerminal)\n") }
     Task(executorPreference: Background.tasks) { [json, exec] in
       var number = 0
       for await change in changes.map(TreeChange.init) where change.concerns(path) {
@@ -61,7 +61,8 @@ extension TreeChange {
   }
 
   fileprivate var text: String {
-    let fields = [Timestamp.now.iso8601, kind.rawValue, path] + (from.map { [$0] } ?? [])
+    let paths = [path] + (from.map { [$0] } ?? [])
+    let fields = [Timestamp.now.iso8601, kind.rawValue] + paths.map(\.forStandardOutput)
     return fields.joined(separator: "\t") + "\n"
   }
 

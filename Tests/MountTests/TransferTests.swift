@@ -50,17 +50,17 @@ import Testing
         """ + "\n" + Self.elsewhere + """
           echo 'a passphrase' | keyhole export keychain --format \(format) -o "$OUT/export"
           stat -c %a "$OUT/export"; grep -c 'hunter2\\|my.service\\|aHVudGVyMg' "$OUT/export"; head -c 8 "$OUT/export"; echo
-          echo 'a passphrase' | other import --to keychain/generic/taken "$OUT/export"
-          other get keychain/generic/\(format == "env" ? "taken/my_service_peter" : "my.service/peter")/value
+          echo 'a passphrase' | other import \(format == "env" ? "--to keychain/generic/taken" : "") "$OUT/export"
+          other get keychain/generic/\(format == "env" ? "taken/peter" : "my.service/peter")/value
           """, prints: "600\n0\nKHEXPORT\nhunter2")
     }
   }
 
-  /// What was sealed is 70 KB, so in two pieces of 64 KiB at most.
+  /// A header of 61 bytes, then pieces of 16,400; what was sealed is 70 KB.
   private static let damages =
-    [4, 20, 28, 40, 65_580, 65_609].map { "head -c \($0) \"$OUT/e\"" }
-    + [8, 9, 10, 12, 30, 65_590].map { "flip \($0)" }
-    + ["head -c -1 \"$OUT/e\"", "{ head -c 28 \"$OUT/e\"; tail -c +65581 \"$OUT/e\"; }"]
+    [4, 20, 61, 70, 16_461, 16_490].map { "head -c \($0) \"$OUT/e\"" }
+    + [8, 9, 10, 12, 30, 16_470].map { "flip \($0)" }
+    + ["head -c -1 \"$OUT/e\"", "{ head -c 61 \"$OUT/e\"; tail -c +16462 \"$OUT/e\"; }"]
 
   /// Cut off anywhere, or with any byte changed, nothing of it is taken.
   @Test(arguments: damages) func aDamagedSealIsRefused(damage: String) async throws {
@@ -162,7 +162,9 @@ import Testing
         keyhole import --to defaults/env "$OUT/.env"
         for key in $(keyhole ls defaults/env); do printf '%s %s: ' $key $(keyhole attr defaults/env/$key keyhole.type); keyhole get defaults/env/$key; done; echo
         keyhole import --to keychain/generic/env "$OUT/.env"; keyhole get keychain/generic/env/SINGLE/value; echo
-        keyhole export keychain/generic/env --plain --format env > "$OUT/out"; . "$OUT/out"; echo "$env_SINGLE|$env_MULTI|$env_NUMBER"
+        keyhole export keychain/generic/env --plain --format env > "$OUT/out"; . "$OUT/out"; echo "$SINGLE|$MULTI|$NUMBER"
+        keyhole import --to keychain/generic/again "$OUT/out"; keyhole export keychain/generic/again --plain --format env | diff "$OUT/out" -
+        keyhole export keychain/generic/env --plain --format env --prefix | grep -c ^env_
         """,
         prints: """
           DOUBLE string: a
@@ -178,6 +180,7 @@ import Testing
           it's $HOME
           it's $HOME|line 1
           line 2|42
+          8
 
           """)
     }
@@ -198,19 +201,24 @@ import Testing
         <Group><UUID>QUJD</UUID><Name>Bin</Name><Entry><String><Key>Title</Key><Value>Gone</Value></String><String><Key>Password</Key><Value>x</Value></String></Entry></Group>
         </Group></Root></KeePassFile>
         EOF
-        keyhole import -n "$OUT/k.xml"; keyhole import "$OUT/k.xml"; I='keychain/internet/mail.example.com/peter;protocol=https;port=8443'
+        keyhole import -n "$OUT/k.xml"; keyhole import "$OUT/k.xml" 2> "$OUT/summary"; tail -c 56 "$OUT/summary"; I='keychain/internet/mail.example.com/peter;protocol=https;port=8443'
         keyhole get "$I/value"; echo; keyhole attr "$I" comment; keyhole attr "$I" keyhole.label; keyhole attr "$I" color
-        keyhole get keychain/generic/Mail/peter%2FPin/value; echo; keyhole attr keychain/generic/Door/% group
+        P='keychain/internet/mail.example.com/peter%2FPin;protocol=https;port=8443'
+        keyhole get "$P/value"; echo; keyhole attr "$P" belongsTo; keyhole attr keychain/generic/Door/% group
         """,
         prints: """
           new\tkeychain/internet/mail.example.com/peter;protocol=https;port=8443
-          new\tkeychain/generic/Mail/peter%2FPin
+          new\tkeychain/internet/mail.example.com/peter%2FPin;protocol=https;port=8443
           new\tkeychain/generic/Door/%
+          left out\t1 earlier version of an entry
+          left out\t1 entry of the recycle bin
+          earlier version of an entry, 1 entry of the recycle bin
           s&cret <1>
           a note
           Mail
           red
           1234
+          keychain/internet/mail.example.com/peter;protocol=https;port=8443
           Work
 
           """)
@@ -244,11 +252,15 @@ import Testing
         gpg --batch --quiet --passphrase '' --quick-generate-key test@example.com default default never 2> /dev/null
         echo test@example.com > "$OUT/store/.gpg-id"
         enc() { gpg --batch --quiet --trust-model always -e -r test@example.com -o "$OUT/store/$1.gpg" 2> /dev/null; }
-        printf 'pw1\\nuser: x\\n' | enc Email/deep/zx2c4; printf pw2 | enc single
+        printf 'pw1\\nuser: x\\nand more\\n' | enc Email/deep/zx2c4; printf pw2 | enc single
         keyhole import "$OUT/store" 2> "$OUT/err" || cat "$OUT/err"
-        keyhole get keychain/generic/Email%2Fdeep/zx2c4/value; echo; keyhole get keychain/generic/Email%2Fdeep/zx2c4%2Fnotes/value
+        keyhole get keychain/generic/Email%2Fdeep/zx2c4/value; echo; keyhole attr keychain/generic/Email%2Fdeep/zx2c4 user
+        keyhole get keychain/generic/Email%2Fdeep/zx2c4%2Fnotes/value
+        keyhole import --to keychain/generic/all "$OUT/store"; keyhole ls keychain/generic/all
         keyhole get keychain/generic/single/%/value; gpgconf --kill all
-        """, prints: "pw1\nuser: x\npw2")
+        """,
+        prints:
+          "pw1\nx\nand more\nEmail%2Fdeep%2Fzx2c4\nEmail%2Fdeep%2Fzx2c4%2Fnotes\nsingle\npw2")
     }
   }
 
@@ -264,15 +276,14 @@ import Testing
         pass init test@example.com > /dev/null
         printf 'pw1\\nuser: x\\n' | pass insert -m Email/zx2c4 > /dev/null; printf 'pw2\\npw2\\n' | pass insert -f Bank > /dev/null
         keyhole import -n "$OUT/store"; keyhole import "$OUT/store"
-        keyhole get keychain/generic/Email/zx2c4/value; echo; keyhole get keychain/generic/Email/zx2c4%2Fnotes/value
+        keyhole get keychain/generic/Email/zx2c4/value; echo; keyhole attr keychain/generic/Email/zx2c4 user
         keyhole get keychain/generic/Bank/%/value; gpgconf --kill all
         """,
         prints: """
           new\tkeychain/generic/Bank/%
           new\tkeychain/generic/Email/zx2c4
-          new\tkeychain/generic/Email/zx2c4%2Fnotes
           pw1
-          user: x
+          x
           pw2
           """)
     }
@@ -327,14 +338,28 @@ import Testing
     }
   }
 
-  @Test func duplicatesAreReported() async throws {
+  @Test func duplicatesAreNumberedMergedOrRefused() async throws {
     try await withWorld { world in
       let table =
-        "name,url,username,password,note\nA,https://a.example/,me,1,\nB,https://a.example/x,me,2,\nC,https://b.example,me,3,\n"
+        "name,url,username,password,note\nA,https://a.example/,me,1,\nB,https://a.example/x,me,2,\nC,https://b.example,me,3,\nD,https://b.example/y,me,3,n\n"
       try world.check("cat > \"$OUT/t\"", sending: Array(table.utf8))
-      let output = try world.sh("keyhole import \"$OUT/t\"")
-      #expect(output.status == 1 && output.error.contains("keychain/internet/a.example/me;protocol=https"))
+      let refused = try world.sh("keyhole import --duplicates=refuse \"$OUT/t\"")
+      #expect(refused.status == 1 && refused.error.contains("keychain/internet/a.example/me;protocol=https"))
       try world.check("keyhole ls keychain/internet")
+      let numbered = try world.sh("keyhole import \"$OUT/t\"")
+      #expect(
+        numbered.status == 0 && numbered.error.contains("4 items were imported, 0 replaced, 2 numbered"))
+      try world.check(
+        "keyhole ls keychain/internet/a.example; keyhole get 'keychain/internet/a.example/me (2);protocol=https/value'; echo",
+        prints: "me (2);protocol=https\nme;protocol=https\n2\n")
+      try world.check("keyhole import -n \"$OUT/t\" | cut -f 1 | sort -u", prints: "same\n")
+      try world.check("keyhole rm -r keychain/internet/a.example; keyhole rm -r keychain/internet/b.example")
+      let merged = try world.sh("keyhole import --duplicates=merge \"$OUT/t\"")
+      #expect(
+        merged.status == 0 && merged.error.contains("3 items were imported, 0 replaced, 1 numbered, 1 merged")
+      )
+      try world.check(
+        "keyhole attr 'keychain/internet/b.example/me;protocol=https' url-2", prints: "https://b.example/y\n")
     }
   }
 
@@ -399,7 +424,9 @@ import Testing
         "keyhole set defaults/s/a 1; keyhole set defaults/s/b 2; keyhole export -o \"$OUT/e\"; keyhole rm -r defaults/s"
       )
       let output = try world.sh("script -qec 'keyhole import \"$OUT/e\"' /dev/null < /dev/null")
-      #expect(output.text.contains("2/2") && output.text.contains("2 settings and 0 secrets were imported"))
+      #expect(
+        output.text.contains("2/2")
+          && output.text.contains("2 settings and 0 items were imported, 0 replaced"))
       try world.check("keyhole rm -r defaults/s; keyhole import \"$OUT/e\"")
     }
   }

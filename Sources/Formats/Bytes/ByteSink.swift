@@ -1,0 +1,48 @@
+import SecretMemory
+
+/// Takes what is written, and gives it on in pieces from memory for secrets.
+@safe public final class ByteSink {
+  /// Takes the next piece; the pointer must not leave it.
+  public typealias Output = (UnsafeRawBufferPointer) throws(FormatError) -> Void
+
+  private static let pieceSize = 8 * 1024
+
+  private let output: Output
+  private var piece: SecretBytes
+  private var count = 0
+
+  /// - Throws: `FormatError` without memory for secrets.
+  public init(_ output: @escaping Output) throws(FormatError) {
+    unsafe self.output = output
+    do throws(SecretMemoryError) { piece = try SecretBytes(count: Self.pieceSize) } catch {
+      throw FormatError(error)
+    }
+  }
+
+  func write(_ byte: UInt8) throws(FormatError) {
+    if count == Self.pieceSize { try flush() }
+    unsafe piece.withUnsafeMutableBytes { unsafe $0[count] = byte }
+    count += 1
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    for index in bytes.indices { try unsafe write(bytes[index]) }
+  }
+
+  func write(_ text: String) throws(FormatError) {
+    for byte in text.utf8 { try write(byte) }
+  }
+
+  func write(_ bytes: some Sequence<UInt8>) throws(FormatError) {
+    for byte in bytes { try write(byte) }
+  }
+
+  /// Gives on what is left.
+  public func flush() throws(FormatError) {
+    let count = count
+    try unsafe piece.withUnsafeBytes { bytes throws(FormatError) in
+      try unsafe output(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+    }
+    self.count = 0
+  }
+}

@@ -1,0 +1,147 @@
+import Model
+
+/// What an address of the web says of an internet password: `https://example.com:8443/login`.
+struct WebAddress {
+  var scheme: String
+  var host: String
+  var port: UInt16?
+
+  /// nil: the text is no address with a host.
+  init?(_ text: String) {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[1].hasPrefix("//"), !parts[0].isEmpty else { return nil }
+    scheme = parts[0].lowercased()
+    let authority = parts[1].dropFirst(2).prefix { !"/?#".contains($0) }
+    let place = authority.split(separator: "@").last ?? ""
+    // The host of IPv6 has colons between brackets.
+    let colon = place.lastIndex(of: ":").flatMap { place[$0...].contains("]") ? nil : $0 }
+    host = String(place[..<(colon ?? place.endIndex)])
+    port = colon.flatMap { Digits.number(place[place.index(after: $0)...].utf8) }.flatMap {
+      UInt16(exactly: $0)
+    }
+    guard !host.isEmpty else { return nil }
+  }
+
+  func identity(account: String, domain: String? = nil) -> ItemIdentity {
+    .internet(
+      InternetIdentity(
+        server: ExactString(host), account: ExactString(account), domain: domain.map { ExactString($0) },
+        protocol: ExactString(scheme), port: port))
+  }
+}
+
+/// One entry of a password manager, before it has a place in the keychain.
+struct LoginRecord {
+  var title = ""
+  var account = ""
+  private(set) var address = ""
+  var realm = ""
+  var notes = ""
+  var created: String?
+  var modified: String?
+  var password: SecretSlice?
+  /// By their names without `user.`: no secrets.
+  private(set) var attributes: [(name: String, value: String)] = []
+  /// Further secrets, by name: each becomes an item of its own, for attributes are no place for secrets.
+  private(set) var secrets: [(name: String, SecretSlice)] = []
+
+  /// Attributes that mean something else in the keychain, or that only some values fit.
+  private static let reserved: Set<String> = [
+    "service", "account", "server", "domain", "protocol", "authenticationType", "port", "path", "generic",
+    "creator", "type", "isInvisible", "isNegative", "comment", "url", ItemEntry.belongsTo,
+  ]
+  /// An attribute's name may have 255 bytes, `user.` included.
+  private static let longestName = 200
+
+  /// The first address names the server, the others are kept as `url-2` and so on.
+  mutating func addAddress(_ text: String) {
+    guard !text.isEmpty else { return }
+    if address.isEmpty { address = text } else { add("url", text) }
+  }
+
+  /// A field that is no secret. One without a value says nothing.
+  mutating func addField(_ name: String, _ value: String) {
+    guard !value.isEmpty else { return }
+    let clean = String(name.unicodeScalars.filter { $0 != "\0" }.map(Character.init))
+    let isTaken = clean.isEmpty || Self.reserved.contains(clean) || clean.utf8.starts(with: "keyhole.".utf8)
+    add(isTaken ? "field.\(clean)" : clean, value)
+  }
+
+  /// A field whose value may be secret. An empty one says nothing.
+  mutating func addSecret(_ value: SecretSlice, _ name: String) {
+    guard !value.isEmpty else { return }
+    let base = name.isEmpty ? "secret" : name
+    secrets.append((Self.unique(base) { name in secrets.contains { $0.name == name } }, value))
+  }
+
+  private mutating func add(_ name: String, _ value: String) {
+    var short = name
+    while short.utf8.count > Self.longestName { short.removeLast() }
+    // NUL is in no attribute.
+    let value = value.utf8.contains(0) ? String(value.split(separator: "\0").joined(separator: " ")) : value
+    // The first address is not among the attributes yet.
+    let isTaken = { (name: String) in name == "url" || attributes.contains { $0.name == name } }
+    attributes.append((Self.unique(short, isTaken), value))
+  }
+
+  /// `name`, or `name-2` and so on where it is taken.
+  private static func unique(_ name: String, _ isTaken: (String) -> Bool) -> String {
+    guard isTaken(name) else { return name }
+    var number = 2
+    while isTaken("\(name)-\(number)") { number += 1 }
+    return "\(name)-\(number)"
+  }
+
+  /// A date of ISO 8601 in whole seconds; a fraction of a second is left out. nil: it is none.
+  static func date(_ text: String) -> String? {
+    var text = text
+    if let point = text.firstIndex(of: ".") {
+      let rest = text[text.index(after: point)...].drop { $0.isASCII && $0.isNumber }
+      text = String(text[..<point] + rest)
+    }
+    return Timestamp(iso8601: text)?.iso8601
+  }
+
+  /// The entry as an item with its companions. One without a password has its first secret as such, or none.
+  func item() -> ItemEntry? {
+    var secrets = secrets
+    guard let password = password ?? (secrets.isEmpty ? nil : secrets.removeFirst().1) else { return nil }
+    let web = WebAddress(address)
+    let service = title.isEmpty ? web?.host ?? address : title
+    let domain = realm.isEmpty ? nil : realm
+    let generic = ItemIdentity.generic(service: ExactString(service), account: ExactString(account))
+    var entry = ItemEntry(web?.identity(account: account, domain: domain) ?? generic, ownAttributes, password)
+    entry.companions = secrets.map { ItemEntry.Companion(name: $0.name, secret: $0.1) }
+    return entry
+  }
+
+  private var ownAttributes: [ItemEntry.Attribute] {
+    var all: [(String, String)] = [("user.keyhole.label", title), ("user.comment", notes)]
+    if !address.isEmpty { all.append(("user.url", address)) }
+    all += attributes.map { ("user." + $0.name, $0.value) }
+    all += [("user.keyhole.created", created), ("user.keyhole.modified", modified)].compactMap { name, text in
+      text.map { (name, $0) }
+    }
+    return all.filter { !$0.1.isEmpty }.map { name, text in
+      let clean = text.utf8.contains(0) ? text.split(separator: "\0").joined(separator: " ") : text
+      return ItemEntry.Attribute(name, String(clean))
+    }
+  }
+}
+
+/// What a reader does not take over, counted by what it is.
+struct Omissions {
+  private var counts: [(one: String, many: String, count: Int)] = []
+
+  mutating func count(_ one: String, _ many: String, _ number: Int = 1) {
+    guard number > 0 else { return }
+    guard let index = counts.firstIndex(where: { $0.one == one }) else {
+      return counts.append((one, many, number))
+    }
+    counts[index].count += number
+  }
+
+  var remarks: [String] { counts.map { "\($0.count) \($0.count == 1 ? $0.one : $0.many)" } }
+
+  var total: Int { counts.reduce(0) { $0 + $1.count } }
+}

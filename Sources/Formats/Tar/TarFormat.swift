@@ -1,0 +1,111 @@
+public import Model
+import SecretMemory
+
+/// `--format tar`: the tree as files, with attributes as `tar --xattrs` keeps them (POSIX.1-2001 pax headers,
+/// `SCHILY.xattr.user.…`). Unpacked into a mount, it is the same tree.
+struct TarFormat {
+  let codec: SettingCodec
+  let paths: any TreePathCoding
+
+  // MARK: Writing
+
+  func write(_ contents: ExportContents, to sink: ByteSink) throws(FormatError) {
+    let writer = TarWriter(sink: sink)
+    for (suite, settings) in contents.suites {
+      for setting in settings {
+        let path = "defaults/\(paths.encode(suite))/\(paths.encode(setting.key))"
+        let content = try codec.exported(setting.value)
+        let type = ItemEntry.Attribute("user.keyhole.type", Array(setting.value.type.rawValue.utf8))
+        try writer.header(path, .file, size: content.count, setting.modified, [type])
+        try sink.write(content)
+        try writer.pad(content.count)
+      }
+    }
+    for item in contents.items {
+      guard let secret = try item.secret() else { continue }
+      try writer.header(item.path + "/", .folder, size: 0, item.modified, item.attributes)
+      try writer.header(item.path + "/value", .file, size: secret.count, item.modified, [])
+      try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in try unsafe sink.write(bytes) }
+      try writer.pad(secret.count)
+    }
+    try writer.finish()
+  }
+
+  // MARK: Reading
+
+  func read(_ source: ByteSource) throws(FormatError) -> Contents {
+    var contents = Contents()
+    var folders: [String: [ItemEntry.Attribute]] = [:]
+    var named: Set<String> = []
+    for member in try TarReader(source: source).members() {
+      let parts = member.path.split(separator: "/").filter { $0 != "." }.map(String.init)
+      let path = parts.joined(separator: "/")
+      let isItem = member.attributes.contains { $0.name.hasPrefix("user.") }
+      switch (parts.first, parts.count, member.kind) {
+      case ("defaults", 3, .file): contents.settings.append(try setting(member, parts, source))
+      case ("keychain", 4...5, .file) where parts.last == "value":
+        let folder = parts.dropLast().joined(separator: "/")
+        let attributes = folders[folder] ?? member.attributes
+        named.remove(folder)
+        contents.items.append(try item(parts.dropLast(), attributes, SecretSlice(source, member.content)))
+      case ("keychain", 1...4, .folder):
+        folders[path] = member.attributes
+        if isItem { named.insert(path) }
+      case ("defaults", 1...2, .folder), (nil, _, .folder): continue
+      default: throw FormatError("\(path) has no place in the tree")
+      }
+    }
+    guard let missing = named.min() else { return contents }
+    throw FormatError("\(missing) has attributes and no `value`")
+  }
+
+  private func setting(
+    _ member: TarReader.Member, _ parts: [String], _ source: ByteSource
+  ) throws(FormatError) -> SettingEntry {
+    let content = source.bytes(member.content)
+    do throws(StoreError) {
+      return SettingEntry(
+        suite: try paths.decode(parts[1]), key: try paths.decode(parts[2]),
+        value: try type(of: member).map { type throws(StoreError) in try codec.value(of: content, as: type) }
+          ?? codec.inferred(from: content))
+    } catch {
+      throw FormatError("\(member.path): \(error.message)")
+    }
+  }
+
+  /// nil: the archive does not say.
+  private func type(of member: TarReader.Member) throws(StoreError) -> SettingType? {
+    guard let attribute = member.attributes.first(where: { $0.name == "user.keyhole.type" }) else {
+      return nil
+    }
+    guard let type = SettingType(rawValue: String(decoding: attribute.value, as: UTF8.self)) else {
+      throw .invalidValue(reason: "its `keyhole.type` is unknown")
+    }
+    return type
+  }
+
+  /// The attributes say what it is; where there are none, its folders do.
+  private func item(
+    _ parts: ArraySlice<String>, _ attributes: [ItemEntry.Attribute], _ secret: SecretSlice
+  ) throws(FormatError) -> ItemEntry {
+    guard let itemClass = ItemClass(rawValue: parts[1]) else {
+      throw FormatError("keychain/\(parts[1]) has no place in the tree")
+    }
+    if let entry = try? ItemEntry(itemClass, attributes, secret) { return entry }
+    guard let identity = paths.identity(itemClass, Array(parts.dropFirst(2))) else {
+      throw FormatError("\(parts.joined(separator: "/")) names no item")
+    }
+    return ItemEntry(identity, attributes.filter { !ItemIdentity.attributeNames.contains($0.name) }, secret)
+  }
+}
+
+/// Names of the tree as they stand in paths, and back.
+public protocol TreePathCoding: Sendable {
+  func encode(_ name: ExactString) -> String
+
+  /// - Throws: `invalidName` for what is no name of the tree, or a cut one.
+  func decode(_ name: String) throws(StoreError) -> ExactString
+
+  /// The identity that folders below a class name; nil: they name none.
+  func identity(_ itemClass: ItemClass, _ folders: [String]) -> ItemIdentity?
+}

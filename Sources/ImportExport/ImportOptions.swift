@@ -1,0 +1,23 @@
+/// What an import does about values that are there already, and names that come twice.
+public struct ImportOptions: Sendable {
+  /// About another value that is there already.
+  public enum Conflicts: Sendable {
+    case fail
+    case replace
+    case keep
+  }
+
+  /// About two items of the import with one name.
+  public enum Duplicates: String, CaseIterable, Sendable {
+    /// The second is `ACCOUNT (2)`.
+    case number
+    /// Those with one secret become one item with the attributes of both; others are numbered.
+    case merge
+    case refuse
+  }
+
+  public var conflicts = Conflicts.fail
+  public var duplicates = Duplicates.number
+
+  public init() {}
+}

@@ -1,0 +1,247 @@
+import Formats
+import Glibc
+public import Model
+import SecretMemory
+public import Store
+import Tree
+
+/// Does what a plan says, all of it or nothing.
+///
+/// Suites change one after the other under a journal, then the items: in one transaction where the keychain has them,
+/// else one at a time. What is interrupted, the next command takes back (`ImportRecovery`).
+public struct ImportRun {
+  private let settings: SettingsStore
+  private let keychain: KeychainStore?
+  private let stateFolder: String
+  private let permit: Permit
+
+  /// Gives what it takes to replace an item that asks before it is read or changed.
+  public typealias Permit = (Item, _ path: String) throws(StoreError) -> Store.Permit?
+
+  public init(
+    settings: SettingsStore, keychain: KeychainStore?, stateFolder: String, permit: @escaping Permit
+  ) {
+    self.settings = settings
+    self.keychain = keychain
+    self.stateFolder = stateFolder
+    self.permit = permit
+  }
+
+  /// Whether a plan's items come one at a time.
+  public func isItemByItem(_ plan: ImportPlan) -> Bool {
+    plan.changedItems.count > 1 && !canChangeTogether(plan)
+  }
+
+  private func canChangeTogether(_ plan: ImportPlan) -> Bool {
+    guard let keychain, keychain.isTransactional else { return false }
+    return plan.changedItems.allSatisfy { !$0.needsPermit }
+  }
+
+  /// `advance` is called after each thing that was written.
+  ///
+  /// - Throws: `ImportExportError`, after what was done before is undone; it says where that was not possible.
+  public func apply(_ plan: ImportPlan, _ advance: () -> Void) throws(ImportExportError) {
+    let file = try lockedJournal()
+    var journal = try journal(of: plan)
+    journal.mark = canChangeTogether(plan) ? UInt32.random(in: 1..<1_000_000_000) : nil
+    do throws(StoreError) {
+      if journal.isNeeded { try file.write(journal, settings.engine.propertyLists) }
+    } catch {
+      throw ImportExportError(stateFolder, "\(error.message); nothing was imported")
+    }
+    do throws(ImportExportError) {
+      for suite in journal.suites { try write(suite, advance) }
+      try writeItems(plan, journal.mark, advance)
+      if journal.isNeeded { file.remove() }
+    } catch {
+      throw undo(journal, file, after: error)
+    }
+  }
+
+  private func lockedJournal() throws(ImportExportError) -> ImportJournalFile {
+    do throws(StoreError) {
+      guard let file = try ImportJournalFile(in: stateFolder) else {
+        throw StoreError.unreachable(reason: "another import is running")
+      }
+      guard try file.read(settings.engine.propertyLists) == nil else {
+        throw StoreError.unreachable(
+          reason:
+            "an import that was cut short has to be taken back first; `keyhole doctor` says why it is not")
+      }
+      return file
+    } catch {
+      throw ImportExportError(stateFolder, error)
+    }
+  }
+
+  private func journal(of plan: ImportPlan) throws(ImportExportError) -> ImportJournal {
+    var journal = ImportJournal(began: Timestamp.now.seconds)
+    var places: [ExactString: Int] = [:]
+    for (entry, step) in plan.settings where step.isChange {
+      if places[entry.suite] == nil {
+        places[entry.suite] = journal.suites.count
+        journal.suites.append(
+          ImportJournal.Suite(name: entry.suite, wasThere: try present(entry.suite) != nil, keys: []))
+      }
+      let before = try present(entry.suite)?.entries[entry.key]?.value
+      let key = ImportJournal.Key(name: entry.key, before: before, after: entry.value)
+      if let place = places[entry.suite] { journal.suites[place].keys.append(key) }
+    }
+    for item in plan.changedItems {
+      if item.present == nil {
+        journal.newItems.append(item.path)
+      } else {
+        journal.replacedItems.append(item.path)
+      }
+    }
+    return journal
+  }
+
+  private func present(_ suite: ExactString) throws(ImportExportError) -> SuiteSnapshot? {
+    do throws(StoreError) { return try settings.existingSuite(suite)?.fetch() } catch {
+      throw ImportExportError("defaults/\(PathName(suite).string)", error)
+    }
+  }
+
+  /// The error for people, after everything is as it was.
+  private func undo(
+    _ journal: ImportJournal, _ file: borrowing ImportJournalFile, after error: ImportExportError
+  ) -> ImportExportError {
+    do throws(StoreError) {
+      try journal.takeBack(settings, keychain)
+      file.remove()
+      return ImportExportError(error.subject, "\(error.reason); nothing was imported")
+    } catch {
+      let rest = "part of it is imported, and the next command takes it back as soon as it can"
+      return ImportExportError(error.message, rest)
+    }
+  }
+
+  // MARK: Suites
+
+  /// A suite changes in one step.
+  private func write(_ suite: ImportJournal.Suite, _ advance: () -> Void) throws(ImportExportError) {
+    do throws(StoreError) {
+      if !suite.wasThere { try settings.createSuite(suite.name) }
+      try settings.suite(suite.name).update { (contents) throws(StoreError) in
+        for key in suite.keys { contents.settings[key.name] = Setting(key.after) }
+      }
+    } catch {
+      throw ImportExportError("defaults/\(PathName(suite.name).string)", error)
+    }
+    for _ in suite.keys { advance() }
+  }
+}
+
+// MARK: Items
+
+extension ImportRun {
+  private func writeItems(
+    _ plan: ImportPlan, _ mark: UInt32?, _ advance: () -> Void
+  ) throws(ImportExportError) {
+    let items = plan.changedItems
+    guard let keychain, !items.isEmpty else { return }
+    guard let mark else { return try writeOneByOne(items, keychain, advance) }
+    var current = 0
+    do throws(StoreError) {
+      try keychain.apply(items.map { $0.change(mark: mark) }) { (index) throws(StoreError) in
+        current = index
+        advance()
+        return try ImportPlan.secret(items[index].secret)
+      }
+    } catch {
+      throw ImportExportError(items[current].path, error)
+    }
+  }
+
+  /// New items first: those can be taken back without their old secrets.
+  private func writeOneByOne(
+    _ items: [ImportPlan.PlannedItem], _ keychain: KeychainStore, _ advance: () -> Void
+  ) throws(ImportExportError) {
+    var done: [WrittenItem] = []
+    let ordered = items.filter { $0.present == nil } + items.filter { $0.present != nil }
+    for item in ordered {
+      do throws(StoreError) {
+        done.append(try write(item, keychain))
+      } catch {
+        for written in done.reversed() { try? written.undo(keychain) }
+        throw ImportExportError(item.path, error)
+      }
+      advance()
+    }
+  }
+
+  private func write(
+    _ planned: ImportPlan.PlannedItem, _ keychain: KeychainStore
+  ) throws(StoreError) -> WrittenItem {
+    let secret = try ImportPlan.secret(planned.secret)
+    let given = planned.needsPermit ? try permit(planned.present ?? planned.item, planned.path) : nil
+    guard let present = planned.present else {
+      return .added(try keychain.add(planned.item, secret: secret, given).id)
+    }
+    let old = HeldSecret(try keychain.secret(of: present.id, given))
+    try keychain.rewrite(present.id, readingSecret: false, given) { (stored, bytes) throws(StoreError) in
+      planned.replace(&stored)
+      bytes = try HeldSecret.copy(secret)
+    }
+    return .replaced(present, old, given)
+  }
+}
+
+/// What has to be undone where a later item can't be written.
+private enum WrittenItem {
+  case added(ItemID)
+  case replaced(Item, HeldSecret, Store.Permit?)
+
+  func undo(_ keychain: KeychainStore) throws(StoreError) {
+    switch self {
+    case .added(let id): try keychain.remove([id])
+    case .replaced(let item, let secret, let permit):
+      try keychain.rewrite(item.id, readingSecret: false, permit) { (stored, bytes) throws(StoreError) in
+        stored = item
+        bytes = try HeldSecret.copy(secret.bytes)
+      }
+    }
+  }
+}
+
+extension ImportPlan.PlannedItem {
+  /// It asks before it is read, or is to be sealed with a password of its own.
+  fileprivate var needsPermit: Bool {
+    item.access.needsPassword || present.map { !$0.access.isEmpty || $0.programs != nil } ?? false
+  }
+
+  /// The item stays the one it was: its date of creation and what the import does not name.
+  fileprivate func replace(_ stored: inout Item) {
+    for attribute in attributes where attribute.name != "user.keyhole.created" {
+      // The plan has set the same on an item of this identity.
+      try? ItemAttributes.set(attribute.name, to: attribute.value, on: &stored)
+    }
+    stored.modified = item.modified
+  }
+
+  fileprivate func change(mark: UInt32) -> ItemChange {
+    guard let present else {
+      var item = item
+      item.modified.nanoseconds = mark
+      return .add(item)
+    }
+    return .rewrite(present.id) { (stored) throws(StoreError) in
+      replace(&stored)
+      stored.modified.nanoseconds = mark
+    }
+  }
+}
+
+/// A secret that closures share.
+private final class HeldSecret: Sendable {
+  let bytes: SecretBytes
+
+  init(_ bytes: consuming SecretBytes) {
+    self.bytes = bytes
+  }
+
+  static func copy(_ bytes: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
+    do throws(SecretMemoryError) { return try SecretBytes(copying: bytes) } catch { throw .outOfMemory }
+  }
+}
