@@ -1,6 +1,5 @@
 public import ArgumentParser
 public import Formats
-import Glibc
 public import ImportExport
 import Model
 import SecretMemory
@@ -164,8 +163,8 @@ extension Stores {
     guard let keychain else { return nil }
     let permission =
       item.id.rawValue.isEmpty
-      ? try keychain.permission(forNew: item, path: path) { Asker(thread: getpid()) }
-      : try keychain.permission(for: item, path: path) { Asker(thread: getpid()) }
+      ? try keychain.permission(forNew: item, path: path, by: .current)
+      : try keychain.permission(for: item, to: .change, path: path, by: .current)
     return try permission.fetch()
   }
 }

@@ -125,8 +125,7 @@ struct PassphraseCommand: ParsableCommand {
     }
     // Its keys are those from before: it gets the new ones now, where it had any.
     if let mount, isOpenThere {
-      let answer = try ControlClient.ask(mount, places, "unlock", new)
-      guard answer == .done else { throw answer.failure(mount) }
+      try mount.attempt { () throws(StoreError) in try mount.ask(.unlock, secret: new, places) }
     }
     for line in report.lines(earlier) { StandardError.write(line + "\n") }
   }

@@ -193,6 +193,7 @@ private final class AbsentPerson: Authenticator {
   /// A wider answer is offered with the second question only, and holds for the same process and operation.
   @Test func widerAnswerHasToBeChosen() throws {
     let items = try (0..<4).map { try add(ExactString("\($0)")) }
+    let other = try add("other", [.userPresence])
     let person = TestPerson([.approved(nil), .approved(nil, scope: .process)])
     let store = store(person)
     #expect(try ask(store, items[0], caller(1)) == nil && ask(store, items[1], caller(1)) == nil)
@@ -201,7 +202,6 @@ private final class AbsentPerson: Authenticator {
     #expect(person.count == 2)
     #expect(try ask(store, items[2], caller(2)) == nil && person.count == 3)
     #expect(try ask(store, items[2], caller(1), to: .write) == nil && person.count == 4)
-    let other = try add("other", [.userPresence])
     #expect(try ask(store, other, caller(1)) == nil && person.count == 5)
   }
 
