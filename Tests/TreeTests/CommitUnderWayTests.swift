@@ -29,7 +29,9 @@ import Testing
     let error = Mutex<StoreError?>(nil)
     let isDone = DispatchSemaphore(value: 0)
     Background.run {
-      do throws(StoreError) { try handle.flush(by: .current) } catch let failure { error.withLock { $0 = failure } }
+      do throws(StoreError) { try handle.flush(by: .current) } catch let failure {
+        error.withLock { $0 = failure }
+      }
       isDone.signal()
     }
     suites.waitForChange()
@@ -106,7 +108,9 @@ import Testing
     while error == nil, handles.count < 40 {
       let handle = try tree.open(node(), [.write, .truncate], by: .current)
       handles.append(handle)
-      error = errorNumber { try unsafe most.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) } }
+      error = errorNumber {
+        try unsafe most.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
+      }
     }
     #expect(error == StoreError.noSpace.errno && handles.count > 4)
     for handle in handles { handle.abandon() }
@@ -150,7 +154,9 @@ private final class GatedSuites: SuiteEngine {
   func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? { try good.read(suite) }
   func create(_ suite: ExactString) throws(StoreError) -> SuiteContents { try good.create(suite) }
   func remove(_ suite: ExactString) throws(StoreError) { try good.remove(suite) }
-  func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) { try good.rename(suite, to: name) }
+  func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
+    try good.rename(suite, to: name)
+  }
   func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? { nil }
   func synchronize(_ suite: ExactString) throws(StoreError) {}
   func room() throws(StoreError) -> DiskRoom { try good.room() }

@@ -46,13 +46,7 @@ struct EntryState<Value: Sendable & Equatable & Codable> {
     }
   }
 
-  /// Takes over what another property has just stored: a look that began before counts no longer.
-  mutating func adoptStored(_ new: Value) -> Bool {
-    lastLook = beginLook()
-    return adopt(new)
-  }
-
-  private mutating func adopt(_ new: Value) -> Bool {
+  mutating func adopt(_ new: Value) -> Bool {
     defer { value = new }
     return value != new
   }

@@ -158,7 +158,7 @@ extension StoredEntry {
 
   /// Whether it is another value than before.
   private func adopt(_ value: Value) -> Bool {
-    state.withLock { $0.adoptStored(value) }
+    state.withLock { $0.adopt(value) }
   }
 
   private func decoded(_ data: Data) throws(KeychainStorageError) -> Value {

@@ -2,6 +2,7 @@ import DefaultSuites
 import FTPropertyWrappers
 import Foil
 import Foundation
+import KeychainStorage
 import Memory
 import Model
 import Store
@@ -9,7 +10,6 @@ import Synchronization
 import Testing
 
 @testable import DefaultKeychain
-@testable import KeychainStorage
 @testable import Live
 
 /// What happens between two steps of a wrapper: each test lets the other side act exactly there.
@@ -54,14 +54,6 @@ import Testing
     @KeychainStorage(provider: provider, key: "turn") var turn = 1
     #expect(turn == 7 && $turn.error == nil)
     #expect(provider.secret(forKey: "turn") == Data("7".utf8))
-  }
-
-  @Test func aLookThatBeganBeforeAnotherPropertyStoredDoesNotCount() {
-    var state = EntryState(first: 0)
-    let look = state.beginLook()
-    let isStoredNew = state.adoptStored(5)
-    let isReadNew = state.endLook(look, .success(1), orElse: nil)
-    #expect(isStoredNew && !isReadNew && state.value == 5)
   }
 
   @Test func twoKeychainsWithOneKeyAreTwoStores() throws {
