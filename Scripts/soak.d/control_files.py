@@ -60,11 +60,18 @@ class Fuzzer:
     def size(self):
         return self.random.choice([0, 1, 2, 7, 100, 511, 4096, 65535, 65536, 131072, 1 << 20])
 
+    def status_file(self):
+        """A descriptor of `status`: pages of `events` in the kernel's cache can wait for the next event, and whoever touches
+        them, or looks at the process with ps(1), then waits in a way that no signal ends (TESTING.md)."""
+        descriptor = os.open(os.path.join(self.folder, "status"), os.O_RDONLY)
+        self.descriptors.append(descriptor)
+        return descriptor
+
     def any(self):
         return self.random.choice(self.descriptors) if self.descriptors else self.open()
 
     def open(self):
-        if len(self.descriptors) >= 16:
+        while len(self.descriptors) >= 16:
             self.close()
         access = self.random.choice([os.O_RDONLY] * 6 + [os.O_RDWR, os.O_WRONLY])
         flags = os.O_NONBLOCK if self.random.random() < 0.85 else 0
@@ -126,7 +133,8 @@ class Fuzzer:
         poll.poll(self.random.choice([0, 0, 5]))
 
     def map(self):
-        descriptor, size, offset = self.any(), self.random.choice([1, 4096, 65536]), self.offset() // 4096 * 4096
+        descriptor, size = self.status_file(), self.random.choice([1, 4096, 65536])
+        offset = self.random.choice([0, self.offset() // 4096 * 4096])
         self.note("mmap", descriptor, size, offset)
         kind = self.random.choice([mmap.MAP_PRIVATE, mmap.MAP_SHARED])
         with mmap.mmap(descriptor, size, kind, mmap.PROT_READ, offset=offset) as pages:
@@ -159,7 +167,7 @@ class Fuzzer:
         if self.random.random() < 0.5:
             os.posix_fallocate(descriptor, offset, size)
         else:
-            os.posix_fadvise(descriptor, offset, size, self.random.randrange(6))
+            os.posix_fadvise(self.status_file(), offset, size, self.random.randrange(6))
 
     def send(self):
         descriptor, offset, size = self.any(), self.offset(), self.size()
@@ -317,6 +325,19 @@ def watch(home, reader, result, deadline, workers):
     return number
 
 
+def end_in_time(home, result, workers, deadline):
+    """Processes that wait in the kernel for an answer of the mount are freed by its end only."""
+    descriptors = [os.pidfd_open(pid) for pid in workers]
+    waiting = set(descriptors)
+    while waiting and time.monotonic() < deadline:
+        waiting -= set(select.select(list(waiting), [], [], max(0, deadline - time.monotonic()))[0])
+    if waiting:
+        result.fail(f"{len(waiting)} processes hang in a call")
+        home.end_process()
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 def main():
     options = harness.arguments()
     seconds = options.seconds or 30
@@ -339,6 +360,7 @@ def main():
             bursts = watch(home, reader, result, deadline, workers)
         except (OSError, ValueError) as error:
             result.fail(f"a reader of the log: {error!r}, the mount is {'alive' if home.is_alive() else 'dead'}")
+        end_in_time(home, result, workers, deadline + 30)
         signals = collections.Counter()
         for pid in workers:
             _, status = os.waitpid(pid, 0)
