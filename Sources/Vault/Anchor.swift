@@ -12,7 +12,6 @@ struct Anchor {
   private static let codeLength = 32
 
   let path: String
-  private let folder: String
   private let store: [UInt8]
   /// nil: never written, as far as this process knows.
   private(set) var state: VaultState?
@@ -23,7 +22,6 @@ struct Anchor {
 
   init(_ directory: VaultDirectory, store: [UInt8]) {
     path = directory.anchor(store: store)
-    folder = directory.state
     self.store = store
     PrivateFile.removeLeftovers(of: path)
   }
@@ -51,8 +49,8 @@ struct Anchor {
     let isNew = state == nil
     let latest = newer.generation >= generation ? newer : state ?? newer
     try PrivateFile.replace(path, with: encoded(latest, key))
-    // A new one has to be there before the vault says so.
-    if isNew { try PrivateFile.synchronize(directory: folder) }
+    // A new one has to be there before the vault says so, and its folder may be as new.
+    if isNew { try PrivateFile.synchronizeFolders(of: path) }
     state = latest
     isDamaged = false
   }

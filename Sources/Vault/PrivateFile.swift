@@ -113,7 +113,7 @@ enum PrivateFile {
   /// Makes the file's name durable, and those of the folders that lead to it: they may be as new.
   ///
   /// Up to the first that is not the user's: what is above it was not made by this user.
-  private static func synchronizeFolders(of path: String) throws(StoreError) {
+  static func synchronizeFolders(of path: String) throws(StoreError) {
     var folder = path[...]
     while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
       folder = folder[..<slash]

@@ -40,7 +40,7 @@ import Testing
   @Test func commandUsesWhatTheMountHasUnlocked() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.world.check("echo horse | keyhole passphrase", within: Self.patience)
+      try keyhole.world.check("echo horse | keyhole passphrase 2> /dev/null", within: Self.patience)
       try keyhole.world.check("keyhole get \(Self.item)/value", prints: "secret")
       try keyhole.world.check(
         "echo new | keyhole set \(Self.item)/value; echo other | keyhole set keychain/generic/t/q/value")
@@ -55,9 +55,10 @@ import Testing
     try await withKeyhole { keyhole in
       let sealed = "keyhole status | grep ^sealed"
       try keyhole.world.check(sealed, prints: "sealed       by its key file\n")
-      try keyhole.world.check("echo horse | keyhole passphrase", within: Self.patience)
+      try keyhole.world.check("echo horse | keyhole passphrase 2> /dev/null", within: Self.patience)
       try keyhole.world.check(sealed, prints: "sealed       by its key file and a passphrase\n")
-      try keyhole.world.check("printf 'horse\\nhorse\\n' | keyhole passphrase --alone", within: Self.patience)
+      try keyhole.world.check(
+        "printf 'horse\\nhorse\\n' | keyhole passphrase --alone 2> /dev/null", within: Self.patience)
       try keyhole.world.check(sealed, prints: "sealed       by a passphrase alone\n")
     }
   }
@@ -94,7 +95,8 @@ import Testing
   @Test func neverUnlockedKeychainListsItsClasses() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.world.check("keyhole passphrase", sending: Array("horse\n".utf8), within: Self.patience)
+      try keyhole.world.check(
+        "keyhole passphrase 2> /dev/null", sending: Array("horse\n".utf8), within: Self.patience)
       try keyhole.remount()
       try keyhole.check("ls keychain", prints: "generic\ninternet\nother\n")
       try keyhole.refuses("ls keychain/generic", .noKey)
@@ -112,7 +114,7 @@ import Testing
   @Test func passphraseComesFromWhereItIsSaid() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.check("echo horse | keyhole passphrase", within: Self.patience)
+      try keyhole.check("echo horse | keyhole passphrase 2> /dev/null", within: Self.patience)
       try keyhole.check(
         "keyhole lock; keyhole unlock --descriptor 7 7<<< horse; cat \(Self.item)/value", prints: "secret",
         within: Self.patience)
@@ -155,13 +157,14 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
       try keyhole.check(
-        "echo one | keyhole passphrase; printf 'one\\ntwo\\n' | keyhole passphrase", within: Self.patience)
+        "echo one | keyhole passphrase 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase 2> /dev/null",
+        within: Self.patience)
       let wrong = try keyhole.sh("printf 'one\\nthree\\n' | keyhole passphrase", within: Self.patience)
       #expect(wrong.status == 1)
       let argument = try keyhole.sh("keyhole passphrase two")
       #expect(argument.status == 2)
       try keyhole.check(
-        "keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase",
+        "keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase 2> /dev/null",
         within: Self.patience)
       try keyhole.remount()
       try keyhole.check("cat \(Self.item)/value", prints: "secret", within: Self.patience)
@@ -174,7 +177,7 @@ import Testing
         try world.sh("printf '%s\\n%s\\n' \(present) \(next) | keyhole passphrase", within: Self.patience)
           .status == 0
       }
-      try world.check("echo horse | keyhole passphrase", within: Self.patience)
+      try world.check("echo horse | keyhole passphrase 2> /dev/null", within: Self.patience)
       // Two derivations: the last of them ends in the change.
       let start = ContinuousClock.now
       try #require(try change("horse", "horse"))

@@ -51,7 +51,7 @@ extension PowerLossTests {
   /// Killed or without power while all keys are made new, one of the two passphrases opens everything.
   @Test(.timeLimit(.minutes(2))) func passphraseThatIsChangedIsTheOldOneOrTheNew() throws {
     let seed: UInt64 = 4
-    let cuts = PowerCuts(share: 0.08, seed: seed)
+    let cuts = PowerCuts(share: 0.03, seed: seed)
     let disks = try Self.cuts("passphrases", on: Self.home(), steps: 0, seed: seed, cuts)
     let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
       try Self.check(root, Self.states(KeychainSteps.passphraseChanges, acknowledged))
