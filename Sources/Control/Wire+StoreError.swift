@@ -55,6 +55,6 @@ extension StoreError {
     .notFound, .exists, .notEmpty, .isDirectory, .notDirectory, .nameTooLong, .notUnicode, .locked, .rejected,
     .revoked, .timedOut, .wouldWait, .crossesStores, .noSuchAttribute, .resultTooLarge, .noSpace,
     .tooManyOpen,
-    .outOfMemory, .interrupted,
+    .outOfMemory, .interrupted, .quotaExceeded,
   ]
 }

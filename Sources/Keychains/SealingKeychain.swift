@@ -57,6 +57,7 @@ struct SealingKeychain: RemoteKeychainEngine {
   func problems() -> [Problem] { base.problems() + seals.problems }
   var trust: KeychainTrust { seals.trust }
   var readOnlyReason: String? { base.readOnlyReason }
+  func requireWritable() throws(StoreError) { try base.requireWritable() }
 }
 
 // MARK: Locking

@@ -26,6 +26,7 @@ extension StoreError {
     case .resultTooLarge: ERANGE
     case .unsupported: EOPNOTSUPP
     case .noSpace: ENOSPC
+    case .quotaExceeded: EDQUOT
     case .tooManyOpen: EMFILE
     case .outOfMemory: ENOMEM
     // Both mean that the bytes are there and can't be had; EBADMSG and ETIMEDOUT would puzzle the tools.

@@ -1,3 +1,5 @@
+private import Glibc
+
 extension StoreError {
   /// One line for people: what failed, and what to do where something can be done. It never holds a value.
   public var message: String {
@@ -31,11 +33,16 @@ extension StoreError {
     case .resultTooLarge: "the value is larger than the room for it"
     case .unsupported(let reason): "this is not supported: \(reason)"
     case .noSpace: "there is no room left; free some and try again"
+    case .quotaExceeded: "your quota of the disk is used up; remove files of yours and try again"
     case .tooManyOpen: "too many files are open; close some and try again"
     case .outOfMemory: "there is not enough memory"
     case .unreachable(let reason): "the store can't be reached: \(reason)"
     case .damaged(let what): "\(what) is damaged; `keyhole doctor` says more"
     case .interrupted: "it was interrupted; try again"
+    case .system(EIO, let operation):
+      "\(operation) failed: the disk reports an error (EIO); `dmesg` says more"
+    case .system(EFBIG, let operation):
+      "\(operation) failed: the process may not write files of this size (EFBIG, `ulimit -f`)"
     case .system(let errno, let operation): "\(operation) failed with error \(errno)"
     default: "it failed"
     }

@@ -35,6 +35,8 @@ public enum StoreError: Error, Hashable, Sendable {
   case resultTooLarge
   case unsupported(reason: String)
   case noSpace
+  /// The user's share of the disk is used up (EDQUOT).
+  case quotaExceeded
   case tooManyOpen
   case outOfMemory
   /// A store did not answer in time, or is gone.
@@ -50,4 +52,7 @@ extension StoreError {
   /// A Secret Service without any collection, in which nothing can be stored.
   public static let noCollection = StoreError.notPermitted(
     reason: "the Secret Service has no collection yet; make one with its own program")
+
+  /// The disk, or the user's share of it, has no room left.
+  public var isOutOfSpace: Bool { self == .noSpace || self == .quotaExceeded }
 }

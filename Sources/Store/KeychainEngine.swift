@@ -61,6 +61,11 @@ public protocol KeychainEngine: Sendable {
   /// Why nothing can be changed now; nil: it can, as far as is known. It costs a system call at most.
   var readOnlyReason: String? { get }
 
+  /// Whether something could be stored now, as far as that can be known without storing it.
+  ///
+  /// - Throws: `readOnly`; `unreachable` where the keychain's file is gone or replaced; `system` for a lost disk.
+  func requireWritable() throws(StoreError)
+
   /// Whether the keychain gives its secrets now. It costs next to nothing to ask.
   var lockState: KeychainLock { get }
 
@@ -134,6 +139,10 @@ extension KeychainEngine {
   public var isOpenThroughout: Bool { lockState == .open }
 
   public var readOnlyReason: String? { nil }
+
+  public func requireWritable() throws(StoreError) {
+    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+  }
 
   public var trust: KeychainTrust { .trusted }
 

@@ -133,9 +133,20 @@ public actor KeychainStore {
     return item
   }
 
-  /// Whether the keychain could be changed at this moment. - Throws: `readOnly`.
+  /// Whether the keychain could be changed at this moment. - Throws: `readOnly`, `unreachable`, `system`.
   public nonisolated func requireWritable() throws(StoreError) {
-    if let reason = engine.readOnlyReason { throw .readOnly(reason: reason) }
+    do throws(StoreError) {
+      try engine.requireWritable()
+    } catch {
+      lookAgain(after: error)
+      throw error
+    }
+  }
+
+  /// A keychain whose file was replaced is opened again, for the next call.
+  private nonisolated func lookAgain(after error: StoreError) {
+    guard case .unreachable = error, remote == nil else { return }
+    try? refresh()
   }
 
   nonisolated func engine(for permit: Permit?) throws(StoreError) -> any KeychainEngine {
@@ -404,10 +415,15 @@ extension KeychainStore {
     }
     changes.add(1, ordering: .relaxed)
     defer { changes.subtract(1, ordering: .relaxed) }
-    return try executor.run { () throws(StoreError) in
-      let value = try call()
-      assumeIsolated { note($0, value) }
-      return value
+    do throws(StoreError) {
+      return try executor.run { () throws(StoreError) in
+        let value = try call()
+        assumeIsolated { note($0, value) }
+        return value
+      }
+    } catch {
+      lookAgain(after: error)
+      throw error
     }
   }
 

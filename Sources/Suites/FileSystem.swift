@@ -112,7 +112,8 @@ extension StoreError {
     case EEXIST: self = .exists
     case ENOTEMPTY: self = .notEmpty
     case ENAMETOOLONG: self = .nameTooLong
-    case ENOSPC, EDQUOT: self = .noSpace
+    case ENOSPC: self = .noSpace
+    case EDQUOT: self = .quotaExceeded
     case EROFS: self = .readOnly(reason: "the file system is mounted read-only")
     case EACCES: self = .accessDenied(reason: "the permissions of the suite's file or folder do not allow it")
     case EPERM: self = .notPermitted(reason: "the system does not permit it")
@@ -169,6 +170,12 @@ extension FileSystem {
   /// faccessat(2) for the ids that files are opened with; to root nearly everything is allowed.
   static func allows(_ access: Int32, _ path: String) -> Bool {
     unsafe faccessat(AT_FDCWD, path, access, AT_EACCESS) == 0
+  }
+
+  /// False also where one of the two is missing.
+  static func areOnOneDisk(_ path: String, _ other: String) -> Bool {
+    guard let first = try? status(path), let second = try? status(other) else { return false }
+    return first.stamp.device == second.stamp.device
   }
 
   /// The file system is mounted read-only: statvfs(3).

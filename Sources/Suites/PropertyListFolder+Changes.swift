@@ -55,9 +55,30 @@ extension PropertyListFolder {
     let bytes = encoded?.document ?? PropertyLists.binary(.dictionary(change.values))
     guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
     let version = SuiteVersion(bytes: bytes, time: change.time, showsDamage: encoded != nil)
-    let stamp = try SuiteCommits.to(target).commit(version, over: lock)
+    let stamp = try commit(
+      version, isRemoval: change.isRemoval, isEmpty: change.settings.isEmpty, lock, target)
     if let encoded, let stamp { texts.keep(encoded, of: suite, stamp) }
     return stamp
+  }
+
+  /// On a full disk, what only removes keys gets the room of the reserve.
+  private func commit(
+    _ version: SuiteVersion, isRemoval: Bool, isEmpty: Bool, _ lock: borrowing SuiteLock, _ target: String
+  ) throws(StoreError) -> SuiteStamp? {
+    let commits = SuiteCommits.to(target)
+    defer { reserve.restore(for: version.bytes.count) }
+    do throws(StoreError) {
+      return try commits.commit(version, over: lock)
+    } catch {
+      guard error.isOutOfSpace, isRemoval else { throw error }
+    }
+    reserve.giveUp()
+    do throws(StoreError) {
+      return try commits.commit(version, over: lock)
+    } catch {
+      guard error.isOutOfSpace, isEmpty else { throw error }
+      return try commits.overwrite(version, lock)
+    }
   }
 
   /// The new text; nil: there is none in XML that may be written.

@@ -12,6 +12,8 @@ public final class PropertyListFolder: SuiteEngine {
   public let propertyLists: any PropertyListCoding = PropertyLists()
   let times: KeyTimes
   let texts: SuiteTexts
+  let reserve: SettingsReserve
+  private let stateFolder: String
   /// For another process that holds a suite's lock.
   let patience: SuiteLock.Patience
 
@@ -21,13 +23,16 @@ public final class PropertyListFolder: SuiteEngine {
   ///     keys have their files' times.
   public init(folder: String, stateFolder: String) {
     self.folder = folder
+    self.stateFolder = stateFolder
     times = KeyTimes(folder: stateFolder + "/times")
     texts = SuiteTexts()
+    reserve = SettingsReserve(folder, stateFolder)
     patience = .tenSeconds
   }
 
   private init(withoutWaiting other: PropertyListFolder) {
     (folder, times, texts, patience) = (other.folder, other.times, other.texts, .none)
+    (reserve, stateFolder) = (other.reserve, other.stateFolder)
   }
 
   public var withoutWaiting: any SuiteEngine { PropertyListFolder(withoutWaiting: self) }
@@ -55,7 +60,14 @@ public final class PropertyListFolder: SuiteEngine {
 
   public func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return nil }
-    return file.readOnlyReason(of: try file.target())
+    let target = try file.target()
+    if let reason = file.readOnlyReason(of: target) { return reason }
+    let folder = FileSystem.folder(of: target)
+    switch DiskProbe.refusal(of: FileSystem.areOnOneDisk(folder, stateFolder) ? stateFolder : folder) {
+    case .readOnly(let reason): return reason
+    case let refusal?: throw refusal
+    case nil: return nil
+    }
   }
 
   public func synchronize(_ suite: ExactString) throws(StoreError) {

@@ -27,6 +27,9 @@ struct SuiteChange {
     (self.time, self.settings, self.differing, self.isOfValues) = (time, settings, differing, isOfValues)
   }
 
+  /// Keys are gone, and nothing else has changed.
+  var isRemoval: Bool { !differing.isEmpty && differing.allSatisfy { settings[$0] == nil } }
+
   var values: [ExactString: SettingValue] {
     settings.mapValues(\.value).dictionary
   }

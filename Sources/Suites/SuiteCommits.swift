@@ -52,10 +52,27 @@ final class SuiteCommits: Sendable {
   func commit(_ version: SuiteVersion, over lock: borrowing SuiteLock) throws(StoreError) -> SuiteStamp? {
     do throws(StoreError) {
       return try attempt(version, over: lock)
-    } catch .noSpace {
+    } catch {
       // The version that is kept takes room.
-      guard try settle() else { throw .noSpace }
+      guard error.isOutOfSpace, try settle() else { throw error }
       return try attempt(version, over: lock)
+    }
+  }
+
+  /// Writes a version over the locked file in place, which takes no room on most disks: for a suite that loses its last
+  /// key on a disk that has none left.
+  ///
+  /// A process that is killed in between leaves a file that is cut off. What it loses is what was to be removed.
+  func overwrite(_ version: SuiteVersion, _ lock: borrowing SuiteLock) throws(StoreError) -> SuiteStamp {
+    try state.withLock { state throws(StoreError) in
+      let file = try Descriptor(target, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
+      let size = min(lock.status.stamp.size, Int64(version.bytes.count))
+      try FileSystem.retrying("ftruncate") { Int(ftruncate(file.number, Int(size))) }
+      try file.write(version.bytes)
+      try file.synchronizeData()
+      let stamp = try file.status.stamp
+      state.last = stamp
+      return stamp
     }
   }
 

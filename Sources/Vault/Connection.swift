@@ -10,17 +10,25 @@ final class Connection {
   private let path: String
   /// nil: not looked for yet, or there is none.
   private var walIndex: WALIndex?
+  private let checkpoints: LogCheckpoints
+  /// The file that is open; nil: it had left its path before it was.
+  private let file: FileStamp?
+  /// The open log; nil: there was none yet.
+  private var log: FileStamp?
+  /// The file as this process last wrote or checked it.
+  private let known: KnownStamp
 
-  /// How long a process waits for another's transaction, in seconds; below the 10 s that a caller may wait.
-  private static let patience = 8.0
+  /// How long a process waits for another's transaction; below the 10 s that a caller may wait.
+  static let patienceMilliseconds: Int32 = 8000
 
   init(_ path: String) throws(StoreError) {
     self.path = path
     var configuration = Configuration()
-    configuration.busyMode = .timeout(Self.patience)
+    configuration.busyMode = .timeout(Double(Self.patienceMilliseconds) / 1000)
     // GRDB would end the process where a rollback fails on a broken disk.
     configuration.allowsUnsafeTransactions = true
     configuration.prepareDatabase { database in
+      SharedMemoryAllocation.install(database, path)
       for pragma in Self.pragmas { try database.execute(sql: pragma) }
     }
     do {
@@ -28,7 +36,12 @@ final class Connection {
     } catch {
       throw StoreError(vault: error, errno: errno)
     }
+    file = Self.openFile(queue, path)
+    known = KnownStamp(path, file)
+    checkpoints = LogCheckpoints(path, queue, known)
   }
+
+  deinit { checkpoints.finish() }
 
   /// synchronous=FULL: a commit is on the disk when it returns. secure_delete: what is deleted is zeroed.
   /// mmap_size=0: a disk error is an error, not SIGBUS.
@@ -60,19 +73,36 @@ final class Connection {
   }
 
   /// Runs `body` in a transaction that no other process writes beside.
+  ///
+  /// - Throws: also `unreachable` where the file has left its path, before the commit or meanwhile: what was committed
+  ///   then is in a file that nothing opens again.
   func write<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    try requireInPlace()
     let before = try run { $0.totalChangesCount }
     let result = try transaction(.immediate, body)
-    if try run({ $0.totalChangesCount }) != before { announce() }
+    guard try run({ $0.totalChangesCount }) != before else { return result }
+    try requireInPlace()
+    // SQLite itself may have brought the log into the file.
+    known.note()
+    announce()
+    checkpoints.noteCommit()
     return result
   }
 
-  /// Raises IN_ATTRIB for those who watch the file. SQLite makes a commit visible in memory that processes share,
-  /// after its last write to a file: who looked at that write has seen nothing yet.
+  /// Raises IN_ATTRIB for those who watch the folder. SQLite makes a commit visible in memory that processes share,
+  /// after its last write to a file: a process that looked at that write has seen nothing yet.
+  ///
+  /// Of the log: the times of the database tell when something was last written into it.
   private func announce() {
-    // SAFETY: the string is alive during the call; no times mean now.
-    _ = unsafe utimensat(AT_FDCWD, path, nil, 0)
+    // SAFETY: the strings are alive during the calls; no times mean now.
+    if unsafe utimensat(AT_FDCWD, path + "-wal", nil, 0) != 0 { _ = unsafe utimensat(AT_FDCWD, path, nil, 0) }
   }
+
+  /// Another process has committed something, which nothing may have brought into the database yet.
+  func noteForeignCommit() { checkpoints.noteCommit() }
+
+  /// Brings the log into the database.
+  func checkpoint() { checkpoints.run(waiting: 1000) }
 
   private func transaction<Result>(
     _ kind: Database.TransactionKind, _ body: (Database) throws -> Result
@@ -111,7 +141,73 @@ final class Connection {
 
   /// Names the errno while the connection still knows it.
   private static func failure(_ error: any Error, _ database: Database) -> StoreError {
-    StoreError(vault: error, errno: unsafe sqlite3_system_errno(database.sqliteConnection))
+    let isInputOutput = (error as? DatabaseError)?.resultCode == .SQLITE_IOERR
+    let connection = unsafe database.sqliteConnection
+    return StoreError(
+      vault: error, errno: unsafe isInputOutput ? systemError(connection) : sqlite3_system_errno(connection))
+  }
+
+  /// The errno(3) of the call that failed: that of the log's file or of the database's, which SQLite keeps with each;
+  /// the connection's own may be another call's by now.
+  private static func systemError(_ connection: OpaquePointer?) -> Int32 {
+    for operation in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
+      var file: UnsafeMutablePointer<sqlite3_file>?
+      var error: Int32 = 0
+      // SAFETY: SQLite fills the pointer with a file of its own, and the number through that file's method.
+      let found = unsafe withUnsafeMutablePointer(to: &file) {
+        unsafe sqlite3_file_control(connection, "main", operation, $0)
+      }
+      guard found == SQLITE_OK, let file = unsafe file, let methods = unsafe file.pointee.pMethods else {
+        continue
+      }
+      _ = unsafe methods.pointee.xFileControl?(file, SQLITE_FCNTL_LAST_ERRNO, &error)
+      if error != 0 { return error }
+    }
+    return unsafe sqlite3_system_errno(connection)
+  }
+}
+
+// MARK: - The file at its path
+
+extension Connection {
+  /// The file that SQLite has open, if that is the one at the path.
+  private static func openFile(_ queue: DatabaseQueue, _ path: String) -> FileStamp? {
+    let stamp = FileStamp(path)
+    var hasMoved: Int32 = 1
+    queue.writeWithoutTransaction { database in
+      // SAFETY: SQLite fills the number.
+      _ = unsafe sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+    }
+    return hasMoved == 0 ? stamp : nil
+  }
+
+  /// Why what is committed here would be lost; nil: the open file and its log are what has their names.
+  var displacement: String? {
+    guard let file, let present = FileStamp(path) else {
+      return "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
+    }
+    guard file.isSameFile(as: present) else { return "\(path) was replaced while it was open" }
+    let presentLog = FileStamp(path + "-wal")
+    if let log, presentLog.map({ !log.isSameFile(as: $0) }) ?? true {
+      return "\(path)-wal was removed or replaced while it was open"
+    }
+    log = log ?? presentLog
+    return nil
+  }
+
+  private func requireInPlace() throws(StoreError) {
+    if let displacement { throw .unreachable(reason: displacement + "; nothing was stored") }
+  }
+
+  /// Whether the file was written to by something else than this process since it was last checked: by another process's
+  /// checkpoint, or by a program that wrote over it in place (`cp`).
+  var isTouched: Bool { known.isTouched && displacement == nil }
+
+  func noteChecked() { known.note() }
+
+  /// Has SQLite read again what it keeps of the file in memory.
+  func dropCache() throws(StoreError) {
+    try run { database in _ = unsafe sqlite3_db_release_memory(database.sqliteConnection) }
   }
 }
 

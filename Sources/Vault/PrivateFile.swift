@@ -202,7 +202,8 @@ extension StoreError {
   /// The error for an errno(3) of the vault's own files.
   init(errno error: Int32, _ operation: String) {
     switch error {
-    case ENOSPC, EDQUOT: self = .noSpace
+    case ENOSPC: self = .noSpace
+    case EDQUOT: self = .quotaExceeded
     case EROFS: self = .readOnly(reason: "the disk is mounted read-only")
     case EMFILE, ENFILE: self = .tooManyOpen
     case EEXIST: self = .exists

@@ -89,18 +89,31 @@ extension Session {
       _ = try put(row, with: secret, replacing: row.record, sealing, openedBy: secrets, &manifest)
     }
     // The log would keep the old seal until it is written over.
-    try? connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+    connection.checkpoint()
   }
 
   func remove(_ ids: [ItemID]) throws(StoreError) {
     do {
       try delete(ids)
-    } catch .noSpace where ballast.giveUp() {
-      try connection.run { try $0.execute(sql: "PRAGMA secure_delete = FAST") }
-      defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
+    } catch {
+      guard error.isOutOfSpace else { throw error }
+      try deleteWithoutRoom(ids)
+    }
+    directory.restoreReserve()
+  }
+
+  /// The log's room and the reserve's are there for it. Pages are not zeroed, as that takes more of the log.
+  private func deleteWithoutRoom(_ ids: [ItemID]) throws(StoreError) {
+    try connection.run { try $0.execute(sql: "PRAGMA secure_delete = FAST") }
+    defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
+    directory.reserve.giveUp()
+    do {
+      try delete(ids)
+    } catch {
+      guard error.isOutOfSpace else { throw error }
+      connection.checkpoint()
       try delete(ids)
     }
-    ballast.restore()
   }
 }
 
@@ -109,6 +122,8 @@ extension Session {
   private func change<Result>(
     _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
+    // What was written over in place may be another vault by now: judged before anything is added to it.
+    if connection.isTouched { try judgeAgain() }
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
     var attempted: UInt64 = 0
     do {
@@ -134,6 +149,12 @@ extension Session {
       classKeys.settle(committed: false)
       throw error
     }
+  }
+
+  /// What the file holds is told at the next refresh.
+  private func judgeAgain() throws(StoreError) {
+    _ = try reload()
+    toldVersion = nil
   }
 
   private func delete(_ ids: [ItemID]) throws(StoreError) {

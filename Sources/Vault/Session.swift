@@ -9,7 +9,6 @@ import Store
 final class Session {
   let directory: VaultDirectory
   let connection: Connection
-  let ballast: Ballast
   let keys: VaultKeys
   let classKeys: ClassKeyring
   /// The slot that opened the vault.
@@ -39,7 +38,7 @@ final class Session {
   var header: VaultHeader { keys.header }
 
   init(_ file: VaultFile, _ opened: OpenedSlot) throws(StoreError) {
-    (directory, connection, ballast) = (file.directory, file.connection, file.ballast)
+    (directory, connection) = (file.directory, file.connection)
     slot = opened.slot
     do {
       keys = try VaultKeys(opened.keys, file.header)
@@ -49,7 +48,7 @@ final class Session {
     classKeys = ClassKeyring(keys, directory)
     anchor = Anchor(directory, store: keys.store)
     untold = try load()
-    ballast.restore()
+    directory.restoreReserve()
   }
 }
 
@@ -101,7 +100,17 @@ extension Session {
       isNews = false
       return try items()
     }
-    return try version() == toldVersion ? nil : try load()
+    guard try version() == toldVersion else {
+      connection.noteForeignCommit()
+      return try load()
+    }
+    return connection.isTouched ? try reload() : nil
+  }
+
+  /// Reads all from the file again, which something else than a commit has written to.
+  func reload() throws(StoreError) -> [Item] {
+    try connection.dropCache()
+    return try load()
   }
 
   func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
@@ -158,6 +167,7 @@ extension Session {
   private func load() throws(StoreError) -> [Item] {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
     let anchored = anchor.read()
+    connection.noteChecked()
     let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
       let manifest = try Manifest.fetchIfWhole(database, keys)

@@ -12,7 +12,6 @@ struct VaultDirectory {
   var database: String { path + "/vault.db" }
   var log: String { path + "/vault.db-wal" }
   var key: String { path + "/vault.key" }
-  var ballast: String { path + "/vault.ballast" }
   var deviceKey: String { state + "/device.key" }
 
   func anchor(store: [UInt8]) -> String {
@@ -64,6 +63,13 @@ struct VaultDirectory {
     case EACCES: return "\(database) is not writable"
     default: return nil
     }
+  }
+
+  /// A folder on the vault's disk in which a look for room is no news to those who watch the vault.
+  var probedFolder: String {
+    var (own, other) = (stat(), stat())
+    guard unsafe stat(path, &own) == 0, unsafe stat(state, &other) == 0 else { return path }
+    return own.st_dev == other.st_dev ? state : path
   }
 
   /// This device's key; nil: none was made yet.

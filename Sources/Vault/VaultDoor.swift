@@ -7,10 +7,12 @@ import Synchronization
 
 /// A vault as one process has it: its file, and since the first unlock a session. Used by one thread at a time.
 final class VaultDoor {
-  let file: VaultFile
+  private(set) var file: VaultFile
   /// nil: never unlocked, or another process has made new keys since.
   private(set) var session: Session?
   private let state: LockState
+  /// Why the vault that took the place of the open one can't be used; nil: none did, or it is open.
+  private var failure: StoreError?
 
   init(_ file: VaultFile, _ state: LockState) {
     (self.file, self.state) = (file, state)
@@ -21,8 +23,9 @@ final class VaultDoor {
   /// - Throws: `locked` for a vault that was never unlocked, and for one of which another process has changed the
   ///   passphrase.
   func opened() throws(StoreError) -> Session {
-    guard let session else { throw .locked }
-    guard try !session.fitsVault() else { return session }
+    guard let session else { throw failure ?? .locked }
+    // A database that has left its path is kept as it is.
+    guard file.connection.displacement == nil, try !session.fitsVault() else { return session }
     return try reopened()
   }
 
@@ -30,6 +33,7 @@ final class VaultDoor {
     if let session, try session.fitsVault() {
       try session.unlock(opened.keys)
     } else {
+      if let failure { throw failure }
       try replaceSession(opened)
     }
     state.value = .open
@@ -86,10 +90,67 @@ extension VaultDoor {
   func rekey(_ old: [KeySlot], to new: MasterKeys, _ slot: KeySlot) throws(StoreError) -> RewritingSummary {
     let summary = try opened().rekey(old, to: new, slot)
     // The log and its memory would keep old seals until they are written over.
-    try? file.connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+    file.connection.checkpoint()
     try replaceSession(OpenedSlot(slot: slot.id, keys: new))
     state.value = .open
     return summary
+  }
+}
+
+extension VaultDoor {
+  /// Opens what has the vault's path now, where that is another file than the open one: unlocked where its key file is
+  /// all it takes, and locked where the other one was.
+  ///
+  /// As long as there is none at the path, the open one is kept, so that it can still be read.
+  func reopenIfReplaced() {
+    guard file.connection.displacement != nil, FileStamp(file.directory.database) != nil else { return }
+    let wasLocked = state.value == .locked
+    do throws(StoreError) {
+      try DatabaseHeader.check(file.directory)
+      // Before the other one is opened: the two would share the file of SQLite's shared memory.
+      try? file.connection.close()
+      (session, failure) = (nil, nil)
+      file = try VaultFile(replacing: file.directory)
+      if try !file.slots().contains(where: \.takesPassphrase) {
+        _ = try reopened()
+        if wasLocked { try lock() }
+      }
+    } catch {
+      failure = error
+    }
+    if session == nil { state.value = .sealed }
+  }
+
+  /// Why nothing can be stored now.
+  ///
+  /// - Throws: `unreachable` for a vault that was removed or replaced, `readOnly`, `system` for a disk that is gone.
+  func requireWritable() throws(StoreError) {
+    if let failure { throw failure }
+    if let displacement = file.connection.displacement { throw .unreachable(reason: displacement) }
+    if let reason = session?.readOnlyReason ?? file.directory.readOnlyReason {
+      throw .readOnly(reason: reason)
+    }
+    if let refusal = DiskProbe.refusal(of: file.directory.probedFolder) { throw refusal }
+  }
+
+  func problems() -> [Problem] {
+    let subject = file.directory.database
+    var problems: [Problem] = []
+    if let displacement = file.connection.displacement, failure == nil {
+      problems.append(
+        Problem(
+          subject: subject, reason: displacement,
+          remedy: "until then nothing can be stored, and what shows is the old one"))
+    }
+    if let failure {
+      problems.append(
+        Problem(
+          subject: subject, reason: "another vault took its place, which can't be opened: " + failure.message,
+          remedy: "put back the vault that was there, or a backup of it"))
+    }
+    let slots = failure == nil ? try? file.slots() : nil
+    return problems + file.directory.problems(needingKey: slots?.contains(where: \.takesKeyFile) == true)
+      + (session?.problems() ?? [])
   }
 }
 

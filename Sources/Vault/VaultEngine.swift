@@ -79,11 +79,26 @@ public final class VaultEngine: KeychainEngine {
   }
 
   public func items() throws(StoreError) -> [Item] {
-    try door.use { door throws(StoreError) in try door.opened().items() }.filter(isShown)
+    try door.use { door throws(StoreError) in
+      follow(door)
+      return try door.opened().items()
+    }.filter(isShown)
   }
 
+  /// Also opens another vault that has taken this one's path meanwhile: where it takes a passphrase, there are no items
+  /// until that was given.
   public func refresh() throws(StoreError) -> [Item]? {
-    try door.use { door throws(StoreError) in try door.opened().refresh() }?.filter(isShown)
+    try door.use { door throws(StoreError) -> [Item]? in
+      if follow(door), door.session == nil { return [] }
+      return try door.opened().refresh()
+    }?.filter(isShown)
+  }
+
+  /// True: another vault has taken the path of the open one.
+  @discardableResult private func follow(_ door: VaultDoor) -> Bool {
+    let before = ObjectIdentifier(door.file)
+    door.reopenIfReplaced()
+    return ObjectIdentifier(door.file) != before
   }
 
   private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
@@ -135,12 +150,23 @@ public final class VaultEngine: KeychainEngine {
   }
 
   public var readOnlyReason: String? {
-    door.use { door in door.session?.readOnlyReason ?? door.file.directory.readOnlyReason }
+    do throws(StoreError) {
+      try requireWritable()
+      return nil
+    } catch .readOnly(let reason) {
+      return reason
+    } catch .unreachable(let reason) {
+      return reason
+    } catch {
+      return error.message
+    }
   }
 
-  public func problems() -> [Problem] {
-    door.use { door in door.session?.problems() ?? [] }
+  public func requireWritable() throws(StoreError) {
+    try door.use { door throws(StoreError) in try door.requireWritable() }
   }
+
+  public func problems() -> [Problem] { door.use { $0.problems() } }
 }
 
 extension VaultEngine {

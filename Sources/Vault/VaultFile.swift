@@ -2,11 +2,11 @@ import Crypto
 import GRDB
 import Model
 import SecretMemory
+import Store
 
 /// The vault's database and what anybody can read of it: all that there is of a vault before it is unlocked.
 final class VaultFile {
   let directory: VaultDirectory
-  let ballast: Ballast
   let connection: Connection
   /// As it was read last: another process may have upgraded the vault since.
   private(set) var header: VaultHeader
@@ -14,20 +14,31 @@ final class VaultFile {
   /// Makes the vault where there is none.
   init(opening place: VaultDirectory) throws(StoreError) {
     directory = place
-    ballast = Ballast(directory: place)
     try VaultFactory.makeIfMissing(place)
     try DatabaseHeader.check(place)
-    connection = try Self.connect(place, ballast)
+    connection = try Self.connect(place)
     header = try connection.read { try Schema.check($0, place.database) }
   }
 
-  /// On a full disk not even SQLite's shared memory can be made without giving up the ballast.
-  private static func connect(_ place: VaultDirectory, _ ballast: Ballast) throws(StoreError) -> Connection {
+  /// The vault that took the place of one that was open. None is made. - Throws: `unreachable` where there is none.
+  init(replacing place: VaultDirectory) throws(StoreError) {
+    guard FileStamp(place.database) != nil else {
+      throw .unreachable(reason: "\(place.database) was removed or moved away; put it back")
+    }
+    directory = place
+    try DatabaseHeader.check(place)
+    connection = try Self.connect(place)
+    header = try connection.read { try Schema.check($0, place.database) }
+  }
+
+  /// On a full disk not even SQLite's shared memory can be made without giving up the reserve.
+  private static func connect(_ place: VaultDirectory) throws(StoreError) -> Connection {
     do {
       let connection = try Connection(place.database)
       try connection.read { _ = try Connection.dataVersion($0) }
       return connection
-    } catch .noSpace where ballast.giveUp() {
+    } catch {
+      guard error.isOutOfSpace, place.reserve.giveUp() else { throw error }
       return try Connection(place.database)
     }
   }
@@ -54,5 +65,11 @@ final class VaultFile {
     if try Manifest.fetchIfWhole(database, keys) != nil { return true }
     // A damaged manifest leaves what can be read readable.
     return try ItemTable(database: database, keys: keys).opensAny()
+  }
+}
+
+extension KeySlot {
+  var takesKeyFile: Bool {
+    kind == Kind.keyFile.rawValue || kind == Kind.passphraseAndKeyFile.rawValue
   }
 }

@@ -99,7 +99,7 @@ private struct Upgrading {
       }
       return try rewrite(database, first, master, slot)
     }
-    try? file.connection.run { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+    file.connection.checkpoint()
     try? anchor.advance(to: manifest.state, manifest.anchorKey)
     return summary
   }

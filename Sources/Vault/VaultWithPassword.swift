@@ -69,6 +69,7 @@ extension VaultWithPassword {
   func problems() -> [Problem] { vault.problems() }
   var trust: KeychainTrust { vault.trust }
   var readOnlyReason: String? { vault.readOnlyReason }
+  func requireWritable() throws(StoreError) { try vault.requireWritable() }
   var lockState: KeychainLock { vault.lockState }
   var needsPassphrase: Bool { vault.needsPassphrase }
   func lock() throws(StoreError) { try vault.lock() }

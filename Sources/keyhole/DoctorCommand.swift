@@ -21,9 +21,12 @@ struct DoctorCommand: ParsableCommand {
   func run() throws {
     let places = try Places.ofMount()
     let vault = try VaultExamination(places, opensSecrets: secrets)
-    let problems =
-      Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofSettings(places)
-      + vault.problems
+    var problems =
+      Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
+      + Self.ofSettings(places) + vault.problems
+    for mount in MountRecord.all(in: places.runtime) where mount.isAlive {
+      problems += Self.ofRunning(mount, besides: problems)
+    }
     for problem in problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
     }
@@ -65,6 +68,27 @@ struct DoctorCommand: ParsableCommand {
           "`keyhole mount \(SystemChecks.quoted(mount.path))` mounts it again; nothing that was stored is lost"
       )
     } + SystemChecks.mounts(places)
+  }
+
+  /// What is wrong with what a mount has open: its files may have been moved or replaced since.
+  private static func ofRunning(_ mount: MountRecord, besides known: [Problem]) -> [Problem] {
+    do throws(Failure) {
+      let reasons = try RunningMount(mount).problems.filter { reason in
+        !known.contains { $0.reason == reason }
+      }
+      return reasons.map {
+        Problem(subject: mount.path, reason: $0, remedy: "`keyhole status` shows the mount")
+      }
+    } catch {
+      return [Problem(subject: mount.path, reason: error.reason, remedy: "then mount it again")]
+    }
+  }
+
+  /// Whether the disks of the settings and of the state take writes.
+  private static func ofDisks(_ places: Places) -> [Problem] {
+    let folders: [String] = [places.configuration, places.state]
+    var seen: Set<String> = []
+    return folders.compactMap { DiskProbe.problem(of: $0) }.filter { seen.insert($0.reason).inserted }
   }
 
   private static func ofSettings(_ places: Places) -> [Problem] {

@@ -106,6 +106,9 @@ struct RunningMount {
     return lines.map { $0.escapedForTerminal + "\n" }.joined()
   }
 
+  /// What the process that serves says is wrong; it knows what it has open.
+  var problems: [String] { list("problems") }
+
   private func list(_ name: ExactString) -> [String] {
     guard case .array(let values)? = fields[name] else { return [] }
     return values.map { value in

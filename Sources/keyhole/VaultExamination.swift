@@ -14,7 +14,8 @@ struct VaultExamination {
   /// A vault that was never made is no problem, and looking must not make one. `opensSecrets`: each of them.
   init(_ places: Places, opensSecrets: Bool) throws {
     guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
-      if unsafe access(places.vault, F_OK) == 0 { try examine(places, opensSecrets: false) }
+      // A log without its database is damage; opening the vault does not make one then.
+      if unsafe access(places.vault + "/vault.db-wal", F_OK) == 0 { try examine(places, opensSecrets: false) }
       return
     }
     try examine(places, opensSecrets: opensSecrets)

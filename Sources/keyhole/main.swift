@@ -1,4 +1,5 @@
 import Control
+import Glibc
 import Home
 import SecretMemory
 
@@ -16,4 +17,6 @@ hardenProcess {
   else { return }
   ControlClient.identify(in: folders.runtime)
 }
+// A file that would become larger than RLIMIT_FSIZE is the error EFBIG then, not the end of the process.
+signal(SIGXFSZ, SIG_IGN)
 KeyholeCommand.run(arguments)

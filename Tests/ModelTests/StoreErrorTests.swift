@@ -11,7 +11,8 @@ import Testing
     (.accessDenied(reason: "r"), EACCES), (.locked, ENOKEY), (.readOnly(reason: "r"), EROFS),
     (.crossesStores, EXDEV),
     (.noSuchAttribute, ENODATA), (.resultTooLarge, ERANGE), (.unsupported(reason: "r"), EOPNOTSUPP),
-    (.noSpace, ENOSPC), (.tooManyOpen, EMFILE), (.outOfMemory, ENOMEM), (.unreachable(reason: "r"), EIO),
+    (.noSpace, ENOSPC), (.quotaExceeded, EDQUOT), (.tooManyOpen, EMFILE), (.outOfMemory, ENOMEM),
+    (.unreachable(reason: "r"), EIO),
     (.damaged(what: "w"), EIO), (.interrupted, EINTR),
     (.system(errno: EKEYREJECTED, operation: "o"), EKEYREJECTED),
   ]

@@ -36,6 +36,52 @@ import Testing
     }
   }
 
+  @Test(arguments: [1, 40]) func onAFullDiskKeysCanBeRemoved(_ keys: Int) throws {
+    try mounted(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]) { disk in
+      let engine = PropertyListFolder(folder: disk, stateFolder: sandbox.state)
+      _ = try engine.create("a")
+      for key in 0..<keys { try engine.set(ExactString("k\(key)"), .string("value"), in: "a") }
+      try engine.synchronize("a")
+      #expect(sandbox.names(disk).contains(".keyhole-reserve"))
+      SuiteSandbox.run(["/bin/sh", "-c", "cat /dev/zero > \"$0\" 2>&-", disk + "/filler"])
+      #expect(throws: StoreError.noSpace) { try engine.set("k0", .string("other"), in: "a") }
+      for key in 0..<keys {
+        _ = try engine.update("a", known: nil) { $0.settings[ExactString("k\(key)")] = nil }
+      }
+      #expect(try engine.values("a") == [:])
+      try engine.remove("a")
+    }
+  }
+
+  @Test func whereNoReserveFitsTheLastKeyCanBeRemoved() throws {
+    try mounted(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]) { disk in
+      let engine = PropertyListFolder(folder: disk, stateFolder: sandbox.state)
+      _ = try engine.create("a")
+      try engine.set("k", .string("value"), in: "a")
+      try engine.synchronize("a")
+      SuiteSandbox.run(["/bin/sh", "-c", "cat /dev/zero > \"$0\" 2>&-", disk + "/filler"])
+      _ = try engine.update("a", known: nil) { $0.settings["k"] = nil }
+      #expect(try PropertyListFolder(folder: disk, stateFolder: sandbox.state).values("a") == [:])
+      try engine.remove("a")
+    }
+  }
+
+  @Test func aDiskThatBecameReadOnlyRefusesBeforeAWrite() throws {
+    let image = sandbox.root + "/image"
+    try #require(SuiteSandbox.run(["truncate", "-s", "8M", image]) == 0)
+    try #require(SuiteSandbox.run(["mkfs.ext4", "-q", image]) == 0)
+    try mounted(["-o", "loop", image]) { disk in
+      let engine = PropertyListFolder(folder: disk, stateFolder: sandbox.state)
+      _ = try engine.create("a")
+      #expect(try engine.readOnlyReason(of: "a") == nil)
+      // What ext4 does after an error of the disk.
+      try #require(SuiteSandbox.run(["mount", "-o", "remount,abort", disk]) == 0)
+      #expect(try engine.readOnlyReason(of: "a") != nil)
+      #expect(throws: StoreError.self) { try engine.set("k", .bool(true), in: "a") }
+      #expect(try engine.values("a") == [:])
+    }
+  }
+
   @Test func aReadOnlyDiskCanBeRead() throws {
     sandbox.write(plist("<key>a</key><true/>"), to: sandbox.path("a"))
     sandbox.write(plist(""), to: sandbox.path("empty"))

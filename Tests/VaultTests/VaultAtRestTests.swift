@@ -61,7 +61,7 @@ import Testing
 
   private func expectNoMarker(_ fixture: VaultFixture) throws {
     for folder in [fixture.directory, fixture.state] {
-      for name in names(in: folder) where name != "vault.ballast" {
+      for name in names(in: folder) where name != "vault.reserve" {
         let bytes = contents(of: folder + "/" + name)
         #expect(!bytes.contains(Array("MARKER".utf8)), "\(name)")
         #expect(!bytes.contains(Array("exämple".utf8)), "\(name)")

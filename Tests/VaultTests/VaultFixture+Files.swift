@@ -49,7 +49,7 @@ extension VaultFixture {
   /// What the vault's folder holds, but for SQLite's own files beside the database.
   func snapshot() -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
-    for name in names(in: directory) where !name.hasSuffix("-shm") && name != "vault.ballast" {
+    for name in names(in: directory) where !name.hasSuffix("-shm") && name != "vault.reserve" {
       files[name] = contents(of: directory + "/" + name)
     }
     return files

@@ -55,7 +55,7 @@ extension KeychainError {
       case .noCollection: .osSecure(status: errSecNoDefaultKeychain)
       case .exists: .osSecureDuplicitItem
       case .notFound: .osSecureNoSuchItem
-      case .noSpace: .osSecureDiskFull
+      case .noSpace, .quotaExceeded: .osSecureDiskFull
       case .invalidName, .nameTooLong, .notUnicode, .tooLarge: .osSucureInvalidParameter(reason)
       case .unsupported: .osSecureBadRequest(reason)
       case .accessDenied, .interrupted, .timedOut: .osSecureUserCancelledAuthentication(reason)

@@ -1,0 +1,42 @@
+import Glibc
+import Store
+
+extension VaultDirectory {
+  /// In bytes.
+  static let reserveSize = 2 * 1024 * 1024
+
+  /// Given up when the disk is full, so that items can still be deleted.
+  var reserve: ReserveFile { ReserveFile(path + "/vault.reserve") }
+
+  /// Makes the reserve where it is missing and there is room for it several times over.
+  func restoreReserve() {
+    // As 0.1 named it.
+    unsafe rename(path + "/vault.ballast", reserve.path)
+    reserve.restore(Self.reserveSize)
+  }
+}
+
+extension VaultDirectory {
+  /// What is wrong around the database: a key file that is gone, a disk that takes no writes, no reserve.
+  func problems(needingKey: Bool) -> [Problem] {
+    var problems: [Problem] = []
+    if needingKey, unsafe access(key, F_OK) != 0, errno == ENOENT {
+      problems.append(
+        Problem(
+          subject: key,
+          reason: "it is missing: what is mounted now stays open, but nothing opens the vault again",
+          remedy: "put your copy of it back, or `keyhole export` all secrets before you unmount"))
+    }
+    if let problem = DiskProbe.problem(of: probedFolder) {
+      problems.append(problem)
+    } else if (reserve.size ?? 0) < ReserveFile.leastSize, readOnlyReason == nil {
+      problems.append(
+        Problem(
+          subject: reserve.path,
+          reason: "there is no room for this reserve, so removing may fail once the disk is full",
+          remedy:
+            "free \(4 * ReserveFile.leastSize / 1024) KiB or more; it is made at the next use of the vault"))
+    }
+    return problems
+  }
+}

@@ -1,0 +1,131 @@
+import Glibc
+import Model
+import Store
+import StoreConformance
+import Testing
+
+@testable import Vault
+
+/// What happens to a vault's files while it is open.
+enum Displacement: CaseIterable {
+  case folderRemoved, filesRemoved, databaseRemoved, folderRenamed, logRemoved
+  /// The others put a copy of the same vault there.
+  case folderRestored, databaseReplaced
+
+  var leavesAVault: Bool { [.folderRestored, .databaseReplaced, .logRemoved].contains(self) }
+
+  func happen(to fixture: VaultFixture) throws {
+    let (database, copy) = (fixture.database, fixture.snapshot())
+    switch self {
+    case .folderRemoved: removeAll(fixture.directory)
+    case .filesRemoved: for ending in ["", "-wal", "-shm"] { unsafe unlink(database + ending) }
+    case .databaseRemoved: unsafe unlink(database)
+    case .logRemoved: unsafe unlink(database + "-wal")
+    case .folderRenamed: unsafe rename(fixture.directory, fixture.root + "/elsewhere")
+    case .folderRestored: try fixture.restore(copy)
+    case .databaseReplaced:
+      try write(contents(of: database), to: fixture.root + "/copy")
+      unsafe rename(fixture.root + "/copy", database)
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct VaultReplacedTests {
+  @Test(arguments: Displacement.allCases)
+  func nothingIsStoredInAFileThatIsNotThereAnyMore(_ displacement: Displacement) throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    _ = try engine.items()
+    try displacement.happen(to: fixture)
+    #expect(failure { try engine.requireWritable() }?.errno == EIO)
+    #expect(failure { try engine.set(item.id, Array("new".utf8)) }?.kind == "unreachable")
+    #expect(failure { try engine.add(KeychainSamples.generic("b"), "x") }?.kind == "unreachable")
+    #expect(failure { try engine.remove([item.id]) }?.kind == "unreachable")
+    #expect(!engine.problems().isEmpty)
+    #expect(engine.readOnlyReason != nil)
+    #expect(try engine.bytes(of: item.id) == Array("old".utf8), "what is open can still be read")
+    let news = try engine.refresh()
+    guard displacement.leavesAVault else {
+      #expect(news == nil)
+      #expect(failure { try engine.set(item.id, Array("new".utf8)) }?.kind == "unreachable")
+      #expect(try engine.bytes(of: item.id) == Array("old".utf8))
+      return
+    }
+    #expect(news?.map(\.id) == [item.id])
+    #expect(engine.problems().isEmpty)
+    try engine.set(item.id, Array("new".utf8))
+    #expect(try fixture.open().bytes(of: item.id) == Array("new".utf8))
+  }
+
+  @Test func theStoreTakesTheNewVaultOver() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let store = KeychainStore(engine: engine)
+    try store.add(KeychainSamples.generic("a"), secret: KeychainSamples.secret("old"))
+    let copy = fixture.snapshot()
+    try store.add(KeychainSamples.generic("b"), secret: KeychainSamples.secret("newer"))
+    try fixture.restore(copy)
+    #expect(throws: StoreError.self) {
+      try store.add(KeychainSamples.generic("c"), secret: KeychainSamples.secret("lost"))
+    }
+    #expect(try store.read { $0.count } == 1, "what the restored vault holds")
+    // It is older than what this device has seen.
+    try engine.acceptRollback()
+    try store.add(KeychainSamples.generic("c"), secret: KeychainSamples.secret("kept"))
+    #expect(try fixture.open().items().count == 2)
+  }
+
+  @Test func anOlderCopyOverTheOpenFileIsFoundBeforeACommit() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    let events = try FileEvents(fixture.database + "-wal")
+    #expect(events.wait { contents(of: fixture.database + "-wal").isEmpty })
+    let old = contents(of: fixture.database)
+    try engine.set(item.id, Array("new".utf8))
+    #expect(events.wait { contents(of: fixture.database + "-wal").isEmpty })
+    // As `cp` does: the same file, other bytes.
+    let file = unsafe open(fixture.database, O_WRONLY | O_TRUNC)
+    try #require(unsafe Glibc.write(file, old, old.count) == old.count)
+    close(file)
+    #expect(failure { try engine.set(item.id, Array("newer".utf8)) }?.kind == "readOnly")
+    #expect(engine.problems().contains { $0.reason.contains("older than what") })
+  }
+
+  @Test func aVaultWithAPassphraseIsLockedAfterItWasReplaced() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    _ = try engine.change(
+      to: .passphrase, KeychainSamples.secret("pass"), present: KeychainSamples.secret(""), cost: .least)
+    _ = try engine.items()
+    try Displacement.folderRestored.happen(to: fixture)
+    #expect(try engine.refresh() == [])
+    #expect(engine.lockState == .sealed)
+    #expect(failure { _ = try engine.bytes(of: item.id) } == .locked)
+    try engine.unlock(KeychainSamples.secret("pass"))
+    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    try engine.set(item.id, Array("new".utf8))
+  }
+
+  @Test func whatIsNoVaultIsNamed() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    try write(Array("no database".utf8), to: fixture.database)
+    _ = try? engine.refresh()
+    #expect(failure { try engine.set(item.id, Array("new".utf8)) } != nil)
+    #expect(engine.problems().contains { $0.reason.contains("not a vault") })
+    #expect(contents(of: fixture.database) == Array("no database".utf8))
+  }
+
+  @Test func aMissingKeyFileIsAProblemWhileTheVaultIsOpen() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    #expect(engine.problems().isEmpty)
+    unsafe unlink(fixture.key)
+    let problem = engine.problems().first
+    #expect(problem?.subject == fixture.key && problem?.reason.contains("missing") == true)
+  }
+}
