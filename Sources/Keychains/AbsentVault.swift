@@ -23,7 +23,7 @@ final class AbsentVault: KeychainEngine {
 
   /// Whether there is a vault in a folder, or what is left of one.
   static func isAbsent(in folder: String) -> Bool {
-    ["vault.db", "vault.db-wal", "vault.db.tmp"].allSatisfy { name in
+    ["vault.db", "vault.db-wal", "vault.db.new"].allSatisfy { name in
       var status = stat()
       return unsafe lstat(folder + "/" + name, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
     }

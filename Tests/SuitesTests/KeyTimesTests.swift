@@ -43,7 +43,21 @@ import Testing
     #expect(try times("a") == ["a": file, "b": file])
   }
 
+  @Test func readingMakesNoFolder() throws {
+    rewrite("<key>a</key><true/><key>b</key><true/>", at: 1000)
+    let engine = sandbox.engine()
+    let known = try #require(try engine.read("a"))
+    #expect(sandbox.names(sandbox.state).isEmpty)
+    // The first commit makes it, and keeps what was read before.
+    try engine.set("c", .bool(true), in: "a")
+    #expect(try times("a")["b"] == known.settings["b"]?.modified)
+    #expect(try times("a")["b"] == Timestamp(seconds: 1000, nanoseconds: 7))
+  }
+
   @Test func anOutsideChangeGivesItsKeyTheFilesTimeAndNoOther() throws {
+    // Times are kept from the first commit on, of whichever suite.
+    _ = try sandbox.engine().create("other")
+    try sandbox.engine().set("k", .bool(true), in: "other")
     rewrite("<key>a</key><true/><key>b</key><true/>", at: 1000)
     #expect(try times("a").count == 2)
     rewrite("<key>a</key><false/><key>b</key><true/>", at: 2000)
