@@ -199,7 +199,7 @@ extension TreePath {
 extension TreeSession {
   fileprivate func secret(at path: TreePath) throws(StoreError) -> SecretBytes {
     let node = try root(path)
-    let permit = try tree.permission(toOpen: node, by: caller)?.fetch()
+    let permit = try tree.permission(toOpen: node, .read, by: caller)?.fetch()
     let handle = try tree.open(node, .read, by: caller, permit)
     defer { handle.close() }
     var secret: SecretBytes?

@@ -1,5 +1,6 @@
 public import ArgumentParser
 public import Formats
+import Glibc
 public import ImportExport
 import Model
 import SecretMemory

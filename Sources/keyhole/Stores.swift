@@ -110,14 +110,4 @@ extension ImportRecovery.Outcome {
     case .waiting(let error): "an import that was cut short can't be taken back yet: \(error.message)"
     }
   }
-
-  /// From now on `auto` keeps what it has chosen: something was stored in it, or it is mounted.
-  func settleKeychain() {
-    if let firstChoice { ChosenKeychain.note(firstChoice, state: folders.state) }
-  }
-
-  /// Items of the other keychain, which this one does not show; nil: there are none, or no keychain is shown.
-  func hiddenItems() -> HiddenItems? {
-    HiddenItems.beside(keychain?.engine.name, vault: folders.vault, state: folders.state)
-  }
 }

@@ -31,7 +31,6 @@ struct TreeSession {
   private init(_ stores: Stores, sayingTrustIn places: Places?) {
     self.stores = stores
     notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
-    self.stores = stores
     var options = Tree.Options()
     options.enrolledFingers = EnrolledSet.digest
     options.factors = ApprovalFactors.ofMachine
