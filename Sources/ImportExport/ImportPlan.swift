@@ -26,6 +26,8 @@ public struct ImportPlan {
     let present: Item?
 
     public var path: String { TreePaths.path(item.identity) }
+    /// Whether the import writes it.
+    public var isWritten: Bool { step.isChange }
     /// What is demanded before its secret is given.
     public var access: AccessFlags { item.access }
   }
@@ -129,7 +131,7 @@ public struct ImportSummary: Sendable {
   }
 
   /// Whether all of the import is there now, under its own names.
-  public var isComplete: Bool { omitted == 0 && numbered.isEmpty && merged.isEmpty && kept == 0 }
+  public var isComplete: Bool { omitted == 0 && numbered.isEmpty && merged.isEmpty }
 
   /// One line: `2 settings and 5000 items were imported, 0 replaced, 3 left out: 2 attachments, 1 passkey`.
   public var line: String {

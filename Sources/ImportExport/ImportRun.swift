@@ -15,8 +15,11 @@ public struct ImportRun {
   private let stateFolder: String
   private let permit: Permit
 
-  /// Gives what it takes to replace an item that asks before it is read or changed.
-  public typealias Permit = (Item, _ path: String) throws(StoreError) -> Store.Permit?
+  /// Gives what it takes to replace an item that asks before it is read or changed; without a present one, to make a new
+  /// one with a password of its own.
+  public typealias Permit = (
+    _ present: Item?, _ new: Item, _ path: String
+  ) throws(StoreError) -> Store.Permit?
 
   public init(
     settings: SettingsStore, keychain: KeychainStore?, stateFolder: String, permit: @escaping Permit
@@ -175,7 +178,7 @@ extension ImportRun {
     _ planned: ImportPlan.PlannedItem, _ keychain: KeychainStore
   ) throws(StoreError) -> WrittenItem {
     let secret = try ImportPlan.secret(planned.secret)
-    let given = planned.needsPermit ? try permit(planned.present ?? planned.item, planned.path) : nil
+    let given = planned.needsPermit ? try permit(planned.present, planned.replaced, planned.path) : nil
     guard let present = planned.present else {
       return .added(try keychain.add(planned.item, secret: secret, given).id)
     }
@@ -209,6 +212,13 @@ extension ImportPlan.PlannedItem {
   /// It asks before it is read, or is to be sealed with a password of its own.
   fileprivate var needsPermit: Bool {
     item.access.needsPassword || present.map { !$0.access.isEmpty || $0.programs != nil } ?? false
+  }
+
+  /// The item as it will be.
+  fileprivate var replaced: Item {
+    guard var stored = present else { return item }
+    replace(&stored)
+    return stored
   }
 
   /// The item stays the one it was: its date of creation and what the import does not name.

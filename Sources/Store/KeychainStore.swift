@@ -188,14 +188,14 @@ public actor KeychainStore {
       throw .unsupported(reason: "this keychain takes one item at a time")
     }
     try load()
-    let classes = StorableClasses(engine)
+    let (classes, guarding) = (StorableClasses(engine), try guarding(nil))
     var checked: [ItemChange] = []
     for change in changes {
       switch change {
       case .add(let item): try classes.check(item)
       case .rewrite(let id, _): try checkAccess(to: id)
       }
-      checked.append(change.checked(by: classes))
+      checked.append(change.checked(by: classes, guarding))
     }
     noteUse()
     defer { wipeStack() }
@@ -364,11 +364,13 @@ private struct KeptProtection {
 
 extension ItemChange {
   /// The same, refused where the changed item could not be stored.
-  fileprivate func checked(by classes: StorableClasses) -> ItemChange {
+  fileprivate func checked(by classes: StorableClasses, _ guarding: KeptProtection) -> ItemChange {
     guard case .rewrite(let id, let body) = self else { return self }
     return .rewrite(id) { (item) throws(StoreError) in
+      let before = item
       try body(&item)
       try classes.check(item)
+      try guarding.check(before, item)
     }
   }
 }

@@ -86,7 +86,9 @@ struct ImportCommand: ParsableCommand {
   private func apply(_ plan: ImportPlan, _ stores: Stores, _ places: Places) throws(ImportExportError) {
     let run = ImportRun(
       settings: stores.settings, keychain: stores.keychain, stateFolder: places.state
-    ) { (item, path) throws(StoreError) in try stores.permit(toReplace: item, at: path) }
+    ) { (present, new, path) throws(StoreError) in
+      try stores.permit(toReplace: present, with: new, at: path)
+    }
     if run.isItemByItem(plan) {
       StandardError.write(
         "keyhole: these items are taken over one at a time; if it is interrupted, the next command takes it back\n"
@@ -96,7 +98,21 @@ struct ImportCommand: ParsableCommand {
     defer { bar.end() }
     try run.apply(plan) { bar.advance() }
     bar.end()
+    if plan.summary.items > 0 { stores.settleKeychain() }
     plan.summary.report()
+    reportUnmetFlags(of: plan, stores)
+  }
+
+  /// Flags that can't be met here are kept: the items are named.
+  private func reportUnmetFlags(of plan: ImportPlan, _ stores: Stores) {
+    guard let keychain = stores.keychain else { return }
+    let factors = ApprovalFactors.ofMachine(keychain)
+    for item in plan.items where item.isWritten && !item.access.isEmpty {
+      do throws(StoreError) { try item.access.requireSatisfiable(with: factors) } catch {
+        let text = "\(item.path): its flags are kept, and its secret can't be opened here: \(error.message)"
+        StandardError.write("keyhole: \(text.escapedForTerminal)\n")
+      }
+    }
   }
 
   private func read() throws -> Contents {
@@ -160,13 +176,15 @@ extension ImportOptions.Duplicates: ExpressibleByArgument {}
 
 extension Stores {
   /// What it takes to replace an item that asks before it is read, or to make one with a password of its own.
-  fileprivate func permit(toReplace item: Item, at path: String) throws(StoreError) -> Permit? {
+  fileprivate func permit(
+    toReplace item: Item?, with new: Item, at path: String
+  ) throws(StoreError) -> Permit? {
     guard let keychain else { return nil }
-    let permission =
-      item.id.rawValue.isEmpty
-      ? try keychain.permission(forNew: item, path: path, by: .current)
-      : try keychain.permission(for: item, to: .change, path: path, by: .current)
-    return try permission.fetch()
+    guard let item else { return try keychain.permission(forNew: new, path: path, by: .current).fetch() }
+    let isProtected = item.hasSameProtection(as: new)
+    return isProtected
+      ? try keychain.permission(for: item, to: .readWrite, path: path, by: .current).fetch()
+      : try keychain.permission(for: item, changingTo: new, path: path, by: .current).fetch()
   }
 }
 

@@ -80,7 +80,8 @@ import Testing
 
   private func run(_ plan: ImportPlan) throws {
     defer { SuiteFolder.remove(folder) }
-    try ImportRun(settings: settings, keychain: keychain, stateFolder: folder) { _, _ in nil }.apply(plan) {}
+    try ImportRun(settings: settings, keychain: keychain, stateFolder: folder) { _, _, _ in nil }.apply(plan)
+    {}
   }
 
   /// A comment, a flag and a class of accessibility are values like the secret.

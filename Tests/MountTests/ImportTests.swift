@@ -32,7 +32,7 @@ import Testing
         let output = try world.sh(
           Self.state + """
             timeout -s KILL \(limit) keyhole import --replace "$OUT/e" > /dev/null 2>&1
-            keyhole ls > /dev/null 2> "$OUT/said"; state; ls "$(dirname "$OUT")/state/keyhole" | grep -c 'import.journal'
+            keyhole ls > /dev/null 2> "$OUT/said"; state; ls "$(dirname "$OUT")/state/keyhole" | grep -cx 'import.journal'
             """)
         let lines = output.text.split(separator: "\n").map(String.init)
         #expect(
