@@ -8,11 +8,9 @@ enum Client {
   private typealias Getter = @convention(c) (Text, Text, UnsafeMutableRawPointer, Int) -> Int
   private typealias Lister = @convention(c) (Text, UnsafeMutablePointer<CChar>, Int) -> Int
 
-  /// O_CLOEXEC: fusermount3, which a session without root's rights runs to unmount, would flush an inherited descriptor
-  /// when it ends, and wait for the session that waits for it.
   static func open(_ path: [UInt8], _ flags: Int32) throws(Errno) -> Int32 {
     let path = path.map { CChar(bitPattern: $0) } + [0]
-    return Int32(try check { unsafe Int(Glibc.open(path, flags | O_CLOEXEC, 0o600)) })
+    return Int32(try check { unsafe Int(Glibc.open(path, flags, 0o600)) })
   }
 
   static func open(_ path: String, _ flags: Int32 = O_RDONLY) throws(Errno) -> Int32 {

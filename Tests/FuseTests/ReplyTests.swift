@@ -91,7 +91,11 @@ extension AllTests {
         let outcome = Outcome<Int?>()
         startThread {
           let descriptor = try? Client.open(path + "/later", O_WRONLY)
-          outcome.leave(descriptor.flatMap { try? Client.write($0, [UInt8](repeating: 0x5A, count: 8192)) })
+          let written = descriptor.flatMap { try? Client.write($0, [UInt8](repeating: 0x5A, count: 8192)) }
+          // fusermount3, which unmounts for users, would inherit it: exec closes it, and the session, which waits for
+          // fusermount3, can't answer the flush.
+          if let descriptor { try? Client.close(descriptor) }
+          outcome.leave(written)
         }
         #expect(fileSystem.arrived.wait())
         // With one thread, an answered request proves that the write's operation has returned.
