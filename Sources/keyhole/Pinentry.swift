@@ -55,7 +55,7 @@ final class Pinentry {
         _ = try? command("OPTION lc-ctype=\(environment("LC_ALL") ?? "C.UTF-8")")
       }
       // It ends by itself, and leaves its terminal as it was, before this process is ended.
-      _ = try? command("SETTIMEOUT \(max(1, seconds - 1))")
+      _ = try? command("SETTIMEOUT \(max(2, seconds) - 1)")
       try command("SETTITLE " + Self.escaped(title))
       try command("SETDESC " + Self.escaped(text))
     } catch {
