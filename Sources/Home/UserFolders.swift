@@ -55,7 +55,9 @@ public struct UserFolders: Sendable {
     guard RuntimeFolder.problem(folder) == nil else { return false }
     return names(in: folder).contains { name in
       let parts = name.split(separator: ".", maxSplits: 1)
-      guard parts.count == 2, parts[1] == "mount", let process = Int32(parts[0]) else { return false }
+      guard parts.count == 2, parts[1] == "mount", let process = Int32(parts[0]), process > 0 else {
+        return false
+      }
       return kill(process, 0) == 0
     }
   }

@@ -92,6 +92,7 @@ public struct ImportFile: ~Copyable {
     _ opener: SealedFileOpener, count: Int, isChecked: Bool,
     _ read: @escaping (Range<Int>) throws(FormatError) -> [UInt8]
   ) throws(FormatError) -> ByteSource {
+    guard count <= ImportReader.largestFile else { throw FormatError("it is too large to be an export") }
     let whole = opener.header.sealedPieceSize
     let overhead = whole - opener.header.pieceSize
     let pieces = max(1, (count + whole - 1) / whole)
