@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test func nothingIsWeakenedByEditingTheItemThere() async throws {
-    try await withSealed { keyhole in
+    try await withSealed("auth-command=/bin/false") { keyhole in
       try keyhole.check("setfattr -n user.keyhole.access -v devicePasscode \(Self.item)")
       try keyhole.refuses("cat \(Self.value)", .denied)
       let path = try bus.run(

@@ -80,8 +80,8 @@ import Testing
     let shell = try Waiting(["/bin/bash", "-c", "echo; read -r; exec cat"])
     let before = shell.identity
     #expect(before.isIdentified && before.isUnchanged)
-    shell.say("go")
-    shell.say("cat")
+    // The shell takes its line and becomes cat(1), which answers with the next one.
+    shell.say("go\ncat")
     #expect(!before.isUnchanged)
     let after = shell.identity
     #expect(after.process == before.process && after.isUnchanged)
