@@ -77,7 +77,7 @@ private final class ControlLoop: Sendable {
       pending.removeAll { connection in left.contains { $0 === connection } || connection.isLate }
       pending += takeIdentified()
       if entries[0].revents != 0 { pending += acceptor.accept(patience: Self.patience) }
-      if pending.count > Self.mostPending { pending.removeFirst(pending.count - Self.mostPending) }
+      if pending.count > Self.mostPending { pending = Array(pending.suffix(Self.mostPending)) }
     }
     close(listener)
   }
