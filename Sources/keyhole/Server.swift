@@ -67,7 +67,7 @@ final class Server: Sendable {
     defer { sessionLock?.end() }
     report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
     if options.authCommand == nil {
-      report.add { [weak sessionLock] in sessionLock?.missingLogind.map { [Self.withoutConsent($0)] } ?? [] }
+      report.approval = { [weak sessionLock] in sessionLock?.missingLogind.map(Self.withoutConsent) ?? "" }
     }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
@@ -94,8 +94,7 @@ final class Server: Sendable {
   }
 
   private static func withoutConsent(_ reason: String) -> String {
-    "where an item asks for approval, a plain yes counts nowhere, because \(reason): the passphrase is asked for, and "
-      + "without one access is denied"
+    "by the passphrase only, because \(reason): an item that needs approval is denied if the vault has no passphrase"
   }
 
   /// - Throws: `Failure` where the runtime folder is not the user's own and private.

@@ -96,6 +96,7 @@ struct RunningMount {
       "locked       \(flag("locked") ? "yes; `keyhole unlock` opens it" : "no")",
     ]
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
+    if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
     if case .firstUse(let changed) = trust {
       lines.append("first use    of this vault here; it was last changed at \(changed.iso8601)")
     }

@@ -20,6 +20,13 @@ final class StatusReport: Sendable {
   }
 
   private let lockers = Mutex<@Sendable () -> String>({ "" })
+  private let approvals = Mutex<@Sendable () -> String>({ "" })
+
+  /// How a person can approve the use of an item, where that is limited; known once the mount runs.
+  var approval: @Sendable () -> String {
+    get { approvals.withLock { $0 } }
+    set { approvals.withLock { $0 = newValue } }
+  }
 
   /// What locks the keychain by itself; known once the mount runs.
   var locking: @Sendable () -> String {
@@ -56,6 +63,7 @@ final class StatusReport: Sendable {
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
     report["locking"] = .string(ExactString(locking()))
+    report["approval"] = .string(ExactString(approval()))
     report["sealed"] = .string(ExactString(sealing))
     let noted = noted.withLock { $0 }
     report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
