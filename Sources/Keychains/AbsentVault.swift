@@ -9,7 +9,7 @@ import Vault
 ///
 /// Commands take it, so that reading makes no folder, no vault and no key file. One that another process has made
 /// meanwhile is opened.
-final class AbsentVault: KeychainEngine {
+final class AbsentVault: BatchKeychainEngine {
   let name = KeychainChoice.vault.rawValue
 
   private let folder: String
@@ -77,6 +77,12 @@ extension AbsentVault {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try required().rewrite(item, readingSecret: readingSecret, body)
+  }
+
+  func apply(
+    _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
+  ) throws(StoreError) -> [Item] {
+    try changes.isEmpty ? [] : made().apply(changes, secret: secret)
   }
 
   func remove(_ items: [ItemID]) throws(StoreError) { try present()?.remove(items) }

@@ -19,8 +19,8 @@ import Testing
 
   /// A second set of stores, for what is taken over.
   private static let elsewhere = """
-    other() { XDG_CONFIG_HOME="$OUT/c" XDG_DATA_HOME="$OUT/d" XDG_STATE_HOME="$OUT/s" keyhole "$@"; }
-    mkdir -m 700 "$OUT/c" "$OUT/d" "$OUT/s"
+    other() { XDG_CONFIG_HOME="$OUT/c" XDG_DATA_HOME="$OUT/d" XDG_STATE_HOME="$OUT/s" XDG_RUNTIME_DIR="$OUT/r" keyhole "$@"; }
+    mkdir -m 700 "$OUT/c" "$OUT/d" "$OUT/s" "$OUT/r"
 
     """
 
