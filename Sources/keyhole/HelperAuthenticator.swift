@@ -83,6 +83,8 @@ struct CommandAuthenticator: Authenticator {
 struct AuthenticationRequest {
   /// So many items are named.
   private static let shown = 10
+  /// The log has more.
+  private static let shownParents = 4
 
   var items: [String] = []
   var others = 0
@@ -109,7 +111,7 @@ struct AuthenticationRequest {
     items = question.items
     (program, command) = (question.caller.programName, question.caller.commandLine)
     script = question.caller.script
-    parents = question.caller.parents.joined(separator: " ← ")
+    parents = question.caller.parents.prefix(Self.shownParents).joined(separator: " ← ")
     operation = question.operation
     changes = question.change?.lines ?? []
     removesProtection = question.change?.removesProtection ?? false
