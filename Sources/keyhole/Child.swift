@@ -55,8 +55,11 @@ final class Child {
 
   /// Runs a program on our own terminal, with variables added to ours, and returns its exit status.
   ///
+  /// `onStart` gets the number of its process.
   /// - Throws: `Failure` where it can't be started.
-  static func run(_ words: [String], variables: [String]) throws -> Int32 {
+  static func run(
+    _ words: [String], variables: [String], onStart: (pid_t) -> Void = { _ in }
+  ) throws -> Int32 {
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -69,6 +72,7 @@ final class Child {
     // SAFETY: all strings live until the call returns.
     let error = unsafe posix_spawn(&process, all[0], nil, &attributes, &pointers, environ)
     guard error == 0 else { throw Failure(all[0], "it can't be started: \(systemMessage(error))") }
+    onStart(process)
     return status(of: process)
   }
 

@@ -1,7 +1,9 @@
 import ArgumentParser
+import Dispatch
 import Glibc
 import Model
 import SecretMemory
+import Synchronization
 import Tree
 
 struct EditCommand: ParsableCommand {
@@ -13,7 +15,12 @@ struct EditCommand: ParsableCommand {
       options that keep swap, undo, backups and history from the disk; for other editors TMPDIR is a folder in \
       that memory. One that returns at once has to be told to wait, as in EDITOR='code --wait'.
 
-      Where the editor fails or changes nothing, the value stays as it is.
+      Only the editor and what it starts can open the copy, not other programs of the user: an editor that hands its \
+      file to a process that runs already (emacsclient, or code where a window of it is open) can't be used.
+
+      Where the editor fails or changes nothing, the value stays as it is. When the keychain is locked meanwhile, the \
+      copy of a secret is wiped: the editor can't save any more, and nothing is stored. So it is when the command gets \
+      SIGTERM or SIGHUP.
       """)
 
   @Argument(help: "A key or a value, such as keychain/generic/my.service/peter/value.")
@@ -28,45 +35,79 @@ struct EditCommand: ParsableCommand {
 }
 
 /// One edit, from the value as it is to the value as it is to be.
-private final class Edit {
+private final class Edit: Sendable {
   private let path: TreePath
   private let session: TreeSession
   private let editor: EditorProgram
-  /// What is stored, as far as is known; nil: nothing.
-  private var stored: SecretBytes?
+  /// What is stored, as far as is known; nil: nothing, or it was wiped by a lock.
+  private let stored: Mutex<SecretBytes?>
+  /// The process of the editor; 0: none runs.
+  private let editing = Atomic<pid_t>(0)
+  private let isEnding = Atomic(false)
 
   init(_ path: TreePath, _ session: TreeSession, _ editor: EditorProgram) throws {
     self.path = path
     self.session = session
     self.editor = editor
-    stored = try Self.fetch(path, session)
+    stored = Mutex(try Self.fetch(path, session))
   }
 
   func run() throws {
-    let folder = try PrivateFolder(Places.current(), session.tree.settings)
+    let places = try Places.current()
+    let folder = try PrivateFolder(places)
     defer { folder.remove() }
-    let file = try folder.file(named: path.name == "value" ? "secret" : path.name)
-    if let stored = stored.take() {
-      try unsafe stored.withUnsafeBytes { try unsafe file.write($0) }
-      self.stored = consume stored
+    let signals = endOnSignals(folder)
+    defer { signals?.cancel() }
+    let locks = path.isSecret ? KeychainLocks(session.stores, places) { [self] in wipe(folder) } : nil
+    let file = folder.file(named: path.name == "value" ? "secret" : path.name)
+    try fill(file)
+    try withExtendedLifetime(locks) {
+      while try !edit(file, in: folder) {}
     }
-    repeat {
-      let status = try editor.run(on: file.path, temporaries: folder.path)
-      guard status == 0 else {
-        throw Failure(path.string, "the editor ended with exit code \(status); nothing was changed")
-      }
-    } while try !store(file.read())
   }
 
-  /// Returns whether the edit is over: stored, or given up by whoever was asked.
-  private func store(_ edited: borrowing SecretBytes) throws -> Bool {
+  /// Runs the editor once. Returns whether the edit is over: stored, or given up by the person.
+  private func edit(_ file: PrivateFile, in folder: PrivateFolder) throws -> Bool {
+    let status = try editor.run(on: file.path, temporaries: folder.path) {
+      editing.store($0, ordering: .relaxed)
+    }
+    editing.store(0, ordering: .relaxed)
+    // Where a signal ends this command, it does so on another thread.
+    while isEnding.load(ordering: .acquiring) { pause() }
+    let edited = try file.read()
+    // Asked after the read: what was read before a wipe is whole.
+    guard !folder.isSealed else { throw Failure(path.string, Self.lockedMeanwhile) }
+    guard status == 0 else {
+      throw Failure(path.string, "the editor ended with exit code \(status); nothing was changed")
+    }
+    return try store(edited, from: folder)
+  }
+
+  private static let lockedMeanwhile = """
+    the keychain was locked while the editor ran. What the editor had saved was wiped with it, and nothing was \
+    stored; `keyhole unlock`, then edit it again
+    """
+
+  private func fill(_ file: PrivateFile) throws {
+    try stored.withLock { stored in
+      guard let bytes = stored.take() else { return }
+      let result = Result { try unsafe bytes.withUnsafeBytes { try unsafe file.write($0) } }
+      stored = consume bytes
+      try result.get()
+    }
+  }
+
+  private func store(_ edited: borrowing SecretBytes, from folder: PrivateFolder) throws -> Bool {
     do {
-      if try isUnchanged(edited) { return true }
+      if try isUnchanged(edited) {
+        sayWhatWasRefused(folder)
+        return true
+      }
       try checkStored()
       try unsafe edited.withUnsafeBytes { try unsafe session.write($0, to: path) }
       return true
     } catch let failure as Failure {
-      guard isatty(STDIN_FILENO) == 1 else { throw failure }
+      guard isatty(STDIN_FILENO) == 1, !folder.isSealed else { throw failure }
       failure.report()
       StandardError.write("Edit again? (y/n) ")
       guard readLine()?.hasPrefix("y") == true else { throw Failure(path.string, "nothing was changed") }
@@ -74,22 +115,62 @@ private final class Edit {
     }
   }
 
-  /// Editors end the last line; a secret of one line has no such end.
-  private func isUnchanged(_ edited: borrowing SecretBytes) throws -> Bool {
-    guard let before = stored.take() else { return edited.isEmpty }
-    let isSame = edited == before
-    let isEnded = try path.isSecret && edited == before.endingLine()
-    stored = consume before
-    return isSame || isEnded
+  /// An editor that hands its file to a process that runs already has seen nothing of it.
+  private func sayWhatWasRefused(_ folder: PrivateFolder) {
+    guard let programs = folder.refusedPrograms else { return }
+    let text = """
+      nothing was changed. Only the editor that this command starts can open the file, and what that editor starts; \
+      these were refused it: \(programs)
+      """
+    Failure(path.string, text).report()
+  }
+}
+
+// MARK: - Ends from outside
+
+extension Edit {
+  /// SIGTERM and SIGHUP end the editor and this command, and nothing is stored. SIGINT and SIGQUIT, which the terminal
+  /// sends to both, are the editor's.
+  private func endOnSignals(_ folder: PrivateFolder) -> (any DispatchSourceRead)? {
+    EndSignals.watch(for: [SIGTERM, SIGHUP]) { [self] number in
+      isEnding.store(true, ordering: .releasing)
+      folder.remove()
+      let process = editing.load(ordering: .relaxed)
+      if process > 0 { kill(process, number) }
+      EndSignals.die(by: number)
+    }
   }
 
-  /// What somebody else has stored since is not written over before this is known.
+  private func wipe(_ folder: PrivateFolder) {
+    folder.seal()
+    stored.withLock { $0 = nil }
+  }
+}
+
+// MARK: - What is stored
+
+extension Edit {
+  /// Editors end the last line; a secret of one line has no such end.
+  private func isUnchanged(_ edited: borrowing SecretBytes) throws -> Bool {
+    try stored.withLock { stored in
+      guard let before = stored.take() else { return edited.isEmpty }
+      let isSame = edited == before
+      let isEnded = try path.isSecret && edited == before.endingLine()
+      stored = consume before
+      return isSame || isEnded
+    }
+  }
+
+  /// Another program may have stored a value since: it is not replaced.
   private func checkStored() throws {
-    let now = try Self.fetch(path, session)
-    let isSame = SecretBytes.areEqual(now, stored)
-    stored = consume now
+    var now = try Self.fetch(path, session)
+    let isSame = stored.withLock { stored in
+      let isSame = SecretBytes.areEqual(now, stored)
+      stored = now.take()
+      return isSame
+    }
     guard isSame else {
-      throw Failure(path.string, "somebody else has changed it meanwhile; nothing was written")
+      throw Failure(path.string, "another program has changed it meanwhile; nothing was written")
     }
   }
 

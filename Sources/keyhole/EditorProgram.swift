@@ -26,17 +26,17 @@ struct EditorProgram {
     return EditorProgram(command: command, kind: kind(of: String(word)) ?? kind(of: resolved(path)))
   }
 
-  /// Runs it on a file, on this terminal, and returns its exit code.
+  /// Runs it on a file, on this terminal, and returns its exit code. `onStart` gets the number of its process.
   ///
   /// - Throws: `Failure` where it can't be started.
-  func run(on file: String, temporaries folder: String) throws -> Int32 {
+  func run(on file: String, temporaries folder: String, onStart: (pid_t) -> Void) throws -> Int32 {
     let words = ["/bin/sh", "-c", "\(command) \"$@\"", "sh"] + options + [file]
     // Known ones make folders for their temporaries, which this one can't have.
     let variables = kind == nil ? ["TMPDIR", "TMP", "TEMP"].map { "\($0)=\(folder)" } : []
     // What the terminal sends to all is for the editor.
     let previous = signal(SIGQUIT, SIG_IGN)
     defer { _ = signal(SIGQUIT, previous) }
-    return try Child.run(words, variables: variables)
+    return try Child.run(words, variables: variables, onStart: onStart)
   }
 
   private var options: [String] {

@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Fuse
 import Glibc
@@ -6,51 +7,66 @@ import Model
 import Mount
 import SecretMemory
 import Store
+import Synchronization
 import Tree
 
-/// A folder whose files live in locked memory, for programs that can edit nothing but files.
+/// A folder whose files live in locked memory, for a program that can edit nothing but files.
 ///
-/// It is a mount of its own, of a keychain without items: in the folder of an item that is only staged, all
-/// is scratch.
-final class PrivateFolder {
+/// It is a mount of its own, of a keychain without items: in the folder of an item that is only staged, every file is
+/// scratch. Only this process and what it has started may use a name in it (`Caller.descends`).
+final class PrivateFolder: Sendable {
   /// Where programs find it.
   let path: String
-  private let mountPoint: String
   private let tree: Tree
   private let folder: Node
-  private let kernelTree: KernelTree
+  private let mount: KernelTree
+  private let fileSystem: PrivateFileSystem
   private let session: Session
+  /// A process of a session of its own, which reads from a pipe that this process keeps open until its end.
+  private let cleaner: pid_t
+  /// Programs that were kept out, with their processes.
+  private let refused: Refused
 
   private static let prefix = "edit."
 
   /// - Throws: `Failure` where nothing can be mounted.
-  init(_ places: Places, _ settings: SettingsStore) throws {
-    UserFolders.make(places.runtime)
+  init(_ places: Places) throws {
+    if let problem = RuntimeFolder.make(places.runtime) { throw Failure(places.runtime, problem) }
     Self.removeLeftovers(places)
-    mountPoint = "\(places.runtime)/\(Self.prefix)\(getpid())"
-    path = mountPoint + "/keychain/generic/keyhole/edit"
-    tree = Tree(settings: settings, keychain: KeychainStore(engine: NoItems()))
-    kernelTree = KernelTree(tree)
-    do throws(StoreError) { folder = try Self.stageItem(tree) } catch { throw Failure(mountPoint, error) }
-    unsafe mkdir(mountPoint, 0o700)
-    do throws(SessionError) {
-      session = try Session(kernelTree, options: MountOptions().sessionOptions)
-      try session.mount(at: mountPoint)
-    } catch {
-      unsafe rmdir(mountPoint)
+    path = "\(places.runtime)/\(Self.prefix)\(getpid())"
+    tree = Tree(settings: SettingsStore(engine: NoSuites()), keychain: KeychainStore(engine: NoItems()))
+    do throws(StoreError) { folder = try Self.stageItem(tree) } catch { throw Failure(path, error) }
+    mount = KernelTree(tree)
+    refused = Refused()
+    fileSystem = PrivateFileSystem(mount, folder: folder, admitting: try Self.admission(refused))
+    unsafe mkdir(path, 0o700)
+    let cleaner = try Self.cleaner(of: path)
+    self.cleaner = cleaner.process
+    do throws(SessionError) { session = try Self.mount(fileSystem, at: path) } catch {
+      cleaner.end()
+      unsafe rmdir(path)
       throw Failure(nil, "there is no memory to edit in: \(error.description)")
     }
-    kernelTree.connect(session.notifier)
+    mount.connect(session.notifier)
     DispatchQueue(label: "keyhole.private-folder").async { [session] in try? session.run() }
   }
 
   func remove() {
     session.unmount()
-    kernelTree.finish()
-    unsafe rmdir(mountPoint)
+    seal()
+    unsafe rmdir(path)
+    kill(-cleaner, SIGKILL)
   }
 
-  func file(named name: String) throws -> PrivateFile {
+  /// Wipes every file, and lets no program use one any more.
+  func seal() { fileSystem.seal() }
+
+  var isSealed: Bool { fileSystem.isSealed }
+
+  /// What was kept out, for a message; nil: nothing.
+  var refusedPrograms: String? { refused.text }
+
+  func file(named name: String) -> PrivateFile {
     PrivateFile(path: "\(path)/\(name)", name: name, folder: folder, tree: tree)
   }
 
@@ -61,16 +77,73 @@ final class PrivateFolder {
     return node
   }
 
+  /// Lets this process in and all that descend from it, which stay its descendants: it adopts their orphans.
+  private static func admission(_ refused: Refused) throws -> @Sendable (Caller) -> Bool {
+    guard linux_adopt_orphans() == 0, let own = Caller.current.identity().process else {
+      throw Failure(nil, "the editor's processes can't be told from others: \(systemMessage(errno))")
+    }
+    return { caller in
+      if caller.descends(from: own) { return true }
+      refused.note(caller)
+      return false
+    }
+  }
+}
+
+// MARK: - Mounting
+
+extension PrivateFolder {
+  private static func mount(
+    _ fileSystem: PrivateFileSystem, at path: String
+  ) throws(SessionError) -> Session {
+    let session = try Session(fileSystem, options: MountOptions().sessionOptions)
+    try session.mount(at: path)
+    return session
+  }
+
+  /// A shell that waits for the end of this process, however it ends, and then unmounts. It has a session of its own, so
+  /// that no signal of the terminal ends it. The option `auto_unmount` of fusermount3(1) does this for mounts only that
+  /// other users may see.
+  private static func cleaner(of path: String) throws -> Child {
+    let script = """
+      trap '' HUP INT QUIT TERM; exec 2> /dev/null; read line
+      fusermount3 -u -q -z -- "$0" || umount -l -- "$0"; rmdir -- "$0"
+      """
+    return try Child(["/bin/sh", "-c", script, path], input: .piped)
+  }
+
   /// The mounts of commands that were killed. What was in them is gone with their memory.
   private static func removeLeftovers(_ places: Places) {
     for name in names(in: places.runtime) where name.hasPrefix(prefix) {
-      guard let process = Int32(name.dropFirst(prefix.count)), kill(process, 0) != 0, errno == ESRCH else {
-        continue
-      }
+      guard let process = Int32(name.dropFirst(prefix.count)), hasEnded(process) else { continue }
       let path = "\(places.runtime)/\(name)"
       try? Unmounting.take(path, lazily: true)
       unsafe rmdir(path)
     }
+  }
+
+  /// Of an earlier process with this one's number too.
+  private static func hasEnded(_ process: Int32) -> Bool {
+    process == getpid() || kill(process, 0) != 0 && errno == ESRCH
+  }
+}
+
+/// Programs that were kept out of a folder.
+private final class Refused: Sendable {
+  private static let limit = 4
+  private let programs = Mutex<[String]>([])
+
+  func note(_ caller: Caller) {
+    let identity = caller.identity()
+    let process = identity.process.map { " (process \($0.number))" } ?? ""
+    let program = identity.programName + process
+    programs.withLock { programs in
+      if programs.count < Self.limit, !programs.contains(program) { programs.append(program) }
+    }
+  }
+
+  var text: String? {
+    programs.withLock { $0.isEmpty ? nil : $0.joined(separator: ", ") }
   }
 }
 
@@ -92,7 +165,7 @@ struct PrivateFile {
     }
   }
 
-  /// What the file holds now; nothing where the program did not make it.
+  /// What the file holds now; nothing where the program did not make it, or the folder was sealed.
   func read() throws -> SecretBytes {
     var copy = try SecretBytes()
     do throws(StoreError) {
@@ -110,25 +183,4 @@ struct PrivateFile {
     }
     return copy
   }
-}
-
-/// A keychain that has no items and takes none.
-private struct NoItems: KeychainEngine {
-  private static let refusal = StoreError.readOnly(reason: "only scratch files can be here")
-
-  let name = "none"
-
-  func items() -> [Item] { [] }
-  func refresh() -> [Item]? { nil }
-  func secret(of item: ItemID) throws(StoreError) -> SecretBytes { throw .notFound }
-  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item { throw Self.refusal }
-  func update(_ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void) -> [Item] { [] }
-  func rewrite(
-    _ item: ItemID, readingSecret: Bool,
-    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
-  ) throws(StoreError) -> Item { throw .notFound }
-  func remove(_ items: [ItemID]) {}
-  func synchronize() {}
-  func room() -> DiskRoom? { nil }
-  func problems() -> [Problem] { [] }
 }

@@ -3,6 +3,7 @@ import Control
 import Dispatch
 import Fuse
 import Glibc
+import Home
 import Keychains
 import Model
 import Mount
@@ -110,6 +111,7 @@ final class Server: Sendable {
   /// One loop: what others change in the stores' folders is read again, and the kernel is told.
   private func followChanges() -> StoreWatch {
     let changes = stores.feed.watch(limit: .max)
+    UserFolders.make(places.configuration)
     let watch = StoreWatch(stores, places)
     kernelTree.beginFollowing()
     if let echo { kernelTree.echo(through: echo) }

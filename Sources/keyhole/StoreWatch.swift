@@ -1,5 +1,4 @@
 import Glibc
-import Home
 import Model
 import Store
 import Synchronization
@@ -10,8 +9,8 @@ final class StoreWatch: Sendable {
   private let watches: [(folder: String, watch: FolderWatch)]
   private let remote: Task<Void, Never>?
 
+  /// Folders that are missing are not made: they are watched from when they come.
   init(_ stores: Stores, _ places: Places) {
-    UserFolders.make(places.configuration)
     let settings = stores.settings
     let suites = FolderWatch(places.configuration, followingLinks: Self.ending) { news in
       switch news {
@@ -32,7 +31,6 @@ final class StoreWatch: Sendable {
         for await _ in engine.news { try? keychain.refresh() }
       }
     } else {
-      UserFolders.make(places.vault)
       let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }
       watches = [(places.configuration, suites), (places.vault, vault)]
       remote = nil

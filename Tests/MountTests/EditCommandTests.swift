@@ -83,7 +83,7 @@ import Testing
     ("EDITOR=true keyhole edit keychain/generic/s", ""),
     (
       "EDITOR='sh -c \"echo two > \\$1; keyhole set defaults/s/text one; keyhole set defaults/s/text three; keyhole set defaults/s/number 1\" sh' keyhole edit defaults/s/text && false",
-      "somebody else"
+      "another program"
     ),
     ("EDITOR='head -c 1100000 /dev/zero | tee' keyhole edit keychain/generic/s/p/value", ""),
   ])
@@ -93,7 +93,7 @@ import Testing
       let output = try world.sh("\(script) > \"$OUT/output\"")
       #expect(output.status == 1 && output.error.hasPrefix("keyhole: "), "\(script): \(output)")
       #expect(output.error.contains(reason) && output.error.split(separator: "\n").count == 1, "\(output)")
-      let others = reason == "somebody else" ? "three" : "one"
+      let others = reason == "another program" ? "three" : "one"
       try world.check(
         "keyhole get defaults/s/text; keyhole get defaults/s/number; keyhole get keychain/generic/s/p/value; find \"$XDG_RUNTIME_DIR\" -name 'edit.*'",
         prints: "\(others)\n1\none")

@@ -48,6 +48,10 @@ static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, n
 /// prctl(2) PR_SET_DUMPABLE.
 static inline int linux_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
+/// prctl(2) PR_SET_CHILD_SUBREAPER: a process whose parent ends gets this process as its new parent where it descends
+/// from it, and not init(1). -1 and errno on failure.
+static inline int linux_adopt_orphans(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+
 /// A listening socket of the Unix domain at `path` (0600, close-on-exec, not blocking), in place of what has the name.
 /// Its connections report the sender of each byte (SO_PASSCRED). -1 and errno on failure.
 int linux_listen(const char *path);
