@@ -84,7 +84,8 @@ extension FileSystem {
   }
 
   public func read(
-    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request, reply: consuming DataReply
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
+    reply: consuming DataReply
   ) {
     reply.fail(.EIO)
   }

@@ -24,6 +24,13 @@ public struct OpenOptions: OptionSet, Sendable {
   public static let nonSeekable = OpenOptions(rawValue: SHIM_OPEN_NON_SEEKABLE)
 }
 
+/// Where a read comes from.
+public struct ReadOrigin: Sendable {
+  /// True of a page that the kernel reads into its cache; read(2) of a file with ``OpenOptions/directIO`` is none, and
+  /// names its lock owner (FUSE_READ_LOCKOWNER), as page reads don't.
+  public let isForPageCache: Bool
+}
+
 /// Where a write comes from.
 public struct WriteOrigin: Sendable {
   /// The flags that the file was opened with, as in `open(2)`: O_APPEND, O_SYNC, O_NONBLOCK.

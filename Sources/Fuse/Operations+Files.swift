@@ -47,8 +47,10 @@ private func onCreate(
 private func onRead(_ request: OpaquePointer?, _ node: fuse_ino_t, _ size: Int, _ offset: Int, _ info: Info?)
 {
   guard let request = unsafe request, let info = unsafe info else { return }
+  let origin = unsafe ReadOrigin(isForPageCache: info.pointee.lock_owner == 0)
   unsafe fileSystem(of: request).read(
-    NodeID(rawValue: node), handle: FileHandle(info), offset: offset, size: size, request: Request(request),
+    NodeID(rawValue: node), handle: FileHandle(info), offset: offset, size: size, origin: origin,
+    request: Request(request),
     reply: DataReply(Pending(request), DataAnswer(limit: size, flags: info.pointee.flags)))
 }
 

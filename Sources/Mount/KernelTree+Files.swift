@@ -121,7 +121,7 @@ extension KernelTree {
   }
 
   public func read(
-    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request,
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
     reply: consuming DataReply
   ) {
     let file = OpenFiles.file(handle)
@@ -129,7 +129,7 @@ extension KernelTree {
       return readEvents(events, at: offset, size: size, reply: reply)
     }
     let reader = file.handle
-    if reader.node.isSecret { file.noteRead(at: offset, size) }
+    if origin.isForPageCache, reader.node.isSecret { file.noteCachedPages() }
     guard tree.mayHang(using: reader.node), reader.asksStore(readingAt: offset) else {
       do throws(StoreError) { try reader.readOn(from: offset) } catch { return refuse(reply, error, node) }
       return answer(reply, reader, offset, size, node)
@@ -263,7 +263,7 @@ extension KernelTree {
 
   private func close(_ file: OpenFile) {
     let node = file.handle.node
-    if file.mayBeMapped { dropPages(of: [node]) }
+    if file.isMapped { dropPages(of: [node]) }
     guard file.handle.close(), let name = tree.staleName(of: node) else { return }
     tellKernel { $0.forget(name) }
   }

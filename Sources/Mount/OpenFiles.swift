@@ -40,18 +40,18 @@ enum OpenFiles {
 final class OpenFile: Sendable {
   let handle: Handle
   let isCached: Bool
-  private let hasReadPages = Atomic(false)
+  private let hasCachedPages = Atomic(false)
 
   init(_ handle: Handle, isCached: Bool) {
     self.handle = handle
     self.isCached = isCached
   }
 
-  /// Whether the kernel may have taken pages of a secret into its cache: for a mapping it reads whole pages.
-  var mayBeMapped: Bool { hasReadPages.load(ordering: .relaxed) }
+  /// Whether the kernel has taken pages of a secret into its cache, for a mapping.
+  var isMapped: Bool { hasCachedPages.load(ordering: .relaxed) }
 
-  func noteRead(at offset: Int, _ size: Int) {
-    if offset & 4095 == 0, size & 4095 == 0 { hasReadPages.store(true, ordering: .relaxed) }
+  func noteCachedPages() {
+    hasCachedPages.store(true, ordering: .relaxed)
   }
 }
 

@@ -92,7 +92,8 @@ class MemoryFileSystem: FileSystem, @unchecked Sendable {
   }
 
   func read(
-    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request, reply: consuming DataReply
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
+    reply: consuming DataReply
   ) {
     let bytes = state.withLock { Array(($0.files[node.rawValue]?.bytes ?? []).dropFirst(offset)) }
     unsafe reply.succeed(bytes.span.bytes)

@@ -29,7 +29,8 @@ final class SecretFileSystem: MemoryFileSystem, @unchecked Sendable {
   deinit { unsafe munmap(UnsafeMutableRawPointer(bitPattern: address), byteCount) }
 
   override func read(
-    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request, reply: consuming DataReply
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
+    reply: consuming DataReply
   ) {
     guard let start = unsafe UnsafeRawPointer(bitPattern: address), offset < byteCount else {
       reply.succeed(RawSpan())

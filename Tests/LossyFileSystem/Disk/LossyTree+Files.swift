@@ -43,7 +43,8 @@ extension LossyTree {
   }
 
   func read(
-    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request, reply: consuming DataReply
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
+    reply: consuming DataReply
   ) {
     let bytes = state.withLock { $0.disk[node.rawValue]?.file?.bytes(at: offset, count: size) ?? [] }
     unsafe reply.succeed(bytes.span.bytes)
