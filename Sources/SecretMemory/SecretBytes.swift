@@ -43,6 +43,9 @@ public struct SecretBytes: ~Copyable {
 
   public var isEmpty: Bool { count == 0 }
 
+  /// In bytes.
+  var capacity: Int { block.capacity }
+
   /// Lends the bytes; the pointer must not leave `body`.
   public borrowing func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -60,9 +63,14 @@ public struct SecretBytes: ~Copyable {
   }
 
   /// Cuts off the end (which is wiped), or adds zero bytes.
+  ///
+  /// - Throws: `SecretMemoryError.exhausted`, only where bytes are added.
   public mutating func resize(to newCount: Int) throws(SecretMemoryError) {
     if newCount > block.capacity {
-      try grow(to: max(newCount, 2 * block.capacity))
+      try move(toCapacity: max(newCount, 2 * block.capacity), keeping: count)
+    } else if block.isMapping, newCount < block.capacity / 4 {
+      // A mapping is locked memory that other secrets need. Without memory for the smaller block it stays.
+      try? move(toCapacity: newCount, keeping: min(count, newCount))
     }
     if newCount < count {
       // SAFETY: both bounds lie inside the block.
@@ -84,11 +92,13 @@ public struct SecretBytes: ~Copyable {
     try unsafe write(bytes, at: count)
   }
 
-  private mutating func grow(to capacity: Int) throws(SecretMemoryError) {
-    let larger = try SecretHeap.shared.allocate(capacity)
-    unsafe larger.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
+  /// Replaces the block by one with the first `kept` bytes of it; the old one is wiped and given back.
+  private mutating func move(toCapacity capacity: Int, keeping kept: Int) throws(SecretMemoryError) {
+    let moved = try SecretHeap.shared.allocate(capacity)
+    unsafe moved.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.bytes[..<kept]))
     SecretHeap.shared.free(block)
-    block = larger
+    block = moved
+    count = min(count, kept)
   }
 }
 

@@ -139,4 +139,14 @@ import Testing
     }
     #expect(failures.withLock { $0 } == [])
   }
+
+  @Test func memoryThatIsCutOffIsGivenBack() throws {
+    var secret = try SecretBytes(count: 1 << 20)
+    unsafe secret.withUnsafeMutableBytes { unsafe $0[0] = 7 }
+    try secret.resize(to: 100)
+    unsafe secret.withUnsafeBytes { #expect(unsafe $0.count == 100 && $0[0] == 7 && $0[99] == 0) }
+    #expect(secret.capacity == 128)
+    try secret.resize(to: 0)
+    #expect(secret.capacity == 128, "the slab's blocks stay")
+  }
 }

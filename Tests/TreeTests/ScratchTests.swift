@@ -101,9 +101,11 @@ import Tree
     try second.write("x", at: nil)
     handle.close()
     second.close()
-    _ = try fixture.create("keychain/generic/S/A/y")
+    try fixture.create("keychain/generic/S/A/y").close()
     try fixture.remove("keychain/generic/S/A/y")
-    try fixture.create("keychain/generic/S/A/z").truncate(to: 4 << 20, by: .current)
+    let third = try fixture.create("keychain/generic/S/A/z")
+    try third.truncate(to: 4 << 20, by: .current)
+    third.close()
   }
 
   @Test func scratchOfSuitesHas64MebibytesInAll() throws {
