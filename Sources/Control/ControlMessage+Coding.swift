@@ -17,7 +17,7 @@ extension ControlMessage {
     case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
     case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
     case .pending, .done, .replayPaused, .secret: break
-    case .fetchPath(let item), .fetchSecret(let item): writer.put(item)
+    case .fetchPath(let item), .fetchSecret(let item), .changePassword(let item): writer.put(item)
     case .permit(let item, let operation):
       writer.put(item)
       writer.put(operation.rawValue)
@@ -71,6 +71,7 @@ extension ControlMessage {
     case .update: .update(try reader.itemIDs())
     case .rewrite: .rewrite(try reader.itemID(), readingSecret: try reader.flag())
     case .remove: .remove(try reader.itemIDs())
+    case .changePassword: .changePassword(try reader.itemID())
     case .fetchProblems: .fetchProblems
     case .fetchRoom: .fetchRoom
     case .changed: .changed(try reader.list { (reader) throws(StoreError) in try reader.item() })

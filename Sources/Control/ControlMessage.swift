@@ -40,6 +40,8 @@ package enum ControlMessage: Hashable, Sendable {
   case update([ItemID])
   case rewrite(ItemID, readingSecret: Bool)
   case remove([ItemID])
+  /// The mount's process asks the person for the item's present password and for a new one.
+  case changePassword(ItemID)
   case fetchProblems
   case fetchRoom
   /// The items as they are to be stored, after `stored`. Secret: the item's, in a `rewrite`.
@@ -118,7 +120,7 @@ extension ControlMessage {
     case helloUnidentified, lock, unlock, fetchPath, pauseReplay
     case permit = 16
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
-    case changed, identify
+    case changed, identify, changePassword
     case pending = 40
     case failed, done, path, replayPaused, secret, stored, settled, problems, room
     case state = 60
@@ -143,6 +145,7 @@ extension ControlMessage {
     case .update: .update
     case .rewrite: .rewrite
     case .remove: .remove
+    case .changePassword: .changePassword
     case .fetchProblems: .fetchProblems
     case .fetchRoom: .fetchRoom
     case .changed: .changed

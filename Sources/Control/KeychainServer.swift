@@ -32,6 +32,7 @@ struct KeychainServer {
     case .update(let items): try update(items)
     case .rewrite(let item, let readsSecret): try rewrite(item, readingSecret: readsSecret)
     case .remove(let items): try remove(items)
+    case .changePassword(let item): try changePassword(of: item)
     case .fetchProblems: channel.send(.problems(store.engine.problems()))
     case .fetchRoom: channel.send(.room(try store.engine.room()))
     default: throw WireReader.unreadable
@@ -127,6 +128,17 @@ extension KeychainServer {
       if isSame { throw error }
     }
     return isSame
+  }
+
+  private func changePassword(of id: ItemID) throws(StoreError) {
+    try requireWritable()
+    let item = try found(id)
+    try item.requirePassword()
+    let present = try permit(
+      store.permission(for: item, to: .readWrite, path: path(item), by: peer.caller))
+    let new = try permit(store.permission(forNewPasswordAt: path(item), by: peer.caller))
+    try store.changePassword(of: id, present, to: new)
+    sendDone([id])
   }
 
   private static func noSecret() throws(StoreError) -> SecretBytes {

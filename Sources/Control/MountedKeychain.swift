@@ -168,6 +168,14 @@ extension MountedKeychain {
     return secret
   }
 
+  /// Has the mount's process ask for the present password of an item and for a new one, and change it.
+  ///
+  /// - Throws: `invalidValue` for an item without one, `accessDenied`, `rejected`, `locked`, `readOnly`, `noSpace`.
+  package func changePassword(of item: ItemID) throws(StoreError) {
+    let call = try request(.changePassword(item))
+    _ = try finish(call, call.channel.reply().content)
+  }
+
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)

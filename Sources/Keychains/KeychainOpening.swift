@@ -1,4 +1,4 @@
-import Control
+package import Control
 import Glibc
 package import Model
 import SecretService
@@ -176,7 +176,7 @@ extension KeychainOpening {
   }
 
   /// The keychain by way of the running mount that serves it, whatever this process can open by itself; nil: none does.
-  package static func mounted(runtime folder: String) -> (any KeychainEngine)? {
+  package static func mounted(runtime folder: String) -> MountedKeychain? {
     let opening = present(runtime: folder)
     let find = { @Sendable in MountRecord.process(serving: opening, in: folder) }
     guard opening.choice != .automatic, opening.choice != .none, find() != nil else { return nil }

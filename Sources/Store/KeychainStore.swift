@@ -289,7 +289,7 @@ public actor KeychainStore {
   ) throws(StoreError) {
     try checkAccess(to: item, permit)
     guard permit.password != nil, let password = new.password else {
-      throw .invalidValue(reason: "the item has no password of its own; `user.keyhole.access` gives it one")
+      throw .accessDenied(reason: "the item's present password and a new one are needed")
     }
     noteUse()
     defer { wipeStack() }

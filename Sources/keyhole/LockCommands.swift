@@ -175,7 +175,7 @@ extension RekeyingReport {
   }
 }
 
-/// The change of an item's own password, in this process.
+/// The change of an item's own password: by the running mount, or else in this process.
 private struct ItemPasswordChange {
   private let path: TreePath
 
@@ -184,11 +184,23 @@ private struct ItemPasswordChange {
   }
 
   func run() throws {
-    let session = try TreeSession(aloneIn: Places.ofMount())
+    let places = try Places.ofMount()
+    if let mounted = KeychainOpening.mounted(runtime: places.runtime) { return try change(through: mounted) }
+    let session = try TreeSession(aloneIn: places)
     try session.attempt(path) { () throws(StoreError) in try unlock(session.tree.keychain?.engine) }
     let node = try session.node(at: path)
     try session.attempt(path) { () throws(StoreError) in
       try session.tree.changePassword(of: node, by: session.caller)
+    }
+  }
+
+  /// The mount's process asks for both passwords: an item's own password leaves it on no road.
+  private func change(through mounted: MountedKeychain) throws {
+    let session = try TreeSession(for: path)
+    let node = try session.node(at: path)
+    try session.attempt(path) { () throws(StoreError) in
+      guard let item = try session.tree.item(of: node) else { throw .notFound }
+      try mounted.changePassword(of: item.id)
     }
   }
 

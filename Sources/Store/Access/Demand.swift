@@ -32,6 +32,14 @@ extension AccessFlags {
 extension Item {
   /// Whether a keychain of another program gets its secret sealed: a password of its own takes that.
   public var isToBeSealed: Bool { isSealed || access.needsPassword }
+
+  /// - Throws: `invalidValue` where the item has no password of its own.
+  public func requirePassword() throws(StoreError) {
+    guard !access.needsPassword else { return }
+    throw .invalidValue(
+      reason:
+        "the item has no password of its own; `applicationPassword` in `user.keyhole.access` gives it one")
+  }
 }
 
 extension AccessFlags.Flag {
