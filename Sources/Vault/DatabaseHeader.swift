@@ -9,14 +9,14 @@ enum DatabaseHeader {
   /// - Throws: `unsupported` for what is no vault or a newer one, `damaged` for one that is cut off.
   static func check(_ directory: VaultDirectory) throws(StoreError) {
     let path = directory.database
-    guard let file = try PrivateFile.open(path, O_RDONLY) else { throw .notFound }
+    guard let file = try KeptFile.open(path) else { throw .notFound }
     var header = [UInt8](repeating: 0, count: 100)
     // The header before the size: another process may be adding pages.
-    let count = unsafe header.withUnsafeMutableBytes { unsafe file.read(into: $0, at: 0) }
+    let count = unsafe header.withUnsafeMutableBytes { unsafe file.descriptor.read(into: $0, at: 0) }
     guard count > 0 else { throw .damaged(what: "\(path) is empty: put back a copy of it") }
     try checkKind(header, count, path)
     _ = try checkVersion(word(header, 60), path)
-    let size = UInt64(try file.status(path).st_size)
+    let size = UInt64(try file.descriptor.status(path).st_size)
     try checkSize(header, size, directory)
   }
 

@@ -157,7 +157,7 @@ extension PrivateFile {
     }
   }
 
-  private static func check(_ status: stat, _ path: String) throws(StoreError) {
+  static func check(_ status: stat, _ path: String) throws(StoreError) {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw .accessDenied(reason: "\(path) is no regular file")
     }

@@ -46,6 +46,34 @@ import Testing
     #expect(names(in: fixture.directory).filter { $0.contains(".new") }.isEmpty)
   }
 
+  /// close(2) of a descriptor of SQLite's file would drop the locks of every connection of this process; without them
+  /// another process removes the log while it is written.
+  @Test func openingTheVaultAgainLeavesTheLocksOfTheFirstOne() throws {
+    let fixture = try VaultFixture()
+    let first = try fixture.open()
+    try first.add(KeychainSamples.full(), "x")
+    #expect(isLocked(fixture.database))
+    _ = try fixture.open().items()
+    #expect(isLocked(fixture.database))
+    _ = try first.items()
+    // What would have happened.
+    // SAFETY: a variadic call without its variable part.
+    close(unsafe Glibc.open(fixture.database, O_RDONLY))
+    #expect(!isLocked(fixture.database))
+  }
+
+  /// Whether this process has SQLite's lock of readers on a database. An open file description's query sees it, because
+  /// such locks are not the process's.
+  private func isLocked(_ path: String) -> Bool {
+    guard let file = try? KeptFile.open(path) else { return false }
+    var lock = flock()
+    (lock.l_type, lock.l_start, lock.l_len) = (Int16(F_WRLCK), 0x4000_0002, 510)
+    let queryOfDescription: Int32 = 36
+    // SAFETY: a variadic call with its one argument, which lives until it returns.
+    let result = unsafe fcntl(file.descriptor.number, queryOfDescription, &lock)
+    return result == 0 && lock.l_type != Int16(F_UNLCK)
+  }
+
   @Test func leftoversOfACrashWhileMakingAreNoHindrance() throws {
     let fixture = try VaultFixture()
     _ = failure { _ = try VaultDirectory(fixture.directory, state: fixture.state) }
