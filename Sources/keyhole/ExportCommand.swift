@@ -61,20 +61,9 @@ struct ExportCommand: ParsableCommand {
 
   private func write(_ collection: Collection, _ passphrase: consuming SecretBytes?) throws {
     guard let output else { return try write(collection, passphrase, STDOUT_FILENO) }
-    let temporary = "\(output).\(getpid()).part"
-    // SAFETY: a variadic call with its one argument.
-    let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw Failure(output, "it can't be written: \(systemMessage(errno))") }
-    defer { close(descriptor) }
-    do {
-      try write(collection, passphrase, descriptor)
-      guard fsync(descriptor) == 0 || errno == EINVAL, unsafe rename(temporary, output) == 0 else {
-        throw Failure(output, "it can't be written: \(systemMessage(errno))")
-      }
-    } catch {
-      unsafe unlink(temporary)
-      throw error
-    }
+    var file = try OutputFile(output)
+    try write(collection, passphrase, file.descriptor)
+    try file.finish()
   }
 
   private func write(
