@@ -164,7 +164,12 @@ let package = Package(
     tests("FuseTests", ["Fuse"]),
     tests(
       "FormatsTests",
-      ["Formats", "ImportExport", "Memory", "Model", "SecretMemory", "Store", "Suites", "Tree", "Vault"],
+      [
+        "Control", "Formats", "ImportExport", "Memory", "Model", "Platform", "SecretMemory", "Store",
+        "Suites", "Tree",
+        "Vault", "Watch", .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
       // What the parsers are given, and mutations of it.
       exclude: ["Corpus"]),
     tests("MountUnitTests", ["Mount", "Model"]),

@@ -53,6 +53,7 @@ extension WireReader {
     let (created, modified) = (try time(), try time())
     var item = Item(id: id, identity: identity, label: label, created: created, modified: modified)
     item.size = Int(try integer(Int64.self))
+    guard item.size >= 0 else { throw Self.unreadable }
     item.accessibility = try word(Accessibility.self)
     item.access = AccessFlags(try list { (reader) throws(StoreError) in try reader.word() })
     item.programs = try optionalName()

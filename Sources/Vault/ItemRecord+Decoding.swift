@@ -53,7 +53,7 @@ extension ItemRecord {
       case Tag.witness: witness = try ItemRecord.witness(field)
       case Tag.secretRevision: secretRevision = try field.integer(UInt64.self)
       case Tag.accessibility: accessibility = try Accessibility(code: field.integer(UInt8.self))
-      case Tag.size: size = Int(truncatingIfNeeded: try field.integer(UInt64.self))
+      case Tag.size: size = try Int(exactly: field.integer(UInt64.self)).orDamaged()
       case Tag.created: created = try ItemRecord.time(field)
       case Tag.modified: modified = try ItemRecord.time(field)
       case Tag.label: label = try field.string()

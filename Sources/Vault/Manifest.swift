@@ -110,7 +110,7 @@ extension Manifest {
     Binding.manifest(keys.format, store: keys.store, keys.header).bytes
   }
 
-  private var encoded: [UInt8] {
+  var encoded: [UInt8] {
     var writer = FieldWriter(capacity: 256)
     writer.put(Tag.generation, generation)
     writer.put(Tag.keysSince, keysSince)
@@ -125,7 +125,7 @@ extension Manifest {
     return writer.bytes
   }
 
-  private init(_ bytes: UnsafeRawBufferPointer) throws {
+  init(_ bytes: UnsafeRawBufferPointer) throws {
     var reader = unsafe FieldReader(bytes)
     while let field = try reader.next() { try take(field) }
     guard slots.count == 32, classKeys.count == 32 else { throw StoreError.damaged(what: "the manifest") }

@@ -18,9 +18,11 @@ public struct ProcessFiles: Sendable {
     public let name: String
     private let fields: [Substring]
 
-    fileprivate init?(_ text: String) {
+    init?(_ text: String) {
       // The second field is the name in parentheses, which may contain anything.
-      guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
+      guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")"), begin < end else {
+        return nil
+      }
       name = String(text[text.index(after: begin)..<end])
       fields = text[text.index(after: end)...].split(whereSeparator: \.isWhitespace)
     }
