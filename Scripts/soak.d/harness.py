@@ -62,13 +62,14 @@ class Home:
 
     def start(self, *command, **more):
         """Starts a command of Keyhole's."""
-        more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-        return subprocess.Popen([self.keyhole, *command], env=self.environment, cwd="/", **more)
+        more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.environment,
+                **more}
+        return subprocess.Popen([self.keyhole, *command], cwd="/", **more)
 
-    def run(self, *command, input=b"", seconds=120):
+    def run(self, *command, input=b"", seconds=120, env=None):
         """Runs a command of Keyhole's to its end."""
-        return subprocess.run([self.keyhole, *command], env=self.environment, cwd="/", input=input, capture_output=True,
-                              timeout=seconds)
+        return subprocess.run([self.keyhole, *command], env=env or self.environment, cwd="/", input=input,
+                              capture_output=True, timeout=seconds)
 
     def must(self, *command, **more):
         """Runs a command that has to succeed, and returns what it prints."""
@@ -86,14 +87,9 @@ class Home:
             if process.wait(timeout=120):
                 with open(log.name, errors="replace") as lines:
                     raise Failed(f"keyhole mount ended with {process.returncode}: {lines.read()[-500:]}")
-        self.pid = self.process_of_the_mount()
+        with open(self.path(".keyhole/status")) as status:
+            self.pid = json.load(status)["pid"]
         self.pidfd = os.pidfd_open(self.pid)
-
-    def process_of_the_mount(self):
-        for mount in find_dictionaries(json.loads(self.must("status", "--json"))):
-            if mount.get("mountpoint") == self.point and "pid" in mount:
-                return mount["pid"]
-        raise Failed("keyhole status does not name the mount")
 
     def is_alive(self):
         if self.pidfd is None or select.select([self.pidfd], [], [], 0)[0]:
@@ -145,26 +141,19 @@ class Home:
         result.check(self.descriptors() <= 256, f"{place}: the process of the mount has {self.descriptors()} descriptors")
 
 
-def find_dictionaries(value):
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for element in value:
-            yield from find_dictionaries(element)
-
-
 def unmount_lazily(point):
     def is_mounted():
         with open("/proc/self/mountinfo") as table:
             return any(line.split()[4] == point for line in table)
+    # It may end by itself between the two.
     while is_mounted():
-        if subprocess.run(["fusermount3", "-u", "-z", point], capture_output=True).returncode:
-            subprocess.run(["umount", "-l", point], capture_output=True, check=True)
+        if subprocess.run(["fusermount3", "-u", "-z", point], capture_output=True).returncode \
+                and subprocess.run(["umount", "-l", point], capture_output=True).returncode and is_mounted():
+            raise Failed(f"{point} can't be unmounted")
 
 
-def text(data):
-    return data.decode(errors="replace").strip()[:600]
+def text(data, longest=600):
+    return data.decode(errors="replace").strip()[:longest]
 
 
 def empty(folder, keeping=()):

@@ -8,6 +8,7 @@ import plistlib
 import random
 import select
 import signal
+import subprocess
 import threading
 
 SHARED, OWN = 2, 4
@@ -60,6 +61,10 @@ class Slot:
         size = min(self.largest, int(64 * 2 ** (dice.random() ** 2 * 13.6)))
         return generate(self.path, self.counter, size, self.kind)
 
+    def fetch(self, home):
+        """What the mount has of it now; None if there is nothing."""
+        return read(home.path(self.path))
+
     def may_be(self, content):
         return self.plain(content) in [self.known, *self.pending]
 
@@ -93,12 +98,31 @@ class Slot:
         return f"{len(content)} bytes {content[:60]!r} (SHA-256 {hashlib.sha256(content).hexdigest()[:8]})"
 
 
+class Attribute(Slot):
+    """An attribute of an item that is never deleted; its path is that of the item's value."""
+
+    name = "comment"
+
+    def __init__(self, path):
+        super().__init__(path, "text", 400)
+
+    def fetch(self, home):
+        try:
+            return os.getxattr(home.path(self.path), f"user.{self.name}")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ENODATA:
+                return None
+            raise
+
+
 class Model:
     """All slots of a home, and conditions that hold for several together."""
 
     def __init__(self, writers, largest_key, largest_secret):
         self.lock = threading.Lock()
-        self.slots = {}
+        self.slots, self.attributes = {}, {}
         self.together = []
         for writer in range(writers):
             self.slots[writer] = [
@@ -108,9 +132,13 @@ class Model:
                 Slot(f"keychain/generic/{service}/w{writer}a{index}/value", "data" if index % 2 else "text", largest_secret)
                 for service in (f"own{writer}", "shared") for index in range(3)
             ]
+            self.attributes[writer] = [Attribute(f"keychain/generic/attributes/w{writer}i{index}/value") for index in range(2)]
 
     def all(self):
         return [slot for slots in self.slots.values() for slot in slots]
+
+    def all_attributes(self):
+        return [attribute for attributes in self.attributes.values() for attribute in attributes]
 
     def require(self, condition, message):
         """A condition on what is found after the kill; it gets a dictionary of values by path."""
@@ -124,11 +152,12 @@ class Model:
     def verify(self, home, result):
         """Compares all that is stored with what is known, through the mount and in the property lists."""
         found = {}
-        for slot in self.all():
-            content = read(home.path(slot.path))
+        for slot in self.all() + self.all_attributes():
+            content = slot.fetch(home)
             found[slot.path] = slot.plain(content)
             allowed = [slot.describe(value) for value in [slot.known, *slot.pending]]
-            result.check(slot.may_be(content), f"{slot.path} is {slot.describe(content)}, not {' or '.join(allowed)}")
+            result.check(slot.may_be(content),
+                         f"{home.folder} {slot.path} is {slot.describe(content)}, not {' or '.join(allowed)}")
             slot.settle(content)
         for condition, message in self.together:
             result.check(condition(found), message)
@@ -149,8 +178,15 @@ class Model:
                     value = stored.get(os.path.basename(slot.path))
                     value = value.encode() if isinstance(value, str) else value
                     result.check(value == slot.known, f"{suite}.plist: {slot.path} is {slot.describe(value)}")
-        left = [name for name in os.listdir(f"{home.folder}/config") if name.removesuffix(".plist") not in suites]
-        result.check(not left, f"left in the folder of the suites: {left}")
+        check_names(f"{home.folder}/config", [f"{suite}.plist" for suite in suites] + [".keyhole-reserve"], result)
+
+
+def check_names(folder, expected, result):
+    """Nothing lies in a folder but what belongs there; what does is a failure once."""
+    left = sorted(set(os.listdir(folder)) - set(expected))
+    result.check(not left, f"left in {folder}: {left}")
+    for name in left:
+        subprocess.run(["rm", "-rf", "--", f"{folder}/{name}"], check=True)
 
 
 class Writer(threading.Thread):
@@ -166,7 +202,8 @@ class Writer(threading.Thread):
     def run(self):
         while not self.is_killed.is_set():
             slot = self.dice.choice(self.model.slots[self.number])
-            ways = [self.in_place, self.in_place, self.with_fsync, self.by_scratch, self.by_scratch, self.delete, self.move]
+            ways = [self.in_place, self.in_place, self.with_fsync, self.by_scratch, self.by_scratch, self.delete, self.move,
+                    self.set_attribute]
             way = self.dice.choice(ways)
             try:
                 way(slot)
@@ -218,6 +255,13 @@ class Writer(threading.Thread):
         slot.attempt(value)
         os.rename(scratch, self.home.path(slot.path))
         self.done(slot, value)
+
+    def set_attribute(self, _):
+        attribute = self.dice.choice(self.model.attributes[self.number])
+        value = attribute.next(self.dice)
+        attribute.attempt(value)
+        os.setxattr(self.home.path(attribute.path), f"user.{attribute.name}", value)
+        self.done(attribute, value)
 
     def delete(self, slot):
         if slot.known is not None and not slot.is_kept:

@@ -1,0 +1,298 @@
+"""The rounds of the kill storm: what is killed, and what has to hold for it alone. Each ends with `Storm.check`."""
+
+import base64
+import glob
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+import harness
+
+PASSPHRASES = [b"", b"one", b"two"]
+# The least that a guess may cost, so that the time goes into what is killed.
+COST = ["--cost", "14"]
+READING = [["get"], ["ls"], ["doctor"], ["log"], ["attr"]]
+
+
+# The mount.
+
+def mount(storm):
+    """The mount, under writers."""
+    storm.mount()
+    storm.write(storm.dice.uniform(0.01, 0.3), ends_process=True)
+    storm.kills["process of the mount"] += 1
+    storm.home.kill()
+
+
+def unmount(storm):
+    """The mount, while `keyhole unmount` waits for it; or `keyhole unmount`, which leaves the mount or has taken it away."""
+    storm.mount()
+    storm.write(0.1, ends_process=False)
+    if storm.dice.random() < 0.5:
+        storm.command("unmount", storm.home.point)
+        return storm.home.kill()
+    process = storm.home.start("unmount", storm.home.point)
+    try:
+        process.wait(storm.dice.uniform(0, 0.05))
+    except subprocess.TimeoutExpired:
+        pass
+    storm.kill_mount("process of the mount, at unmount")
+    process.communicate()
+
+
+def start(storm):
+    """`keyhole mount` itself, before it is ready."""
+    storm.settle()
+    for _ in range(3):
+        reading, writing = os.pipe()
+        storm.command("mount", "-o", f"keychain={storm.engine}", storm.home.point, stdout=writing, stderr=writing)
+        os.close(writing)
+        # The process of the mount may have begun, and ends with its mount.
+        deadline = time.monotonic() + 60
+        while is_open(reading) and time.monotonic() < deadline:
+            harness.unmount_lazily(storm.home.point)
+        os.close(reading)
+        # It lets go of the pipe when it is ready, too.
+        harness.unmount_lazily(storm.home.point)
+
+
+def is_open(pipe):
+    """Whether a process has the other end, after a moment."""
+    return not select.select([pipe], [], [], 0.02)[0] or bool(os.read(pipe, 1 << 16))
+
+
+# Commands, each several times.
+
+def commands(storm, count=6):
+    """Commands that store or read, without a mount."""
+    storm.settle()
+    some_commands(storm, count)
+
+
+def commands_mounted(storm, count=6):
+    """The same with a mount, which is killed in the end, or taken away."""
+    storm.mount()
+    some_commands(storm, count)
+    storm.settle()
+
+
+def some_commands(storm, count):
+    for _ in range(count):
+        storm.dice.choice([set_value, set_value, remove, edit, edit, change_attribute, change_attribute, read])(storm)
+
+
+def attempt(storm, slot, value, *command, **more):
+    slot.attempt(value)
+    if storm.command(*command, **more):
+        slot.acknowledge(value)
+        storm.acknowledged += 1
+
+
+def set_value(storm):
+    slot = storm.dice.choice(storm.model.all())
+    value = slot.next(storm.dice)
+    attempt(storm, slot, value, "set", slot.path, input=value)
+
+
+def remove(storm):
+    slot = storm.dice.choice(storm.model.all())
+    if slot.known is not None and not slot.pending and not slot.is_kept:
+        attempt(storm, slot, None, "rm", slot.path)
+
+
+def edit(storm):
+    """With an editor that copies the new value over the file."""
+    slot = storm.dice.choice([slot for slot in storm.model.all() if slot.known is not None and not slot.pending] or [None])
+    if slot is None:
+        return
+    value = slot.next(storm.dice)
+    path = f"{storm.home.folder}/input"
+    with open(path, "wb") as file:
+        file.write(value)
+    attempt(storm, slot, value, "edit", slot.path, VISUAL=f"cp {path}")
+
+
+def change_attribute(storm):
+    attribute = storm.dice.choice(storm.model.all_attributes())
+    if attribute.known is not None and not attribute.pending and storm.dice.random() < 0.3:
+        return attempt(storm, attribute, None, "attr", "--remove", attribute.path, attribute.name)
+    value = attribute.next(storm.dice)
+    attempt(storm, attribute, value, "attr", attribute.path, attribute.name, value.decode())
+
+
+def read(storm):
+    """Commands that change nothing."""
+    command = storm.dice.choice(READING + [["status"]] * storm.is_mounted)
+    if command in (["get"], ["attr"]):
+        slot = storm.dice.choice(storm.model.all_attributes())
+        command = [*command, slot.path]
+    storm.command(*command)
+
+
+def export(storm):
+    """`keyhole export`, to a file that is there whole or not at all."""
+    storm.settle()
+    path = f"{storm.home.folder}/home/export"
+    for _ in range(4):
+        storm.command("export", "--plain", "--format", "json", "-o", path)
+        if os.path.exists(path):
+            with open(path) as file:
+                storm.result.check(json.load(file)["keyhole"] == 1, "the file of an export was cut off")
+            os.unlink(path)
+
+
+# Import.
+
+def import_file(storm):
+    """`keyhole import`: everything or nothing, with a mount or without."""
+    if storm.dice.random() < 0.5:
+        storm.settle()
+    else:
+        storm.mount()
+    chosen = storm.dice.sample(storm.model.all(), 12)
+    values = {slot.path: slot.next(storm.dice) for slot in chosen}
+    old = {slot.path: slot.known for slot in chosen}
+    path = f"{storm.home.folder}/import.json"
+    with open(path, "w") as file:
+        json.dump(as_export(chosen, values), file)
+    for slot in chosen:
+        slot.attempt(values[slot.path])
+    # Items that are replaced in a service, or through a mount, one at a time keep what they got: `keyhole import` says so.
+    goes_one_by_one = storm.engine == "secret-service" or storm.is_mounted
+    bound = [slot.path for slot in chosen if not (goes_one_by_one and slot.is_secret and slot.known is not None)]
+
+    def is_whole(found):
+        return all(found[path] == values[path] for path in bound) or all(found[path] == old[path] for path in bound)
+    storm.model.require(is_whole, f"{storm.home.folder}: an import was done in part")
+    if storm.command("import", "--replace", path):
+        for slot in chosen:
+            slot.acknowledge(values[slot.path])
+        storm.acknowledged += len(chosen)
+
+
+def as_export(chosen, values):
+    """A file as `keyhole export --format json` writes it."""
+    export = {"keyhole": 1, "defaults": {}, "keychain": []}
+    for slot in chosen:
+        value = values[slot.path]
+        stored = {"value": value.decode()} if slot.kind == "text" else {"base64": base64.b64encode(value).decode()}
+        if slot.is_secret:
+            _, _, service, account, _ = slot.path.split("/")
+            export["keychain"].append({"class": "generic", "attributes": {"account": account, "service": service}, **stored})
+        else:
+            type = {"text": "string", "data": "data"}[slot.kind]
+            export["defaults"].setdefault(slot.suite, {})[slot.path.split("/")[2]] = {"type": type, **stored}
+    return export
+
+
+# The vault alone.
+
+def passphrase(storm):
+    """`keyhole passphrase`: the old one opens the vault or the new one; then there is none again."""
+    old = storm.dice.choice(PASSPHRASES)
+    new = storm.dice.choice([word for word in PASSPHRASES if word != old])
+    storm.settle()
+    if old:
+        storm.home.must("passphrase", *COST, input=old + b"\n")
+    given = old + b"\n" + new + b"\n" if old else new + b"\n"
+    done = storm.command("passphrase", *COST, input=given)
+    storm.mount()
+    # The empty one first: where there is no passphrase, any opens the vault.
+    present = next((word for word in ([new] if done else sorted([new, old])) if opens(storm, word)), None)
+    if not storm.result.check(present is not None, "no passphrase opens the vault after keyhole passphrase"):
+        raise harness.Failed("the vault is locked for good")
+    storm.model.verify(storm.home, storm.result)
+    if present:
+        # Through the mount, which alone has the keys.
+        set_value(storm)
+    remove_passphrase(storm, present)
+
+
+def lock(storm):
+    """`keyhole lock` and `keyhole unlock`, and the mount while one of them waits for it."""
+    storm.settle()
+    storm.home.must("passphrase", *COST, input=b"one\n")
+    storm.mount()
+    for _ in range(4):
+        storm.command("unlock", input=b"one\n")
+        storm.command("lock")
+    if storm.dice.random() < 0.5:
+        process = storm.home.start(storm.dice.choice(["lock", "unlock"]))
+        try:
+            process.wait(storm.dice.uniform(0, 0.05))
+        except subprocess.TimeoutExpired:
+            pass
+        storm.kill_mount("process of the mount, at lock")
+        process.communicate()
+        storm.mount()
+    storm.result.check(opens(storm, b"one"), "the passphrase does not open the vault after keyhole lock")
+    storm.model.verify(storm.home, storm.result)
+    set_value(storm)
+    remove_passphrase(storm, b"one")
+
+
+def remove_passphrase(storm, present):
+    storm.settle()
+    if present:
+        storm.home.must("passphrase", input=present + b"\n\n")
+
+
+def opens(storm, passphrase):
+    """Whether the mount can be unlocked so; without a passphrase it comes up open."""
+    if passphrase:
+        return storm.home.run("unlock", input=passphrase + b"\n").returncode == 0 and opens(storm, b"")
+    with open(storm.home.path(".keyhole/status")) as status:
+        return not json.load(status)["locked"]
+
+
+def upgrade(storm):
+    """`keyhole upgrade` of a vault of 0.1: all items are there before and after, and run again it ends."""
+    storm.settle()
+    folder = f"{storm.home.folder}/old"
+    vault, state = f"{folder}/data/keyhole", f"{folder}/state/keyhole"
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in (vault, state, f"{folder}/config"):
+        os.makedirs(part, 0o700)
+    for path in glob.glob(f"{storm.options.fixtures}/*"):
+        name = os.path.basename(path)
+        if name != "expected.txt":
+            shutil.copy(path, vault if name.startswith("vault.") else state)
+    for path in glob.glob(f"{vault}/*") + glob.glob(f"{state}/*"):
+        os.chmod(path, 0o600)
+    there = {"XDG_DATA_HOME": f"{folder}/data", "XDG_STATE_HOME": f"{folder}/state", "XDG_CONFIG_HOME": f"{folder}/config"}
+
+    def items():
+        return storm.home.must("export", "--plain", "keychain/generic", env={**storm.home.environment, **there})
+    before = items()
+    for _ in range(4):
+        if storm.command("upgrade", **there):
+            break
+        storm.result.check(items() == before, "other items after keyhole upgrade was killed")
+    storm.home.must("upgrade", env={**storm.home.environment, **there})
+    storm.result.check(items() == before, "other items after keyhole upgrade")
+    shutil.rmtree(folder)
+
+
+# A Secret Service alone.
+
+def migrate(storm):
+    """`keyhole migrate` to the vault: run again, it ends, and all items are there; then back, likewise."""
+    storm.settle()
+    for source, target in (("secret-service", "vault"), ("vault", "secret-service")):
+        way = ["migrate", "--from", source, "--to", target]
+        storm.command(*way)
+        storm.home.must(*way)
+        storm.mount(target)
+        storm.model.verify(storm.home, storm.result)
+        storm.settle()
+
+
+BOTH = {"mount": (mount, 8), "unmount": (unmount, 2), "start": (start, 1), "commands": (commands, 4),
+        "commands-mounted": (commands_mounted, 4), "export": (export, 1), "import": (import_file, 3)}
+ROUNDS = {
+    "vault": {**BOTH, "passphrase": (passphrase, 1), "lock": (lock, 1), "upgrade": (upgrade, 1)},
+    "secret-service": {**BOTH, "migrate": (migrate, 1)},
+}
