@@ -188,6 +188,66 @@ def as_export(chosen, values):
     return export
 
 
+# Backup.
+
+def backup(storm):
+    """`keyhole backup`, with a mount or without: its file is there whole or not at all."""
+    if storm.dice.random() < 0.5:
+        storm.settle()
+    else:
+        storm.mount()
+    key = backup_key(storm)
+    file = f"{storm.home.folder}/home/backup"
+    for _ in range(3):
+        storm.command("backup", *BACKUP[storm.engine], file)
+        if os.path.exists(file):
+            storm.home.must("restore", "--dry-run", file, input=key)
+            os.unlink(file)
+
+
+def restore(storm):
+    """`keyhole restore`: everything is as in the backup, or as it was before."""
+    storm.settle()
+    key = backup_key(storm)
+    file = f"{storm.home.folder}/home/backup"
+    storm.home.must("backup", *BACKUP[storm.engine], file)
+    # What the Secret Service holds is in no backup.
+    slots = [slot for slot in storm.model.all() if not slot.is_secret or storm.engine == "vault"]
+    inside = {slot.path: slot.known for slot in slots}
+    for slot in storm.dice.sample(slots, 4):
+        value = slot.next(storm.dice)
+        storm.home.must("set", slot.path, input=value)
+        slot.settle(value)
+    before = {slot.path: slot.known for slot in slots}
+    for slot in slots:
+        if inside[slot.path] != before[slot.path]:
+            slot.attempt(inside[slot.path])
+
+    def is_whole(found):
+        return all(found[path] == inside[path] for path in inside) or all(found[path] == before[path] for path in before)
+    storm.model.require(is_whole, f"{storm.home.folder}: a restore was done in part")
+    if storm.command("restore", "--yes", file, input=key):
+        for slot in slots:
+            slot.acknowledge(inside[slot.path])
+    # A vault that is older than what was seen last can only be read until a person has said so.
+    storm.home.run("accept", "--yes")
+    storm.mount()
+    storm.home.unmount()
+    os.unlink(file)
+    for path in glob.glob(f"{storm.home.folder}/*/*set-aside*") + glob.glob(f"{storm.home.folder}/data/keyhole/*set-aside*"):
+        subprocess.run(["rm", "-rf", "--", path], check=True)
+
+
+BACKUP = {"vault": [], "secret-service": ["--without-secret-service"]}
+
+
+def backup_key(storm):
+    """The private key of the home's backups, which take no passphrase then."""
+    if storm.backup_key is None:
+        storm.backup_key = storm.home.must("backup", "--init")
+    return storm.backup_key
+
+
 # The vault alone.
 
 def passphrase(storm):
@@ -291,7 +351,8 @@ def migrate(storm):
 
 
 BOTH = {"mount": (mount, 8), "unmount": (unmount, 2), "start": (start, 1), "commands": (commands, 4),
-        "commands-mounted": (commands_mounted, 4), "export": (export, 1), "import": (import_file, 3)}
+        "commands-mounted": (commands_mounted, 4), "export": (export, 1), "import": (import_file, 3),
+        "backup": (backup, 1), "restore": (restore, 2)}
 ROUNDS = {
     "vault": {**BOTH, "passphrase": (passphrase, 1), "lock": (lock, 1), "upgrade": (upgrade, 1)},
     "secret-service": {**BOTH, "migrate": (migrate, 1)},

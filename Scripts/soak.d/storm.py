@@ -29,6 +29,7 @@ class Storm:
         self.longest_mount = 0
         # How long a command takes until it ends by itself, in seconds, as far as it was seen.
         self.durations = {}
+        self.backup_key = None
 
     @property
     def is_mounted(self):
