@@ -139,10 +139,13 @@ extension PrivateFileSystem {
   }
 
   public func read(
-    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, request: Request, reply: consuming DataReply
+    _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
+    reply: consuming DataReply
   ) {
     if let errno = refusal { return _ = reply.fail(errno) }
-    tree.read(self.node(node), handle: handle, offset: offset, size: size, request: request, reply: reply)
+    tree.read(
+      self.node(node), handle: handle, offset: offset, size: size, origin: origin, request: request,
+      reply: reply)
   }
 
   public func write(
