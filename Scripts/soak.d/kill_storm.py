@@ -45,7 +45,15 @@ def storm_home(options, exclusions, engine, number, bus, go, report):
     model = slots.Model(4, 780_000, 200_000) if engine == "vault" else slots.Model(2, 20_000, 4_000)
     with harness.Home(options, f"{engine[0]}{number}", **environment) as home:
         storm = Storm(options, result, exclusions, engine, home, model)
-        storm.prepare()
+        for left in range(9, -1, -1):
+            try:
+                storm.prepare()
+                break
+            except harness.Failed as error:
+                # A service that does not answer in time on a machine that is busy.
+                if not left:
+                    raise
+                print(f"{home.folder}: once more, because {error}", flush=True)
         while not select.select([go], [], [], 0)[0] and result.failed < 50:
             play(options, result, storm)
             line = {name: getattr(result if name != "acknowledged" else storm, name) for name in VALUES}

@@ -56,7 +56,7 @@ class Storm:
         self.mount()
         for attribute in self.model.all_attributes():
             folder = os.path.dirname(self.home.path(attribute.path))
-            os.makedirs(folder)
+            os.makedirs(folder, exist_ok=True)
             with open(f"{folder}/value", "wb") as file:
                 file.write(b"an item with attributes")
 
