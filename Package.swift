@@ -96,6 +96,10 @@ let package = Package(
     // 3: settings and secrets taken over from other programs and written for them.
     module("ImportExport", ["Formats", "Tree", "Home", "Model", "Store", "SecretMemory", "CLinux"]),
 
+    // 3: all settings and the vault in one sealed file, and back.
+    module(
+      "Backup", ["CLinux", "Formats", "Home", "Model", "SecretMemory", "Store", "Suites", "Vault"]),
+
     // 3: the store for Swift programs. `Live` is what the five share; the two `Default…` bring the engines,
     // so that who uses settings only links no keychain.
     wrappers("Live", ["Store", "Model"]),
@@ -114,7 +118,7 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Formats", "ImportExport", "Fuse", "Control", "Home", "Store", "Suites", "Vault",
+        "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Home", "Store", "Suites", "Vault",
         "Keychains", "Watch", "Model", "Platform", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -172,6 +176,9 @@ let package = Package(
       ],
       // What the parsers are given, and mutations of it.
       exclude: ["Corpus"]),
+    tests(
+      "BackupTests",
+      ["Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault"]),
     tests("MountUnitTests", ["Mount", "Model"]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],

@@ -84,7 +84,7 @@ final class KeyTimes: Sendable {
   }
 
   /// A name that people recognize where it is plain, and that is different for every suite.
-  private func path(_ suite: ExactString) -> String {
+  func path(_ suite: ExactString) -> String {
     let plain = suite.utf8.prefix(100).map { byte in
       let isPlain = byte < 0x80 && Character(Unicode.Scalar(byte)).isLetter || (0x30...0x39).contains(byte)
       return isPlain || byte == 0x2E && byte != suite.utf8.first ? byte : UInt8(ascii: "-")

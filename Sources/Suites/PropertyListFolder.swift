@@ -30,6 +30,9 @@ public final class PropertyListFolder: SuiteEngine {
     patience = .tenSeconds
   }
 
+  /// The file with the times of a suite's keys, which need not be there: a backup holds it beside the suite.
+  public func timesFile(of suite: ExactString) -> String { times.path(suite) }
+
   private init(withoutWaiting other: PropertyListFolder) {
     (folder, times, texts, patience) = (other.folder, other.times, other.texts, .none)
     (reserve, stateFolder) = (other.reserve, other.stateFolder)

@@ -51,6 +51,11 @@ enum PrivateFile {
     try unsafe write(UnsafeRawBufferPointer(start: nil, count: 0), to: path)
   }
 
+  /// Makes a file of 0600 that is on the disk when this returns. - Throws: `exists`.
+  static func create(_ path: String, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+    try unsafe write(bytes, to: path)
+  }
+
   /// Replaces a file in one step.
   static func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     let temporary = path + ".\(getpid())"

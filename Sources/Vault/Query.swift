@@ -68,6 +68,14 @@ import GRDBSQLite
     UInt64(bitPattern: unsafe sqlite3_column_int64(pointer, column))
   }
 
+  var columnCount: Int32 { unsafe sqlite3_column_count(pointer) }
+
+  var parameterCount: Int32 { unsafe sqlite3_bind_parameter_count(pointer) }
+
+  func isInteger(_ column: Int32) -> Bool {
+    unsafe sqlite3_column_type(pointer, column) == SQLITE_INTEGER
+  }
+
   func isBlob(_ column: Int32) -> Bool {
     unsafe sqlite3_column_type(pointer, column) == SQLITE_BLOB
   }

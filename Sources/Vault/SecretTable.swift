@@ -22,6 +22,11 @@ struct SecretTable {
     query.bind(1, key)
     guard try query.step() else { return nil }
     let record = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata).record
+    // A backup leaves them out.
+    guard query.isBlob(7) || !record.item.accessibility.isBoundToDevice else {
+      throw StoreError.accessDenied(
+        reason: "its secret stayed on the device that stored it: set it again, or remove the item")
+    }
     return try sealed(query, SecretPlace(item: key, revision: record.secretRevision), SecretFacts(record))
   }
 
@@ -67,6 +72,13 @@ struct SecretTable {
         try Sealing.seal(secret: secret, under: valueKey, boundTo: binding.bytes(for: .value))))
     try deleteNewest(place, from: former)
     try row.insert(database, keys.statements)
+  }
+
+  /// Whether an item has any secret.
+  func hasSecret(_ key: ItemKey) throws -> Bool {
+    let query = try Query(database, "SELECT 1 FROM secret WHERE uuid = ? LIMIT 1")
+    query.bind(1, key)
+    return try query.step()
   }
 
   /// Deletes all secrets of an item.

@@ -146,6 +146,22 @@ extension Session {
   }
 }
 
+// MARK: - Restored backups
+
+extension Session {
+  /// Items of other devices only of which the vault has no secret.
+  func itemsLeftOut() throws(StoreError) -> [ItemID] {
+    guard keys.format >= .two else { return [] }
+    return try connection.read { database in
+      let secrets = secrets(database)
+      return try items(database).scan().items.filter { item in
+        guard item.accessibility.isBoundToDevice, let key = ItemKey(item.id) else { return false }
+        return try !secrets.hasSecret(key)
+      }.map(\.id)
+    }
+  }
+}
+
 // MARK: - Problems
 
 extension Session {

@@ -74,6 +74,19 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
+  /// Removes the items of other devices only whose secrets are not in this vault, as a restored backup has them.
+  ///
+  /// - Returns: how many.
+  /// - Throws: `locked`, `readOnly` for a vault that is distrusted, `noSpace`.
+  @discardableResult
+  public func removeItemsLeftOut() throws(StoreError) -> Int {
+    try withSession { session throws(StoreError) in
+      let items = try session.itemsLeftOut()
+      if !items.isEmpty { try session.remove(items) }
+      return items.count
+    }
+  }
+
   public var trust: KeychainTrust {
     door.use { door in door.session?.trust ?? .trusted }
   }

@@ -27,14 +27,8 @@ struct AcceptCommand: ParsableCommand {
       throw Failure(places.vault, "there is no vault")
     }
     let vault = try opened(places)
-    let states = try attempt(places) { () throws(StoreError) in try vault.comparison() }
-    guard let reason = states.reason else {
-      return StandardOutput.print("the vault is as it was stored last; there is nothing to accept")
-    }
-    show(states, reason)
-    guard try yes || isAgreed() else { throw Failure(nil, "nothing was changed") }
-    try attempt(places) { () throws(StoreError) in _ = try vault.acceptRollback() }
-    StandardOutput.print("the vault is taken as it is, and can be written again")
+    guard try !VaultAcceptance(vault, places).run(yes: yes) else { return }
+    StandardOutput.print("the vault is as it was stored last; there is nothing to accept")
   }
 
   private func opened(_ places: Places) throws -> VaultEngine {
@@ -46,26 +40,6 @@ struct AcceptCommand: ParsableCommand {
     let passphrase = try isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
     try attempt(places) { () throws(StoreError) in try vault.unlock(passphrase) }
     return vault
-  }
-
-  private func show(_ states: VaultComparison, _ reason: String) {
-    StandardOutput.print("reason     \(reason)".escapedForTerminal)
-    StandardOutput.print("now        \(line(states.present))")
-    StandardOutput.print("last seen  \(states.lastSeen.map(line) ?? "not known on this device")")
-  }
-
-  private func line(_ state: VaultState) -> String {
-    // Format 1 kept no more than the generation.
-    guard state.changed.seconds != 0 else { return "change \(state.generation)" }
-    return "change \(state.generation) of \(state.changed.iso8601), \(state.items) items"
-  }
-
-  private func isAgreed() throws -> Bool {
-    guard isatty(STDIN_FILENO) == 1 else {
-      throw Failure(nil, "it can't be asked without a terminal; --yes accepts the vault as it is")
-    }
-    StandardError.write("Take the vault as it is now? `yes` does: ")
-    return readLine() == "yes"
   }
 
   private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {

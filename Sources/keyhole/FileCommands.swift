@@ -14,7 +14,7 @@ struct GetCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
-    var chunk = try SecretBytes(pinnable: 64 * 1024)
+    var chunk = try SecretBytes(pinnable: 16 * 1024)
     try unsafe TreeSession(for: path).read(path) { bytes in
       var rest = unsafe bytes[...]
       while unsafe !rest.isEmpty {

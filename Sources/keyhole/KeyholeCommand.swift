@@ -21,7 +21,8 @@ struct KeyholeCommand: ParsableCommand {
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
       SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, ExportCommand.self,
-      ImportCommand.self, MigrateCommand.self, UpgradeCommand.self, AcceptCommand.self,
+      ImportCommand.self, BackupCommand.self, RestoreCommand.self, MigrateCommand.self, UpgradeCommand.self,
+      AcceptCommand.self,
       DoctorCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,

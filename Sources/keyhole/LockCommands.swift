@@ -242,6 +242,12 @@ struct PassphraseSourceOptions: ParsableArguments {
     descriptor == nil && credential == nil && (asksBySystem || isatty(STDIN_FILENO) == 1) ? 3 : 1
   }
 
+  /// Whether an option says where the passphrase is.
+  var isGiven: Bool { descriptor != nil || credential != nil || asksBySystem }
+
+  /// Whether a person types it.
+  var asksPerson: Bool { attempts > 1 }
+
   func read(_ prompt: String) throws -> SecretBytes {
     if let descriptor { return try SecretInput.readLine(descriptor: descriptor) }
     if let credential { return try readCredential(credential) }

@@ -1,3 +1,4 @@
+import Backup
 import Home
 import Keychains
 
@@ -18,9 +19,16 @@ struct Places {
     guard let folders = UserFolders.current() else {
       throw Failure(nil, "there is no home folder; set HOME")
     }
+    if RestoreRecovery.isNeeded(state: folders.state) { recoverRestore(folders.state) }
     return Places(
       home: folders.home, configuration: folders.configuration, vault: folders.data, state: folders.state,
       runtime: folders.runtime)
+  }
+
+  /// Finishes or takes back a restore that was interrupted, before anything is opened.
+  private static func recoverRestore(_ state: String) {
+    guard let message = RestoreRecovery.run(state: state).message else { return }
+    StandardError.write("keyhole: \(message.escapedForTerminal)\n")
   }
 
   /// - Throws: `Failure` where there is no home.
@@ -32,6 +40,12 @@ struct Places {
   static func ofMount() throws -> Places {
     let places = try current()
     return places.with(.present(runtime: places.runtime))
+  }
+
+  func with(vault: String) -> Places {
+    var places = self
+    places.vault = vault
+    return places
   }
 
   private func with(_ keychain: KeychainOpening) -> Places {
@@ -57,4 +71,20 @@ struct Places {
   }
 
   var mountPoint: String { home + "/Keyhole" }
+}
+
+extension RestoreRecovery.Outcome {
+  /// For people; nil: there was nothing to do.
+  fileprivate var message: String? {
+    switch self {
+    case .nothing: nil
+    case .takenBack: "a restore that was interrupted was taken back; nothing was changed"
+    case .finished(let paths) where paths.isEmpty: "a restore that was interrupted is finished now"
+    case .finished(let paths):
+      "a restore that was interrupted is finished now; set aside: " + paths.joined(separator: ", ")
+    case .waiting(let error):
+      "a restore that was interrupted can't be finished yet: "
+        + "\(error.subject.map { "\($0): " } ?? "")\(error.reason)"
+    }
+  }
 }

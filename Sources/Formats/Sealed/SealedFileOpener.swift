@@ -5,6 +5,11 @@ public struct SealedFileOpener: Sendable {
   public let header: SealedFileHeader
   private let seal: PieceSeal
 
+  init(_ header: SealedFileHeader, _ seal: PieceSeal) {
+    self.header = header
+    self.seal = seal
+  }
+
   /// - Throws: `FormatError` for a wrong passphrase, or a file that is sealed to a key.
   public init(
     _ header: SealedFileHeader, passphrase: borrowing SecretBytes

@@ -59,6 +59,14 @@ public final class SealedFileWriter {
     }
   }
 
+  /// Opens what was written, without the passphrase or the private key: to check it. `header`: as it is in the file.
+  ///
+  /// - Throws: `FormatError` where that is not the header that was written.
+  public func opener(of header: SealedFileHeader) throws(FormatError) -> SealedFileOpener {
+    guard header.bytes == self.header else { throw FormatError("the sealed file is damaged") }
+    return SealedFileOpener(header, PieceSeal(key: key, header: self.header))
+  }
+
   /// Writes the last piece. Nothing can be added after it.
   public func finish() throws(FormatError) {
     try flush(isLast: true)

@@ -1,0 +1,37 @@
+public import Formats
+public import Model
+
+/// Why a backup can't be written, read or restored: what it is about, and the reason, for people.
+public struct BackupError: Error, Hashable, Sendable {
+  /// A file or a folder; nil: it is about the whole.
+  public var subject: String?
+  public var reason: String
+
+  public init(_ subject: String? = nil, _ reason: String) {
+    self.subject = subject
+    self.reason = reason
+  }
+
+  public init(_ subject: String?, _ error: StoreError) {
+    self.init(subject, error.message)
+  }
+
+  public init(_ subject: String?, _ error: FormatError) {
+    self.init(subject, error.reason)
+  }
+
+  /// Any error of the parts that a backup is made of. `subject`: where the error names none.
+  init(about subject: String, _ error: any Error) {
+    switch error {
+    case let error as BackupError: self.init(error.subject ?? subject, error.reason)
+    case let error as FormatError: self.init(subject, error)
+    case let error as StoreError: self.init(subject, error)
+    default: self.init(subject, "there is not enough locked memory; `ulimit -l` shows the limit")
+    }
+  }
+}
+
+/// Runs `body`, and names `subject` in its errors.
+func attempt<Value: ~Copyable>(_ subject: String, _ body: () throws -> Value) throws(BackupError) -> Value {
+  do { return try body() } catch { throw BackupError(about: subject, error) }
+}

@@ -1,0 +1,154 @@
+import CLinux
+import Formats
+import Glibc
+import Home
+import Model
+public import SecretMemory
+import Suites
+import Vault
+
+/// Writes backups.
+public struct BackupFile {
+  /// What is done where there is a file of that name.
+  public enum Existing: Sendable {
+    case isKept
+    /// Once the new one is complete and was read back.
+    case isReplaced
+  }
+
+  private typealias Sealing =
+    (@escaping SealedFileWriter.Output) throws(FormatError) -> SealedFileWriter
+
+  private let path: String
+  private let folders: BackupFolders
+  private let existing: Existing
+
+  /// - Throws: `BackupError` where a file is there that is to be kept.
+  public init(_ path: String, of folders: BackupFolders, existing: Existing) throws(BackupError) {
+    self.path = path
+    self.folders = folders
+    self.existing = existing
+    if existing == .isKept, Folder.exists(path) { throw taken }
+  }
+
+  /// Writes the backup beside its place, brings it to the disk, reads it back, and gives it its name.
+  public func write(sealedTo passphrase: borrowing SecretBytes) throws(BackupError) -> BackupSummary {
+    // A closure can't borrow the passphrase.
+    let copy = try SharedSecret(passphrase, path)
+    return try write { (output) throws(FormatError) in
+      try SealedFileWriter(.backup, passphrase: copy.bytes, output: output)
+    }
+  }
+
+  /// The same for a key that `BackupKey` made.
+  public func write(sealedTo publicKey: [UInt8]) throws(BackupError) -> BackupSummary {
+    try write { (output) throws(FormatError) in
+      try SealedFileWriter(.backup, publicKey: publicKey, output: output)
+    }
+  }
+
+  private var taken: BackupError {
+    BackupError(path, "the file is there already; nothing was written (--replace overwrites it)")
+  }
+}
+
+extension BackupFile {
+  private func write(_ sealing: Sealing) throws(BackupError) -> BackupSummary {
+    removeLeftovers()
+    let temporary = "\(path).\(getpid())\(Self.ending)"
+    do throws(BackupError) {
+      let summary = try attempt(path) { try write(to: temporary, sealing) }
+      try giveName(temporary)
+      Folder.synchronize(around: path)
+      return summary
+    } catch {
+      unsafe unlink(temporary)
+      throw error
+    }
+  }
+
+  private func write(to temporary: String, _ sealing: Sealing) throws -> BackupSummary {
+    let file = try makeFile(temporary)
+    let sealed = try sealing { (bytes) throws(FormatError) in try file.write(bytes) }
+    let summary = try fill(RecordWriter(sealed, created: .now))
+    try file.synchronize()
+    guard try BackupInput(temporary).check(openedBy: sealed) == summary else {
+      throw BackupError(path, "what was written could not be read back; check the disk")
+    }
+    return summary
+  }
+
+  private func makeFile(_ temporary: String) throws(BackupError) -> OpenFile {
+    do throws(BackupError) {
+      return try OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+    } catch {
+      throw BackupError(path, "it can't be written: \(error.reason)")
+    }
+  }
+
+  private func fill(_ writer: RecordWriter) throws -> BackupSummary {
+    let suites = PropertyListFolder(folder: folders.settings, stateFolder: folders.state)
+    for name in names(in: folders.settings).sorted() where name.hasSuffix(".plist") {
+      let suite = ExactString(String(name.dropLast(".plist".count)))
+      _ = try writer.write(
+        suite: name, at: "\(folders.settings)/\(name)", times: suites.timesFile(of: suite))
+    }
+    if VaultArchive.exists(in: folders.vault) { try attempt(folders.vault) { try addVault(to: writer) } }
+    try writer.finish()
+    return writer.summary
+  }
+
+  private func addVault(to writer: RecordWriter) throws {
+    let summary = try VaultArchive.read(folders.vault, stateFolder: folders.state) { record in
+      try writer.write(record)
+    }
+    writer.count(summary)
+    guard summary.needsKeyFile else { return }
+    try writer.write(keyFile: VaultArchive.keyFile(folders.vault, stateFolder: folders.state))
+  }
+
+  /// In one step: a file of that name that has come up meanwhile is kept as well.
+  private func giveName(_ temporary: String) throws(BackupError) {
+    if existing == .isKept {
+      if unsafe linux_rename_noreplace(temporary, path) == 0 { return }
+      if errno == EEXIST { throw taken }
+      // Not every file system can do that.
+      guard errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP else { throw failure }
+      if Folder.exists(path) { throw taken }
+    }
+    guard unsafe rename(temporary, path) == 0 else { throw failure }
+  }
+
+  private var failure: BackupError { BackupError(path, "it can't be written: \(systemMessage(errno))") }
+
+  private static let ending = ".part"
+
+  /// What processes have left that were killed while they wrote a backup of this name.
+  private func removeLeftovers() {
+    let folder = Folder.parent(of: path)
+    let start = Folder.name(of: path) + "."
+    for name in names(in: folder) where name.hasPrefix(start) && name.hasSuffix(Self.ending) {
+      guard let process = Int32(name.dropFirst(start.count).dropLast(Self.ending.count)),
+        process == getpid() || kill(process, 0) != 0 && errno == ESRCH
+      else { continue }
+      unsafe unlink("\(folder)/\(name)")
+    }
+  }
+}
+
+/// A secret that closures can use.
+private final class SharedSecret {
+  let bytes: SecretBytes
+
+  init(_ secret: borrowing SecretBytes, _ subject: String) throws(BackupError) {
+    do { bytes = try SecretBytes(copying: secret) } catch { throw BackupError(about: subject, error) }
+  }
+}
+
+extension Timestamp {
+  static var now: Timestamp {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: time.tv_nsec))
+  }
+}

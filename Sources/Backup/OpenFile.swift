@@ -1,0 +1,115 @@
+import CLinux
+import Formats
+import Glibc
+import Model
+
+/// An open file, which is closed with its last user.
+final class OpenFile {
+  let number: Int32
+
+  /// `mode`: of a file that `flags` makes. - Throws: `BackupError`.
+  init(_ path: String, _ flags: Int32, mode: mode_t = 0o600) throws(BackupError) {
+    // SAFETY: a variadic call with its one argument.
+    number = unsafe open(path, flags | O_CLOEXEC | O_NOCTTY, mode)
+    guard number >= 0 else { throw BackupError(path, systemMessage(errno)) }
+  }
+
+  deinit { close(number) }
+
+  func status() throws(FormatError) -> stat {
+    var status = stat()
+    guard unsafe fstat(number, &status) == 0 else { throw Self.failure("it can't be read") }
+    return status
+  }
+
+  /// The next bytes, fewer than `count` only at the file's end.
+  func read(_ count: Int) throws(FormatError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var filled = 0
+    while filled < count {
+      // SAFETY: the rest of the buffer is behind `filled`.
+      let part = unsafe bytes.withUnsafeMutableBytes {
+        unsafe Glibc.read(number, $0.baseAddress.map { unsafe $0 + filled }, count - filled)
+      }
+      if part < 0, errno == EINTR { continue }
+      guard part >= 0 else { throw Self.failure("it can't be read") }
+      if part == 0 { break }
+      filled += part
+    }
+    return Array(bytes[..<filled])
+  }
+
+  func write(_ bytes: [UInt8]) throws(FormatError) {
+    var position = 0
+    while position < bytes.count {
+      // SAFETY: the buffer says how long it is.
+      let part = unsafe bytes[position...].withUnsafeBytes {
+        unsafe Glibc.write(number, $0.baseAddress, $0.count)
+      }
+      if part < 0, errno == EINTR { continue }
+      guard part > 0 else { throw Self.failure("it can't be written") }
+      position += part
+    }
+  }
+
+  /// fsync(2). A file system that has none keeps nothing back.
+  func synchronize() throws(FormatError) {
+    guard fsync(number) == 0 || errno == EINVAL || errno == ENOSYS else {
+      throw Self.failure("it can't be written")
+    }
+  }
+
+  /// Gives the file the time of its last change that another file had.
+  func setModified(_ time: Timestamp) throws(FormatError) {
+    let moment = timespec(tv_sec: Int(clamping: time.seconds), tv_nsec: Int(time.nanoseconds))
+    let times = [moment, moment]
+    guard unsafe futimens(number, times) == 0 else { throw Self.failure("its time can't be set") }
+  }
+
+  private static func failure(_ what: String) -> FormatError {
+    FormatError("\(what): \(systemMessage(errno))")
+  }
+}
+
+/// Folders and names.
+enum Folder {
+  /// fsync(2) of the folder that a path is in, so that its name lasts.
+  static func synchronize(around path: String) {
+    guard let folder = try? OpenFile(parent(of: path), O_RDONLY | O_DIRECTORY) else { return }
+    try? folder.synchronize()
+  }
+
+  static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  static func name(of path: String) -> String {
+    path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+  }
+
+  /// Whether something has a name, also a link that leads nowhere.
+  static func exists(_ path: String) -> Bool { FileIdentity(path) != nil }
+}
+
+/// Which file or folder has a name; one that is renamed stays the same.
+struct FileIdentity: Hashable {
+  let device: UInt64
+  let number: UInt64
+
+  init(device: UInt64, number: UInt64) {
+    self.device = device
+    self.number = number
+  }
+
+  /// nil: nothing has the name.
+  init?(_ path: String) {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0 else { return nil }
+    (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino))
+  }
+}
+
+func systemMessage(_ error: Int32) -> String {
+  unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
+}

@@ -1,0 +1,80 @@
+import CLinux
+import Glibc
+import Home
+
+/// One file or folder that a restore puts in its place; what is there is set aside.
+///
+/// It can be carried out any number of times, whatever moment an earlier attempt was interrupted at.
+struct RestoreMove: Equatable {
+  /// Where it was prepared, on the same file system as its place.
+  let prepared: String
+  let place: String
+  /// The name for what is in its place.
+  let aside: String
+  /// Which file was prepared: the name gets another one when the two are exchanged.
+  let identity: FileIdentity
+
+  init(_ prepared: String, to place: String, aside: String) throws(BackupError) {
+    guard let identity = FileIdentity(prepared) else { throw BackupError(prepared, systemMessage(errno)) }
+    (self.prepared, self.place, self.aside, self.identity) = (prepared, place, aside, identity)
+  }
+
+  /// Whether it is still where it was prepared.
+  var isPending: Bool { FileIdentity(prepared) == identity }
+
+  /// Puts it in its place.
+  ///
+  /// - Returns: the path of what was set aside, now or by an earlier attempt; nil: nothing was in the place.
+  /// - Throws: `BackupError`; then the next attempt goes on.
+  func carryOut() throws(BackupError) -> String? {
+    var path: String?
+    if isPending { path = try putInPlace() }
+    // What was in the place has the name now.
+    if Folder.exists(prepared) { path = try setAside(prepared) }
+    return path ?? (Folder.exists(aside) ? aside : nil)
+  }
+
+  /// In one step where the file system can exchange two names: so there is always a vault in the vault's place.
+  ///
+  /// - Returns: what was set aside already.
+  private func putInPlace() throws(BackupError) -> String? {
+    UserFolders.make(Folder.parent(of: place))
+    if unsafe linux_rename_noreplace(prepared, place) == 0 { return nil }
+    if errno == EEXIST, unsafe linux_rename_exchange(prepared, place) == 0 { return nil }
+    guard [EEXIST, EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw failure(place) }
+    let path = Folder.exists(place) ? try setAside(place) : nil
+    guard unsafe rename(prepared, place) == 0 else { throw failure(place) }
+    return path
+  }
+
+  private func setAside(_ path: String) throws(BackupError) -> String {
+    UserFolders.make(Folder.parent(of: aside))
+    var name = aside
+    // A second one comes up where a program made a file while an interrupted restore was waiting.
+    for number in 2..<100 where Folder.exists(name) { name = "\(aside)-\(number)" }
+    guard !Folder.exists(name), unsafe rename(path, name) == 0 else { throw failure(path) }
+    return name
+  }
+
+  private func failure(_ path: String) -> BackupError {
+    BackupError(path, "it can't be moved: \(systemMessage(errno))")
+  }
+}
+
+// MARK: - In the journal
+
+extension RestoreMove {
+  static let fieldCount = 5
+
+  var fields: [String] { [prepared, place, aside, String(identity.device), String(identity.number)] }
+
+  /// nil: these are none.
+  init?(_ fields: [String]) {
+    guard fields.count == Self.fieldCount, let device = UInt64(fields[3]), let number = UInt64(fields[4])
+    else {
+      return nil
+    }
+    (prepared, place, aside) = (fields[0], fields[1], fields[2])
+    identity = FileIdentity(device: device, number: number)
+  }
+}
