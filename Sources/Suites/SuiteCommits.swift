@@ -217,13 +217,24 @@ extension SuiteCommits {
   /// A process that ends right after a commit leaves nothing beside the file: atexit(3).
   private static let settlesAtExit: Void = {
     atexit {
-      // Not where a thread that goes no further holds it.
-      let unsettled = SuiteCommits.all.withLockIfAvailable { Array($0.values) } ?? []
+      let unsettled = SuiteCommits.atExit { SuiteCommits.all.withLockIfAvailable { Array($0.values) } } ?? []
       for commits in unsettled {
-        _ = commits.state.withLockIfAvailable { state in
-          if state.predecessor != nil { try? commits.synchronize(&state) }
+        _ = SuiteCommits.atExit {
+          commits.state.withLockIfAvailable { state in
+            if state.predecessor != nil { try? commits.synchronize(&state) }
+          }
         }
       }
     }
   }()
+
+  /// Tries until the lock of `body` is free. Another thread may hold it while it waits for the disk; the thread that
+  /// called exit(3) may hold it too, and never gives it back: so not longer than a second.
+  private static func atExit<Value>(_ body: () -> Value?) -> Value? {
+    for _ in 0..<1000 {
+      if let value = body() { return value }
+      usleep(1_000)
+    }
+    return nil
+  }
 }

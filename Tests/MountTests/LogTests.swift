@@ -35,7 +35,7 @@ import Testing
         lines.map { $0.split(separator: "\t").first } == [
           "allowed", "denied", "allowed", "allowed", "locked",
         ])
-      #expect(lines.allSatisfy { $0.contains("\t\(Self.item)\t") && $0.contains(/bash\]? \(/) })
+      #expect(lines.allSatisfy { $0.contains("\t\(Self.item)\t") && $0.contains(/bash\]? \(/) }, "\(lines)")
       #expect(lines[0].contains("\t/usr/bin/cat (") && lines[3].contains("\t\(Products.keyhole) ("))
       // One object a line, with what JSON has for it.
       try keyhole.world.check(

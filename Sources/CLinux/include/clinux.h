@@ -94,9 +94,9 @@ int linux_socket_pair(int ends[2]);
 /// file system. -1 and errno on failure; EXDEV: on another one.
 int linux_open_folder(const char *path, unsigned major, unsigned minor);
 
-/// Opens a path with O_PATH as the user and group would (setfsuid(2)), and follows no symbolic link on the way
-/// (openat2(2) RESOLVE_NO_SYMLINKS, Linux 5.6). It does not trigger an automount. -1 and errno on failure; ELOOP: a part
-/// of the path is a symbolic link.
+/// Opens a path with O_PATH as the user and group would (setfsuid(2)), and follows no symbolic link: every
+/// component is opened by itself. It does not trigger an automount. -1 and errno on failure; ELOOP: a part of the path is
+/// a symbolic link.
 int linux_open_path_as(unsigned user, unsigned group, const char *path);
 
 /// clearenv(3).
