@@ -282,6 +282,31 @@ private final class AbsentPerson: Authenticator {
     #expect(absent.count.load(ordering: .relaxed) == 2)
   }
 
+  /// 600 calls that wait take every thread that Dispatch has.
+  @Test func questionsEndInTimeWhileDispatchHasNoThread() throws {
+    let (gate, all) = (DispatchSemaphore(value: 0), DispatchGroup())
+    for _ in 0..<600 {
+      all.enter()
+      Background.run {
+        gate.wait()
+        all.leave()
+      }
+    }
+    defer {
+      for _ in 0..<600 { gate.signal() }
+      all.wait()
+    }
+    let isReached = DispatchSemaphore(value: 0)
+    Background.run { isReached.signal() }
+    #expect(isReached.wait(timeout: .now() + .milliseconds(100)) == .timedOut, "Dispatch has threads left")
+    let absent = AbsentPerson()
+    let store = store(absent, timeout: 1)
+    let outcome = try begin(store, try add("a"), caller(1)).1
+    #expect(failure(outcome()) == .timedOut)
+    // It was asked: the dialog was opened, too.
+    #expect(absent.count.load(ordering: .relaxed) == 1)
+  }
+
   @Test func withdrawnQuestionClosesItsDialog() throws {
     let a = try add("a")
     let gate = DispatchSemaphore(value: 0)

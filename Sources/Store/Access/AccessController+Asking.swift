@@ -1,10 +1,9 @@
-import Dispatch
 import Model
 import Synchronization
 
 extension AccessController {
   /// How long requests are collected before they become one dialog.
-  private static let collecting = DispatchTimeInterval.milliseconds(40)
+  private static let collecting = Duration.milliseconds(40)
 
   private enum Place {
     case firstInQueue
@@ -24,12 +23,12 @@ extension AccessController {
     case .tooMany: return end(request, with: .failure(.tooManyOpen), .impossible)
     case .firstInQueue, .behind: break
     }
-    Background.run(after: .seconds(options.timeout)) {
+    deadlines.run(after: .seconds(options.timeout)) {
       [weak self, weak request] in
       if let request { self?.end(request, with: .failure(.timedOut), .timedOut) }
     }
     guard case .firstInQueue = place else { return }
-    Background.run(after: Self.collecting) { [self] in
+    deadlines.run(after: Self.collecting) { [self] in
       if !dialogs.run({ self.serve(queue) }) { turnAway(queue) }
     }
   }

@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import Model
 import Platform
@@ -42,6 +41,8 @@ public final class AccessController: Sendable {
   let record: (any AccessRecord)?
   /// Each dialog waits for a person.
   let dialogs = WaitingThreads()
+  /// What must happen in time, also while all of Dispatch's threads wait.
+  let deadlines = Deadlines()
   let state = Mutex(State())
 
   struct State {
@@ -187,7 +188,7 @@ extension AccessController {
     }
     guard case .approved(_?, _) = answer else { return }
     // A password is not kept longer than it may be used.
-    Background.run(after: .seconds(max(0, options.reuse) + 1)) { [weak self] in
+    deadlines.run(after: .seconds(max(0, options.reuse) + 1)) { [weak self] in
       guard let self else { return }
       let time = now()
       state.withLock { $0.grants.removeAll(endingBy: time) }
