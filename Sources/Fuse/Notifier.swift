@@ -3,15 +3,16 @@ import Glibc
 
 /// Tells the kernel what it must no longer believe.
 ///
-/// Never inside a request that has not been answered: the kernel waits for locks that the request's caller may hold, so
-/// both wait for ever. All methods return nil when done, ENOENT if the kernel knew nothing of the kind, ENOSYS if it is
+/// Never inside a request that has not been answered, ``invalidateAttributes(of:)`` aside: the kernel waits for locks that
+/// the request's caller may hold, so both would wait without end. All methods return nil when done, ENOENT if the kernel knew nothing of the kind, ENOSYS if it is
 /// too old, and another error when the mount is gone.
 public struct Notifier: Sendable {
   let connection: Connection
 
   /// Drops a node's attributes, and leaves its content in the page cache.
   ///
-  /// In libfuse: `fuse_lowlevel_notify_inval_inode` with a negative offset.
+  /// The kernel takes no lock of the file for it, so it may be called inside a request. A reply with attributes whose
+  /// request is older is not cached. In libfuse: `fuse_lowlevel_notify_inval_inode` with a negative offset.
   @discardableResult
   public func invalidateAttributes(of node: NodeID) -> Errno? {
     // SAFETY: the connection keeps the session alive; so in all methods.

@@ -10,25 +10,32 @@ extension Session {
   public func unmount() {
     // Whoever comes second waits for the first: after it, the process may end.
     unmounting.withLock { _ in
-      let mountPoint = state.withLock { state in
+      let (mountPoint, isDetached) = state.withLock { state in
         state.isEnded = true
-        return state.mountPoint.take()
+        return (state.mountPoint.take(), state.isDetached)
       }
       guard let mountPoint else { return }
       exit()
-      connection.disconnect(from: mountPoint)
+      connection.disconnect(from: isDetached ? nil : mountPoint)
     }
+  }
+
+  /// The mount is gone from its mount point, though the kernel may keep the file system for another mount namespace or for
+  /// open files: ``unmount()`` then hangs up without touching what is at the mount point now.
+  public func forgetMountPoint() {
+    state.withLock { $0.isDetached = true }
   }
 }
 
 extension Connection {
   /// Unmounts and hangs up, in place of `fuse_session_unmount`, which closes the descriptor: an owed reply on another
   /// thread could then write to whatever gets its number. Here the number stays taken until the last reply is gone.
-  func disconnect(from path: String) {
+  /// nil: nothing is to be unmounted.
+  func disconnect(from path: String?) {
     guard let session = unsafe session else { return }
     // SAFETY: the session is alive as long as self.
     let device = unsafe fuse_session_fd(session)
-    if !isHungUp(device) { detach(path) }
+    if let path, !isHungUp(device) { detach(path) }
     let null = unsafe Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
     guard null >= 0 else { return }
     dup2(null, device)

@@ -10,6 +10,8 @@ public final class Session: Sendable {
     var mountPoint: String?
     /// It was to be unmounted, perhaps before it was mounted.
     var isEnded = false
+    /// What is at the mount point now is none of this session.
+    var isDetached = false
     /// While ``run(threads:)`` runs.
     var workers: Workers?
   }

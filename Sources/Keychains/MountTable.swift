@@ -8,6 +8,8 @@ package struct MountTable {
     package var type: String
     package var user: UInt32?
     package var group: UInt32?
+    /// The mount's number, which stays while it is moved; another mount may get it afterwards.
+    package var id: String
     /// `major:minor`; of FUSE the connection's number in /sys/fs/fuse/connections.
     package var device: String
   }
@@ -22,6 +24,11 @@ package struct MountTable {
   package func entry(at path: String) -> Entry? {
     entries.last { $0.path == path }
   }
+
+  /// Whether a mount is there still, wherever it was moved.
+  package func contains(_ entry: Entry) -> Bool {
+    entries.contains { $0.id == entry.id && $0.device == entry.device }
+  }
 }
 
 extension MountTable.Entry {
@@ -30,6 +37,7 @@ extension MountTable.Entry {
     guard fields.count > 8, let dash = fields.firstIndex(of: "-"), fields.count > dash + 3 else { return nil }
     path = fields[4].unescaped
     type = String(fields[dash + 1])
+    id = String(fields[0])
     device = String(fields[2])
     let options = fields[dash + 3].split(separator: ",")
     let number = { (name: String) in

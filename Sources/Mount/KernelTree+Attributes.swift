@@ -189,9 +189,13 @@ extension KernelTree {
 
   /// Another type is another text; the kernel takes a new attribute for a new time only.
   private func forgetSize(of node: Node) {
-    guard !node.isDirectory else { return }
-    resized.withLock { _ = $0.insert(node.number) }
-    tellKernel { $0.invalidateAttributes(of: NodeID(rawValue: node.number)) }
+    if !node.isDirectory { invalidateAttributes(of: node) }
+  }
+
+  /// Has the kernel ask for a file's attributes again. It waits for no lock in the kernel, so a request may do it before
+  /// it is answered.
+  func invalidateAttributes(of node: Node) {
+    _ = kernel.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
   }
 }
 

@@ -6,6 +6,7 @@ import Tree
 
 extension KernelTree {
   public func opendir(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
+    guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     let list: @Sendable () throws(StoreError) -> OpenDirectory = { [self] () throws(StoreError) in
       let node = try self.node(node)
       return OpenDirectory(node, try tree.list(node))

@@ -23,6 +23,14 @@ extension KernelTree {
     }
   }
 
+  /// Reads a page for a mapping (MAP_PRIVATE; the kernel refuses MAP_SHARED) or for read-ahead: what is kept so far, at
+  /// once. Processes that need the page wait for its lock, which no signal ends.
+  func readPage(of log: EventLog, at offset: Int, size: Int, reply: consuming DataReply) {
+    guard let page = log.page(at: offset, count: size) else { return _ = reply.fail(.EIO) }
+    // SAFETY: bytes are bytes; the array outlives the call.
+    _ = unsafe reply.succeed(page.span.bytes)
+  }
+
   public func poll(
     _ node: NodeID, handle: FileHandle, events: UInt32, wakeup: PollWakeup?, request: Request,
     reply: consuming PollReply

@@ -8,6 +8,7 @@ import Tree
 
 extension KernelTree {
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
+    guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     guard echo(behind: request) == nil else {
       // What the cache holds is dropped by the next reader, if it is another value.
       return _ = reply.succeed(.echo, options: [.directIO, .keepCache, .noFlush])
@@ -47,12 +48,13 @@ extension KernelTree {
 
   private func answer(_ reply: consuming OpenReply, _ handle: Handle) {
     let (file, options) = begin(handle)
+    requireAttributes(of: handle)
     let isRead = handle.mode.contains(.truncate) && pages.withLock { $0.isRead(handle.node.number) }
     isRead ? deliverWhenUnread(reply, file, options) : deliver(reply, file, options)
   }
 
   private func deliver(_ reply: consuming OpenReply, _ file: OpenFile, _ options: OpenOptions) {
-    let number = OpenFiles.number(for: file)
+    let number = register(file)
     // Not delivered: then no release follows.
     if !reply.succeed(number, options: options) { drop(OpenFiles.closeFile(number)) }
   }
@@ -76,6 +78,7 @@ extension KernelTree {
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
     reply: consuming CreateReply
   ) {
+    guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     let (name, caller) = (name.array, request.caller)
     permitted(reply, of: parent, about: EntryName(name, in: parent), flags: flags) { () throws(StoreError) in
       try tree.permission(toCreate: name, in: node(parent), OpenMode(flags: flags), by: caller)
@@ -112,7 +115,8 @@ extension KernelTree {
     do throws(StoreError) {
       let entry = try entry(of: handle.node, for: caller)
       let (file, options) = begin(handle)
-      let number = OpenFiles.number(for: file)
+      requireAttributes(of: handle)
+      let number = register(file)
       if !reply.succeed(entry, handle: number, options: options) { drop(OpenFiles.closeFile(number)) }
     } catch {
       handle.abandon()
@@ -126,7 +130,9 @@ extension KernelTree {
   ) {
     let file = OpenFiles.file(handle)
     if let events = file.handle.events {
-      return readEvents(events, at: offset, size: size, reply: reply)
+      return origin.isForPageCache
+        ? readPage(of: events.log, at: offset, size: size, reply: reply)
+        : readEvents(events, at: offset, size: size, reply: reply)
     }
     let reader = file.handle
     if origin.isForPageCache, reader.node.isSecret { file.noteCachedPages() }
@@ -228,10 +234,18 @@ extension KernelTree {
     return (file, use == .kept ? options.union(.keepCache) : options)
   }
 
+  /// Drops what the kernel knows of the file, if that is of another value than the handle's. After `begin`, so that a
+  /// status that is asked for later is short-lived where the handle is outdated.
+  private func requireAttributes(of handle: Handle) {
+    let (node, version) = (handle.node, handle.version)
+    guard version != 0 else { return }
+    let isStale = cachedAttributes.withLock { $0.invalidates(node.number, serving: version) }
+    if isStale { invalidateAttributes(of: node) }
+  }
+
   private func cacheUse(of reader: Handle) -> PageCache.Use {
     let node = reader.node
-    let isResized = resized.withLock { $0.contains(node.number) }
-    guard reader.version != 0, !isResized else { return .direct }
+    guard reader.version != 0 else { return .direct }
     let use = pages.withLock { $0.open(node.number, version: reader.version) }
     // Looked at last, as a writer looks for readers after it has made itself known: one of them sees the other.
     guard node.isBeingWritten, use != .direct else { return use }
@@ -264,6 +278,7 @@ extension KernelTree {
   private func close(_ file: OpenFile) {
     let node = file.handle.node
     if file.isMapped { dropPages(of: [node]) }
+    defer { unregister() }
     guard file.handle.close(), let name = tree.staleName(of: node) else { return }
     tellKernel { $0.forget(name) }
   }

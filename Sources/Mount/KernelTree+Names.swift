@@ -9,6 +9,7 @@ extension KernelTree: FileSystem {
   public func lookup(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
   ) {
+    guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     if let echo = echo(behind: request) { return lookup(name.array, in: parent, for: echo, reply) }
     let (name, caller) = (name.array, request.caller)
     let look: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
@@ -40,6 +41,7 @@ extension KernelTree: FileSystem {
     }
     guard isForgotten else { return }
     pages.withLock { $0.forget(node.rawValue) }
+    cachedAttributes.withLock { $0.forget(node.rawValue) }
     if let node = tree.node(node.rawValue) { tree.forget(node) }
   }
 

@@ -24,8 +24,8 @@ public final class KernelTree: Sendable {
   let pages = Mutex(PageCache())
   /// How often the kernel has been told of each node and not forgotten it.
   let lookups = Mutex<[UInt64: UInt64]>([:])
-  /// Files of which the kernel may still believe another size, because their value was converted.
-  let resized: Mutex<Set<UInt64>> = Mutex([])
+  let cachedAttributes = Mutex(CachedAttributes())
+  let openFiles = Mutex(OpenFileCount())
   /// Who reads through the kernel's page cache.
   let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
   let kernel: Mutex<Notifier?> = Mutex(nil)
@@ -62,16 +62,18 @@ public final class KernelTree: Sendable {
   func attributes(
     of node: Node, for caller: Caller
   ) throws(StoreError) -> (Attributes, timeout: Double) {
-    // Asked first: who begins to write while the status is read makes it short-lived.
-    let timeout = node.isStable && !hasOutdatedReaders(node) ? Self.statusTimeout : 0
+    // Asked first: a write that begins while the status is read makes it short-lived.
+    guard node.isStable, !hasOutdatedReaders(node) else {
+      return (Attributes(try tree.status(of: node, for: caller), of: node, userID, groupID), 0)
+    }
+    cachedAttributes.withLock { $0.beginReply(node.number) }
+    var version: UInt64?
+    defer { cachedAttributes.withLock { [version] in $0.endReply(node.number, version: version) } }
     let status = try tree.status(of: node, for: caller)
-    resized.withLock { _ = $0.remove(node.number) }
-    var attributes = Attributes(
-      inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
-      linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
-      time: Timestamp(status.modified))
-    if let accessed = status.accessed { attributes.accessTime = Timestamp(accessed) }
-    return (attributes, timeout)
+    // Of a file that is created and not committed, the next commit changes the size without a word.
+    if status.version != 0 { version = status.version }
+    let attributes = Attributes(status, of: node, userID, groupID)
+    return (attributes, version == nil ? 0 : Self.statusTimeout)
   }
 
   /// Runs `work` where it may wait, and answers when it is done; `unheard` gets what came of it where the
@@ -165,6 +167,16 @@ struct EntryName: Sendable {
   init(_ bytes: [UInt8], in directory: NodeID) {
     self.bytes = bytes
     self.directory = directory
+  }
+}
+
+extension Attributes {
+  fileprivate init(_ status: NodeStatus, of node: Node, _ userID: UInt32, _ groupID: UInt32) {
+    self.init(
+      inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
+      linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
+      time: Timestamp(status.modified))
+    if let accessed = status.accessed { accessTime = Timestamp(accessed) }
   }
 }
 

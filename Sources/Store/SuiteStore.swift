@@ -61,20 +61,22 @@ public actor SuiteStore {
 
   /// Changes the suite in one step, on what is stored at that moment: all that `body` does, or nothing.
   ///
+  /// `beforePublishing` is called once the change is stored and before `snapshot` shows it; not if the change fails. It
+  /// must not use the suite.
   /// - Throws: what `body` throws, and `readOnly`, `noSpace`, `notFound`, `damaged` and the system's errors.
   @discardableResult
   public nonisolated func update(
-    _ body: (inout SuiteContents) throws(StoreError) -> Void
+    beforePublishing: () -> Void = {}, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteSnapshot {
-    try withoutLock { () throws(StoreError) in try commit(moving: nil, body) }
+    try withoutLock { () throws(StoreError) in try commit(moving: nil, beforePublishing, body) }
   }
 
   /// Gives a key another name in one step; `body` does it, and may refuse.
   public nonisolated func update(
-    moving key: ExactString, to newKey: ExactString,
+    moving key: ExactString, to newKey: ExactString, beforePublishing: () -> Void = {},
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) {
-    _ = try withoutLock { () throws(StoreError) in try commit(moving: (key, newKey), body) }
+    _ = try withoutLock { () throws(StoreError) in try commit(moving: (key, newKey), beforePublishing, body) }
   }
 
   /// Whether the suite could be changed at this moment: a disk can become read-only, and a damaged file be
@@ -178,7 +180,8 @@ extension SuiteStore {
   }
 
   private nonisolated func commit(
-    moving: Move?, _ body: (inout SuiteContents) throws(StoreError) -> Void
+    moving: Move?, _ beforePublishing: () -> Void,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteSnapshot {
     try checkWritable()
     let known = snapshot?.contents
@@ -187,11 +190,10 @@ extension SuiteStore {
       before = stored
       try body(&stored)
     }
-    return assumeIsolated { [before] store in
-      // What others changed since the last look is news of theirs, not of this commit.
-      if let before, before.stamp != known?.stamp { store.takeOver(before) }
-      return store.publish(after, moving: moving, origin: .local)
-    }
+    // What others changed since the last look is news of theirs, not of this commit.
+    if let before, before.stamp != known?.stamp { assumeIsolated { _ = $0.takeOver(before) } }
+    beforePublishing()
+    return assumeIsolated { $0.publish(after, moving: moving, origin: .local) }
   }
 
   /// A suite that could not be written when it was last read may have been mended since.

@@ -64,6 +64,16 @@ public final class EventLog: Sendable {
     state.withLock { $0.bytes(from: offset, count: count) }
   }
 
+  /// What stands at an offset of the file, for a mapping: less than `count` bytes at the end. nil: it is no longer kept.
+  public func page(at offset: Int, count: Int) -> [UInt8]? {
+    guard offset >= 0, count > 0 else { return [] }
+    return state.withLock { state in
+      let blank: [UInt8] = offset < Self.beginning ? [0x20] : []
+      guard let bytes = state.bytes(from: max(offset, Self.beginning), count: count) else { return nil }
+      return Array((blank + bytes).prefix(count))
+    }
+  }
+
   public func ticket() -> Ticket {
     state.withLock { state in
       state.tickets += 1

@@ -84,8 +84,10 @@ extension Handle {
   }
 
   private func store(_ taken: Taken) throws(StoreError) {
+    // What is written to a removed file stays with the handle.
+    guard !node.isRemoved else { return }
     do {
-      let permit = node.isRemoved ? taken.commit.permit : try store(taken.part, taken.commit)
+      let permit = try store(taken.part, taken.commit)
       try state.withLock { (state) throws(StoreError) in
         try state.settle(taken, permit, secret: node.isSecret)
       }
@@ -159,4 +161,6 @@ struct Commit {
   var permit: Permit?
   /// Attributes that were set before there was an item; what an item can't have is left out.
   var attributes: [String: [UInt8]] = [:]
+  /// Of a setting: called when it is stored and before readers see it.
+  var beforePublishing: @Sendable () -> Void = {}
 }

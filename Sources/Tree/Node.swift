@@ -14,8 +14,10 @@ public final class Node: Sendable {
     var lastStatus: NodeStatus?
     /// When it was last read, where a program has set that: utimensat(2). It lasts as long as the mount.
     var accessed: Timestamp?
-    /// Attributes of a file that was removed, for those who have it open.
-    var lastAttributes: [String: [UInt8]] = [:]
+    /// Attributes of a file that was removed, for open files of it; nil: they are not known.
+    var lastAttributes: [String: [UInt8]]?
+    /// The value that a key's file had when it lost its name, for a program that had looked it up before.
+    var lastEntry: SuiteSnapshot.Entry?
     /// The name is gone; what is still written goes nowhere.
     var isRemoved = false
     /// Handles that may hold content which is not committed yet.
@@ -58,7 +60,7 @@ public final class Node: Sendable {
 
   /// Attributes of a file whose name is gone; nil: it has its name, or its attributes are not known.
   var keptAttributes: [String: [UInt8]]? {
-    state.withLock { $0.isRemoved && !$0.lastAttributes.isEmpty ? $0.lastAttributes : nil }
+    state.withLock { $0.isRemoved ? $0.lastAttributes : nil }
   }
 
   /// Whether somebody has the file open for writing, so that its size and times may change at any moment.
@@ -95,6 +97,11 @@ struct NodeTable: Sendable {
     byPlace.removeValue(forKey: place)?.state.withLock { $0.isRemoved = true }
   }
 
+  /// The same, unless another node has got the name meanwhile.
+  mutating func remove(_ node: Node, at place: Place) {
+    if byPlace[place] === node { remove(place) }
+  }
+
   /// Moves the node at `old`, and everything below it, to `new`; what was at `new` is removed.
   mutating func move(_ old: Place, to new: Place) {
     remove(new)
@@ -105,6 +112,11 @@ struct NodeTable: Sendable {
       byPlace[moved] = node
       node.state.withLock { $0.place = moved }
     }
+  }
+
+  /// The move is done. A node that was made for the old name while `node` had the new one already is removed.
+  mutating func finishMove(of node: Node, from old: Place, to new: Place) {
+    if node.place == old { move(old, to: new) } else { remove(old) }
   }
 
   /// Nobody knows the number any more. A file that still has its name keeps the number.

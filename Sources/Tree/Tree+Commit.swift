@@ -42,7 +42,7 @@ extension Tree {
     let commit = Commit(
       declaredType: later.declaredType ?? word.flatMap(SettingType.init),
       modified: later.modified ?? snapshot.modified, permit: later.permit,
-      attributes: snapshot.attributes)
+      attributes: snapshot.attributes, beforePublishing: later.beforePublishing)
     let permit = try store(snapshot.content, appending: false, at: place, commit)
     scratch.noteStored(snapshot.revision)
     return permit
@@ -52,7 +52,8 @@ extension Tree {
     _ content: [UInt8], appending: Bool, at place: KeyPlace, _ commit: Commit
   ) throws(StoreError) {
     let pending = overlay.withLock { $0.pending[.key(place)] }
-    try settings.suite(place.suite).update { (contents) throws(StoreError) in
+    let suite = settings.suite(place.suite)
+    try suite.update(beforePublishing: commit.beforePublishing) { (contents) throws(StoreError) in
       let existing = contents.settings[place.key]?.value
       let before =
         try appending

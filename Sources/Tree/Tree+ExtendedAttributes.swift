@@ -57,6 +57,7 @@ extension Tree {
   ) throws(StoreError) {
     try requireUserName(name)
     try check(condition, name, node)
+    if node.keptAttributes != nil { return node.state.withLock { $0.lastAttributes?[name] = value } }
     switch node.place {
     case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
     case .item(let item), .value(let item): try setAttribute(name, value, of: item, permit)
@@ -75,6 +76,11 @@ extension Tree {
     _ name: String, of node: Node, _ permit: Permit? = nil
   ) throws(StoreError) {
     try requireUserName(name)
+    guard node.keptAttributes == nil else {
+      let removed = node.state.withLock { $0.lastAttributes?.removeValue(forKey: name) }
+      guard removed != nil else { throw .noSuchAttribute }
+      return
+    }
     switch node.place {
     case .item(let item), .value(let item): try removeAttribute(name, of: item, permit)
     case .scratch(let scratch):

@@ -29,8 +29,13 @@ extension Tree {
   ) throws(StoreError) -> Handle {
     guard let snapshot = try settings.suite(place.suite).fetch() else { throw .notFound }
     let isPending = overlay.withLock { $0.pending[.key(place)] != nil }
-    let entry = isPending ? nil : snapshot.entries[place.key]
-    guard entry != nil || isPending else { throw .notFound }
+    var entry = isPending ? nil : snapshot.entries[place.key]
+    guard entry != nil || isPending || node.isRemoved else { throw .notFound }
+    // Looked at last: a file that is replaced loses its name before the new value is visible, and keeps the old one.
+    if node.isRemoved {
+      guard let last = node.state.withLock({ $0.lastEntry }) else { throw .notFound }
+      entry = last
+    }
     if mode.contains(.write) { try settings.suite(place.suite).requireWritable() }
     var state = Handle.State()
     state.original = entry?.value ?? .data([])
@@ -64,6 +69,8 @@ extension Tree {
         _ = try tooManyIfExhausted { () throws(StoreError) in try keychain.secret(of: item, permit) }
       }
     }
+    // The secret may be that of the file that has replaced this one.
+    guard !node.isRemoved else { throw .notFound }
     begin(&state, mode, node, caller)
     let handle = Handle(node, in: self, mode: mode, state: state)
     // A lock that came meanwhile may have missed the handle.
@@ -145,6 +152,7 @@ extension Tree {
   /// The content of what is stored at a node's place.
   func committedContent(of node: Node, _ permit: Permit? = nil) throws(StoreError) -> Content {
     let place = node.place
+    guard !node.isRemoved else { return try removedContent(of: node) }
     guard overlay.withLock({ $0.pending[place] == nil }) else { return try .empty(secret: place.isSecret) }
     switch place {
     case .key(let key):
@@ -160,5 +168,13 @@ extension Tree {
     default:
       return try .empty(secret: place.isSecret)
     }
+  }
+
+  /// What a removed file counts as where it was opened only for writing, so that nobody can read it: zero bytes. Its place
+  /// may be another file's by now.
+  private func removedContent(of node: Node) throws(StoreError) -> Content {
+    var content = try Content.empty(secret: node.isSecret)
+    try content.resize(to: committedSize(of: node))
+    return content
   }
 }

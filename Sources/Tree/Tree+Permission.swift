@@ -10,7 +10,8 @@ extension Tree {
   public func permission(toOpen node: Node, _ mode: OpenMode, by caller: Caller) throws(StoreError)
     -> Permission?
   {
-    guard case .value(let place) = node.place else { return nil }
+    // Of a removed file the place may be another's by now.
+    guard case .value(let place) = node.place, !node.isRemoved else { return nil }
     return try permission(for: place, to: mode.operation, caller)
   }
 
@@ -53,6 +54,7 @@ extension Tree {
   public func permission(
     toSet name: String, to value: [UInt8]?, of node: Node, by caller: Caller
   ) throws(StoreError) -> Permission? {
+    guard node.keptAttributes == nil else { return nil }
     if name == AttributeName.programs, let scope = try ruleScope(at: node.place) {
       let rules = try value.map { (value) throws(StoreError) in try ProgramRules.checked(value) }
       return try requireKeychain().permission(

@@ -11,23 +11,37 @@ extension Tree {
   ) throws(StoreError) {
     let node = try child(of: directory, named: name)
     let place = node.place
-    keepAttributes(of: node)
+    keepStatus(of: node)
     switch place {
-    case .key(let key): try removeKey(key)
+    case .key(let key): try removeKey(key, node)
     case .value(let item): try removeValue(item)
     case .scratch(let scratch): try removeScratch(scratch)
     case .status, .events: throw .notPermitted(reason: "this file is always there")
     default: throw .isDirectory
     }
-    nodes.withLock { $0.remove(place) }
+    nodes.withLock { $0.remove(node, at: place) }
   }
 
-  /// Those who have the file open can still read them: fgetxattr(2).
-  private func keepAttributes(of node: Node) {
-    guard !node.place.isDirectory, let names = try? attributeNames(of: node) else { return }
+  /// What open files of a node show once its name is gone: fstat(2), fgetxattr(2).
+  func keepStatus(of node: Node) {
+    // The status remembers itself.
+    guard !node.place.isDirectory, (try? status(of: node, for: Caller(thread: 0))) != nil else { return }
+    guard let names = try? attributeNames(of: node) else { return }
     var attributes: [String: [UInt8]] = [:]
     for name in names + [AttributeName.name] { attributes[name] = try? attribute(name, of: node) }
     node.state.withLock { $0.lastAttributes = attributes }
+  }
+
+  /// Takes what a key's file shows from now on; while the store is changed, before readers see that.
+  func keepEntry(ofFileAt place: Place) {
+    guard case .key(let key) = place, let node = nodes.withLock({ $0.known(place) }) else { return }
+    let entry = settings.suite(key.suite).snapshot?.entries[key.key]
+    let isPending = overlay.withLock { $0.pending[place] != nil || $0.setAside[place] != nil }
+    guard let entry, !isPending else { return }
+    node.state.withLock { state in
+      state.lastEntry = entry
+      state.lastStatus?.size = entry.size
+    }
   }
 
   /// rmdir(2): removes an empty suite, a service or server directory without items, or a staged item.
@@ -71,7 +85,8 @@ extension Tree {
     }
   }
 
-  private func removeKey(_ place: KeyPlace) throws(StoreError) {
+  /// `node`: which loses its name before readers see that the key is gone; nil: none.
+  private func removeKey(_ place: KeyPlace, _ node: Node? = nil) throws(StoreError) {
     let wasPending = overlay.withLock { overlay in
       let wasPending = overlay.pending.removeValue(forKey: .key(place)) != nil
       overlay.emptyTypes[place] = nil
@@ -79,7 +94,12 @@ extension Tree {
       overlay.setAside[.key(place)] = nil
       return wasPending
     }
-    try settings.suite(place.suite).update { (contents) throws(StoreError) in
+    let removeNode = { [self] in
+      guard let node else { return }
+      keepEntry(ofFileAt: .key(place))
+      nodes.withLock { $0.remove(node, at: .key(place)) }
+    }
+    try settings.suite(place.suite).update(beforePublishing: removeNode) { (contents) throws(StoreError) in
       let removed = contents.settings.removeValue(forKey: place.key)
       guard removed != nil || wasPending else { throw .notFound }
     }

@@ -55,29 +55,38 @@ extension Tree {
     _ source: Node, to target: Place, isTaken: Bool, by caller: Caller, _ permit: Permit?
   ) throws(StoreError) {
     let place = source.place
+    if isTaken, let replaced = nodes.withLock({ $0.known(target) }) { keepStatus(of: replaced) }
+    // A setting's new value is never visible under the file that it replaces: the kernel knows another size of that one.
+    let moveNode: @Sendable () -> Void = { [self] in
+      keepEntry(ofFileAt: target)
+      nodes.withLock { $0.move(place, to: target) }
+    }
     switch (place, target) {
     case (.key(let old), .key(let new)):
-      try moveKey(old, to: new, source, by: caller)
+      try moveKey(old, to: new, source, by: caller, moveNode)
       showMoved(old, at: new)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)):
       try setAside(place, as: scratch, permit)
     case (.scratch(let scratch), .key), (.scratch(let scratch), .value):
-      try save(scratch, as: target, permit)
+      try save(scratch, as: target, Commit(permit: permit, beforePublishing: moveNode))
     case (.scratch(let old), .scratch(let new)): try moveScratch(old, to: new)
     default: try moveDirectory(place, to: target, isTaken: isTaken)
     }
-    nodes.withLock { $0.move(place, to: target) }
+    nodes.withLock { $0.finishMove(of: source, from: place, to: target) }
   }
 
   // MARK: Files
 
   private func moveKey(
-    _ old: KeyPlace, to new: KeyPlace, _ source: Node, by caller: Caller
+    _ old: KeyPlace, to new: KeyPlace, _ source: Node, by caller: Caller,
+    _ moveNode: @Sendable () -> Void
   ) throws(StoreError) {
     try commitPending(source)
     let isSave = source.state.withLock { $0.creator != nil && $0.creator == caller.process }
-    guard old.suite == new.suite else { return try moveAcross(old, to: new, isSave: isSave) }
-    try settings.suite(old.suite).update(moving: old.key, to: new.key) { (contents) throws(StoreError) in
+    guard old.suite == new.suite else { return try moveAcross(old, to: new, isSave: isSave, moveNode) }
+    let suite = settings.suite(old.suite)
+    try suite.update(moving: old.key, to: new.key, beforePublishing: moveNode) {
+      (contents) throws(StoreError) in
       guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
       let existing = contents.settings[new.key]
       contents.settings[new.key] = try moved(setting, onto: existing, at: new, isSave: isSave)
@@ -95,11 +104,11 @@ extension Tree {
 
   /// The new name is stored first, and on the disk: a crash between the two leaves both.
   private func moveAcross(
-    _ old: KeyPlace, to new: KeyPlace, isSave: Bool
+    _ old: KeyPlace, to new: KeyPlace, isSave: Bool, _ moveNode: @Sendable () -> Void
   ) throws(StoreError) {
     guard let entry = try settings.suite(old.suite).fetch()?.entries[old.key] else { throw .notFound }
     let setting = Setting(entry.value, modified: entry.modified)
-    try settings.suite(new.suite).update { (contents) throws(StoreError) in
+    try settings.suite(new.suite).update(beforePublishing: moveNode) { (contents) throws(StoreError) in
       contents.settings[new.key] = try moved(
         setting, onto: contents.settings[new.key], at: new, isSave: isSave)
     }
@@ -143,11 +152,11 @@ extension Tree {
   }
 
   private func save(
-    _ scratch: ScratchPlace, as target: Place, _ permit: Permit?
+    _ scratch: ScratchPlace, as target: Place, _ commit: Commit
   ) throws(StoreError) {
     guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
     guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
-    try store(file, at: target, Commit(permit: permit))
+    try store(file, at: target, commit)
     overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
     try removeSetAside(as: scratch, except: target)

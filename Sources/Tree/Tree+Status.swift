@@ -18,6 +18,8 @@ public struct NodeStatus: Sendable {
   public var accessed: Timestamp?
   /// The number of hard links: 2 and one for each subdirectory, or 1.
   public var links: Int
+  /// Which value of a key the size is that of, as `Handle.version`; 0: it is no stored value of a key.
+  public var version: UInt64 = 0
 }
 
 extension Tree {
@@ -27,6 +29,9 @@ extension Tree {
     let last = node.state.withLock { $0.isRemoved && !place.isDirectory ? $0.lastStatus : nil }
     if var last {
       last.links = 0
+      for writer in writers {
+        if let size = writer.uncommittedSize(for: caller) { last.size = size }
+      }
       return last
     }
     var status = try status(of: place)
@@ -85,7 +90,9 @@ extension Tree {
     }
     let entry = settings.suite(place.suite).snapshot?.entries[place.key]
     guard let entry else { throw .notFound }
-    return file(size: entry.size, modified: entry.modified)
+    var status = file(size: entry.size, modified: entry.modified)
+    status.version = entry.version
+    return status
   }
 
   private func statusOfValue(_ place: ItemPlace) throws(StoreError) -> NodeStatus {
@@ -107,6 +114,8 @@ extension Tree {
 
   /// The length of what is stored, whatever open handles hold.
   func committedSize(of node: Node) -> Int {
-    (try? status(of: node.place).size) ?? 0
+    let (place, last) = node.state.withLock { ($0.place, $0.isRemoved ? $0.lastStatus : nil) }
+    // Of a removed file the place may be another's by now.
+    return (try? last ?? status(of: place))?.size ?? 0
   }
 }

@@ -85,6 +85,8 @@ final class Server: Sendable {
         linux_forget_code()
       }
       kernelTree.connect(session.notifier)
+      let presence = MountPresence(mountPoint) { [self] in leave(control, record) }
+      defer { presence?.end() }
       try session.run()
       session.unmount()
     } catch {
@@ -92,6 +94,16 @@ final class Server: Sendable {
     }
     echo?.stop()
     kernelTree.finish()
+  }
+
+  /// The mount point is gone, and the kernel may keep the file system for others: ends with the last file that is open.
+  private func leave(_ control: ControlServer, _ record: MountRecord) {
+    session.forgetMountPoint()
+    kernelTree.detach { [session] in session.unmount() }
+    control.end()
+    record.remove()
+    // A Secret Service is other programs' too: it stays as it is.
+    if tree.openSecrets.isEmpty, tree.keychain?.mayHang == false { try? tree.lock() }
   }
 
   private static func withoutConsent(_ reason: String) -> String {

@@ -31,7 +31,10 @@ struct UnmountCommand: ParsableCommand {
     let pause = isLazy ? nil : record.flatMap { ReplayPause($0, places) }
     try Unmounting.take(path, lazily: isLazy, isResting: pause != nil)
     // Taken away while in use, it serves on for as long as somebody has files open.
-    if process >= 0, !lazy { Unmounting.wait(for: process) }
+    guard process >= 0, !lazy, !Unmounting.wait(for: process) else { return }
+    StandardError.write(
+      "keyhole: note: files are open there in another mount namespace; the process of the mount ends with the last one\n"
+    )
   }
 }
 
@@ -58,11 +61,11 @@ enum Unmounting {
     return status == 0 ? 0 : EBUSY
   }
 
-  /// Returns when the process has ended, or after ten seconds.
-  static func wait(for process: Int32) {
+  /// Returns when the process has ended, or after ten seconds; false: it has not.
+  static func wait(for process: Int32) -> Bool {
+    defer { close(process) }
     var entry = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
-    _ = unsafe poll(&entry, 1, 10_000)
-    close(process)
+    return unsafe poll(&entry, 1, 10_000) == 1
   }
 
   private static func failure(_ path: String, _ error: Int32) -> Failure {

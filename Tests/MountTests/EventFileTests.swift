@@ -124,6 +124,21 @@ import Testing
     }
   }
 
+  /// Processes that need a page wait for it without a signal being able to end them: it comes at once.
+  @Test func mappingNeverWaits() async throws {
+    try await withKeyhole { keyhole in
+      let file = try Self.open(keyhole)
+      #expect(failure { _ = try file.mappedBytes(4096, MAP_SHARED) } == .noDevice)
+      #expect(try file.mappedBytes(1, MAP_PRIVATE) == [0x20])
+      let waiting = try keyhole.launch(["/usr/bin/head", "-n", "1", ".keyhole/events"])
+      try System.mkdir(keyhole / "defaults/s")
+      #expect(try waiting.finish().text.contains("defaults/s"))
+      let size = Int(try System.status(keyhole / ".keyhole/events").st_size)
+      let mapped = String(decoding: try file.mappedBytes(size, MAP_PRIVATE), as: UTF8.self)
+      #expect(mapped == " " + String(decoding: try file.read(), as: UTF8.self))
+    }
+  }
+
   @Test func selectAndEpollWait() async throws {
     try await withKeyhole { keyhole in
       let script = """

@@ -25,6 +25,26 @@ import Testing
     #expect(!reader.hasMore)
   }
 
+  /// A mapping sees what is there, at the offsets that the file's size tells, and its reader goes on as before.
+  @Test func pageHasWhatIsThereAndNeverWaits() throws {
+    #expect(log.page(at: 0, count: 4096) == [0x20] && log.page(at: 1, count: 4096) == [])
+    append("a")
+    let reader = EventReader(log)
+    let page = try #require(log.page(at: 0, count: 4096))
+    #expect(page.count == log.end && page.dropFirst().untimed == line(1, "a"))
+    #expect(log.page(at: 0, count: 1) == [0x20])
+    #expect(log.page(at: 7, count: 5) == Array(page[7..<12]))
+    #expect(log.page(at: 1 << 20, count: 4096) == [])
+    #expect(log.page(at: .max, count: 4096) == [])
+    #expect(reader.read(at: 0, count: 4096).untimed == line(1, "a"))
+  }
+
+  @Test func pageThatIsNoLongerKeptIsNone() {
+    for number in 0..<1_100 { append(ExactString("\(number)")) }
+    #expect(log.page(at: 0, count: 4096) == nil)
+    #expect(log.page(at: log.end - 5, count: 4096)?.count == 5)
+  }
+
   @Test(arguments: [1, 2, 7, 100]) func piecesOfAnySizeAddUp(size: Int) {
     for index in 0..<20 { append(ExactString("\(index)")) }
     let reader = EventReader(log)

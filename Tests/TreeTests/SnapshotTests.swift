@@ -67,14 +67,17 @@ import Tree
     #expect(try reader.text() == "one\n")
   }
 
-  @Test func statusOfARemovedFileHasNothingUncommitted() throws {
+  @Test func statusOfARemovedFileHasWhatItsOwnProcessWrote() throws {
     let fixture = try fixture()
     let node = try fixture.node("defaults/s/k")
     let writer = try fixture.open("defaults/s/k", [.write, .truncate])
     try writer.write("x", at: 0)
     #expect(try fixture.tree.status(of: node, for: .current).size == 1)
     try fixture.remove("defaults/s/k")
-    let status = try fixture.tree.status(of: node, for: .current)
-    #expect(status.size == 4 && status.links == 0)
+    let (own, other) = (
+      try fixture.tree.status(of: node, for: .current), try fixture.tree.status(of: node, for: .other)
+    )
+    #expect(own.size == 1 && own.links == 0)
+    #expect(other.size == 4 && other.links == 0)
   }
 }

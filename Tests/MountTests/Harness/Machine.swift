@@ -18,7 +18,9 @@ struct Machine: Sendable {
         "/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "/bin/bash", "-c",
         Self.setUp,
       ],
-      environment: world.environment + ["KEYHOLE=\(Products.keyhole)", "HELPERS=\(Products.helpers)"],
+      environment: world.environment + [
+        "KEYHOLE=\(Products.keyhole)", "HELPERS=\(Products.helpers)", "WRAPPER=\(Products.wrapperProgram)",
+      ],
       directory: world.outside)
     guard try holder.line() == "ready" else {
       throw MountedKeyhole.DidNotStart(output: try holder.finish())
@@ -51,7 +53,8 @@ struct Machine: Sendable {
     mknod -m 666 /home/.etc/fuse c 10 229
     mount --bind /home/.etc/fuse /dev/fuse
     # Reached by every user, wherever the checkout lies.
-    touch /home/bin/keyhole && mount --bind "$KEYHOLE" /home/bin/keyhole
+    touch /home/bin/keyhole /home/bin/wrapper && mount --bind "$KEYHOLE" /home/bin/keyhole
+    mount --bind "$WRAPPER" /home/bin/wrapper
     mkdir -p /home/.etc/upper /home/.etc/work /home/sbin
     mount --bind "$HELPERS" /home/sbin
     mount -t overlay -o lowerdir=/usr/sbin,upperdir=/home/.etc/upper,workdir=/home/.etc/work overlay /usr/sbin

@@ -1,0 +1,126 @@
+import Glibc
+import Synchronization
+import Testing
+
+/// Values that another process replaces by rename(2) while they are read, and files that have lost their name.
+@Suite(.timeLimit(.minutes(2))) struct ReplacedFileTests {
+  /// Of different lengths, the shorter in the longer.
+  private static let values = ["short\n", String(repeating: "a much longer value ", count: 40) + "\n"]
+
+  private static func replace(_ keyhole: MountedKeyhole, _ round: Int) throws {
+    try System.write(keyhole / "defaults/s/.new", values[round % 2])
+    try System.rename(keyhole / "defaults/s/.new", keyhole / "defaults/s/k")
+  }
+
+  /// Bounded by its number of rounds; the case itself is in `OpenWhileReplacedTests`.
+  @Test func readerGetsOneValueWhole() async throws {
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      try Self.replace(keyhole, 0)
+      let isDone = Atomic(false)
+      let rounds = Atomic(0)
+      let writer = Thread {
+        defer { isDone.store(true, ordering: .releasing) }
+        for round in 1...3_000 {
+          guard (try? Self.replace(keyhole, round)) != nil else { return }
+          rounds.add(1, ordering: .relaxed)
+        }
+      }
+      defer { writer.join() }
+      var torn: [String] = []
+      var count = 0
+      while !isDone.load(ordering: .acquiring) {
+        let file = try OpenFile(keyhole / "defaults/s/k", O_RDONLY)
+        let text = String(decoding: try file.readAll(), as: UTF8.self)
+        count += 1
+        if !Self.values.contains(text) { torn.append(text) }
+      }
+      #expect(rounds.load(ordering: .relaxed) == 3_000)
+      #expect(torn.isEmpty && count > 0, "\(torn.count) of \(count)")
+    }
+  }
+
+  /// What another program than the mount changes in place: the new value is not cut at the old one's length.
+  @Test func readerGetsWhatAnotherProgramStored() async throws {
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      for round in 0..<100 {
+        let value = Self.values[round % 2]
+        try System.write(
+          keyhole.world.config + "/s.plist",
+          "<plist version=\"1.0\"><dict><key>k</key><string>\(value.dropLast())</string></dict></plist>\n")
+        let text = try System.text(keyhole / "defaults/s/k")
+        #expect(text == value, "\(round)")
+        // The kernel keeps the size from here.
+        #expect(try System.status(keyhole / "defaults/s/k").st_size == value.utf8.count)
+      }
+    }
+  }
+
+  @Test(arguments: ["unlink", "rename"]) func unnamedFileIsAFileLikeAnyOther(how: String) async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        mkdir -p defaults/s keychain/generic/S/A; echo 12345 > defaults/s/k; setfattr -n user.keyhole.type -v integer defaults/s/k
+        printf old > keychain/generic/S/A/value; setfattr -n user.comment -v old keychain/generic/S/A
+        """)
+      let script = """
+        import os, sys
+        how, name, new, attribute = sys.argv[1:]
+        file = os.open(name, os.O_RDWR)
+        if how == "unlink":
+          os.unlink(name)
+          open(name, "w").write(new)
+        else:
+          scratch = os.path.dirname(name) + "/.new"
+          open(scratch, "w").write(new)
+          os.rename(scratch, name)
+        def show():
+          status = os.fstat(file)
+          print(status.st_nlink, status.st_size, os.pread(file, 100, 0))
+        show()
+        print(os.getxattr(file, attribute), os.getxattr(name, attribute))
+        os.setxattr(file, attribute, b"string")
+        print(os.getxattr(file, attribute), os.getxattr(name, attribute))
+        try: os.getxattr(file, "user.none")
+        except OSError as error: print(os.strerror(error.errno))
+        os.ftruncate(file, 2); show()
+        os.pwrite(file, b"xyz", 2); show()
+        os.utime(file, (1000000000, 1000000001))
+        print(os.fstat(file).st_atime, os.fstat(file).st_mtime, os.stat(name).st_mtime > 1000000001)
+        os.fsync(file); show()
+        os.close(file)
+        print(open(name).read())
+        """
+      try keyhole.check(
+        "python3 -c '\(script)' \(how) defaults/s/k 678 user.keyhole.type",
+        prints: """
+          0 6 b'12345\\n'
+          b'integer' b'integer'
+          b'string' b'integer'
+          No data available
+          0 2 b'12'
+          0 5 b'12xyz'
+          1000000000.0 1000000001.0 True
+          0 5 b'12xyz'
+          678
+
+
+          """)
+      try keyhole.check(
+        "python3 -c '\(script)' \(how) keychain/generic/S/A/value another user.comment",
+        prints: """
+          0 3 b'old'
+          b'old' b'old'
+          b'string' b'old'
+          No data available
+          0 2 b'ol'
+          0 5 b'olxyz'
+          1000000000.0 1000000001.0 True
+          0 5 b'olxyz'
+          another
+
+          """)
+    }
+  }
+}
