@@ -49,7 +49,7 @@ public struct BackupSummary: Hashable, Sendable {
 extension FixedWidthInteger {
   /// The most significant byte first.
   var bigEndianBytes: [UInt8] {
-    (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> Self(Self.bitWidth - 8 - 8 * $0)) }
+    stride(from: Self.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
   }
 }
 

@@ -39,7 +39,7 @@ final class RestorePreparation {
     case .suite(let name, let modified): try begin(name, modified)
     case .times: try beginTimes()
     case .bytes(let bytes): try target?.file.write(bytes)
-    case .vault(let record): try take(record)
+    case .vault(let record): try add(record)
     case .keyFile(let key): try vault?.write(key: key)
     case .end: try end()
     }
@@ -90,7 +90,7 @@ final class RestorePreparation {
 
   // MARK: The vault
 
-  private func take(_ record: VaultArchive.Record) throws {
+  private func add(_ record: VaultArchive.Record) throws {
     if case .format = record {
       try closeFile()
       UserFolders.make(places.preparedVault)

@@ -14,12 +14,12 @@ extension Query {
       if isBlob(column) {
         let content = self.bytes(column)
         bytes.append(UInt8(SQLITE_BLOB))
-        bytes += Self.bigEndian(UInt64(content.count), 4)
+        bytes += Self.bigEndian(UInt64(content.count)).suffix(4)
         bytes += content
       } else {
         guard isInteger(column) else { throw .damaged(what: "the vault's tables") }
         bytes.append(UInt8(SQLITE_INTEGER))
-        bytes += Self.bigEndian(integer(column), 8)
+        bytes += Self.bigEndian(integer(column))
       }
     }
     return bytes
@@ -42,8 +42,9 @@ extension Query {
     }
   }
 
-  private static func bigEndian(_ number: UInt64, _ size: UInt64) -> [UInt8] {
-    (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - $0))) }
+  /// Eight bytes.
+  private static func bigEndian(_ number: UInt64) -> [UInt8] {
+    stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt64($0)) }
   }
 }
 

@@ -85,6 +85,43 @@ import Testing
     }
   }
 
+  /// Another machine or user, which the vault does not know.
+  @Test func aNewMachineSaysFirstUse() async throws {
+    try await withWorld { world in
+      try world.check(
+        Self.fill + "keyhole backup --init > $OUT/key 2> /dev/null; keyhole backup $OUT/b > $OUT/log")
+      // To the process in a user namespace, its user has the number 0.
+      let restore = try world.sh(
+        """
+        \(Self.newHome)
+        unshare -r keyhole restore $OUT/b < $OUT/key && printf new | unshare -r keyhole set \(Self.value)
+        unshare -r keyhole get \(Self.value)
+        """)
+      #expect(
+        restore.status == 0 && restore.text.hasSuffix("whose secret is in no backup\nnew"), "\(restore)")
+      #expect(restore.error.contains("first use of this vault here: it was last changed at"), "\(restore)")
+      #expect(restore.error.split(separator: "\n").count == 1, "\(restore)")
+    }
+  }
+
+  @Test func aVaultOfTheFirstVersionComesThrough() async throws {
+    let fixtures = String(#filePath.dropLast("MountTests/BackupTests.swift".count)) + "VaultTests/Fixtures/v1"
+    try await withWorld { world in
+      try world.check(
+        """
+        mkdir -m 700 -p $DATA/keyhole $XDG_STATE_HOME/keyhole; cp '\(fixtures)'/vault.* $DATA/keyhole/
+        cp '\(fixtures)'/*.anchor '\(fixtures)'/device.key $XDG_STATE_HOME/keyhole/
+        chmod 600 $DATA/keyhole/* $XDG_STATE_HOME/keyhole/*
+        keyhole backup --init > $OUT/key 2> /dev/null; keyhole backup $OUT/b > $OUT/log
+        """)
+      let restore = try world.sh(Self.newHome + "keyhole restore $OUT/b < $OUT/key")
+      #expect(restore.status == 0, "\(restore)")
+      let script = Self.newHome.replacing("mkdir -m 700 $HOME", with: ":")
+      let upgrade = try world.sh(script + "keyhole upgrade && keyhole get keychain/generic/mail/me/value")
+      #expect(upgrade.status == 0 && upgrade.text.hasSuffix("not a secret"), "\(upgrade)")
+    }
+  }
+
   @Test func nothingIsOverwritten() async throws {
     try await withWorld { world in
       try world.check(Self.fill)

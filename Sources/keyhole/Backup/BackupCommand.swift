@@ -55,8 +55,10 @@ struct BackupCommand: ParsableCommand {
     if !leavesOutService { try service.requireNone() }
     do throws(BackupError) {
       let backup = try BackupFile(file, of: places.backupFolders, existing: replace ? .isReplaced : .isKept)
-      let summary = try write(backup, places)
-      StandardOutput.print("\(file): \(summary.contents)".escapedForTerminal)
+      let key = passphrase || source.isGiven ? nil : try BackupKey.publicKey(places.configuration)
+      let summary = try write(backup, sealedTo: key)
+      let seal = key.map { " (sealed to the key \(BackupKey.number(of: $0)))" } ?? ""
+      StandardOutput.print("\(file): \(summary.contents)\(seal)".escapedForTerminal)
       if !summary.hasVault {
         StandardError.write("keyhole: there is no vault in \(places.vault.escapedForTerminal)\n")
       }
@@ -66,10 +68,10 @@ struct BackupCommand: ParsableCommand {
     }
   }
 
-  private func write(_ backup: BackupFile, _ places: Places) throws(BackupError) -> BackupSummary {
-    if !passphrase, !source.isGiven, let key = try BackupKey.publicKey(places.configuration) {
-      return try backup.write(sealedTo: key)
-    }
+  private func write(
+    _ backup: BackupFile, sealedTo key: [UInt8]?
+  ) throws(BackupError) -> BackupSummary {
+    if let key { return try backup.write(sealedTo: key) }
     let passphrase: SecretBytes
     do { passphrase = try newPassphrase() } catch let failure as Failure {
       throw BackupError(failure.subject, failure.reason)

@@ -10,7 +10,7 @@ import Vault
 
 struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Put back what `keyhole backup` wrote.",
+    commandName: "restore", abstract: "Put back what a backup holds, and set aside what is there.",
     discussion: """
       Nothing is overwritten: a vault that is there, and suites of the same name with another content, are set aside \
       under names that are printed. Suites that the backup does not hold stay. A file that is damaged or cut off \
