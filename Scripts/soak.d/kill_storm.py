@@ -27,7 +27,7 @@ def play(options, result, storm):
     """One round of those that are wanted."""
     table = rounds.ROUNDS[storm.engine]
     wanted = set(options.only or []) - set(rounds.ROUNDS)
-    names = [name for name in table if name in wanted or not wanted and name not in ("backup", "restore")]
+    names = [name for name in table if not wanted or name in wanted]
     name = storm.dice.choices(names, [table[name][1] for name in names])[0]
     storm.rounds[name] += 1
     try:

@@ -14,7 +14,7 @@ import harness
 PASSPHRASES = [b"", b"one", b"two"]
 # The least that a guess may cost, so that the time goes into what is killed.
 COST = ["--cost", "14"]
-READING = [["get"], ["ls"], ["doctor"], ["log"], ["attr"]]
+READING = [["get"], ["ls"], ["doctor"], ["log"], ["attr"], ["watch"], ["completions", "bash"]]
 
 
 # The mount.
@@ -66,13 +66,13 @@ def is_open(pipe):
 
 # Commands, each several times.
 
-def commands(storm, count=6):
+def commands(storm, count=10):
     """Commands that store or read, without a mount."""
     storm.settle()
     some_commands(storm, count)
 
 
-def commands_mounted(storm, count=6):
+def commands_mounted(storm, count=10):
     """The same with a mount, which is killed in the end, or taken away."""
     storm.mount()
     some_commands(storm, count)
@@ -80,8 +80,9 @@ def commands_mounted(storm, count=6):
 
 
 def some_commands(storm, count):
+    choices = [set_value, set_value, set_value, remove, edit, edit, change_attribute, change_attribute, read]
     for _ in range(count):
-        storm.dice.choice([set_value, set_value, remove, edit, edit, change_attribute, change_attribute, read])(storm)
+        storm.dice.choice(choices + [reseal] * 2 * (storm.engine == "secret-service"))(storm)
 
 
 def attempt(storm, slot, value, *command, **more):
@@ -94,7 +95,9 @@ def attempt(storm, slot, value, *command, **more):
 def set_value(storm):
     slot = storm.dice.choice(storm.model.all())
     value = slot.next(storm.dice)
-    attempt(storm, slot, value, "set", slot.path, input=value)
+    # Sealed by the vault before the service gets it.
+    options = ["--sealed"] if slot.is_secret and storm.engine == "secret-service" and storm.dice.random() < 0.5 else []
+    attempt(storm, slot, value, "set", *options, slot.path, input=value)
 
 
 def remove(storm):
@@ -121,6 +124,13 @@ def change_attribute(storm):
         return attempt(storm, attribute, None, "attr", "--remove", attribute.path, attribute.name)
     value = attribute.next(storm.dice)
     attempt(storm, attribute, value, "attr", attribute.path, attribute.name, value.decode())
+
+
+def reseal(storm):
+    """`keyhole attr` that has the vault seal an item of the service, or not any more; its value stays."""
+    slots = [slot for slot in storm.model.all() if slot.is_secret and slot.known is not None and not slot.pending]
+    if slots:
+        storm.command("attr", storm.dice.choice(slots).path, "keyhole.sealed", storm.dice.choice(["true", "false"]))
 
 
 def read(storm):
@@ -230,6 +240,7 @@ def restore(storm):
         for slot in slots:
             slot.acknowledge(inside[slot.path])
     # A vault that is older than what was seen last can only be read until a person has said so.
+    storm.command("accept", "--yes", is_checked=False)
     storm.home.run("accept", "--yes")
     storm.mount()
     storm.home.unmount()
@@ -343,6 +354,8 @@ def migrate(storm):
     storm.settle()
     for source, target in (("secret-service", "vault"), ("vault", "secret-service")):
         way = ["migrate", "--from", source, "--to", target]
+        if target == "secret-service" and storm.dice.random() < 0.5:
+            way.append("--sealed")
         storm.command(*way)
         storm.home.must(*way)
         storm.mount(target)
