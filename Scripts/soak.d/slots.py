@@ -178,7 +178,8 @@ class Model:
                     value = stored.get(os.path.basename(slot.path))
                     value = value.encode() if isinstance(value, str) else value
                     result.check(value == slot.known, f"{suite}.plist: {slot.path} is {slot.describe(value)}")
-        check_names(f"{home.folder}/config", [f"{suite}.plist" for suite in suites] + [".keyhole-reserve"], result)
+        check_names(f"{home.folder}/config", [f"{suite}.plist" for suite in suites] + [".keyhole-reserve", "keyhole"],
+                    result)
 
 
 def check_names(folder, expected, result):
