@@ -63,7 +63,7 @@ struct MountCommand: ParsableCommand {
     _ options: MountOptions, for owner: MountOwner, _ ready: @escaping @Sendable () -> Void
   ) throws {
     guard let mountpoint else { throw UsageError(message: "`uid=` and `gid=` need a mount point") }
-    let folder = try OwnedMountPoint(mountpoint, for: owner)
+    let folder = try OwnedMountPoint(mountpoint, for: owner, options)
     let path = folder.path
     let device = try MountForOwner.make(at: folder, options, for: owner)
     do {

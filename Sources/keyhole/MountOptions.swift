@@ -14,6 +14,8 @@ struct MountOptions {
   /// Whose mount it is, by name or number, where root mounts for somebody: `uid=` and `gid=`.
   var user: String?
   var group: String?
+  /// Only a folder of that user's, and none of root's: the path may have been one that the user could lead elsewhere.
+  var takesUsersFolderOnly = false
   /// What the mount table shows as the source.
   var source = "keyhole"
   /// Whoever watches the mount hears of outside changes.
@@ -52,6 +54,7 @@ struct MountOptions {
     case ("allow_root", nil): allowsRoot = true
     case ("uid", let value?): user = value
     case ("gid", let value?): group = value
+    case ("folder", "user"): takesUsersFolderOnly = true
     case ("fsname", let value?) where !value.isEmpty: source = value
     case ("vault", let value?): keychain.vault = try Self.path(name, value)
     case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))

@@ -92,7 +92,7 @@ final class OwnedMountPoint {
   private let descriptor: Int32
 
   /// - Throws: `Failure` with what to do.
-  init(_ path: String, for owner: MountOwner) throws {
+  init(_ path: String, for owner: MountOwner, _ options: MountOptions) throws {
     try MountPoint.clearDead(path, owner)
     let descriptor = unsafe linux_open_path_as(owner.user, owner.group, path)
     guard descriptor >= 0 else { throw Self.failure(path, errno) }
@@ -100,6 +100,12 @@ final class OwnedMountPoint {
     self.path = MountPoint.absolute(Self.link(to: descriptor))
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure(path, errno) }
+    guard !options.takesUsersFolderOnly || status.st_uid == owner.user || status.st_uid != 0 else {
+      throw Failure(
+        path,
+        "it belongs to root, and is not the path that was typed, so that a symbolic link may lead there; name the folder itself"
+      )
+    }
     try MountPoint.checkFree(self.path)
     try MountPoint.check(status, path, contents: Self.link(to: descriptor), users: [0, owner.user])
   }
