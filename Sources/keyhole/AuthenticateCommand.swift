@@ -77,8 +77,8 @@ private struct Dialog {
     var scope = Answer.Scope.items
     if request.offersProcess {
       guard case .approved(_, let chosen) = askScope() else { return .refused }
-      // A consent is given by choosing.
-      if request.demand == .consent { return .approved(nil, scope: chosen) }
+      // A consent is given by choosing, where it counts.
+      if isConsentHere { return .approved(nil, scope: chosen) }
       scope = chosen
     }
     if let demand = request.demand {
@@ -89,6 +89,8 @@ private struct Dialog {
     return askPassword()
   }
 
+  private var isConsentHere: Bool { request.demand == .consent && places.consent != nil }
+
   /// The process has asked before, and may go through a whole folder.
   private func askScope() -> Answer {
     attempt { () throws(Pinentry.Failure) in
@@ -96,6 +98,14 @@ private struct Dialog {
         It has asked before. "Allow all" also lets this process \(request.operation.phrase) every other item with the \
         same conditions, without a question, for \(request.reuse) s.
         """
+      // Nothing else is asked afterwards, so Return must not be a yes.
+      if isConsentHere {
+        switch try pinentry(more.replacing("Allow all", with: "all")).word(of: ["yes", "all"]) {
+        case "yes": return .approved(nil)
+        case "all": return .approved(nil, scope: .process)
+        default: return .refused
+        }
+      }
       switch try pinentry(more).choose("Allow", "Allow all", "Refuse") {
       case .first: return .approved(nil)
       case .second: return .approved(nil, scope: .process)

@@ -79,8 +79,9 @@ final class Pinentry {
 
   /// Whether a person says yes. - Throws: `late`, `broken`.
   func confirm(default choice: Default) throws(Failure) -> Bool {
-    // The prompter of GNOME knows two buttons only.
-    guard choice == .refuse, flavor != "gnome3", flavor != "unknown" else { return try confirm() }
+    guard choice == .refuse else { return try confirm() }
+    // The prompter of GNOME knows two buttons only, and Return is the one that allows.
+    guard flavor != "gnome3", flavor != "unknown" else { return try word(of: ["yes"]) != nil }
     try command("SETOK Refuse")
     try command("SETNOTOK Allow")
     do throws(Failure) {
@@ -103,6 +104,16 @@ final class Pinentry {
       return false
     } catch .notConfirmed {
       return false
+    }
+  }
+
+  /// Which of these words a person types; nil: none of them. So neither Return nor Escape is a yes.
+  ///
+  /// - Throws: as `secret`.
+  func word(of words: [String]) throws(Failure) -> String? {
+    let typed = try secret("Type \(words.joined(separator: " or ")) to allow:")
+    return unsafe typed.withUnsafeBytes { bytes in
+      words.first { unsafe $0.utf8.elementsEqual(bytes) }
     }
   }
 

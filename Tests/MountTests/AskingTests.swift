@@ -10,10 +10,10 @@ struct AskingTests {
 
   /// A mount whose vault has the passphrase `horse`, and an item with flags.
   private static func withItem(
-    _ flags: String, passphrase: Bool = true, environment: [String] = [],
+    _ flags: String, passphrase: Bool = true, reuse: Int = 0, environment: [String] = [],
     body: (MountedKeyhole) throws -> Void
   ) async throws {
-    try await withKeyhole("auth-reuse=0", environment: environment) { keyhole in
+    try await withKeyhole("auth-reuse=\(reuse)", environment: environment) { keyhole in
       try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
       if passphrase { try keyhole.check("echo horse | keyhole passphrase 2> /dev/null") }
       try keyhole.check("[ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item)")
@@ -143,7 +143,12 @@ struct AskingTests {
     class Session(dbus.service.Object):
         @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
         def Get(self, interface, name):
-            facts = {"Active": True, "Remote": False, "Type": "tty", "Display": "", "TTY": open(file).read().strip()[5:]}
+            place = open(file).read().strip()
+            window = place.startswith(":")
+            facts = {
+                "Active": True, "Remote": False, "Type": "x11" if window else "tty",
+                "Display": place if window else "", "TTY": "" if window else place[5:],
+            }
             return facts[name]
     objects = Manager(bus, "/org/freedesktop/login1"), Session(bus, "/org/freedesktop/login1/session/_31")
     print("ready", flush=True)
@@ -152,12 +157,14 @@ struct AskingTests {
 
   /// Runs `body` on a mount for which logind names the terminal that `tty` holds.
   private static func withLogind(
-    environment: [String] = [], body: (MountedKeyhole, _ read: () throws -> Terminal) throws -> Void
+    environment: [String] = [], window display: String? = nil,
+    body: (MountedKeyhole, _ read: () throws -> Terminal) throws -> Void
   ) async throws {
     let bus = try PrivateBus()
     let variable = "DBUS_SYSTEM_BUS_ADDRESS=\(bus.address)"
     try await withWorld { outer in
       let file = outer.root + "/tty"
+      if let display { try System.write(file, display) }
       let service = try Program(
         ["/usr/bin/python3", "-c", logind, "\(getuid())", file], environment: [variable], directory: "/")
       defer { service.kill() }
@@ -181,6 +188,91 @@ struct AskingTests {
       try allowed.wait(for: "Allow")
       try allowed.type("\t\r")
       #expect(try Self.finish(allowed, keyhole) == (0, "secret", ""))
+    }
+  }
+
+  /// A pinentry of two buttons, where Return is the first and an empty line what was typed.
+  private static let twoButtons = """
+    #!/bin/bash
+    echo OK ready
+    while read -r line; do
+      echo "$line" >> "$(dirname "$0")/../told"
+      case $line in
+        "GETINFO flavor") echo "D gnome3"; echo OK ;;
+        GETPIN) word=$(cat "$(dirname "$0")/../word" 2> /dev/null); [ -z "$word" ] || echo "D $word"; echo OK ;;
+        *) echo OK ;;
+      esac
+    done
+    """
+
+  /// GNOME's prompter has no button that Return could choose without allowing.
+  @Test func returnIsNoYesWhereThereAreTwoButtons() async throws {
+    try await withWorld { outer in
+      try outer.check(
+        "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry; chmod +x \(outer.root)/bin/pinentry",
+        sending: Array(Self.twoButtons.utf8))
+      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      try await Self.withLogind(environment: [path], window: ":7") { keyhole, _ in
+        let read = "cat \(Self.item)/value"
+        try keyhole.refuses(read, .denied)
+        let told = try System.text(outer.root + "/told")
+        #expect(told.contains("SETPROMPT Type yes to allow:\n") && !told.contains("CONFIRM"))
+        try System.write(outer.root + "/word", "ye")
+        #expect(try keyhole.sh(read).status != 0)
+        try System.write(outer.root + "/word", "yes")
+        #expect(try holds(within: .seconds(30)) { try keyhole.sh(read).text == "secret" })
+      }
+    }
+  }
+
+  /// A real window of a display that logind names.
+  @Test(.enabled(if: hasDisplay, "needs xvfb, xdotool and pinentry-gtk2"))
+  func returnIsNoYesInAWindow() async throws {
+    try await withWorld { outer in
+      try outer.check(
+        "mkdir \(outer.root)/bin; ln -s /usr/bin/pinentry-gtk-2 \(outer.root)/bin/pinentry")
+      let server = try Program(
+        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        environment: outer.environment, directory: outer.outside, log: outer.log)
+      defer {
+        server.signal(SIGTERM)
+        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
+      }
+      let display = ":\(try server.line() ?? "")"
+      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      try await Self.withLogind(environment: [path], window: display) { keyhole, _ in
+        let xdotool = { (words: String) in
+          try outer.check("DISPLAY=\(display) timeout 60 xdotool \(words)")
+        }
+        for (keys, text) in [("Return", ""), ("Tab Return", "secret")] {
+          let reader = try Self.readInWindow(keyhole, xdotool)
+          try xdotool("key \(keys)")
+          let output = try reader.finish()
+          #expect(output.text == text && (output.status == 0) == !text.isEmpty, "\(keys): \(output)")
+        }
+      }
+    }
+  }
+
+  /// The passphrase once is no consent for the next item, on a terminal that may be the program's own.
+  @Test func nextQuestionOfTheSameProcessTakesThePassphraseToo() async throws {
+    try await Self.withItem("", reuse: 60) { keyhole in
+      try keyhole.check(
+        """
+        mkdir -p keychain/generic/s/second; printf second > keychain/generic/s/second/value
+        for name in \(Self.item) keychain/generic/s/second; do setfattr -n user.keyhole.programs -v 'ask *' $name; done
+        """)
+      let terminal = try Self.read(
+        keyhole,
+        "bash -c 'read -r one < \(Self.item)/value; read -r two < keychain/generic/s/second/value; echo $one $two'"
+      )
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      try terminal.wait(for: "Allow all")
+      try terminal.type("\r")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      #expect(try Self.finish(terminal, keyhole).0 == 0)
     }
   }
 
