@@ -17,7 +17,27 @@ package struct MountTable {
   package let entries: [Entry]
 
   package init() {
-    entries = readFile("/proc/self/mountinfo").split(separator: "\n").compactMap { Entry(line: $0) }
+    self.init(text: readFile("/proc/self/mountinfo"))
+  }
+
+  /// The same of an open descriptor of that file, which takes no other one; nil: it can't be read.
+  package init?(reading descriptor: Int32) {
+    guard lseek(descriptor, 0, SEEK_SET) == 0 else { return nil }
+    var (text, part) = ([UInt8](), [UInt8](repeating: 0, count: 65536))
+    while true {
+      // SAFETY: the buffer says how long it is.
+      let count = unsafe read(descriptor, &part, part.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return nil }
+      if count == 0 { break }
+      text += part.prefix(count)
+    }
+    self.init(text: String(decoding: text, as: UTF8.self))
+    if entries.isEmpty { return nil }
+  }
+
+  private init(text: String) {
+    entries = text.split(separator: "\n").compactMap { Entry(line: $0) }
   }
 
   /// What is mounted at a path, the topmost.

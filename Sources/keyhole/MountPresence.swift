@@ -17,7 +17,7 @@ struct MountPresence {
     let table = unsafe open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
     guard table >= 0 else { return nil }
     // Read after the open: poll(2) tells of each change since then.
-    guard let mount = MountTable().entry(at: mountPoint), mount.type == "fuse.keyhole" else {
+    guard let mount = MountTable(reading: table)?.entry(at: mountPoint), mount.type == "fuse.keyhole" else {
       close(table)
       return nil
     }
@@ -37,9 +37,14 @@ struct MountPresence {
     threads.finish()
   }
 
+  /// Twice, as the table may change while it is read. A table that can't be read tells nothing.
+  private static func isGone(_ mount: MountTable.Entry, _ table: Int32) -> Bool {
+    (0..<2).allSatisfy { _ in MountTable(reading: table)?.contains(mount) == false }
+  }
+
   /// proc(5): poll(2) tells of a change of the table with POLLERR and POLLPRI. False: it is not looked for any more.
   private static func waitForEnd(of mount: MountTable.Entry, _ table: Int32, _ isEnded: WakePipe) -> Bool {
-    while MountTable().contains(mount) {
+    while !isGone(mount, table) {
       var entries = [
         pollfd(fd: table, events: Int16(POLLPRI), revents: 0),
         pollfd(fd: isEnded.readEnd, events: Int16(POLLIN), revents: 0),
