@@ -142,6 +142,11 @@ import Testing
       for line in aside { #expect(System.exists(String(line.dropFirst("set aside: ".count))), "\(line)") }
       let read = try world.sh("keyhole get \(Self.value)")
       #expect(read.text == "s3cret" && read.error.contains("can only be read"), "\(read)")
+      // Its backup must not take the place of a newer one.
+      let instead = try world.sh("echo horse | keyhole backup --replace $OUT/b", within: LockTests.patience)
+      #expect(instead.status == 1 && instead.error.contains("does not replace another one"), "\(instead)")
+      let beside = try world.sh("echo horse | keyhole backup $OUT/beside", within: LockTests.patience)
+      #expect(beside.status == 0 && beside.error.contains("can only be read"), "\(beside)")
       let accept = try world.sh("keyhole accept --yes")
       #expect(accept.status == 0 && accept.text.contains("removed the entry of 1 item"), "\(accept)")
       try world.check("printf more | keyhole set \(Self.value); keyhole get defaults/late/key", prints: "1\n")
@@ -314,6 +319,28 @@ extension BackupTests {
 // MARK: - Interruptions
 
 extension BackupTests {
+  /// Killed at any of its system calls: the file is whole or not there, and the next backup removes what is left.
+  @Test func aKilledBackupLeavesNoHalfFile() async throws {
+    try await withWorld { world in
+      let output = try world.sh(
+        """
+        \(Self.fill)
+        keyhole backup --init > $OUT/key 2> /dev/null; mkdir $OUT/b
+        for call in openat rename renameat2 fsync write pwrite64; do for n in $(seq 1 3 300); do
+          strace -f -qq -o /dev/null -e trace=$call -e inject=$call:signal=KILL:when=$n \\
+            keyhole backup $OUT/b/file > $OUT/log 2>&1; status=$?
+          [ ! -e $OUT/b/file ] || keyhole restore -n $OUT/b/file < $OUT/key > $OUT/log || echo "$call $n"
+          rm -f $OUT/b/file
+          [ $status != 0 ] || break
+          echo $call >> $OUT/kills
+        done; done
+        keyhole backup $OUT/b/file > $OUT/log; ls -A $OUT/b; wc -l < $OUT/kills
+        """, within: .seconds(300))
+      let kills = Int(output.text.split(separator: "\n").last ?? "") ?? 0
+      #expect(kills > 10 && output.text == "file\n\(kills)\n", "\(output)")
+    }
+  }
+
   private static let calls =
     "rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir,mkdir,fsync,fdatasync,ftruncate,write,pwrite64"
 

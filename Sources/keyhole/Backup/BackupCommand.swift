@@ -5,6 +5,8 @@ import Glibc
 import Keychains
 import Model
 import SecretMemory
+import Store
+import Vault
 
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -53,6 +55,7 @@ struct BackupCommand: ParsableCommand {
     guard let file else { return try BackupKeyPair(places).make() }
     let service = ServiceItems(places)
     if !leavesOutService { try service.requireNone() }
+    try noteTrust(places)
     do throws(BackupError) {
       let backup = try BackupFile(file, of: places.backupFolders, existing: replace ? .isReplaced : .isKept)
       let key = passphrase || source.isGiven ? nil : try BackupKey.publicKey(places.configuration)
@@ -66,6 +69,27 @@ struct BackupCommand: ParsableCommand {
     } catch {
       throw Failure(error)
     }
+  }
+
+  /// Says that the vault is not what was last stored in it, as far as that can be told without its passphrase.
+  ///
+  /// - Throws: `Failure` where the backup would take the place of one that may be of a newer state.
+  private func noteTrust(_ places: Places) throws {
+    guard VaultArchive.exists(in: places.vault), let trust = trust(places) else { return }
+    if case .distrusted(let problem) = trust, replace {
+      throw Failure(
+        problem.subject,
+        "\(problem.reason): its backup does not replace another one; name another file. Nothing was written")
+    }
+    if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
+  }
+
+  private func trust(_ places: Places) -> KeychainTrust? {
+    let vault = try? VaultEngine(directory: places.vault, stateDirectory: places.state)
+    // What can't be opened at all is an error of the backup's.
+    guard let vault else { return nil }
+    if vault.lockState == .open { return vault.trust }
+    return MountRecord.serving(vault: places.vault, in: places.runtime)?.trust
   }
 
   private func write(
