@@ -24,7 +24,10 @@ final class SettingsReserve: Sendable {
   func restore(for size: Int) {
     let wanted = max(Self.usualSize, size + Self.slack)
     known.withLock { known in
-      guard known < wanted, let file else { return }
+      guard known < wanted else { return }
+      // The first suite of a user may be written before anything of the state is.
+      try? FileSystem.makeFolder(stateFolder)
+      guard let file else { return }
       file.restore(wanted)
       known = wanted
     }

@@ -22,7 +22,8 @@ import Testing
       let output = try keyhole.sh("rm -r defaults/s; ls defaults", within: .seconds(150))
       #expect(output == Output(status: 0, bytes: [], error: ""))
       // The version before the last one stays beside a suite until the disk has the last one.
-      #expect(try holds(within: .seconds(10)) { try System.names(keyhole.world.config).isEmpty })
+      let isEmpty = try holds(within: .seconds(10)) { try System.names(keyhole.world.config).isEmpty }
+      #expect(isEmpty, "\(try System.names(keyhole.world.config))")
     }
   }
 

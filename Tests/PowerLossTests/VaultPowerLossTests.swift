@@ -26,7 +26,7 @@ extension PowerLossTests {
     #expect(try work.contents()["afterwards"] == entry)
   }
 
-  @Test(.timeLimit(.minutes(2)), arguments: [1, 2] as [UInt64])
+  @Test(.timeLimit(.minutes(10)), arguments: [1, 2] as [UInt64])
   func vaultKeepsWhatItAcknowledged(seed: UInt64) throws {
     let steps = Array(KeychainSteps(seed: seed).prefix(150))
     let cuts = PowerCuts(share: 0.03, seed: seed)
@@ -38,7 +38,7 @@ extension PowerLossTests {
   }
 
   /// Killed or without power, one of the two passwords opens the item.
-  @Test(.timeLimit(.minutes(2))) func passwordThatIsChangedIsTheOldOneOrTheNew() throws {
+  @Test(.timeLimit(.minutes(10))) func passwordThatIsChangedIsTheOldOneOrTheNew() throws {
     let seed: UInt64 = 3
     let cuts = PowerCuts(share: 0.08, seed: seed)
     let disks = try Self.cuts("passwords", on: Self.home(), steps: 0, seed: seed, cuts)
@@ -49,7 +49,7 @@ extension PowerLossTests {
   }
 
   /// Killed or without power while all keys are made new, one of the two passphrases opens everything.
-  @Test(.timeLimit(.minutes(2))) func passphraseThatIsChangedIsTheOldOneOrTheNew() throws {
+  @Test(.timeLimit(.minutes(10))) func passphraseThatIsChangedIsTheOldOneOrTheNew() throws {
     let seed: UInt64 = 4
     let cuts = PowerCuts(share: 0.03, seed: seed)
     let disks = try Self.cuts("passphrases", on: Self.home(), steps: 0, seed: seed, cuts)
@@ -59,7 +59,7 @@ extension PowerLossTests {
     #expect(losses > 10)
   }
 
-  @Test(.timeLimit(.minutes(2))) func vaultThatIsBeingMadeOpens() throws {
+  @Test(.timeLimit(.minutes(10))) func vaultThatIsBeingMadeOpens() throws {
     let seed: UInt64 = 5
     let steps = Array(KeychainSteps(seed: seed).prefix(2))
     let cuts = PowerCuts(share: 1, seed: seed)
@@ -71,7 +71,7 @@ extension PowerLossTests {
   }
 
   /// The program is killed, the next one goes on from what the kernel still had, and then the power fails.
-  @Test(.timeLimit(.minutes(2)), arguments: [(0, 1), (8, 0.4)])
+  @Test(.timeLimit(.minutes(10)), arguments: [(0, 1), (8, 0.4)])
   func vaultOutlivesKillAndThenPowerLoss(count: Int, share: Double) throws {
     let seed: UInt64 = 7
     let steps = Array(KeychainSteps(seed: seed).prefix(count))

@@ -44,8 +44,7 @@ import Testing
         """)
     #expect(mode(sandbox.path("a")) & 0o7777 == 0o600)
     try engine.synchronize("a")
-    #expect(
-      sandbox.names(sandbox.folder) == [".keyhole-reserve", "a.plist"], "nothing else is left beside it")
+    #expect(sandbox.names(sandbox.folder) == ["a.plist"], "nothing is left beside it")
   }
 
   @Test func aMissingFolderIsMadePrivate() throws {
