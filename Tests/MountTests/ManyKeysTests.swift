@@ -22,8 +22,12 @@ import Testing
       let output = try keyhole.sh("rm -r defaults/s; ls defaults", within: .seconds(150))
       #expect(output == Output(status: 0, bytes: [], error: ""))
       // The version before the last one stays beside a suite until the disk has the last one.
-      let isEmpty = try holds(within: .seconds(10)) { try System.names(keyhole.world.config).isEmpty }
-      #expect(isEmpty, "\(try System.names(keyhole.world.config))")
+      var names: [String] = []
+      let isEmpty = try holds(within: .seconds(10)) {
+        names = try System.names(keyhole.world.config)
+        return names.isEmpty
+      }
+      #expect(isEmpty, "\(names)")
     }
   }
 
