@@ -29,6 +29,10 @@ public struct BackupFile {
     self.folders = folders
     self.existing = existing
     if existing == .isKept, Folder.exists(path) { throw taken }
+    var status = stat()
+    guard unsafe lstat(path, &status) != 0 || [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
+      throw BackupError(path, "it is no file; nothing was written")
+    }
   }
 
   /// Writes the backup beside its place, brings it to the disk, reads it back, and gives it its name.

@@ -103,6 +103,16 @@ import Vault
     #expect(Files.names(fixture.root) == ["a", "backup"])
   }
 
+  @Test func whatIsNoFileIsNotReplaced() throws {
+    let fixture = try BackupFixture()
+    try #require(unsafe mkdir(fixture.file, 0o700) == 0)
+    #expect(throws: BackupError.self) { try fixture.backUp(.isReplaced) }
+    unsafe rmdir(fixture.file)
+    try #require(unsafe mkfifo(fixture.file, 0o600) == 0)
+    #expect(throws: BackupError.self) { try fixture.backUp(.isReplaced) }
+    #expect(Files.names(fixture.root) == ["backup"])
+  }
+
   @Test func whatAKilledBackupHasLeftIsRemoved() throws {
     let fixture = try BackupFixture()
     try fixture.fill()
