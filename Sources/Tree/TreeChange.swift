@@ -22,9 +22,9 @@ public struct TreeChange: Hashable, Sendable {
   public func line(number: Int, time: Timestamp) -> String {
     var fields = [
       "\"seq\":\(number)", "\"time\":\"\(time.iso8601)\"", "\"kind\":\"\(kind.rawValue)\"",
-      "\"path\":\(path.quoted)",
+      "\"path\":\(path.quotedAsJSON)",
     ]
-    if let from { fields.append("\"from\":\(from.quoted)") }
+    if let from { fields.append("\"from\":\(from.quotedAsJSON)") }
     fields.append("\"origin\":\"\(origin == .local ? "mount" : "external")\"")
     return "{\(fields.joined(separator: ","))}\n"
   }
@@ -42,12 +42,5 @@ extension Change.Subject {
     case .keychain: Place.keychain.path
     case .everything: ""
     }
-  }
-}
-
-extension String {
-  /// As a JSON string. Control characters do not occur: in paths they are encoded.
-  fileprivate var quoted: String {
-    "\"" + reduce(into: "") { $0 += $1 == "\"" || $1 == "\\" ? "\\\($1)" : String($1) } + "\""
   }
 }

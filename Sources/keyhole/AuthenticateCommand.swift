@@ -257,7 +257,8 @@ private struct Dialog {
     lines += request.items.map { "  \($0)" }
     if request.others > 0 { lines.append("  and \(request.others) more") }
     lines += request.changes.map { "  \($0.prefix(300))" }
-    lines += warnings
+    // A window shows a name in Hebrew or Arabic from right to left, and would turn what stands beside it.
+    lines = lines.map(\.inReadingOrder) + warnings
     if request.reuse > 0 {
       lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
     }

@@ -1,4 +1,5 @@
 import Glibc
+import Model
 
 /// write(2) to standard output, until everything is out.
 ///
@@ -18,7 +19,14 @@ enum StandardOutput {
 }
 
 enum StandardError {
+  /// Lines for people: what is not visible in them is escaped.
   static func write(_ text: String) {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    draw(lines.map { String($0).visible }.joined(separator: "\n"))
+  }
+
+  /// Text that steers the terminal. It holds no name, and nothing that was read.
+  static func draw(_ text: String) {
     _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: STDERR_FILENO) }
   }
 }
@@ -36,32 +44,9 @@ private func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> 
 }
 
 extension String {
-  /// What may be shown of a name or a reason at once.
-  private static let longest = 400
-
-  /// Without what would steer a terminal or can't be seen there: control characters (C1 too), marks that turn the
-  /// writing direction, letters without a shape. What is longer than 400 characters is cut.
-  ///
-  /// Everything that comes from a file, a store or another program passes here before it is shown to a person.
-  var escapedForTerminal: String {
-    let scalars = unicodeScalars.prefix(Self.longest)
-    let text = String(
-      scalars.flatMap { scalar -> [Character] in
-        scalar.isSafeOnTerminal ? [Character(scalar)] : Array("\\u{\(String(scalar.value, radix: 16))}")
-      })
-    return scalars.endIndex == unicodeScalars.endIndex ? text : text + "…"
-  }
-
   /// As it is for programs, escaped for people: what a line of standard output has of names.
   var forStandardOutput: String { isatty(STDOUT_FILENO) == 1 ? escapedForTerminal : self }
-}
 
-extension Unicode.Scalar {
-  fileprivate var isSafeOnTerminal: Bool {
-    switch properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse, .surrogate: false
-    // Fillers, such as U+3164. Variation selectors are part of what is seen.
-    default: !properties.isDefaultIgnorableCodePoint || properties.isVariationSelector
-    }
-  }
+  /// The same of a JSON text.
+  var jsonForStandardOutput: String { isatty(STDOUT_FILENO) == 1 ? visibleAsJSON : self }
 }

@@ -25,7 +25,7 @@ final class ProgressBar {
     guard isShown, filled != last || done == total else { return }
     last = filled
     let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.width - filled)
-    StandardError.write("\r[\(bar)] \(done)/\(total)")
+    StandardError.draw("\r[\(bar)] \(done)/\(total)")
   }
 
   func end() {

@@ -29,7 +29,7 @@ struct StatusCommand: ParsableCommand {
       }
       throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
     }
-    if json { return StandardOutput.write(try RunningMount(last).report) }
+    if json { return StandardOutput.write(try RunningMount(last).report.jsonForStandardOutput) }
     var failures: [Failure] = []
     for record in records {
       do throws(Failure) {

@@ -31,7 +31,8 @@ struct UpgradeCommand: ParsableCommand {
         accept ? .acceptsAsItIs : .refusesDistrusted)
     }
     guard let report else {
-      return StandardOutput.print("\(places.vault) holds no vault of an older version; nothing was changed")
+      return StandardOutput.print(
+        "\(places.vault.escapedForTerminal) holds no vault of an older version; nothing was changed")
     }
     tell(report)
   }

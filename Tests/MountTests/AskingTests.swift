@@ -301,23 +301,48 @@ struct AskingTests {
     }
   }
 
+  /// A pinentry that notes what it is told, and types the passphrase.
+  private static func makeStandIn(_ outer: World) throws -> String {
+    try outer.check(
+      "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry-curses; chmod +x \(outer.root)/bin/*",
+      sending: Array(
+        """
+        #!/bin/sh
+        echo OK
+        while read -r line; do
+          echo "$line" >> \(outer.root)/told
+          [ "$line" != GETPIN ] || echo D horse
+          echo OK
+        done
+
+        """.utf8))
+    return "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+  }
+
+  /// What steers a window or a terminal is written out, and parts of a path that are written from right to left do not
+  /// exchange their places.
+  @Test func namesChangeNothingInADialog() async throws {
+    try await withWorld { outer in
+      let path = try Self.makeStandIn(outer)
+      try await withKeyhole(environment: [path, "TERM=dumb"]) { keyhole in
+        let item = "keychain/generic/\u{05D0}/\u{05D1}\u{202E}\u{9B}31m"
+        try keyhole.check("mkdir -p '\(item)'; echo secret > '\(item)/value'")
+        try keyhole.check("echo horse | keyhole passphrase 2> /dev/null")
+        try keyhole.check("setfattr -n user.keyhole.access -v devicePasscode '\(item)'")
+        let reader = try Self.read(keyhole, "cat keychain/generic/*/*/value")
+        #expect(try Self.finish(reader, keyhole) == (0, "secret", ""))
+        let told = try System.text(outer.root + "/told")
+        #expect(
+          told.contains("%0A  keychain/generic/\u{05D0}\u{200E}/\u{05D1}\u{200E}\\u{202e}\\u{9b}31m"), "\(told)")
+        #expect(!told.unicodeScalars.contains { $0 == "\u{202E}" || $0 == "\u{9B}" })
+      }
+    }
+  }
+
   /// By a stand-in, which notes what it is told.
   @Test func dialogIsToldOfTheTerminalOfTheProgramThatAsks() async throws {
     try await withWorld { outer in
-      try outer.check(
-        "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry-curses; chmod +x \(outer.root)/bin/*",
-        sending: Array(
-          """
-          #!/bin/sh
-          echo OK
-          while read -r line; do
-            echo "$line" >> \(outer.root)/told
-            [ "$line" != GETPIN ] || echo D horse
-            echo OK
-          done
-
-          """.utf8))
-      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      let path = try Self.makeStandIn(outer)
       try await Self.withItem("devicePasscode", environment: [path, "TERM=dumb"]) { keyhole in
         let reader = try Self.read(keyhole, "TERM=vt220-odd cat \(Self.item)/value")
         #expect(try Self.finish(reader, keyhole) == (0, "secret", ""))

@@ -86,6 +86,37 @@ enum ExpectedName {
     }
   }
 
+  /// On a terminal, and in events and reports wherever they go, no name steers anything; for programs `ls` prints it as it is.
+  @Test func namesSteerNoTerminal() async throws {
+    try await withKeyhole { keyhole in
+      let world = keyhole.world
+      let name = "a\u{9B}31m\u{202E}b"
+      try keyhole.check("keyhole set 'defaults/s/\(name)' x; mkdir 'keychain/generic/\(name)'")
+      try keyhole.check("keyhole ls defaults/s; keyhole get 'defaults/s/\(name)'", prints: "\(name)\nx\n")
+      let scripts = [
+        "keyhole ls defaults/s", "keyhole ls -l keychain/generic",
+        "keyhole attr 'defaults/s/\(name)' comment \(name) 2>&1",
+        "keyhole get 'defaults/s/\(name)x' 2>&1", "keyhole rm 'defaults/\(name)' 2>&1",
+        "keyhole set 'defaults/s/\(name)~' x 2>&1",
+        "keyhole import -n --to 'defaults/\(name)' /dev/null 2>&1", "keyhole mount '/\(name)' 2>&1",
+        "keyhole '\(name)' 2>&1",
+        "echo x > 'keychain/generic/\(name)/x'; keyhole status; keyhole status --json",
+        "cat .keyhole/events & keyhole set 'defaults/s/\(name)' y; kill $!",
+        "keyhole log; keyhole doctor",
+      ]
+      for script in scripts {
+        let session = try Terminal(
+          ["/bin/bash", "-c", script], environment: world.environment, directory: keyhole.mount,
+          errors: world.outside + "/errors")
+        let text = try session.finish().text
+        let steers = text.unicodeScalars.contains {
+          !["\n", "\r", "\t"].contains($0) && ($0.value < 0x20 || 0x7F...0x9F ~= $0.value || $0 == "\u{202E}")
+        }
+        #expect(!steers, "\(script): \(text.debugDescription)")
+      }
+    }
+  }
+
   @Test func suitesAreEncodedToo() async throws {
     try await withKeyhole { keyhole in
       for (plain, encoded) in Self.names

@@ -113,18 +113,3 @@ extension AccessEvent.Decision {
       }
   }
 }
-
-extension String {
-  /// As a JSON string in which nothing steers a terminal.
-  public var quotedAsJSON: String {
-    "\""
-      + unicodeScalars.map { scalar in
-        switch scalar.properties.generalCategory {
-        case _ where scalar == "\"" || scalar == "\\": "\\\(scalar)"
-        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
-          scalar.utf16.map { "\\u" + String(0x10000 + Int($0), radix: 16).dropFirst() }.joined()
-        default: String(scalar)
-        }
-      }.joined() + "\""
-  }
-}

@@ -27,21 +27,8 @@ package enum Log {
     note(subject, (error as? any LoggedError)?.logText ?? "\(type(of: error))")
   }
 
+  /// A line feed in a name would forge a line, and an escape sequence change a terminal.
   package static func line(_ subject: String, _ reason: String) -> String {
-    "keyhole: \(escaped(subject)): \(escaped(reason))\n"
-  }
-
-  /// Names may hold anything: a line feed would forge a line, an escape sequence change a terminal.
-  private static func escaped(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isInvisible) else { return text }
-    return text.unicodeScalars.map { isInvisible($0) ? "\\u{\(String($0.value, radix: 16))}" : String($0) }
-      .joined()
-  }
-
-  private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator: true
-    default: false
-    }
+    "keyhole: \(subject.visible): \(reason.visible)\n"
   }
 }
