@@ -1,9 +1,24 @@
 import Glibc
 import Model
 import SecretMemory
-import Store
+package import Store
 import Synchronization
 import Vault
+
+/// A key file without its vault, as half of a backup leaves it.
+package enum OrphanedKey {
+  /// nil: there is a vault, or no key file.
+  package static func problem(in folder: String) -> Problem? {
+    var status = stat()
+    guard AbsentVault.isAbsent(in: folder), unsafe lstat(folder + "/vault.key", &status) == 0 else {
+      return nil
+    }
+    return Problem(
+      subject: folder + "/vault.db", reason: "it is missing, but its key file vault.key is there",
+      remedy:
+        "put back the copy of vault.db that belongs to it; the next secret that is stored begins a new vault")
+  }
+}
 
 /// The vault of a user who has none: an empty keychain. The first item that is stored makes the vault.
 ///

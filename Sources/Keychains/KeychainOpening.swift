@@ -92,7 +92,7 @@ package struct KeychainOpening: Sendable {
         subject: "Secret Service",
         error: .unreachable(
           reason:
-            "\(error.reason). `keychain=auto` has chosen it first; `keyhole mount -o keychain=vault` shows the vault"
+            "\(error.reason). `keychain=auto` has chosen it first and keeps it; log in to the desktop, or `keyhole mount -o keychain=vault` shows the vault in its place"
         ))
     }
   }

@@ -89,3 +89,14 @@ extension String {
     unicodeScalars.map { $0 == "\n" || $0 == "\t" || $0.isVisible ? String($0) : $0.inJSON }.joined()
   }
 }
+
+extension String {
+  private static let plainInShell = Set(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%".utf8)
+
+  /// As one word of a shell, for commands that a message says to type.
+  package var quotedForShell: String {
+    guard !utf8.allSatisfy({ $0 >= 0x80 || Self.plainInShell.contains($0) }) || isEmpty else { return self }
+    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}

@@ -223,7 +223,8 @@ extension BusError {
     case .refused(Self.plain, _):
       .notPermitted(
         reason: "the Secret Service offers no encrypted session; the mount option plain-session allows that")
-    case .refused(Self.dismissed, _): .accessDenied(reason: "the Secret Service was not allowed to")
+    case .refused(Self.dismissed, _):
+      .accessDenied(reason: "the keyring stayed locked: its prompt was closed")
     case .refused(Self.noMemory, _): .outOfMemory
     case .refused where isMissing: .notFound
     case .refused(let name, _): .unreachable(reason: "the Secret Service refused it: \(name)")

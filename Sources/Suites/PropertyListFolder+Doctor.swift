@@ -6,29 +6,29 @@ extension PropertyListFolder {
   /// Every file that is named like a suite and is none, or that Foundation can't use, and why. It reads all.
   public func problems() -> [Problem] {
     let entries: [Entry]
-    do { entries = try files() } catch { return [problem(folder, reason(error), remedy(error))] }
+    do { entries = try files() } catch { return [problem(folder, reason(error), remedy(error, folder))] }
     return entries.compactMap(problem).sorted { $0.subject < $1.subject }
   }
 
   private func problem(_ entry: Entry) -> Problem? {
     guard let name = entry.name else {
-      return problem(folder, "a file's name in it is not UTF-8", "Rename the file if it is a suite.")
+      return problem(folder, "a file's name in it is not UTF-8", "rename the file if it is a suite")
     }
     let path = folder + "/" + name
     guard let file = entry.file else {
-      return problem(path, "it has no name before “.plist”", "Rename the file if it is a suite.")
+      return problem(path, "it has no name before “.plist”", "rename the file if it is a suite")
     }
     do {
       guard let content = try file.read() else {
-        return problem(path, "it is no regular file", "Move it elsewhere, or remove it.")
+        return problem(path, "it is no regular file", "move it elsewhere, or remove it")
       }
       guard content.values.values.contains(where: \.hasReference) else { return nil }
       return problem(
         path,
         "it holds a keyed archiver's reference (CF$UID), and so Foundation's UserDefaults reads none of its keys",
-        "Remove the reference, unless no program with Foundation uses the suite.")
+        "remove the reference, unless no program with Foundation uses the suite")
     } catch {
-      return problem(path, reason(error), remedy(error))
+      return problem(path, reason(error), remedy(error, path))
     }
   }
 
@@ -46,13 +46,21 @@ extension PropertyListFolder {
     }
   }
 
-  private func remedy(_ error: StoreError) -> String {
+  private func remedy(_ error: StoreError, _ path: String) -> String {
     switch error {
-    case .damaged: "Repair it or restore it from a backup; Keyhole leaves it as it is."
-    case .tooLarge: "Move it elsewhere if it holds no settings."
-    case .accessDenied: "Give yourself the right to read it: chmod u+r."
-    default: "Look at the file and its disk."
+    case .damaged: "put back a copy of the file, or repair it; Keyhole leaves it as it is"
+    case .tooLarge: "move it elsewhere if it holds no settings"
+    case .accessDenied:
+      owner(path) == getuid()
+        ? "`chmod u+r \(path.quotedForShell)`" : "`sudo chown $(id -u) \(path.quotedForShell)`"
+    default: "look at the file and its disk"
     }
+  }
+
+  /// nil: there is no such file any more.
+  private func owner(_ path: String) -> uid_t? {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 ? status.st_uid : nil
   }
 }
 

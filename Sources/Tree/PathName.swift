@@ -31,7 +31,10 @@ public struct PathName: Sendable {
   ) throws(StoreError) {
     let string = try Self.text(of: bytes)
     guard PathNameCoding.isCanonical(string, at: level) else {
-      throw .invalidName(reason: "it is not encoded as Keyhole does (`%2F` is a slash, `%25` a percent sign)")
+      throw .invalidName(
+        reason:
+          "it is not encoded as Keyhole does: `%2F` is a slash, `%25` a percent sign, `%2E` a dot at the beginning"
+      )
     }
     self.init(unchecked: string)
   }

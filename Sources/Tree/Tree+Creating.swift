@@ -70,7 +70,7 @@ extension Tree {
     case .suite(let name): try settings.createSuite(name)
     case .folder(let folder): _ = overlay.withLock { $0.stagedFolders.insert(folder) }
     case .item(let item): try stage(item)
-    default: throw .notPermitted(reason: "no directory can be made here")
+    default: throw .noFolderHere
     }
     return node(at: place)
   }
@@ -140,7 +140,7 @@ extension Tree {
       return .item(place)
     default:
       _ = try PathName(creating: name)
-      throw .notPermitted(reason: "no directory can be made here")
+      throw .noFolderHere
     }
   }
 
@@ -171,4 +171,10 @@ extension Tree {
   func quota(for place: ScratchPlace) -> ScratchQuota {
     place.directory.isSecret ? secretScratch : settingScratch
   }
+}
+
+extension StoreError {
+  fileprivate static let noFolderHere = StoreError.notPermitted(
+    reason:
+      "folders stand for suites, services and accounts: defaults/SUITE, keychain/generic/SERVICE/ACCOUNT")
 }

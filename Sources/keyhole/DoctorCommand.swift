@@ -23,7 +23,7 @@ struct DoctorCommand: ParsableCommand {
     let vault = try VaultExamination(places, opensSecrets: secrets)
     var problems =
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
-      + Self.ofSettings(places) + vault.problems
+      + Self.ofSettings(places) + SystemChecks.keychain(places) + vault.problems
     for mount in MountRecord.all(in: places.runtime) where mount.isAlive {
       problems += Self.ofRunning(mount, besides: problems)
     }
@@ -50,11 +50,13 @@ struct DoctorCommand: ParsableCommand {
   private static func ofSystem() -> [Problem] {
     var problems: [Problem] = []
     if unsafe access("/dev/fuse", R_OK | W_OK) != 0 {
+      let error = errno
       problems.append(
         Problem(
-          subject: "/dev/fuse", reason: "it can't be opened: \(systemMessage(errno))",
-          remedy:
-            "`sudo modprobe fuse` loads the kernel's module, `sudo chmod 666 /dev/fuse` lets users open the device"
+          subject: "/dev/fuse", reason: "it can't be opened: \(systemMessage(error))",
+          remedy: error == EACCES
+            ? "`sudo chmod 666 /dev/fuse` lets users open it"
+            : "`sudo modprobe fuse` loads the kernel's module"
         ))
     }
     return problems + SystemChecks.fusermount
@@ -65,7 +67,7 @@ struct DoctorCommand: ParsableCommand {
       Problem(
         subject: mount.path, reason: "the process of this mount has died",
         remedy:
-          "`keyhole mount \(SystemChecks.quoted(mount.path))` mounts it again; nothing that was stored is lost"
+          "`keyhole mount \(mount.path.quotedForShell)` mounts it again; nothing that was stored is lost"
       )
     } + SystemChecks.mounts(places)
   }
@@ -73,12 +75,15 @@ struct DoctorCommand: ParsableCommand {
   /// What is wrong with what a mount has open: its files may have been moved or replaced since.
   private static func ofRunning(_ mount: MountRecord, besides known: [Problem]) -> [Problem] {
     do throws(Failure) {
-      let reasons = try RunningMount(mount).problems.filter { reason in
-        !known.contains { $0.reason == reason }
+      let running = try RunningMount(mount)
+      let ofKeychain = running.keychainProblems.filter { problem in
+        !known.contains { $0.reason == problem.reason }
       }
-      return reasons.map {
-        Problem(subject: mount.path, reason: $0, remedy: "`keyhole status` shows the mount")
+      let others = running.problems.filter { text in
+        !(known + ofKeychain).contains { text == "\($0.subject): \($0.reason)" || text == $0.reason }
       }
+      return ofKeychain
+        + others.map { Problem(subject: mount.path, reason: $0, remedy: "`keyhole status` shows the mount") }
     } catch {
       return [Problem(subject: mount.path, reason: error.reason, remedy: "then mount it again")]
     }

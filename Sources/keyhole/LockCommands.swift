@@ -151,7 +151,7 @@ struct PassphraseCommand: ParsableCommand {
     guard isatty(STDIN_FILENO) == 1 else { return try SecretInput.readLine() }
     let new = try SecretInput.ask("New passphrase (empty: none): ")
     let again = try SecretInput.ask("Once more: ")
-    guard new == again else { throw Failure(nil, "the two are not the same; nothing was changed") }
+    guard new == again else { throw Failure(nil, "the passphrases do not match; nothing was changed") }
     return new
   }
 

@@ -1,6 +1,7 @@
 import Backup
 import Home
 import Keychains
+import Model
 
 /// Where things live (`Places` in the contract's section 10).
 struct Places {

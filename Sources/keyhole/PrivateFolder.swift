@@ -122,6 +122,12 @@ extension PrivateFolder {
     }
   }
 
+  /// Whether a mount point is the folder of an edit: `…/edit.PID`.
+  static func isOne(_ path: String) -> Bool {
+    let name = path.split(separator: "/").last ?? ""
+    return name.hasPrefix(prefix) && Int32(name.dropFirst(prefix.count)) != nil
+  }
+
   /// Of an earlier process with this one's number too.
   private static func hasEnded(_ process: Int32) -> Bool {
     process == getpid() || kill(process, 0) != 0 && errno == ESRCH

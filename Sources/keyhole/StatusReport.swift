@@ -71,7 +71,7 @@ final class StatusReport: Sendable {
     let ofKeychain = keychain?.engine.problems() ?? []
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
-    let problems = ofKeychain.map(\.reason) + others.withLock({ $0 })()
+    let problems = ofKeychain.map { "\($0.subject): \($0.reason)" } + others.withLock({ $0 })()
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
   }

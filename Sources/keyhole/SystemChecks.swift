@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import Home
 import Keychains
+import Model
 import Store
 import Synchronization
 
@@ -29,6 +30,24 @@ enum SystemChecks {
     ]
   }
 
+  /// The Secret Service that `auto` keeps does not answer: every command of the keychain fails then.
+  static func keychain(_ places: Places) -> [Problem] {
+    guard isSecretServiceChosen(places), let reason = KeychainOpening.whyNoSecretService() else { return [] }
+    return [
+      Problem(
+        subject: "Secret Service",
+        reason: "`keychain=auto` has chosen it first, and it can't be used: \(reason)",
+        remedy:
+          "log in to the desktop; until then `keyhole mount -o keychain=vault` shows the vault in its place")
+    ]
+  }
+
+  /// Whether commands use the Secret Service because `auto` has chosen it, and not as a mount says.
+  static func isSecretServiceChosen(_ places: Places) -> Bool {
+    KeychainOpening.present(runtime: places.runtime).choice == .automatic
+      && ChosenKeychain.fetch(state: places.state) == .secretService
+  }
+
   /// Where a program is; nil: it is in no folder of PATH.
   static func find(_ program: String) -> String? {
     let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin:/bin"
@@ -47,16 +66,17 @@ enum SystemChecks {
     let silent = dead(besides: alive).map { path in
       Problem(
         subject: path, reason: "nothing answers for this mount any more",
-        remedy: "`keyhole mount \(quoted(path))` mounts it again; nothing that was stored is lost")
+        remedy: "`keyhole mount \(path.quotedForShell)` mounts it again; nothing that was stored is lost")
     }
     return stopped + silent
   }
 
   /// This user's mounts whose process has died, or whose connection was aborted. `alive`: those with a process, which
-  /// are not looked at, as a stopped one would not answer.
+  /// are not looked at, as a stopped one would not answer. What an edit has left, the next one takes away.
   static func dead(besides alive: Set<String> = []) -> [String] {
     MountTable().entries.filter { entry in
-      entry.isKeyhole(of: getuid()) && !alive.contains(entry.path) && isDead(entry)
+      entry.isKeyhole(of: getuid()) && !alive.contains(entry.path) && !PrivateFolder.isOne(entry.path)
+        && isDead(entry)
     }.map(\.path)
   }
 
@@ -81,16 +101,5 @@ enum SystemChecks {
     let stat = readFile("/proc/\(process)/stat")
     guard let end = stat.lastIndex(of: ")"), let state = stat[end...].dropFirst(2).first else { return false }
     return state == "T" || state == "t"
-  }
-
-  /// For a shell.
-  static func quoted(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      byte >= 0x80
-        || "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%".utf8.contains(byte)
-    }
-    return isPlain
-      ? text
-      : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
   }
 }

@@ -86,6 +86,8 @@ enum SystemNotes {
       return []
     }
     guard let reason = KeychainOpening.whyNoSecretService() else { return freshKeyring }
+    // Then it is a problem: the vault does not take its place.
+    guard (try? SystemChecks.isSecretServiceChosen(Places.ofMount())) != true else { return [] }
     return [
       Note(
         subject: "Secret Service", reason: "\(reason), so the keychain is the vault",

@@ -45,12 +45,26 @@ struct TreeSession {
 
   /// nil: there is none.
   func existingNode(at path: TreePath) throws -> Node? {
-    try attempt(path) { () throws(StoreError) in
+    let node: Node? = try attempt(path) { () throws(StoreError) in
       do throws(StoreError) { return try find(path.components[...]) } catch {
         guard error == .notFound else { throw error }
         return nil
       }
     }
+    if node == nil, let failure = damage(path) { throw failure }
+    return node
+  }
+
+  /// A suite whose file can't be read has no key: then the file is what a message has to name.
+  private func damage(_ path: TreePath) -> Failure? {
+    guard path.components.first == "defaults", path.components.count > 1,
+      let name = (try? PathName(lookingUp: path.components[1].utf8))?.plain,
+      (try? find(path.components[..<2])) == nil,
+      let problem = tree.settings.engine.problems().first(where: {
+        $0.subject.hasSuffix("/\(name.string).plist")
+      })
+    else { return nil }
+    return Failure(problem.subject, "\(problem.reason); \(problem.remedy)")
   }
 
   private func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
@@ -131,7 +145,10 @@ struct TreeSession {
   ) throws -> Value {
     // A vault beside another keychain is looked at when an item needs it.
     defer { notice?.write() }
-    do throws(StoreError) { return try body() } catch { throw Failure(path.string, error) }
+    do throws(StoreError) { return try body() } catch {
+      let isOfAFile = error == .notFound || error == .exists
+      throw isOfAFile ? damage(path) ?? Failure(path.string, error) : Failure(path.string, error)
+    }
   }
 }
 

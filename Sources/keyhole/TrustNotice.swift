@@ -25,13 +25,29 @@ final class TrustNotice: Sendable {
   func write() {
     guard !isWritten.withLock({ $0 }) else { return }
     let trust = trust
+    if let problem = orphanedKey {
+      isWritten.withLock { $0 = true }
+      return StandardError.write("keyhole: \(problem.text)\n")
+    }
     // A vault beside another keychain is opened when an item needs it, so it has to be asked again.
     if trust != .trusted || engine is MountedKeychain { isWritten.withLock { $0 = true } }
     if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
   }
 
+  /// The vault is to be read, and only its key file is there.
+  private var orphanedKey: Problem? {
+    guard let engine, !(engine is MountedKeychain), engine.name == KeychainChoice.vault.rawValue else {
+      return nil
+    }
+    return OrphanedKey.problem(in: places.vault)
+  }
+
   /// - Throws: `Failure` for a keychain that is distrusted: what is read from it is not all that was stored.
   func require() throws {
+    if let problem = orphanedKey {
+      isWritten.withLock { $0 = true }
+      throw Failure(problem.subject, "\(problem.reason); \(problem.remedy)")
+    }
     guard case .distrusted(let problem) = trust else { return }
     isWritten.withLock { $0 = true }
     throw Failure(problem.subject, "\(problem.reason); \(problem.remedy)")
@@ -47,9 +63,14 @@ extension KeychainTrust {
       "first use of this vault here: it was last changed at \(changed.iso8601); where that is not what you expect, "
         + "an older copy was put in its place"
     case .distrusted(let problem):
-      "\(problem.subject): \(problem.reason); \(problem.remedy)".escapedForTerminal
+      problem.text.escapedForTerminal
     }
   }
+}
+
+extension Problem {
+  /// One line for a person.
+  fileprivate var text: String { "\(subject): \(reason); \(remedy)" }
 }
 
 extension MountRecord {

@@ -2,6 +2,7 @@ import ArgumentParser
 import CLinux
 import Glibc
 import Keychains
+import Model
 
 struct UnmountCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -18,7 +19,7 @@ struct UnmountCommand: ParsableCommand {
     let records = MountRecord.all(in: places.runtime)
     let wanted = mountpoint.map(MountPoint.absolute)
     if wanted == nil, records.count > 1 {
-      let paths = records.map { SystemChecks.quoted($0.path) }.joined(separator: ", ")
+      let paths = records.map { $0.path.quotedForShell }.joined(separator: ", ")
       throw Failure(nil, "there are several mounts: \(paths); name the one that is to go")
     }
     let record = records.last { record in wanted.map { $0 == record.path } ?? true }

@@ -1,4 +1,5 @@
 import Glibc
+import Home
 import Keychains
 import Model
 import SecretMemory
@@ -14,6 +15,7 @@ struct VaultExamination {
   /// A vault that was never made is no problem, and looking must not make one. `opensSecrets`: each of them.
   init(_ places: Places, opensSecrets: Bool) throws {
     guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
+      problems += OrphanedKey.problem(in: places.vault).map { [$0] } ?? []
       // A log without its database is damage; opening the vault does not make one then.
       if unsafe access(places.vault + "/vault.db-wal", F_OK) == 0 { try examine(places, opensSecrets: false) }
       return
@@ -27,8 +29,9 @@ struct VaultExamination {
       if opensSecrets, vault.lockState != .open { try unlock(vault) }
       guard vault.lockState == .open else { return askMount(places, vault) }
       // What is in it can be checked only once it is open.
-      _ = try vault.items()
+      let items = try vault.items()
       problems += vault.problems()
+      if items.isEmpty, let note = Self.emptiness(places) { notes.append(note) }
       if let note = Self.firstUse(vault) { notes.append(note) }
       if opensSecrets { try check(vault) }
     } catch {
@@ -70,6 +73,15 @@ struct VaultExamination {
         remedy:
           "`keyhole mount` and `keyhole unlock` open it, or `keyhole doctor --secrets` asks for the passphrase"
       ))
+  }
+
+  /// A vault without items where there was another one: as after a restore that has left out `vault.db`.
+  private static func emptiness(_ places: Places) -> SystemNotes.Note? {
+    let anchors = names(in: places.state).filter { $0.hasSuffix(".anchor") }
+    guard anchors.count > 1 else { return nil }
+    return SystemNotes.Note(
+      subject: places.vault, reason: "it is empty, and this user has had another vault on this device",
+      remedy: "where that is not what you expect, put back a backup of that one")
   }
 
   private static func firstUse(_ vault: VaultEngine) -> SystemNotes.Note? {

@@ -333,7 +333,8 @@ struct AskingTests {
         #expect(try Self.finish(reader, keyhole) == (0, "secret", ""))
         let told = try System.text(outer.root + "/told")
         #expect(
-          told.contains("%0A  keychain/generic/\u{05D0}\u{200E}/\u{05D1}\u{200E}\\u{202e}\\u{9b}31m"), "\(told)")
+          told.contains("%0A  keychain/generic/\u{05D0}\u{200E}/\u{05D1}\u{200E}\\u{202e}\\u{9b}31m"),
+          "\(told)")
         #expect(!told.unicodeScalars.contains { $0 == "\u{202E}" || $0 == "\u{9B}" })
       }
     }

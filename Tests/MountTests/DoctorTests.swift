@@ -37,6 +37,114 @@ import Testing
     }
   }
 
+  /// Every command names the file that keeps a key from being read or set, and what mends it.
+  @Test func suiteThatCanNotBeRead() async throws {
+    try await withWorld { world in
+      try world.check(
+        "keyhole set defaults/s/k 1; keyhole set defaults/ok/k 1; cp \"$CONFIG/s.plist\" \"$OUT/copy\"")
+      try world.check("echo garbage > \"$CONFIG/s.plist\"")
+      for command in ["get", "attr", "rm", "ls"] {
+        let output = try world.sh("keyhole \(command) defaults/s/k")
+        #expect(
+          output.status == 1 && output.error.contains("\(world.config)/s.plist: it is not read as"),
+          "\(output)")
+        #expect(output.error.contains("put back a copy of the file"), "\(output)")
+      }
+      for command in [
+        "keyhole set defaults/s/k 2", "keyhole set defaults/s/new 2", "EDITOR=true keyhole edit defaults/s/k",
+      ] {
+        let output = try world.sh(command)
+        #expect(
+          output.status == 1 && output.error.contains("\(world.config)/s.plist"), "\(command): \(output)")
+      }
+      // Others are what they were.
+      let missing = try world.sh("keyhole get defaults/ok/none")
+      #expect(missing.error.contains("there is no such file"), "\(missing)")
+      try world.check(
+        "cp \"$OUT/copy\" \"$CONFIG/s.plist\"; keyhole get defaults/s/k; keyhole doctor > \"$OUT/d\"",
+        prints: "1\n")
+    }
+  }
+
+  @Test func suiteWithoutTheRightToReadIt() async throws {
+    // Root may read every file.
+    guard !Privileges.isRoot else { return }
+    try await withWorld { world in
+      try world.check("keyhole set 'defaults/my suite/k' 1; chmod 000 \"$CONFIG/my suite.plist\"")
+      let output = try world.sh("keyhole get 'defaults/my suite/k'")
+      #expect(output.error.contains("`chmod u+r '\(world.config)/my suite.plist'`"), "\(output)")
+      try follow(world, "my suite.plist")
+      try world.check("keyhole get 'defaults/my suite/k'", prints: "1\n")
+    }
+  }
+
+  /// Half of a backup: the key file alone. Reading makes no vault, says what is missing, and exports nothing.
+  @Test func keyWithoutItsVault() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf s | keyhole set keychain/generic/s/a/value; mv \"$DATA/keyhole/vault.db\" \"$OUT/kept\"; rm -f \"$DATA\"/keyhole/vault.db-*"
+      )
+      for command in ["ls keychain/generic", "get keychain/generic/s/a/value"] {
+        let output = try world.sh("keyhole \(command)")
+        #expect(
+          output.text.isEmpty && output.error.contains("vault.db: it is missing, but its key file"),
+          "\(output)")
+      }
+      let export = try world.sh("keyhole export --plain --format json")
+      #expect(
+        export.status == 1 && export.text.isEmpty && export.error.contains("it is missing"), "\(export)")
+      #expect(try problems(world).contains { $0.contains("its key file vault.key is there") })
+      try world.check("ls \"$DATA/keyhole\" | grep -v reserve", prints: "vault.key\n")
+      // The advice.
+      try world.check(
+        "mv \"$OUT/kept\" \"$DATA/keyhole/vault.db\"; keyhole get keychain/generic/s/a/value", prints: "s")
+      #expect(try problems(world).isEmpty)
+    }
+  }
+
+  /// Of a restore that did not bring the vault, a mount makes an empty one.
+  @Test func vaultThatIsEmptyWhereAnotherWas() async throws {
+    try await withWorld { world in
+      try world.check("printf s | keyhole set keychain/generic/s/a/value; mv \"$DATA/keyhole\" \"$OUT/kept\"")
+      try world.check("keyhole mount -o keychain=vault \"$MOUNT\" && keyhole unmount \"$MOUNT\"")
+      let note = try world.sh("keyhole doctor | grep ^note")
+      #expect(note.text.contains("it is empty, and this user has had another vault"), "\(note)")
+      try world.check(
+        "rm -r \"$DATA/keyhole\"; mv \"$OUT/kept\" \"$DATA/keyhole\"; keyhole get keychain/generic/s/a/value",
+        prints: "s")
+      #expect(try !world.sh("keyhole doctor").text.contains("another vault"))
+    }
+  }
+
+  /// `auto` keeps the Secret Service; nothing takes its place without a word.
+  @Test func keyringThatIsOutOfReach() async throws {
+    try await withWorld { world in
+      try world.check(
+        "mkdir -m 700 \"$XDG_STATE_HOME/keyhole\"; echo secret-service > \"$XDG_STATE_HOME/keyhole/keychain\""
+      )
+      for command in [
+        "ls keychain", "get keychain/generic/s/a/value", "set keychain/generic/s/a/value", "mount \"$MOUNT\"",
+        "export --plain --format json",
+      ] {
+        let output = try world.sh("echo x | keyhole \(command)")
+        #expect(
+          output.status == 1 && output.text.isEmpty && output.error.contains("has chosen it first"),
+          "\(command): \(output)")
+        #expect(output.error.contains("`keyhole mount -o keychain=vault`"), "\(output)")
+      }
+      #expect(try System.names(world.data).isEmpty)
+      let line = try #require(try problems(world).first { $0.contains("Secret Service") })
+      #expect(line.contains("`keychain=auto` has chosen it first"))
+      // The advice, with this test's mount point.
+      try world.check(
+        "keyhole mount -o keychain=vault \"$MOUNT\"; echo x | keyhole set keychain/generic/s/a/value; keyhole get keychain/generic/s/a/value",
+        prints: "x")
+      #expect(try !problems(world).contains { $0.contains("Secret Service") })
+      try world.check(
+        "keyhole unmount \"$MOUNT\"; cat \"$XDG_STATE_HOME/keyhole/keychain\"", prints: "secret-service\n")
+    }
+  }
+
   @Test func runtimeFolderThatOthersCanUse() async throws {
     try await withKeyhole { keyhole in
       try keyhole.world.check("chmod 755 \"$XDG_RUNTIME_DIR/keyhole\"")

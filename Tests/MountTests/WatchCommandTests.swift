@@ -60,6 +60,18 @@ import Testing
     }
   }
 
+  /// What comes later is seen all the same.
+  @Test func watchingMakesNoFolders() async throws {
+    try await withWorld { world in
+      try world.check("rmdir \"$CONFIG\" \"$DATA\"")
+      let watcher = try Self.watch(world, "")
+      // The setting that shows that the watch is there has made the folder of settings, and no other.
+      try world.check("! test -e \"$DATA\"")
+      try world.check("echo x | keyhole set keychain/generic/s/a/value")
+      _ = try watcher.until("created", "keychain/generic/s/a/value")
+    }
+  }
+
   @Test func folderMayComeLaterOrMove() async throws {
     try await withWorld { world in
       try world.check("rmdir \"$CONFIG\"")

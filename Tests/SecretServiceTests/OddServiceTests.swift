@@ -56,7 +56,7 @@ import Testing
     try bus.startStandIn(.plain, .dismiss)
     let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
     #expect(throws: StoreError.locked) { try engine.items() }
-    #expect(throws: StoreError.accessDenied(reason: "the Secret Service was not allowed to")) {
+    #expect(throws: StoreError.accessDenied(reason: "the keyring stayed locked: its prompt was closed")) {
       try engine.unlock(KeychainSamples.secret(""))
     }
     #expect(engine.lockState == .sealed)
@@ -73,7 +73,7 @@ import Testing
       try engine.remove([item.id])
       #expect(try engine.items().isEmpty)
     } else {
-      #expect(throws: StoreError.accessDenied(reason: "the Secret Service was not allowed to")) {
+      #expect(throws: StoreError.accessDenied(reason: "the keyring stayed locked: its prompt was closed")) {
         try engine.remove([item.id])
       }
       #expect(try engine.items() == [item])

@@ -30,17 +30,19 @@ public enum DiskProbe {
     if let refusal = refusal(of: folder) {
       return Problem(
         subject: folder, reason: refusal.message,
-        remedy: "look at `dmesg` for errors of the disk; `mount -o remount,rw` makes a sound one writable")
+        remedy:
+          "`sudo dmesg` shows errors of the disk; `sudo mount -o remount,rw \"$(findmnt -no TARGET -T \(folder.quotedForShell))\"` makes a sound one writable"
+      )
     }
     switch roomError(folder) {
     case EDQUOT:
       return Problem(
         subject: folder, reason: "your quota of its disk is used up: only removing works",
-        remedy: "remove files of yours there; `quota` shows the limits")
+        remedy: "remove files of yours there; `quota -s` of the package quota shows the limits")
     case ENOSPC:
       return Problem(
         subject: folder, reason: "its disk is full: only removing works",
-        remedy: "free some room; `df \(folder)` shows how much there is")
+        remedy: "free some room; `df \(folder.quotedForShell)` shows how much there is")
     default: return nil
     }
   }
