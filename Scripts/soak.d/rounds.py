@@ -201,7 +201,7 @@ def as_export(chosen, values):
 # Backup.
 
 def backup(storm):
-    """`keyhole backup`, with a mount or without: its file is there whole or not at all."""
+    """`keyhole backup`, with a mount or without: its file is there whole or not at all, and the next one clears up."""
     if storm.dice.random() < 0.5:
         storm.settle()
     else:
@@ -213,6 +213,8 @@ def backup(storm):
         if os.path.exists(file):
             storm.home.must("restore", "--dry-run", file, input=key)
             os.unlink(file)
+    storm.home.must("backup", *BACKUP[storm.engine], file)
+    os.unlink(file)
 
 
 def restore(storm):
