@@ -118,8 +118,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Home", "Store", "Suites", "Vault",
-        "Keychains", "Watch", "Model", "Platform", "SecretMemory", "CLinux",
+        "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Home", "Store", "Suites",
+        "Vault", "Keychains", "Watch", "Model", "Platform", "SecretMemory", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -169,9 +169,9 @@ let package = Package(
     tests(
       "FormatsTests",
       [
-        "Control", "Formats", "ImportExport", "Memory", "Model", "Platform", "SecretMemory", "Store",
-        "Suites", "Tree",
-        "Vault", "Watch", .product(name: "GRDB", package: "GRDB.swift"),
+        "Backup", "Control", "Formats", "ImportExport", "Memory", "Model", "Platform", "SecretMemory",
+        "Store", "Suites", "Tree", "Vault", "Watch",
+        .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       // What the parsers are given, and mutations of it.

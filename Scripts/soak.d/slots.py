@@ -109,9 +109,8 @@ class Attribute(Slot):
     def fetch(self, home):
         try:
             return os.getxattr(home.path(self.path), f"user.{self.name}")
-        except FileNotFoundError:
-            return None
         except OSError as error:
+            # That the item is gone is no missing attribute.
             if error.errno == errno.ENODATA:
                 return None
             raise

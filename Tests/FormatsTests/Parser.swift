@@ -24,6 +24,8 @@ enum Parser: String, CaseIterable, Sendable {
   case attributes
   // What a vault's blobs hold when they are opened.
   case record, manifest
+  /// The records of a backup.
+  case backup
   /// Messages of the control socket.
   case control
   /// Messages of the system bus.
@@ -42,6 +44,7 @@ enum Parser: String, CaseIterable, Sendable {
     switch self {
     case .record: VaultSamples.records
     case .manifest: VaultSamples.manifests
+    case .backup: BackupTarget.samples
     case .control: ControlSamples.messages
     default: []
     }
@@ -68,6 +71,7 @@ enum Parser: String, CaseIterable, Sendable {
       case .attributes: AttributeTarget.run(bytes)
       case .record: VaultTarget.runRecord(bytes)
       case .manifest: VaultTarget.runManifest(bytes)
+      case .backup: BackupTarget.run(bytes)
       case .control: ControlTarget.run(bytes)
       case .bus: BusTarget.run(bytes)
       case .process: ProcessTarget.run(bytes)
