@@ -48,6 +48,21 @@ import Testing
     #expect(text.utf8.count == 40960)
   }
 
+  /// Ten pages that are emptied: they are all there, or none is; what is written afterwards may be missing.
+  @Test func cutIsOneChange() throws {
+    let script = """
+      yes old | head -c 40960 > data/file; sync data/file data; \
+      : > data/file; yes new | head -c 8192 >> data/file
+      """
+    let texts = try (1...40).map { seed in
+      try #require(try Self.survivor("data/file", .some(seed: seed), after: script))
+    }
+    for text in texts where text.contains("old") {
+      #expect(text.utf8.count == 40960 && !text.contains("new") && !text.contains("\0"))
+    }
+    #expect(texts.contains { $0.contains("old") } && texts.contains { $0.contains("new") })
+  }
+
   @Test func newFolderIsLostWithItsFiles() throws {
     let script = "mkdir data/new; echo text > data/new/file; sync data/new/file data/new"
     #expect(try Self.survivor("data/new/file", .nothing, after: script) == nil)

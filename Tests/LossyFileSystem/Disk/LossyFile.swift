@@ -1,7 +1,9 @@
 /// A file's bytes: as programs see them, as they were last synchronised, and every state in between.
 ///
 /// A page is what the disk writes whole; of the pages that were written since the last fsync(2) any may be on
-/// the disk, in any of the states that they had, and so may any of the sizes.
+/// the disk, in any of the states that they had, and so may any of the sizes. To make a file shorter is one change, as
+/// SQLite takes it to be (https://sqlite.org/atomiccommit.html): what it cuts off is there with the sizes from before, and
+/// neither it nor what was written before it comes back with a later one.
 struct LossyFile: Sendable {
   static let pageSize = 4096
   private static let empty = [UInt8](repeating: 0, count: pageSize)
@@ -13,8 +15,23 @@ struct LossyFile: Sendable {
   private var pages: [Int: [UInt8]] = [:]
   private var durableSize = 0
   private var durablePages: [Int: [UInt8]] = [:]
-  private var pageStates: [Int: [[UInt8]]] = [:]
-  private var sizeStates: [Int] = []
+  private var pageStates: [Int: [PageState]] = [:]
+  private var sizeStates: [SizeState] = []
+  /// How often the file was made shorter since the last fsync(2).
+  private var cuts = 0
+
+  private struct PageState {
+    var bytes: [UInt8]
+    /// How many cuts came before, with the one that made this state.
+    let cuts: Int
+    /// A cut made it: no earlier state is on the disk with it.
+    var isCut: Bool
+  }
+
+  private struct SizeState {
+    let size: Int
+    let cuts: Int
+  }
 }
 
 extension LossyFile {
@@ -47,10 +64,11 @@ extension LossyFile {
   }
 
   mutating func truncate(to newSize: Int) {
+    if newSize < size { cuts += 1 }
     for (number, var page) in pages where (number + 1) * Self.pageSize > newSize {
       let kept = max(newSize - number * Self.pageSize, 0)
       for index in kept..<Self.pageSize { page[index] = 0 }
-      set(number, page)
+      set(number, page, isCut: true)
     }
     set(size: newSize)
   }
@@ -61,16 +79,23 @@ extension LossyFile {
     durablePages = pages
     pageStates = [:]
     sizeStates = []
+    cuts = 0
   }
 
   /// The file as it is found after a power loss; all of it is durable then.
   func survivor(_ fate: inout Fate) -> LossyFile {
     var file = LossyFile()
-    file.size = ([durableSize] + sizeStates)[fate.state(of: sizeStates.count)]
+    let end = ([SizeState(size: durableSize, cuts: 0)] + sizeStates)[fate.state(of: sizeStates.count)]
+    file.size = end.size
     file.pages = durablePages
-    for (number, states) in pageStates.sorted(by: { $0.key < $1.key }) {
-      let state = fate.state(of: states.count)
-      if state > 0 { file.pages[number] = states[state - 1] }
+    for (number, all) in pageStates.sorted(by: { $0.key < $1.key }) {
+      let states = all.filter { $0.cuts <= end.cuts }
+      if let cut = states.lastIndex(where: \.isCut) {
+        file.pages[number] = states[cut + fate.state(of: states.count - cut - 1)].bytes
+      } else {
+        let state = fate.state(of: states.count)
+        if state > 0 { file.pages[number] = states[state - 1].bytes }
+      }
     }
     // What lies behind the end is no content, also when the file grows again.
     file.truncate(to: file.size)
@@ -78,14 +103,19 @@ extension LossyFile {
     return file
   }
 
-  private mutating func set(_ number: Int, _ page: [UInt8]) {
+  private mutating func set(_ number: Int, _ page: [UInt8], isCut: Bool = false) {
     pages[number] = page
-    if pageStates[number, default: []].count == Self.mostStates { pageStates[number]?.removeFirst() }
-    pageStates[number, default: []].append(page)
+    var states = pageStates[number] ?? []
+    if states.count == Self.mostStates {
+      // Without the cut, the state after it stands for it.
+      if states[0].isCut { states[1].isCut = true }
+      states.removeFirst()
+    }
+    pageStates[number] = states + [PageState(bytes: page, cuts: cuts, isCut: isCut && cuts > 0)]
   }
 
   private mutating func set(size newSize: Int) {
     size = newSize
-    sizeStates.append(newSize)
+    sizeStates.append(SizeState(size: newSize, cuts: cuts))
   }
 }
