@@ -7,7 +7,7 @@ import Keychains
 /// find the mount in use.
 struct ReplayPause: ~Copyable {
   /// In seconds.
-  private static let patience = 1
+  private static let patience = 5
 
   /// Its end resumes the replay.
   private let channel: MessageChannel
