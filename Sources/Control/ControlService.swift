@@ -7,6 +7,8 @@ package protocol ControlService: Sendable {
   /// nil: the mount has none.
   var keychain: KeychainStore? { get }
   var isReadOnly: Bool { get }
+  /// The mount is gone: that it locks its keychain now is not reported as a lock.
+  var isEnding: Bool { get }
 
   /// Locks the keychain. It is called on a thread of its own.
   func lock() throws(StoreError)
@@ -29,4 +31,8 @@ package protocol ControlService: Sendable {
   /// Has the process do nothing in its own tree, and calls `done` when that is so.
   func pauseReplay(_ done: @escaping @Sendable () -> Void)
   func resumeReplay()
+}
+
+extension ControlService {
+  package var isEnding: Bool { false }
 }

@@ -6,6 +6,7 @@ import Synchronization
 final class KeychainWatcher: Sendable {
   private let channel: MessageChannel
   private let store: KeychainStore
+  private let service: any ControlService
   private let pending = Mutex(Pending())
   private let isChanged = WakePipe()
 
@@ -15,11 +16,11 @@ final class KeychainWatcher: Sendable {
     var isEverything = true
   }
 
-  init(_ channel: MessageChannel, _ store: KeychainStore) {
-    (self.channel, self.store) = (channel, store)
+  init(_ channel: MessageChannel, _ store: KeychainStore, _ service: any ControlService) {
+    (self.channel, self.store, self.service) = (channel, store, service)
   }
 
-  /// Returns when the other side is gone.
+  /// Returns when the other side is gone, or the mount is.
   func run() {
     // Heard from here on: what is changed while everything is told is told once more.
     let changes = store.feed.watch()
@@ -52,7 +53,7 @@ final class KeychainWatcher: Sendable {
       return channel.send(.itemsChanged(Self.look(news.ids, store)))
     }
     // A keychain that was never unlocked has nothing to tell but that.
-    return Self.sendAll(of: store, to: channel)
+    return !service.isEnding && Self.sendAll(of: store, to: channel)
       && channel.send(.state(KeychainState(of: store.engine)))
   }
 }

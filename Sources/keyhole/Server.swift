@@ -60,7 +60,8 @@ final class Server: Sendable {
   func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
-    let control = try listen()
+    let service = TreeControlService(tree, kernelTree, isReadOnly: options.isReadOnly)
+    let control = try listen(service)
     defer { control.end() }
     let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
     defer { autoLock?.end() }
@@ -85,7 +86,7 @@ final class Server: Sendable {
         linux_forget_code()
       }
       kernelTree.connect(session.notifier)
-      let presence = MountPresence(mountPoint) { [self] in leave(control, record) }
+      let presence = MountPresence(mountPoint) { [self] in leave(control, service, record) }
       defer { presence?.end() }
       try session.run()
       session.unmount()
@@ -97,7 +98,8 @@ final class Server: Sendable {
   }
 
   /// The mount point is gone, and the kernel may keep the file system for others: ends with the last file that is open.
-  private func leave(_ control: ControlServer, _ record: MountRecord) {
+  private func leave(_ control: ControlServer, _ service: TreeControlService, _ record: MountRecord) {
+    service.end()
     session.forgetMountPoint()
     kernelTree.detach { [session] in session.unmount() }
     control.end()
@@ -111,8 +113,7 @@ final class Server: Sendable {
   }
 
   /// - Throws: `Failure` where the runtime folder is not the user's own and private.
-  private func listen() throws -> ControlServer {
-    let service = TreeControlService(tree, kernelTree, isReadOnly: options.isReadOnly)
+  private func listen(_ service: TreeControlService) throws -> ControlServer {
     do throws(StoreError) {
       return try ControlServer(folder: places.runtime, service)
     } catch {

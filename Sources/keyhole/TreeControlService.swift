@@ -14,12 +14,20 @@ final class TreeControlService: ControlService {
   private let tree: Tree
   private let mount: KernelTree
   private let failures = Atomic<Int>(0)
+  private let hasEnded = Atomic(false)
 
   init(_ tree: Tree, _ mount: KernelTree, isReadOnly: Bool) {
     (self.tree, self.mount, self.isReadOnly) = (tree, mount, isReadOnly)
   }
 
   var keychain: KeychainStore? { tree.keychain }
+
+  var isEnding: Bool { hasEnded.load(ordering: .acquiring) }
+
+  /// The mount is gone.
+  func end() {
+    hasEnded.store(true, ordering: .releasing)
+  }
 
   func lock() throws(StoreError) {
     try tree.lock()
