@@ -25,14 +25,25 @@ public struct BackupFile {
 
   /// - Throws: `BackupError` where a file is there that is to be kept.
   public init(_ path: String, of folders: BackupFolders, existing: Existing) throws(BackupError) {
-    self.path = path
+    self.path = try Self.resolved(path)
     self.folders = folders
     self.existing = existing
     if existing == .isKept, Folder.exists(path) { throw taken }
     var status = stat()
-    guard unsafe lstat(path, &status) != 0 || [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
+    guard unsafe lstat(self.path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
       throw BackupError(path, "it is no file; nothing was written")
     }
+  }
+
+  /// Where a symbolic link leads: a backup that is meant for another disk must not come to lie beside the link.
+  private static func resolved(_ path: String) throws(BackupError) -> String {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
+    guard let target = unsafe realpath(path, nil) else {
+      throw BackupError(path, "it is a link that leads nowhere; nothing was written")
+    }
+    defer { unsafe free(target) }
+    return unsafe String(cString: target)
   }
 
   /// Writes the backup beside its place, brings it to the disk, reads it back, and gives it its name.
@@ -92,12 +103,14 @@ extension BackupFile {
 
   private func fill(_ writer: RecordWriter) throws -> BackupSummary {
     let suites = PropertyListFolder(folder: folders.settings, stateFolder: folders.state)
-    for name in names(in: folders.settings).sorted() where name.hasSuffix(".plist") {
-      let suite = ExactString(String(name.dropLast(".plist".count)))
+    for name in try Folder.list(folders.settings).sorted() {
+      guard let suite = Folder.suite(ofFile: name) else { continue }
       _ = try writer.write(
         suite: name, at: "\(folders.settings)/\(name)", times: suites.timesFile(of: suite))
     }
-    if VaultArchive.exists(in: folders.vault) { try attempt(folders.vault) { try addVault(to: writer) } }
+    if try attempt(folders.vault, { try VaultArchive.exists(in: folders.vault) }) {
+      try attempt(folders.vault) { try addVault(to: writer) }
+    }
     try writer.finish()
     return writer.summary
   }

@@ -1,6 +1,7 @@
 import CLinux
 import Formats
 import Glibc
+import Home
 import Model
 
 /// An open file, which is closed with its last user.
@@ -79,13 +80,37 @@ enum Folder {
     try? folder.synchronize()
   }
 
+  // By bytes: a slash and a combining mark behind it are one Character.
   static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == path.utf8.startIndex ? "/" : String(decoding: path.utf8[..<slash], as: UTF8.self)
   }
 
   static func name(of path: String) -> String {
-    path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
+    return String(decoding: path.utf8[path.utf8.index(after: slash)...], as: UTF8.self)
+  }
+
+  /// The name of a suite whose file has this name; nil: it is no suite's.
+  static func suite(ofFile name: String) -> ExactString? {
+    guard name.utf8.suffix(6).elementsEqual(".plist".utf8) else { return nil }
+    return ExactString(String(decoding: name.utf8.dropLast(6), as: UTF8.self))
+  }
+
+  /// What stands in a folder; nothing where there is none.
+  ///
+  /// - Throws: `BackupError` where it can't be listed.
+  static func list(_ path: String) throws(BackupError) -> [String] {
+    let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard folder >= 0 else {
+      if errno == ENOENT { return [] }
+      throw BackupError(path, "it can't be listed: \(systemMessage(errno)). Nothing was written")
+    }
+    close(folder)
+    guard unsafe access(path, X_OK) == 0 else {
+      throw BackupError(path, "what is in it can't be read: \(systemMessage(errno)). Nothing was written")
+    }
+    return names(in: path)
   }
 
   /// Whether something has a name, also a link that leads nowhere.

@@ -88,7 +88,7 @@ struct RecordReader: ~Copyable {
     guard let modified = fields.timestamp() else { throw Self.damaged }
     let bytes = fields.remainder
     let name = String(decoding: bytes, as: UTF8.self)
-    guard name.utf8.elementsEqual(bytes), name.hasSuffix(".plist"), bytes.count <= 255,
+    guard name.utf8.elementsEqual(bytes), bytes.suffix(6).elementsEqual(".plist".utf8), bytes.count <= 255,
       !bytes.contains(0x2F), !bytes.contains(0)
     else { throw Self.damaged }
     found.suites += 1

@@ -28,8 +28,21 @@ public enum VaultArchive {
   }
 
   /// Whether there is a vault in a folder, or what is left of one.
-  public static func exists(in folder: String) -> Bool {
-    ["vault.db", "vault.db-wal"].contains { unsafe access("\(folder)/\($0)", F_OK) == 0 }
+  ///
+  /// - Throws: where that can't be told (`accessDenied`), and `damaged` for a key file without its vault.
+  public static func exists(in folder: String) throws(StoreError) -> Bool {
+    for name in ["vault.db", "vault.db-wal"] where try isThere("\(folder)/\(name)") { return true }
+    guard try !isThere("\(folder)/vault.key") else {
+      throw .damaged(
+        what: "\(folder) has vault.key and no vault.db: put back a copy of it, or move vault.key away")
+    }
+    return false
+  }
+
+  private static func isThere(_ path: String) throws(StoreError) -> Bool {
+    if unsafe access(path, F_OK) == 0 { return true }
+    guard errno == ENOENT || errno == ENOTDIR else { throw StoreError(errno: errno, path) }
+    return false
   }
 
   /// Reads one state of the vault in a folder, row by row, whatever other processes do meanwhile.

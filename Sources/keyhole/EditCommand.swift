@@ -80,8 +80,14 @@ private final class Edit: Sendable {
     guard status == 0 else {
       throw Failure(path.string, "the editor ended with exit code \(status); nothing was changed")
     }
+    guard file.isThere || !isStored else {
+      throw Failure(path.string, "the editor has removed the file; nothing was changed")
+    }
     return try store(edited, from: folder)
   }
+
+  /// Whether the editor found a file.
+  private var isStored: Bool { stored.withLock { $0 != nil } }
 
   private static let lockedMeanwhile = """
     the keychain was locked while the editor ran. What the editor had saved was wiped with it, and nothing was \

@@ -171,6 +171,9 @@ struct PrivateFile {
     }
   }
 
+  /// Whether it has its name.
+  var isThere: Bool { (try? tree.child(of: folder, named: name.utf8)) != nil }
+
   /// What the file holds now; nothing where the program did not make it, or the folder was sealed.
   func read() throws -> SecretBytes {
     var copy = try SecretBytes()

@@ -113,6 +113,48 @@ import Vault
     #expect(Files.names(fixture.root) == ["backup"])
   }
 
+  @Test func whatCanNotBeLookedAtIsAnError() throws {
+    let fixture = try BackupFixture()
+    try fixture.fill()
+    for folder in [fixture.folders.settings, fixture.folders.vault] {
+      for mode: mode_t in [0, 0o300, 0o400] where mode != 0o300 || folder == fixture.folders.settings {
+        unsafe chmod(folder, mode)
+        defer { unsafe chmod(folder, 0o700) }
+        // Root may read all.
+        guard unsafe access(folder, R_OK | X_OK) != 0 else { continue }
+        #expect(throws: BackupError.self, "\(folder) \(mode)") { try fixture.backUp() }
+      }
+    }
+    unsafe unlink(fixture.folders.vault + "/vault.db")
+    #expect(throws: BackupError.self) { try fixture.backUp() }
+    #expect(Files.names(fixture.root) == ["a"])
+  }
+
+  /// A slash and the mark behind it are one Character.
+  @Test(arguments: ["\u{301}x", "a\u{600}"]) func marksInNamesAreBytes(name: String) throws {
+    let fixture = try BackupFixture()
+    try fixture.fill()
+    try Files.write("{ a = 1; }", to: "\(fixture.folders.settings)/\(name).plist")
+    #expect(try fixture.backUp().suites == 3)
+    try fixture.restore(fixture.others)
+    #expect(try Files.text("\(fixture.others.settings)/\(name).plist") == "{ a = 1; }")
+    try Files.write("{ a = 2; }", to: "\(fixture.others.settings)/\(name).plist")
+    #expect(try fixture.restore(fixture.others).setAside.count == 2)
+    #expect(try Files.text("\(fixture.others.settings)/\(name).plist") == "{ a = 1; }")
+  }
+
+  @Test func aLinkIsFollowedToItsDisk() throws {
+    let fixture = try BackupFixture()
+    try fixture.fill()
+    let target = fixture.root + "/elsewhere"
+    try #require(unsafe symlink(target, fixture.file) == 0)
+    #expect(throws: BackupError.self) { try fixture.backUp(.isReplaced) }
+    try Files.write("", to: target)
+    try fixture.backUp(.isReplaced)
+    #expect(try fixture.opened(target).check().suites == 2)
+    #expect(try Files.status(target).st_mode & S_IFMT == S_IFREG)
+  }
+
   @Test func whatAKilledBackupHasLeftIsRemoved() throws {
     let fixture = try BackupFixture()
     try fixture.fill()
@@ -130,7 +172,7 @@ import Vault
     let empty = try fixture.backUp()
     #expect(empty.suites == 0 && !empty.hasVault)
     #expect(try fixture.restore(fixture.others).suites == 0)
-    #expect(!VaultArchive.exists(in: fixture.others.vault))
+    #expect(try !VaultArchive.exists(in: fixture.others.vault))
   }
 
   @Test func timesOfKeysFollowTheirSuite() throws {

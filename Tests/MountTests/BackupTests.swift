@@ -122,6 +122,26 @@ import Testing
     }
   }
 
+  /// What may be less than the backup that is there does not take its place.
+  @Test(
+    arguments: [
+      "echo x > $DATA/vault.key", "chmod 0 $DATA", "rm $DATA/vault.db", "mv $DATA $DATA.away",
+      "chmod 0 $XDG_CONFIG_HOME", "echo horse | keyhole passphrase",
+    ])
+  func aGoodBackupIsNotReplaced(after script: String) async throws {
+    try await withWorld { world in
+      try world.check(Self.fill)
+      _ = try world.sh("echo horse | keyhole backup $OUT/b", within: LockTests.patience)
+      let before = try System.read(world.outside + "/b")
+      let output = try world.sh(
+        "DATA=$XDG_DATA_HOME/keyhole; \(script) 2> /dev/null; echo horse | keyhole backup --replace $OUT/b",
+        within: LockTests.patience)
+      _ = try world.sh("chmod 700 $XDG_DATA_HOME/keyhole $XDG_CONFIG_HOME")
+      #expect(output.status == 1 && output.error.contains("othing was written"), "\(output)")
+      #expect(try System.read(world.outside + "/b") == before)
+    }
+  }
+
   @Test func nothingIsOverwritten() async throws {
     try await withWorld { world in
       try world.check(Self.fill)

@@ -109,6 +109,17 @@ import Testing
     }
   }
 
+  @Test func anEditorThatRemovesTheFileChangesNothing() async throws {
+    try await withWorld { world in
+      try world.check("echo one | keyhole set \(Self.item); keyhole set defaults/s/key one")
+      for (path, value) in [(Self.item, "one"), ("defaults/s/key", "one\n")] {
+        let output = try world.sh("EDITOR='rm -f' keyhole edit \(path)")
+        #expect(output.status == 1 && output.error.contains("nothing was changed"), "\(output)")
+        try world.check("keyhole get \(path)", prints: value)
+      }
+    }
+  }
+
   @Test(arguments: [SIGTERM, SIGHUP, SIGKILL, SIGABRT])
   func theCopyGoesWithTheCommand(signal: Int32) async throws {
     try await withWorld { world in

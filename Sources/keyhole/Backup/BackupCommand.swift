@@ -2,6 +2,7 @@ import ArgumentParser
 import Backup
 import Formats
 import Glibc
+import Home
 import Keychains
 import Model
 import SecretMemory
@@ -75,21 +76,44 @@ struct BackupCommand: ParsableCommand {
   ///
   /// - Throws: `Failure` where the backup would take the place of one that may be of a newer state.
   private func noteTrust(_ places: Places) throws {
-    guard VaultArchive.exists(in: places.vault), let trust = trust(places) else { return }
-    if case .distrusted(let problem) = trust, replace {
-      throw Failure(
-        problem.subject,
-        "\(problem.reason): its backup does not replace another one; name another file. Nothing was written")
+    guard try exists(places) else {
+      guard replace, names(in: places.state).contains(where: { $0.hasSuffix(".anchor") }) else { return }
+      throw refusal(places.vault, "there is no vault any more, and this device has used one")
     }
-    if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
+    switch judgement(places) {
+    case .success(.distrusted(let problem)) where replace: throw refusal(problem.subject, problem.reason)
+    case .success(let trust):
+      if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
+    case .failure(let error) where replace: throw refusal(places.vault, error.message)
+    // A vault that takes a passphrase is usual.
+    case .failure(.locked): break
+    case .failure(let error):
+      let text = "keyhole: \(places.vault): \(error.message); it is backed up as it is"
+      StandardError.write(text.escapedForTerminal + "\n")
+    }
   }
 
-  private func trust(_ places: Places) -> KeychainTrust? {
-    let vault = try? VaultEngine(directory: places.vault, stateDirectory: places.state)
-    // What can't be opened at all is an error of the backup's.
-    guard let vault else { return nil }
-    if vault.lockState == .open { return vault.trust }
-    return MountRecord.serving(vault: places.vault, in: places.runtime)?.trust
+  private func exists(_ places: Places) throws -> Bool {
+    do throws(StoreError) { return try VaultArchive.exists(in: places.vault) } catch {
+      throw Failure(places.vault, "\(error.message). Nothing was written")
+    }
+  }
+
+  private func refusal(_ subject: String, _ reason: String) -> Failure {
+    Failure(
+      subject, "\(reason): its backup does not replace another one; name another file. Nothing was written")
+  }
+
+  /// Whether the vault is what was last stored in it. Failure: that can't be told; `locked` without its passphrase.
+  private func judgement(_ places: Places) -> Result<KeychainTrust, StoreError> {
+    do throws(StoreError) {
+      let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
+      if vault.lockState == .open { return .success(vault.trust) }
+      let mounted = MountRecord.serving(vault: places.vault, in: places.runtime)?.trust
+      return mounted.map { .success($0) } ?? .failure(.locked)
+    } catch {
+      return .failure(error)
+    }
   }
 
   private func write(
