@@ -30,7 +30,7 @@ public enum BackupKey {
     guard Folder.exists(path) else { return nil }
     let file = try OpenFile(path, O_RDONLY | O_NONBLOCK)
     let (status, bytes) = try attempt(path) { (try file.status(), try file.read(1024)) }
-    // Another key in its place would make backups for whoever put it there.
+    // Another key in its place would make backups that its owner can open.
     guard status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
       throw BackupError(path, "others can change it; `chown` and `chmod 600` it after a look at its number")
     }

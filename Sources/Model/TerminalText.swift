@@ -1,6 +1,6 @@
 /// How names and reasons are shown to a person: the one rule for messages, lists on a terminal, questions, events and logs.
 ///
-/// Names may hold every character. Shown as they are, a line feed begins a line that nobody wrote, an escape sequence
+/// Names may hold every character. Shown as they are, a line feed begins a line of its own, an escape sequence
 /// (ESC, or U+009B alone) changes the terminal, a mark of writing direction turns what follows, and a letter without a shape
 /// makes two names look the same.
 

@@ -491,12 +491,3 @@ extension KeychainStore {
     feed.publish(next.changes(since: previous ?? KeychainIndex()))
   }
 }
-
-extension KeychainIndex {
-  /// Whether an item is as well protected as before.
-  func keepsProtection(of before: Item, in item: Item) -> Bool {
-    let (old, new) = (inheritedRules(of: before.identity), inheritedRules(of: item.identity))
-    let isGuarded = !before.access.isEmpty || before.programs != nil || !old.isEmpty
-    return !isGuarded || (before.hasSameProtection(as: item) && old == new)
-  }
-}

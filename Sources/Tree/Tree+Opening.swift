@@ -170,7 +170,7 @@ extension Tree {
     }
   }
 
-  /// What a removed file counts as where it was opened only for writing, so that nobody can read it: zero bytes. Its place
+  /// What a removed file counts as where it was opened only for writing, so that it can't be read: zero bytes. Its place
   /// may be another file's by now.
   private func removedContent(of node: Node) throws(StoreError) -> Content {
     var content = try Content.empty(secret: node.isSecret)

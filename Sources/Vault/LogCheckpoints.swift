@@ -124,7 +124,7 @@ extension LogCheckpoints {
     if state.withLock({ $0.isPending }) { return true }
     var status = stat()
     guard unsafe stat(path + "-wal", &status) == 0, status.st_size > 0 else { return false }
-    // Whoever wrote it lately is still there, and will do it.
+    // The process that wrote it lately is still there, and will do it.
     return Int64(status.st_mtim.tv_sec) < Int64(time(nil)) - 2 * Int64(Self.delay)
   }
 }

@@ -77,11 +77,11 @@ struct ForeignFolderAsRootTests {
 
   @Test func rootMountsOnNothingThatALinkNames() async throws {
     try await withMachine { machine in
-      try machine.check(as: .root, "mkdir -m 755 /home/srv/root")
+      try machine.check(as: .root, "mkdir -m 755 /home/srv/owned")
       try machine.check(
         as: .anna,
         """
-        mkdir -m 755 d d/mp; chmod 755 ~; ln -s /home/srv/root d/link
+        mkdir -m 755 d d/mp; chmod 755 ~; ln -s /home/srv/owned d/link
         cat > exchange.py <<'END'
         \(Self.exchange)
         END
@@ -93,25 +93,25 @@ struct ForeignFolderAsRootTests {
         for round in $(seq 25); do
           if mount -t keyhole keyhole /home/anna/d/mp -o uid=anna 2>> errors; then
             mounted=$((mounted + 1))
-            grep -c ' /home/srv/root ' /proc/self/mountinfo
+            grep -c ' /home/srv/owned ' /proc/self/mountinfo
             while grep -q ' /home/anna/d/' /proc/self/mountinfo; do
               for path in $(grep -o ' /home/anna/d/[a-z]* ' /proc/self/mountinfo); do umount -l -c $path 2> /dev/null; done
             done
           fi
         done
-        grep -c ' /home/srv/root ' /proc/self/mountinfo; echo "mounted $mounted"; cut -d: -f3- errors | sort | uniq -c >&2
+        grep -c ' /home/srv/owned ' /proc/self/mountinfo; echo "mounted $mounted"; cut -d: -f3- errors | sort | uniq -c >&2
         """, as: .root)
       let lines = result.lines
       #expect(lines.dropLast().allSatisfy { $0 == "0" } && !lines.isEmpty, "\(result)")
-      #expect(try machine.sh("ls -A /home/srv/root", as: .root).bytes.isEmpty)
+      #expect(try machine.sh("ls -A /home/srv/owned", as: .root).bytes.isEmpty)
     }
   }
 
   @Test func linkOnTheWayIsRefused() async throws {
     try await withMachine { machine in
-      try machine.check(as: .root, "mkdir -m 755 /home/srv/root /home/srv/root/sub")
+      try machine.check(as: .root, "mkdir -m 755 /home/srv/owned /home/srv/owned/sub")
       try machine.check(
-        as: .anna, "chmod 755 ~; ln -s /home/srv/root way; ln -s /home/srv/root/sub last; mkdir own")
+        as: .anna, "chmod 755 ~; ln -s /home/srv/owned way; ln -s /home/srv/owned/sub last; mkdir own")
       let link = "a part of it is a symbolic link"
       try machine.fails(as: .root, "keyhole mount -o uid=anna /home/anna/way/sub", status: 1, link)
       try machine.fails(
@@ -121,12 +121,12 @@ struct ForeignFolderAsRootTests {
         try machine.fails(
           as: .root, "mount -t keyhole keyhole \(path) -o uid=anna", status: 32, "it belongs to root")
       }
-      try machine.check(as: .root, "grep -c /home/srv/root /proc/self/mountinfo || true", prints: "0\n")
+      try machine.check(as: .root, "grep -c /home/srv/owned /proc/self/mountinfo || true", prints: "0\n")
       try machine.check(
         as: .root,
         """
-        mount -t keyhole keyhole /home/srv/root/sub -o uid=anna; umount /home/srv/root/sub
-        echo 'keyhole /home/srv/root/sub keyhole uid=anna 0 0' >> /etc/fstab; mount -a; umount /home/srv/root/sub
+        mount -t keyhole keyhole /home/srv/owned/sub -o uid=anna; umount /home/srv/owned/sub
+        echo 'keyhole /home/srv/owned/sub keyhole uid=anna 0 0' >> /etc/fstab; mount -a; umount /home/srv/owned/sub
         """)
       try machine.check(
         as: .root, "mount -t keyhole keyhole /home/anna/own -o uid=anna; umount /home/anna/own")
@@ -143,7 +143,7 @@ struct ForeignFolderAsRootTests {
       try machine.check(
         as: .root,
         """
-        export AWS_SECRET_ACCESS_KEY=root-secret DISPLAY=:9 XAUTHORITY=/root/x SSH_AUTH_SOCK=/root/agent
+        export AWS_SECRET_ACCESS_KEY=root-secret DISPLAY=:9 XAUTHORITY=/run/x SSH_AUTH_SOCK=/run/agent
         mount -t keyhole keyhole /home/mnt -o uid=anna,auth-command=/home/anna/decide
         """)
       try machine.check(
