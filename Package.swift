@@ -158,7 +158,7 @@ let package = Package(
       "SecretServiceTests",
       [
         "Keychains", "KeyringHarness", "Model", "SecretMemory", "SecretService", "Store", "StoreConformance",
-        "Vault",
+        "Vault", "Memory",
       ]),
     tests(
       "ControlTests",

@@ -143,7 +143,8 @@ extension Item {
   /// Whether a person is told of it: not of the one that keeps the rules of folders.
   public var isShown: Bool { identity != .rules }
 
-  /// The same in everything that can be moved. A Secret Service has its own times, and adds a schema.
+  /// The same in everything that can be moved but the secret, which is compared by itself: the size of one whose sealing
+  /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema.
   fileprivate func isCopy(of other: Item) -> Bool {
     portable == other.portable
   }
@@ -152,7 +153,7 @@ extension Item {
     var item = self
     (item.id, item.collection) = (ItemID(rawValue: ""), nil)
     (item.created, item.modified) = (Timestamp(seconds: 0), Timestamp(seconds: 0))
-    item.isSealed = false
+    (item.isSealed, item.size) = (false, 0)
     item.attributes["xdg:schema"] = nil
     return item
   }

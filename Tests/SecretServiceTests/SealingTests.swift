@@ -1,4 +1,5 @@
 import KeyringHarness
+import Memory
 import Model
 import SecretMemory
 import SecretService
@@ -170,6 +171,23 @@ import Vault
     #expect(try keychain.bytes(of: item.id) == Array("secret of a".utf8))
     try keychain.set(item.id, Array("new".utf8))
     #expect(try keychain.bytes(of: item.id) == Array("new".utf8))
+  }
+
+  /// As after a crash between the vault's part and the keyring's, in which the secret would have become a longer one.
+  @Test func halfASealIsMigrated() throws {
+    let item = try keychain.add(KeychainSamples.generic("a"), "secret of a")
+    try keyring.catchUp()
+    let sealed = try sealed("b")
+    let seals = try vault(.seals)
+    for seal in try seals.items() { _ = try seals.update([seal.id]) { $0.unfinishedSize = 300 } }
+    _ = try seen(sealed.id)
+    _ = try keychain.items()
+    #expect(keychain.known(sealed.id)?.size == 300)
+    let target = MemoryKeychain()
+    let migration = KeychainMigration(from: keychain, to: target) { _ in nil }
+    try migration.run(migration.plan()) { _ in }
+    let moved = try target.items()
+    #expect(moved.map(\.size) == [11, 11] && moved.contains { $0.identity == item.identity })
   }
 
   @Test func lockedVaultShowsTheItemAndOpensNothing() throws {
