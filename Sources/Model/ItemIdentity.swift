@@ -38,9 +38,9 @@ public struct InternetIdentity: Hashable, Sendable {
   public var account: ExactString
   /// kSecAttrSecurityDomain.
   public var domain: ExactString?
-  /// The contract's word for kSecAttrProtocol (`https`), or any other string, kept as it is.
+  /// The name in SPECIFICATION.md for kSecAttrProtocol (`https`), or any other string, kept as it is.
   public var `protocol`: ExactString?
-  /// The contract's word for kSecAttrAuthenticationType (`httpBasic`), or any other string.
+  /// The name in SPECIFICATION.md for kSecAttrAuthenticationType (`httpBasic`), or any other string.
   public var authenticationType: ExactString?
   /// Absent is not 0.
   public var port: UInt16?

@@ -1,4 +1,4 @@
-/// Settings as the text of their files, and back: section 3 of the contract.
+/// Settings as the text of their files, and back: SPECIFICATION.md, section 3.
 public struct SettingCodec: Sendable {
   private let propertyLists: any PropertyListCoding
 

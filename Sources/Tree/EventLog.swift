@@ -1,7 +1,7 @@
 import Model
 import Synchronization
 
-/// The changes of the stores as lines of JSON: what `.keyhole/events` shows (section 9 of the contract).
+/// The changes of the stores as lines of JSON: what `.keyhole/events` shows (SPECIFICATION.md, section 9).
 ///
 /// The last 1,000 lines are kept. Offsets count from the beginning of the mount and never shrink.
 public final class EventLog: Sendable {

@@ -1,6 +1,6 @@
 public import Model
 
-/// The extended attributes of an item, by their full names: section 7 of the contract.
+/// The extended attributes of an item, by their full names: SPECIFICATION.md, section 7.
 ///
 /// Three kinds: what Keyhole knows (`user.keyhole.label`), what tells the item from others
 /// (`user.service`), and the item's own (`user.comment`). An attribute that is its default is not listed;

@@ -1,6 +1,6 @@
 public import Model
 
-/// A name as it stands in a path: percent-encoded, at most 255 bytes (section 2 of the contract).
+/// A name as it stands in a path: percent-encoded, at most 255 bytes (SPECIFICATION.md, section 2).
 ///
 /// Escaped are `/`, `%`, U+0000 to U+001F, U+007F and a leading `.`; the empty name is `%`. Since `%` is
 /// always escaped, no plain name looks like a cut one, which ends in `%~` and 16 hexadecimal digits.

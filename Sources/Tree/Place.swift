@@ -1,6 +1,6 @@
 import Model
 
-/// Where in the tree something stands (section 1 of the contract).
+/// Where in the tree something stands (SPECIFICATION.md, section 1).
 enum Place: Hashable, Sendable {
   case root
   case control

@@ -1,4 +1,4 @@
-/// Which names are scratch (section 6 of the contract).
+/// Which names are scratch (SPECIFICATION.md, section 6).
 public enum ScratchName {
   /// In a suite: what editors and `sed -i` call their temporary, backup and lock files. `x.bak`, `x.tmp`
   /// and `#x` are ordinary keys.

@@ -3,7 +3,7 @@ import SecretMemory
 public import Store
 import Synchronization
 
-/// The tree of the contract as plain Swift: what the mount shows the kernel, and the command its user.
+/// The tree of SPECIFICATION.md as plain Swift: what the mount shows the kernel, and the command its user.
 ///
 /// Every method may be called from any thread. Looking needs no lock but short ones; what changes a store
 /// may wait for a disk.

@@ -18,7 +18,7 @@ public struct TreeChange: Hashable, Sendable {
     origin = change.origin
   }
 
-  /// One line of JSON, as section 9 of the contract has it.
+  /// One line of JSON, as SPECIFICATION.md, section 9 has it.
   public func line(number: Int, time: Timestamp) -> String {
     var fields = [
       "\"seq\":\(number)", "\"time\":\"\(time.iso8601)\"", "\"kind\":\"\(kind.rawValue)\"",

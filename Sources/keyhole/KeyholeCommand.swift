@@ -29,7 +29,7 @@ struct KeyholeCommand: ParsableCommand {
       WatchCommand.self, LogCommand.self, EchoCommand.self,
     ])
 
-  /// Parses and runs, and ends the process with the exit code that the contract gives.
+  /// Parses and runs, and ends the process with the exit code of SPECIFICATION.md, section 10.
   static func run(_ arguments: [String]) -> Never {
     do {
       var command = try parseAsRoot(arguments)

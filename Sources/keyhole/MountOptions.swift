@@ -4,7 +4,7 @@ import Glibc
 import Keychains
 import Store
 
-/// What `-o` says (section 10 of the contract).
+/// What `-o` says (SPECIFICATION.md, section 10).
 struct MountOptions {
   var keychain = KeychainOpening()
   var keepsLineEnds = false

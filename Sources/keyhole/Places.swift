@@ -3,7 +3,7 @@ import Home
 import Keychains
 import Model
 
-/// Where things live (`Places` in the contract's section 10).
+/// Where things live (SPECIFICATION.md, section 10: *Places*).
 struct Places {
   let home: String
   /// Foundation's folder of suites.

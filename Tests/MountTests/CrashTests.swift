@@ -103,7 +103,7 @@ private final class Writer: Sendable {
   struct Change {
     /// What is there once it has been acknowledged.
     let after: Picture
-    /// What else a crash may leave: where the contract says that a change has a middle.
+    /// What else a crash may leave: where SPECIFICATION.md says that a change has a middle.
     var between: [Picture] = []
     let perform: @Sendable () throws -> Void
   }

@@ -26,7 +26,7 @@ struct Editor: Sendable, CustomStringConvertible {
 }
 
 extension Editor {
-  /// Every editor and setting of the contract's section 6.
+  /// Every editor and setting of SPECIFICATION.md, section 6.
   static let all =
     vims + nvims + [
       nano("nano"), nano("nano with backups", ["-B"], leaves: { ["\($0)~"] }),

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// Section 2 of the contract, as the encoding that the tests expect: written from its sentences, not from the code.
+/// SPECIFICATION.md, section 2, as the encoding that the tests expect: written from its sentences, not from the code.
 enum ExpectedName {
   static func encoded(_ name: String, encodingSemicolon: Bool = false) -> String {
     if name.isEmpty { return "%" }

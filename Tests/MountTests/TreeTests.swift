@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// Section 1 of the contract: what is where, and what it looks like to stat(2).
+/// SPECIFICATION.md, section 1: what is where, and what it looks like to stat(2).
 @Suite(.timeLimit(.minutes(1))) struct TreeTests {
   @Test func topHoldsDefaultsAndKeychain() async throws {
     try await withKeyhole { keyhole in

@@ -5,7 +5,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Section 5 of the contract, for a writer in the company of others.
+/// SPECIFICATION.md, section 5, for a writer in the company of others.
 @Suite struct HandleCompanyTests {
   @Test func appendedBytesGoToTheEndOfTheMomentOfTheCommit() throws {
     let fixture = TreeFixture(["k": .string("one")])

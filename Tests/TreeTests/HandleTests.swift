@@ -5,7 +5,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Section 5 of the contract, for a writer alone.
+/// SPECIFICATION.md, section 5, for a writer alone.
 @Suite struct HandleTests {
   @Test func valueChangesAtOnceAtTheClose() throws {
     let fixture = TreeFixture(["k": .string("old")])

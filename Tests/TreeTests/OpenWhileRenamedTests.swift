@@ -5,7 +5,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Section 6 of the contract, for a file that is open while it is renamed, and for names that meet.
+/// SPECIFICATION.md, section 6, for a file that is open while it is renamed, and for names that meet.
 @Suite struct OpenWhileRenamedTests {
   @Test func writerOfAKeyThatIsSetAsideWritesTheScratchFile() throws {
     let fixture = TreeFixture(["k": .integer(1)])

@@ -5,7 +5,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Section 4 of the contract, and what section 5 says of secrets.
+/// SPECIFICATION.md, section 4, and what section 5 says of secrets.
 @Suite struct SecretFileTests {
   private static let path = "keychain/generic/S/A"
 

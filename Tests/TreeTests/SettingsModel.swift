@@ -2,7 +2,7 @@ import Model
 import StoreConformance
 import Tree
 
-/// What the contract says of `defaults`, in dictionaries: two suites, keys, scratch, and open files.
+/// What SPECIFICATION.md says of `defaults`, in dictionaries: two suites, keys, scratch, and open files.
 ///
 /// It knows one handle a file.
 struct SettingsModel {

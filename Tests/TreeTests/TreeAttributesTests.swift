@@ -5,7 +5,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Section 7 of the contract, through the tree.
+/// SPECIFICATION.md, section 7, through the tree.
 @Suite struct TreeAttributesTests {
   @Test func keysHaveTheirNameAndTypeOnly() throws {
     let fixture = TreeFixture(["a/b": .real(1)])

@@ -4,7 +4,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Section 8 of the contract: what a locked keychain shows and refuses.
+/// SPECIFICATION.md, section 8: what a locked keychain shows and refuses.
 @Suite struct TreeLockTests {
   private static let item = "keychain/generic/S/A"
   private static let value = item + "/value"

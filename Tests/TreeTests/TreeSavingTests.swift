@@ -5,7 +5,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// The ways in which programs save: section 6 of the contract.
+/// The ways in which programs save: SPECIFICATION.md, section 6.
 @Suite struct TreeSavingTests {
   @Test func scratchRenamedOverAKeyKeepsItsType() throws {
     let fixture = TreeFixture(["k": .string("1")])
