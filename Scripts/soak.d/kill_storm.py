@@ -23,8 +23,17 @@ from storm import Storm
 VALUES = ["passed", "failed", "excluded", "acknowledged"]
 
 
-def play(options, result, storm):
-    """One round of those that are wanted."""
+def play(options, result, storm, bus):
+    """One round of those that are wanted. What fails while the service ends by itself is not counted."""
+    ends, failed = bus.ends() if bus else 0, result.failed
+    play_round(options, result, storm)
+    if bus and bus.ends() > ends:
+        result.exclude(result.failed - failed)
+        result.failed = failed
+
+
+def play_round(options, result, storm):
+    """One round, whatever becomes of the service."""
     table = rounds.ROUNDS[storm.engine]
     wanted = set(options.only or []) - set(rounds.ROUNDS)
     names = [name for name in table if not wanted or name in wanted]
@@ -55,7 +64,7 @@ def storm_home(options, exclusions, engine, number, bus, go, report):
                     raise
                 print(f"{home.folder}: once more, because {error}", flush=True)
         while not select.select([go], [], [], 0)[0] and result.failed < 50:
-            play(options, result, storm)
+            play(options, result, storm, bus)
             line = {name: getattr(result if name != "acknowledged" else storm, name) for name in VALUES}
             line |= {"kills": storm.kills, "rounds": storm.rounds, "longest_mount": storm.longest_mount,
                      "used": [rule[2] for rule in exclusions.rules]}
