@@ -17,14 +17,15 @@ extension ControlMessage {
     case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
     case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
     case .pending, .done, .replayPaused, .secret: break
-    case .fetchPath(let item), .fetchSecret(let item), .changePassword(let item): writer.put(item)
+    case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .changePassword(let item):
+      writer.put(item)
     case .permit(let item, let operation):
       writer.put(item)
       writer.put(operation.rawValue)
     case .permitRules(let path): writer.put(path)
     case .add(let item): writer.put(item)
     case .update(let items), .remove(let items): writer.put(items) { $0.put($1) }
-    case .rewrite(let item, let readsSecret):
+    case .rewrite(let item, let readsSecret), .rewriteOtpauth(let item, let readsSecret):
       writer.put(item)
       writer.put(readsSecret)
     case .changed(let items): writer.put(items) { $0.put($1) }
@@ -67,9 +68,11 @@ extension ControlMessage {
     case .watch: .watch
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret(try reader.itemID())
+    case .fetchOtpauth: .fetchOtpauth(try reader.itemID())
     case .add: .add(try reader.item())
     case .update: .update(try reader.itemIDs())
     case .rewrite: .rewrite(try reader.itemID(), readingSecret: try reader.flag())
+    case .rewriteOtpauth: .rewriteOtpauth(try reader.itemID(), readingSecret: try reader.flag())
     case .remove: .remove(try reader.itemIDs())
     case .changePassword: .changePassword(try reader.itemID())
     case .fetchProblems: .fetchProblems
@@ -123,6 +126,7 @@ extension WireWriter {
     put(state.lock == .sealed ? 0 as UInt8 : state.lock == .locked ? 1 : 2)
     for flag in [state.needsPassphrase, state.hasPasscode, state.hasPasscodeForSealed] { put(flag) }
     put(state.sealsWithPasswords)
+    put(state.holdsOtpauth)
     put(state.readOnlyReason) { $0.put($1) }
   }
 }
@@ -162,6 +166,7 @@ extension WireReader {
     }
     (state.needsPassphrase, state.hasPasscode) = (try flag(), try flag())
     (state.hasPasscodeForSealed, state.sealsWithPasswords) = (try flag(), try flag())
+    state.holdsOtpauth = try flag()
     state.readOnlyReason = try optional { (reader) throws(StoreError) in try reader.text() }
     return state
   }

@@ -7,7 +7,7 @@ package import Store
 /// A message travels as a `MessageHeader`, the body (this), and the raw bytes of a secret where one belongs to it.
 package enum ControlMessage: Hashable, Sendable {
   /// The version of the protocol that this code speaks. Version 1 was the line protocol of Keyhole 0.1, without a `hello`.
-  package static let version: UInt32 = 2
+  package static let version: UInt32 = 3
 
   /// The first message of both sides, the same in every version. The server's holds the number that each further message
   /// of the client has to repeat: so the client proves that it has sent that message after it was identified.
@@ -35,10 +35,13 @@ package enum ControlMessage: Hashable, Sendable {
   case watch
   case fetchItems
   case fetchSecret(ItemID)
+  case fetchOtpauth(ItemID)
   /// Secret: the item's.
   case add(Item)
   case update([ItemID])
   case rewrite(ItemID, readingSecret: Bool)
+  /// `stored` and `changed` follow, with the `otpauth:` URI as their secret.
+  case rewriteOtpauth(ItemID, readingSecret: Bool)
   case remove([ItemID])
   /// The mount's process asks the person for the item's present password and for a new one.
   case changePassword(ItemID)
@@ -100,6 +103,7 @@ package struct KeychainState: Hashable, Sendable {
   package var hasPasscode = true
   package var hasPasscodeForSealed = true
   package var sealsWithPasswords = false
+  package var holdsOtpauth = false
   package var readOnlyReason: String?
 
   package init() {}
@@ -109,6 +113,7 @@ package struct KeychainState: Hashable, Sendable {
     hasPasscode = engine.hasPasscode(sealed: false)
     hasPasscodeForSealed = engine.hasPasscode(sealed: true)
     (sealsWithPasswords, readOnlyReason) = (engine.sealsWithPasswords, engine.readOnlyReason)
+    holdsOtpauth = engine.holdsOtpauth
   }
 }
 
@@ -120,7 +125,7 @@ extension ControlMessage {
     case helloUnidentified, lock, unlock, fetchPath, pauseReplay
     case permit = 16
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
-    case changed, identify, changePassword
+    case changed, identify, changePassword, fetchOtpauth, rewriteOtpauth
     case pending = 40
     case failed, done, path, replayPaused, secret, stored, settled, problems, room
     case state = 60
@@ -141,9 +146,11 @@ extension ControlMessage {
     case .watch: .watch
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret
+    case .fetchOtpauth: .fetchOtpauth
     case .add: .add
     case .update: .update
     case .rewrite: .rewrite
+    case .rewriteOtpauth: .rewriteOtpauth
     case .remove: .remove
     case .changePassword: .changePassword
     case .fetchProblems: .fetchProblems

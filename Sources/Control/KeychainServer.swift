@@ -7,10 +7,10 @@ import Store
 /// The process gets what it would get on the mount: the store decides by the process at the other end, and the mount's
 /// process asks the person.
 struct KeychainServer {
-  private let channel: MessageChannel
-  private let store: KeychainStore
+  let channel: MessageChannel
+  let store: KeychainStore
   private let service: any ControlService
-  private let peer: ControlPeer
+  let peer: ControlPeer
 
   init(
     _ channel: MessageChannel, _ store: KeychainStore, _ service: any ControlService, _ peer: ControlPeer
@@ -27,10 +27,12 @@ struct KeychainServer {
     case .fetchItems:
       try store.load()
       _ = KeychainWatcher.sendAll(of: store, to: channel)
-    case .fetchSecret(let item): try sendSecret(of: item)
+    case .fetchSecret(let item): try sendSecret(of: item, .value)
+    case .fetchOtpauth(let item): try sendSecret(of: item, .otpauth)
     case .add(let item): try add(item, request.takeSecret())
     case .update(let items): try update(items)
     case .rewrite(let item, let readsSecret): try rewrite(item, readingSecret: readsSecret)
+    case .rewriteOtpauth(let item, let readsSecret): try rewriteOtpauth(item, readingSecret: readsSecret)
     case .remove(let items): try remove(items)
     case .changePassword(let item): try changePassword(of: item)
     case .fetchProblems: channel.send(.problems(store.engine.problems()))
@@ -43,21 +45,21 @@ struct KeychainServer {
 // MARK: - Deciding
 
 extension KeychainServer {
-  private func path(_ item: Item) -> String { service.path(of: item.identity) }
+  func path(_ item: Item) -> String { service.path(of: item.identity) }
 
   /// - Throws: `accessDenied`, also where the program is not the one any more that connected.
-  private func permit(_ permission: Permission) throws(StoreError) -> Permit {
+  func permit(_ permission: Permission) throws(StoreError) -> Permit {
     let permit = try permission.fetch(reportingTo: channel)
     try peer.check()
     return permit
   }
 
-  private func found(_ id: ItemID) throws(StoreError) -> Item {
+  func found(_ id: ItemID) throws(StoreError) -> Item {
     guard let item = try store.read({ $0[id] ?? $0.rulesItem(id) }) else { throw .notFound }
     return item
   }
 
-  private func requireWritable() throws(StoreError) {
+  func requireWritable() throws(StoreError) {
     guard !service.isReadOnly else { throw .readOnly(reason: "the mount is read-only") }
   }
 }
@@ -65,10 +67,11 @@ extension KeychainServer {
 // MARK: - Secrets
 
 extension KeychainServer {
-  private func sendSecret(of id: ItemID) throws(StoreError) {
+  private func sendSecret(of id: ItemID, _ which: ItemSecrets) throws(StoreError) {
     let item = try found(id)
-    let permit = try permit(store.permission(for: item, to: .read, path: path(item), by: peer.caller))
-    let secret = try store.secret(of: item, permit)
+    let permit = try permit(
+      store.permission(for: item, to: .read, which, path: path(item), by: peer.caller))
+    let secret = try which == .otpauth ? store.otpauth(of: item, permit) : store.secret(of: item, permit)
     // To open it may have taken a while: half a second for an item with a password of its own.
     try peer.check()
     channel.send(.secret, secret: secret)
@@ -141,7 +144,7 @@ extension KeychainServer {
     sendDone([id])
   }
 
-  private static func noSecret() throws(StoreError) -> SecretBytes {
+  static func noSecret() throws(StoreError) -> SecretBytes {
     do { return try SecretBytes() } catch { throw .outOfMemory }
   }
 }
@@ -217,9 +220,9 @@ extension KeychainServer {
     }
   }
 
-  private func look(_ ids: [ItemID]) -> ItemSnapshot { KeychainWatcher.look(ids, store) }
+  func look(_ ids: [ItemID]) -> ItemSnapshot { KeychainWatcher.look(ids, store) }
 
-  private func sendDone(_ ids: [ItemID]) {
+  func sendDone(_ ids: [ItemID]) {
     channel.send(.settled(look(ids)))
   }
 }
@@ -230,7 +233,8 @@ extension Item {
   /// What the other side can't say of an item is as it is stored.
   fileprivate func stored(as item: Item) -> Item {
     var changed = self
-    (changed.id, changed.size) = (item.id, item.size)
+    changed.id = item.id
+    changed.keepSecrets(of: item)
     return changed
   }
 }

@@ -34,10 +34,10 @@ final class KeychainWatcher: Sendable {
   private func note(_ change: Change) {
     let isFirst = pending.withLock { pending in
       let isFirst = pending.ids.isEmpty && !pending.isEverything
-      if case .item(let id, _) = change.subject {
+      switch change.subject {
+      case .item(let id, _), .otpauth(let id, _):
         if pending.noted.insert(id).inserted { pending.ids.append(id) }
-      } else {
-        pending.isEverything = true
+      default: pending.isEverything = true
       }
       return isFirst
     }

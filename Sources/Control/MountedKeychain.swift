@@ -168,6 +168,22 @@ extension MountedKeychain {
     return secret
   }
 
+  public var holdsOtpauth: Bool { memory.state.holdsOtpauth }
+
+  public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
+    let reply = try request(.fetchOtpauth(item)).channel.reply()
+    guard let secret = reply.takeSecret() else { throw WireReader.unreadable }
+    return secret
+  }
+
+  public func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    let call = try request(.rewriteOtpauth(item, readingSecret: readingSecret))
+    return try rewrite(call) { (item, secret) throws(StoreError) in try body(&item.otpauth, &secret) }
+  }
+
   /// Has the mount's process ask for the present password of an item and for a new one, and change it.
   ///
   /// - Throws: `invalidValue` for an item without one, `accessDenied`, `rejected`, `locked`, `readOnly`, `noSpace`.
@@ -179,11 +195,30 @@ extension MountedKeychain {
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)
+    var item = item
+    item.otpauth = nil
     guard call.channel.send(.add(item), secret: secret) else { throw Self.gone }
     guard let added = try finish(call, call.channel.reply().content).first else {
       throw WireReader.unreadable
     }
     return added
+  }
+
+  /// In two steps; what the second one refuses takes back the first.
+  public func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item {
+    let added = try add(item, secret: secret)
+    guard let further = item.otpauth else { return added }
+    do throws(StoreError) {
+      return try rewriteOtpauth(of: added.id, readingSecret: false) { present, secret throws(StoreError) in
+        present = further
+        do { secret = try SecretBytes(copying: otpauth) } catch { throw .outOfMemory }
+      }
+    } catch {
+      try remove([added.id])
+      throw error
+    }
   }
 
   public func update(
@@ -207,7 +242,12 @@ extension MountedKeychain {
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    let call = try request(.rewrite(item, readingSecret: readingSecret))
+    try rewrite(request(.rewrite(item, readingSecret: readingSecret)), body)
+  }
+
+  private func rewrite(
+    _ call: Call, _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
     while true {
       let reply = try call.channel.reply()
       guard case .stored(let snapshot) = reply.content else {

@@ -18,6 +18,10 @@ extension WireWriter {
       $0.put($1.value)
     }
     put(item.collection) { $0.put($1) }
+    put(item.otpauth) {
+      $0.put(Int64($1.size))
+      $0.put($1.modified)
+    }
   }
 
   private mutating func put(_ time: Timestamp) {
@@ -62,7 +66,14 @@ extension WireReader {
     let attributes = try list { (reader) throws(StoreError) in (try reader.name(), try reader.content()) }
     item.attributes = Dictionary(attributes) { _, last in last }
     item.collection = try optionalName()
+    item.otpauth = try optional { (reader) throws(StoreError) in try reader.furtherSecret() }
     return item
+  }
+
+  private mutating func furtherSecret() throws(StoreError) -> FurtherSecret {
+    let size = Int(try integer(Int64.self))
+    guard size >= 0 else { throw Self.unreadable }
+    return FurtherSecret(size: size, modified: try time())
   }
 
   private mutating func optionalName() throws(StoreError) -> ExactString? {

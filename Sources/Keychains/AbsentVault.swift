@@ -94,6 +94,23 @@ extension AbsentVault {
     try required().rewrite(item, readingSecret: readingSecret, body)
   }
 
+  var holdsOtpauth: Bool { true }
+
+  func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes { try required().otpauth(of: item) }
+
+  func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item {
+    try made().add(item, secret: secret, otpauth: otpauth)
+  }
+
+  func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try required().rewriteOtpauth(of: item, readingSecret: readingSecret, body)
+  }
+
   func apply(
     _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) -> [Item] {

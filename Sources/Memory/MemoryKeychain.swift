@@ -43,7 +43,7 @@ public final class MemoryKeychain: KeychainEngine {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
       guard entry.password != nil else { throw .invalidValue(reason: "the item has no password of its own") }
-      let changed = Entry(entry.item, try open(entry), new)
+      let changed = Entry(entry.item, try open(entry), new, otpauth: try openOtpauth(entry))
       try change(state) { draft throws(StoreError) in draft[item] = changed }
     }
   }
@@ -75,7 +75,7 @@ public final class MemoryKeychain: KeychainEngine {
     try checkSize(secret)
     return try attempt { state throws(StoreError) in
       var item = item
-      (item.id, item.size, item.collection) = (state.nextID(), secret.count, nil)
+      (item.id, item.size, item.collection, item.otpauth) = (state.nextID(), secret.count, nil, nil)
       try change(state) { draft throws(StoreError) in
         draft[item.id] = Entry(item, try copy(secret), try password(for: item))
       }
@@ -93,7 +93,8 @@ public final class MemoryKeychain: KeychainEngine {
           guard let entry = draft[id] else { throw .notFound }
           var item = entry.item
           try body(&item)
-          (item.id, item.size, item.collection) = (id, entry.item.size, nil)
+          (item.id, item.collection) = (id, nil)
+          item.keepSecrets(of: entry.item)
           draft[id] = try changed(entry, to: item)
           changedItems.append(item)
         }
@@ -112,9 +113,60 @@ public final class MemoryKeychain: KeychainEngine {
       var secret = try readingSecret ? open(entry) : Self.empty()
       try body(&changed, &secret)
       try checkSize(secret)
+      changed.keepSecrets(of: entry.item)
       (changed.id, changed.size, changed.collection) = (item, secret.count, nil)
       if readingSecret, changed == entry.item, secret == entry.secret { return entry.item }
-      let stored = Entry(changed, secret, try password(for: changed))
+      let stored = Entry(changed, secret, try password(for: changed), otpauth: try openOtpauth(entry))
+      try change(state) { draft throws(StoreError) in draft[item] = stored }
+      return changed
+    }
+  }
+
+  public let holdsOtpauth = true
+
+  public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try attempt { state throws(StoreError) in
+      guard let entry = state.entries[item], let otpauth = entry.otpauth else { throw .notFound }
+      guard state.lock == .open || entry.item.accessibility.survivesLock else { throw .locked }
+      try check(entry)
+      return try copy(otpauth.secret)
+    }
+  }
+
+  public func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item {
+    let added = try add(item, secret: secret)
+    guard let further = item.otpauth else { return added }
+    let new = Entry.Box(try copy(otpauth))
+    do throws(StoreError) {
+      return try rewriteOtpauth(of: added.id, readingSecret: false) { present, secret throws(StoreError) in
+        present = further
+        secret = try copy(new.secret)
+      }
+    } catch {
+      try remove([added.id])
+      throw error
+    }
+  }
+
+  public func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try attempt { state throws(StoreError) in
+      guard let entry = state.entries[item] else { throw .notFound }
+      var changed = entry.item
+      let present = try readingSecret ? openOtpauth(entry) : nil
+      var secret = try Self.empty()
+      if let present { secret = try copy(present.secret) }
+      try body(&changed.otpauth, &secret)
+      try checkSize(secret)
+      if changed.otpauth == nil, entry.otpauth == nil { return entry.item }
+      changed.otpauth?.size = secret.count
+      if let present, changed == entry.item, secret == present.secret { return entry.item }
+      if changed.otpauth != nil { try check(entry) }
+      let stored = Entry(changed, entry, otpauth: changed.otpauth == nil ? nil : Entry.Box(secret))
       try change(state) { draft throws(StoreError) in draft[item] = stored }
       return changed
     }
@@ -191,15 +243,24 @@ extension MemoryKeychain {
 
   /// The entry, if its password is the one at hand.
   private func open(_ entry: Entry) throws(StoreError) -> SecretBytes {
-    guard let password = entry.password else { return try copy(entry.secret) }
+    try check(entry)
+    return try copy(entry.secret)
+  }
+
+  private func openOtpauth(_ entry: Entry) throws(StoreError) -> Entry.Box? {
+    if entry.otpauth != nil { try check(entry) }
+    return entry.otpauth
+  }
+
+  private func check(_ entry: Entry) throws(StoreError) {
+    guard let password = entry.password else { return }
     guard let given = self.password else { throw Self.needsPassword }
     guard given == password else { throw .rejected }
-    return try copy(entry.secret)
   }
 
   private func changed(_ entry: Entry, to item: Item) throws(StoreError) -> Entry {
     guard entry.item.access != item.access else { return Entry(item, sharing: entry) }
-    return Entry(item, try open(entry), try password(for: item))
+    return Entry(item, try open(entry), try password(for: item), otpauth: try openOtpauth(entry))
   }
 
   private func password(for item: Item) throws(StoreError) -> [UInt8]? {
@@ -226,7 +287,7 @@ extension MemoryKeychain {
 
 /// An item with its secret. Entries never change, so that drafts can share them.
 private final class Entry {
-  private final class Box {
+  final class Box {
     let secret: SecretBytes
 
     init(_ secret: consuming SecretBytes) {
@@ -237,19 +298,27 @@ private final class Entry {
   let item: Item
   /// What the secret is sealed with besides; nil: nothing.
   let password: [UInt8]?
+  /// nil: the item has no `otpauth:` URI.
+  let otpauth: Box?
   private let box: Box
 
   var secret: SecretBytes {
     _read { yield box.secret }
   }
 
-  init(_ item: Item, _ secret: consuming SecretBytes, _ password: [UInt8]?) {
-    (self.item, self.password) = (item, password)
+  init(_ item: Item, _ secret: consuming SecretBytes, _ password: [UInt8]?, otpauth: Box? = nil) {
+    (self.item, self.password, self.otpauth) = (item, password, otpauth)
     box = Box(secret)
   }
 
+  /// With another `otpauth:` URI.
+  init(_ item: Item, _ other: Entry, otpauth: Box?) {
+    (self.item, password, self.otpauth) = (item, other.password, otpauth)
+    box = other.box
+  }
+
   init(_ item: Item, sharing other: Entry) {
-    (self.item, password) = (item, other.password)
+    (self.item, password, otpauth) = (item, other.password, other.otpauth)
     box = other.box
   }
 }

@@ -17,6 +17,8 @@ public struct Change: Hashable, Sendable {
     case suite(ExactString)
     case key(suite: ExactString, key: ExactString)
     case item(ItemID, ItemIdentity)
+    /// The `otpauth:` URI of an item.
+    case otpauth(ItemID, ItemIdentity)
     /// All of it: it was locked or unlocked.
     case keychain
     case everything

@@ -8,6 +8,8 @@ public struct Item: Hashable, Sendable {
   public var modified: Timestamp
   /// The secret's exact length in bytes.
   public var size: Int
+  /// The `otpauth:` URI that its one-time codes are computed from; nil: it has none.
+  public var otpauth: FurtherSecret?
   public var accessibility: Accessibility
   public var access: AccessFlags
   /// The rules of `user.keyhole.programs`; nil: the default.

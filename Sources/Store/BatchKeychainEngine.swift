@@ -7,6 +7,8 @@ public enum ItemChange {
   case add(Item)
   /// A present item gets another secret, and what the closure changes of it.
   case rewrite(ItemID, (inout Item) throws(StoreError) -> Void)
+  /// The item of this identity, which may be one that was added before, gets an `otpauth:` URI, or another one.
+  case setOtpauth(ItemIdentity, modified: Timestamp)
 }
 
 /// A keychain that can make many changes in one transaction.

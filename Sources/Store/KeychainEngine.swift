@@ -24,6 +24,27 @@ public protocol KeychainEngine: Sendable {
   /// - Throws: `exists` where an item has this identity already; `readOnly`, `noSpace`, `tooLarge`.
   func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item
 
+  /// Whether an item can have an `otpauth:` URI beside its secret.
+  var holdsOtpauth: Bool { get }
+
+  /// An item's `otpauth:` URI. - Throws: `notFound`, also for an item that has none; as `secret`.
+  func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes
+
+  /// `add` of an item that has an `otpauth:` URI, which `item.otpauth` says; else that is not looked at.
+  func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item
+
+  /// Gives an item another `otpauth:` URI, or its first, or takes it away: `body` gets what is known of the present one,
+  /// nil where there is none, and its bytes (empty unless `readingSecret`), and leaves nil where there is to be none.
+  ///
+  /// Nothing else of the item changes; its size is the engine's to give. Nothing is stored where it was read and all is
+  /// left equal. - Throws: what `body` throws; `unsupported` unless `holdsOtpauth`; as `rewrite`.
+  func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item
+
   /// Changes items without their secrets, in one transaction: `body` gets each as it is stored at that
   /// moment; all or nothing.
   ///
@@ -162,6 +183,24 @@ extension KeychainEngine {
 
   public var decidesAccess: Bool { false }
 
+  public var holdsOtpauth: Bool { false }
+
+  public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes { throw .notFound }
+
+  public func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item {
+    guard item.otpauth == nil else { throw .noOtpauth }
+    return try add(item, secret: secret)
+  }
+
+  public func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    throw .noOtpauth
+  }
+
   public func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
     _ = try using(password).secret(of: item)
   }
@@ -177,6 +216,11 @@ extension KeychainEngine {
     case .open: true
     }
   }
+}
+
+extension StoreError {
+  static let noOtpauth = StoreError.unsupported(
+    reason: "this keychain has room for one secret of an item; store the otpauth URI as an item of its own")
 }
 
 /// A keychain that another process keeps: it may hang, and it tells of changes by itself.

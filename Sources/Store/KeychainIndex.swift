@@ -83,15 +83,15 @@ extension KeychainIndex {
 }
 
 extension KeychainIndex {
-  /// Takes over what happened to one item; nil: nothing that shows.
-  mutating func take(_ news: ItemNews) -> Change? {
+  /// Takes over what happened to one item; empty: nothing that shows.
+  mutating func take(_ news: ItemNews) -> [Change] {
     let old = news.item.map { insert($0) } ?? remove(news.id)
-    guard news.item?.identity != .rules else { return nil }
+    guard news.item?.identity != .rules else { return [] }
     switch (news.item, old) {
-    case (let item?, let old?): return item.change(since: old, origin: news.origin)
-    case (let item?, nil): return Change(.created, .item(item.id, item.identity), origin: news.origin)
-    case (nil, let old?): return Change(.deleted, .item(old.id, old.identity), origin: news.origin)
-    case (nil, nil): return nil
+    case (let item?, let old?): return item.changes(since: old, origin: news.origin)
+    case (let item?, nil): return item.creation(origin: news.origin)
+    case (nil, let old?): return old.deletion(origin: news.origin)
+    case (nil, nil): return []
     }
   }
 
@@ -100,21 +100,44 @@ extension KeychainIndex {
     var changes: [Change] = []
     for item in items.values {
       guard let old = previous.items[item.id] else {
-        changes.append(Change(.created, .item(item.id, item.identity), origin: .external))
+        changes += item.creation(origin: .external)
         continue
       }
-      if let change = item.change(since: old, origin: .external) { changes.append(change) }
+      changes += item.changes(since: old, origin: .external)
     }
     for old in previous.items.values where items[old.id] == nil {
-      changes.append(Change(.deleted, .item(old.id, old.identity), origin: .external))
+      changes += old.deletion(origin: .external)
     }
     return changes
   }
 }
 
 extension Item {
-  /// nil: nothing that shows.
-  fileprivate func change(since old: Item, origin: Change.Origin) -> Change? {
+  fileprivate func creation(origin: Change.Origin) -> [Change] {
+    [Change(.created, .item(id, identity), origin: origin)] + changesOfOtpauth(since: nil, origin: origin)
+  }
+
+  /// Its files go before their directory.
+  func deletion(origin: Change.Origin) -> [Change] {
+    let further = otpauth == nil ? [] : [Change(.deleted, .otpauth(id, identity), origin: origin)]
+    return further + [Change(.deleted, .item(id, identity), origin: origin)]
+  }
+
+  fileprivate func changes(since old: Item, origin: Change.Origin) -> [Change] {
+    (change(since: old, origin: origin).map { [$0] } ?? []) + changesOfOtpauth(since: old, origin: origin)
+  }
+
+  /// A moved URI is not told of: its directory is.
+  func changesOfOtpauth(since old: Item?, origin: Change.Origin) -> [Change] {
+    guard otpauth != old?.otpauth else { return [] }
+    let kind: Change.Kind = otpauth == nil ? .deleted : old?.otpauth == nil ? .created : .modified
+    return [Change(kind, .otpauth(id, identity), origin: origin)]
+  }
+
+  /// nil: nothing that shows, but for its `otpauth:` URI.
+  private func change(since old: Item, origin: Change.Origin) -> Change? {
+    var old = old
+    old.otpauth = otpauth
     guard self != old else { return nil }
     let subject = Change.Subject.item(id, identity)
     if identity != old.identity {

@@ -72,7 +72,7 @@ public actor KeychainStore {
     return max(AccessController.bootTime(), last) - last
   }
 
-  private nonisolated func noteUse() {
+  nonisolated func noteUse() {
     lastUse.store(AccessController.bootTime(), ordering: .relaxed)
   }
 
@@ -119,10 +119,12 @@ public actor KeychainStore {
   }
 
   /// Whether the secret of an item as `read` gave it just now would be given.
-  public nonisolated func checkAccess(to item: Item, _ permit: Permit? = nil) throws(StoreError) {
+  public nonisolated func checkAccess(
+    to item: Item, _ permit: Permit? = nil, _ secrets: ItemSecrets = .value
+  ) throws(StoreError) {
     guard engine.isAccessible(item) else { throw .locked }
     guard try isGuarded(item) else { return }
-    guard let permit, permit.item == item.id else {
+    guard let permit, permit.item == item.id, permit.secrets.isSuperset(of: secrets) else {
       throw .accessDenied(reason: "a person or a rule has to permit it first")
     }
     try permit.requireUnchangedCaller()
@@ -162,13 +164,26 @@ public actor KeychainStore {
   public nonisolated func add(
     _ item: Item, secret: borrowing SecretBytes, _ permit: Permit? = nil
   ) throws(StoreError) -> Item {
+    var item = item
+    item.otpauth = nil
+    let none: SecretBytes
+    do { none = try SecretBytes() } catch { throw .outOfMemory }
+    return try add(item, secret: secret, otpauth: none, permit)
+  }
+
+  /// The same for an item that has an `otpauth:` URI, as `item.otpauth` says. - Throws: `invalidValue` for what is none.
+  @discardableResult
+  public nonisolated func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes, _ permit: Permit? = nil
+  ) throws(StoreError) -> Item {
+    if item.otpauth != nil { try KeyURI.check(otpauth) }
     try load()
     try checkRoom(for: item)
     let engine = try engine(for: permit)
     noteUse()
     defer { wipeStack() }
     return try change { () throws(StoreError) in
-      try engine.add(item, secret: secret)
+      try engine.add(item, secret: secret, otpauth: otpauth)
     } note: { store, added in
       store.note(added, kind: .created)
     }
@@ -194,6 +209,8 @@ public actor KeychainStore {
       switch change {
       case .add(let item): try classes.check(item)
       case .rewrite(let id, _): try checkAccess(to: id)
+      case .setOtpauth(let identity, _):
+        for item in try read({ $0[identity] }) { try checkAccess(to: item, nil, .otpauth) }
       }
       checked.append(change.checked(by: classes, guarding))
     }
@@ -201,9 +218,15 @@ public actor KeychainStore {
     defer { wipeStack() }
     let present = try read { index in Set(index.all.map(\.id)) }
     _ = try change { () throws(StoreError) in
-      try engine.apply(checked, secret: secret)
+      try engine.apply(checked) { index throws(StoreError) in
+        let content = try secret(index)
+        if case .setOtpauth = checked[index] { try KeyURI.check(content) }
+        return content
+      }
     } note: { store, items in
-      for item in items { store.note(item, kind: present.contains(item.id) ? .modified : .created) }
+      // Of an item with several changes, the last one is what it is now.
+      let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
+      for item in last.values { store.note(item, kind: present.contains(item.id) ? .modified : .created) }
     }
   }
 
@@ -405,7 +428,7 @@ extension KeychainStore {
 
 extension KeychainStore {
   /// Has the engine change something, and the index follow in the same order.
-  private nonisolated func change<Value: Sendable>(
+  nonisolated func change<Value: Sendable>(
     _ call: () throws(StoreError) -> Value, note: @Sendable (isolated KeychainStore, Value) -> Void
   ) throws(StoreError) -> Value {
     if let remote {
@@ -457,18 +480,24 @@ extension KeychainStore {
 
   private func takeOver(_ news: [ItemNews]) {
     for news in news {
-      let change = index.withLock { $0?.take(news) ?? nil }
-      if let change { feed.publish([change]) }
+      let changes = index.withLock { $0?.take(news) ?? [] }
+      if !changes.isEmpty { feed.publish(changes) }
     }
   }
 
   /// Takes over what the engine has just stored.
-  private func note(_ item: Item, kind: Change.Kind) {
+  func note(_ item: Item, kind: Change.Kind) {
     let previous = index.withLock { index in
       defer { index?.insert(item) }
       return index?[item.id]
     }
     guard previous != item else { return }
+    defer { feed.publish(item.changesOfOtpauth(since: previous, origin: .local)) }
+    // Nothing else of it has changed.
+    if var same = previous {
+      same.otpauth = item.otpauth
+      if same == item { return }
+    }
     let subject = Change.Subject.item(item.id, item.identity)
     guard let previous, previous.identity != item.identity else {
       return feed.publish([Change(kind, subject, origin: .local)])
@@ -479,7 +508,7 @@ extension KeychainStore {
 
   private func noteRemoval(of id: ItemID) {
     guard let item = index.withLock({ $0?.remove(id) }) else { return }
-    feed.publish([Change(.deleted, .item(id, item.identity), origin: .local)])
+    feed.publish(item.deletion(origin: .local))
   }
 
   private func replaceAll(with items: [Item]) {

@@ -78,6 +78,7 @@ extension Tree {
     case .suite(let name): echoes(change, at: .suite(name))
     case .key(let suite, let key): echoes(change, at: .key(KeyPlace(suite: suite, key: key)))
     case .item(_, let identity): echoes(change, of: ItemPlace(identity))
+    case .otpauth(_, let identity): echoes(change, at: .otpauth(ItemPlace(identity)))
     case .keychain, .everything: noteFolders()
     }
   }
@@ -123,6 +124,9 @@ extension Tree {
     let (leaving, entering) = (gone.map(echoOfLeaving) ?? [], isNew ? echoOfEntering(item) : [])
     guard change.origin == .external else { return [] }
     var echoes: [Echo] = []
+    // Of an item that comes or goes, the store tells of the URI; of one that moves, its file moves along.
+    let movesOtpauth = change.kind == .moved && ((try? exists(.otpauth(item))) ?? false)
+    if let gone, movesOtpauth { echoes.append(Echo(kind: .deletion, place: .otpauth(gone))) }
     if let gone {
       echoes += [Echo(kind: .deletion, place: .value(gone)), Echo(kind: .deletion, place: .item(gone))]
       echoes += leaving
@@ -131,6 +135,7 @@ extension Tree {
       echoes += entering
       echoes += [Echo(kind: .creation, place: .item(item)), Echo(kind: .creation, place: .value(item))]
     }
+    if movesOtpauth { echoes.append(Echo(kind: .creation, place: .otpauth(item))) }
     if change.kind == .modified { echoes.append(Echo(kind: .modification, place: .value(item))) }
     if change.kind == .attributes {
       echoes += [Echo(kind: .attributes, place: .item(item)), Echo(kind: .attributes, place: .value(item))]

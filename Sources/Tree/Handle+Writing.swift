@@ -49,6 +49,7 @@ extension Handle {
         try content.resize(to: count)
       }
       state.prefix = count == 0 ? tree.prefix(for: node, declared: state.declaredType) : nil
+      if count == 0, case .otpauth = node.place { state.keyURI = KeyURICheck() } else { state.keyURI = nil }
       state.noteWrite(by: caller)
     }
   }
@@ -102,7 +103,11 @@ extension Handle {
     try state.draft.rewrite(secret: node.isSecret) { (content) throws(StoreError) in
       try unsafe content.write(bytes, at: offset)
     }
-    if offset == count { try unsafe follow(bytes, in: &state) } else { state.prefix = nil }
+    if offset == count {
+      try unsafe follow(bytes, in: &state)
+    } else {
+      (state.prefix, state.keyURI) = (nil, nil)
+    }
     state.noteWrite(by: caller)
   }
 
@@ -144,6 +149,7 @@ extension Handle {
   private func follow(
     _ bytes: UnsafeRawBufferPointer, in state: inout State
   ) throws(StoreError) {
+    if state.keyURI != nil { return try unsafe followURI(bytes, in: &state) }
     guard var prefix = state.prefix else { return }
     // Somebody may have given the key another type since: then the commit is the judge.
     guard prefix.type == tree.expectedType(of: node, declared: state.declaredType) else {
@@ -154,6 +160,20 @@ extension Handle {
       throw .invalidValue(reason: "this can't become a value of the key's type")
     }
     state.prefix = prefix
+  }
+
+  /// Whoever writes a line with its end, as `echo` does, has written all of it.
+  private func followURI(
+    _ bytes: UnsafeRawBufferPointer, in state: inout State
+  ) throws(StoreError) {
+    for index in bytes.indices {
+      let byte = unsafe bytes[index]
+      guard byte == 0x0A else {
+        try state.keyURI?.take(byte)
+        continue
+      }
+      try state.keyURI?.finish()
+    }
   }
 
   /// Of a key only, whose value is in memory.

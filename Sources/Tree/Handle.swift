@@ -46,6 +46,8 @@ public final class Handle: Sendable {
     var original: SettingValue?
     /// Follows the content while it is written in one go, to refuse early what can't become a value.
     var prefix: ContentPrefix?
+    /// The same of an `otpauth:` URI.
+    var keyURI: KeyURICheck?
     var declaredType: SettingType?
     /// What its secret was opened with, and will be committed with.
     var permit: Permit?

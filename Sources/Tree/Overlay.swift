@@ -25,6 +25,14 @@ struct StagedItem: Sendable {
   var item: Item
   /// Attributes that were set and that the item can't have, by full name; dropped at the commit.
   var extra: [String: [UInt8]] = [:]
+  /// Its `otpauth:` URI, which waits for the secret; nil: none was written.
+  var otpauth: StagedOtpauth?
+}
+
+/// An `otpauth:` URI that was written before the item had its secret.
+struct StagedOtpauth: Sendable {
+  var content: Content
+  var modified: Timestamp
 }
 
 /// A file that was created and not yet committed.

@@ -14,6 +14,8 @@ enum Place: Hashable, Sendable {
   case folder(FolderPlace)
   case item(ItemPlace)
   case value(ItemPlace)
+  /// The item's `otpauth:` URI.
+  case otpauth(ItemPlace)
   case scratch(ScratchPlace)
 }
 
@@ -60,7 +62,7 @@ extension Place {
     case .itemClass: .keychain
     case .folder(let place): .itemClass(place.itemClass)
     case .item(let place): place.parent
-    case .value(let place): .item(place)
+    case .value(let place), .otpauth(let place): .item(place)
     case .scratch(let place): place.parent
     }
   }
@@ -68,7 +70,7 @@ extension Place {
   var isDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
-    case .status, .events, .key, .value, .scratch: false
+    case .status, .events, .key, .value, .otpauth, .scratch: false
     }
   }
 
@@ -86,7 +88,8 @@ extension Place {
     case .itemClass(let itemClass): itemClass.rawValue
     case .folder(let place): place.name.string
     case .item(let place): place.name.string
-    case .value: "value"
+    case .value: Self.valueName
+    case .otpauth: ItemSecrets.otpauthName
     case .scratch(let place): place.name.string
     }
   }
@@ -101,7 +104,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value: true
+    case .value, .otpauth: true
     case .scratch(let place): place.directory.isSecret
     default: false
     }
@@ -149,10 +152,35 @@ extension Place {
     case (.item(let place), .folder(let folder)):
       .item(ItemPlace(itemClass: folder.itemClass, folder: folder.name, name: place.name))
     case (.value, .item(let item)): .value(item)
+    case (.otpauth, .item(let item)): .otpauth(item)
     case (.scratch(let place), .suite(let suite)):
       .scratch(ScratchPlace(directory: .suite(suite), name: place.name))
     case (.scratch(let place), .item(let item)):
       .scratch(ScratchPlace(directory: .item(item), name: place.name))
+    default: nil
+    }
+  }
+}
+
+extension Place {
+  static let valueName = "value"
+
+  /// An item's file with one of its secrets. `nil`: another name.
+  init?(secretOf item: ItemPlace, named name: some Collection<UInt8>) {
+    if name.elementsEqual(Self.valueName.utf8) {
+      self = .value(item)
+    } else if name.elementsEqual(ItemSecrets.otpauthName.utf8) {
+      self = .otpauth(item)
+    } else {
+      return nil
+    }
+  }
+
+  /// Of a file with a secret: the item, and which of its secrets.
+  var secret: (item: ItemPlace, which: ItemSecrets)? {
+    switch self {
+    case .value(let item): (item, .value)
+    case .otpauth(let item): (item, .otpauth)
     default: nil
     }
   }

@@ -37,7 +37,8 @@ extension Tree {
     case .item(_, let identity):
       let item = ItemPlace(identity)
       let folder = item.folderPlace.map { [Place.folder($0)] } ?? []
-      return [.value(item), .item(item)] + folder
+      return [.value(item), .otpauth(item), .item(item)] + folder
+    case .otpauth(_, let identity): return [.otpauth(ItemPlace(identity))]
     case .keychain, .everything: return []
     }
   }
@@ -55,7 +56,7 @@ extension Tree {
     switch node.place {
     case .suite(let name): suite = name
     case .key(let place): suite = place.suite
-    case .value: return try requireKeychain().requireWritable()
+    case .value, .otpauth: return try requireKeychain().requireWritable()
     default: return
     }
     try settings.suite(suite).requireWritable()

@@ -33,6 +33,7 @@ extension Tree {
     switch node.place {
     case .key(let key): try setModified(time, of: key)
     case .value(let place): try setModified(time, of: place)
+    case .otpauth(let place): try setModifiedOfOtpauth(time, place)
     case .scratch(let place): setModified(time, of: place)
     default: return
     }
@@ -67,7 +68,7 @@ extension Tree {
     switch node.place {
     case .suite(let suite): try settings.suite(suite).synchronize()
     case .key(let key): try settings.suite(key.suite).synchronize()
-    case .keychain, .itemClass, .folder, .item, .value: try keychain?.synchronize()
+    case .keychain, .itemClass, .folder, .item, .value, .otpauth: try keychain?.synchronize()
     default: return
     }
   }

@@ -21,6 +21,9 @@ extension Tree {
     case .value(let item):
       let secret = try secretCopy(of: content)
       permit = try storeSecret(secret, appending: appending, at: item, commit)
+    case .otpauth(let item):
+      let uri = try secretCopy(of: content)
+      permit = try storeOtpauth(uri, appending: appending, at: item, commit)
     default:
       throw .notPermitted(reason: "no value stands here")
     }
@@ -116,7 +119,14 @@ extension Tree {
     var item = staged.item
     var secret = try copy(of: content)
     try finish(&item, &secret, commit)
-    let added = try requireKeychain().add(item, secret: secret, commit.permit)
+    let added: Item
+    if let further = staged.otpauth {
+      item.otpauth = FurtherSecret(modified: further.modified)
+      let uri = try secretCopy(of: further.content)
+      added = try requireKeychain().add(item, secret: secret, otpauth: uri, commit.permit)
+    } else {
+      added = try requireKeychain().add(item, secret: secret, commit.permit)
+    }
     overlay.withLock { $0.stagedItems[place] = nil }
     return commit.permit?.stored(as: added)
   }
@@ -134,17 +144,17 @@ extension Tree {
     item.modified = commit.modified ?? .now
   }
 
-  private func secretCopy(of content: Content) throws(StoreError) -> SecretBytes {
+  func secretCopy(of content: Content) throws(StoreError) -> SecretBytes {
     try unsafe content.withBytes { (bytes) throws(StoreError) in
       do { return try unsafe SecretBytes(copying: bytes) } catch { throw .outOfMemory }
     }
   }
 
-  private func copy(of secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
+  func copy(of secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
     do { return try SecretBytes(copying: secret) } catch { throw .outOfMemory }
   }
 
-  private func join(
+  func join(
     _ content: borrowing SecretBytes, to secret: inout SecretBytes
   ) throws(StoreError) {
     try unsafe content.withUnsafeBytes { (bytes) throws(StoreError) in
@@ -152,7 +162,7 @@ extension Tree {
     }
   }
 
-  private func dropLast(of secret: inout SecretBytes) throws(StoreError) {
+  func dropLast(of secret: inout SecretBytes) throws(StoreError) {
     do { try secret.resize(to: secret.count - 1) } catch { throw .outOfMemory }
   }
 }

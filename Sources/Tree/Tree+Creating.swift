@@ -83,9 +83,8 @@ extension Tree {
     switch directory {
     case .suite(let suite):
       return try newFile(name, inSuite: suite)
-    case .item(let item) where name.elementsEqual("value".utf8):
-      return .value(item)
     case .item(let item):
+      if let secret = Place(secretOf: item, named: name) { return secret }
       return .scratch(ScratchPlace(directory: .item(item), name: try scratchName(name)))
     default:
       throw .notPermitted(reason: "files can be made in suites and items only")
@@ -152,9 +151,10 @@ extension Tree {
     case .key(let key):
       try settings.suite(key.suite).requireWritable()
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
-    case .value(let item):
+    case .value(let item), .otpauth(let item):
       let keychain = try requireKeychain()
       try keychain.requireWritable()
+      if place == .otpauth(item) { try requireOtpauth() }
       try keychain.checkRoom(for: anyItem(item))
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
     default:

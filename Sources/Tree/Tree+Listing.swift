@@ -40,7 +40,7 @@ extension Tree {
     case .itemClass(let itemClass): try folders(of: itemClass)
     case .folder: try items(in: directory)
     case .item(let item): try files(ofItem: item)
-    case .status, .events, .key, .value, .scratch: throw .notDirectory
+    case .status, .events, .key, .value, .otpauth, .scratch: throw .notDirectory
     }
   }
 
@@ -88,8 +88,10 @@ extension Tree {
 
   private func files(ofItem item: ItemPlace) throws(StoreError) -> [Place] {
     guard try exists(.item(item)) else { throw .notFound }
-    let value = try exists(.value(item)) ? [Place.value(item)] : []
-    return value + overlay.withLock { $0.scratchPlaces(in: .item(item)) }
+    // The one that has to be removed first comes first: whoever removes all, removes in this order.
+    var secrets = try exists(.otpauth(item)) ? [Place.otpauth(item)] : []
+    if try exists(.value(item)) { secrets.append(.value(item)) }
+    return secrets + overlay.withLock { $0.scratchPlaces(in: .item(item)) }
   }
 }
 

@@ -25,6 +25,7 @@ extension Tree {
       guard !isUnlocked(handle.node.place) else { continue }
       handle.seal()
     }
+    forgetStagedOtpauth()
     for place in overlay.withLock({ $0.secretScratch }) where !isUnlocked(.scratch(place)) { wipe(place) }
     wipeStack()
   }
@@ -32,7 +33,7 @@ extension Tree {
   /// Whether the secret that stands at a place, or that scratch there may be a copy of, can be read now.
   func isUnlocked(_ place: Place) -> Bool {
     switch place {
-    case .value(let item): isUnlocked(item)
+    case .value(let item), .otpauth(let item): isUnlocked(item)
     case .scratch(let scratch):
       if case .item(let item) = scratch.directory { isUnlocked(item) } else { true }
     default: true

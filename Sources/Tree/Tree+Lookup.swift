@@ -24,7 +24,7 @@ extension Tree {
     case .folder(let folder):
       try itemPlace(name, in: folder)
     case .item(let item): try filePlace(name, inItem: item)
-    case .status, .events, .key, .value, .scratch: throw .notDirectory
+    case .status, .events, .key, .value, .otpauth, .scratch: throw .notDirectory
     }
   }
 
@@ -76,7 +76,7 @@ extension Tree {
   private func filePlace(
     _ name: some Collection<UInt8>, inItem item: ItemPlace
   ) throws(StoreError) -> Place {
-    if name.elementsEqual("value".utf8) { return try existing(.value(item)) }
+    if let secret = Place(secretOf: item, named: name) { return try existing(secret) }
     guard let scratch = existingScratch(name, in: .item(item)) else {
       _ = try PathName(lookingUp: name)
       throw .notFound
@@ -116,7 +116,7 @@ extension Tree {
     case .key(let key): try keyExists(key)
     case .folder(let folder): try folderExists(folder)
     case .item(let item): try itemExists(item)
-    case .value(let item): try valueExists(item)
+    case .value(let item), .otpauth(let item): try secretExists(place, item)
     case .scratch(let scratch): overlay.withLock { $0[scratch] != nil }
     }
   }
@@ -141,12 +141,12 @@ extension Tree {
     return try storedItem(place) != nil
   }
 
-  private func valueExists(_ place: ItemPlace) throws(StoreError) -> Bool {
-    let (isPending, isAside) = overlay.withLock {
-      ($0.pending[.value(place)] != nil, $0.setAside[.value(place)] != nil)
-    }
+  private func secretExists(_ place: Place, _ item: ItemPlace) throws(StoreError) -> Bool {
+    let (isPending, isAside) = overlay.withLock { ($0.pending[place] != nil, $0.setAside[place] != nil) }
     if isPending || isAside { return isPending }
-    guard stagedItem(place) == nil else { return false }
-    return try storedItem(place) != nil
+    let isMain = place == .value(item)
+    if let staged = stagedItem(item) { return !isMain && staged.otpauth != nil }
+    guard let stored = try storedItem(item) else { return false }
+    return isMain || stored.otpauth != nil
   }
 }

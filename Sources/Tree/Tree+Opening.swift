@@ -14,9 +14,9 @@ extension Tree {
   ) throws(StoreError) -> Handle {
     switch node.place {
     case .key(let place): return try openKey(place, node, mode, caller)
-    case .value(let place):
-      if let permit { return try openValue(place, node, mode, caller, permit) }
-      return try openValue(place, node, mode, caller, permitNow(permission(toOpen: node, mode, by: caller)))
+    case .value, .otpauth:
+      if let permit { return try openSecret(node, mode, caller, permit) }
+      return try openSecret(node, mode, caller, permitNow(permission(toOpen: node, mode, by: caller)))
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
     case .events: return try openEvents(node, mode)
@@ -44,27 +44,30 @@ extension Tree {
     return Handle(node, in: self, mode: mode, state: state)
   }
 
-  private func openValue(
-    _ place: ItemPlace, _ node: Node, _ mode: OpenMode, _ caller: Caller, _ permit: Permit?
+  private func openSecret(
+    _ node: Node, _ mode: OpenMode, _ caller: Caller, _ permit: Permit?
   ) throws(StoreError) -> Handle {
-    let keychain = try requireKeychain()
+    let (keychain, file) = (try requireKeychain(), node.place)
+    guard let (place, which) = file.secret else { throw .notFound }
     if mode.contains(.write) { try keychain.requireWritable() }
     var state = Handle.State()
     state.permit = permit?.ofHandle
     var stored: Item?
-    if !overlay.withLock({ $0.pending[.value(place)] != nil }) {
-      guard let item = try storedItem(place) else { throw .notFound }
+    if let content = stagedContent(at: file) {
+      if mode.contains(.read), !mode.contains(.truncate) { state.draft = .untouched(content) }
+    } else if !overlay.withLock({ $0.pending[file] != nil }) {
+      guard let item = try storedItem(place), item.secrets.isSuperset(of: which) else { throw .notFound }
       stored = item
-      try keychain.checkAccess(to: item, permit)
+      try keychain.checkAccess(to: item, permit, which)
       // What can hang must not do so at a write, so it is asked for now.
       let isWanted = mode.contains(.read) || keychain.mayHang
       if isWanted, !mode.contains(.truncate) {
         state.draft = .untouched(
           .secret(
             try tooManyIfExhausted { () throws(StoreError) in
-              try keychain.secret(of: item, permit)
+              try keychain.secret(which, of: item, permit)
             }))
-      } else if item.isSealed {
+      } else if item.isSealed, which == .value {
         // What has been tampered with is not overwritten.
         _ = try tooManyIfExhausted { () throws(StoreError) in try keychain.secret(of: item, permit) }
       }
@@ -74,7 +77,7 @@ extension Tree {
     begin(&state, mode, node, caller)
     let handle = Handle(node, in: self, mode: mode, state: state)
     // A lock that came meanwhile may have missed the handle.
-    guard stored.map(keychain.engine.isAccessible) ?? isUnlocked(.value(place)) else {
+    guard stored.map(keychain.engine.isAccessible) ?? isUnlocked(file) else {
       handle.seal()
       throw .locked
     }
@@ -112,6 +115,7 @@ extension Tree {
     guard mode.isSuperset(of: [.write, .truncate]) else { return }
     state.draft = .emptied
     state.prefix = prefix(for: node, declared: nil)
+    if case .otpauth = node.place { state.keyURI = KeyURICheck() }
     if let process = caller.process { state.writers[caller] = process }
   }
 
@@ -144,8 +148,8 @@ extension Tree {
 
   /// The secret that is stored at a node's place now, if it could be opened now.
   func accessibleContent(of node: Node) throws(StoreError) -> Content {
-    guard case .value(let place) = node.place, let item = try storedItem(place) else { throw .notFound }
-    try requireKeychain().checkAccess(to: item)
+    guard let (place, which) = node.place.secret, let item = try storedItem(place) else { throw .notFound }
+    try requireKeychain().checkAccess(to: item, nil, which)
     return try committedContent(of: node)
   }
 
@@ -159,9 +163,11 @@ extension Tree {
       let value = settings.suite(key.suite).snapshot?.entries[key.key]?.value
       guard let value else { return .plain([]) }
       return .plain(try settings.codec.content(of: value))
-    case .value(let item):
-      guard let item = try storedItem(item) else { return try .empty(secret: true) }
-      return .secret(try requireKeychain().secret(of: item, permit))
+    case .value(let item), .otpauth(let item):
+      if let content = stagedContent(at: place) { return content }
+      guard let item = try storedItem(item), let (_, which) = place.secret, item.secrets.isSuperset(of: which)
+      else { return try .empty(secret: true) }
+      return .secret(try requireKeychain().secret(which, of: item, permit))
     case .scratch(let scratch):
       guard let file = overlay.withLock({ $0[scratch] }) else { return try .empty(secret: place.isSecret) }
       return file.state.withLock { $0.content }

@@ -11,7 +11,8 @@ extension Tree {
     guard let item = try item(of: node) else { throw .notFound }
     try item.requirePassword()
     try keychain.requireWritable()
-    let path = node.place.path
+    // What is changed is the item's, whichever of its files was named.
+    let path = (node.place.secret.map { .item($0.item) } ?? node.place).path
     let permit = try keychain.permission(for: item, to: .readWrite, path: path, by: caller).fetch()
     let new = try keychain.permission(forNewPasswordAt: path, by: caller).fetch()
     try keychain.changePassword(of: item.id, permit, to: new)
@@ -20,7 +21,7 @@ extension Tree {
   /// The item of a node; nil: it is not in the keychain.
   public func item(of node: Node) throws(StoreError) -> Item? {
     switch node.place {
-    case .item(let place), .value(let place): try storedItem(place)
+    case .item(let place), .value(let place), .otpauth(let place): try storedItem(place)
     default: nil
     }
   }

@@ -11,16 +11,18 @@ extension Tree {
     -> Permission?
   {
     // Of a removed file the place may be another's by now.
-    guard case .value(let place) = node.place, !node.isRemoved else { return nil }
-    return try permission(for: place, to: mode.operation, caller)
+    guard let (place, which) = node.place.secret, !node.isRemoved else { return nil }
+    return try permission(for: place, to: mode.operation, which, caller)
   }
 
   /// Before `create`: of a file that is there already, and of an item that needs a password.
   public func permission(
     toCreate name: some Collection<UInt8>, in directory: Node, _ mode: OpenMode, by caller: Caller
   ) throws(StoreError) -> Permission? {
-    guard case .item(let place) = directory.place, name.elementsEqual("value".utf8) else { return nil }
-    return try permission(for: place, to: mode.union(.write).operation, caller)
+    guard case .item(let place) = directory.place,
+      let which = Place(secretOf: place, named: name)?.secret?.which
+    else { return nil }
+    return try permission(for: place, to: mode.union(.write).operation, which, caller)
   }
 
   /// Before `rename`: of a value, and over one.
@@ -29,16 +31,18 @@ extension Tree {
     by caller: Caller
   ) throws(StoreError) -> Permission? {
     guard case .item(let place) = directory.place else { return nil }
-    guard [Array(name), Array(newName)].contains(Array("value".utf8)) else { return nil }
+    let (old, new) = (Place(secretOf: place, named: name), Place(secretOf: place, named: newName))
+    guard let which = (old ?? new)?.secret?.which else { return nil }
     guard let attributes = try scratchAttributes(name, in: directory) else {
-      return try permission(for: place, to: .readWrite, caller)
+      return try permission(for: place, to: .readWrite, which, caller)
     }
+    guard which == .value else { return try permission(for: place, to: .write, which, caller) }
     var item = try anyItem(place)
     let before = item
     for (name, value) in attributes where AttributeName.isProtection(name) {
       try applyAtCommit(name, value, to: &item)
     }
-    guard item != before else { return try permission(for: place, to: .write, caller) }
+    guard item != before else { return try permission(for: place, to: .write, .value, caller) }
     return try permission(for: place, changingTo: item, caller)
   }
 
@@ -102,14 +106,16 @@ extension Tree {
   }
 
   private func permission(
-    for place: ItemPlace, to operation: AccessOperation, _ caller: Caller
+    for place: ItemPlace, to operation: AccessOperation, _ which: ItemSecrets, _ caller: Caller
   ) throws(StoreError) -> Permission? {
     let (keychain, path) = (try requireKeychain(), Place.item(place).path)
     if let staged = stagedItem(place) {
+      // It waits in memory for the secret, which is asked about.
+      guard which == .value else { return nil }
       return try keychain.permission(forNew: staged.item, path: path, by: caller)
     }
     guard let item = try storedItem(place) else { return nil }
-    return try keychain.permission(for: item, to: operation, path: path, by: caller)
+    return try keychain.permission(for: item, to: operation, which, path: path, by: caller)
   }
 
   private func permission(

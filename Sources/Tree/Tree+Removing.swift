@@ -15,6 +15,7 @@ extension Tree {
     switch place {
     case .key(let key): try removeKey(key, node)
     case .value(let item): try removeValue(item)
+    case .otpauth(let item): try removeOtpauth(item)
     case .scratch(let scratch): try removeScratch(scratch)
     case .status, .events: throw .notPermitted(reason: "this file is always there")
     default: throw .isDirectory
@@ -107,6 +108,7 @@ extension Tree {
 
   /// The secret goes from the keychain; identity and attributes wait for a new one.
   private func removeValue(_ place: ItemPlace) throws(StoreError) {
+    try requireNoOtpauth(place)
     let wasPending = overlay.withLock { overlay in
       overlay.setAside[.value(place)] = nil
       return overlay.pending.removeValue(forKey: .value(place)) != nil
@@ -138,6 +140,7 @@ extension Tree {
     switch place {
     case .key(let key): try removeKey(key)
     case .value(let item): try removeValue(item)
+    case .otpauth(let item): try removeOtpauth(item)
     default: break
     }
   }
@@ -147,7 +150,7 @@ extension Place {
   var isPermanentDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .keychain, .itemClass: true
-    case .suite, .folder, .item, .status, .events, .key, .value, .scratch: false
+    case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .scratch: false
     }
   }
 }

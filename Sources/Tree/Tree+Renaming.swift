@@ -37,11 +37,15 @@ extension Tree {
     named name: some Collection<UInt8>, in directory: Place, for source: Place
   ) throws(StoreError) -> Place {
     switch (source, directory) {
-    case (.key, .suite), (.scratch, .suite), (.value, .item), (.scratch, .item):
+    case (.key, .suite), (.scratch, .suite), (.value, .item), (.otpauth, .item), (.scratch, .item):
       guard source.area == .settings || source.parent == directory else {
         throw .notPermitted(reason: "an item's files stay with their item")
       }
-      return try newFile(name, in: directory)
+      let target = try newFile(name, in: directory)
+      guard source.secret == nil || target.secret == nil || target == source else {
+        throw .notPermitted(reason: "an item's secrets don't take each other's place")
+      }
+      return target
     case (.item(let item), .itemClass(.other)) where item.itemClass == .other:
       return .item(ItemPlace(itemClass: .other, folder: nil, name: try PathName(creating: name)))
     case (.suite, .defaults), (.folder, .itemClass), (.item, .folder):
@@ -65,9 +69,9 @@ extension Tree {
     case (.key(let old), .key(let new)):
       try moveKey(old, to: new, source, by: caller, moveNode)
       showMoved(old, at: new)
-    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)):
+    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)), (.otpauth, .scratch(let scratch)):
       try setAside(place, as: scratch, permit)
-    case (.scratch(let scratch), .key), (.scratch(let scratch), .value):
+    case (.scratch(let scratch), .key), (.scratch(let scratch), .value), (.scratch(let scratch), .otpauth):
       try save(scratch, as: target, Commit(permit: permit, beforePublishing: moveNode))
     case (.scratch(let old), .scratch(let new)): try moveScratch(old, to: new)
     default: try moveDirectory(place, to: target, isTaken: isTaken)
@@ -156,6 +160,7 @@ extension Tree {
   ) throws(StoreError) {
     guard let file = overlay.withLock({ $0[scratch] }) else { throw .notFound }
     guard !file.isLink else { throw .notPermitted(reason: "a value can't be a symbolic link") }
+    if case .otpauth = target { try requireOtpauth() }
     try store(file, at: target, commit)
     overlay.withLock { $0[scratch] = nil }
     // By way of a scratch name a value got another name: the old one goes.
@@ -182,7 +187,7 @@ extension Place {
   fileprivate var area: Area {
     switch self {
     case .defaults, .suite, .key: .settings
-    case .keychain, .itemClass, .folder, .item, .value: .keychain
+    case .keychain, .itemClass, .folder, .item, .value, .otpauth: .keychain
     case .scratch(let place): place.directory.isSecret ? .keychain : .settings
     case .root, .control, .status, .events: .fixed
     }
@@ -190,7 +195,7 @@ extension Place {
 
   fileprivate var isMovable: Bool {
     switch self {
-    case .suite, .key, .folder, .item, .value, .scratch: true
+    case .suite, .key, .folder, .item, .value, .otpauth, .scratch: true
     default: false
     }
   }
@@ -199,7 +204,7 @@ extension Place {
     switch self {
     case .itemClass(let itemClass): itemClass
     case .folder(let place): place.itemClass
-    case .item(let place), .value(let place): place.itemClass
+    case .item(let place), .value(let place), .otpauth(let place): place.itemClass
     case .scratch(let place):
       if case .item(let item) = place.directory { item.itemClass } else { nil }
     default: nil

@@ -59,7 +59,7 @@ extension Tree {
     case .status: file(size: options.status().count, modified: .now)
     case .events: file(size: events.end, modified: events.modified)
     case .key(let key): try status(of: key)
-    case .value(let item): try statusOfValue(item)
+    case .value(let item), .otpauth(let item): try statusOfSecret(place, item)
     case .scratch(let scratch): try status(of: scratch)
     }
   }
@@ -95,11 +95,18 @@ extension Tree {
     return status
   }
 
-  private func statusOfValue(_ place: ItemPlace) throws(StoreError) -> NodeStatus {
-    if let pending = overlay.withLock({ $0.pending[.value(place)] }) {
+  private func statusOfSecret(_ place: Place, _ item: ItemPlace) throws(StoreError) -> NodeStatus {
+    if let pending = overlay.withLock({ $0.pending[place] }) {
       return file(size: 0, modified: pending.created)
     }
-    guard let item = try storedItem(place) else { throw .notFound }
+    if case .otpauth = place {
+      if let staged = stagedItem(item)?.otpauth {
+        return file(size: staged.content.count, modified: staged.modified)
+      }
+      guard let further = try storedItem(item)?.otpauth else { throw .notFound }
+      return file(size: further.size, modified: further.modified)
+    }
+    guard let item = try storedItem(item) else { throw .notFound }
     return file(size: item.size, modified: item.modified)
   }
 

@@ -105,7 +105,7 @@ extension Place {
   /// Whether it stands in one of the keychain's classes, or is one.
   fileprivate var isInKeychain: Bool {
     switch self {
-    case .itemClass, .folder, .item, .value: true
+    case .itemClass, .folder, .item, .value, .otpauth: true
     case .scratch(let scratch): scratch.directory.isSecret
     case .root, .control, .status, .events, .defaults, .suite, .key, .keychain: false
     }

@@ -39,6 +39,7 @@ extension Change.Subject {
     case .item(_, let identity) where kind == .moved || kind == .attributes:
       Place.item(ItemPlace(identity)).path
     case .item(_, let identity): Place.value(ItemPlace(identity)).path
+    case .otpauth(_, let identity): Place.otpauth(ItemPlace(identity)).path
     case .keychain: Place.keychain.path
     case .everything: ""
     }

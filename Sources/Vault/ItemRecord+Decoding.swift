@@ -19,6 +19,7 @@ extension ItemRecord {
       item: item, witness: try parts.witness.orDamaged(),
       secretRevision: try parts.secretRevision.orDamaged(), owner: parts.owner, versions: parts.versions,
       furtherSecrets: parts.furtherSecrets)
+    self.item.otpauth = otpauth
   }
 
   /// The fields of a record while they are read.
@@ -118,12 +119,16 @@ extension ItemRecord {
     var reader = unsafe FieldReader(field.bytes)
     let part = try reader.integer(UInt8.self)
     guard part != SecretPlace.main else { throw .damaged(what: "fields") }
-    return FurtherSecret(
-      part: part, revision: try reader.integer(UInt64.self), size: try reader.integer(UInt64.self))
+    let (revision, size) = (try reader.integer(UInt64.self), try reader.integer(UInt64.self))
+    return FurtherSecret(part: part, revision: revision, size: size, modified: try time(&reader))
   }
 
   static func time(_ field: Field) throws(StoreError) -> Timestamp {
     var reader = unsafe FieldReader(field.bytes)
+    return try time(&reader)
+  }
+
+  private static func time(_ reader: inout FieldReader) throws(StoreError) -> Timestamp {
     let seconds = Int64(bitPattern: try reader.integer(UInt64.self))
     return Timestamp(seconds: seconds, nanoseconds: try reader.integer(UInt32.self))
   }

@@ -22,6 +22,8 @@ struct ItemRecord {
     var revision: UInt64
     /// In bytes.
     var size: UInt64
+    /// When it was stored last.
+    var modified: Timestamp
   }
 
   enum Tag {
@@ -110,10 +112,11 @@ extension ItemRecord {
   }
 
   private static func encode(_ secret: FurtherSecret) -> [UInt8] {
-    var writer = FieldWriter(capacity: 17)
+    var writer = FieldWriter(capacity: 29)
     writer.put(raw: secret.part)
     writer.put(raw: secret.revision)
     writer.put(raw: secret.size)
+    writer.put(raw: encode(secret.modified))
     return writer.bytes
   }
 
@@ -123,5 +126,46 @@ extension ItemRecord {
     writer.put(raw: name.utf8)
     writer.put(raw: value)
     return writer.bytes
+  }
+}
+
+extension ItemRecord.FurtherSecret {
+  /// The `otpauth:` URI.
+  static let otpauth: UInt8 = 1
+}
+
+extension ItemRecord {
+  private var indexOfOtpauth: Int? { furtherSecrets.firstIndex { $0.part == FurtherSecret.otpauth } }
+
+  /// Where the row of the `otpauth:` URI is; nil: there is none.
+  func placeOfOtpauth(_ key: ItemKey) -> SecretPlace? {
+    indexOfOtpauth.map { index in
+      SecretPlace(item: key, part: FurtherSecret.otpauth, revision: furtherSecrets[index].revision)
+    }
+  }
+
+  /// `revision`: which the URI is sealed to.
+  mutating func setOtpauth(_ secret: Model.FurtherSecret?, revision: UInt64) {
+    furtherSecrets.removeAll { $0.part == FurtherSecret.otpauth }
+    guard let secret else { return }
+    let entry = FurtherSecret(
+      part: FurtherSecret.otpauth, revision: revision, size: UInt64(clamping: secret.size),
+      modified: secret.modified)
+    furtherSecrets.insert(entry, at: 0)
+  }
+
+  /// The record says which further secrets there are, and how long they are; the item, when it was changed.
+  mutating func settleOtpauth() {
+    if let index = indexOfOtpauth, let modified = item.otpauth?.modified {
+      furtherSecrets[index].modified = modified
+    }
+    item.otpauth = otpauth
+  }
+
+  var otpauth: Model.FurtherSecret? {
+    indexOfOtpauth.map { index in
+      let secret = furtherSecrets[index]
+      return Model.FurtherSecret(size: Int(clamping: secret.size), modified: secret.modified)
+    }
   }
 }

@@ -34,6 +34,14 @@ struct ItemTable {
     return try open(query, key, under: keys.metadata)
   }
 
+  /// The row with an identity; nil: there is none. - Throws: `damaged`.
+  func fetch(_ identity: ItemIdentity) throws -> Row? {
+    let query = try Query(database, keys.statements.fetchKeyOfItem)
+    query.bind(1, keys.tag(of: identity))
+    guard try query.step(), let key = unsafe ItemKey(query.blob(0)) else { return nil }
+    return try fetch(key)
+  }
+
   /// The revision that the row says it has, also where the rest of it is damaged.
   func revision(_ key: ItemKey) throws -> UInt64? {
     let query = try Query(database, keys.statements.fetchRevision)

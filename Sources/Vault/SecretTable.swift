@@ -24,8 +24,7 @@ struct SecretTable {
     let record = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata).record
     // A backup leaves them out.
     guard query.isBlob(7) || !record.item.accessibility.isBoundToDevice else {
-      throw StoreError.accessDenied(
-        reason: "its secret stayed on the device that stored it: set it again, or remove the item")
+      throw StoreError.stayedOnItsDevice
     }
     return try sealed(query, SecretPlace(item: key, revision: record.secretRevision), SecretFacts(record))
   }
@@ -88,7 +87,7 @@ struct SecretTable {
     try query.run()
   }
 
-  private func deleteNewest(_ place: SecretPlace, from revision: UInt64) throws {
+  func deleteNewest(_ place: SecretPlace, from revision: UInt64) throws {
     let query = try Query(database, keys.statements.deleteNewestSecrets)
     query.bind(1, place.item)
     query.bind(2, UInt64(place.part))
@@ -171,6 +170,11 @@ extension SecretTable {
       format, store: keys.store, place, facts, classKey: classKey, kind: kind.number(in: format),
       parameters: parameters)
   }
+}
+
+extension StoreError {
+  static let stayedOnItsDevice = StoreError.accessDenied(
+    reason: "its secret stayed on the device that stored it: set it again, or remove the item")
 }
 
 /// A row of the table of secrets.

@@ -6,13 +6,22 @@ import Store
 extension Session {
   /// `password`: what an item that has one is sealed with besides; so in the other calls.
   func add(
-    _ item: Item, secret: borrowing SecretBytes, _ password: PasswordSeal? = nil
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes,
+    _ password: PasswordSeal? = nil
   ) throws(StoreError) -> Item {
     try change(password) { secrets, manifest in
-      let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
-      let row = ItemTable.Row(key: .random(), revision: 0, record: record)
-      return try put(row, with: secret, replacing: record, secrets, &manifest)
+      let added = try add(item, secret: secret, secrets, &manifest)
+      guard let further = item.otpauth else { return added }
+      return try setOtpauth(of: fetch(added.id, secrets.database), to: further, otpauth, secrets, &manifest)
     }
+  }
+
+  private func add(
+    _ item: Item, secret: borrowing SecretBytes, _ secrets: SecretTable, _ manifest: inout Manifest
+  ) throws -> Item {
+    let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
+    let row = ItemTable.Row(key: .random(), revision: 0, record: record)
+    return try put(row, with: secret, replacing: record, secrets, &manifest)
   }
 
   /// Adds items and replaces others in one transaction.
@@ -24,15 +33,16 @@ extension Session {
       for (index, change) in changes.enumerated() {
         switch change {
         case .add(let item):
-          let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
-          let row = ItemTable.Row(key: .random(), revision: 0, record: record)
-          items.append(
-            try put(row, with: secret(index), replacing: record, secrets, &manifest))
+          items.append(try add(item, secret: secret(index), secrets, &manifest))
         case .rewrite(let id, let body):
           let old = try fetch(id, secrets.database)
           var row = old
           try body(&row.record.item)
           items.append(try replace(old, by: row, with: secret(index), secrets, &manifest))
+        case .setOtpauth(let identity, let modified):
+          let row = try self.items(secrets.database).fetch(identity).orNotFound()
+          let further = FurtherSecret(modified: modified)
+          items.append(try setOtpauth(of: row, to: further, secret(index), secrets, &manifest))
         }
       }
       return items
@@ -119,7 +129,7 @@ extension Session {
 
 extension Session {
   /// Runs `body` in a write transaction with the secrets and the manifest, which is stored at its end.
-  private func change<Result>(
+  func change<Result>(
     _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
     // What was written over in place may be another vault by now: judged before anything is added to it.
@@ -180,12 +190,12 @@ extension Session {
     return row
   }
 
-  private func take(_ row: ItemTable.Row, _ database: Database, _ manifest: inout Manifest) throws {
+  func take(_ row: ItemTable.Row, _ database: Database, _ manifest: inout Manifest) throws {
     manifest.remove(keys.witness(of: row.key, revision: row.revision))
     try items(database).delete(row.key)
   }
 
-  private func fetch(_ id: ItemID, _ database: Database) throws -> ItemTable.Row {
+  func fetch(_ id: ItemID, _ database: Database) throws -> ItemTable.Row {
     guard let key = ItemKey(id), let row = try items(database).fetch(key) else { throw StoreError.notFound }
     return row
   }
@@ -220,7 +230,10 @@ extension Session {
     var row = row
     row.record.item.size = secret.count
     row.record.secretRevision = manifest.generation + 1
-    let changesSeal = opener != nil || !row.record.item.hasSameAccess(as: old.item)
+    // Whoever seals an item's secret with its password has to be able to open the others.
+    let sealsWithPassword = old.item.access.needsPassword && !old.furtherSecrets.isEmpty
+    let changesSeal =
+      opener != nil || sealsWithPassword || !row.record.item.hasSameAccess(as: old.item)
     if changesSeal { row.record.setRevisionOfFurtherSecrets(row.record.secretRevision) }
     let record = try put(row, secrets.database, &manifest)
     try secrets.put(secret, row.key, record, former: old.secretRevision)
@@ -242,7 +255,7 @@ extension Session {
   }
 
   /// Puts a row into the table under the next revision.
-  private func put(
+  func put(
     _ row: ItemTable.Row, _ database: Database, _ manifest: inout Manifest
   ) throws -> ItemRecord {
     var row = row
@@ -250,6 +263,7 @@ extension Session {
     row.record.witness = keys.witness(of: row.key, revision: row.revision)
     row.record.item.id = row.key.id
     row.record.item.collection = nil
+    row.record.settleOtpauth()
     // Whatever is here is sealed.
     row.record.item.isSealed = false
     try items(database).insert(row)
@@ -257,7 +271,7 @@ extension Session {
     return row.record
   }
 
-  private func checkSize(_ secret: borrowing SecretBytes) throws(StoreError) {
+  func checkSize(_ secret: borrowing SecretBytes) throws(StoreError) {
     guard secret.count <= VaultEngine.largestSecret else {
       throw .tooLarge(limit: VaultEngine.largestSecret)
     }

@@ -5,6 +5,7 @@ struct Statements {
   let suffix: String
 
   let fetchItem: String
+  let fetchKeyOfItem: String
   let fetchRevision: String
   let fetchAllItems: String
   let fetchItemKeys: String
@@ -27,6 +28,7 @@ struct Statements {
     (self.format, self.suffix) = (format, suffix)
     let (item, secret) = ("item\(suffix)", "secret\(suffix)")
     fetchItem = "SELECT tag, revision, sealed FROM \(item) WHERE uuid = ?"
+    fetchKeyOfItem = "SELECT uuid FROM \(item) WHERE tag = ?"
     fetchRevision = "SELECT revision FROM \(item) WHERE uuid = ?"
     fetchAllItems = "SELECT tag, revision, sealed, uuid FROM \(item)"
     fetchItemKeys = "SELECT uuid FROM \(item)"

@@ -24,7 +24,7 @@ public final class VaultEngine: KeychainEngine {
   /// What a new password of an item's own costs whoever guesses it.
   private let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
-  private let door: Locked<VaultDoor>
+  let door: Locked<VaultDoor>
   /// The lock's state, for threads that must not wait for `door`.
   private let state = LockState()
 
@@ -133,7 +133,17 @@ public final class VaultEngine: KeychainEngine {
   }
 
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
-    try door.use { door throws(StoreError) in try door.opened().add(item, secret: secret) }
+    var item = item
+    item.otpauth = nil
+    return try add(item, secret: secret, otpauth: .nothing())
+  }
+
+  public func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item {
+    try withSession { session throws(StoreError) in
+      try session.add(item, secret: secret, otpauth: otpauth)
+    }
   }
 
   public func update(

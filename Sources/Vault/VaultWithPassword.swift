@@ -18,9 +18,35 @@ struct VaultWithPassword: KeychainEngine {
   }
 
   func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    var item = item
+    item.otpauth = nil
+    return try add(item, secret: secret, otpauth: .nothing())
+  }
+
+  func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
+  ) throws(StoreError) -> Item {
     try derive(seal.parameters)
     return try vault.withSession { session throws(StoreError) in
-      try session.add(item, secret: secret, seal)
+      try session.add(item, secret: secret, otpauth: otpauth, seal)
+    }
+  }
+
+  var holdsOtpauth: Bool { vault.holdsOtpauth }
+
+  func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
+    guard let (sealed, classKey) = try vault.sealedOtpauth(of: item) else { throw .notFound }
+    defer { wipeStack() }
+    do { return try sealed.open(under: classKey, seal) } catch { throw StoreError(vault: error, errno: 0) }
+  }
+
+  func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try prepare(item)
+    return try vault.withSession { session throws(StoreError) in
+      try session.rewriteOtpauth(of: item, readingSecret: readingSecret, seal, body)
     }
   }
 
@@ -48,9 +74,12 @@ struct VaultWithPassword: KeychainEngine {
     try vault.withSession { session throws(StoreError) in try session.seal(item, seal, anewWith: new) }
   }
 
+  /// Each of an item's secrets may have been sealed with parameters of its own.
   private func prepare(_ item: ItemID) throws(StoreError) {
     let present = try vault.sealedSecret(of: item)?.0.passwordParameters
     try derive(present ?? seal.parameters)
+    guard let further = try vault.sealedOtpauth(of: item)?.0.passwordParameters else { return }
+    try derive(further)
   }
 
   private func derive(_ parameters: [UInt8]) throws(StoreError) {

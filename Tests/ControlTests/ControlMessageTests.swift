@@ -14,6 +14,7 @@ import Testing
     item.access = [.userPresence]
     item.attributes = ["comment": [1, 2, 3], "generic/x": []]
     item.programs = "ask *"
+    item.otpauth = FurtherSecret(size: 5, modified: Timestamp(seconds: -1, nanoseconds: 2))
     return item
   }()
 
@@ -31,7 +32,7 @@ import Testing
   static let samples: [ControlMessage] = [
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
     .pauseReplay, .permit(id, .change), .identify, .permitRules(path: "keychain/ä"), .watch, .fetchItems,
-    .fetchSecret(id),
+    .fetchSecret(id), .fetchOtpauth(id), .rewriteOtpauth(id, readingSecret: true),
     .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .changePassword(id),
     .fetchProblems, .fetchRoom,
     .changed([item]), .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),

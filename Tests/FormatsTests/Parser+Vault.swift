@@ -51,7 +51,10 @@ enum VaultSamples {
     item.attributes = ["comment": [1], "x": []]
     return ItemRecord(
       item: item, witness: Witness(), secretRevision: 3, owner: .random(), versions: [1, 2],
-      furtherSecrets: [ItemRecord.FurtherSecret(part: 1, revision: 4, size: 5)]
+      furtherSecrets: [
+        ItemRecord.FurtherSecret(
+          part: 1, revision: 4, size: 5, modified: Timestamp(seconds: 6, nanoseconds: 7))
+      ]
     ).encoded
   }
 

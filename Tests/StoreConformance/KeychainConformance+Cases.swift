@@ -78,7 +78,7 @@ extension KeychainConformance {
     return try engine.using(password("p")).add(item, "secret").id
   }
 
-  private static func password(_ text: String) throws(StoreError) -> ItemPassword {
+  static func password(_ text: String) throws(StoreError) -> ItemPassword {
     do { return ItemPassword(try KeychainSamples.secret(text)) } catch { throw .outOfMemory }
   }
 

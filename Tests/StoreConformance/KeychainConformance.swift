@@ -53,10 +53,10 @@ public enum KeychainConformance {
     public let description: String
   }
 
-  public static let cases: [Case] = casesWithoutPasswords + passwords
+  public static let cases: [Case] = casesWithoutPasswords + passwords + secondSecretsWithPasswords
 
   /// For an engine behind which another process asks for passwords.
-  public static let casesWithoutPasswords: [Case] = lifetimes + changes + company
+  public static let casesWithoutPasswords: [Case] = lifetimes + changes + secondSecrets + company
 }
 
 extension KeychainConformance {

@@ -328,7 +328,9 @@ extension VaultRekeyTests {
         row.record.versions = [row.revision]
         let revision = try manifest.advance()
         row.record.owner = owner
-        row.record.furtherSecrets = [.init(part: 1, revision: revision, size: 4)]
+        row.record.furtherSecrets = [
+          .init(part: 1, revision: revision, size: 4, modified: KeychainSamples.time)
+        ]
         row.record.secretRevision = revision
         row.revision = try manifest.advance()
         row.record.witness = session.keys.witness(of: key, revision: row.revision)

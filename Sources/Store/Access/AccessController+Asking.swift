@@ -143,9 +143,9 @@ extension AccessController {
   private func question(_ requests: [PermissionRequest]) -> Question {
     let first = requests[0].subject
     var (paths, ids): ([String], [ItemID]) = ([], [])
-    for request in requests where !ids.contains(request.subject.item) {
-      paths.append(request.subject.path)
-      ids.append(request.subject.item)
+    for subject in requests.map(\.subject) {
+      paths += subject.paths.filter { !paths.contains($0) }
+      if !ids.contains(subject.item) { ids.append(subject.item) }
     }
     return Question(
       items: paths, ids: ids, caller: first.caller, operation: first.operation, change: first.change,
@@ -180,7 +180,7 @@ extension Answer {
 extension PermissionRequest {
   /// One answer is enough for both.
   fileprivate func isSame(as other: PermissionRequest) -> Bool {
-    subject.item == other.subject.item && belongs(with: other)
+    subject.item == other.subject.item && subject.secrets == other.subject.secrets && belongs(with: other)
   }
 
   /// They can be one question: of one process, for the same operation and with the same demand. A change is a question of

@@ -126,16 +126,18 @@ extension AccessController {
   }
 
   func note(_ request: PermissionRequest, _ decision: AccessEvent.Decision) {
-    note(request.subject.operation, request.subject.item, request.subject.caller, decision)
+    let subject = request.subject
+    note(subject.operation, subject.item, subject.secrets, subject.caller, decision)
   }
 
   func note(
-    _ operation: AccessOperation, _ item: ItemID, _ caller: @autoclosure () -> Caller.Identity?,
+    _ operation: AccessOperation, _ item: ItemID, _ secrets: ItemSecrets = .value,
+    _ caller: @autoclosure () -> Caller.Identity?,
     _ decision: AccessEvent.Decision, guarded: Bool = true
   ) {
     guard let record, record.takes(guarded: guarded) else { return }
     let now = Timestamp(seconds: Int64(time(nil)))
-    record.note(AccessEvent(operation, item, by: caller(), decision, at: now))
+    record.note(AccessEvent(operation, item, secrets, by: caller(), decision, at: now))
   }
 
   /// The permit that an earlier answer gives.

@@ -56,15 +56,17 @@ public struct AccessEvent: Sendable {
   public var operation: Operation
   /// By the number that the keychain gave it: its name would stand on the disk for everybody who finds it. nil: none.
   public var item: ItemID?
+  /// Which of the item's secrets.
+  public var secrets: ItemSecrets
   /// nil: nothing is known of the process.
   public var caller: Caller.Identity?
   public var decision: Decision
 
   public init(
-    _ operation: Operation, _ item: ItemID?, by caller: Caller.Identity?, _ decision: Decision,
-    at time: Timestamp
+    _ operation: Operation, _ item: ItemID?, _ secrets: ItemSecrets = .value, by caller: Caller.Identity?,
+    _ decision: Decision, at time: Timestamp
   ) {
-    (self.time, self.operation, self.item) = (time, operation, item)
+    (self.time, self.operation, self.item, self.secrets) = (time, operation, item, secrets)
     (self.caller, self.decision) = (caller, decision)
   }
 
@@ -75,6 +77,7 @@ public struct AccessEvent: Sendable {
       ("decision", decision.rawValue.quotedAsJSON),
     ]
     fields += item.map { [("item", $0.rawValue.quotedAsJSON)] } ?? []
+    fields += secrets.words.map { [("secret", $0.quotedAsJSON)] } ?? []
     fields += caller.map(Self.fields) ?? []
     return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}\n"
   }
@@ -88,6 +91,17 @@ extension AccessEvent {
     fields += caller.user.map { [("uid", "\($0)")] } ?? []
     fields += caller.terminal.map { [("terminal", $0.quotedAsJSON)] } ?? []
     return fields + [("parents", "[\(caller.parents.map(\.quotedAsJSON).joined(separator: ","))]")]
+  }
+}
+
+extension ItemSecrets {
+  /// nil: the main one only.
+  fileprivate var words: String? {
+    switch self {
+    case .otpauth: Self.otpauthName
+    case [.value, .otpauth]: "value,\(Self.otpauthName)"
+    default: nil
+    }
   }
 }
 

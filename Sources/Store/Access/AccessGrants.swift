@@ -7,6 +7,7 @@ struct AccessGrants {
     /// nil: every item with the same demand and no password, as the person chose.
     var item: ItemID?
     var operation: AccessOperation
+    var secrets: ItemSecrets
     var process: Caller.Identity.Process
     var executable: FileID?
     var script: String?
@@ -25,7 +26,8 @@ struct AccessGrants {
     grants.append(
       Grant(
         item: scope == .process && password == nil ? nil : subject.item, operation: subject.operation,
-        process: process, executable: subject.caller.executable?.file, script: subject.caller.script,
+        secrets: subject.secrets, process: process, executable: subject.caller.executable?.file,
+        script: subject.caller.script,
         demand: subject.demand, password: password, end: end))
   }
 
@@ -58,6 +60,7 @@ extension AccessGrants.Grant {
     guard isOfCaller(subject.caller), operation.covers(subject.operation), demand == subject.demand else {
       return false
     }
-    return item == nil ? subject.password == .none : item == subject.item
+    guard let item else { return subject.password == .none }
+    return item == subject.item && secrets.isSuperset(of: subject.secrets)
   }
 }

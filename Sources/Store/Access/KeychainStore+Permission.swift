@@ -6,18 +6,20 @@ import Platform
 extension KeychainStore {
   /// - Throws: `notFound`, `locked`, `accessDenied` for a caller that the rules keep out.
   public nonisolated func permission(
-    for id: ItemID, to operation: AccessOperation, path: @autoclosure () -> String, by caller: Caller
+    for id: ItemID, to operation: AccessOperation, _ secrets: ItemSecrets = .value,
+    path: @autoclosure () -> String, by caller: Caller
   ) throws(StoreError) -> Permission {
-    try permission(for: found(id), to: operation, path: path(), by: caller)
+    try permission(for: found(id), to: operation, secrets, path: path(), by: caller)
   }
 
   /// The same for an item as `read` gave it just now.
   public nonisolated func permission(
-    for item: Item, to operation: AccessOperation, path: @autoclosure () -> String, by caller: Caller
+    for item: Item, to operation: AccessOperation, _ secrets: ItemSecrets = .value,
+    path: @autoclosure () -> String, by caller: Caller
   ) throws(StoreError) -> Permission {
-    try requireAccessible(item, operation, caller)
+    try requireAccessible(item, operation, secrets, caller)
     let password: Question.Password = item.access.needsPassword ? .present : .none
-    return try decide(item, nil, operation, password, path, caller)
+    return try decide(item, nil, operation, secrets, password, path, caller)
   }
 
   /// Before an item's protection, or its place among folders with rules, becomes that of `changed`.
@@ -28,8 +30,8 @@ extension KeychainStore {
   public nonisolated func permission(
     for item: Item, changingTo changed: Item, path: @autoclosure () -> String, by caller: Caller
   ) throws(StoreError) -> Permission {
-    try requireAccessible(item, .change, caller)
-    return try decide(item, changed, .change, Self.password(item, changed), path, caller)
+    try requireAccessible(item, .change, .value, caller)
+    return try decide(item, changed, .change, .value, Self.password(item, changed), path, caller)
   }
 
   /// Before a new item is stored: whether it needs a password chosen for it.
@@ -50,7 +52,7 @@ extension KeychainStore {
   ) throws(StoreError) -> Permission {
     let never = Timestamp(seconds: 0)
     let none = Item(id: ItemID(rawValue: ""), identity: .other(label: ""), created: never, modified: never)
-    try requireAccessible(none, .change, caller)
+    try requireAccessible(none, .change, .value, caller)
     return try permissionToChoosePassword(for: none, path, caller)
   }
 
@@ -78,40 +80,41 @@ extension KeychainStore {
   }
 
   private nonisolated func requireAccessible(
-    _ item: Item, _ operation: AccessOperation, _ caller: Caller
+    _ item: Item, _ operation: AccessOperation, _ secrets: ItemSecrets, _ caller: Caller
   ) throws(StoreError) {
     guard !engine.isAccessible(item) else { return }
     if !engine.decidesAccess {
       controller?.note(
-        operation, item.id, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true)
+        operation, item.id, secrets, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true)
     }
     throw .locked
   }
 
   private nonisolated func decide(
-    _ item: Item, _ changed: Item?, _ operation: AccessOperation, _ password: Question.Password,
+    _ item: Item, _ changed: Item?, _ operation: AccessOperation, _ secrets: ItemSecrets,
+    _ password: Question.Password,
     _ path: () -> String, _ caller: Caller
   ) throws(StoreError) -> Permission {
-    if engine.decidesAccess { return .given(Permit(item: item.id, for: operation)) }
+    if engine.decidesAccess { return .given(Permit(item: item.id, for: operation, secrets)) }
     guard try isGuarded(item) || password != .none else {
       if operation != .change {
-        controller?.note(operation, item.id, caller.identity(), .allowed, guarded: false)
+        controller?.note(operation, item.id, secrets, caller.identity(), .allowed, guarded: false)
       }
-      return .given(Permit(item: item.id, for: operation))
+      return .given(Permit(item: item.id, for: operation, secrets))
     }
     let controller = try requireController()
     let identity = caller.identity()
     var subject = PermissionRequest.Subject(
-      item: item.id, path: path(), operation: operation, caller: identity, demand: nil, password: password,
-      outlastsLock: item.accessibility.survivesLock)
+      item: item.id, path: path(), secrets: secrets, operation: operation, caller: identity, demand: nil,
+      password: password, outlastsLock: item.accessibility.survivesLock)
     let action = try action(of: item, operation, identity)
     guard action != .deny else {
-      controller.note(operation, item.id, identity, .denied)
+      controller.note(operation, item.id, secrets, identity, .denied)
       throw .accessDenied(reason: "the item's rules keep \(identity.programName) out")
     }
     if action == .ask { subject.demand = demand(of: item, operation, password) }
     guard subject.demand != nil || password != .none else {
-      controller.note(operation, item.id, identity, .allowed)
+      controller.note(operation, item.id, secrets, identity, .allowed)
       return .given(subject.permit())
     }
     if operation == .change { subject.change = changed.map(item.change(to:)) ?? .unknown }

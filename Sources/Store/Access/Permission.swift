@@ -6,22 +6,25 @@ import Synchronization
 public struct Permit: Sendable {
   let item: ItemID
   let operation: AccessOperation
+  /// The secrets of the item that it is for.
+  let secrets: ItemSecrets
   /// What the item is sealed with besides; nil: nothing.
   public let password: ItemPassword?
   /// The process that it was given to, until a file handle has it; nil: the item is not guarded.
   private var caller: Caller.Identity?
 
   init(
-    item: ItemID, for operation: AccessOperation, to caller: Caller.Identity? = nil,
-    password: ItemPassword? = nil
+    item: ItemID, for operation: AccessOperation, _ secrets: ItemSecrets = .value,
+    to caller: Caller.Identity? = nil, password: ItemPassword? = nil
   ) {
-    (self.item, self.operation, self.caller, self.password) = (item, operation, caller, password)
+    (self.item, self.operation, self.secrets) = (item, operation, secrets)
+    (self.caller, self.password) = (caller, password)
   }
 
   /// The permit for an item that was new when this one was given, and is stored now; else this one.
   public func stored(as item: Item) -> Permit {
     guard self.item.rawValue.isEmpty else { return self }
-    return Permit(item: item.id, for: operation, to: caller, password: password)
+    return Permit(item: item.id, for: operation, secrets, to: caller, password: password)
   }
 
   /// The permit as an open file keeps it: the right belongs to the handle from then on, and passes with its descriptors.
@@ -75,7 +78,9 @@ public final class PermissionRequest: Sendable {
   /// What the question is about.
   struct Subject: Sendable {
     var item: ItemID
+    /// Of the item.
     var path: String
+    var secrets = ItemSecrets.value
     var operation: AccessOperation
     var caller: Caller.Identity
     var demand: Demand?
@@ -137,6 +142,13 @@ public final class PermissionRequest: Sendable {
 
 extension PermissionRequest.Subject {
   func permit(password: ItemPassword? = nil) -> Permit {
-    Permit(item: item, for: operation, to: caller, password: password)
+    Permit(item: item, for: operation, secrets, to: caller, password: password)
+  }
+
+  /// What a person is shown: the item's path, and that of its `otpauth:` URI, each where the question is about it.
+  var paths: [String] {
+    let further = operation == .change || !secrets.contains(.otpauth)
+    return (further || secrets.contains(.value) ? [path] : [])
+      + (further ? [] : [path + "/" + ItemSecrets.otpauthName])
   }
 }

@@ -1,0 +1,60 @@
+public import Model
+public import SecretMemory
+
+extension KeychainStore {
+  /// An item's `otpauth:` URI, given under the conditions of its secret.
+  ///
+  /// - Throws: `notFound`, also for an item that has none; as `secret`.
+  public nonisolated func otpauth(of item: Item, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
+    try checkAccess(to: item, permit, .otpauth)
+    guard item.otpauth != nil else { throw .notFound }
+    noteUse()
+    defer { wipeStack() }
+    return try engine(for: permit).otpauth(of: item.id)
+  }
+
+  /// Gives an item another `otpauth:` URI, or its first, or takes it away, in one step: `KeychainEngine.rewriteOtpauth`.
+  ///
+  /// Taking it away needs no permit, as removing the item does not.
+  /// - Throws: what `body` throws; `invalidValue` for what is no such URI; `unsupported` for a keychain that holds none;
+  ///   `notFound`, `accessDenied`, `locked`, `readOnly`, `noSpace`, `damaged`.
+  @discardableResult
+  public nonisolated func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try checkAccess(to: found(item), permit, .otpauth)
+    let engine = try engine(for: permit)
+    noteUse()
+    defer { wipeStack() }
+    return try change { () throws(StoreError) in
+      try engine.rewriteOtpauth(of: item, readingSecret: readingSecret) {
+        (further, secret) throws(StoreError) in
+        try body(&further, &secret)
+        if further != nil { try KeyURI.check(secret) }
+      }
+    } note: { store, written in
+      store.note(written, kind: .attributes)
+    }
+  }
+
+  /// Takes an item's `otpauth:` URI away; the item stays. As for an item, no question is asked.
+  ///
+  /// - Throws: `notFound`, also for an item that has none; `readOnly`, `noSpace`.
+  public nonisolated func removeOtpauth(of item: ItemID) throws(StoreError) {
+    guard try found(item).otpauth != nil else { throw .notFound }
+    let engine = engine
+    _ = try change { () throws(StoreError) in
+      try engine.rewriteOtpauth(of: item, readingSecret: false) { further, _ in further = nil }
+    } note: { store, written in
+      store.note(written, kind: .attributes)
+    }
+  }
+}
+
+extension KeyURI {
+  /// - Throws: `invalidValue` for what is no `otpauth:` URI.
+  public static func check(_ secret: borrowing SecretBytes) throws(StoreError) {
+    try unsafe secret.withUnsafeBytes { (bytes) throws(StoreError) in try unsafe check(bytes) }
+  }
+}

@@ -1,0 +1,88 @@
+import Crypto
+import GRDB
+import Model
+import SecretMemory
+import Store
+
+// The second secret of an item. All that is sealed with the main one's class key and rules is so with this one.
+extension Session {
+  func otpauth(of id: ItemID) throws(StoreError) -> SecretBytes {
+    guard let key = ItemKey(id) else { throw .notFound }
+    var secret: SecretBytes?
+    try connection.run { database in
+      guard let sealed = try sealedOtpauth(key, database) else { return }
+      secret = try secrets(database).open(sealed)
+    }
+    guard let secret else { throw .notFound }
+    return secret
+  }
+
+  /// As it is sealed, and its class key: to be opened where nothing waits for it. nil: there is none.
+  func sealedOtpauth(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
+    guard let key = ItemKey(id) else { return nil }
+    return try connection.run { database in
+      try sealedOtpauth(key, database).map { ($0, try secrets(database).classKey(of: $0)) }
+    }
+  }
+
+  private func sealedOtpauth(_ key: ItemKey, _ database: Database) throws -> SealedSecret? {
+    guard let row = try items(database).fetch(key), let place = row.record.placeOfOtpauth(key) else {
+      return nil
+    }
+    // A backup leaves out all secrets of such an item.
+    guard try !row.record.item.accessibility.isBoundToDevice || secrets(database).hasSecret(key) else {
+      throw StoreError.stayedOnItsDevice
+    }
+    return try secrets(database).fetchSealed(place, row.record)
+  }
+
+  func rewriteOtpauth(
+    of id: ItemID, readingSecret: Bool, _ password: PasswordSeal?,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try change(password) { secrets, manifest in
+      let row = try fetch(id, secrets.database)
+      var further = row.record.item.otpauth
+      var present = try SecretBytes()
+      if readingSecret, let place = row.record.placeOfOtpauth(row.key) {
+        present = try secrets.open(secrets.fetchSealed(place, row.record))
+      }
+      var secret = try SecretBytes(copying: present)
+      try body(&further, &secret)
+      let isSame = further == row.record.item.otpauth && (readingSecret || further == nil)
+      if isSame, secret == present { return row.record.item }
+      return try setOtpauth(of: row, to: further, secret, secrets, &manifest)
+    }
+  }
+
+  /// `further`: nil where the item is to have none.
+  func setOtpauth(
+    of row: ItemTable.Row, to further: FurtherSecret?, _ secret: borrowing SecretBytes,
+    _ secrets: SecretTable, _ manifest: inout Manifest
+  ) throws -> Item {
+    try checkSize(secret)
+    // Both are sealed with one password.
+    if further != nil, row.record.item.access.needsPassword { _ = try secrets.fetch(row.key, row.record) }
+    let former = row.record.placeOfOtpauth(row.key)
+    var new = row
+    let revision = manifest.generation + 1
+    new.record.setOtpauth(
+      further.map { FurtherSecret(size: secret.count, modified: $0.modified) }, revision: revision)
+    new.record.item.otpauth = nil
+    try take(row, secrets.database, &manifest)
+    let record = try put(new, secrets.database, &manifest)
+    guard let place = record.placeOfOtpauth(row.key) else {
+      if let former { try secrets.deleteNewest(former, from: former.revision) }
+      return record.item
+    }
+    try secrets.put(secret, place, record, former: former?.revision ?? revision)
+    return record.item
+  }
+}
+
+extension Optional {
+  func orNotFound() throws(StoreError) -> Wrapped {
+    guard let self else { throw .notFound }
+    return self
+  }
+}

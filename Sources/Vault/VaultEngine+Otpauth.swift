@@ -1,0 +1,32 @@
+import Crypto
+public import Model
+public import SecretMemory
+import Store
+
+extension VaultEngine {
+  public var holdsOtpauth: Bool { true }
+
+  public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try door.use { door throws(StoreError) in try door.opened().otpauth(of: item) }
+  }
+
+  public func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try withSession { session throws(StoreError) in
+      try session.rewriteOtpauth(of: item, readingSecret: readingSecret, nil, body)
+    }
+  }
+
+  func sealedOtpauth(of item: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
+    try withSession { session throws(StoreError) in try session.sealedOtpauth(of: item) }
+  }
+}
+
+extension SecretBytes {
+  /// No bytes at all. - Throws: `outOfMemory`.
+  static func nothing() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes() } catch { throw .outOfMemory }
+  }
+}
