@@ -162,7 +162,7 @@ let package = Package(
       ]),
     tests(
       "ControlTests",
-      ["CLinux", "Control", "Home", "Memory", "Store", "StoreConformance", "Model", "SecretMemory"]),
+      ["CLinux", "Control", "Home", "Memory", "Store", "StoreConformance", "Model", "SecretMemory", "Vault"]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),

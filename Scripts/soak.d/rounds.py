@@ -170,8 +170,8 @@ def import_file(storm):
         json.dump(as_export(chosen, values), file)
     for slot in chosen:
         slot.attempt(values[slot.path])
-    # Items that are replaced in a service, or through a mount, one at a time keep what they got: `keyhole import` says so.
-    goes_one_by_one = storm.engine == "secret-service" or storm.is_mounted
+    # Items that are replaced in a service one at a time keep what they got: `keyhole import` says so.
+    goes_one_by_one = storm.engine == "secret-service"
     bound = [slot.path for slot in chosen if not (goes_one_by_one and slot.is_secret and slot.known is not None)]
 
     def is_whole(found):

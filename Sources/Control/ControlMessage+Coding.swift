@@ -16,6 +16,7 @@ extension ControlMessage {
     case .hello(let version, let challenge): Self.encodeHello(version, challenge, to: &writer)
     case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
     case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
+    case .commitBatch, .finishBatches: break
     case .pending, .done, .replayPaused, .secret: break
     case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .changePassword(let item):
       writer.put(item)
@@ -23,8 +24,11 @@ extension ControlMessage {
       writer.put(item)
       writer.put(operation.rawValue)
     case .permitRules(let path): writer.put(path)
-    case .add(let item): writer.put(item)
-    case .update(let items), .remove(let items): writer.put(items) { $0.put($1) }
+    case .add(let item), .batchItem(let item): writer.put(item)
+    case .batchOtpauth(let identity, let modified):
+      writer.put(identity)
+      writer.put(modified)
+    case .update(let items), .remove(let items), .beginBatch(let items): writer.put(items) { $0.put($1) }
     case .rewrite(let item, let readsSecret), .rewriteOtpauth(let item, let readsSecret):
       writer.put(item)
       writer.put(readsSecret)
@@ -78,6 +82,11 @@ extension ControlMessage {
     case .fetchProblems: .fetchProblems
     case .fetchRoom: .fetchRoom
     case .changed: .changed(try reader.list { (reader) throws(StoreError) in try reader.item() })
+    case .beginBatch: .beginBatch(rewriting: try reader.itemIDs())
+    case .batchItem: .batchItem(try reader.item())
+    case .batchOtpauth: .batchOtpauth(try reader.identity(), modified: try reader.time())
+    case .commitBatch: .commitBatch
+    case .finishBatches: .finishBatches
     default: try decodeReply(kind, &reader)
     }
   }
@@ -128,6 +137,7 @@ extension WireWriter {
     put(state.sealsWithPasswords)
     put(state.holdsOtpauth)
     put(state.readOnlyReason) { $0.put($1) }
+    put(state.takesBatches)
   }
 }
 
@@ -168,6 +178,7 @@ extension WireReader {
     (state.hasPasscodeForSealed, state.sealsWithPasswords) = (try flag(), try flag())
     state.holdsOtpauth = try flag()
     state.readOnlyReason = try optional { (reader) throws(StoreError) in try reader.text() }
+    state.takesBatches = try flag()
     return state
   }
 }

@@ -49,6 +49,16 @@ package enum ControlMessage: Hashable, Sendable {
   case fetchRoom
   /// The items as they are to be stored, after `stored`. Secret: the item's, in a `rewrite`.
   case changed([Item])
+  /// Many changes in one transaction, of which these items get other secrets. After `stored` come the
+  /// changes, each a message, and `commitBatch`; without that nothing is stored.
+  case beginBatch(rewriting: [ItemID])
+  /// An item of a batch as it is to be stored; a new one has an empty id. Secret: the item's.
+  case batchItem(Item)
+  /// The item of this identity, which may be one of the batch, gets another `otpauth:` URI. Secret: that.
+  case batchOtpauth(ItemIdentity, modified: Timestamp)
+  case commitBatch
+  /// Wants to know when no batch is under way: of a process that has ended, it may be.
+  case finishBatches
 
   // Replies.
   /// The request is being worked on, or a person is being asked.
@@ -105,6 +115,8 @@ package struct KeychainState: Hashable, Sendable {
   package var sealsWithPasswords = false
   package var holdsOtpauth = false
   package var readOnlyReason: String?
+  /// Whether `beginBatch` is served.
+  package var takesBatches = false
 
   package init() {}
 
@@ -114,6 +126,7 @@ package struct KeychainState: Hashable, Sendable {
     hasPasscodeForSealed = engine.hasPasscode(sealed: true)
     (sealsWithPasswords, readOnlyReason) = (engine.sealsWithPasswords, engine.readOnlyReason)
     holdsOtpauth = engine.holdsOtpauth
+    takesBatches = (engine as? any SpoolingKeychainEngine)?.takesBatches ?? false
   }
 }
 
@@ -126,6 +139,7 @@ extension ControlMessage {
     case permit = 16
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
     case changed, identify, changePassword, fetchOtpauth, rewriteOtpauth
+    case beginBatch, batchItem, batchOtpauth, commitBatch, finishBatches
     case pending = 40
     case failed, done, path, replayPaused, secret, stored, settled, problems, room
     case state = 60
@@ -156,6 +170,11 @@ extension ControlMessage {
     case .fetchProblems: .fetchProblems
     case .fetchRoom: .fetchRoom
     case .changed: .changed
+    case .beginBatch: .beginBatch
+    case .batchItem: .batchItem
+    case .batchOtpauth: .batchOtpauth
+    case .commitBatch: .commitBatch
+    case .finishBatches: .finishBatches
     case .pending: .pending
     case .failed: .failed
     case .done: .done

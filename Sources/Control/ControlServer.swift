@@ -53,6 +53,7 @@ private final class ControlLoop: Sendable {
   private let serving = WaitingThreads()
   private let locking = SerialTurns()
   private let unlocking = SerialTurns()
+  private let batches = BatchPlace()
 
   init(_ listener: Int32, _ service: any ControlService) {
     (self.listener, self.service) = (listener, service)
@@ -141,7 +142,8 @@ private final class ControlLoop: Sendable {
     }
     guard request.content != .lock else { return lock(connection) }
     let session = ControlSession(
-      channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking)
+      channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking,
+      batches: batches)
     let isTaken = serving.run {
       session.serve(request)
       wipeStack()

@@ -10,6 +10,7 @@ struct ControlSession {
   let peer: ControlPeer?
   let service: any ControlService
   let unlocking: SerialTurns
+  let batches: BatchPlace
 
   /// Returns when the request is answered, or the other side is gone.
   func serve(_ request: Message) {
@@ -48,7 +49,19 @@ struct ControlSession {
   }
 
   private func serveKeychain(_ request: Message) throws(StoreError) {
-    try KeychainServer(channel, try keychain(), service, try identified()).serve(request)
+    switch request.content {
+    case .beginBatch(let items):
+      try BatchServer(channel, try keychain(), service, try identified(), batches).serve(rewriting: items)
+    case .finishBatches: try finishBatches()
+    default: try KeychainServer(channel, try keychain(), service, try identified()).serve(request)
+    }
+  }
+
+  private func finishBatches() throws(StoreError) {
+    let outcome = Outcome<Void>()
+    batches.whenFree { outcome.finish(.success(())) }
+    try outcome.fetch(reportingTo: channel)
+    channel.send(.done)
   }
 
   private func pauseReplay() {
@@ -103,6 +116,20 @@ extension ControlSession {
     _ = try keychain.permission(toChangeRulesOf: scope, path: path, by: peer.caller)
       .fetch(reportingTo: channel)
     try peer.check()
+  }
+}
+
+extension PermissionGroup {
+  /// Waits for the answers, and tells the other side meanwhile that it goes on.
+  ///
+  /// - Throws: `interrupted` where the other side is gone.
+  func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> [Permit] {
+    let outcome = Outcome<[Permit]>()
+    start { outcome.finish($0) }
+    do throws(StoreError) { return try outcome.fetch(reportingTo: channel) } catch {
+      withdraw()
+      throw error
+    }
   }
 }
 

@@ -231,7 +231,7 @@ extension Item {
   fileprivate var isRules: Bool { !isShown }
 
   /// What the other side can't say of an item is as it is stored.
-  fileprivate func stored(as item: Item) -> Item {
+  func stored(as item: Item) -> Item {
     var changed = self
     changed.id = item.id
     changed.keepSecrets(of: item)

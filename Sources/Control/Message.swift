@@ -5,10 +5,12 @@ import Synchronization
 /// A message as it was received: what it says, and the secret that belongs to it.
 package final class Message: Sendable {
   package let content: ControlMessage
+  /// How long its body was, in bytes.
+  let length: Int
   private let secret: Mutex<SecretBytes?>
 
-  init(_ content: ControlMessage, secret: consuming SecretBytes? = nil) {
-    self.content = content
+  init(_ content: ControlMessage, length: Int, secret: consuming SecretBytes? = nil) {
+    (self.content, self.length) = (content, length)
     self.secret = Mutex(secret)
   }
 

@@ -44,7 +44,7 @@ struct MessageReader: ~Copyable {
   /// The message; only after `complete`.
   mutating func take() throws(StoreError) -> Message {
     guard let header else { throw WireReader.unreadable }
-    return Message(try ControlMessage(header.kind, body), secret: secret.take())
+    return Message(try ControlMessage(header.kind, body), length: body.count, secret: secret.take())
   }
 
   private mutating func missing() throws(StoreError) -> (count: Int, isSecret: Bool) {

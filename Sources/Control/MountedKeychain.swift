@@ -11,12 +11,12 @@ import Watch
 /// The mount's process decides who gets a secret, asks whom it has to ask, and keeps the record, as if this
 /// process had opened the mount's files. Without a mount the keychain is locked; with the next one it is there
 /// again.
-public final class MountedKeychain: RemoteKeychainEngine {
+public final class MountedKeychain: RemoteKeychainEngine, BatchKeychainEngine {
   public let name: String
   private let runtimeFolder: String
   private let patience: Int
   private let find: @Sendable () -> Int32?
-  private let memory = MountedItems()
+  let memory = MountedItems()
   /// Who connects; one at a time, and nobody else waits for it.
   private let connecting = DispatchQueue(label: "keyhole.mounted")
   private let threads = WaitingThreads()
@@ -97,7 +97,7 @@ extension MountedKeychain {
     try ControlClient.connect(to: process, in: runtimeFolder, identified: true, patience: patience)
   }
 
-  private static let gone = ControlClient.gone
+  static let gone = ControlClient.gone
 
   public var news: AsyncStream<Void> {
     let watch = FolderWatch(runtimeFolder) { [weak self] _ in
@@ -119,14 +119,14 @@ extension MountedKeychain {
 
 extension MountedKeychain {
   /// Sends a request; the reply comes on the channel.
-  private func request(_ message: ControlMessage) throws(StoreError) -> Call {
+  func request(_ message: ControlMessage) throws(StoreError) -> Call {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)
     guard call.channel.send(message) else { throw Self.gone }
     return call
   }
 
-  private struct Call {
+  struct Call {
     let channel: MessageChannel
     let process: Int32
   }
@@ -143,7 +143,7 @@ extension MountedKeychain {
     return try memory.list()
   }
 
-  private func fetchItems() throws(StoreError) {
+  func fetchItems() throws(StoreError) {
     let call = try request(.fetchItems)
     var entries: [ItemSnapshot.Entry] = []
     while true {

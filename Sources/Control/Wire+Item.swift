@@ -24,12 +24,12 @@ extension WireWriter {
     }
   }
 
-  private mutating func put(_ time: Timestamp) {
+  mutating func put(_ time: Timestamp) {
     put(time.seconds)
     put(time.nanoseconds)
   }
 
-  private mutating func put(_ identity: ItemIdentity) {
+  mutating func put(_ identity: ItemIdentity) {
     put(identity.itemClass.rawValue)
     switch identity {
     case .generic(let service, let account):
@@ -80,7 +80,7 @@ extension WireReader {
     try optional { (reader) throws(StoreError) in try reader.name() }
   }
 
-  private mutating func time() throws(StoreError) -> Timestamp {
+  mutating func time() throws(StoreError) -> Timestamp {
     Timestamp(seconds: try integer(), nanoseconds: try integer())
   }
 
@@ -91,7 +91,7 @@ extension WireReader {
     return word
   }
 
-  private mutating func identity() throws(StoreError) -> ItemIdentity {
+  mutating func identity() throws(StoreError) -> ItemIdentity {
     switch try word(ItemClass.self) {
     case .generic: .generic(service: try name(), account: try name())
     case .internet: .internet(try internetIdentity())

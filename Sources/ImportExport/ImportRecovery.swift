@@ -29,6 +29,8 @@ public enum ImportRecovery {
       guard isNeeded(state: folder), let file = try ImportJournalFile(in: folder) else { return .nothing }
       guard let journal = try file.read(settings.engine.propertyLists) else { return .nothing }
       let store = try journal.hasItems ? opened(keychain) : nil
+      // A mount's process may be at it still, for the import that has ended.
+      if journal.mark != nil { try store?.finishBatches() }
       if try journal.isCommitted(in: store) {
         file.remove()
         return .finished

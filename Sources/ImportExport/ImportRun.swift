@@ -13,21 +13,21 @@ public struct ImportRun {
   private let settings: SettingsStore
   private let keychain: KeychainStore?
   private let stateFolder: String
-  private let permit: Permit
+  private let ask: Ask
 
-  /// Gives what it takes to replace an item that asks before it is read or changed; without a present one, to make a new
+  /// Gives the permission to replace an item that asks before it is read or changed; without a present one, to make a new
   /// one with a password of its own.
-  public typealias Permit = (
+  public typealias Ask = (
     _ present: Item?, _ new: Item, _ path: String
-  ) throws(StoreError) -> Store.Permit?
+  ) throws(StoreError) -> Permission
 
   public init(
-    settings: SettingsStore, keychain: KeychainStore?, stateFolder: String, permit: @escaping Permit
+    settings: SettingsStore, keychain: KeychainStore?, stateFolder: String, ask: @escaping Ask
   ) {
     self.settings = settings
     self.keychain = keychain
     self.stateFolder = stateFolder
-    self.permit = permit
+    self.ask = ask
   }
 
   /// Whether a plan's items come one at a time.
@@ -37,7 +37,7 @@ public struct ImportRun {
 
   private func canChangeTogether(_ plan: ImportPlan) -> Bool {
     guard let keychain, keychain.isTransactional else { return false }
-    return plan.changedItems.allSatisfy { !$0.needsPermit }
+    return plan.changedItems.allSatisfy { !$0.needsPassword }
   }
 
   /// `advance` is called after each thing that was written.
@@ -47,6 +47,7 @@ public struct ImportRun {
     let file = try lockedJournal()
     var journal = try journal(of: plan)
     journal.mark = canChangeTogether(plan) ? UInt32.random(in: 1..<1_000_000_000) : nil
+    let permits = try journal.mark == nil ? [:] : permits(for: plan)
     do throws(StoreError) {
       if journal.isNeeded { try file.write(journal, settings.engine.propertyLists) }
     } catch {
@@ -54,10 +55,10 @@ public struct ImportRun {
     }
     do throws(ImportExportError) {
       for suite in journal.suites { try write(suite, advance) }
-      try writeItems(plan, journal.mark, advance)
+      try writeItems(plan, journal.mark, permits, advance)
       if journal.isNeeded { file.remove() }
     } catch {
-      throw undo(journal, file, after: error)
+      try undo(journal, file, after: error)
     }
   }
 
@@ -106,18 +107,38 @@ public struct ImportRun {
     }
   }
 
-  /// The error for people, after everything is as it was.
+  /// - Throws: the error for people, after everything is as it was. Nothing, if the last change took place although its
+  ///   answer did not come.
   private func undo(
     _ journal: ImportJournal, _ file: borrowing ImportJournalFile, after error: ImportExportError
-  ) -> ImportExportError {
+  ) throws(ImportExportError) {
     do throws(StoreError) {
+      if try isCommitted(journal) { return file.remove() }
       try journal.takeBack(settings, keychain)
       file.remove()
-      return ImportExportError(error.subject, "\(error.reason); nothing was imported")
     } catch {
-      let rest = "part of it is imported, and the next command takes it back as soon as it can"
-      return ImportExportError(error.message, rest)
+      throw unfinished(journal, error)
     }
+    throw ImportExportError(error.subject, "\(error.reason); nothing was imported")
+  }
+
+  /// Another process that makes the changes may have made them and not be there any more to say so.
+  private func isCommitted(_ journal: ImportJournal) throws(StoreError) -> Bool {
+    guard journal.mark != nil, journal.hasItems, let keychain, keychain.mayHang else { return false }
+    try keychain.finishBatches()
+    return try journal.isCommitted(in: keychain)
+  }
+
+  private func unfinished(_ journal: ImportJournal, _ error: StoreError) -> ImportExportError {
+    guard journal.mark != nil, journal.hasItems, keychain?.mayHang == true else {
+      return ImportExportError(
+        nil, "\(error.message); part of it is imported, and the next command takes it back as soon as it can")
+    }
+    let rest =
+      journal.isNeeded
+      ? "the next command finishes it or takes it back as soon as the keychain is open again"
+      : "all of it is imported or nothing; `keyhole import -n` shows which"
+    return ImportExportError(nil, "\(error.message) while the items were stored; \(rest)")
   }
 
   // MARK: Suites
@@ -139,21 +160,43 @@ public struct ImportRun {
 // MARK: Items
 
 extension ImportRun {
+  /// What it takes to replace the items that ask first, of which the person is asked before anything is changed. Another
+  /// process that makes the changes asks by itself.
+  private func permits(for plan: ImportPlan) throws(ImportExportError) -> [ItemID: Permit] {
+    var (ids, permissions): ([ItemID], [Permission]) = ([], [])
+    for item in plan.changedItems where item.needsPermit {
+      guard let present = item.present else { continue }
+      do throws(StoreError) {
+        permissions.append(try ask(present, item.replaced, item.path))
+        ids.append(present.id)
+      } catch {
+        throw ImportExportError(item.path, "\(error.message); nothing was imported")
+      }
+    }
+    do throws(StoreError) {
+      let permits = try PermissionGroup(permissions).fetch()
+      return Dictionary(zip(ids, permits)) { first, _ in first }
+    } catch {
+      throw ImportExportError(nil, "\(error.message); nothing was imported")
+    }
+  }
+
   private func writeItems(
-    _ plan: ImportPlan, _ mark: UInt32?, _ advance: () -> Void
+    _ plan: ImportPlan, _ mark: UInt32?, _ permits: [ItemID: Permit], _ advance: () -> Void
   ) throws(ImportExportError) {
     let items = plan.changedItems
     guard let keychain, !items.isEmpty else { return }
     guard let mark else { return try writeOneByOne(items, keychain, advance) }
     var current = 0
     do throws(StoreError) {
-      try keychain.apply(items.map { $0.change(mark: mark) }) { (index) throws(StoreError) in
+      try keychain.apply(items.map { $0.change(mark: mark) }, permits) { (index) throws(StoreError) in
         current = index
         advance()
         return try ImportPlan.secret(items[index].secret)
       }
     } catch {
-      throw ImportExportError(items[current].path, error)
+      // Another process does not say which item it is.
+      throw ImportExportError(keychain.mayHang ? nil : items[current].path, error)
     }
   }
 
@@ -178,7 +221,8 @@ extension ImportRun {
     _ planned: ImportPlan.PlannedItem, _ keychain: KeychainStore
   ) throws(StoreError) -> WrittenItem {
     let secret = try ImportPlan.secret(planned.secret)
-    let given = planned.needsPermit ? try permit(planned.present, planned.replaced, planned.path) : nil
+    let given =
+      planned.needsPermit ? try ask(planned.present, planned.replaced, planned.path).fetch() : nil
     guard let present = planned.present else {
       return .added(try keychain.add(planned.item, secret: secret, given).id)
     }
@@ -194,7 +238,7 @@ extension ImportRun {
 /// What has to be undone where a later item can't be written.
 private enum WrittenItem {
   case added(ItemID)
-  case replaced(Item, HeldSecret, Store.Permit?)
+  case replaced(Item, HeldSecret, Permit?)
 
   func undo(_ keychain: KeychainStore) throws(StoreError) {
     switch self {
@@ -212,6 +256,11 @@ extension ImportPlan.PlannedItem {
   /// It asks before it is read, or is to be sealed with a password of its own.
   fileprivate var needsPermit: Bool {
     item.access.needsPassword || present.map { !$0.access.isEmpty || $0.programs != nil } ?? false
+  }
+
+  /// It has a password of its own, or will have one: it is asked for one item at a time.
+  fileprivate var needsPassword: Bool {
+    item.access.needsPassword || replaced.access.needsPassword || present?.access.needsPassword ?? false
   }
 
   /// The item as it will be.

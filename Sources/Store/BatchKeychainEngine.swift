@@ -13,12 +13,48 @@ public enum ItemChange {
 
 /// A keychain that can make many changes in one transaction.
 public protocol BatchKeychainEngine: KeychainEngine {
+  /// Whether `apply` can be called: an engine that passes calls on knows it only of the keychain behind it.
+  var takesBatches: Bool { get }
+
   /// Makes all changes or none, in their order. `secret` gives the secret of each by its index, one at a time, and may
   /// be slow: other callers wait meanwhile.
   ///
   /// - Throws: what `secret` throws; `exists`, `notFound`, `accessDenied` for an item with a password of its own,
-  ///   `readOnly`, `noSpace`, `tooLarge`.
+  ///   `readOnly`, `noSpace`, `tooLarge`; `unreachable` where another process makes the changes and does not answer: then
+  ///   they may have been made.
   func apply(
     _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
+  ) throws(StoreError) -> [Item]
+
+  /// Returns when no batch is under way that another process makes for one that may have ended since.
+  ///
+  /// - Throws: `locked`, `unreachable` where that process is gone.
+  func finishBatches() throws(StoreError)
+}
+
+extension BatchKeychainEngine {
+  public var takesBatches: Bool { true }
+
+  public func finishBatches() throws(StoreError) {}
+}
+
+/// Keeps the secrets of a batch, in their order, until all have come. Used by one thread at a time.
+public protocol SecretSpool: AnyObject {
+  /// - Throws: `noSpace`, `quotaExceeded`, `outOfMemory`, `tooLarge`.
+  func append(_ secret: borrowing SecretBytes) throws(StoreError)
+
+  /// The secret that was the `index`-th to be appended.
+  func secret(at index: Int) throws(StoreError) -> SecretBytes
+}
+
+/// A keychain that makes a batch of changes without other callers waiting for it.
+public protocol SpoolingKeychainEngine: BatchKeychainEngine {
+  func makeSpool() throws(StoreError) -> any SecretSpool
+
+  /// As `apply`, with the secrets of a spool; `progress` is called before each.
+  ///
+  /// Other calls go on meanwhile, and find the items as they were before. A `lock` ends it with `locked`.
+  func apply(
+    _ changes: [ItemChange], from spool: any SecretSpool, progress: () throws(StoreError) -> Void
   ) throws(StoreError) -> [Item]
 }

@@ -189,47 +189,6 @@ public actor KeychainStore {
     }
   }
 
-  /// Whether `apply` makes all its changes in one transaction.
-  public nonisolated var isTransactional: Bool { engine is any BatchKeychainEngine }
-
-  /// Adds items and replaces others, all or none. Items that ask before they are read are not replaced so.
-  ///
-  /// - Throws: `unsupported` where `isTransactional` is false; what `secret` throws; `exists`, `notFound`,
-  ///   `accessDenied`, `locked`, `readOnly`, `noSpace`, `tooLarge`.
-  public nonisolated func apply(
-    _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
-  ) throws(StoreError) {
-    guard let engine = engine as? any BatchKeychainEngine else {
-      throw .unsupported(reason: "this keychain takes one item at a time")
-    }
-    try load()
-    let (classes, guarding) = (StorableClasses(engine), try guarding(nil))
-    var checked: [ItemChange] = []
-    for change in changes {
-      switch change {
-      case .add(let item): try classes.check(item)
-      case .rewrite(let id, _): try checkAccess(to: id)
-      case .setOtpauth(let identity, _):
-        for item in try read({ $0[identity] }) { try checkAccess(to: item, nil, .otpauth) }
-      }
-      checked.append(change.checked(by: classes, guarding))
-    }
-    noteUse()
-    defer { wipeStack() }
-    let present = try read { index in Set(index.all.map(\.id)) }
-    _ = try change { () throws(StoreError) in
-      try engine.apply(checked) { index throws(StoreError) in
-        let content = try secret(index)
-        if case .setOtpauth = checked[index] { try KeyURI.check(content) }
-        return content
-      }
-    } note: { store, items in
-      // Of an item with several changes, the last one is what it is now.
-      let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
-      for item in last.values { store.note(item, kind: present.contains(item.id) ? .modified : .created) }
-    }
-  }
-
   /// Changes an item's secret, and whatever else `body` changes of it, in one step. What protects it changes only with a
   /// permit for that.
   ///
@@ -278,7 +237,7 @@ public actor KeychainStore {
   }
 
   /// In a change the index can't be asked: it may be the change that it waits for.
-  private nonisolated func guarding(_ permit: Permit?) throws(StoreError) -> KeptProtection {
+  nonisolated func guarding(_ permit: Permit?) throws(StoreError) -> KeptProtection {
     let rules = try read { $0.rulesItem }.map { KeychainIndex([$0]) } ?? KeychainIndex()
     return KeptProtection(rules: rules, permit: permit, isDecidedElsewhere: engine.decidesAccess)
   }
@@ -348,7 +307,7 @@ public actor KeychainStore {
 }
 
 /// The classes of which items can be stored now. Asked for before a change, in which an engine can't be asked.
-private struct StorableClasses {
+struct StorableClasses {
   private let lockState: KeychainLock
   private let hasPasscode: Bool
   /// The same for items that are sealed by the vault before the keychain gets them.
@@ -371,9 +330,9 @@ private struct StorableClasses {
 }
 
 /// Refuses a change of an item's protection without a permit for that.
-private struct KeptProtection {
+struct KeptProtection {
   let rules: KeychainIndex
-  let permit: Permit?
+  var permit: Permit?
   let isDecidedElsewhere: Bool
 
   func check(_ before: Item, _ item: Item) throws(StoreError) {
@@ -381,19 +340,6 @@ private struct KeptProtection {
     if permit?.operation == .change, permit?.item == before.id { return }
     guard rules.keepsProtection(of: before, in: item) else {
       throw .accessDenied(reason: "a person has to agree to a change of what protects the item")
-    }
-  }
-}
-
-extension ItemChange {
-  /// The same, refused where the changed item could not be stored.
-  fileprivate func checked(by classes: StorableClasses, _ guarding: KeptProtection) -> ItemChange {
-    guard case .rewrite(let id, let body) = self else { return self }
-    return .rewrite(id) { (item) throws(StoreError) in
-      let before = item
-      try body(&item)
-      try classes.check(item)
-      try guarding.check(before, item)
     }
   }
 }

@@ -61,6 +61,11 @@ extension Session {
     try connection.run { try classKeys.lock($0) }
   }
 
+  /// - Throws: `locked`.
+  func copyMasterKeys() throws(StoreError) -> MasterKeys {
+    do { return try keys.copyMasterKeys() } catch { throw StoreError(vault: error, errno: 0) }
+  }
+
   /// - Throws: `outOfMemory`.
   func unlock(_ opened: MasterKeys) throws(StoreError) {
     do { try keys.unlock(opened) } catch { throw StoreError(vault: error, errno: 0) }

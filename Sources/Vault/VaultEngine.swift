@@ -27,6 +27,7 @@ public final class VaultEngine: KeychainEngine {
   let door: Locked<VaultDoor>
   /// The lock's state, for threads that must not wait for `door`.
   private let state = LockState()
+  let batches = BatchTurns()
 
   /// Opens the vault in `directory`, or makes one where there is none. It is unlocked at once where its key
   /// file is all it takes.
@@ -197,6 +198,20 @@ extension VaultEngine {
     try door.use { door throws(StoreError) in try door.opened().sealedSecret(of: item) }
   }
 
+  var directory: VaultDirectory { door.use { $0.file.directory } }
+
+  /// What another process would have after it has unlocked the vault: a connection, and copies of the keys.
+  ///
+  /// - Throws: `locked`; what `requireWritable` throws.
+  func openSecondSession() throws(StoreError) -> Session {
+    let (directory, opened) = try door.use { door throws(StoreError) in
+      let session = try door.opened()
+      try door.requireWritable()
+      return (door.file.directory, OpenedSlot(slot: session.slot, keys: try session.copyMasterKeys()))
+    }
+    return try Session(VaultFile(replacing: directory), opened)
+  }
+
   func withSession<Result>(
     _ body: (Session) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -221,8 +236,10 @@ extension VaultEngine {
   }
 
   public func lock() throws(StoreError) {
+    defer { wipeStack() }
+    // Also where the vault can't be read to keep what outlasts the lock.
+    defer { batches.end() }
     try door.use { door throws(StoreError) in try door.lock() }
-    wipeStack()
   }
 
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {

@@ -87,7 +87,7 @@ struct ImportCommand: ParsableCommand {
     let run = ImportRun(
       settings: stores.settings, keychain: stores.keychain, stateFolder: places.state
     ) { (present, new, path) throws(StoreError) in
-      try stores.permit(toReplace: present, with: new, at: path)
+      try stores.permission(toReplace: present, with: new, at: path)
     }
     if run.isItemByItem(plan) {
       StandardError.write(
@@ -176,15 +176,15 @@ extension ImportOptions.Duplicates: ExpressibleByArgument {}
 
 extension Stores {
   /// What it takes to replace an item that asks before it is read, or to make one with a password of its own.
-  fileprivate func permit(
+  fileprivate func permission(
     toReplace item: Item?, with new: Item, at path: String
-  ) throws(StoreError) -> Permit? {
-    guard let keychain else { return nil }
-    guard let item else { return try keychain.permission(forNew: new, path: path, by: .current).fetch() }
+  ) throws(StoreError) -> Permission {
+    guard let keychain else { throw .notFound }
+    guard let item else { return try keychain.permission(forNew: new, path: path, by: .current) }
     let isProtected = item.hasSameProtection(as: new)
     return isProtected
-      ? try keychain.permission(for: item, to: .readWrite, path: path, by: .current).fetch()
-      : try keychain.permission(for: item, changingTo: new, path: path, by: .current).fetch()
+      ? try keychain.permission(for: item, to: .readWrite, path: path, by: .current)
+      : try keychain.permission(for: item, changingTo: new, path: path, by: .current)
   }
 }
 

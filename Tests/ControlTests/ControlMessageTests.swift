@@ -24,6 +24,7 @@ import Testing
   private static let state: KeychainState = {
     var state = KeychainState()
     (state.lock, state.needsPassphrase, state.readOnlyReason) = (.locked, false, "a reason")
+    state.takesBatches = true
     return state
   }()
 
@@ -35,7 +36,9 @@ import Testing
     .fetchSecret(id), .fetchOtpauth(id), .rewriteOtpauth(id, readingSecret: true),
     .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .changePassword(id),
     .fetchProblems, .fetchRoom,
-    .changed([item]), .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),
+    .changed([item]), .beginBatch(rewriting: [id, id]), .batchItem(item),
+    .batchOtpauth(item.identity, modified: item.modified), .commitBatch, .finishBatches,
+    .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),
     .failed(.system(errno: 5, operation: "read")), .failed(.tooLarge(limit: 9)), .done, .path("keychain/a"),
     .path(nil), .replayPaused, .secret, .stored(snapshot), .settled(snapshot),
     .problems([Problem(subject: "s", reason: "r", remedy: "m")]),

@@ -80,8 +80,10 @@ import Testing
 
   private func run(_ plan: ImportPlan) throws {
     defer { SuiteFolder.remove(folder) }
-    try ImportRun(settings: settings, keychain: keychain, stateFolder: folder) { _, _, _ in nil }.apply(plan)
-    {}
+    let run = ImportRun(settings: settings, keychain: keychain, stateFolder: folder) {
+      (_, _, _) throws(StoreError) in throw .notFound
+    }
+    try run.apply(plan) {}
   }
 
   /// A comment, a flag and a class of accessibility are values like the secret.

@@ -29,7 +29,7 @@ enum ControlTarget {
   /// What the other side does with an item of a message.
   private static func use(_ message: ControlMessage) throws {
     switch message {
-    case .add(let item):
+    case .add(let item), .batchItem(let item):
       show(item)
       let store = KeychainStore(engine: MemoryKeychain())
       _ = try store.add(item, secret: SecretBytes())
@@ -63,7 +63,9 @@ enum ControlSamples {
   static let messages: [[UInt8]] = [
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .fetchPath(item.id),
     .permit(item.id, .change), .permitRules(path: "keychain/ä"), .add(item), .update([item.id, item.id]),
-    .rewrite(item.id, readingSecret: true), .changed([item]), .failed(.system(errno: 5, operation: "read")),
+    .rewrite(item.id, readingSecret: true), .changed([item]), .beginBatch(rewriting: [item.id]),
+    .batchItem(item), .batchOtpauth(item.identity, modified: item.modified),
+    .failed(.system(errno: 5, operation: "read")),
     .failed(.tooLarge(limit: 9)), .path("keychain/a"), .stored(snapshot), .someItems(snapshot),
     .problems([Problem(subject: "s", reason: "r", remedy: "m")]),
     .room(DiskRoom(blockSize: 1, blocks: 2, freeBlocks: 3, availableBlocks: 4)), .state(KeychainState()),

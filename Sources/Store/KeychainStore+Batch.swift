@@ -1,0 +1,114 @@
+public import Model
+public import SecretMemory
+
+extension KeychainStore {
+  /// Whether `apply` makes all its changes in one transaction.
+  public nonisolated var isTransactional: Bool {
+    (engine as? any BatchKeychainEngine)?.takesBatches ?? false
+  }
+
+  /// Adds items and replaces others, all or none. `permits`: for items that ask before they are changed; those with a
+  /// password of their own are not changed so.
+  ///
+  /// - Throws: `unsupported` where `isTransactional` is false; what `secret` throws; `exists`, `notFound`,
+  ///   `accessDenied`, `locked`, `readOnly`, `noSpace`, `tooLarge`; `unreachable`: see `finishBatches`.
+  public nonisolated func apply(
+    _ changes: [ItemChange], _ permits: [ItemID: Permit] = [:],
+    secret: (Int) throws(StoreError) -> SecretBytes
+  ) throws(StoreError) {
+    guard let engine = engine as? any BatchKeychainEngine, engine.takesBatches else {
+      throw .unsupported(reason: "this keychain takes one item at a time")
+    }
+    let checked = try checked(changes, permits)
+    noteUse()
+    defer { wipeStack() }
+    let present = try read { index in Set(index.all.map(\.id)) }
+    _ = try change { () throws(StoreError) in
+      try engine.apply(checked) { index throws(StoreError) in
+        let content = try secret(index)
+        if case .setOtpauth = checked[index] { try KeyURI.check(content) }
+        return content
+      }
+    } note: { store, items in
+      // Of an item with several changes, the last one is what it is now.
+      let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
+      for item in last.values { store.note(item, kind: present.contains(item.id) ? .modified : .created) }
+    }
+  }
+
+  /// The same for another process, whose secrets are in a spool. No other caller of the store waits for it.
+  public nonisolated func apply(
+    _ changes: [ItemChange], _ permits: [ItemID: Permit], from spool: any SecretSpool,
+    progress: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let engine = try spoolingEngine()
+    let checked = try checked(changes, permits)
+    noteUse()
+    defer { wipeStack() }
+    _ = try engine.apply(checked, from: spool, progress: progress)
+    // What can't be read now shows later: it is stored.
+    try? refresh()
+  }
+
+  /// Keeps the secrets of a batch that comes from another process.
+  public nonisolated func makeSpool() throws(StoreError) -> any SecretSpool {
+    try spoolingEngine().makeSpool()
+  }
+
+  /// Returns when it is known whether the batches of processes that have ended were applied, and what is stored.
+  ///
+  /// - Throws: `locked`, `unreachable`.
+  public nonisolated func finishBatches() throws(StoreError) {
+    try (engine as? any BatchKeychainEngine)?.finishBatches()
+    try load()
+    try refresh()
+  }
+
+  private nonisolated func spoolingEngine() throws(StoreError) -> any SpoolingKeychainEngine {
+    guard let engine = engine as? any SpoolingKeychainEngine else {
+      throw .unsupported(reason: "this keychain takes one item at a time")
+    }
+    return engine
+  }
+
+  /// The changes, each refused where it may not be made.
+  private nonisolated func checked(
+    _ changes: [ItemChange], _ permits: [ItemID: Permit]
+  ) throws(StoreError) -> [ItemChange] {
+    try load()
+    let classes = StorableClasses(engine)
+    var guarding = try guarding(nil)
+    var checked: [ItemChange] = []
+    checked.reserveCapacity(changes.count)
+    for change in changes {
+      switch change {
+      case .add(let item):
+        try classes.check(item)
+        checked.append(change)
+      case .rewrite(let id, let body):
+        try checkAccess(to: id, permits[id])
+        guarding.permit = permits[id]
+        checked.append(.checked(id, body, classes, guarding))
+      case .setOtpauth(let identity, _):
+        for item in try read({ $0[identity] }) { try checkAccess(to: item, permits[item.id], .otpauth) }
+        checked.append(change)
+      }
+    }
+    return checked
+  }
+}
+
+extension ItemChange {
+  /// A rewrite that fails where the changed item could not be stored, or is less protected without a permit for that.
+  fileprivate static func checked(
+    _ id: ItemID, _ body: @escaping (inout Item) throws(StoreError) -> Void, _ classes: StorableClasses,
+    _ guarding: KeptProtection
+  ) -> ItemChange {
+    .rewrite(id) { (item) throws(StoreError) in
+      let before = item
+      try body(&item)
+      try classes.check(item)
+      try guarding.check(before, item)
+    }
+  }
+}
