@@ -15,8 +15,8 @@ public struct ImportRun {
   private let stateFolder: String
   private let ask: Ask
 
-  /// Gives the permission to replace an item that asks before it is read or changed; without a present one, to make a new
-  /// one with a password of its own.
+  /// Gives the permission to replace an item, which may ask before it is read or changed; without a present one, to make a
+  /// new one, which may get a password of its own.
   public typealias Ask = (
     _ present: Item?, _ new: Item, _ path: String
   ) throws(StoreError) -> Permission
@@ -160,11 +160,11 @@ public struct ImportRun {
 // MARK: Items
 
 extension ImportRun {
-  /// What it takes to replace the items that ask first, of which the person is asked before anything is changed. Another
-  /// process that makes the changes asks by itself.
+  /// What it takes to replace items, for which the person is asked before anything is changed. Another process that makes
+  /// the changes asks by itself.
   private func permits(for plan: ImportPlan) throws(ImportExportError) -> [ItemID: Permit] {
     var (ids, permissions): ([ItemID], [Permission]) = ([], [])
-    for item in plan.changedItems where item.needsPermit {
+    for item in plan.changedItems {
       guard let present = item.present else { continue }
       do throws(StoreError) {
         permissions.append(try ask(present, item.replaced, item.path))
@@ -221,8 +221,7 @@ extension ImportRun {
     _ planned: ImportPlan.PlannedItem, _ keychain: KeychainStore
   ) throws(StoreError) -> WrittenItem {
     let secret = try ImportPlan.secret(planned.secret)
-    let given =
-      planned.needsPermit ? try ask(planned.present, planned.replaced, planned.path).fetch() : nil
+    let given = try ask(planned.present, planned.replaced, planned.path).fetch()
     guard let present = planned.present else {
       return .added(try keychain.add(planned.item, secret: secret, given).id)
     }
@@ -253,11 +252,6 @@ private enum WrittenItem {
 }
 
 extension ImportPlan.PlannedItem {
-  /// It asks before it is read, or is to be sealed with a password of its own.
-  fileprivate var needsPermit: Bool {
-    item.access.needsPassword || present.map { !$0.access.isEmpty || $0.programs != nil } ?? false
-  }
-
   /// It has a password of its own, or will have one: it is asked for one item at a time.
   fileprivate var needsPassword: Bool {
     item.access.needsPassword || replaced.access.needsPassword || present?.access.needsPassword ?? false

@@ -81,7 +81,9 @@ import Testing
   private func run(_ plan: ImportPlan) throws {
     defer { SuiteFolder.remove(folder) }
     let run = ImportRun(settings: settings, keychain: keychain, stateFolder: folder) {
-      (_, _, _) throws(StoreError) in throw .notFound
+      [keychain] (present, new, path) throws(StoreError) in
+      guard let present else { return try keychain.permission(forNew: new, path: path, by: .current) }
+      return try keychain.permission(for: present, to: .readWrite, path: path, by: .current)
     }
     try run.apply(plan) {}
   }

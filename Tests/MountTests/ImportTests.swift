@@ -172,6 +172,23 @@ import Testing
     }
   }
 
+  /// Rules of a folder hold for what an import replaces there.
+  @Test func rulesOfFoldersHold() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        printf one | keyhole set keychain/generic/s/a/value; keyhole export --plain -o "$OUT/e"; printf two | keyhole set keychain/generic/s/a/value
+        keyhole attr keychain/generic/s keyhole.programs 'allow *'; keyhole import --replace "$OUT/e"; keyhole get keychain/generic/s/a/value
+        """, prints: "one")
+      let output = try world.sh(
+        """
+        printf x | keyhole set keychain/generic/t/a/value; keyhole export --plain -o "$OUT/e" keychain/generic/t; printf y | keyhole set keychain/generic/t/a/value
+        keyhole attr keychain/generic/t keyhole.programs 'deny *'; keyhole import --replace "$OUT/e"
+        """)
+      #expect(output.status == 1 && output.error.contains("nothing was imported"), "\(output)")
+    }
+  }
+
   /// A comment and a class differ although the secret is the same.
   @Test func attributesAreComparedToo() async throws {
     try await withWorld { world in
