@@ -145,7 +145,8 @@ private final class ControlLoop: Sendable {
       channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking,
       batches: batches)
     let isTaken = serving.run {
-      session.serve(request)
+      // A secret of any size passes through here, whatever the limit of locked memory.
+      withUnlockedMemoryWithoutSwap { session.serve(request) }
       wipeStack()
     }
     if !isTaken { session.channel.send(.failed(.tooManyOpen)) }

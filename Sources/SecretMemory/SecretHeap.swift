@@ -49,7 +49,7 @@ public func wipeFreed(_ size: Int) {
 /// Small secrets share one slab, so that reading a password costs no system call; a large one gets a
 /// mapping of its own. Both are memfd_secret(2) where the kernel has it: in no core, no swap, not readable
 /// through /proc/PID/mem. Elsewhere they are mlock(2)ed and left out of cores by MADV_DONTDUMP.
-/// Unlocked memory is never given out, but for `allowUnlockedMemoryWithoutSwap`.
+/// Unlocked memory is never given out, but for `allowUnlockedMemoryWithoutSwap` and `withUnlockedMemoryWithoutSwap`.
 final class SecretHeap: Sendable {
   static let shared = SecretHeap()
 
@@ -159,7 +159,8 @@ extension SecretHeap {
     guard let start = unsafe start else { return false }
     if unsafe mlock(start, length) == 0 { return true }
     let error = errno
-    if allowsUnlocked.load(ordering: .relaxed), !SwapSpace.isInUse { return true }
+    let isAllowed = allowsUnlocked.load(ordering: .relaxed) || UnlockedMemory.isAllowed
+    if isAllowed, !SwapSpace.isInUse { return true }
     errno = error
     return false
   }
@@ -172,6 +173,16 @@ extension SecretHeap {
 /// the `swapon` of somebody.
 public func allowUnlockedMemoryWithoutSwap() {
   SecretHeap.shared.allowsUnlocked.store(true, ordering: .relaxed)
+}
+
+/// The same for what `body` takes on this thread, in a process that lives long: for secrets that pass through it, and are
+/// wiped when the call ends.
+public func withUnlockedMemoryWithoutSwap<Result>(_ body: () -> Result) -> Result {
+  UnlockedMemory.$isAllowed.withValue(true) { body() }
+}
+
+private enum UnlockedMemory {
+  @TaskLocal static var isAllowed = false
 }
 
 /// RLIMIT_MEMLOCK, which a process may raise up to its hard limit.

@@ -43,6 +43,7 @@ struct MigrateCommand: ParsableCommand {
   }
 
   func run() throws {
+    allowUnlockedMemoryWithoutSwap()
     let places = try Places.ofMount()
     let source = try open(from, places)
     try TrustNotice(source, places).require()

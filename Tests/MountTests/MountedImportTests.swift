@@ -85,4 +85,33 @@ import Testing
       #expect(output.text == "1\nsuite1\nold\n" && output.error.contains("locked"), "\(output)")
     }
   }
+
+  /// The limit of locked memory of older systems for the mount and for the commands, and a secret of the largest size.
+  @Test(
+    .enabled(
+      if: ((try? System.text("/proc/swaps")) ?? "").split(separator: "\n").count < 2, "there is swap space"))
+  func sixtyFourKibibytesOfLockedMemoryAreEnough() async throws {
+    let rights = Privileges.isRoot ? "setpriv --bounding-set=-ipc_lock" : ""
+    let launcher = ["/bin/bash", "-c", "ulimit -l 64; exec \(rights) \"$@\"", "bash"]
+    try await withKeyhole(launcher: launcher) { keyhole in
+      let world = keyhole.world
+      try keyhole.check("mkdir -p keychain/generic/s/a; printf x > keychain/generic/s/a/value")
+      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        """
+        cat > "$OUT/big.py" << 'EOF'
+        import json, sys
+        def item(service, account, value): return {"class": "generic", "attributes": {"service": service, "account": account}, "value": value}
+        items = [item("n", f"a{i}", f"secret {i}") for i in range(500)] + [item("big", "b", "x" * (1 << 20))]
+        if len(sys.argv) < 2: json.dump({"keyhole": 1, "defaults": {}, "keychain": items}, sys.stdout)
+        else: print(sorted(i["value"] for i in json.load(open(sys.argv[1]))["keychain"]) == sorted(i["value"] for i in items))
+        EOF
+        python3 "$OUT/big.py" > "$OUT/e"; ulimit -l 64; LIMITED='\(rights)'
+        $LIMITED keyhole import "$OUT/e"; echo pass | $LIMITED keyhole export -o "$OUT/sealed" keychain/generic/n keychain/generic/big
+        keyhole rm -r keychain/generic/n; keyhole rm -r keychain/generic/big
+        echo pass | $LIMITED keyhole import "$OUT/sealed"; $LIMITED keyhole export --plain -o "$OUT/plain" keychain/generic/n keychain/generic/big
+        python3 "$OUT/big.py" "$OUT/plain"
+        """, prints: "True\n", within: .seconds(200))
+    }
+  }
 }

@@ -103,9 +103,8 @@ extension KeychainConformance {
       try require(two.otpauthBytes(of: id) == Array(other.utf8), "read as it is now")
     },
     Case(description: "a transaction gives items their otpauth URIs") { open in
-      guard let engine = try open() as? any BatchKeychainEngine, engine.takesBatches, engine.holdsOtpauth else {
-        return
-      }
+      guard let engine = try open() as? any BatchKeychainEngine, engine.takesBatches, engine.holdsOtpauth
+      else { return }
       let present = try engine.add(KeychainSamples.generic("old"), "secret")
       let new = KeychainSamples.generic("new")
       let changes: [ItemChange] = [
