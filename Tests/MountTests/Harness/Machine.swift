@@ -93,21 +93,21 @@ extension Machine {
   }
 
   /// Runs a script of the shell as one of the users, at home.
-  func sh(_ script: String, as user: User) throws -> Output {
+  func sh(_ script: String, as user: User, within duration: Duration = .seconds(30)) throws -> Output {
     let inside = ["/usr/bin/nsenter", "--target", process, "--mount", "--pid", "--"]
     let script = "umask 077; mkdir -p \"$HOME\"; cd; \(script)"
     return try Program(
       inside + user.identity + ["/bin/bash", "-c", script], environment: user.environment,
       directory: world.outside
-    ).finish()
+    ).finish(within: duration)
   }
 
   /// Runs a script that has to print this, say nothing, and succeed.
   func check(
-    as user: User, _ script: String, prints text: String = "",
+    as user: User, _ script: String, prints text: String = "", within duration: Duration = .seconds(30),
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let output = try sh(script, as: user)
+    let output = try sh(script, as: user, within: duration)
     let expected = Output(status: 0, bytes: Array(text.utf8), error: "")
     #expect(output == expected, "\(script)", sourceLocation: sourceLocation)
   }
