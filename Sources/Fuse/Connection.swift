@@ -1,7 +1,7 @@
 import CFuse
 import Glibc
 
-/// libfuse's session, alive as long as anybody may still answer through it.
+/// libfuse's session, alive as long as a reply may be sent through it.
 ///
 /// A reply that was parked can be answered after the unmount, and `fuse_reply_…` reads the session. So each owed reply
 /// holds this object, and the session is destroyed with the last of them. It knows nothing of the file system, which may
@@ -12,7 +12,7 @@ import Glibc
   private(set) var session: OpaquePointer?
 
   deinit {
-    // SAFETY: nobody holds the connection any more, so no request, no notifier and no loop uses the session.
+    // SAFETY: the last reference to the connection is gone, so no request, no notifier and no loop uses the session.
     if let session = unsafe session { unsafe fuse_session_destroy(session) }
   }
 }

@@ -26,7 +26,7 @@ private func writeDevice(
   _ device: Int32, _ parts: UnsafeMutablePointer<iovec>?, _ count: Int32, _ host: UnsafeMutableRawPointer?
 ) -> Int {
   let written = unsafe writev(device, parts, count)
-  // ENOENT is the one failure that libfuse takes quietly. It means what is true of these too: nobody got the answer.
+  // ENOENT is the one failure that libfuse takes quietly. It means the same as these: the answer was not delivered.
   if written < 0, Errno.current.isUndelivered { errno = ENOENT }
   return written
 }

@@ -34,7 +34,7 @@ public protocol FileSystem: AnyObject, Sendable {
   func setattr(
     _ node: NodeID, to changes: AttributeChanges, handle: FileHandle?, request: Request,
     reply: consuming AttributesReply)
-  /// `mask`: R_OK, W_OK, X_OK of `access(2)`; ENOSYS means yes, for ever.
+  /// `mask`: R_OK, W_OK, X_OK of `access(2)`; ENOSYS means yes, and the kernel asks no more.
   func access(_ node: NodeID, mask: Int32, request: Request, reply: consuming EmptyReply)
   func statfs(_ node: NodeID, request: Request, reply: consuming StatisticsReply)
 
@@ -55,7 +55,7 @@ public protocol FileSystem: AnyObject, Sendable {
   /// One of the descriptors of a handle is closed; it may come often, and before anything was written.
   func flush(
     _ node: NodeID, handle: FileHandle, lockOwner: UInt64, request: Request, reply: consuming EmptyReply)
-  /// The last descriptor and mapping of a handle is gone. Nobody sees an error.
+  /// The last descriptor and mapping of a handle is gone. An error is not reported.
   func release(
     _ node: NodeID, handle: FileHandle, origin: ReleaseOrigin, request: Request, reply: consuming EmptyReply)
   /// Never answer ENOSYS: programs like vim take it for a failed save.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Who wants to know that a request was interrupted.
+/// The handlers of interrupted requests.
 ///
 /// libfuse reads the callback and its data first and calls later, when another thread may already have answered; so the
 /// data it keeps is a number, and the handler stays here. Taking it out is the claim: it is called once or never. And

@@ -2,7 +2,7 @@ import CFuse
 import Glibc
 import Synchronization
 
-/// What libfuse has to say, for whoever wants it; by default nobody does, and nothing reaches standard error.
+/// The messages of libfuse. By default they are dropped, and nothing reaches standard error.
 public enum Log {
   /// How grave a message is: the numbers of `syslog(3)`, 0 the gravest, 7 for debugging.
   public struct Level: RawRepresentable, Comparable, Sendable {

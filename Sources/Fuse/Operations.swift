@@ -24,8 +24,8 @@ private func negotiate(_ info: inout fuse_conn_info) {
   request(FUSE_CAP_ATOMIC_O_TRUNC, &info)
   request(FUSE_CAP_ASYNC_READ, &info)
   request(FUSE_CAP_PARALLEL_DIROPS, &info)
-  // The kernel then asks for attributes along with names while somebody looks at them (`ls -l`), and for names alone
-  // as long as nobody does (`ls`).
+  // The kernel then asks for attributes along with names while a program reads them (`ls -l`), and for names alone
+  // as long as none does (`ls`).
   request(FUSE_CAP_READDIRPLUS, &info)
   request(FUSE_CAP_READDIRPLUS_AUTO, &info)
   // Says that a write or a new owner drops the set-user-id bit, so that the kernel need not ask before.

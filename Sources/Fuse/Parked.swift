@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A reply that waits, and that several may want to answer: whoever is let in, the deadline, the interrupt.
+/// A waiting reply that several may answer: the decision, the deadline, the interrupt.
 ///
 /// Exactly one of them gets it from ``claim()``. Dropped unclaimed, the reply answers EIO.
 public final class Parked<Answer: ~Copyable & Sendable>: Sendable {
@@ -33,7 +33,7 @@ extension Reply where Answer: ~Copyable & Sendable {
 
 extension Parked where Answer: ~Copyable & Sendable {
   fileprivate func watch(_ handler: @escaping @Sendable (Parked<Answer>) -> Void) {
-    // Weak: the table of handlers must not keep a reply alive that everybody else has dropped.
+    // Weak: the table of handlers must not keep a reply alive that all others have dropped.
     let interrupted: @Sendable () -> Void = { [weak self] in
       if let self { handler(self) }
     }

@@ -15,7 +15,7 @@ import CFuse
   }
 
   deinit {
-    // SAFETY: the kernel's callback handed it to us, and nobody else has it.
+    // SAFETY: libfuse's callback handed it over, and this is its only owner.
     unsafe fuse_pollhandle_destroy(handle)
   }
 

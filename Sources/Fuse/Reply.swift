@@ -4,7 +4,7 @@ import CFuse
 ///
 /// It can't be copied, and answering consumes it; dropped unanswered, it answers EIO. It may be kept, moved to another
 /// thread and answered there after the operation has returned: an operation that must wait does this (see
-/// ``park(onInterrupt:)``), for a blocked worker holds up everybody else.
+/// ``park(onInterrupt:)``), because a blocked worker delays all other requests.
 ///
 /// `Answer` says which operation it belongs to; use it by its names, ``EntryReply``, ``DataReply`` and so on.
 public struct Reply<Answer: ~Copyable>: ~Copyable {

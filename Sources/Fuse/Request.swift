@@ -1,6 +1,6 @@
 import CFuse
 
-/// Who asks.
+/// The caller of a request.
 ///
 /// All are zero when the caller has no number in our namespace, and on requests that the kernel makes by itself:
 /// release, and writes from the page cache. In libfuse: `fuse_req_ctx`.

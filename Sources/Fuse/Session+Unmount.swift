@@ -6,9 +6,9 @@ extension Session {
   /// Takes the mount away: callers see the folder below it again, and open files answer ENOTCONN.
   ///
   /// Lazy, so it never fails for being busy. Does nothing when there is no mount any more, or for a second time. Replies
-  /// that are still owed can be answered, to nobody. It ends ``run(threads:)`` too.
+  /// that are still owed can be answered; the answers are dropped. It ends ``run(threads:)`` too.
   public func unmount() {
-    // Whoever comes second waits for the first: after it, the process may end.
+    // A second caller waits for the first: after it, the process may end.
     unmounting.withLock { _ in
       let (mountPoint, isDetached) = state.withLock { state in
         state.isEnded = true

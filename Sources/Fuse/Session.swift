@@ -4,13 +4,13 @@ import Synchronization
 
 /// One mount of a ``FileSystem``: made, mounted, run, unmounted.
 ///
-/// Made once, mounted once. Whoever drops it should have unmounted it: an object that goes away does so itself.
+/// Made once, mounted once. It should be unmounted before it is dropped; deinit does it otherwise.
 public final class Session: Sendable {
   struct State {
     var mountPoint: String?
     /// It was to be unmounted, perhaps before it was mounted.
     var isEnded = false
-    /// What is at the mount point now is none of this session.
+    /// The mount point is not this session's any more.
     var isDetached = false
     /// While ``run(threads:)`` runs.
     var workers: Workers?
@@ -40,8 +40,8 @@ public final class Session: Sendable {
 extension Session {
   /// Mounts; from now on callers wait for ``run(threads:)``.
   ///
-  /// `onReady` is called once, on one of the session's threads, when the kernel has begun to ask: whoever looks at the
-  /// mount from then on is answered. `device` is an open /dev/fuse whose file system is mounted there already, by root
+  /// `onReady` is called once, on one of the session's threads, when the kernel has begun to ask: from then on
+  /// calls on the mount are answered. `device` is an open /dev/fuse whose file system is mounted there already, by root
   /// for a user. Unmounted before, it is unmounted at once. In libfuse: `fuse_session_mount`.
   public func mount(
     at path: String, through device: Int32? = nil, onReady: (@Sendable () -> Void)? = nil

@@ -2,7 +2,7 @@ import Glibc
 
 /// A signal that does nothing but end the wait of the thread it is sent to.
 ///
-/// A read of the kernel's device ends for nothing else. A real-time one, which nobody else in the process is likely to
+/// A read of the kernel's device ends for nothing else. A real-time signal, which no other code in the process is likely to
 /// use.
 enum WakeSignal {
   static let number = __libc_current_sigrtmax() - 3

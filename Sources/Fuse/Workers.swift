@@ -39,11 +39,11 @@ final class Workers: Sendable {
 }
 
 extension Workers {
-  /// Works until the mount is gone or the session is told to exit, and returns 0 or a negative error number.
+  /// Works until the mount is gone or the session has to exit, and returns 0 or a negative error number.
   func run() -> Int32 {
     state.withLock { state in
       let reader = Worker()
-      // Before its thread runs, or it could take itself for the spare, and nobody would read.
+      // Before its thread runs, or it could take itself for the spare, and no thread would read.
       reader.isReader.store(true, ordering: .releasing)
       guard start(reader, &state) else { return state.status = -EAGAIN }
       state.reader = reader
@@ -56,7 +56,7 @@ extension Workers {
     return state.withLock { $0.status }
   }
 
-  /// The session was told to exit: ends the reader's wait for a request.
+  /// The session has to exit: ends the reader's wait for a request.
   func wake() {
     runnerWakes.signal()
   }

@@ -1,10 +1,10 @@
 import CFuse
 import Synchronization
 
-/// The bytes of a write where libfuse received them, to be zeroed before anybody else gets that buffer.
+/// The bytes of a write where libfuse received them, zeroed before that buffer is used again.
 ///
-/// The buffer is the worker's: it is ours until the operation returns, and then takes the next request. So whoever comes
-/// first zeroes it: the answer, or the operation's return. After that the answer of a parked write finds nothing.
+/// The buffer is the worker's: it is ours until the operation returns, and then takes the next request. It is
+/// zeroed by the answer or by the operation's return, whichever is first. After that the answer of a parked write finds nothing.
 @safe final class WritePayload: Sendable {
   private struct Range {
     let start: UInt

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What stands in a folder; nothing where it can't be read.
+/// The names in a folder; none where it can't be read.
 package func names(in path: String) -> [String] {
   guard let folder = unsafe opendir(path) else { return [] }
   defer { unsafe closedir(folder) }

@@ -22,7 +22,7 @@ package enum RuntimeFolder {
     return problem(aroundIt: path)
   }
 
-  /// Whoever may write to the folder around it could put another one in its place.
+  /// A user who may write to the folder around it could put another one in its place.
   private static func problem(aroundIt path: String) -> String? {
     let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
     var status = stat()
@@ -30,7 +30,7 @@ package enum RuntimeFolder {
     guard status.st_uid == geteuid() || status.st_uid == 0 else {
       return "the folder around it belongs to another user (\(status.st_uid))"
     }
-    // With the sticky bit, as in /tmp, nobody but its owner can rename it.
+    // With the sticky bit, as in /tmp, only its owner can rename it.
     guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 || status.st_mode & S_ISVTX != 0 else {
       return "others may write to the folder around it; `chmod go-w \(parent)`"
     }

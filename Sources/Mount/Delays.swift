@@ -12,7 +12,7 @@ public final class Delays: Sendable {
     public let milliseconds: Int
   }
 
-  /// From here on somebody who waits for it notices.
+  /// From here on a person who waits notices.
   static let noticeable = Duration.milliseconds(250)
   private static let limit = 20
   private let entries = Mutex<[Entry]>([])

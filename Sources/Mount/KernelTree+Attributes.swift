@@ -72,8 +72,8 @@ extension KernelTree {
       if let size = changes.size { try resize(node, file, to: size, by: caller, permit) }
       try tree.setTimes(
         accessed: changes.accessTime?.time, modified: changes.modificationTime?.time, of: node)
-      // For this moment only: of this answer the kernel does not see that it was told to forget meanwhile, as it
-      // does of others, and a size that is too small would cut off the next reader.
+      // For this moment only: the kernel can't apply an invalidation to this answer while it is under way, as it
+      // does to others, and a size that is too small would cut off the next reader.
       return (try attributes(of: node, for: caller).0, 0)
     }
     whenDone(reply, of: node, work) { reply, result in reply.succeed(result.0, timeout: result.1) }

@@ -6,7 +6,7 @@ import Store
 import Synchronization
 import Tree
 
-/// What is being done once more for those who watch the mount.
+/// The changes that are being replayed for watchers of the mount.
 struct Echoes: Sendable {
   var queue = EchoQueue()
   var current: Echo?
@@ -19,7 +19,7 @@ struct Echoes: Sendable {
 }
 
 extension Echoes {
-  /// Whether somebody has to begin to perform them.
+  /// Whether the caller has to begin to perform them.
   mutating func begins() -> Bool {
     guard resting == 0, !isBusy else { return false }
     isBusy = true
@@ -32,7 +32,7 @@ extension FileHandle {
   static let echo = FileHandle(rawValue: 0)
 }
 
-/// Something that is done once, by whoever comes first.
+/// Something that is done once, by the first caller.
 private final class Turn: Sendable {
   private let isTaken = Atomic(false)
 
@@ -101,7 +101,7 @@ extension KernelTree {
     return next
   }
 
-  /// Nobody can watch a directory that the kernel does not know.
+  /// A directory that the kernel does not know can't be watched.
   private func isVisible(_ echo: Echo) -> Bool {
     guard let directory = tree.directory(of: echo) else { return false }
     return directory === tree.root || lookups.withLock { $0[directory.number] != nil }
@@ -121,7 +121,7 @@ extension KernelTree {
 // MARK: - Answers to the performer
 
 extension KernelTree {
-  /// The echo that a request belongs to; nil: it is anybody's. Numbers of threads can't be imitated.
+  /// The echo that a request belongs to; nil: it belongs to none. Numbers of threads can't be imitated.
   func echo(behind request: Request) -> Echo? {
     guard request.threadID != 0 else { return nil }
     return echoes.withLock { echoes in
@@ -130,7 +130,7 @@ extension KernelTree {
     }
   }
 
-  /// What comes is not there yet, and what goes is still there.
+  /// A created name is not there yet, and a deleted one is still there.
   func lookup(_ name: [UInt8], in parent: NodeID, for echo: Echo, _ reply: consuming EntryReply) {
     do throws(StoreError) {
       let directory = try node(parent)
@@ -153,7 +153,7 @@ extension KernelTree {
     reply.succeed()
   }
 
-  /// What is left of something that is gone: enough to delete it.
+  /// The entry of a name that is gone: enough to delete it.
   private func ghost(of node: Node) -> Entry {
     lookups.withLock { $0[node.number, default: 0] += 1 }
     let attributes = Fuse.Attributes(

@@ -60,7 +60,7 @@ extension KernelTree {
   }
 
   /// With the answer to an O_TRUNC the kernel takes the file for empty until it asks again, and a read through its cache
-  /// that is under way then ends there. So the answer waits for such readers; not for ever, as for `tail -f`.
+  /// that is under way then ends there. So the answer waits for such readers, but not without limit, as `tail -f` may read on.
   private func deliverWhenUnread(
     _ reply: consuming OpenReply, _ file: OpenFile, _ options: OpenOptions
   ) {

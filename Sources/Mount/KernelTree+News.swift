@@ -16,7 +16,7 @@ extension KernelTree {
     tree.beginFollowing()
   }
 
-  /// Logs every change, and tells the kernel of what somebody else did, until the stream ends.
+  /// Logs every change, and notifies the kernel of those from outside, until the stream ends.
   public func follow(_ changes: AsyncStream<Change>) async {
     for await change in changes {
       if change.kind == .locked {

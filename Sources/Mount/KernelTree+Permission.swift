@@ -6,9 +6,9 @@ import Tree
 
 extension KernelTree {
   /// Runs `body` with the permit that an operation takes; where a person has to be asked first, once they have
-  /// agreed. Meanwhile the reply is parked, and holds up nobody. An interrupt withdraws the question.
+  /// agreed. Meanwhile the reply is parked, and delays no other request. An interrupt withdraws the question.
   ///
-  /// `flags`: open(2)'s; with O_NONBLOCK nobody is asked.
+  /// `flags`: open(2)'s; with O_NONBLOCK no person is asked.
   func permitted<Answer: ~Copyable & Sendable>(
     _ reply: consuming Reply<Answer>, of node: NodeID, about name: EntryName? = nil, flags: Int32 = 0,
     _ permission: () throws(StoreError) -> Permission?,

@@ -22,11 +22,11 @@ public final class KernelTree: Sendable {
   private static let mostShared = 32
   let waiting = WaitingThreads()
   let pages = Mutex(PageCache())
-  /// How often the kernel has been told of each node and not forgotten it.
+  /// The lookup count of each node: entries that the kernel was given and has not forgotten.
   let lookups = Mutex<[UInt64: UInt64]>([:])
   let cachedAttributes = Mutex(CachedAttributes())
   let openFiles = Mutex(OpenFileCount())
-  /// Who reads through the kernel's page cache.
+  /// The files that are read through the kernel's page cache.
   let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
   let kernel: Mutex<Notifier?> = Mutex(nil)
   let echoes = Mutex(Echoes())
@@ -37,7 +37,7 @@ public final class KernelTree: Sendable {
     self.tree = tree
   }
 
-  /// How long the kernel may believe a status: long, because of what changes elsewhere it is told.
+  /// How long the kernel may believe a status: long, because it is notified of changes from outside.
   static let statusTimeout: Double = 86_400
   /// How long it may believe a name. Of names it is not told: for that it takes the directory's lock, and a
   /// process that is killed while it waits for it would never be gone, and every caller with it. One that
@@ -133,7 +133,7 @@ public final class KernelTree: Sendable {
     return true
   }
 
-  /// The kernel has found a node by a name that nobody has any more: it shall look again.
+  /// The kernel has found a node by a name that does not exist any more: it shall look again.
   func refuseNode<Answer: ~Copyable>(
     _ reply: consuming Reply<Answer>, _ error: StoreError, _ node: NodeID
   ) {
@@ -181,7 +181,7 @@ extension Attributes {
 }
 
 extension Node {
-  /// Nothing but a change that the kernel hears of can change its status.
+  /// Only a change that the kernel is notified of can change its status.
   fileprivate var isStable: Bool {
     !isDirectory && !isSecret && !isScratch && !isControl && !isBeingWritten && !isRemoved
   }

@@ -67,8 +67,8 @@ struct PageCache: Sendable {
     return true
   }
 
-  /// Has `action` called when nobody reads the file through the cache. Returns false when nobody does, and then it is
-  /// the caller's turn.
+  /// Calls `action` when the file is not read through the cache any more. Returns false where it is not read now; then
+  /// `action` is not called.
   mutating func wait(for file: UInt64, _ action: @escaping @Sendable () -> Void) -> Bool {
     guard let page = pages[file], page.readers > 0 else { return false }
     pages[file]?.waiting.append(action)

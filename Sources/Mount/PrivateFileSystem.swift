@@ -30,7 +30,7 @@ public final class PrivateFileSystem: Sendable {
     tree.dropPages(of: open)
   }
 
-  /// What is read while this is false was not wiped before.
+  /// Content that is read while this is false was not wiped before.
   public var isSealed: Bool { sealed.load(ordering: .sequentiallyConsistent) }
 }
 

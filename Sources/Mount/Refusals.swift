@@ -2,7 +2,7 @@ public import Model
 import Synchronization
 import Tree
 
-/// What was refused lately, and why: `echo` can't say more than a number, `keyhole status` can.
+/// The latest refusals with their reasons, for `keyhole status`: an errno says less.
 public final class Refusals: Sendable {
   /// One refusal. It never holds content.
   public struct Entry: Sendable {

@@ -169,8 +169,8 @@ extension SecretHeap {
 /// Has this process take memory that is not locked where the limit of locked memory (RLIMIT_MEMLOCK) is reached and
 /// the machine has no swap space: no disk can get it then. It stays out of cores, and is wiped.
 ///
-/// For commands that handle a secret for a moment that is larger than the limit; a process that lives long outlasts
-/// the `swapon` of somebody.
+/// For commands that handle a secret for a moment that is larger than the limit; a process that lives long may outlast
+/// a `swapon`.
 public func allowUnlockedMemoryWithoutSwap() {
   SecretHeap.shared.allowsUnlocked.store(true, ordering: .relaxed)
 }
@@ -201,7 +201,7 @@ enum LockedMemoryLimit {
 
 /// proc_swaps(5).
 private enum SwapSpace {
-  /// Whether there is a line after the heading, or none can be told.
+  /// Whether there is a line after the heading, or it can't be read.
   static var isInUse: Bool {
     // SAFETY: a variadic call without its variable part.
     let descriptor = unsafe open("/proc/swaps", O_RDONLY | O_CLOEXEC)

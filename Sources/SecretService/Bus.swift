@@ -22,7 +22,7 @@ struct Deadline: Sendable {
     instant = .now + .milliseconds(milliseconds)
   }
 
-  /// What is left, in milliseconds.
+  /// The remaining time, in milliseconds.
   var rest: Int {
     let parts = (instant - .now).components
     return max(0, Int(parts.seconds) * 1000 + Int(parts.attoseconds / 1_000_000_000_000_000))
@@ -40,7 +40,7 @@ struct Deadline: Sendable {
   }
 
   deinit {
-    // Its socket is closed when nobody has it any more, and what comes then is nobody's.
+    // Its socket is closed with the last reference; messages that arrive then are dropped.
     unsafe g_dbus_connection_close(pointer, nil, nil, nil)
     unsafe g_object_unref(UnsafeMutableRawPointer(pointer))
   }

@@ -5,14 +5,14 @@ struct ItemLocks {
 
   func isHeld(_ path: String) -> Bool { waiting[path] != nil }
 
-  /// An item is being made, whose path nobody knows yet.
+  /// An item is being made, whose path is not known yet.
   var isAdding: Bool { adding > 0 }
 
   mutating func beginAdding() { adding += 1 }
 
   mutating func endAdding() { adding -= 1 }
 
-  /// Takes an item if nobody has it.
+  /// Takes an item if it is free.
   mutating func take(_ path: String) -> Bool {
     guard waiting[path] == nil else { return false }
     waiting[path] = []
@@ -23,7 +23,7 @@ struct ItemLocks {
     waiting[path]?.append(continuation)
   }
 
-  /// Hands an item to who has waited longest; true: nobody has.
+  /// Hands an item to the caller that has waited longest; true: none waits.
   mutating func release(_ path: String) -> Bool {
     guard var queue = waiting[path] else { return true }
     guard !queue.isEmpty else {

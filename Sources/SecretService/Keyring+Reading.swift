@@ -8,7 +8,7 @@ extension Keyring {
   /// gnome-keyring looks each of its items up among all others.
   private static var patience: Deadline { Deadline(milliseconds: 8_000) }
 
-  /// Reads everything for the first time, or waits until all that was told is read.
+  /// Reads everything for the first time, or waits until everything that was signalled is read.
   ///
   /// - Throws: `locked` where no collection was ever unlocked.
   func load(before deadline: Deadline) async throws(StoreError) {
@@ -30,7 +30,7 @@ extension Keyring {
     if ledger.lockState == .sealed { throw .locked }
   }
 
-  /// For all who want it meanwhile: a mount and whoever lists it first.
+  /// One task for all callers that want it meanwhile.
   private func loadFirst(before deadline: Deadline) async -> Result<Void, StoreError> {
     defer { loading = nil }
     do throws(StoreError) {
@@ -187,7 +187,7 @@ extension Keyring {
     }
   }
 
-  /// What is kept of a secret: nothing of which it could be made again.
+  /// The facts that are kept of a secret; it can't be recovered from them.
   struct Measure: Sendable {
     var size: Int
     var digest: Int

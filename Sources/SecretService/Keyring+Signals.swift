@@ -63,7 +63,7 @@ extension Keyring {
 
   func hearLock(of path: String, _ isLocked: Bool) {
     let known = collections[path]
-    // The items first: who hears of the collection looks at them.
+    // The items first: a listener to the collection looks at them.
     for id in ledger.ids where id.collection == path { ledger.setLocked(isLocked, id) }
     collections[path]?.isLocked = isLocked
     if !isLocked || known == nil { dirty.collections.insert(path) }

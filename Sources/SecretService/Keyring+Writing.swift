@@ -87,7 +87,7 @@ extension BusError {
 extension Keyring {
   /// Takes items for a change, and reads them as they are now.
   ///
-  /// Whoever has called this calls `release` for each, whatever happens.
+  /// The caller has to call `release` for each, whatever happens.
   /// - Throws: `notFound`, `locked`, `unreachable`; then nothing is taken.
   func take(_ ids: [ItemID], before deadline: Deadline) async throws(StoreError) -> [Item] {
     // First, because what is held is not read.
@@ -191,7 +191,7 @@ extension Keyring {
     try await attempt(before: deadline) { keyring, session throws(BusError) in
       let encoded = try session.encode(secret, contentType)
       _ = try await keyring.call(id.rawValue, ServiceName.item, "SetSecret", [encoded], before: deadline)
-      // Of a new secret alone gnome-keyring tells nobody; of a label, also of an equal one, it does.
+      // gnome-keyring sends no signal for a new secret alone; for a label, also for an equal one, it does.
       try await keyring.set("Label", Variant(label), of: id.rawValue, before: deadline)
     }
   }
@@ -217,7 +217,7 @@ extension Keyring {
       unsafe secret.withUnsafeBytes { unsafe Measure($0, contentType) }
     }
     var record = record(id, properties, measure, isNews: true)
-    // A value that is written anew has a new time, also where it is the same.
+    // A value that is written again has a new time, also where it is the same.
     if secret != nil { record.item.modified = .now }
     _ = ledger.put(record, origin: .local)
     return record.item
@@ -232,7 +232,7 @@ extension Keyring {
 }
 
 extension UnsafeRawBufferPointer {
-  /// UTF-8 without control characters but those of lines. Not by way of a String, which would be a copy of the secret.
+  /// UTF-8 without control characters but those of lines. Not through a String, which would be a copy of the secret.
   fileprivate var isPlainText: Bool {
     var check = UTF8Check()
     return unsafe allSatisfy { check.append($0) && ($0 >= 0x20 || $0 == 0x09 || $0 == 0x0A) }
@@ -315,7 +315,7 @@ extension Keyring {
     guard !ledger.hasOther(than: [], with: identity) else { throw .exists }
   }
 
-  /// Where a new item goes: where one was that is stored anew, else into the default collection.
+  /// The collection of a new item: the one that it had before, else the default collection.
   private func collection(for item: Item, before deadline: Deadline) async throws(StoreError) -> String {
     if let name = item.collection,
       let known = collections.keys.first(where: { ItemID(rawValue: $0 + "/1").collectionName == name })

@@ -3,7 +3,7 @@ import Store
 
 /// The conversation with the Secret Service, on the main loop's thread.
 ///
-/// Nothing here waits for ever: every call over the bus has a deadline. What is learned goes into the ledger,
+/// Nothing here waits without limit: every call over the bus has a deadline. Results go into the ledger,
 /// which others read without waiting.
 actor Keyring {
   nonisolated let loop: MainLoop
@@ -43,7 +43,7 @@ actor Keyring {
     var isKnown: Bool
   }
 
-  /// What has to be read again.
+  /// The parts that have to be read again.
   struct Dirty {
     var everything = false
     var collections: Set<String> = []
@@ -130,7 +130,7 @@ extension Keyring {
     bus = nil
     owner = nil
     session = nil
-    // Another bus gives out the same names anew.
+    // Another bus gives out the same names again.
     if loadedOwner != nil { loadedOwner = "" }
   }
 

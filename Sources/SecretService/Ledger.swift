@@ -2,7 +2,7 @@ import Model
 import Store
 import Synchronization
 
-/// What is known of a keyring: read by any thread, written on the main loop's.
+/// The known state of a keyring: read by any thread, written on the main loop's.
 final class Ledger: Sendable {
   struct Record {
     var item: Item
@@ -12,7 +12,7 @@ final class Ledger: Sendable {
     var contentType = ""
     /// Its attributes can be emptied, and not removed.
     var hasFields = false
-    /// When the service says that the item last changed, in whatever way.
+    /// The time of the item's last change of any kind, as the service has it.
     var touched: UInt64 = 0
     /// Another number after each change by this engine's calls.
     var generation = 0
@@ -71,7 +71,7 @@ final class Ledger: Sendable {
     set { state.withLock { $0.lockState = newValue } }
   }
 
-  /// Every item, which makes all that was told so far no news.
+  /// Every item; the news that has accumulated is dropped.
   func list() -> [Item] {
     state.withLock { state in
       (state.news, state.order) = ([:], [])

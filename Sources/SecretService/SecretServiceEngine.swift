@@ -154,7 +154,7 @@ extension SecretServiceEngine {
       let before = try readingSecret ? SecretBox(copying: secret) : nil
       try body(&items[0], &secret)
       try Self.check(secret, of: items[0])
-      // An equal one is not written: that would be news to everybody.
+      // An equal one is not written: that would be a change for all watchers.
       if let before, try before.take() == secret { return nil }
       return SecretBox(secret)
     }
@@ -174,7 +174,7 @@ extension SecretServiceEngine {
 }
 
 extension SecretServiceEngine {
-  /// Changes items as they are at this moment; nobody else in this process changes them meanwhile.
+  /// Changes items as they are at this moment; no other thread of this process changes them meanwhile.
   private func change(
     _ ids: [ItemID], _ body: (inout [Item], Deadline) throws(StoreError) -> SecretBox?
   ) throws(StoreError) -> [Item] {
@@ -227,7 +227,7 @@ extension SecretServiceEngine {
 }
 
 extension Item {
-  /// What is the engine's, or the service's, to say.
+  /// Restores the properties that the engine or the service determines.
   fileprivate mutating func keepFixed(of old: Item) {
     (id, size, collection) = (old.id, old.size, old.collection)
   }

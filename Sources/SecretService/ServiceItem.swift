@@ -123,7 +123,7 @@ extension ServiceItem {
     switch identity {
     case .generic: return [Name.service, Name.account]
     case .internet(let internet):
-      // One that is no number is nobody's identity, but must not be lost.
+      // One that is no number belongs to no identity, but must not be lost.
       return internet.port == nil ? Name.network.subtracting([Name.port]) : Name.network
     case .other: return []
     }

@@ -32,7 +32,7 @@ struct Descriptor: ~Copyable {
     try FileSystem.retrying("fdatasync") { Int(fdatasync(number)) }
   }
 
-  /// flock(2) without waiting; false: somebody else holds it.
+  /// flock(2) without waiting; false: another descriptor holds it.
   func tryLock() throws(StoreError) -> Bool {
     do {
       try FileSystem.retrying("flock") { Int(flock(number, LOCK_EX | LOCK_NB)) }
@@ -76,7 +76,7 @@ struct Descriptor: ~Copyable {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = try FileSystem.retrying("write") {
-        // SAFETY: write(2) is told the buffer's size.
+        // SAFETY: write(2) gets the buffer's size.
         unsafe rest.withUnsafeBytes { unsafe Glibc.write(number, $0.baseAddress, $0.count) }
       }
       rest = rest.dropFirst(count)

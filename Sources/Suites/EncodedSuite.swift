@@ -1,7 +1,7 @@
 import Model
 import Store
 
-/// A suite as XML, in pieces: a change of one key encodes that key anew and copies the rest.
+/// A suite as XML, in pieces: a change of one key encodes that key again and copies the rest.
 struct EncodedSuite: Sendable {
   /// Some entries, in the order of their keys, and where each one's bytes end.
   fileprivate struct Chunk: Sendable {

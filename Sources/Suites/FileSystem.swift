@@ -71,7 +71,7 @@ enum FileSystem {
     } catch .notFound {}
   }
 
-  /// fsync(2) of a folder; one of somebody else may not let itself be opened, and stays as it is.
+  /// fsync(2) of a folder; one of another user may not let itself be opened, and stays as it is.
   static func synchronizeNames(in folder: String) throws(StoreError) {
     guard let folder = try? Descriptor(folder, O_RDONLY | O_DIRECTORY) else { return }
     try retrying("fsync") { Int(fsync(folder.number)) }

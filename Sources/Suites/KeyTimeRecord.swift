@@ -46,7 +46,7 @@ struct KeyTimeRecord {
       let key = ExactString(utf8: bytes.extracting(header..<length))
     else { return nil }
     let nanoseconds: UInt32 = number(bytes, 20)
-    // A file of somebody else's making may have any number.
+    // A file that another program made may have any number.
     let time =
       nanoseconds == removed
       ? nil : Timestamp(seconds: number(bytes, 12), nanoseconds: min(nanoseconds, 999_999_999))

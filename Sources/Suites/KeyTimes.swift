@@ -19,7 +19,7 @@ final class KeyTimes: Sendable {
   }
 
   private static let mostSuites = 512
-  /// A file is written anew when it has this many records more than twice what it needs.
+  /// A file is written again as a whole when it has this many records more than twice what it needs.
   private static let slack = 1000
 
   private let folder: String
@@ -100,7 +100,7 @@ extension KeyTimes {
     if all.count > Self.mostSuites { all = [:] }
     var known = all[suite] ?? Known()
     guard let status = try? FileSystem.status(path(suite)), status.isRegular else {
-      // What was never in a file, because there can be none, is kept.
+      // Times that were never in a file, because there can be none, are kept.
       if known.file != nil { all[suite] = nil }
       return
     }
@@ -129,7 +129,7 @@ extension KeyTimes {
   private func store(
     _ records: [KeyTimeRecord], _ suite: ExactString, _ all: inout [ExactString: Known]
   ) -> Bool {
-    // What was read before there was a file for it.
+    // Times that were read before there was a file for them.
     let unstored = all[suite].flatMap { $0.file == nil ? Array($0.entries.values) : nil } ?? []
     guard let file = lockedFile(suite), let status = try? file.status else { return false }
     refresh(suite, &all)

@@ -17,7 +17,7 @@ extension PropertyListFolder {
     throw .unreachable(reason: "another program changes the suite all the time")
   }
 
-  /// nil: the suite was changed by somebody who does not lock.
+  /// nil: the suite was changed by a program that does not lock.
   private func attempt(
     _ suite: ExactString, _ known: SuiteContents?,
     _ body: (inout SuiteContents) throws(StoreError) -> Void
@@ -36,7 +36,7 @@ extension PropertyListFolder {
     return SuiteContents(settings: change.settings, stamp: stamp)
   }
 
-  /// What is stored now; nil: it changed since `status` was asked.
+  /// The stored version; nil: it changed since `status` was asked.
   private func present(
     _ file: SuiteFile, _ target: String, _ status: FileStatus, _ known: SuiteContents?
   ) throws(StoreError) -> SuiteContents? {

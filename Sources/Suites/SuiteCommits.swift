@@ -31,7 +31,7 @@ final class SuiteCommits: Sendable {
     var predecessor: Temporary?
     /// The predecessor's name is on the disk as well.
     var hasSafeNames = false
-    /// Why the disk did not take the last commit, until somebody is told.
+    /// Why the disk did not take the last commit, until a caller got the error.
     var failure: StoreError?
     var canExchange = true
   }
@@ -91,7 +91,7 @@ final class SuiteCommits: Sendable {
     }
   }
 
-  /// Returns when the file and its name are on the disk, whoever wrote them.
+  /// Returns when the file and its name are on the disk, whichever process wrote them.
   ///
   /// - Throws: also what went wrong with the last commit since: the system tells it once only.
   func synchronize() throws(StoreError) {
@@ -135,7 +135,7 @@ extension SuiteCommits {
   /// Sees to it that a power cut leaves a version from before this commit, whichever of its names and bytes it takes.
   private func makeSafe(_ lock: borrowing SuiteLock, _ state: inout State) throws(StoreError) {
     guard state.last == lock.status.stamp else {
-      // Somebody else's version.
+      // The version of another process.
       return try state.predecessor == nil ? lock.file.synchronizeData() : synchronize(&state)
     }
     guard state.predecessor != nil, !state.hasSafeNames else { return }

@@ -29,7 +29,7 @@ struct SuiteFile {
     guard suite.utf8.count + ending.utf8.count <= Int(NAME_MAX) else { throw .nameTooLong }
   }
 
-  /// What is there now, links followed; nil: no file, or something that is none.
+  /// The status of the file, links followed; nil: it does not exist, or is no regular file.
   ///
   /// It is asked before the file is opened: opening a device or a FIFO can have effects.
   func status() throws(StoreError) -> FileStatus? {
@@ -148,7 +148,7 @@ extension FileStatus {
 extension [UInt8] {
   /// memchr(3), as large suites want it.
   var hasZeros: Bool {
-    // SAFETY: memchr(3) is told the buffer's size.
+    // SAFETY: memchr(3) gets the buffer's size.
     unsafe withUnsafeBytes { unsafe $0.baseAddress.flatMap { unsafe memchr($0, 0, count) } != nil }
   }
 }

@@ -37,7 +37,7 @@ struct SuiteLock: ~Copyable {
     }
   }
 
-  /// The file with its lock; nil: somebody else has that.
+  /// The file with its lock; nil: another process holds that.
   ///
   /// Reading is enough for a lock, and tells no watcher of a writer; NFS alone wants to write.
   private static func locked(_ target: String) throws(StoreError) -> Descriptor? {
@@ -52,7 +52,7 @@ struct SuiteLock: ~Copyable {
     }
   }
 
-  /// What has the name now; nil: another file than the locked one, which was replaced while we waited.
+  /// The status of the file that has the name now; nil: another file than the locked one, which was replaced while we waited.
   private static func status(
     of file: borrowing Descriptor, at target: String
   ) throws(StoreError) -> FileStatus? {

@@ -29,7 +29,7 @@ struct Temporary: ~Copyable {
 
   /// Writes a version, with the mode and owner of the one before. It need not be on the disk then.
   ///
-  /// Watchers hear of the end of writing while the file has this name: it is written through a descriptor of its
+  /// Watchers get IN_CLOSE_WRITE while the file has this name: it is written through a descriptor of its
   /// own.
   func write(_ version: SuiteVersion, like old: FileStatus?) throws(StoreError) -> SuiteStamp {
     try Descriptor(path, O_WRONLY | O_NOFOLLOW).write(version.bytes)
@@ -65,7 +65,7 @@ extension Temporary {
     return try FileSystem.status(path, follow: false) != nil
   }
 
-  /// An owner that can't be kept is no error; then nobody else gets rights by the file's mode.
+  /// An owner that can't be kept is no error; then the file's mode gives no other user rights.
   private func keep(_ old: FileStatus) throws(StoreError) {
     let isOwn = old.owner == geteuid() && old.group == getegid()
     let isKept = isOwn || fchown(file.number, old.owner, old.group) == 0

@@ -29,7 +29,7 @@ struct TemporaryName {
     return stem + String(nanoseconds, radix: 36) + Self.ending
   }
 
-  /// Another name, of nearly the same moment: somebody else has this one.
+  /// Another name, of nearly the same moment: this one is taken.
   mutating func avoid() {
     time.nanoseconds = time.nanoseconds >= 999_999_999 ? 0 : time.nanoseconds + 1
   }

@@ -31,7 +31,7 @@ struct XMLWriter {
     element(value, depth: depth)
   }
 
-  /// What was written since the last time.
+  /// The bytes that were written since the last call.
   mutating func takeBytes() -> [UInt8] {
     defer { bytes = [] }
     return bytes

@@ -9,7 +9,7 @@ import Synchronization
 /// has its path. Where the kernel refuses (the user has too many watches), the folder counts as changed
 /// once a second.
 public final class FolderWatch: Sendable {
-  /// What may have changed.
+  /// The part of the folder that may have changed.
   public enum News: Hashable, Sendable {
     /// The files of these names, without the folder.
     case files([String])
@@ -111,7 +111,7 @@ private final class Core: Sendable {
   private func source(of descriptor: WatchDescriptor) -> any DispatchSourceRead {
     let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: queue)
     source.setEventHandler { [weak self] in self?.listen() }
-    // The descriptor is closed when nobody reads it any more.
+    // The descriptor is closed when it is not read any more.
     source.setCancelHandler { withExtendedLifetime(descriptor) {} }
     source.activate()
     return source
@@ -131,7 +131,7 @@ private final class Core: Sendable {
   private func listen() {
     guard let descriptor = state.withLock({ $0.descriptor }) else { return }
     let events = descriptor.read()
-    // What is watched is found again first: what happens after that is heard.
+    // The watches are made first: later changes are seen.
     if events.isStale { begin() }
     if events.isStale || events.hasOverflowed { return heard(.everything) }
     if !events.names.isEmpty { heard(.files(events.names)) }

@@ -101,7 +101,7 @@ private struct Login {
     ] {
       try callBus("AddMatch", "type='signal',sender='\(Self.name)',\(rule)")
     }
-    // One that is started anew knows of no delay.
+    // One that was restarted knows of no delay.
     let owner = "interface='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.name)'"
     try callBus("AddMatch", "type='signal',sender='\(Self.busName)',\(owner)")
     questions[try callBus("NameHasOwner", Self.name)] = .isThere
@@ -141,7 +141,7 @@ private struct Login {
       try holdUpSleep()
       return .wakes
     case "NameOwnerChanged": try takeOwner(of: signal)
-    // Everybody's sessions tell: only of the user's own anything follows.
+    // Signals come from the sessions of all users: only the user's own count.
     case "Lock": try ask(.user(signal.path, then: .locked), "User")
     case "Unlock": try ask(.user(signal.path, then: .unlocked), "User")
     case "PropertiesChanged": try ask(.hint(signal.path), "LockedHint")

@@ -4,7 +4,7 @@ import Glibc
 /// A connection to the system bus, as far as calls with texts and listening to signals take it: the D-Bus protocol
 /// without a library, which would bring threads of its own into a process that holds keys.
 final class SystemBus {
-  /// What goes wrong, for a person.
+  /// A failure, with its description for a person.
   struct Failure: Error {
     let reason: String
   }
@@ -80,7 +80,7 @@ final class SystemBus {
     }
   }
 
-  /// What is complete of what has come; nil: one message is too long.
+  /// The complete messages that have been received; nil: one message is too long.
   private func takeMessages() -> [BusMessage]? {
     var messages: [BusMessage] = []
     while let length = BusMessage.length(of: received) {

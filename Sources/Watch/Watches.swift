@@ -24,7 +24,7 @@ struct Watches: Sendable {
     folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?, on descriptor: Int32
   ) throws(WatchFailure) {
     self.descriptor = descriptor
-    // A link that comes is told by IN_CREATE alone.
+    // A new link raises IN_CREATE alone.
     let whole = Int(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
     content = kind == .anything ? whole | Int(IN_MODIFY | IN_ATTRIB) : whole
     path = folder
@@ -36,7 +36,7 @@ struct Watches: Sendable {
   private mutating func watch() throws(WatchFailure) -> Bool {
     if let gap = try watchWay() {
       guard let watch = try add(gap.folder, Self.own | Int(IN_CREATE | IN_MOVED_TO | IN_MASK_ADD)) else {
-        // Nobody can tell when it comes.
+        // Its creation can't be watched.
         throw WatchFailure(errno: EACCES)
       }
       missing = File(watch: watch, name: gap.name)

@@ -11,7 +11,7 @@ import Watch
 /// Where secrets are kept.
 ///
 /// Wrappers use `.user`, or under a test runner a keychain in memory that only this process has, so that tests
-/// touch nobody's secrets. `KEYHOLE_STORE=user` or `=memory` in the environment says it for a process,
+/// don't touch the user's secrets. `KEYHOLE_STORE=user` or `=memory` in the environment sets it for a process,
 /// `KeychainLocation.$current.withValue(…)` for what is made inside.
 public struct KeychainLocation: Sendable {
   package let live: LiveKeychain
@@ -36,7 +36,7 @@ public struct KeychainLocation: Sendable {
 
   /// A new keychain in memory, which begins empty and is gone with its last user.
   public static func memory() -> KeychainLocation {
-    // Nobody can be asked there: an item with flags is as closed as with a finger that nobody has.
+    // No person can be asked there: an item with flags can't be opened, as with a finger that is not enrolled.
     let keychain = LiveKeychain(enrolledFingers: { "none" }) {
       Opened(store: KeychainStore(engine: MemoryKeychain()))
     }

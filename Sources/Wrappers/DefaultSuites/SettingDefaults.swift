@@ -4,7 +4,7 @@ package import Model
 
 /// A suite in the shape of Foundation's `UserDefaults`, for code that is written for that.
 ///
-/// What is set is stored at once; nothing waits for `synchronize()`.
+/// A value is stored when it is set; nothing waits for `synchronize()`.
 public final class SettingDefaults: UserDefaults {
   /// nil: it holds its values in memory.
   let suite: Suite?

@@ -8,7 +8,7 @@ import Watch
 /// Where suites are kept.
 ///
 /// Wrappers use `.user`, or under a test runner a store in memory that only this process has, so that tests
-/// touch nobody's settings. `KEYHOLE_STORE=user` or `=memory` in the environment says it for a process,
+/// don't touch the user's settings. `KEYHOLE_STORE=user` or `=memory` in the environment sets it for a process,
 /// `SuiteStorage.$current.withValue(…)` for what is made inside.
 public struct SuiteStorage: Sendable {
   package let live: LiveSettings

@@ -2,7 +2,7 @@ import DefaultKeychain
 
 /// An internet password: `@InternetPassword(server: "my.server", account: "me") var password: String?`.
 ///
-/// What is left out means whatever there is: of several items the oldest.
+/// A part that is left out matches any; of several items the oldest is used.
 @propertyWrapper
 open class InternetPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchecked Sendable {
   @QueryElement(key: kSecAttrServer) open private(set) var server: String?

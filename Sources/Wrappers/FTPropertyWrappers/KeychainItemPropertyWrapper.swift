@@ -19,7 +19,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     var error: (any Error)?
     /// What the keychain said last, which is more than its number tells.
     var failure: StoreError?
-    /// What was known of the item when it was last announced; nil: it was never looked at.
+    /// The item as it was last announced; nil: it was never looked at.
     var seen: Item??
   }
 
@@ -125,7 +125,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     }
   }
 
-  /// What can't be thrown is logged, without a word of the value.
+  /// An error that can't be thrown is logged, without the value.
   @discardableResult
   private func attempt(_ body: () throws -> Void) -> (any Error)? {
     state.withLock { $0.failure = nil }
@@ -172,7 +172,7 @@ extension KeychainItemPropertyWrapper {
     if isNews { announcer.tell() }
   }
 
-  /// Others' changes are none of a manual wrapper's value, and its own are told by nobody else.
+  /// Changes by others don't change the value of a manual wrapper; its own are announced here only.
   private func tellOfManualChange() {
     if refreshPolicy == .manual { announcer.tell() }
   }

@@ -2,7 +2,7 @@ import Live
 
 /// When a wrapper looks at the keychain.
 public enum KeychainDataRefreshPolicy: Sendable {
-  /// Only when it is told to load, save or delete.
+  /// Only when `load`, `save` or `delete` is called.
   case manual
   /// Whenever the value is read or set.
   case onAccess
@@ -40,7 +40,7 @@ public final class QueryElement<T>: @unchecked Sendable {
     set { state.withLock { $0 = (newValue, !isReadOnly) } }
   }
 
-  /// What is stored; there is nothing to save.
+  /// Takes the stored value; there is nothing to save.
   func load(_ value: T?) { state.withLock { $0 = (value, false) } }
 
   /// Calls `body` with the value where it was set since it was loaded; nil then means “remove it”.

@@ -5,7 +5,7 @@ import Model
 
 /// An item of the keychain with the attributes that every class has.
 ///
-/// What is set is saved with the value; set to nil, it is removed. Loading replaces what was not saved.
+/// Attributes are saved with the value; one that is set to nil is removed. Loading replaces unsaved ones.
 open class SingleValueKeychainItem: @unchecked Sendable {
   // Every attribute is behind a lock of its own.
 

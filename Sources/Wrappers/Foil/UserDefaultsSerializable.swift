@@ -6,10 +6,10 @@ public import Foundation
 /// width, `URL`, `UUID` and `Decimal`. What is `RawRepresentable`, `Codable` or an `NSObject` with `NSCoding`
 /// conforms with no more than the declaration.
 public protocol UserDefaultsSerializable {
-  /// What is stored: a type of property lists, optional where there may be nothing to store.
+  /// The stored type: one of property lists, optional where there may be nothing to store.
   associatedtype StoredValue
 
-  /// What is stored for this value.
+  /// The stored form of this value.
   var storedValue: StoredValue { get }
 
   /// The value that was stored so; nil: it does not read as this type.

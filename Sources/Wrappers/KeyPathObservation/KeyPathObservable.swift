@@ -10,7 +10,7 @@ public protocol KeyPathObservable: AnyObject {}
 extension NSObject: KeyPathObservable {}
 
 extension KeyPathObservable {
-  /// Calls a handler after each change of a property, whoever changes it, until the result is dropped.
+  /// Calls a handler after each change of a property, from any process, until the result is dropped.
   ///
   /// The handler runs on the thread that makes or finds the change. Equal values are no change.
   public func observe<Value>(
@@ -22,7 +22,7 @@ extension KeyPathObservable {
 }
 
 extension Observable where Self: AnyObject {
-  /// Calls a handler after each change of a property, whoever changes it, until the result is dropped.
+  /// Calls a handler after each change of a property, from any process, until the result is dropped.
   @_disfavoredOverload
   public func observe<Value>(
     _ keyPath: KeyPath<Self, Value>, options: NSKeyValueObservingOptions = [],

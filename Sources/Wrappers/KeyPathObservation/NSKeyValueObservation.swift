@@ -1,7 +1,7 @@
 // The names of Foundation's key-value observing, which it does not have on Linux.
 import Live
 
-/// What a handler of `observe` is told, as on Apple's platforms.
+/// The values that a handler of `observe` gets, as on Apple's platforms.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
   public let rawValue: UInt
 

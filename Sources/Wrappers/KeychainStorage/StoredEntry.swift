@@ -5,7 +5,7 @@ import Synchronization
 
 /// Why a property of `@KeychainStorage` is not what is stored, or not stored.
 public enum KeychainStorageError: Error, Sendable {
-  /// What is stored under the key is no value of the property's type: the first that wrote it keeps it.
+  /// The value under the key has another type than the property: the type of the first writer remains.
   case storedTypeDiffers
   /// The value has no JSON.
   case notEncodable
@@ -113,7 +113,7 @@ extension StoredEntry {
     Log.note((provider as? Keychain)?.subject(key) ?? "keychain \(key)", "\(problem.logText) (\(Value.self))")
   }
 
-  /// What is stored; nil: nothing. - Throws: `unreadable`, as far as the provider can tell.
+  /// The stored value; nil: there is none. - Throws: `unreadable`, as far as the provider can tell.
   private func stored() throws(KeychainStorageError) -> Data? {
     guard let watched else { return provider.getData(forKey: key) }
     do { return try watched.secret(forKey: key) } catch { throw .unreadable }

@@ -33,8 +33,8 @@ package final class Announcer: Sendable, Observable {
     }
   }
 
-  /// Tells everyone, after the change: who reads and observes again in between has the new value already, and
-  /// nobody misses one.
+  /// Notifies all observers after the change: a reader that observes again in between has the new value already, so no
+  /// change is missed.
   package func tell() {
     registrar.withMutation(of: self, keyPath: path) {}
     let listeners = state.withLock { $0.listeners }

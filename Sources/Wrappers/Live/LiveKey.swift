@@ -2,8 +2,8 @@ package import Model
 import Store
 import Synchronization
 
-/// One key of a suite. All wrappers of that key in this process share it, so that they agree and hear of each
-/// other.
+/// One key of a suite. All wrappers of that key in this process share it, so that they agree and are notified of each
+/// other's changes.
 package final class LiveKey: Sendable {
   /// The suite owns its keys; who uses a key holds the suite too.
   unowned let suite: LiveSuite
@@ -33,7 +33,7 @@ package final class LiveKey: Sendable {
     state.withLock { $0.announced = version }
   }
 
-  /// What is stored now, for a reader that may be observed.
+  /// The stored value, for a reader that may be observed.
   package var current: Stored {
     access()
     return stored
@@ -45,7 +45,7 @@ package final class LiveKey: Sendable {
   /// A number that grows whenever the key may read as something else, and after it does.
   package var generation: UInt64 { suite.generation &+ registrations.load(ordering: .acquiring) }
 
-  /// What is stored now, without a trace.
+  /// The stored value, not registered with Observation.
   package var stored: Stored {
     if let entry = suite.entry(name) { return Stored(version: entry.version, value: entry.value) }
     guard let registered = state.withLock({ $0.registered }) else { return Stored(version: 0, value: nil) }

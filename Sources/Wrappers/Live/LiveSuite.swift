@@ -8,7 +8,7 @@ package final class LiveSuite: Sendable {
   private let owner: LiveSettings
   private let store: SuiteStore
   private let keys = Mutex<[ExactString: LiveKey]>([:])
-  /// The generation up to which every key's changes are told.
+  /// The generation up to which every key's changes have been announced.
   private let announced = Mutex<UInt64>(0)
   private let wasRead = Atomic(false)
 
@@ -32,7 +32,7 @@ package final class LiveSuite: Sendable {
 
   var generation: UInt64 { store.generation }
 
-  /// What is known of a key: memory only.
+  /// The cached entry of a key; it reads memory only.
   func entry(_ key: ExactString) -> SuiteSnapshot.Entry? {
     store.snapshot?.entries[key]
   }
@@ -44,7 +44,7 @@ package final class LiveSuite: Sendable {
       try commit(changes)
     } catch {
       guard case .notFound = error else { throw error }
-      // What is not there need not be removed.
+      // A missing key need not be removed.
       guard changes.values.contains(where: { $0 != nil }) else { return }
       try makeSuite()
       try commit(changes)
@@ -187,7 +187,7 @@ package final class LiveSettings: Sendable {
     }
   }
 
-  /// Looks again at suites that may have changed; those that nobody uses are left alone.
+  /// Looks again at suites that may have changed; unused ones are left alone.
   private func refresh(_ name: String?) {
     let known = suites.withLock { suites in
       guard let name else { return suites.values.compactMap(\.suite) }

@@ -12,7 +12,7 @@ package final class LiveValue<Value>: @unchecked Sendable {
   package let fallback: Value
   private let decode: (SettingValue) throws -> Value
   private let mutex = Mutex(())
-  /// What was decoded last; used under `mutex` only.
+  /// The value that was decoded last; used under `mutex` only.
   private var cache: Decoded
   private let writeError = Guarded<(any Error)?>(nil)
 
@@ -36,7 +36,7 @@ package final class LiveValue<Value>: @unchecked Sendable {
     cache = Decoded(generation: .max, version: .max, value: fallback, error: nil)
   }
 
-  /// The value now; code under Observation hears of its changes.
+  /// The value now; code under Observation is notified of its changes.
   package var value: Value {
     key.access()
     // Asked before the cache is: what is newer than this number says is found by the next read.
@@ -84,7 +84,7 @@ package final class LiveValue<Value>: @unchecked Sendable {
     }
   }
 
-  /// The value as it is stored now, decoded anew only where it is another one.
+  /// The value as it is stored now, decoded again only where it has changed.
   private func decoded() -> Decoded {
     let generation = key.generation
     let stored = key.stored

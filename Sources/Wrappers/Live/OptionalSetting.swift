@@ -1,6 +1,6 @@
 package import Model
 
-/// How an optional is stored: nil as an empty array, so that it is told from what was never set, and a value as
+/// How an optional is stored: nil as an empty array, so that it differs from a missing value, and a value as
 /// itself; as an array of one where it would read as something else without it (a value that is an array).
 package struct OptionalSetting<Wrapped> {
   private let readWrapped: (SettingValue) throws -> Wrapped
@@ -10,7 +10,7 @@ package struct OptionalSetting<Wrapped> {
     self.readWrapped = readWrapped
   }
 
-  /// What is stored for a value that is stored as `wrapped` by itself.
+  /// The stored form of a value that is stored as `wrapped` by itself.
   package func write(_ wrapped: SettingValue?) -> SettingValue {
     guard let wrapped else { return .array([]) }
     guard case .array(let items) = wrapped, wouldUnwrap(items) else { return wrapped }

@@ -1,6 +1,6 @@
 /// Values on their way to one taker: in order, one at a time, and only as many as it asked for.
 ///
-/// Nothing is locked while the taker runs, so it may set the value it hears of; that comes after this one.
+/// Nothing is locked while the taker runs, so it may set the value that it is notified of; that comes after this one.
 package final class Outlet<Value>: @unchecked Sendable {
   // The taker is called from one thread at a time; everything else is behind the lock.
   private let take: (Value) -> Int?

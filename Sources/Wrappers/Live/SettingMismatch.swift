@@ -2,7 +2,7 @@ package import Model
 
 /// A stored value does not read as the type that a wrapper declares. It names types, never the value.
 public struct SettingMismatch: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is stored, as `user.keyhole.type` spells it.
+  /// The stored value's type, as `user.keyhole.type` spells it.
   public let found: String
   /// What it should have been.
   public let expected: String

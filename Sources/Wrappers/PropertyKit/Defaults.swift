@@ -42,12 +42,12 @@ extension PropertyDefaults where Self: Defaults {
     store(newValue, key)
   }
 
-  /// What is stored, or else the default, which is not stored.
+  /// The stored value, or else the default, which is not stored.
   public func get<T: Codable>(or defaultValue: T? = nil, key: String = #function) -> T? {
     read(key) ?? defaultValue
   }
 
-  /// What is stored, or else the default. It is stored where nothing is; what does not read as the type stays.
+  /// The stored value, or else the default, which is stored where there is none. A value of another type stays.
   public func get<T: Codable>(or defaultValue: T, key: String = #function) -> T {
     let live = suite.live.key(key)
     if let value: T = read(key) { return value }

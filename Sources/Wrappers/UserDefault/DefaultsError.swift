@@ -2,10 +2,10 @@ import Live
 
 /// Why a stored value could not be loaded, or one not be saved.
 public enum DefaultsError: Error, CustomStringConvertible, @unchecked Sendable {
-  // What it carries is a property list value: a copy that nobody changes.
-  /// What is stored has another type.
+  // It carries a property list value: a copy that is not changed.
+  /// The stored value has another type.
   case typeMismatch(found: Any, expected: Any.Type)
-  /// What is stored has the right type and stands for no value.
+  /// The stored value has the right type and stands for no value.
   case illegalValue(found: Any, for: Any.Type)
   /// Nothing is stored.
   case missingValue(key: String)

@@ -85,7 +85,7 @@ enum Part {
 }
 
 extension DefaultsValue where Self: Sequence {
-  /// What is stored, as long as it is an array.
+  /// The stored value, as long as it is an array.
   static func items(_ defaults: UserDefaults, _ key: String) throws -> [SettingValue] {
     let setting = try setting(defaults, key)
     guard case .array(let items) = setting else {

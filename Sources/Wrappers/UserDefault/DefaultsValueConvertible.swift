@@ -1,6 +1,6 @@
-/// A type that `@UserDefault` can store, by way of one that a suite can hold.
+/// A type that `@UserDefault` can store, through one that a suite can hold.
 public protocol DefaultsValueConvertible {
-  /// What is stored for a value.
+  /// The stored form of a value.
   associatedtype DefaultsRepresentation: DefaultsValue
 
   init(defaultsRepresentation: DefaultsRepresentation) throws
@@ -18,7 +18,7 @@ extension DefaultsValueConvertible where Self: Equatable {
   public func hasChanged(from previous: Self) -> Bool { self != previous }
 }
 
-/// A type that is stored by way of another one that can be stored, and so on.
+/// A type that is stored through another one that can be stored, and so on.
 public protocol IndirectDefaultsValueConvertible: DefaultsValueConvertible {
   associatedtype IndirectRepresentation: DefaultsValueConvertible
   where IndirectRepresentation.DefaultsRepresentation == DefaultsRepresentation

@@ -2,7 +2,7 @@ public import Foundation
 import Live
 import Model
 
-/// What an optional is stored as: nil as an empty array, so that it is told from what was never set, and a value
+/// The stored form of an optional: nil as an empty array, so that it differs from a missing value, and a value
 /// as itself.
 ///
 /// The original stores a value as an array of one, which is read as well, and still written where a value

@@ -1,5 +1,5 @@
 extension UserDefault {
-  /// The wrapper for what SwiftUI calls a view: code that reads it under Observation hears of every change, and
+  /// The wrapper for what SwiftUI calls a view: code that reads it under Observation is notified of every change, and
   /// `$property` is a binding.
   @propertyWrapper
   public struct State {
