@@ -68,6 +68,11 @@ struct ItemTable {
     return scan
   }
 
+  /// Why `fetch` finds no row: where the order of the table is damaged, a walk over all rows still finds it.
+  func missing(_ key: ItemKey) throws -> StoreError {
+    try allKeys().contains(key) ? .damaged(what: "item") : .notFound
+  }
+
   /// The keys of all rows that have one.
   func allKeys() throws -> [ItemKey] {
     let query = try Query(database, keys.statements.fetchItemKeys)

@@ -196,7 +196,8 @@ extension Session {
   }
 
   func fetch(_ id: ItemID, _ database: Database) throws -> ItemTable.Row {
-    guard let key = ItemKey(id), let row = try items(database).fetch(key) else { throw StoreError.notFound }
+    guard let key = ItemKey(id) else { throw StoreError.notFound }
+    guard let row = try items(database).fetch(key) else { throw try items(database).missing(key) }
     return row
   }
 

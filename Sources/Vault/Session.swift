@@ -128,7 +128,7 @@ extension Session {
     }
     var secret: SecretBytes?
     try connection.run {
-      guard let fetched = try secrets($0).fetch(key) else { return }
+      guard let fetched = try secrets($0).fetch(key) else { throw try items($0).missing(key) }
       secret = try secrets($0).open(fetched)
       sealed.keep(fetched, of: key, at: mark)
     }
@@ -140,7 +140,12 @@ extension Session {
   func sealedSecret(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
     guard let key = ItemKey(id) else { return nil }
     return try connection.run { database in
-      try secrets(database).fetch(key).map { ($0, try secrets(database).classKey(of: $0)) }
+      guard let fetched = try secrets(database).fetch(key) else {
+        let error = try items(database).missing(key)
+        if error == .notFound { return nil }
+        throw error
+      }
+      return (fetched, try secrets(database).classKey(of: fetched))
     }
   }
 

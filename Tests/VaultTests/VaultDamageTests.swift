@@ -43,6 +43,23 @@ import Testing
     }
   }
 
+  /// A key that is out of order hides the rows beside it from a look-up, not from a walk over the table.
+  @Test(arguments: [0, 0xFF] as [UInt8]) func rowsThatCanNotBeLookedUpAreDamaged(_ first: UInt8) throws {
+    let fixture = try VaultFixture()
+    let keys = try fixture.makeVault().compactMap { ItemKey($0)?.bytes }.sorted { $0.lexicographicallyPrecedes($1) }
+    let whole = fixture.snapshot()
+    let bytes = try #require(whole["vault.db"])
+    var places = 0
+    for position in bytes.indices.dropLast(16) where bytes[position..<position + 16].elementsEqual(keys[1]) {
+      var damaged = whole
+      damaged["vault.db"]?[position] = first
+      try fixture.restore(damaged)
+      try expectNothingWrong(fixture, "byte \(position)")
+      places += 1
+    }
+    #expect(places > 1)
+  }
+
   @Test(arguments: ["slot", "class_key", "manifest", "item", "secret"])
   func aFlippedBitInASealIsFound(_ table: String) throws {
     let fixture = try VaultFixture()
