@@ -46,7 +46,9 @@ import Testing
   /// A key that is out of order hides the rows beside it from a look-up, not from a walk over the table.
   @Test(arguments: [0, 0xFF] as [UInt8]) func rowsThatCanNotBeLookedUpAreDamaged(_ first: UInt8) throws {
     let fixture = try VaultFixture()
-    let keys = try fixture.makeVault().compactMap { ItemKey($0)?.bytes }.sorted { $0.lexicographicallyPrecedes($1) }
+    let keys = try fixture.makeVault().compactMap { ItemKey($0)?.bytes }.sorted {
+      $0.lexicographicallyPrecedes($1)
+    }
     let whole = fixture.snapshot()
     let bytes = try #require(whole["vault.db"])
     var places = 0
