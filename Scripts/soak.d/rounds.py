@@ -157,11 +157,15 @@ def export(storm):
 # Import.
 
 def import_file(storm):
-    """`keyhole import`: everything or nothing, with a mount or without."""
-    if storm.dice.random() < 0.5:
+    """`keyhole import`: everything or nothing, with a mount or without, and into a vault that the mount alone can open."""
+    is_the_mounts = False
+    if storm.dice.random() < 0.4:
         storm.settle()
     else:
         storm.mount()
+        is_the_mounts = storm.engine == "vault" and storm.dice.random() < 0.5
+    if is_the_mounts:
+        storm.home.must("passphrase", *COST, input=b"one\n")
     chosen = storm.dice.sample(storm.model.all(), 12)
     values = {slot.path: slot.next(storm.dice) for slot in chosen}
     old = {slot.path: slot.known for slot in chosen}
@@ -177,12 +181,31 @@ def import_file(storm):
     def is_whole(found):
         return all(found[path] == values[path] for path in bound) or all(found[path] == old[path] for path in bound)
     storm.model.require(is_whole, f"{storm.home.folder}: an import was done in part")
-    if storm.command("import", "--replace", path):
+    if import_through_mount(storm, path) if is_the_mounts else storm.command("import", "--replace", path):
         for slot in chosen:
             slot.acknowledge(values[slot.path])
         storm.acknowledged += len(chosen)
     # The next command takes back what was killed; a mount that runs already does not.
     storm.home.must("ls", "defaults")
+    if is_the_mounts:
+        storm.model.verify(storm.home, storm.result)
+        remove_passphrase(storm, b"one")
+
+
+def import_through_mount(storm, path):
+    """Kills the command, or the mount's process, which has the items by then or not; whether the import ended well."""
+    if storm.dice.random() < 0.6:
+        return storm.command("import", "--replace", path)
+    process = storm.home.start("import", "--replace", path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        process.wait(storm.dice.uniform(0.3, 1.1) * storm.durations.get(("import", True), 0.2))
+    except subprocess.TimeoutExpired:
+        pass
+    storm.kill_mount("process of the mount, at import")
+    process.communicate()
+    storm.mount()
+    storm.result.check(opens(storm, b"one"), "the passphrase does not open the vault after an import")
+    return process.returncode == 0
 
 
 def as_export(chosen, values):
