@@ -28,6 +28,12 @@ struct BatchServer {
 
   /// Returns when the batch is answered. Until the transaction, the end of the other side leaves all as it was.
   func serve(rewriting ids: [ItemID]) throws(StoreError) {
+    try receive(rewriting: ids)
+    // Only now the other side may begin another one.
+    channel.send(.done)
+  }
+
+  private func receive(rewriting ids: [ItemID]) throws(StoreError) {
     guard !service.isReadOnly else { throw .readOnly(reason: "the mount is read-only") }
     guard place.take() else { throw .unreachable(reason: "the mount takes another import at this moment") }
     defer { place.leave() }
@@ -43,7 +49,6 @@ struct BatchServer {
     let permits = try fetchPermits(for: batch)
     try peer.check()
     try apply(batch, permits)
-    channel.send(.done)
   }
 
   private func snapshot(_ ids: [ItemID]) throws(StoreError) -> ItemSnapshot {

@@ -20,9 +20,10 @@ extension ControlMessage {
     case .pending, .done, .replayPaused, .secret: break
     case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .changePassword(let item):
       writer.put(item)
-    case .permit(let item, let operation):
+    case .permit(let item, let operation, let secrets):
       writer.put(item)
       writer.put(operation.rawValue)
+      writer.put(secrets.rawValue)
     case .permitRules(let path): writer.put(path)
     case .add(let item), .batchItem(let item): writer.put(item)
     case .batchOtpauth(let identity, let modified):
@@ -67,7 +68,7 @@ extension ControlMessage {
     case .fetchPath: .fetchPath(try reader.itemID())
     case .pauseReplay: .pauseReplay
     case .identify: .identify
-    case .permit: .permit(try reader.itemID(), try reader.operation())
+    case .permit: .permit(try reader.itemID(), try reader.operation(), try reader.secrets())
     case .permitRules: .permitRules(path: try reader.text())
     case .watch: .watch
     case .fetchItems: .fetchItems
@@ -184,6 +185,12 @@ extension WireReader {
 }
 
 extension WireReader {
+  fileprivate mutating func secrets() throws(StoreError) -> ItemSecrets {
+    let secrets = ItemSecrets(rawValue: try integer())
+    guard !secrets.isEmpty, secrets.isSubset(of: [.value, .otpauth]) else { throw Self.unreadable }
+    return secrets
+  }
+
   fileprivate mutating func operation() throws(StoreError) -> AccessOperation {
     guard let operation = AccessOperation(rawValue: try text()), operation != .record else {
       throw Self.unreadable

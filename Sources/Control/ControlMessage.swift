@@ -28,7 +28,7 @@ package enum ControlMessage: Hashable, Sendable {
   /// The mount's process is to know the executable of this one until it ends: it will close itself to others.
   case identify
   /// Approval of an operation on an item that the other side can open by itself.
-  case permit(ItemID, AccessOperation)
+  case permit(ItemID, AccessOperation, ItemSecrets)
   /// Approval to change the rules of a folder.
   case permitRules(path: String)
   /// Every item now, and each later change.

@@ -29,7 +29,7 @@ struct ControlSession {
     case .fetchPath(let item): return .path(try service.path(of: item))
     case .pauseReplay: pauseReplay()
     case .identify: IdentifiedCallers.remember(try identified().caller.identity())
-    case .permit(let item, let operation): try permit(item, operation)
+    case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
     default:
       try serveKeychain(request)
@@ -95,12 +95,14 @@ extension ControlSession {
 // MARK: - Permissions
 
 extension ControlSession {
-  private func permit(_ id: ItemID, _ operation: AccessOperation) throws(StoreError) {
+  private func permit(
+    _ id: ItemID, _ operation: AccessOperation, _ secrets: ItemSecrets
+  ) throws(StoreError) {
     let (keychain, peer) = (try keychain(), try identified())
     // The program may have made it a moment ago.
     try keychain.refresh()
     guard let path = try service.path(of: id) else { throw .notFound }
-    let permission = try keychain.permission(for: id, to: operation, path: path, by: peer.caller)
+    let permission = try keychain.permission(for: id, to: operation, secrets, path: path, by: peer.caller)
     let permit = try permission.fetch(reportingTo: channel)
     // An item's own password leaves this process on no road: such items are opened here (`fetchSecret`).
     guard permit.password == nil else {

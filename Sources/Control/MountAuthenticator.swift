@@ -32,8 +32,11 @@ public struct MountAuthenticator: Authenticator {
       }
       return .approved(password)
     }
-    for (id, path) in zip(question.ids, question.items) {
-      let request: ControlMessage = id.isOfRules ? .permitRules(path: path) : .permit(id, question.operation)
+    for (index, id) in question.ids.enumerated() {
+      let secrets = question.secrets[id] ?? .value
+      // A question about rules has one path for each.
+      let request: ControlMessage =
+        id.isOfRules ? .permitRules(path: question.items[index]) : .permit(id, question.operation, secrets)
       do throws(StoreError) {
         guard try isPermitted(request, withdrawal) else { return askFallback(question, withdrawal) }
       } catch {
@@ -50,7 +53,8 @@ public struct MountAuthenticator: Authenticator {
         "approval is required, and without a mount no prompt is available; `keyhole mount` mounts")
     let now = Timestamp(seconds: Int64(time(nil)))
     for id in question.ids where record.takes(guarded: true) {
-      record.note(AccessEvent(question.operation, id, by: question.caller, .init(answer), at: now))
+      let secrets = question.secrets[id] ?? .value
+      record.note(AccessEvent(question.operation, id, secrets, by: question.caller, .init(answer), at: now))
     }
     return answer
   }

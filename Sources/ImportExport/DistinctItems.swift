@@ -13,19 +13,22 @@ struct DistinctItems {
   private(set) var merged: [String] = []
   /// The paths of those that are refused.
   private(set) var refused: [String] = []
+  /// The paths of items of their own that are there for one-time codes.
+  private(set) var codes: [String] = []
   private var places: [ItemIdentity: Int] = [:]
   private let protection: (ItemIdentity) -> [ItemEntry.Attribute]
 
+  /// `holdsOtpauth`: whether an `otpauth:` URI is its item's second secret; else it is an item of its own.
   /// `protection`: the attributes that protect the item that is there already; what the import says goes before.
   ///
   /// - Throws: `FormatError` for a secret that is not coded as it should be.
   init(
-    _ entries: [ItemEntry], _ policy: ImportOptions.Duplicates,
+    _ entries: [ItemEntry], _ policy: ImportOptions.Duplicates, holdsOtpauth: Bool,
     protection: @escaping (ItemIdentity) -> [ItemEntry.Attribute]
   ) throws(FormatError) {
     self.protection = protection
     var distinct: [ItemEntry] = []
-    for entry in entries { try take(entry, policy, &distinct) }
+    for entry in entries { try take(holdsOtpauth ? entry : entry.withoutOtpauth, policy, &distinct) }
     // Names that are numbered must not be those of companions, and the other way round.
     for entry in distinct {
       items.append(entry)
@@ -45,7 +48,7 @@ struct DistinctItems {
     switch policy {
     case .refuse: refused.append(TreePaths.path(entry.identity))
     case .merge where try Self.isEqual(first.secret, entry.secret):
-      distinct[index] = Self.merge(first, entry)
+      distinct[index] = try Self.merge(first, entry)
       merged.append(TreePaths.path(entry.identity))
     case .merge, .number:
       var entry = entry
@@ -73,6 +76,7 @@ struct DistinctItems {
       numbered.append(TreePaths.path(identity))
     }
     places[identity] = items.count
+    if companion.isOneTimeCode { codes.append(TreePaths.path(identity)) }
     let path = TreePaths.path(entry.identity)
     var attributes = [ItemEntry.Attribute("user." + ItemEntry.belongsTo, path)]
     // What protects the item protects what belongs to it.
@@ -92,11 +96,18 @@ extension DistinctItems {
   private static func isSame(_ first: ItemEntry, _ second: ItemEntry) throws(FormatError) -> Bool {
     guard Set(first.attributes) == Set(second.attributes), first.companions.count == second.companions.count
     else { return false }
-    guard try isEqual(first.secret, second.secret) else { return false }
+    guard try isEqual(first.secret, second.secret), try isEqual(first.otpauth, second.otpauth) else {
+      return false
+    }
     for (left, right) in zip(first.companions, second.companions) {
       guard left.name == right.name, try isEqual(left.secret, right.secret) else { return false }
     }
     return true
+  }
+
+  private static func isEqual(_ left: SecretSlice?, _ right: SecretSlice?) throws(FormatError) -> Bool {
+    guard let left, let right else { return left == nil && right == nil }
+    return try isEqual(left, right)
   }
 
   static func isEqual(_ left: SecretSlice, _ right: SecretSlice) throws(FormatError) -> Bool {
@@ -105,8 +116,13 @@ extension DistinctItems {
   }
 
   /// The first with what the second has besides: comments are joined, addresses and others are numbered.
-  private static func merge(_ first: ItemEntry, _ second: ItemEntry) -> ItemEntry {
-    var merged = first
+  private static func merge(_ first: ItemEntry, _ second: ItemEntry) throws(FormatError) -> ItemEntry {
+    var (merged, second) = (first, second)
+    let present = merged.otpauth ?? second.otpauth
+    if try isEqual(present, second.otpauth) { second.otpauth = nil }
+    merged.otpauth = present
+    // Another one stays beside it.
+    second = second.withoutOtpauth
     for attribute in second.attributes {
       guard let index = merged.attributes.firstIndex(where: { $0.name == attribute.name }) else {
         merged.attributes.append(attribute)
@@ -141,5 +157,22 @@ extension DistinctItems {
     var number = 2
     while entry.attributes.contains(where: { $0.name == "\(name)-\(number)" }) { number += 1 }
     return "\(name)-\(number)"
+  }
+}
+
+extension ItemEntry {
+  /// With its `otpauth:` URI as a companion, or as its secret where that is empty.
+  fileprivate var withoutOtpauth: ItemEntry {
+    guard let uri = otpauth else { return self }
+    var entry = self
+    entry.otpauth = nil
+    guard !secret.isEmpty else {
+      entry.secret = uri
+      return entry
+    }
+    let companion = Companion(name: Companion.codeName, secret: uri, isOneTimeCode: true)
+    let isTaken = companions.contains { $0.name == companion.name }
+    entry.companions.insert(companion, at: isTaken ? companions.count : 0)
+    return entry
   }
 }

@@ -25,7 +25,7 @@ extension ImportPlan {
     do throws(StoreError) {
       let present = try keychain.read { $0[entry.identity] }.first
       return PlannedItem(
-        item: item, attributes: entry.attributes, secret: entry.secret,
+        item: item, attributes: entry.attributes, secret: entry.secret, otpauth: entry.otpauth,
         step: try step(entry, item, present, keychain, conflicts), present: present)
     } catch {
       throw ImportExportError(TreePaths.path(entry.identity), error)
@@ -40,6 +40,7 @@ extension ImportPlan {
       for attribute in entry.attributes {
         try ItemAttributes.set(attribute.name, to: attribute.value, on: &item)
       }
+      if entry.otpauth != nil { item.otpauth = FurtherSecret(modified: item.modified) }
       return item
     } catch {
       throw ImportExportError(TreePaths.path(entry.identity), error)
@@ -52,13 +53,19 @@ extension ImportPlan {
   ) throws(StoreError) -> Step {
     // What can't be stored is an error before anything is.
     let secret = try secret(entry.secret)
+    let uri = try Self.secret(entry.otpauth ?? entry.secret)
+    if entry.otpauth != nil { try KeyURI.check(uri) }
     guard let present else { return .new }
     guard hasAttributes(entry.attributes, of: item, present) else { return Step(conflicts) }
     // One that may not be read without asking is not read for a comparison.
     guard present.access.isEmpty, present.programs == nil else { return Step(conflicts) }
     do throws(StoreError) {
       let stored = try keychain.secret(of: present.id)
-      return secret == stored ? .same : Step(conflicts)
+      guard secret == stored else { return Step(conflicts) }
+      guard entry.otpauth != nil else { return .same }
+      guard present.otpauth != nil else { return Step(conflicts) }
+      let storedURI = try keychain.otpauth(of: present)
+      return uri == storedURI ? .same : Step(conflicts)
     } catch {
       // Rules of its folder guard it, or it is damaged and may be replaced.
       switch error {

@@ -21,6 +21,8 @@ public struct ImportPlan {
     /// What the import says of it; all else stays as it is where the item is replaced.
     let attributes: [ItemEntry.Attribute]
     let secret: SecretSlice
+    /// nil: the import names none, and a present one stays.
+    let otpauth: SecretSlice?
     public let step: Step
     /// The item that is replaced, or stays.
     let present: Item?
@@ -54,7 +56,9 @@ public struct ImportPlan {
     }
     let distinct: DistinctItems
     do throws(FormatError) {
-      distinct = try DistinctItems(contents.items, options.duplicates) { identity in
+      let holdsOtpauth = keychain?.engine.holdsOtpauth ?? false
+      distinct = try DistinctItems(contents.items, options.duplicates, holdsOtpauth: holdsOtpauth) {
+        identity in
         (try? keychain?.read { $0[identity] }.first).map(Self.protection) ?? []
       }
     } catch {
@@ -114,6 +118,8 @@ public struct ImportSummary: Sendable {
   /// Paths of items that got a number, because another of the import has their name.
   public let numbered: [String]
   public let merged: [String]
+  /// Paths of items of their own that are there for one-time codes.
+  public let codes: [String]
 
   init(
     settings: Int, items: Int, replaced: Int, same: Int, kept: Int, omitted: Int, remarks: [String],
@@ -128,10 +134,11 @@ public struct ImportSummary: Sendable {
     self.remarks = remarks
     numbered = distinct.numbered
     merged = distinct.merged
+    codes = distinct.codes
   }
 
   /// Whether all of the import is there now, under its own names.
-  public var isComplete: Bool { omitted == 0 && numbered.isEmpty && merged.isEmpty }
+  public var isComplete: Bool { omitted == 0 && numbered.isEmpty && merged.isEmpty && codes.isEmpty }
 
   /// One line: `2 settings and 5000 items were imported, 0 replaced, 3 left out: 2 attachments, 1 passkey`.
   public var line: String {
@@ -141,6 +148,7 @@ public struct ImportSummary: Sendable {
     if kept > 0 { text += ", \(kept) kept as they were" }
     if !numbered.isEmpty { text += ", \(numbered.count) numbered" }
     if !merged.isEmpty { text += ", \(merged.count) merged" }
+    if !codes.isEmpty { text += ", \(Self.count(codes.count, "one-time code")) as items of their own" }
     guard omitted > 0 else { return text }
     return "\(text), \(omitted) left out: \(remarks.joined(separator: ", "))"
   }

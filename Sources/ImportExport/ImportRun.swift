@@ -187,16 +187,24 @@ extension ImportRun {
     let items = plan.changedItems
     guard let keychain, !items.isEmpty else { return }
     guard let mark else { return try writeOneByOne(items, keychain, advance) }
+    var (changes, secrets): ([ItemChange], [(path: String, secret: SecretSlice, isItem: Bool)]) = ([], [])
+    for item in items {
+      changes.append(item.change(mark: mark))
+      secrets.append((item.path, item.secret, true))
+      guard let uri = item.otpauth else { continue }
+      changes.append(.setOtpauth(item.item.identity, modified: item.item.modified))
+      secrets.append((item.path, uri, false))
+    }
     var current = 0
     do throws(StoreError) {
-      try keychain.apply(items.map { $0.change(mark: mark) }, permits) { (index) throws(StoreError) in
+      try keychain.apply(changes, permits) { (index) throws(StoreError) in
         current = index
-        advance()
-        return try ImportPlan.secret(items[index].secret)
+        if secrets[index].isItem { advance() }
+        return try ImportPlan.secret(secrets[index].secret)
       }
     } catch {
       // Another process does not say which item it is.
-      throw ImportExportError(keychain.mayHang ? nil : items[current].path, error)
+      throw ImportExportError(keychain.mayHang ? nil : secrets[current].path, error)
     }
   }
 
@@ -222,27 +230,58 @@ extension ImportRun {
   ) throws(StoreError) -> WrittenItem {
     let secret = try ImportPlan.secret(planned.secret)
     let given = try ask(planned.present, planned.replaced, planned.path).fetch()
+    let uri = HeldSecret(try ImportPlan.secret(planned.otpauth ?? planned.secret))
     guard let present = planned.present else {
-      return .added(try keychain.add(planned.item, secret: secret, given).id)
+      return .added(try keychain.add(planned.item, secret: secret, otpauth: uri.bytes, given).id)
     }
     let old = HeldSecret(try keychain.secret(of: present.id, given))
-    try keychain.rewrite(present.id, readingSecret: false, given) { (stored, bytes) throws(StoreError) in
-      planned.replace(&stored)
-      bytes = try HeldSecret.copy(secret)
+    let isURIReplaced = planned.otpauth != nil
+    let oldURI =
+      try isURIReplaced && present.otpauth != nil
+      ? HeldSecret(keychain.otpauth(of: present, given)) : nil
+    let written = WrittenItem.replaced(present, old, isURIReplaced ? .some(oldURI) : .none, given)
+    do throws(StoreError) {
+      if isURIReplaced { try setOtpauth(of: present.id, to: uri, planned.item.modified, keychain, given) }
+      try keychain.rewrite(present.id, readingSecret: false, given) { (stored, bytes) throws(StoreError) in
+        planned.replace(&stored)
+        bytes = try HeldSecret.copy(secret)
+      }
+    } catch {
+      if isURIReplaced { try? written.undo(keychain) }
+      throw error
     }
-    return .replaced(present, old, given)
+    return written
+  }
+
+  private func setOtpauth(
+    of item: ItemID, to uri: HeldSecret, _ modified: Timestamp, _ keychain: KeychainStore,
+    _ permit: Permit?
+  ) throws(StoreError) {
+    try keychain.rewriteOtpauth(of: item, readingSecret: false, permit) {
+      (further, bytes) throws(StoreError) in
+      further = FurtherSecret(modified: modified)
+      bytes = try HeldSecret.copy(uri.bytes)
+    }
   }
 }
 
 /// What has to be undone where a later item can't be written.
 private enum WrittenItem {
   case added(ItemID)
-  case replaced(Item, HeldSecret, Permit?)
+  /// `uri`: what the `otpauth:` URI was; nil: it was not replaced.
+  case replaced(Item, HeldSecret, _ uri: HeldSecret??, Permit?)
 
   func undo(_ keychain: KeychainStore) throws(StoreError) {
     switch self {
     case .added(let id): try keychain.remove([id])
-    case .replaced(let item, let secret, let permit):
+    case .replaced(let item, let secret, let uri, let permit):
+      if let uri {
+        try keychain.rewriteOtpauth(of: item.id, readingSecret: false, permit) {
+          (further, bytes) throws(StoreError) in
+          further = item.otpauth
+          if let uri { bytes = try HeldSecret.copy(uri.bytes) }
+        }
+      }
       try keychain.rewrite(item.id, readingSecret: false, permit) { (stored, bytes) throws(StoreError) in
         stored = item
         bytes = try HeldSecret.copy(secret.bytes)
@@ -261,6 +300,8 @@ extension ImportPlan.PlannedItem {
   fileprivate var replaced: Item {
     guard var stored = present else { return item }
     replace(&stored)
+    // Only what is written is asked about.
+    stored.otpauth = otpauth == nil ? nil : FurtherSecret(modified: item.modified)
     return stored
   }
 

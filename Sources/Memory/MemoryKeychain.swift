@@ -13,21 +13,25 @@ public final class MemoryKeychain: KeychainEngine {
   /// What the items of its calls are sealed with besides.
   private let password: [UInt8]?
 
-  public init() {
+  /// `holdsOtpauth`: whether it is one that has room for two secrets of an item.
+  public init(holdsOtpauth: Bool = true) {
     shared = Shared()
     password = nil
+    self.holdsOtpauth = holdsOtpauth
   }
 
   /// A second engine on the same items, as another process would have it.
   public init(sharing other: MemoryKeychain) {
     shared = other.shared
     password = nil
+    holdsOtpauth = other.holdsOtpauth
     seen.store(shared.use { $0.version }, ordering: .relaxed)
   }
 
   private init(_ other: MemoryKeychain, _ password: ItemPassword) {
     shared = other.shared
     // SAFETY: the bytes are copied before they are given back.
+    holdsOtpauth = other.holdsOtpauth
     self.password = unsafe password.bytes.withUnsafeBytes { unsafe Array($0) }
     seen.store(other.seen.load(ordering: .relaxed), ordering: .relaxed)
   }
@@ -122,7 +126,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
-  public let holdsOtpauth = true
+  public let holdsOtpauth: Bool
 
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
     try attempt { state throws(StoreError) in
@@ -136,6 +140,7 @@ public final class MemoryKeychain: KeychainEngine {
   public func add(
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
   ) throws(StoreError) -> Item {
+    guard holdsOtpauth || item.otpauth == nil else { throw .noOtpauth }
     let added = try add(item, secret: secret)
     guard let further = item.otpauth else { return added }
     let new = Entry.Box(try copy(otpauth))
@@ -154,7 +159,8 @@ public final class MemoryKeychain: KeychainEngine {
     of item: ItemID, readingSecret: Bool,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try attempt { state throws(StoreError) in
+    guard holdsOtpauth else { throw .noOtpauth }
+    return try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
       var changed = entry.item
       let present = try readingSecret ? openOtpauth(entry) : nil

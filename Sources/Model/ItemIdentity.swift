@@ -60,3 +60,25 @@ public struct InternetIdentity: Hashable, Sendable {
     self.path = path
   }
 }
+
+extension ItemIdentity {
+  /// The attribute of a companion that names its item by the item's path, without `user.`.
+  public static let belongsTo = "belongsTo"
+
+  /// The identity with another account, or another label where the class has no account.
+  public func changingAccount(_ change: (String) -> String) -> ItemIdentity {
+    switch self {
+    case .generic(let service, let account):
+      return .generic(service: service, account: ExactString(change(account.string)))
+    case .internet(var internet):
+      internet.account = ExactString(change(internet.account.string))
+      return .internet(internet)
+    case .other(let label): return .other(label: ExactString(change(label.string)))
+    }
+  }
+
+  /// Where a companion of the item is: `ACCOUNT/NAME`, or `NAME` without an account.
+  public func companion(_ name: String) -> ItemIdentity {
+    changingAccount { $0.isEmpty ? name : "\($0)/\(name)" }
+  }
+}

@@ -219,7 +219,8 @@ extension KeychainEngine {
 }
 
 extension StoreError {
-  static let noOtpauth = StoreError.unsupported(
+  /// Of a keychain that has room for one secret of an item.
+  public static let noOtpauth = StoreError.unsupported(
     reason: "this keychain has room for one secret of an item; store the otpauth URI as an item of its own")
 }
 

@@ -6,10 +6,19 @@ import SecretMemory
 /// Killed at any moment it leaves each item in the old keychain or in both, and the next one goes on from
 /// there.
 public struct KeychainMigration {
-  private let source: any KeychainEngine
-  private let target: any KeychainEngine
-  private let seals: Bool
-  private let permit: (Item) throws(StoreError) -> Permit?
+  let source: any KeychainEngine
+  let target: any KeychainEngine
+  let seals: Bool
+  let permit: (Item) throws(StoreError) -> Permit?
+  let path: (ItemIdentity) -> String
+
+  /// What became of `otpauth:` URIs where one of the keychains holds one secret of an item only.
+  public struct Summary: Sendable {
+    /// The paths of the items that such a URI is the secret of now.
+    public internal(set) var companions: [String] = []
+    /// The paths of the items of which such an item is the second secret now.
+    public internal(set) var joined: [String] = []
+  }
 
   /// Why nothing was moved.
   public struct Failure: Error {
@@ -18,15 +27,18 @@ public struct KeychainMigration {
     public var error: StoreError
   }
 
-  /// `sealing`: the items are sealed by the vault before the other keychain gets them. `permit` has whoever an item demands be asked before its secret is read.
+  /// `sealing`: the items are sealed by the vault before the other keychain gets them. `path` gives an item's path in the
+  /// tree, by which a companion names its item. `permit` has whoever an item demands be asked before its secret is read.
   public init(
     from source: any KeychainEngine, to target: any KeychainEngine, sealing: Bool = false,
+    path: @escaping (ItemIdentity) -> String = { $0.folder.string },
     permit: @escaping (Item) throws(StoreError) -> Permit?
   ) {
     self.source = source
     self.target = target
     seals = sealing
     self.permit = permit
+    self.path = path
   }
 
   /// The items that `run` would move. - Throws: `Failure` where it would move none.
@@ -40,18 +52,36 @@ public struct KeychainMigration {
   }
 
   /// Moves the items; `progress` is told how many of them are done.
-  public func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) {
+  @discardableResult
+  public func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
     defer { wipeStack() }
     var added: [ItemID] = []
     var passwords: [ItemIdentity: ItemPassword] = [:]
+    var summary = Summary()
+    var pairs = self.pairs(among: items)
+    // They are moved with the items that they name.
+    let companions = Set(pairs.values.map(\.id))
     do throws(Failure) {
       let present = try attempt(nil) { () throws(StoreError) in try target.items() }
       let known = Dictionary(present.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
       for (index, item) in items.enumerated() {
-        try attempt(item.identity) { () throws(StoreError) in
+        try attempt(item.identity) { () throws(StoreError) -> Void in
+          guard !companions.contains(item.id) else { return }
           let password = try permit(item)?.password
           passwords[item.identity] = password
-          if let new = try copy(item, present: known[item.identity], password) { added.append(new) }
+          var companion = pairs[item.identity]
+          if let other = companion, try !isURI(other) {
+            (companion, pairs[item.identity]) = (nil, nil)
+            if let new = try copy(other, with: nil, present: known[other.identity], nil) { added.append(new) }
+          }
+          if let new = try copy(item, with: companion, present: known[item.identity], password) {
+            added.append(new)
+          }
+          if companion != nil { summary.joined.append(path(item.identity)) }
+          guard item.otpauth != nil, !target.holdsOtpauth else { return }
+          let (identity, new) = try copyOtpauth(of: item, present: present, among: items, password)
+          if let new { added.append(new) }
+          summary.companions.append(path(identity))
         }
         progress(index + 1)
       }
@@ -60,12 +90,13 @@ public struct KeychainMigration {
       try? target.remove(added)
       throw error
     }
-    try removeOriginals(items, added, passwords)
+    try removeOriginals(items, added, passwords, pairs)
+    return summary
   }
 }
 
 extension KeychainEngine {
-  fileprivate func using(_ password: ItemPassword?) throws(StoreError) -> any KeychainEngine {
+  func using(_ password: ItemPassword?) throws(StoreError) -> any KeychainEngine {
     guard let password else { return self }
     return try using(password)
   }
@@ -86,20 +117,26 @@ extension KeychainMigration {
 
   /// Returns the new item; nil: it was there already, as an earlier run left it.
   private func copy(
-    _ item: Item, present: Item?, _ password: ItemPassword?
+    _ item: Item, with companion: Item?, present: Item?, _ password: ItemPassword?
   ) throws(StoreError) -> ItemID? {
     let secret = try source.using(password).secret(of: item.id)
     let target = try target.using(password)
+    let uri = try otpauth(of: item, companion, password)
+    var new = item
+    new.otpauth = target.holdsOtpauth ? item.otpauth : nil
+    if let companion { new.otpauth = FurtherSecret(modified: companion.modified) }
     if let present {
-      guard present.isCopy(of: item), try target.secret(of: present.id) == secret else { throw .exists }
+      guard present.isCopy(of: item), try target.secret(of: present.id) == secret,
+        try has(new.otpauth == nil ? nil : uri, present, target)
+      else { throw .exists }
       return nil
     }
-    var new = item
     new.collection = nil
     if seals, new.isShown { new.isSealed = true }
-    let added = try target.add(new, secret: secret)
+    let added = try target.add(new, secret: secret, otpauth: uri.bytes)
     // Believed only when it was read.
-    let arrived = try target.secret(of: added.id) == secret && added.isCopy(of: item)
+    let hasURI = try has(new.otpauth == nil ? nil : uri, added, target)
+    let arrived = try target.secret(of: added.id) == secret && added.isCopy(of: item) && hasURI
     guard arrived else {
       try? target.remove([added.id])
       throw .unsupported(reason: "the other keychain does not keep it as it is")
@@ -109,12 +146,13 @@ extension KeychainMigration {
 
   /// All are there now: the originals go, or everything is taken back.
   private func removeOriginals(
-    _ items: [Item], _ added: [ItemID], _ passwords: [ItemIdentity: ItemPassword]
+    _ items: [Item], _ added: [ItemID], _ passwords: [ItemIdentity: ItemPassword],
+    _ pairs: [ItemIdentity: Item]
   ) throws(Failure) {
     do throws(StoreError) {
       try source.remove(items.map(\.id))
     } catch {
-      try restore(items, passwords, after: error)
+      try restore(items, passwords, pairs, after: error)
       try? target.remove(added)
       throw Failure(item: nil, error: error)
     }
@@ -122,15 +160,24 @@ extension KeychainMigration {
 
   /// What is gone already is put back from the copies.
   private func restore(
-    _ items: [Item], _ passwords: [ItemIdentity: ItemPassword], after failure: StoreError
+    _ items: [Item], _ passwords: [ItemIdentity: ItemPassword], _ pairs: [ItemIdentity: Item],
+    after failure: StoreError
   ) throws(Failure) {
     do throws(StoreError) {
       let left = Set(try source.items().map(\.identity))
       let copies = try target.items()
       for item in items where !left.contains(item.identity) {
-        guard let copy = copies.first(where: { $0.identity == item.identity }) else { throw failure }
-        let password = passwords[item.identity]
-        _ = try source.using(password).add(item, secret: target.using(password).secret(of: copy.id))
+        // A companion's copy is the second secret of its item.
+        let owner = pairs.first { $0.value.id == item.id }?.key
+        guard let copy = copies.first(where: { $0.identity == owner ?? item.identity }) else { throw failure }
+        let password = passwords[owner ?? item.identity]
+        let target = try target.using(password)
+        guard owner == nil else {
+          _ = try source.add(item, secret: target.otpauth(of: copy.id))
+          continue
+        }
+        let uri = try uriOfCopy(of: item, copy, copies, password)
+        _ = try source.using(password).add(item, secret: target.secret(of: copy.id), otpauth: uri.bytes)
       }
     } catch {
       // Nothing is lost: every item is in the new keychain, and some in the old one too.
@@ -151,7 +198,7 @@ extension Item {
 
   private var portable: Item {
     var item = self
-    (item.id, item.collection) = (ItemID(rawValue: ""), nil)
+    (item.id, item.collection, item.otpauth) = (ItemID(rawValue: ""), nil, nil)
     (item.created, item.modified) = (Timestamp(seconds: 0), Timestamp(seconds: 0))
     (item.isSealed, item.size) = (false, 0)
     item.attributes["xdg:schema"] = nil

@@ -7,9 +7,7 @@ import Synchronization
 extension Tree {
   /// - Throws: `unsupported` for a keychain that holds one secret of an item.
   func requireOtpauth() throws(StoreError) {
-    guard try !requireKeychain().engine.holdsOtpauth else { return }
-    throw .unsupported(
-      reason: "this keychain has room for one secret of an item; store the otpauth URI as an item of its own")
+    guard try requireKeychain().engine.holdsOtpauth else { throw .noOtpauth }
   }
 
   /// What waits in memory for the item's secret; nil: nothing, or another file.

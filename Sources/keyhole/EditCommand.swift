@@ -23,13 +23,15 @@ struct EditCommand: ParsableCommand {
       SIGTERM or SIGHUP.
       """)
 
-  @Argument(help: "A key or a value, such as keychain/generic/my.service/peter/value.")
+  @Argument(help: "A key, a value or an otpauth file, such as keychain/generic/my.service/peter/value.")
   var path: String
 
   func run() throws {
     EndSignals.hold()
     let path = TreePath(path)
-    let edit = try Edit(path, TreeSession(for: path), EditorProgram.chosen())
+    let session = try TreeSession(for: path)
+    if path.isOtpauth { try session.requireStored(path) }
+    let edit = try Edit(path, session, EditorProgram.chosen())
     try edit.run()
   }
 }
@@ -59,7 +61,7 @@ private final class Edit: Sendable {
     let signals = endOnSignals(folder)
     defer { signals?.cancel() }
     let locks = path.isSecret ? KeychainLocks(session.stores, places) { [self] in wipe(folder) } : nil
-    let file = folder.file(named: path.name == "value" ? "secret" : path.name)
+    let file = folder.file(named: path.isSecret ? "secret" : path.name)
     try fill(file)
     try withExtendedLifetime(locks) {
       while try !edit(file, in: folder) {}
@@ -201,7 +203,7 @@ extension TreePath {
   fileprivate var canHoldAValue: Bool {
     switch components.first {
     case "defaults": components.count == 3
-    case "keychain": components.count == 5 && name == "value"
+    case "keychain": components.count == 5 && (name == "value" || isOtpauth)
     default: false
     }
   }

@@ -56,7 +56,17 @@ struct ExportCommand: ParsableCommand {
     } else {
       try write(collection, try Passphrases.new())
     }
+    reportLeftOut(collection)
     try collection.damaged.report()
+  }
+
+  /// A variable has room for one value.
+  private func reportLeftOut(_ collection: Collection) {
+    guard format == .env else { return }
+    for item in collection.contents.items where item.otpauth != nil {
+      let path = "\(item.path)/\(ItemSecrets.otpauthName)".escapedForTerminal
+      StandardError.write("keyhole: \(path): env has no place for it; it was left out\n")
+    }
   }
 
   private func write(_ collection: Collection, _ passphrase: consuming SecretBytes?) throws {
@@ -168,15 +178,21 @@ extension ExportCommand {
       let modified = attributes.first { $0.name == "user.keyhole.modified" }.flatMap {
         Timestamp(iso8601: String(decoding: $0.value, as: UTF8.self))
       }
-      let secret = { [session, damaged] () throws(FormatError) -> SecretBytes? in
-        do throws(StoreError) { return try session.secret(at: path.appending("value")) } catch {
+      let item = try session.attempt(path) { () throws(StoreError) in try session.tree.item(of: node) }
+      let reader = ItemReader(session, path, item)
+      let read = { [damaged] (name: String) throws(FormatError) -> SecretBytes? in
+        do throws(StoreError) { return try reader.secret(name) } catch {
           guard case .damaged = error else { throw FormatError("\(path.string): \(error.message)") }
-          damaged.paths.append(path.string)
+          damaged.paths.append(name == "value" ? path.string : "\(path.string)/\(name)")
           return nil
         }
       }
+      let uri = { () throws(FormatError) -> SecretBytes? in try read(ItemSecrets.otpauthName) }
       contents.items.append(
-        ExportItem(itemClass, path: path.string, attributes: attributes, modified: modified, secret: secret))
+        ExportItem(
+          itemClass, path: path.string, attributes: attributes, modified: modified,
+          secret: { () throws(FormatError) -> SecretBytes? in try read("value") },
+          otpauth: item?.otpauth == nil ? nil : uri))
     }
   }
 }
@@ -185,11 +201,33 @@ extension TreePath {
   fileprivate var itemClass: ItemClass? { components.count > 1 ? ItemClass(rawValue: components[1]) : nil }
 }
 
+extension ExportCommand {
+  /// The secrets of an item, asked about once.
+  private final class ItemReader {
+    private let session: TreeSession
+    private let path: TreePath
+    /// As it was found; nil: it can't be asked about.
+    private let item: Item?
+    private var permit: Permit?
+
+    init(_ session: TreeSession, _ path: TreePath, _ item: Item?) {
+      (self.session, self.path, self.item) = (session, path, item)
+    }
+
+    func secret(_ name: String) throws(StoreError) -> SecretBytes {
+      if permit == nil, let item, let keychain = session.stores.keychain {
+        permit = try keychain.permission(
+          for: item, to: .read, item.secrets, path: path.string, by: session.caller
+        ).fetch()
+      }
+      return try session.secret(at: path.appending(name), permit)
+    }
+  }
+}
+
 extension TreeSession {
-  fileprivate func secret(at path: TreePath) throws(StoreError) -> SecretBytes {
-    let node = try root(path)
-    let permit = try tree.permission(toOpen: node, .read, by: caller)?.fetch()
-    let handle = try tree.open(node, .read, by: caller, permit)
+  fileprivate func secret(at path: TreePath, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+    let handle = try tree.open(root(path), .read, by: caller, permit)
     defer { handle.close() }
     var secret: SecretBytes?
     try unsafe handle.read(at: 0, count: .max) { bytes in

@@ -183,7 +183,7 @@ extension Stores {
     guard let item else { return try keychain.permission(forNew: new, path: path, by: .current) }
     let isProtected = item.hasSameProtection(as: new)
     return isProtected
-      ? try keychain.permission(for: item, to: .readWrite, path: path, by: .current)
+      ? try keychain.permission(for: item, to: .readWrite, new.secrets, path: path, by: .current)
       : try keychain.permission(for: item, changingTo: new, path: path, by: .current)
   }
 }
@@ -221,6 +221,11 @@ extension ImportSummary {
       StandardOutput.print(line.escapedForTerminal)
     } else if !isComplete {
       StandardError.write("keyhole: \(line.escapedForTerminal)\n")
+    }
+    for path in codes {
+      StandardError.write(
+        "keyhole: \(path.escapedForTerminal): a one-time code that is an item of its own, not a second secret\n"
+      )
     }
     for path in numbered {
       StandardError.write("keyhole: \(path.escapedForTerminal): a second item of this name\n")

@@ -12,6 +12,7 @@ struct KeyholeCommand: ParsableCommand {
       The paths that commands take are those of the tree:
         defaults/SUITE/KEY                            a setting
         keychain/generic/SERVICE/ACCOUNT/value        a secret
+        keychain/generic/SERVICE/ACCOUNT/otpauth      its otpauth:// URI, for one-time codes
         keychain/internet/SERVER/ACCOUNT/value        a secret of a server
       They work with a mount and without.
 

@@ -138,6 +138,8 @@ private final class LogReader {
       }
       var path: String?
       if case .string(let id)? = fields["item"] { path = names.path(of: ItemID(rawValue: id.string)) }
+      // The path is the item's; which of its secrets is said where it is not the main one alone.
+      if case .string(let secret)? = fields["secret"], !isJSON { path = path.map { "\($0) (\(secret))" } }
       let line = String(decoding: line, as: UTF8.self)
       StandardOutput.print(isJSON ? Self.named(line, path) : Self.text(fields, path ?? "-"))
     }

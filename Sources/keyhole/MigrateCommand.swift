@@ -48,24 +48,39 @@ struct MigrateCommand: ParsableCommand {
     let source = try open(from, places)
     try TrustNotice(source, places).require()
     let asking = asking(source, places)
-    let migration = KeychainMigration(from: source, to: try open(to, places), sealing: sealed) {
-      item throws(StoreError) in
-      try asking.permission(for: item, to: .read, path: Self.path(item.identity), by: .current).fetch()
+    let migration = KeychainMigration(
+      from: source, to: try open(to, places), sealing: sealed, path: Self.path
+    ) { item throws(StoreError) in
+      let path = Self.path(item.identity)
+      return try asking.permission(for: item, to: .read, item.secrets, path: path, by: .current).fetch()
     }
     do throws(KeychainMigration.Failure) {
       let items = try migration.plan()
       guard !dryRun else { return tell(items) }
       let bar = ProgressBar(total: items.count)
       defer { bar.end() }
-      try migration.run(items) { bar.show($0) }
+      let summary = try migration.run(items) { bar.show($0) }
       bar.end()
       // `auto` goes with the items.
       ChosenKeychain.change(to: to == .vault ? .vault : .secretService, state: places.state)
       StandardOutput.print(
         "moved \(Self.count(items.filter(\.isShown))) from \(from.rawValue) to \(to.rawValue)")
+      tell(summary)
     } catch {
       let subject = error.item.map(Self.path) ?? from.rawValue
       throw Failure(subject, "nothing was moved: \(error.error.message)")
+    }
+  }
+
+  /// Where an `otpauth:` URI is now, if it is another place.
+  private func tell(_ summary: KeychainMigration.Summary) {
+    for path in summary.companions {
+      StandardOutput.print(
+        "\(path.escapedForTerminal): an item of its own, because \(to.rawValue) holds one secret of an item")
+    }
+    for path in summary.joined {
+      let file = "\(path)/\(ItemSecrets.otpauthName)".escapedForTerminal
+      StandardOutput.print("\(file): the item's second secret, which was an item of its own")
     }
   }
 

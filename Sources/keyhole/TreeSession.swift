@@ -94,12 +94,20 @@ struct TreeSession {
   ///
   /// - Throws: `Failure` with the name that is stored.
   func requireStored(_ path: TreePath) throws {
+    if path.isOtpauth { try requireItem(path.parent) }
     guard let stored = path.storedName else { return }
     // A key of such a name that is in the suite already is an ordinary key.
     guard try existingNode(at: path) == nil else { return }
     throw Failure(
       path.string,
       "this name is for temporary files of editors, which are not stored; nothing was set. \(stored)")
+  }
+
+  /// An `otpauth:` URI waits for its item's secret in memory, as long as the process lives.
+  private func requireItem(_ path: TreePath) throws {
+    guard path.components.count > 2, try existingNode(at: path.appending("value")) == nil else { return }
+    let name = path.appending("value").string
+    throw Failure(path.string, "there is no such item yet; `keyhole set \(name)` makes it")
   }
 
   /// Runs `body` with the file open for reading.
@@ -179,12 +187,18 @@ struct TreePath {
     case ("defaults", 3) where ScratchName.isScratchInSuite(name.utf8):
       guard name.hasPrefix(".") else { return "Give the key another name" }
       return "The key is written \(parent.appending("%2E" + name.dropFirst()).string)"
-    case ("keychain", 5) where name != "value" && components[1] != "other",
-      ("keychain", 4) where name != "value" && components[1] == "other":
+    case ("keychain", 5) where !isSecretFile && components[1] != "other",
+      ("keychain", 4) where !isSecretFile && components[1] == "other":
       return "The secret's file is \(parent.appending("value").string)"
     default: return nil
     }
   }
+
+  /// Whether the last name is that of a file with a secret.
+  private var isSecretFile: Bool { name == "value" || isOtpauth }
+
+  /// Whether it is that of an item's `otpauth:` URI.
+  var isOtpauth: Bool { components.first == "keychain" && name == ItemSecrets.otpauthName }
 
   func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
 

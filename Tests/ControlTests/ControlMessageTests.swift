@@ -32,7 +32,8 @@ import Testing
 
   static let samples: [ControlMessage] = [
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
-    .pauseReplay, .permit(id, .change), .identify, .permitRules(path: "keychain/ä"), .watch, .fetchItems,
+    .pauseReplay, .permit(id, .change, .value), .permit(id, .read, [.value, .otpauth]), .identify,
+    .permitRules(path: "keychain/ä"), .watch, .fetchItems,
     .fetchSecret(id), .fetchOtpauth(id), .rewriteOtpauth(id, readingSecret: true),
     .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .changePassword(id),
     .fetchProblems, .fetchRoom,

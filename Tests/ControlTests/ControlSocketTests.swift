@@ -218,7 +218,7 @@ import Testing
     let mount = try Mount()
     defer { mount.stop() }
     let id = try mount.engine.add(KeychainSamples.generic("a"), "one").id
-    for request in [ControlMessage.fetchSecret(id), .permit(id, .read), .fetchItems, .watch] {
+    for request in [ControlMessage.fetchSecret(id), .permit(id, .read, .value), .fetchItems, .watch] {
       #expect(throws: StoreError.accessDenied(reason: "this request needs an identified process")) {
         try mount.ask(request)
       }
@@ -281,7 +281,7 @@ import Testing
     item.access = [.applicationPassword]
     let id = try KeychainStore(engine: mount.open()).add(item, secret: KeychainSamples.secret("secret")).id
     let channel = try ControlClient.connect(to: getpid(), in: mount.folder, identified: true)
-    channel.send(.permit(id, .read))
+    channel.send(.permit(id, .read, .value))
     #expect(throws: StoreError.self) { _ = try channel.reply() }
   }
 

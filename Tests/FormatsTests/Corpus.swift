@@ -90,6 +90,9 @@ extension Contents {
       }
       lines.append(
         "\(TreePaths.path(item.identity)) \(try text(item.secret)) [\(attributes.joined(separator: "|"))]")
+      if let uri = item.otpauth {
+        lines.append("  \(TreePaths.path(item.identity)) otpauth \(try text(uri))")
+      }
       for companion in item.companions {
         lines.append(
           "  \(TreePaths.path(item.identity.companion(companion.name))) \(try text(companion.secret))")

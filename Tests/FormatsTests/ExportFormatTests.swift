@@ -53,6 +53,23 @@ import Testing
     #expect(try import_.items.map { try text($0.secret) } == Self.items.map(\.secret))
   }
 
+  /// A variable holds one value; the others keep the item's `otpauth:` URI.
+  @Test(arguments: ExportFormat.allCases) func anOtpauthURIRoundTrips(format: ExportFormat) throws {
+    let uri = "otpauth://totp/app:A?secret=JBSWY3DPEHPK3PXP&image=\"x\""
+    var contents = export([("app", "A", "secret"), ("app", "B", "other")])
+    let item = contents.items[0]
+    contents.items[0] = ExportItem(
+      .generic, path: item.path,
+      attributes: [ItemEntry.Attribute("user.account", "A"), ItemEntry.Attribute("user.service", "app")],
+      modified: nil, secret: { () throws(FormatError) in try bytes("secret") },
+      otpauth: { () throws(FormatError) in try bytes(uri) })
+    let written = try source(written(contents, format))
+    let read = try reader(service: format == .env ? "app" : nil)
+      .read(written, as: try #require(try ImportReader.format(of: written)))
+    #expect(try read.items.map { try text($0.secret) } == ["secret", "other"])
+    #expect(try read.items.map { try $0.otpauth.map(text) } == [format == .env ? nil : uri, nil])
+  }
+
   @Test func theServiceStandsBeforeANameWhereItIsNeededOrAskedFor() throws {
     let names = { (bytes: [UInt8]) in
       String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { String($0.prefix { $0 != "=" }) }

@@ -163,6 +163,20 @@ import Tree
     #expect(!fixture.exists("keychain/generic/S/B/otpauth"))
   }
 
+  @Test func keychainWithRoomForOneSecretRefusesIt() throws {
+    let keychain = KeychainStore(engine: MemoryKeychain(holdsOtpauth: false))
+    let item = try keychain.add(KeychainSamples.generic("S", "A"), secret: KeychainSamples.secret("secret"))
+    let tree = Tree(settings: SettingsStore(engine: MemorySuites()), keychain: keychain)
+    let folder = try Self.path.split(separator: "/").reduce(tree.root) {
+      try tree.child(of: $0, named: $1.utf8)
+    }
+    let number = errorNumber {
+      _ = try tree.create("otpauth".utf8, in: folder, .write, exclusive: false, by: .current)
+    }
+    #expect(number == EOPNOTSUPP)
+    #expect(try tree.list(folder).map(\.name) == ["value"] && keychain.read { $0[item.id] } == item)
+  }
+
   @Test func changesElsewhereAreSeen() throws {
     let fixture = TreeFixture()
     try fixture.makeItem(Self.path)

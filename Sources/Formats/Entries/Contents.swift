@@ -44,13 +44,15 @@ public struct SettingEntry: Sendable {
 /// One item; its secret stands where it was found.
 public struct ItemEntry {
   /// The attribute of a companion that names its item by the item's path: `belongsTo`, without `user.`.
-  public static let belongsTo = "belongsTo"
+  public static let belongsTo = ItemIdentity.belongsTo
 
   public var identity: ItemIdentity
   /// By their full names, such as `user.comment`; without those of the identity.
   public var attributes: [Attribute]
   public var secret: SecretSlice
-  /// Secrets that belong to this item: one-time codes, attachments, hidden fields.
+  /// Its `otpauth:` URI, for one-time codes; nil: it has none.
+  public var otpauth: SecretSlice?
+  /// Secrets that belong to this item: attachments, hidden fields.
   public var companions: [Companion] = []
 
   public struct Attribute: Hashable, Sendable {
@@ -69,12 +71,18 @@ public struct ItemEntry {
 
   /// An item of its own, at `ACCOUNT/name` of the item that it belongs to.
   public struct Companion {
+    /// The name of one that has an `otpauth:` URI for which the keychain has no room, or what else one-time codes need.
+    public static let codeName = "otp"
+
     public var name: String
     public var secret: SecretSlice
+    /// It is there for one-time codes.
+    public var isOneTimeCode: Bool
 
-    public init(name: String, secret: SecretSlice) {
+    public init(name: String, secret: SecretSlice, isOneTimeCode: Bool = false) {
       self.name = name
       self.secret = secret
+      self.isOneTimeCode = isOneTimeCode
     }
   }
 
@@ -86,23 +94,6 @@ public struct ItemEntry {
 }
 
 extension ItemIdentity {
-  /// The identity with another account, or another label where the class has no account.
-  public func changingAccount(_ change: (String) -> String) -> ItemIdentity {
-    switch self {
-    case .generic(let service, let account):
-      return .generic(service: service, account: ExactString(change(account.string)))
-    case .internet(var internet):
-      internet.account = ExactString(change(internet.account.string))
-      return .internet(internet)
-    case .other(let label): return .other(label: ExactString(change(label.string)))
-    }
-  }
-
-  /// Where a companion of the item is: `ACCOUNT/NAME`, or `NAME` without an account.
-  public func companion(_ name: String) -> ItemIdentity {
-    changingAccount { $0.isEmpty ? name : "\($0)/\(name)" }
-  }
-
   /// What attributes say, as an item shows them.
   init?(_ itemClass: ItemClass, _ attributes: [String: String]) {
     let text = { (name: String) in attributes["user." + name].map { ExactString($0) } }

@@ -22,17 +22,21 @@ public struct ExportItem {
   let modified: Timestamp?
   /// nil: it can't be read, and the item is left out.
   let secret: () throws(FormatError) -> SecretBytes?
+  /// Its `otpauth:` URI, asked for after the secret; nil: it has none.
+  public let otpauth: (() throws(FormatError) -> SecretBytes?)?
 
   /// `secret` gives the item's secret when it is written; nil leaves the item out.
   public init(
     _ itemClass: ItemClass, path: String, attributes: [ItemEntry.Attribute], modified: Timestamp?,
-    secret: @escaping () throws(FormatError) -> SecretBytes?
+    secret: @escaping () throws(FormatError) -> SecretBytes?,
+    otpauth: (() throws(FormatError) -> SecretBytes?)? = nil
   ) {
     self.itemClass = itemClass
     self.path = path
     self.attributes = attributes
     self.modified = modified
     self.secret = secret
+    self.otpauth = otpauth
   }
 }
 

@@ -44,6 +44,10 @@ struct LoginRecord {
   private(set) var attributes: [(name: String, value: String)] = []
   /// Further secrets, by name: each becomes an item of its own, for attributes are no place for secrets.
   private(set) var secrets: [(name: String, SecretSlice)] = []
+  /// What its one-time codes are computed from.
+  private var code: OneTimeCode?
+  /// Names of secrets for one-time codes that are no `otpauth:` URI, or another one.
+  private var otherCodes: Set<String> = []
 
   /// Attributes that mean something else in the keychain, or that only some values fit.
   private static let reserved: Set<String> = [
@@ -74,6 +78,14 @@ struct LoginRecord {
     secrets.append((Self.unique(base) { name in secrets.contains { $0.name == name } }, value))
   }
 
+  /// What one-time codes are computed from, as the manager has it. An empty one says nothing.
+  mutating func addCode(_ value: SecretSlice) throws(FormatError) {
+    guard !value.isEmpty else { return }
+    if code == nil, let found = try OneTimeCode(value) { return code = found }
+    addSecret(value, ItemEntry.Companion.codeName)
+    if let name = secrets.last?.name { otherCodes.insert(name) }
+  }
+
   private mutating func add(_ name: String, _ value: String) {
     var short = name
     while short.utf8.count > Self.longestName { short.removeLast() }
@@ -102,16 +114,21 @@ struct LoginRecord {
     return Timestamp(iso8601: text)?.iso8601
   }
 
-  /// The entry as an item with its companions. One without a password has its first secret as such, or none.
+  /// The entry as an item with its companions. One without a password has its first secret as such, or none; one that has
+  /// nothing but a one-time code, an empty one.
   func item() -> ItemEntry? {
     var secrets = secrets
-    guard let password = password ?? (secrets.isEmpty ? nil : secrets.removeFirst().1) else { return nil }
+    let first = password ?? (secrets.isEmpty ? nil : secrets.removeFirst().1)
+    guard let password = first ?? code.map({ SecretSlice($0.slice.source, 0..<0) }) else { return nil }
     let web = WebAddress(address)
     let service = title.isEmpty ? web?.host ?? address : title
     let domain = realm.isEmpty ? nil : realm
     let generic = ItemIdentity.generic(service: ExactString(service), account: ExactString(account))
     var entry = ItemEntry(web?.identity(account: account, domain: domain) ?? generic, ownAttributes, password)
-    entry.companions = secrets.map { ItemEntry.Companion(name: $0.name, secret: $0.1) }
+    entry.otpauth = code?.uri(issuer: service, account: account)
+    entry.companions = secrets.map { name, secret in
+      ItemEntry.Companion(name: name, secret: secret, isOneTimeCode: otherCodes.contains(name))
+    }
     return entry
   }
 

@@ -169,7 +169,7 @@ struct BitwardenFormat {
       case "username": draft.login.account = try scanner.optionalString()?.text() ?? ""
       case "password": draft.login.password = try scanner.optionalString()
       case "totp":
-        if let code = try scanner.optionalString() { draft.login.addSecret(code, "otp") }
+        if let code = try scanner.optionalString() { try draft.login.addCode(code) }
       case "uris": try readAddresses(&scanner, &draft.login)
       case "fido2Credentials": draft.passkeys = try count(&scanner)
       default: _ = try scanner.value()

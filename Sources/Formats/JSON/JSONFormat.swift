@@ -24,6 +24,8 @@ struct JSONFormat {
       guard let secret = try item.secret() else { continue }
       try sink.write(separator)
       try write(item, secret, to: sink)
+      try writeOtpauth(item, to: sink)
+      try sink.write("}")
       separator = ",\n"
     }
     try sink.write(separator == "\n" ? "]\n}\n" : "\n  ]\n}\n")
@@ -101,7 +103,15 @@ struct JSONFormat {
         try unsafe Base64Text.write(bytes, to: sink)
       }
     }
-    try sink.write("\"}")
+    try sink.write("\"")
+  }
+
+  /// It is text always.
+  private func writeOtpauth(_ item: ExportItem, to sink: ByteSink) throws(FormatError) {
+    guard let uri = try item.otpauth?() else { return }
+    try sink.write(", \"otpauth\": \"")
+    try unsafe uri.withUnsafeBytes { bytes throws(FormatError) in try unsafe JSONText.write(bytes, to: sink) }
+    try sink.write("\"")
   }
 
   /// Whether the bytes are UTF-8 without NUL, found without a copy.
@@ -188,7 +198,7 @@ struct JSONFormat {
   private func readItem(_ scanner: inout JSONScanner) throws(FormatError) -> ItemEntry {
     var itemClass: ItemClass?
     var attributes: [ItemEntry.Attribute] = []
-    var secret: SecretSlice?
+    var (secret, otpauth): (SecretSlice?, SecretSlice?)
     try scanner.members { (member, scanner) throws(FormatError) in
       switch member {
       case "class": itemClass = ItemClass(rawValue: try scanner.string().text())
@@ -200,11 +210,14 @@ struct JSONFormat {
         guard secret == nil else { throw scanner.error("an item has `value` and `base64`") }
         let string = try scanner.string()
         secret = member == "value" ? string : SecretSlice(string.source, string.range, .base64)
+      case "otpauth": otpauth = try scanner.string()
       default: throw FormatError("an item has the unknown member `\(member)`")
       }
     }
     guard let itemClass, let secret else { throw scanner.error("an item has no `class`, or no `value`,") }
-    return try ItemEntry(itemClass, attributes, secret)
+    var entry = try ItemEntry(itemClass, attributes, secret)
+    entry.otpauth = otpauth
+    return entry
   }
 
   private func readAttribute(_ scanner: inout JSONScanner) throws(FormatError) -> [UInt8] {

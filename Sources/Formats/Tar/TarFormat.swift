@@ -27,6 +27,11 @@ struct TarFormat {
       try writer.header(item.path + "/value", .file, size: secret.count, item.modified, [])
       try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in try unsafe sink.write(bytes) }
       try writer.pad(secret.count)
+      guard let uri = try item.otpauth?() else { continue }
+      let path = "\(item.path)/\(ItemSecrets.otpauthName)"
+      try writer.header(path, .file, size: uri.count, item.modified, [])
+      try unsafe uri.withUnsafeBytes { bytes throws(FormatError) in try unsafe sink.write(bytes) }
+      try writer.pad(uri.count)
     }
     try writer.finish()
   }
@@ -37,6 +42,8 @@ struct TarFormat {
     var contents = Contents()
     var folders: [String: [ItemEntry.Attribute]] = [:]
     var named: Set<String> = []
+    var places: [String: Int] = [:]
+    var uris: [String: SecretSlice] = [:]
     for member in try TarReader(source: source).members() {
       let parts = member.path.split(separator: "/").filter { $0 != "." }.map(String.init)
       let path = parts.joined(separator: "/")
@@ -47,13 +54,20 @@ struct TarFormat {
         let folder = parts.dropLast().joined(separator: "/")
         let attributes = folders[folder] ?? member.attributes
         named.remove(folder)
+        places[folder] = contents.items.count
         contents.items.append(try item(parts.dropLast(), attributes, SecretSlice(source, member.content)))
+      case ("keychain", 4...5, .file) where parts.last == ItemSecrets.otpauthName:
+        uris[parts.dropLast().joined(separator: "/")] = SecretSlice(source, member.content)
       case ("keychain", 1...4, .folder):
         folders[path] = member.attributes
         if isItem { named.insert(path) }
       case ("defaults", 1...2, .folder), (nil, _, .folder): continue
       default: throw FormatError("\(path) has no place in the tree")
       }
+    }
+    for (folder, uri) in uris {
+      guard let place = places[folder] else { throw FormatError("\(folder) has `otpauth` and no `value`") }
+      contents.items[place].otpauth = uri
     }
     guard let missing = named.min() else { return contents }
     throw FormatError("\(missing) has attributes and no `value`")

@@ -102,7 +102,7 @@ struct CSVFormat {
   ) throws(FormatError) {
     switch column {
     case .password: login.password = field
-    case .code: login.addSecret(field, "otp")
+    case .code: try login.addCode(field)
     case .fields: login.addSecret(field, "fields")
     case .title: login.title = try field.text()
     case .account: login.account = try field.text()

@@ -3,7 +3,8 @@ import SecretMemory
 
 /// One decrypted file of pass(1) or gopass: the password in the first line, then whatever its user put there.
 ///
-/// A line `key: value` becomes an attribute, `otpauth://…` the companion `otp`, a key that sounds secret a companion,
+/// A line `key: value` becomes an attribute, `otpauth://…` (or gopass' `totp: KEY`) the item's `otpauth:` URI, a key that sounds
+/// secret a companion,
 /// and all other lines together the companion `notes`.
 public enum PassEntry {
   /// Keys that name secrets, by what they contain in lower case.
@@ -51,7 +52,7 @@ public enum PassEntry {
   ) throws(FormatError) -> Bool {
     let slice = SecretSlice(content, line)
     if content.starts("otpauth://", at: line.lowerBound) {
-      return add(slice, "otp", to: &entry)
+      return try addCode(slice, ItemEntry.Companion.codeName, to: &entry)
     }
     // gopass marks the beginning of its lines so.
     if content.starts("---", at: line.lowerBound), line.count == 3 { return true }
@@ -60,9 +61,10 @@ public enum PassEntry {
       let key = content.text(line.lowerBound..<colon), isKey(key)
     else { return false }
     let value = trimmed((colon + 1)..<line.upperBound, content)
-    if secretWords.contains(where: key.lowercased().contains)
-      || content.starts("otpauth://", at: value.lowerBound)
-    {
+    if key.lowercased() == "totp" || content.starts("otpauth://", at: value.lowerBound) {
+      return try addCode(SecretSlice(content, value), key, to: &entry)
+    }
+    if secretWords.contains(where: key.lowercased().contains) {
       return add(SecretSlice(content, value), key, to: &entry)
     }
     guard let text = content.text(value), !text.utf8.contains(0) else { return false }
@@ -99,7 +101,19 @@ public enum PassEntry {
     return "\(name)-\(number)"
   }
 
-  private static func add(_ secret: SecretSlice, _ name: String, to entry: inout ItemEntry) -> Bool {
+  private static func addCode(
+    _ slice: SecretSlice, _ name: String, to entry: inout ItemEntry
+  ) throws(FormatError) -> Bool {
+    guard entry.otpauth == nil, let code = try OneTimeCode(slice),
+      case .generic(let service, let account) = entry.identity
+    else { return add(slice, name, isOneTimeCode: true, to: &entry) }
+    entry.otpauth = code.uri(issuer: service.string, account: account.string)
+    return true
+  }
+
+  private static func add(
+    _ secret: SecretSlice, _ name: String, isOneTimeCode: Bool = false, to entry: inout ItemEntry
+  ) -> Bool {
     let names = Set(entry.companions.map(\.name))
     var unique = name
     var number = 2
@@ -107,7 +121,8 @@ public enum PassEntry {
       unique = "\(name)-\(number)"
       number += 1
     }
-    entry.companions.append(ItemEntry.Companion(name: unique, secret: secret))
+    let companion = ItemEntry.Companion(name: unique, secret: secret, isOneTimeCode: isOneTimeCode)
+    entry.companions.append(companion)
     return true
   }
 

@@ -171,7 +171,7 @@ struct KeePassFormat {
     case "UserName": login.account = try value.text()
     case "URL": login.addAddress(try value.text())
     case "Notes" where !isProtected: login.notes = try value.text()
-    case "otp": login.addSecret(value, "otp")
+    case "otp": try login.addCode(value)
     case _ where isProtected || key.lowercased().contains("otp"): login.addSecret(value, key)
     default: login.addField(key, try value.text())
     }

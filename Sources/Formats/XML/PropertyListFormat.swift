@@ -64,7 +64,15 @@ struct PropertyListFormat {
     try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in
       try unsafe Base64Text.write(bytes, to: sink)
     }
-    try sink.write("</data>\n</dict>\n")
+    try sink.write("</data>\n")
+    if let uri = try item.otpauth?() {
+      try sink.write("<key>otpauth</key>\n<data>")
+      try unsafe uri.withUnsafeBytes { bytes throws(FormatError) in
+        try unsafe Base64Text.write(bytes, to: sink)
+      }
+      try sink.write("</data>\n")
+    }
+    try sink.write("</dict>\n")
   }
 
   // MARK: Reading
@@ -155,13 +163,16 @@ struct PropertyListFormat {
   private func readItem(_ scanner: inout XMLScanner) throws(FormatError) -> ItemEntry {
     var itemClass: ItemClass?
     var attributes: [ItemEntry.Attribute] = []
-    var secret: SecretSlice?
+    var (secret, otpauth): (SecretSlice?, SecretSlice?)
     try members(&scanner) { (key, element, scanner) throws(FormatError) in
       switch (key, element) {
       case ("class", "string"): itemClass = ItemClass(rawValue: try scanner.content().text())
       case ("value", "data"):
         let content = try scanner.content()
         secret = SecretSlice(content.source, content.range, .base64)
+      case ("otpauth", "data"):
+        let content = try scanner.content()
+        otpauth = SecretSlice(content.source, content.range, .base64)
       case ("attributes", "dict"):
         try members(&scanner) { (name, element, scanner) throws(FormatError) in
           guard element == "data" || element == "string" else {
@@ -177,7 +188,9 @@ struct PropertyListFormat {
       }
     }
     guard let itemClass, let secret else { throw scanner.error("an item has no `class`, or no `value`,") }
-    return try ItemEntry(itemClass, attributes, secret)
+    var entry = try ItemEntry(itemClass, attributes, secret)
+    entry.otpauth = otpauth
+    return entry
   }
 }
 

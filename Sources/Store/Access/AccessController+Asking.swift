@@ -143,15 +143,19 @@ extension AccessController {
   private func question(_ requests: [PermissionRequest]) -> Question {
     let first = requests[0].subject
     var (paths, ids): ([String], [ItemID]) = ([], [])
+    var secrets: [ItemID: ItemSecrets] = [:]
     for subject in requests.map(\.subject) {
       paths += subject.paths.filter { !paths.contains($0) }
       if !ids.contains(subject.item) { ids.append(subject.item) }
+      secrets[subject.item, default: []].formUnion(subject.secrets)
     }
-    return Question(
+    var question = Question(
       items: paths, ids: ids, caller: first.caller, operation: first.operation, change: first.change,
       demand: first.demand, password: first.password, timeout: options.timeout,
       reuse: first.operation == .change ? 0 : max(0, min(options.reuse, Self.longestReuse)),
       offersProcess: first.password == .none && state.withLock { $0.grants.hasOther(for: first) })
+    question.secrets = secrets
+    return question
   }
 
   private func settle(_ answer: Answer, _ dialog: Dialog, _ waiting: [PermissionRequest]) {

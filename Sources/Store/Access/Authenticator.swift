@@ -23,6 +23,8 @@ public struct Question: Sendable {
   /// The items' paths in the tree.
   public var items: [String]
   public var ids: [ItemID]
+  /// Which secrets of each, where that is not the main one alone.
+  public var secrets: [ItemID: ItemSecrets] = [:]
   public var caller: Caller.Identity
   public var operation: AccessOperation
   /// nil: the operation is no change of protection.

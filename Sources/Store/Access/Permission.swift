@@ -142,7 +142,9 @@ public final class PermissionRequest: Sendable {
 
 extension PermissionRequest.Subject {
   func permit(password: ItemPassword? = nil) -> Permit {
-    Permit(item: item, for: operation, secrets, to: caller, password: password)
+    // What protects one protects all.
+    let covered: ItemSecrets = operation == .change ? [.value, .otpauth] : secrets
+    return Permit(item: item, for: operation, covered, to: caller, password: password)
   }
 
   /// What a person is shown: the item's path, and that of its `otpauth:` URI, each where the question is about it.
