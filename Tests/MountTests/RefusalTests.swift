@@ -10,7 +10,7 @@ import Testing
     "import mmap, sys\ntry: mmap.mmap(0, 1)\nexcept OSError as e: sys.exit(f\"python3: {e.strerror}\")"
 
   /// In a suite with the integer `n` and the JSON `d`, with two items of one service.
-  static let onAnyMount = values + names + places + attributes + limits + mappings
+  static let onAnyMount = values + otpauth + names + places + attributes + limits + mappings
 
   static let values = [
     Refusal(
@@ -25,6 +25,12 @@ import Testing
     Refusal(
       .invalid, "truncate -s 1 defaults/s/d", by: "truncate",
       told: ("defaults/s/d", "the value can't be used")),
+  ]
+
+  static let otpauth = [
+    Refusal(
+      .invalid, "echo \(m) > \(item)/otpauth", by: "echo: write error",
+      told: ("\(item)/otpauth", "not an otpauth URI"))
   ]
 
   static let names = [
