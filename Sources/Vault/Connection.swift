@@ -3,6 +3,7 @@ import GRDBSQLite
 import Glibc
 import Model
 import SecretMemory
+import Store
 
 /// The one connection to the database, and the one place that turns SQLite's errors into `StoreError`.
 final class Connection {
@@ -17,6 +18,8 @@ final class Connection {
   private var log: FileStamp?
   /// The file as this process last wrote or checked it.
   private let known: KnownStamp
+  /// The database is a copy in memory, because its disk took no writes.
+  private let isCopy: Bool
 
   /// How long a process waits for another's transaction; below the 10 s that a caller may wait.
   static let patienceMilliseconds: Int32 = 8000
@@ -39,6 +42,55 @@ final class Connection {
     file = Self.openFile(queue, path)
     known = KnownStamp(path, file)
     checkpoints = LogCheckpoints(path, queue, known)
+    isCopy = false
+  }
+
+  /// A copy in memory of a database at rest, on a disk that takes no writes: there SQLite can't make the log that it wants
+  /// even for reading. It can't be written, and is displaced once the disk takes writes.
+  ///
+  /// - Throws: `damaged` where there is a log that is not empty, which this would leave out.
+  init(copying path: String) throws(StoreError) {
+    self.path = path
+    file = FileStamp(path)
+    known = KnownStamp(path, file)
+    guard (FileStamp(path + "-wal")?.size ?? 0) == 0 else { throw .damaged(what: path + "-wal") }
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    do {
+      let bytes = try Self.content(of: path)
+      configuration.prepareDatabase { database in
+        try Self.fill(database, bytes)
+        for pragma in Self.pragmas { try database.execute(sql: pragma) }
+      }
+      queue = try DatabaseQueue(configuration: configuration)
+    } catch {
+      throw StoreError(vault: error, errno: errno)
+    }
+    checkpoints = LogCheckpoints(path, queue, known)
+    isCopy = true
+  }
+
+  private static func content(of path: String) throws(StoreError) -> [UInt8] {
+    guard let file = try KeptFile.open(path) else { throw .notFound }
+    var bytes = [UInt8](repeating: 0, count: Int(try file.descriptor.status(path).st_size))
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe file.descriptor.read(into: $0, at: 0) }
+    guard count == bytes.count, count > 20 else { throw .damaged(what: path) }
+    // The versions of the format (https://sqlite.org/fileformat.html, 1.3): 1 keeps no log.
+    (bytes[18], bytes[19]) = (1, 1)
+    return bytes
+  }
+
+  private static func fill(_ database: Database, _ bytes: [UInt8]) throws {
+    let flags = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY)
+    guard let memory = unsafe sqlite3_malloc64(UInt64(bytes.count)) else { throw StoreError.outOfMemory }
+    // SAFETY: the memory has room for all bytes, and is SQLite's from the call on, whatever that returns.
+    let status = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe memory.copyMemory(from: bytes.baseAddress ?? UnsafeRawPointer(memory), byteCount: bytes.count)
+      return unsafe sqlite3_deserialize(
+        database.sqliteConnection, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(bytes.count),
+        Int64(bytes.count), flags)
+    }
+    guard status == SQLITE_OK else { throw StoreError.damaged(what: "the vault's database") }
   }
 
   deinit { checkpoints.finish() }
@@ -187,6 +239,10 @@ extension Connection {
       return "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
     }
     guard file.isSameFile(as: present) else { return "\(path) was replaced while it was open" }
+    guard !isCopy else {
+      let isWritable = DiskProbe.refusal(of: VaultDirectory.folder(of: path)) == nil
+      return isWritable ? "the disk of \(path) takes writes again" : nil
+    }
     let presentLog = FileStamp(path + "-wal")
     if let log, presentLog.map({ !log.isSameFile(as: $0) }) ?? true {
       return "\(path)-wal was removed or replaced while it was open"

@@ -5,7 +5,7 @@ import Synchronization
 struct FileStamp: Equatable {
   private let device: UInt64
   private let inode: UInt64
-  private let size: Int64
+  let size: Int64
   private let seconds: Int64
   private let nanoseconds: Int64
 

@@ -70,7 +70,7 @@ enum PrivateFile {
 
   /// Removes what `replace` left of processes that were killed meanwhile.
   static func removeLeftovers(of path: String) {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    let parts = path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
     guard let name = parts.last, let folder = unsafe opendir(parts.dropLast().joined(separator: "/")) else {
       return
     }

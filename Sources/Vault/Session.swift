@@ -48,6 +48,8 @@ final class Session {
     classKeys = ClassKeyring(keys, directory)
     anchor = Anchor(directory, store: keys.store)
     untold = try load()
+    // The slot has just opened the vault's manifest or one of its items: another process has made new keys since.
+    if keys.format >= .two, manifest == nil, untold?.isEmpty == true { throw .interrupted }
     directory.restoreReserve()
   }
 }
@@ -174,6 +176,8 @@ extension Session {
   }
 
   /// Reads all items and checks that they add up.
+  ///
+  /// - Throws: `interrupted` where another process has made new keys since `fitsVault` was asked: then all is as it was.
   private func load() throws(StoreError) -> [Item] {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
     let anchored = anchor.read()
@@ -181,6 +185,8 @@ extension Session {
     let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
       let manifest = try Manifest.fetchIfWhole(database, keys)
+      // Between two transactions another process may have made new keys, under which nothing opens with these.
+      if manifest == nil, self.manifest != nil, try isReplaced(database) { throw StoreError.interrupted }
       let scan = try items(database).scan(expecting: manifest?.count ?? 0)
       return Finding(
         version: try Connection.dataVersion(database), scan: scan, manifest: manifest,

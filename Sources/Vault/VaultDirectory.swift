@@ -10,6 +10,13 @@ struct VaultDirectory {
   let machine: MachineIdentity
 
   var database: String { path + "/vault.db" }
+
+  /// Where a file of the vault lies.
+  static func folder(of file: String) -> String {
+    file.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(decoding: file.utf8[..<$0], as: UTF8.self) }
+      ?? "."
+  }
+
   var log: String { path + "/vault.db-wal" }
   var key: String { path + "/vault.key" }
   var deviceKey: String { state + "/device.key" }
@@ -110,8 +117,9 @@ struct VaultDirectory {
 extension VaultDirectory {
   private static func prepare(_ path: String) throws(StoreError) {
     var parent = path.hasPrefix("/") ? "" : "."
-    for part in path.split(separator: "/") {
-      parent += "/" + part
+    // By scalars: a slash and a combining mark behind it are one Character.
+    for part in path.unicodeScalars.split(separator: "/") {
+      parent += "/" + String(part)
       guard unsafe mkdir(parent, 0o700) != 0, errno != EEXIST else { continue }
       // EROFS, EACCES and others come for folders that exist, too.
       guard unsafe access(parent, F_OK) == 0 else { throw StoreError(errno: errno, "mkdir \(parent)") }

@@ -29,6 +29,42 @@ final class VaultDoor {
     return try reopened()
   }
 
+  /// Runs `body` with the session. Where another process makes new keys between two transactions, `body` fails without
+  /// an effect, and runs again with these.
+  ///
+  /// - Throws: what `opened` and `body` throw.
+  func withSession<Result: ~Copyable>(
+    _ body: (Session) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    for _ in 0..<Self.attempts {
+      if let result = try attempt(body) { return result }
+    }
+    throw .interrupted
+  }
+
+  /// Each takes a change of the vault's keys by another process.
+  private static let attempts = 10
+
+  /// nil: another process has made new keys meanwhile.
+  private func attempt<Result: ~Copyable>(
+    _ body: (Session) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result? {
+    do throws(StoreError) {
+      return try body(opened())
+    } catch {
+      try rethrowUnlessRekeyed(error)
+      return nil
+    }
+  }
+
+  /// Returns where the keys are no longer those of the vault. A file that has left its path is kept as it is.
+  private func rethrowUnlessRekeyed(_ error: StoreError) throws(StoreError) {
+    if error == .interrupted { return }
+    guard let session, file.connection.displacement == nil, (try? session.fitsVault()) == false else {
+      throw error
+    }
+  }
+
   func unlock(_ opened: OpenedSlot) throws(StoreError) {
     if let session, try session.fitsVault() {
       try session.unlock(opened.keys)
@@ -47,10 +83,13 @@ final class VaultDoor {
 
   /// Another process has made new keys; where the key file is all that they take, the vault opens again.
   private func reopened() throws(StoreError) -> Session {
-    session = nil
-    state.value = .sealed
     let slots = try file.slots()
-    guard !slots.contains(where: \.takesPassphrase) else { throw .locked }
+    guard !slots.contains(where: \.takesPassphrase) else {
+      session = nil
+      state.value = .sealed
+      throw .locked
+    }
+    // Until then the earlier session stays, so that the next call tries again where this one fails.
     let opened = try SlotOpener(file, Self.noPassphrase()).open(slots)
     try replaceSession(file.fitting(opened))
     state.value = .open

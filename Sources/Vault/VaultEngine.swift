@@ -95,7 +95,7 @@ public final class VaultEngine: KeychainEngine {
   public func items() throws(StoreError) -> [Item] {
     try door.use { door throws(StoreError) in
       follow(door)
-      return try door.opened().items()
+      return try door.withSession { session throws(StoreError) in try session.items() }
     }.filter(isShown)
   }
 
@@ -104,7 +104,7 @@ public final class VaultEngine: KeychainEngine {
   public func refresh() throws(StoreError) -> [Item]? {
     try door.use { door throws(StoreError) -> [Item]? in
       if follow(door), door.session == nil { return [] }
-      return try door.opened().refresh()
+      return try door.withSession { session throws(StoreError) in try session.refresh() }
     }?.filter(isShown)
   }
 
@@ -118,7 +118,7 @@ public final class VaultEngine: KeychainEngine {
   private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
 
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
-    try door.use { door throws(StoreError) in try door.opened().secret(of: item) }
+    try withSession { session throws(StoreError) in try session.secret(of: item) }
   }
 
   public let sealsWithPasswords = true
@@ -150,20 +150,20 @@ public final class VaultEngine: KeychainEngine {
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
-    try door.use { door throws(StoreError) in try door.opened().update(items, nil, body) }
+    try withSession { session throws(StoreError) in try session.update(items, nil, body) }
   }
 
   public func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try door.use { door throws(StoreError) in
-      try door.opened().rewrite(item, readingSecret: readingSecret, nil, body)
+    try withSession { session throws(StoreError) in
+      try session.rewrite(item, readingSecret: readingSecret, nil, body)
     }
   }
 
   public func remove(_ items: [ItemID]) throws(StoreError) {
-    try door.use { door throws(StoreError) in try door.opened().remove(items) }
+    try withSession { session throws(StoreError) in try session.remove(items) }
   }
 
   /// Does nothing: every commit is on the disk already (synchronous=FULL).
@@ -195,7 +195,7 @@ public final class VaultEngine: KeychainEngine {
 
 extension VaultEngine {
   func sealedSecret(of item: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
-    try door.use { door throws(StoreError) in try door.opened().sealedSecret(of: item) }
+    try withSession { session throws(StoreError) in try session.sealedSecret(of: item) }
   }
 
   var directory: VaultDirectory { door.use { $0.file.directory } }
@@ -212,10 +212,10 @@ extension VaultEngine {
     return try Session(VaultFile(replacing: directory), opened)
   }
 
-  func withSession<Result>(
+  func withSession<Result: ~Copyable>(
     _ body: (Session) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    try door.use { door throws(StoreError) in try body(door.opened()) }
+    try door.use { door throws(StoreError) in try door.withSession(body) }
   }
 }
 

@@ -38,6 +38,8 @@ enum VaultFactory {
       var anchor = Anchor(place, store: header.store)
       try anchor.advance(to: manifest.state, manifest.anchorKey)
       try PrivateFile.giveName(place.database)
+      // Where the disk's blocks are small, it was made without SQLite, which does not remove it.
+      PrivateFile.unlink(temporary + "-shm")
     } catch {
       for ending in ["", "-journal", "-wal", "-shm"] { PrivateFile.unlink(temporary + ending) }
       throw error

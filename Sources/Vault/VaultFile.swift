@@ -38,8 +38,11 @@ final class VaultFile {
       try connection.read { _ = try Connection.dataVersion($0) }
       return connection
     } catch {
-      guard error.isOutOfSpace, place.reserve.giveUp() else { throw error }
-      return try Connection(place.database)
+      if error.isOutOfSpace, place.reserve.giveUp() { return try Connection(place.database) }
+      // SQLite says only that a file is missing: its log or its shared memory, which it can't make.
+      guard let refusal = DiskProbe.refusal(of: place.path) else { throw error }
+      guard let copy = try? Connection(copying: place.database) else { throw refusal }
+      return copy
     }
   }
 

@@ -6,6 +6,7 @@ import Model
 import SecretMemory
 import Store
 import StoreConformance
+import Synchronization
 import Testing
 
 @testable import Vault
@@ -29,6 +30,69 @@ import Testing
     let engine = try fixture.open()
     try engine.unlock(KeychainSamples.secret(passphrase))
     return engine
+  }
+
+  /// Between two transactions of a process, another one makes new keys: every call goes on with these.
+  @Test(arguments: ["refresh", "items", "secret", "update", "add", "remove"])
+  func newKeysBetweenTwoTransactionsHideNothing(call: String) throws {
+    let ids = try fixture.makeVault()
+    let engine = try fixture.open()
+    let count = try engine.items().count
+    var calls = 0
+    try engine.withSession { session throws(StoreError) in
+      calls += 1
+      if calls == 1 {
+        do { try change(fixture.open(), to: .keyFile, "") } catch {
+          throw .damaged(what: "the test: \(error)")
+        }
+      }
+      switch call {
+      case "refresh": #expect(try session.refresh()?.count == count)
+      case "items": #expect(try session.items().count == count)
+      case "secret": _ = try session.secret(of: ids[0])
+      case "update": _ = try session.update([ids[0]], nil) { $0.attributes["label"] = Array("new".utf8) }
+      case "remove": try session.remove([ids[0]])
+      default:
+        var item = KeychainSamples.generic("service", "another")
+        item.accessibility = .whenUnlocked
+        guard let secret = try? KeychainSamples.secret("secret") else { throw .outOfMemory }
+        _ = try session.add(item, secret: secret)
+      }
+    }
+    #expect(calls == 2 && engine.trust == .trusted)
+    #expect(try engine.items().count == count + (call == "add" ? 1 : call == "remove" ? -1 : 0))
+    #expect(engine.problems().isEmpty)
+  }
+
+  /// The same at any moment: no list lacks an item while another process makes new keys again and again.
+  @Test func noListLacksAnItemWhileKeysAreMade() async throws {
+    try fixture.makeVault()
+    let (engine, other) = (try fixture.open(), try fixture.open())
+    let count = try engine.items().count
+    let keysAreMade = Made()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try keysAreMade.run(60, by: other) }
+      group.addTask {
+        while !keysAreMade.isOver {
+          if let items = try engine.refresh() { #expect(items.count == count) }
+          #expect(try engine.items().count == count)
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  /// Whether a process has made its keys.
+  private final class Made: Sendable {
+    private let flag = Atomic(false)
+
+    var isOver: Bool { flag.load(ordering: .acquiring) }
+
+    func run(_ times: Int, by engine: VaultEngine) throws {
+      defer { flag.store(true, ordering: .releasing) }
+      let none = try KeychainSamples.secret("")
+      for _ in 0..<times { try engine.change(to: .keyFile, none, present: none, cost: .least) }
+    }
   }
 
   /// audit.md, H1.
