@@ -23,6 +23,9 @@ public struct BackupFile {
   private let folders: BackupFolders
   private let existing: Existing
 
+  /// Called with the path of each file that is named like a suite and is left out, and the reason.
+  public var onOmission: (_ path: String, _ reason: String) -> Void = { _, _ in }
+
   /// - Throws: `BackupError` where a file is there that is to be kept.
   public init(_ path: String, of folders: BackupFolders, existing: Existing) throws(BackupError) {
     self.path = try Self.resolved(path)
@@ -103,16 +106,31 @@ extension BackupFile {
 
   private func fill(_ writer: RecordWriter) throws -> BackupSummary {
     let suites = PropertyListFolder(folder: folders.settings, stateFolder: folders.state)
-    for name in try Folder.list(folders.settings).sorted() {
+    for name in try suiteFiles() {
       guard let suite = Folder.suite(ofFile: name) else { continue }
-      _ = try writer.write(
-        suite: name, at: "\(folders.settings)/\(name)", times: suites.timesFile(of: suite))
+      let path = "\(folders.settings)/\(name)"
+      if try writer.write(suite: name, at: path, times: suites.timesFile(of: suite)) { continue }
+      // One that is gone by now was removed by its owner.
+      guard Folder.exists(path) else { continue }
+      onOmission(
+        path,
+        Folder.target(ofLink: path) == nil ? "it is no regular file" : "it is a link that leads to no file")
     }
     if try attempt(folders.vault, { try VaultArchive.exists(in: folders.vault) }) {
       try attempt(folders.vault) { try addVault(to: writer) }
     }
     try writer.finish()
     return writer.summary
+  }
+
+  /// The names that can be those of suites.
+  private func suiteFiles() throws(BackupError) -> [String] {
+    try Folder.list(folders.settings).filter { $0.suffix(6).elementsEqual(".plist".utf8) }.compactMap {
+      name in
+      if let text = String(validating: name, as: UTF8.self) { return text }
+      onOmission("\(folders.settings)/\(Folder.text(ofForeign: name))", "its name is not UTF-8")
+      return nil
+    }.sorted()
   }
 
   private func addVault(to writer: RecordWriter) throws {

@@ -100,7 +100,7 @@ enum Folder {
   /// What stands in a folder; nothing where there is none.
   ///
   /// - Throws: `BackupError` where it can't be listed.
-  static func list(_ path: String) throws(BackupError) -> [String] {
+  static func list(_ path: String) throws(BackupError) -> [[UInt8]] {
     let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard folder >= 0 else {
       if errno == ENOENT { return [] }
@@ -110,28 +110,48 @@ enum Folder {
     guard unsafe access(path, X_OK) == 0 else {
       throw BackupError(path, "what is in it can't be read: \(systemMessage(errno)). Nothing was written")
     }
-    return names(in: path)
+    return namesInBytes(in: path)
+  }
+
+  /// A name that is not UTF-8 for a person: what is not ASCII as `\xHH`.
+  static func text(ofForeign name: [UInt8]) -> String {
+    name.map { byte in
+      byte < 0x80 ? String(Unicode.Scalar(byte)) : "\\x" + String(byte, radix: 16, uppercase: true)
+    }.joined()
+  }
+
+  /// Where a symbolic link leads, as it says; nil: there is none.
+  static func target(ofLink path: String) -> String? {
+    var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+    // SAFETY: the array says how long it is.
+    let count = unsafe readlink(path, &bytes, bytes.count)
+    guard count >= 0, count < bytes.count else { return nil }
+    return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// Whether something has a name, also a link that leads nowhere.
   static func exists(_ path: String) -> Bool { FileIdentity(path) != nil }
 }
 
-/// Which file or folder has a name; one that is renamed stays the same.
+/// Which file or folder of a file system has a name; one that is renamed stays the same.
+///
+/// Without the number of the device, which may be another one after the next start of the machine.
 struct FileIdentity: Hashable {
-  let device: UInt64
   let number: UInt64
+  /// When it was made, in seconds and nanoseconds; 0: the file system does not tell.
+  let birth: [Int64]
 
-  init(device: UInt64, number: UInt64) {
-    self.device = device
+  init(number: UInt64, birth: [Int64]) {
     self.number = number
+    self.birth = birth
   }
 
   /// nil: nothing has the name.
   init?(_ path: String) {
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0 else { return nil }
-    (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino))
+    var (number, birth): (UInt64, [Int64]) = (0, [0, 0])
+    // SAFETY: the two numbers of the array are there during the call.
+    guard unsafe linux_inode(path, &number, &birth) == 0 else { return nil }
+    self.init(number: number, birth: birth)
   }
 }
 

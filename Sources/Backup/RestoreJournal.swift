@@ -20,7 +20,7 @@ struct RestoreJournal: Equatable {
   var prepared: [String]
   var moves: [RestoreMove]
 
-  private static let title = "keyhole restore 1"
+  private static let title = "keyhole restore 2"
 
   /// Of all bytes only zero is in no path.
   var text: String {

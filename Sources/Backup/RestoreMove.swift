@@ -52,7 +52,28 @@ struct RestoreMove: Equatable {
     var name = aside
     // A second one comes up where a program made a file while an interrupted restore was waiting.
     for number in 2..<100 where Folder.exists(name) { name = "\(aside)-\(number)" }
+    if let target = relativeTarget(of: path) { return try setAside(linkTo: target, at: path, name) }
     guard !Folder.exists(name), unsafe rename(path, name) == 0 else { throw failure(path) }
+    return name
+  }
+
+  /// Where a symbolic link leads that would lead elsewhere from another folder; nil: it is none.
+  private func relativeTarget(of path: String) -> String? {
+    guard Folder.parent(of: aside) != Folder.parent(of: place), let target = Folder.target(ofLink: path),
+      !target.hasPrefix("/")
+    else { return nil }
+    return Folder.parent(of: place) + "/" + target
+  }
+
+  private func setAside(
+    linkTo target: String, at path: String, _ name: String
+  ) throws(BackupError) -> String {
+    // An earlier attempt was interrupted before it removed the link from its place.
+    let name = Folder.target(ofLink: aside) == target ? aside : name
+    if name != aside || !Folder.exists(aside) {
+      guard unsafe symlink(target, name) == 0 else { throw failure(path) }
+    }
+    guard unsafe unlink(path) == 0 else { throw failure(path) }
     return name
   }
 
@@ -64,17 +85,18 @@ struct RestoreMove: Equatable {
 // MARK: - In the journal
 
 extension RestoreMove {
-  static let fieldCount = 5
+  static let fieldCount = 6
 
-  var fields: [String] { [prepared, place, aside, String(identity.device), String(identity.number)] }
+  var fields: [String] {
+    [prepared, place, aside, String(identity.number)] + identity.birth.map { String($0) }
+  }
 
   /// nil: these are none.
   init?(_ fields: [String]) {
-    guard fields.count == Self.fieldCount, let device = UInt64(fields[3]), let number = UInt64(fields[4])
-    else {
-      return nil
-    }
+    guard fields.count == Self.fieldCount, let number = UInt64(fields[3]) else { return nil }
+    let birth = fields[4...].compactMap { Int64($0) }
+    guard birth.count == 2 else { return nil }
     (prepared, place, aside) = (fields[0], fields[1], fields[2])
-    identity = FileIdentity(device: device, number: number)
+    identity = FileIdentity(number: number, birth: birth)
   }
 }

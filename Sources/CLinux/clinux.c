@@ -331,3 +331,13 @@ static int forget_segments(struct dl_phdr_info *program, size_t size, void *noth
 }
 
 void linux_forget_code(void) { dl_iterate_phdr(forget_segments, NULL); }
+
+int linux_inode(const char *path, unsigned long long *inode, long long birth[2]) {
+  struct statx status;
+  if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME, &status) != 0) return -1;
+  *inode = status.stx_ino;
+  int is_known = (status.stx_mask & STATX_BTIME) != 0;
+  birth[0] = is_known ? (long long)status.stx_btime.tv_sec : 0;
+  birth[1] = is_known ? (long long)status.stx_btime.tv_nsec : 0;
+  return 0;
+}

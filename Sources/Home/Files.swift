@@ -2,14 +2,19 @@ import Glibc
 
 /// The names in a folder; none where it can't be read.
 package func names(in path: String) -> [String] {
+  namesInBytes(in: path).map { String(decoding: $0, as: UTF8.self) }
+}
+
+/// The same as the file system has it: a name need not be UTF-8.
+package func namesInBytes(in path: String) -> [[UInt8]] {
   guard let folder = unsafe opendir(path) else { return [] }
   defer { unsafe closedir(folder) }
-  var names: [String] = []
+  var names: [[UInt8]] = []
   while let entry = unsafe readdir(folder) {
     let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      unsafe Array(bytes.prefix { $0 != 0 })
     }
-    if name != ".", name != ".." { names.append(name) }
+    if name != Array(".".utf8), name != Array("..".utf8) { names.append(name) }
   }
   return names
 }

@@ -65,8 +65,9 @@ public struct UserFolders: Sendable {
   /// Makes a folder and those that lead to it, for the user alone; one that is there stays as it is.
   public static func make(_ folder: String) {
     var path = ""
-    for part in folder.split(separator: "/") {
-      path += "/" + part
+    // By scalars: a slash and a combining mark behind it are one Character.
+    for part in folder.unicodeScalars.split(separator: "/") {
+      path += "/" + String(part)
       unsafe mkdir(path, 0o700)
     }
   }

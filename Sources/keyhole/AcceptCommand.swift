@@ -20,14 +20,16 @@ struct AcceptCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    if let mount = MountRecord.all(in: places.runtime).first(where: \.isAlive) {
-      throw Failure(mount.path, "it is mounted; `keyhole unmount` first")
-    }
+    try places.requireUnmounted("")
     guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
       throw Failure(places.vault, "there is no vault")
     }
     let vault = try opened(places)
-    guard try !VaultAcceptance(vault, places).run(yes: yes) else { return }
+    do {
+      guard try !VaultAcceptance(vault, places).run(yes: yes) else { return }
+    } catch let refusal as VaultAcceptance.Unanswered {
+      throw Failure(nil, refusal.reason)
+    }
     StandardOutput.print("the vault is as it was stored last; there is nothing to accept")
   }
 

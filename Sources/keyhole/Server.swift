@@ -73,6 +73,8 @@ final class Server: Sendable {
     }
     do throws(SessionError) {
       // Noted before anybody can know that it is ready.
+      let lock = MountLock(mountPoint, state: places.state)
+      defer { lock?.end() }
       let record = MountRecord.add(mountPoint, stores.keychainOpening, in: places.runtime)
       defer { record.remove() }
       // What anybody changes who knows that it is ready is heard.
@@ -86,7 +88,10 @@ final class Server: Sendable {
         linux_forget_code()
       }
       kernelTree.connect(session.notifier)
-      let presence = MountPresence(mountPoint) { [self] in leave(control, service, record) }
+      let presence = MountPresence(mountPoint) { [self] in
+        leave(control, service, record)
+        lock?.end()
+      }
       defer { presence?.end() }
       try session.run()
       session.unmount()

@@ -21,9 +21,7 @@ struct UpgradeCommand: ParsableCommand {
 
   func run() throws {
     let places = try Places.current()
-    if let mount = MountRecord.all(in: places.runtime).first(where: \.isAlive) {
-      throw Failure(mount.path, "it is mounted; `keyhole unmount` first, then upgrade")
-    }
+    try places.requireUnmounted(", then upgrade")
     let report = try attempt(places) { () throws(StoreError) -> VaultUpgrade.Report? in
       guard try VaultUpgrade.isNeeded(places.vault, stateDirectory: places.state) else { return nil }
       return try VaultUpgrade.run(

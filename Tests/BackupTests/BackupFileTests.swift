@@ -143,6 +143,29 @@ import Vault
     #expect(try Files.text("\(fixture.others.settings)/\(name).plist") == "{ a = 1; }")
   }
 
+  /// What is named like a suite and is in no backup is said, by its name.
+  @Test func whatIsLeftOutIsNamed() throws {
+    let fixture = try BackupFixture()
+    try fixture.fill()
+    let folder = fixture.folders.settings
+    try #require(unsafe symlink("nowhere", folder + "/link.plist") == 0)
+    try #require(unsafe mkfifo(folder + "/pipe.plist", 0o600) == 0)
+    var name = (folder + "/f").utf8.map { CChar(bitPattern: $0) }
+    name += [CChar(bitPattern: 0xFC)] + ".plist\0".utf8.map { CChar(bitPattern: $0) }
+    try #require(unsafe mknod(name, S_IFREG | 0o600, 0) == 0)
+    defer { unsafe unlink(name) }
+    var backup = try BackupFile(fixture.file, of: fixture.folders, existing: .isKept)
+    var omissions: [String: String] = [:]
+    backup.onOmission = { omissions[$0] = $1 }
+    #expect(try backup.write(sealedTo: fixture.key).suites == 2)
+    #expect(
+      omissions == [
+        folder + "/link.plist": "it is a link that leads to no file",
+        folder + "/pipe.plist": "it is no regular file",
+        folder + "/f\\xFC.plist": "its name is not UTF-8",
+      ])
+  }
+
   @Test func aLinkIsFollowedToItsDisk() throws {
     let fixture = try BackupFixture()
     try fixture.fill()

@@ -11,6 +11,11 @@ import Vault
   /// A backup with the state “old”; the folders have the state “new” since.
   private func fixture() throws -> BackupFixture {
     let fixture = try BackupFixture()
+    try fill(fixture)
+    return fixture
+  }
+
+  private func fill(_ fixture: BackupFixture) throws {
     try Files.write("old", to: fixture.folders.settings + "/one.plist")
     try Files.write("same", to: fixture.folders.settings + "/same.plist")
     try Files.write("gone", to: fixture.folders.settings + "/gone.plist")
@@ -21,7 +26,6 @@ import Vault
     unsafe unlink(fixture.folders.settings + "/gone.plist")
     try Files.write("only new", to: fixture.folders.settings + "/late.plist")
     try Files.write("new", to: fixture.folders.vault + "/mark")
-    return fixture
   }
 
   private func expectRestored(_ fixture: BackupFixture, _ what: String) throws {
@@ -102,7 +106,7 @@ import Vault
   }
 
   /// The steps of a move: nothing, exchanged, set aside; where names can't be exchanged, set aside and not yet in place.
-  private enum Step: CaseIterable { case exchanged, done, setAsideFirst }
+  enum Step: CaseIterable { case exchanged, done, setAsideFirst }
 
   private func carryOut(_ move: RestoreMove, _ step: Step) throws {
     guard Files.status(exists: move.place) else {
@@ -157,6 +161,65 @@ import Vault
     #expect(try Set(marks.map(Files.text)) == ["new", "meanwhile"] && aside.count >= 2)
   }
 
+  /// A link to a file beside it leads to that file also from the folder of what is set aside.
+  @Test func aRelativeLinkThatIsSetAsideStillLeadsThere() throws {
+    for isInterrupted in [false, true] {
+      let fixture = try fixture()
+      let place = fixture.folders.settings + "/one.plist"
+      try Files.write("elsewhere", to: fixture.root + "/a/dotfiles/one.plist")
+      unsafe unlink(place)
+      try #require(unsafe symlink("../dotfiles/one.plist", place) == 0)
+      if isInterrupted {
+        let journal = try interrupted(fixture)
+        let move = try #require(journal.moves.first { $0.place == place })
+        // As it was killed between the new link and the removal of the old one.
+        try Files.exchange(move.prepared, move.place)
+        try Files.makeFolder(of: move.aside)
+        try #require(
+          unsafe symlink(fixture.folders.settings + "/../dotfiles/one.plist", move.aside) == 0)
+        guard case .finished = RestoreRecovery.run(state: fixture.folders.state) else {
+          Issue.record("not finished")
+          continue
+        }
+      } else {
+        _ = try fixture.restore(fixture.folders)
+      }
+      #expect(
+        try Files.text(place) == "old" && Files.text(fixture.root + "/a/dotfiles/one.plist") == "elsewhere")
+      let aside = Files.all(fixture.folders.settings).filter {
+        $0.contains("set-aside") && $0.hasSuffix("one.plist")
+      }
+      #expect(try aside.map(Files.text) == ["elsewhere"])
+    }
+  }
+
+  /// After the next start of the machine, the disk may have another number.
+  @Test(.enabled(if: geteuid() == 0, "needs root: mounts a disk"), arguments: Step.allCases)
+  func aDiskWithAnotherNumberIsTheSame(step: Step) throws {
+    let fixture = try BackupFixture()
+    let (place, image) = (fixture.root + "/a", fixture.root + "/image")
+    try #require(unsafe mkdir(place, 0o700) == 0)
+    defer { Shell.run("umount -l \(place); umount -l \(place)") }
+    try #require(Shell.run("truncate -s 16M \(image) && mkfs.ext4 -q \(image)"))
+    try #require(Shell.run("mount -o loop \(image) \(place)"))
+    try fill(fixture)
+    let journal = try interrupted(fixture)
+    for move in journal.moves { try carryOut(move, step) }
+    let before = try Files.status(place).st_dev
+    // A copy of the disk on another device: this process has files of the first one open.
+    let isCopied = Shell.run(
+      "sync -f \(place) && cp \(image) \(image).copy && mount -o loop \(image).copy \(place)")
+    try #require(isCopied)
+    try #require(Files.status(place).st_dev != before)
+    guard case .finished(let aside) = RestoreRecovery.run(state: fixture.folders.state) else {
+      Issue.record("not finished")
+      return
+    }
+    #expect(aside.count == 2)
+    unsafe rmdir(place + "/lost+found")
+    try expectRestored(fixture, "\(step)")
+  }
+
   @Test func anotherProcessThatPreparesDelaysNothing() throws {
     let fixture = try fixture()
     let journal = try interrupted(fixture)
@@ -174,7 +237,8 @@ import Vault
 
   @Test func aJournalIsReadAsItWasWritten() throws {
     for text in [
-      "", "x", "keyhole restore 1", "keyhole restore 2\0moving\u{0}0", "keyhole restore 1\0moving\u{0}99",
+      "", "x", "keyhole restore 2", "keyhole restore 3\0moving\u{0}0", "keyhole restore 2\0moving\u{0}99",
+      "keyhole restore 1\0moving\u{0}0",
     ] {
       #expect(RestoreJournal(text) == nil, "\(text)")
     }
@@ -183,6 +247,11 @@ import Vault
     let parts = journal.text.split(separator: "\0", omittingEmptySubsequences: false)
     for count in 0..<parts.count { _ = RestoreJournal(parts[..<count].joined(separator: "\0")) }
   }
+}
+
+private enum Shell {
+  /// Whether it ends with 0.
+  @discardableResult static func run(_ script: String) -> Bool { unsafe system(script) == 0 }
 }
 
 extension Files {

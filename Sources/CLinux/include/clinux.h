@@ -25,6 +25,10 @@ int linux_rename_exchange(const char *path, const char *other);
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
 
+/// The inode of what has a path, a symbolic link itself, and when it was made: seconds and nanoseconds, both 0 where the
+/// file system does not tell. 0, or -1 and errno as statx(2).
+int linux_inode(const char *path, unsigned long long *inode, long long birth[2]);
+
 /// signalfd(2) with SFD_CLOEXEC and SFD_NONBLOCK: readable when one of the signals is pending. -1 and errno on failure.
 static inline int linux_signal_descriptor(const sigset_t *signals) {
   return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -58,7 +58,10 @@ struct BackupCommand: ParsableCommand {
     if !leavesOutService { try service.requireNone() }
     try noteTrust(places)
     do throws(BackupError) {
-      let backup = try BackupFile(file, of: places.backupFolders, existing: replace ? .isReplaced : .isKept)
+      var backup = try BackupFile(file, of: places.backupFolders, existing: replace ? .isReplaced : .isKept)
+      backup.onOmission = { path, reason in
+        StandardError.write("keyhole: \(path.escapedForTerminal): \(reason); it is not in the backup\n")
+      }
       let key = passphrase || source.isGiven ? nil : try BackupKey.publicKey(places.configuration)
       let summary = try write(backup, sealedTo: key)
       let seal = key.map { " (sealed to the key \(BackupKey.number(of: $0)))" } ?? ""

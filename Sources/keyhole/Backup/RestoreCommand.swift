@@ -42,6 +42,7 @@ struct RestoreCommand: ParsableCommand {
   func run() throws {
     let places = try location.places()
     if !dryRun { try Self.requireUnmounted(places) }
+    let hasVault: Bool
     do throws(BackupError) {
       let backup = try Self.changingNothing { () throws(BackupError) in try opened(BackupInput(file)) }
       guard !dryRun else { return show(try backup.check()) }
@@ -51,15 +52,15 @@ struct RestoreCommand: ParsableCommand {
         } catch {}
       }
       tell(report)
-      if report.summary.hasVault { RestoredVault(places, yes: yes).settle(report.summary) }
+      hasVault = report.summary.hasVault
     } catch {
       throw Failure(error)
     }
+    if hasVault { try RestoredVault(places, yes: yes).settle() }
   }
 
   private static func requireUnmounted(_ places: Places) throws {
-    guard let mount = MountRecord.all(in: places.runtime).first(where: \.isAlive) else { return }
-    throw Failure(mount.path, "it is mounted; `keyhole unmount` first, then restore; nothing was changed")
+    try places.requireUnmounted(", then restore; nothing was changed")
   }
 
   private static func changingNothing<Value>(
@@ -126,19 +127,19 @@ private struct RestoredVault {
     self.yes = yes
   }
 
-  /// The backup is in its places: what fails from here on is said, and can be done later.
-  func settle(_ summary: BackupSummary) {
+  /// The backup is in its places: what is left to do can be done later.
+  ///
+  /// - Throws: `Failure` where the vault can't be opened, with the command that tries again.
+  func settle() throws {
     keepChoice()
+    guard let vault = try opened() else {
+      return say(
+        "the vault takes its passphrase: `keyhole accept` asks for it and says whether it can be written")
+    }
     do {
-      guard let vault = try opened() else {
-        return say(
-          "the vault takes its passphrase: `keyhole accept` asks for it and says whether it can be written")
-      }
       try VaultAcceptance(vault, places).run(yes: yes)
-    } catch let failure as Failure {
-      say("\(failure.subject.map { "\($0): " } ?? "")\(failure.reason)")
-    } catch {
-      say("the vault can't be opened: there is not enough locked memory")
+    } catch let refusal as VaultAcceptance.Unanswered {
+      say(refusal.reason)
     }
   }
 
@@ -163,8 +164,15 @@ private struct RestoredVault {
       guard let passphrase, !passphrase.isEmpty else { return nil }
       try vault.unlock(passphrase)
       return vault
+    } catch .rejected {
+      throw Failure(
+        places.vault,
+        "it is restored, and this is not its passphrase; `keyhole accept` asks for it again")
     } catch {
-      throw Failure(places.vault, error)
+      throw Failure(
+        places.vault,
+        "it is restored, and can't be opened: \(error.message); then `keyhole accept` says whether it can be written"
+      )
     }
   }
 

@@ -1,3 +1,4 @@
+import Backup
 import Glibc
 import Model
 import Store
@@ -5,6 +6,11 @@ import Vault
 
 /// Takes an open vault as it is where it is not what this device knows, and removes what a backup left out of it.
 struct VaultAcceptance {
+  /// The person did not agree, or can't be asked: all is as it was.
+  struct Unanswered: Error {
+    let reason: String
+  }
+
   private let vault: VaultEngine
   private let places: Places
 
@@ -15,7 +21,7 @@ struct VaultAcceptance {
 
   /// `yes`: without a question. It writes what it did and what is left to do.
   ///
-  /// - Throws: `Failure` where the person does not agree, or can't be asked.
+  /// - Throws: `Unanswered`; `Failure` for a vault that can't be read or written.
   /// - Returns: whether there was something to accept.
   @discardableResult func run(yes: Bool) throws -> Bool {
     let states = try attempt { () throws(StoreError) in
@@ -25,7 +31,8 @@ struct VaultAcceptance {
     if let reason = states.reason {
       show(states, reason)
       guard try yes || isAgreed() else {
-        throw Failure(nil, "nothing was accepted: the vault can only be read until `keyhole accept`")
+        throw Unanswered(
+          reason: "nothing was accepted: the vault can only be read until `keyhole accept`")
       }
       try attempt { () throws(StoreError) in _ = try vault.acceptRollback() }
       StandardOutput.print("the vault is taken as it is, and can be written again")
@@ -53,14 +60,15 @@ struct VaultAcceptance {
   private func line(_ state: VaultState) -> String {
     // Format 1 kept no more than the generation.
     guard state.changed.seconds != 0 else { return "change \(state.generation)" }
-    return "change \(state.generation) of \(state.changed.iso8601), \(state.items) items"
+    return
+      "change \(state.generation) of \(state.changed.iso8601), \(BackupSummary.number(state.items, "item", "items"))"
   }
 
   private func isAgreed() throws -> Bool {
     guard isatty(STDIN_FILENO) == 1 else {
-      throw Failure(
-        nil,
-        "the vault can only be read: without a terminal there is no question, and `keyhole accept` asks later"
+      throw Unanswered(
+        reason:
+          "the vault can only be read: without a terminal there is no question, and `keyhole accept` asks later"
       )
     }
     StandardError.write("Take the vault as it is now? `yes` does: ")
