@@ -12,6 +12,12 @@ package struct OpenedKeychain: Sendable {
   package let explanation: String
   /// What `auto` has chosen now, for the first time, and ``ChosenKeychain`` is to record when something is stored.
   package var firstChoice: KeychainChoice?
+
+  package init(engine: (any KeychainEngine)?, explanation: String, firstChoice: KeychainChoice? = nil) {
+    self.engine = engine
+    self.explanation = explanation
+    self.firstChoice = firstChoice
+  }
 }
 
 /// Why a keychain can't be opened.

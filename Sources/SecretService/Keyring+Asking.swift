@@ -92,4 +92,6 @@ extension Keyring {
 
 extension BusError {
   static let dismissed = "keyhole.Dismissed"
+  /// The service has none, and makes none.
+  static let noCollection = "keyhole.NoCollection"
 }

@@ -336,9 +336,16 @@ extension Keyring {
   private func makeCollection(before deadline: Deadline) async throws(StoreError) -> String {
     let label = Variant(properties: [(ServiceName.collection + ".Label", Variant("Login"))])
     return try await attempt(before: deadline) { keyring, _ throws(BusError) in
-      let answer = try await keyring.call(
-        ServiceName.path, ServiceName.service, "CreateCollection", [label, Variant("default")],
-        before: deadline)
+      let answer: Variant
+      do throws(BusError) {
+        answer = try await keyring.call(
+          ServiceName.path, ServiceName.service, "CreateCollection", [label, Variant("default")],
+          before: deadline)
+      } catch {
+        // Not every service can make one for another program.
+        guard case .refused = error else { throw error }
+        throw .refused(name: BusError.noCollection, message: "")
+      }
       return try await keyring.path(made: answer)
     }
   }

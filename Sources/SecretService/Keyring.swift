@@ -226,6 +226,7 @@ extension BusError {
     case .refused(Self.dismissed, _):
       .accessDenied(reason: "the keyring stayed locked: its prompt was closed")
     case .refused(Self.noMemory, _): .outOfMemory
+    case .refused(Self.noCollection, _): .noCollection
     case .refused where isMissing: .notFound
     case .refused(let name, _): .unreachable(reason: "the Secret Service refused it: \(name)")
     }

@@ -36,6 +36,21 @@ public final class SettingsStore: Sendable {
     return try suite.isReadable() ? suite : nil
   }
 
+  /// The suite of that name.
+  ///
+  /// - Throws: `notFound`; `damaged`, `tooLarge`, `accessDenied` for a file of that name that is no suite.
+  public func presentSuite(_ name: ExactString) throws(StoreError) -> SuiteStore {
+    if let suite = try existingSuite(name) { return suite }
+    do throws(StoreError) {
+      guard try engine.stamp(of: name) != nil, try suite(name).fetch() != nil else { throw .notFound }
+      return suite(name)
+    } catch .invalidName {
+      throw .notFound
+    } catch .nameTooLong {
+      throw .notFound
+    }
+  }
+
   /// The names of all suites. Files that are no suites are left out; `problems` names them.
   public func suiteNames() throws(StoreError) -> [ExactString] {
     var names: [ExactString] = []

@@ -6,7 +6,7 @@ extension Tree {
   /// The file or directory called `name` in `directory`; `name` is as it stands in the path.
   ///
   /// - Throws: `notFound`, also for what is no canonical encoding; `notUnicode`, `nameTooLong`,
-  ///   `notDirectory`; `locked`, `unreachable`.
+  ///   `notDirectory`; `locked`, `unreachable`; `damaged`, `tooLarge`, `accessDenied` for a suite that can't be read.
   public func child(of directory: Node, named name: some Collection<UInt8>) throws(StoreError) -> Node {
     node(at: try place(of: name, in: directory.place))
   }
@@ -39,7 +39,7 @@ extension Tree {
   private func suitePlace(_ name: some Collection<UInt8>) throws(StoreError) -> Place {
     let name = try PathName(lookingUp: name)
     let plain = try plain(name) { () throws(StoreError) in try settings.suiteNames() }
-    guard try settings.existingSuite(plain) != nil else { throw .notFound }
+    _ = try settings.presentSuite(plain)
     return .suite(plain)
   }
 

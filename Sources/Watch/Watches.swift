@@ -52,8 +52,9 @@ struct Watches: Sendable {
   /// Watches the folders and links on the way. Returns where it ends, if it does.
   private func watchWay() throws(WatchFailure) -> (folder: String, name: String)? {
     var above = ""
-    for part in path.split(separator: "/") {
-      let here = above + "/" + part
+    // By scalars: a slash and a combining mark behind it are one Character.
+    for part in path.unicodeScalars.split(separator: "/") {
+      let here = above + "/" + String(part)
       // That a link is removed is a change of its attributes.
       if isLink(here) { _ = try add(here, Self.own | Int(IN_ATTRIB | IN_DONT_FOLLOW)) }
       guard exists(here) else { return (above.isEmpty ? "/" : above, String(part)) }
@@ -69,7 +70,7 @@ struct Watches: Sendable {
       guard let target = unsafe realpath(path + "/" + name, nil) else { continue }
       // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
       defer { unsafe free(target) }
-      let parts = unsafe String(cString: target).split(separator: "/")
+      let parts = unsafe String(cString: target).unicodeScalars.split(separator: "/").map { String($0) }
       guard let file = parts.last else { continue }
       let events = content | Self.own | Int(IN_MASK_ADD)
       guard let watch = try add("/" + parts.dropLast().joined(separator: "/"), events) else { continue }

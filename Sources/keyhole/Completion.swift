@@ -22,7 +22,8 @@ extension CompletionKind {
 /// What a shell offers. Errors offer nothing.
 private enum Completion {
   static func paths(_ prefix: String) -> [String] {
-    let folder = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
+    let scalars = prefix.unicodeScalars
+    let folder = scalars.lastIndex(of: "/").map { String(scalars[...$0]) } ?? ""
     let path = TreePath(folder)
     guard let session = try? TreeSession(silentlyFor: path), let node = try? session.node(at: path),
       let entries = try? session.tree.list(node)

@@ -27,6 +27,9 @@ struct DoctorCommand: ParsableCommand {
     for mount in MountRecord.all(in: places.runtime) where mount.isAlive {
       problems += Self.ofRunning(mount, besides: problems)
     }
+    // Several folders may be on one disk.
+    var seen: Set<Problem> = []
+    problems = problems.filter { seen.insert($0).inserted }
     for problem in problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
     }
@@ -92,8 +95,7 @@ struct DoctorCommand: ParsableCommand {
   /// Whether the disks of the settings and of the state take writes.
   private static func ofDisks(_ places: Places) -> [Problem] {
     let folders: [String] = [places.configuration, places.state]
-    var seen: Set<String> = []
-    return folders.compactMap { DiskProbe.problem(of: $0) }.filter { seen.insert($0.reason).inserted }
+    return folders.compactMap { DiskProbe.problem(of: $0) }
   }
 
   private static func ofSettings(_ places: Places) -> [Problem] {

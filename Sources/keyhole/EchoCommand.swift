@@ -64,9 +64,11 @@ private struct EchoStage {
 
   /// The smallest operation that raises the events of the change. What fails is no longer true, or unmounted.
   func perform(_ line: String) {
-    guard let letter = line.first, let slash = line.lastIndex(of: "/") else { return }
+    // By scalars: a slash and a combining mark behind it are one Character.
+    let line = line.unicodeScalars
+    guard let letter = line.first.map(Character.init), let slash = line.lastIndex(of: "/") else { return }
     let path = line.dropFirst(2)
-    let folder = path.lastIndex(of: "/").map { mountPoint + "/" + path[..<$0] } ?? mountPoint
+    let folder = path.lastIndex(of: "/").map { mountPoint + "/" + String(path[..<$0]) } ?? mountPoint
     // SAFETY: the string is alive during the call.
     let directory = unsafe linux_open_folder(folder, device.major, device.minor)
     guard directory >= 0 else { return }

@@ -18,8 +18,8 @@ struct EditCommand: ParsableCommand {
       Only the editor and what it starts can open the copy, not other programs of the user: an editor that hands its \
       file to a process that runs already (emacsclient, or code where a window of it is open) can't be used.
 
-      Where the editor fails or changes nothing, the value stays as it is. When the keychain is locked meanwhile, the \
-      copy of a secret is wiped: the editor can't save any more, and nothing is stored. So it is when the command gets \
+      Where the editor fails or changes nothing, the value stays as it is. When the keychain or the session is \
+      locked meanwhile, or the machine goes to sleep, the copy of a secret is wiped: the editor can't save any more, and nothing is stored. So it is when the command gets \
       SIGTERM or SIGHUP.
       """)
 
@@ -92,8 +92,8 @@ private final class Edit: Sendable {
   private var isStored: Bool { stored.withLock { $0 != nil } }
 
   private static let lockedMeanwhile = """
-    the keychain was locked while the editor ran. What the editor had saved was wiped with it, and nothing was \
-    stored; `keyhole unlock`, then edit it again
+    the keychain or the session was locked while the editor ran, or the machine slept. What the editor had saved was wiped with it, and nothing was \
+    stored; edit it again, after `keyhole unlock` where a mount is locked
     """
 
   private func fill(_ file: PrivateFile) throws {

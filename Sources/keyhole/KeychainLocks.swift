@@ -2,15 +2,19 @@ import Control
 import Keychains
 import Model
 import Store
+import Watch
 
 /// Reports that the keychain is locked, while a command holds a secret of it in clear.
 ///
-/// Two ways lead there: the keychain itself says so (a Secret Service, or the keychain of a mount), or a mount does, of a
-/// vault that this process has opened by itself.
+/// Three ways lead there: the keychain itself says so (a Secret Service, or the keychain of a mount); a mount does, of a
+/// vault that this process has opened by itself; or logind says that the session is locked or the machine goes to sleep,
+/// which locks the keychain of a mount, and has nothing to lock where there is none. Sleep waits until `onLock` returns.
 final class KeychainLocks {
   private let own: StoreWatch
   private let mounts: [LockWatcher]
   private let listening: Task<Void, Never>
+  private let threads = WaitingThreads()
+  private let session: SessionWatch
 
   /// `onLock` is called on some thread, perhaps more than once.
   init(_ stores: Stores, _ places: Places, onLock: @escaping @Sendable () -> Void) {
@@ -22,7 +26,16 @@ final class KeychainLocks {
     mounts = MountRecord.all(in: places.runtime).filter(\.isAlive).compactMap {
       LockWatcher($0.process, in: places.runtime, onLock: onLock)
     }
+    session = SessionWatch(onThread: { [threads] in _ = threads.run($0) }) { news in
+      switch news {
+      case .locked, .sleeps: onLock()
+      case .unlocked, .wakes: break
+      }
+    }
   }
 
-  deinit { listening.cancel() }
+  deinit {
+    listening.cancel()
+    session.end()
+  }
 }

@@ -16,7 +16,7 @@ struct ListCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
-    let session = try TreeSession(for: path)
+    let session = try path.components.isEmpty ? TreeSession(atTopOf: path) : TreeSession(for: path)
     let node = try session.node(at: path)
     guard node.isDirectory else { return try show([(path.name, node)], path, session) }
     let entries = try session.attempt(path) { () throws(StoreError) in try session.tree.list(node) }

@@ -166,10 +166,12 @@ extension RekeyingReport {
     let key = earlier == .keyFile ? "vault.key alone" : "the old passphrase"
     var lines = ["Copies of the vault from before still open with \(key); keep them as safe, or delete them."]
     if deleted > 0 {
-      lines.append("\(deleted) items were deleted that are accessible whenPasscodeSetThisDeviceOnly.")
+      let items = deleted == 1 ? "1 item was" : "\(deleted) items were"
+      lines.append("\(items) deleted that had the class whenPasscodeSetThisDeviceOnly.")
     }
     if damaged > 0 {
-      lines.append("\(damaged) items are damaged and stay so: `keyhole doctor --secrets` names them.")
+      let items = damaged == 1 ? "1 item is damaged and stays" : "\(damaged) items are damaged and stay"
+      lines.append("\(items) so: `keyhole doctor --secrets` says which.")
     }
     return lines
   }

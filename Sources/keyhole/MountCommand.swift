@@ -28,6 +28,12 @@ struct MountCommand: ParsableCommand {
   @Option(name: .short, help: ArgumentHelp("Mount options.", valueName: "options"))
   var o: [String] = []
 
+  @Flag(
+    help: ArgumentHelp(
+      "With keychain=vault or keychain=secret-service: from now on keychain=auto means this one, for commands and "
+        + "programs too. Items stay where they are."))
+  var keep = false
+
   @Flag(help: "Serve the mount in this process, until it is unmounted or Ctrl-C.")
   var foreground = false
 
@@ -40,6 +46,9 @@ struct MountCommand: ParsableCommand {
 
   func run() throws {
     let options = try MountOptions(o)
+    if keep, ![.vault, .secretService].contains(options.keychain.choice) {
+      throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")
+    }
     guard foreground else {
       try Daemon.start(arguments)
       return try tellHiddenItems()
@@ -55,7 +64,18 @@ struct MountCommand: ParsableCommand {
     try options.checkFuseConfiguration()
     let places = try Places.current(options)
     let mountPoint = try MountPoint(mountpoint, places)
-    try Server(options, places, mountPoint.path).serve(ready)
+    try Server(options, places, mountPoint.path).serve(keeping(options, places, ready))
+  }
+
+  /// The choice is recorded when the mount is ready: a keychain that can't be opened is not chosen.
+  private func keeping(
+    _ options: MountOptions, _ places: Places, _ ready: @escaping @Sendable () -> Void
+  ) -> @Sendable () -> Void {
+    guard keep else { return ready }
+    return {
+      ChosenKeychain.change(to: options.keychain.choice, state: places.state)
+      ready()
+    }
   }
 
   /// As root: the mount is made first, for a path that the user could not mount on, and then root's rights go.
@@ -68,7 +88,8 @@ struct MountCommand: ParsableCommand {
     let device = try MountForOwner.make(at: folder, options, for: owner)
     do {
       try owner.become()
-      try Server(options, Places.current(options), path, device: device).serve(ready)
+      let places = try Places.current(options)
+      try Server(options, places, path, device: device).serve(keeping(options, places, ready))
     } catch {
       try? Unmounting.take(path, lazily: true)
       throw error
@@ -84,6 +105,7 @@ struct MountCommand: ParsableCommand {
   }
 
   private var arguments: [String] {
-    ["mount", "--foreground"] + o.flatMap { ["-o", $0] } + ["--"] + (mountpoint.map { [$0] } ?? [])
+    ["mount", "--foreground"] + (keep ? ["--keep"] : []) + o.flatMap { ["-o", $0] } + ["--"]
+      + (mountpoint.map { [$0] } ?? [])
   }
 }

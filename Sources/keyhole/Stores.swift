@@ -30,7 +30,8 @@ struct Stores {
   }
 
   private init(
-    _ places: Places, _ opened: OpenedKeychain, _ opening: KeychainOpening, controller: AccessController?,
+    _ places: Places, _ opened: OpenedKeychain, _ opening: KeychainOpening,
+    controller: AccessController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
@@ -69,6 +70,12 @@ struct Stores {
       places,
       path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
       controller: Self.relaying(places) { KeychainOpening.mounted(runtime: places.runtime) })
+  }
+
+  /// With a keychain that has no items, in the place of one that can't be opened.
+  init(withoutItemsIn places: Places) throws {
+    try self.init(
+      places, OpenedKeychain(engine: NoItems(), explanation: ""), KeychainOpening(choice: .none))
   }
 
   /// The keychain of the running mount, else as `auto`, opened by this process.

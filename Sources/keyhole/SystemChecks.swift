@@ -38,7 +38,8 @@ enum SystemChecks {
         subject: "Secret Service",
         reason: "`keychain=auto` has chosen it first, and it can't be used: \(reason)",
         remedy:
-          "log in to the desktop; until then `keyhole mount -o keychain=vault` shows the vault in its place")
+          "log in to the desktop; until then `keyhole mount -o keychain=vault` shows the vault in its place, and with "
+          + "`keyhole mount --keep -o keychain=vault` `auto` keeps to it from now on")
     ]
   }
 

@@ -37,8 +37,20 @@ enum SystemLimits {
       Problem(
         subject: "RLIMIT_MEMLOCK",
         reason: "\(limit.rlim_cur / 1024) KiB may be locked, and the kernel has no memory for secrets",
-        remedy: "`ulimit -l 8192`, or `LimitMEMLOCK=8M` in the service's unit")
+        remedy: remedy(limit))
     ]
+  }
+
+  /// What is enough for all, in KiB.
+  private static let enough: rlim_t = 8192
+
+  /// A shell can raise its limit to the hard one only.
+  private static func remedy(_ limit: rlimit) -> String {
+    let unit = "`LimitMEMLOCK=8M` in a service's unit"
+    guard limit.rlim_max < enough * 1024 else { return "`ulimit -l \(enough)` in this shell, or \(unit)" }
+    return
+      "`sudo prlimit --pid $$ --memlock=\(enough * 1024)` in this shell, \(unit), or for each login the line "
+      + "`* - memlock \(enough)` in /etc/security/limits.conf"
   }
 
   /// Whoever can write there could put another socket in the place of ours.

@@ -57,7 +57,8 @@ final class TreeControlService: ControlService {
   func path(of scope: RuleScope) -> String { Tree.path(of: scope) }
 
   func scope(at path: String) throws(StoreError) -> RuleScope {
-    guard let scope = try tree.ruleScope(at: path.split(separator: "/").map(String.init)) else {
+    guard let scope = try tree.ruleScope(at: path.unicodeScalars.split(separator: "/").map({ String($0) }))
+    else {
       throw .notFound
     }
     return scope

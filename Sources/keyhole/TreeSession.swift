@@ -18,6 +18,17 @@ struct TreeSession {
     try self.init(Stores(for: path, places), sayingTrustIn: places)
   }
 
+  /// For the names at the top, which are there whatever the keychain does: why it can't be opened is said only.
+  init(atTopOf path: TreePath) throws {
+    let places = try Places.ofMount()
+    do {
+      try self.init(Stores(for: path, places), sayingTrustIn: places)
+    } catch let failure as Failure {
+      failure.report()
+      self.init(try Stores(withoutItemsIn: places), sayingTrustIn: nil)
+    }
+  }
+
   /// For what a person does not read, as completions.
   init(silentlyFor path: TreePath) throws {
     self.init(try Stores(for: path, Places.ofMount()), sayingTrustIn: nil)
@@ -154,8 +165,7 @@ struct TreeSession {
     // A vault beside another keychain is looked at when an item needs it.
     defer { notice?.write() }
     do throws(StoreError) { return try body() } catch {
-      let isOfAFile = error == .notFound || error == .exists
-      throw isOfAFile ? damage(path) ?? Failure(path.string, error) : Failure(path.string, error)
+      throw damage(path) ?? Failure(path.string, error)
     }
   }
 }
@@ -165,7 +175,8 @@ struct TreePath {
   let components: [String]
 
   init(_ string: String) {
-    components = string.split(separator: "/").filter { $0 != "." }.map(String.init)
+    // By scalars: a slash and a combining mark behind it are one Character.
+    components = string.unicodeScalars.split(separator: "/").map { String($0) }.filter { $0 != "." }
   }
 
   private init(components: [String]) {

@@ -35,6 +35,8 @@ struct VaultExamination {
       if let note = Self.firstUse(vault) { notes.append(note) }
       if opensSecrets { try check(vault) }
     } catch {
+      // What is wrong with the disk is why it can't be opened.
+      if let problem = DiskProbe.problem(of: places.vault) { return problems.append(problem) }
       problems.append(
         Problem(
           subject: places.vault, reason: Self.reason(error), remedy: Self.remedy(error)))
@@ -105,13 +107,20 @@ extension VaultExamination {
     if found.withoutItem > 0 {
       problems.append(
         Problem(
-          subject: "vault", reason: "\(found.withoutItem) secrets have no item: their entries were deleted",
+          subject: "vault",
+          reason: Self.count(found.withoutItem, "secret has", "secrets have") + " no item: it was deleted",
           remedy: "put back a copy of the vault"))
     }
     guard found.ofOtherDevices > 0 else { return }
     notes.append(
       SystemNotes.Note(
-        subject: "vault", reason: "\(found.ofOtherDevices) secrets can be read on other devices only",
+        subject: "vault",
+        reason: Self.count(found.ofOtherDevices, "secret", "secrets")
+          + " can be read on other devices only",
         remedy: "read them there"))
+  }
+
+  private static func count(_ number: Int, _ one: String, _ several: String) -> String {
+    number == 1 ? "1 \(one)" : "\(number) \(several)"
   }
 }

@@ -9,6 +9,8 @@ extension PrivateBus {
     case dismiss
     /// It has no collection before one is made, for which it asks; the window is answered at once.
     case fresh
+    /// It has no collection, and makes none.
+    case barren
     /// It is not locked before somebody locks it.
     case open
   }

@@ -102,6 +102,8 @@ class Service(Object):
 
     @dbus.service.method(SECRET + "Service", in_signature="a{sv}s", out_signature="oo")
     def CreateCollection(self, properties, alias):
+        if "barren" in words:
+            raise Refusal("no collection is made here")
         if not properties.get(SECRET + "Collection.Label") or alias != "default":
             raise Refusal("a label and the alias are wanted")
         return dbus.ObjectPath("/"), dbus.ObjectPath(ROOT + "/prompt/make")

@@ -83,6 +83,62 @@ struct DoctorAsRootTests {
     }
   }
 
+  /// A disk of the user's own, of which `/dev/loopN` is the device.
+  private static let disk = """
+    truncate -s 32M /home/.etc/image; mkfs.ext4 -q -b 4096 /home/.etc/image
+    device=$(losetup -f --show /home/.etc/image); echo $device > /home/.etc/device
+    mount -o errors=remount-ro $device /home/anna; chown anna: /home/anna; chmod 700 /home/anna
+    """
+  private static let fill = "keyhole set defaults/s/k 1; printf x | keyhole set keychain/generic/s/a/value"
+
+  /// Looked at by doctor, and mended by what it says first.
+  @Test(arguments: [
+    ("mount -o remount,ro /home/anna", "its disk is mounted read-only", "sudo mount -o remount,rw "),
+    (
+      "echo test > /sys/fs/ext4/$(basename $(cat /home/.etc/device))/trigger_fs_error",
+      "its disk became read-only after an error", "sudo umount "
+    ),
+  ])
+  func diskThatTakesNoWrites(spoiling: String, reason: String, command: String) async throws {
+    try await withMachine { machine in
+      try machine.check(as: .root, Self.disk)
+      defer { _ = try? machine.sh("umount -l /home/anna; losetup -d $(cat /home/.etc/device)", as: .root) }
+      try machine.check(as: .anna, "\(Self.fill); keyhole doctor > /dev/null")
+      try machine.check(as: .root, spoiling)
+      let found = try machine.sh("keyhole doctor", as: .anna)
+      // One disk, one problem: nothing is said of a vault that would be damaged.
+      let problems = found.text.split(separator: "\n").filter { $0.hasPrefix("problem") }
+      #expect(problems.count == 1 && found.status == 1, "\(found)")
+      let line = problems.first ?? ""
+      #expect(line.contains("/home/anna: \(reason)") && !line.contains("backup"), "\(line)")
+      let written = try machine.sh("keyhole set defaults/s/k 2", as: .anna)
+      #expect(written.status == 1 && written.error.contains("read-only"), "\(written)")
+      // What is stored can be read, without a file that SQLite would have to make.
+      try machine.check(
+        as: .anna, "keyhole get defaults/s/k; keyhole get keychain/generic/s/a/value", prints: "1\nx")
+      let secret = try machine.sh("printf y | keyhole set keychain/generic/s/a/value", as: .anna)
+      #expect(secret.status == 1 && secret.error.contains("read-only"), "\(secret)")
+      let parts = line.split(separator: "`", omittingEmptySubsequences: false)
+      try #require(parts.count >= 3 && parts[1].hasPrefix(command), "\(line)")
+      let typed = try machine.sh("cd /; sudo() { \"$@\"; }; \(parts[1])", as: .root)
+      #expect(typed.status == 0, "\(typed)")
+      try machine.check(
+        as: .anna,
+        "keyhole doctor | grep -c ^ok; keyhole set defaults/s/k 3; keyhole get keychain/generic/s/a/value",
+        prints: "1\nx")
+    }
+  }
+
+  /// The hard limit is root's to raise.
+  @Test func tooLittleLockedMemory() async throws {
+    try await withWorld { world in
+      try world.check(
+        DoctorTests.withoutSecretMemory
+          + "ulimit -l 64; sed -i '1i sudo() { \"$@\"; }' $OUT/follow; python3 $OUT/filter.py bash $OUT/follow",
+        prints: "sudo prlimit --pid $$ --memlock=8388608\nenough\n")
+    }
+  }
+
   /// Not this user's file: chmod would not do.
   @Test func suiteOfAnotherOwner() async throws {
     try await withMachine { machine in

@@ -145,6 +145,36 @@ import Testing
     }
   }
 
+  /// As a kernel without memfd_secret(2) has it; a shell may raise its limit to the hard one.
+  static let withoutSecretMemory = """
+    cat > $OUT/filter.py << 'END'
+    import ctypes, os, struct, sys
+    words = [(0x20, 0, 0, 0), (0x15, 0, 1, 447), (0x06, 0, 0, 0x50000 | 38), (0x06, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *word) for word in words))
+    program = struct.pack("HxxxxxxQ", len(words), ctypes.addressof(code))
+    library = ctypes.CDLL(None, use_errno=True)
+    assert library.prctl(38, 1, 0, 0, 0) == 0
+    assert library.prctl(22, 2, program, 0, 0) == 0
+    os.execvp(sys.argv[1], sys.argv[1:])
+    END
+    cat > $OUT/follow << 'END'
+    memory() { keyhole doctor 2> /dev/null | grep RLIMIT_MEMLOCK; }
+    command=$(memory | cut -d '`' -f 2); echo "$command"
+    eval "$command"; memory || echo enough
+    END
+
+    """
+
+  @Test func tooLittleLockedMemory() async throws {
+    try await withWorld { world in
+      // Without a hard limit of that size nobody but root can raise it.
+      guard try world.sh("ulimit -H -l").text != "64\n" else { return }
+      try world.check(
+        Self.withoutSecretMemory + "ulimit -S -l 64; python3 $OUT/filter.py bash $OUT/follow",
+        prints: "ulimit -l 8192\nenough\n")
+    }
+  }
+
   @Test func runtimeFolderThatOthersCanUse() async throws {
     try await withKeyhole { keyhole in
       try keyhole.world.check("chmod 755 \"$XDG_RUNTIME_DIR/keyhole\"")

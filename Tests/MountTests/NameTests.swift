@@ -67,6 +67,22 @@ enum ExpectedName {
     ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd"), ("\u{202E}x", "\u{202E}x"), ("\u{FEFF}", "\u{FEFF}"),
   ]
 
+  /// A slash and the mark behind it are one Character: commands take names as the mount does, and rules hold for them.
+  @Test func namesThatBeginWithAMark() async throws {
+    try await withKeyhole { keyhole in
+      let mark = "\u{301}x"
+      try keyhole.check(
+        "keyhole set 'defaults/\(mark)/a' 1; cat 'defaults/\(mark)/a'; keyhole get 'defaults/\(mark)/a'; keyhole ls defaults",
+        prints: "1\n1\n\(mark)\n")
+      try keyhole.check(
+        """
+        mkdir -p 'keychain/generic/\(mark)/\(mark)'; printf s > 'keychain/generic/\(mark)/\(mark)/value'
+        keyhole get 'keychain/generic/\(mark)/\(mark)/value'; setfattr -n user.keyhole.programs -v 'deny *' 'keychain/generic/\(mark)'
+        """, prints: "s")
+      try keyhole.refuses("cat 'keychain/generic/\(mark)/\(mark)/value'", .denied)
+    }
+  }
+
   @Test func keysAreEncodedAndAttributeHoldsThePlainName() async throws {
     try await withKeyhole { keyhole in
       try System.mkdir(keyhole / "defaults/s")

@@ -38,6 +38,52 @@ import Testing
     }
   }
 
+  /// The choice is changed by one command, which doctor names, and by nothing that fails.
+  @Test func autoIsSwitchedForGood() async throws {
+    try await withWorld { world in
+      try world.check("printf secret | \(withBus) keyhole set \(Self.item)")
+      let refused = try world.sh("keyhole mount --keep \"$MOUNT\"")
+      #expect(refused.status == 2 && refused.error.contains("-o keychain=vault"), "\(refused)")
+      let unreachable = try world.sh(
+        "echo vault > $XDG_STATE_HOME/keyhole/keychain; keyhole mount --keep -o keychain=secret-service \"$MOUNT\""
+      )
+      #expect(unreachable.status == 1, "\(unreachable)")
+      #expect(try System.text(world.state + "/keyhole/keychain") == "vault\n")
+      try world.check("echo secret-service > $XDG_STATE_HOME/keyhole/keychain")
+      // The advice, with this test's mount point.
+      let doctor = try world.sh("keyhole doctor")
+      #expect(doctor.text.contains("`keyhole mount --keep -o keychain=vault`"), "\(doctor)")
+      try world.check(
+        """
+        keyhole mount --keep -o keychain=vault "$MOUNT"; keyhole unmount "$MOUNT"; cat $XDG_STATE_HOME/keyhole/keychain
+        printf own | keyhole set \(Self.item); \(withBus) keyhole get \(Self.item)
+        """, prints: "vault\nown")
+      // And back.
+      try world.check(
+        "\(withBus) keyhole mount --keep -o keychain=secret-service \"$MOUNT\" 2> $OUT/note; \(withBus) keyhole unmount \"$MOUNT\"; \(withBus) keyhole get \(Self.item)",
+        prints: "secret")
+    }
+  }
+
+  /// What is not in the keychain does not need it.
+  @Test func topIsListedWithoutTheService() async throws {
+    try await withWorld { world in
+      try world.check("printf secret | \(withBus) keyhole set \(Self.item); keyhole set defaults/s/k 1")
+      for (path, text) in [("", "defaults\nkeychain\n"), ("defaults", "s\n"), ("defaults/s", "k\n")] {
+        let output = try world.sh("keyhole ls \(path)")
+        #expect(output.status == 0 && output.text == text, "\(path): \(output)")
+        #expect(output.error.contains("has chosen it first") == path.isEmpty, "\(path): \(output)")
+      }
+      #expect(try world.sh("keyhole ls keychain").status == 1)
+      // A mount whose service ends.
+      try world.check("\(withBus) keyhole mount \"$MOUNT\"")
+      defer { _ = try? world.sh("fusermount3 -u -z \"$MOUNT\"") }
+      bus.stop()
+      try world.check(
+        "ls \"$MOUNT\"; ls -l \"$MOUNT\" \"$MOUNT/defaults\" | grep -c ^d", prints: "defaults\nkeychain\n3\n")
+    }
+  }
+
   @Test func readingDecidesNothing() async throws {
     try await withWorld { world in
       _ = try world.sh(

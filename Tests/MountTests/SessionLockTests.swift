@@ -122,6 +122,32 @@ import Testing
     }
   }
 
+  /// The copy of `keyhole edit` goes with suspend and the lock screen, through a mount and without one.
+  @Test(arguments: [true, false], ["Lock own", "hint own true", "sleep true"])
+  func anEditedCopyIsWiped(isMounted: Bool, said: String) async throws {
+    try await Self.withLogind { keyhole, logind in
+      #expect(try logind.line() == "held")
+      if !isMounted { try keyhole.unmount() }
+      // The editor saves, and then looks at its file until it can't be read any more.
+      let script = "printf saved > \"$1\"; echo ready; until ! cat \"$1\" > /dev/null 2>&1; do :; done"
+      let edit = try Program(
+        ["/usr/bin/env", "EDITOR=sh -c '\(script)' sh", Products.keyhole, "edit", Self.value],
+        environment: keyhole.world.environment, directory: keyhole.world.outside)
+      #expect(try edit.line() == "ready")
+      // Of the command, beside that of the mount, which it has before or after its editor is ready.
+      let isOver = try holds(within: .seconds(60)) {
+        try logind.send(said + "\n")
+        return (try? edit.waitForEnd(until: Deadline(in: .milliseconds(200)))) != nil
+      }
+      #expect(isOver)
+      let output = try edit.finish()
+      #expect(output.status == 1 && output.error.contains("was locked while the editor ran"), "\(output)")
+      if !isMounted { try keyhole.start() }
+      _ = try Self.isLocked(false, keyhole) { try logind.send("hint own false\nUnlock own\nsleep false\n") }
+      try keyhole.check("cat \(Self.value)", prints: "secret")
+    }
+  }
+
   @Test func wakingOpensNothingThatTheLockScreenKeepsLocked() async throws {
     try await Self.withLogind { keyhole, logind in
       #expect(try Self.isLocked(true, keyhole) { try logind.send("Lock own\n") })

@@ -110,6 +110,24 @@ import Testing
     }
   }
 
+  /// A file that never was a suite: what stands in the way is told, not that there is nothing.
+  @Test func aFileThatIsNoSuiteSaysWhy() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check("mkdir defaults/ok")
+      try keyhole.world.check(
+        "echo garbage > \"$CONFIG/s.plist\"; truncate -s 1G \"$CONFIG/large.plist\"")
+      try keyhole.refuses("cat defaults/s/k", .io)
+      try keyhole.refuses("ls defaults/s", .io)
+      try keyhole.refuses("echo 1 > defaults/s/k", .io)
+      try keyhole.refuses("cat defaults/large/k", .fileTooBig)
+      try keyhole.refuses("cat defaults/none/k", .missing)
+      try keyhole.check("ls defaults", prints: "ok\n")
+      let mended = try keyhole.world.sh("rm \"$CONFIG/s.plist\"; keyhole set defaults/s/k 1")
+      #expect(mended.status == 0, "\(mended)")
+      #expect(try holds(within: .seconds(10)) { try keyhole.sh("cat defaults/s/k").text == "1\n" })
+    }
+  }
+
   @Test func damagedSuiteShowsTheLastGoodValuesReadOnly() async throws {
     try await withKeyhole { keyhole in
       try keyhole.writeSuite("s", "<key>k</key><integer>1</integer>")

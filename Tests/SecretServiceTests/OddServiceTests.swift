@@ -52,6 +52,16 @@ import Testing
     #expect(try engine.hasCollection())
   }
 
+  @Test func aServiceThatMakesNoCollectionSaysSo() throws {
+    try bus.startStandIn(.plain, .fresh, .barren)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let item = Item(
+      id: ItemID(rawValue: ""), identity: .generic(service: "S", account: "A"), created: .init(seconds: 0),
+      modified: .init(seconds: 0))
+    let secret = try KeychainSamples.secret("first")
+    #expect(throws: StoreError.noCollection) { try engine.add(item, secret: secret) }
+  }
+
   @Test func closedWindowIsARefusal() throws {
     try bus.startStandIn(.plain, .dismiss)
     let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)

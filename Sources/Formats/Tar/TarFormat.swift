@@ -45,7 +45,7 @@ struct TarFormat {
     var places: [String: Int] = [:]
     var uris: [String: SecretSlice] = [:]
     for member in try TarReader(source: source).members() {
-      let parts = member.path.split(separator: "/").filter { $0 != "." }.map(String.init)
+      let parts = member.path.unicodeScalars.split(separator: "/").map { String($0) }.filter { $0 != "." }
       let path = parts.joined(separator: "/")
       let isItem = member.attributes.contains { $0.name.hasPrefix("user.") }
       switch (parts.first, parts.count, member.kind) {

@@ -85,7 +85,7 @@ struct CSVFormat {
     for (column, field) in zip(columns, row) where !field.isEmpty {
       switch column {
       case .group:
-        let path = try field.text().split(separator: "/").map(String.init)
+        let path = try field.text().unicodeScalars.split(separator: "/").map { String($0) }
         // The bin is a group of the outermost one, which is the database.
         if path.count > 1, Self.bins.contains(path[1]) { return nil }
         login.addField("group", path.joined(separator: "/"))

@@ -20,7 +20,9 @@ public enum RuleScope: Hashable, Sendable {
       self = .keychain
       return
     }
-    let parts = attribute.string.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    // By scalars: a slash and a combining mark behind it are one Character.
+    let parts = attribute.string.unicodeScalars.split(
+      separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let itemClass = ItemClass(rawValue: String(parts[0])) else { return nil }
     self = .folder(itemClass, ExactString(String(parts[1])))
   }

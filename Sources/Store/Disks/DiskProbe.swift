@@ -26,23 +26,41 @@ public enum DiskProbe {
   }
 
   /// What `keyhole doctor` says of the disk of a folder; nil: it takes writes. A folder that is missing is no problem.
+  ///
+  /// Of two folders on one disk it says the same.
   public static func problem(of folder: String) -> Problem? {
-    if let refusal = refusal(of: folder) {
+    let disk = MountedDisk(of: folder)
+    let subject = disk?.target ?? folder
+    switch refusal(of: folder) {
+    case .readOnly? where disk?.hasFailed == true:
       return Problem(
-        subject: folder, reason: refusal.message,
+        subject: subject, reason: "its disk became read-only after an error",
         remedy:
-          "`sudo dmesg` shows errors of the disk; `sudo mount -o remount,rw \"$(findmnt -no TARGET -T \(folder.quotedForShell))\"` makes a sound one writable"
-      )
+          "`\(disk?.commandThatChecks ?? "")` checks it and mounts it again (one that is in use: restart the "
+          + "machine), `sudo dmesg` shows the error")
+    case .readOnly?:
+      return Problem(
+        subject: subject, reason: "its disk is mounted read-only",
+        remedy: "`sudo mount -o remount,rw \(subject.quotedForShell)` makes it writable")
+    case .system(let number, _)?:
+      let message = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
+      return Problem(
+        subject: subject, reason: "its disk takes no writes: \(message)",
+        remedy: "`sudo dmesg` shows why; `keyhole backup FILE` on another disk saves what can be read")
+    default: return roomProblem(folder, subject)
     }
+  }
+
+  private static func roomProblem(_ folder: String, _ subject: String) -> Problem? {
     switch roomError(folder) {
     case EDQUOT:
       return Problem(
-        subject: folder, reason: "your quota of its disk is used up: only removing works",
+        subject: subject, reason: "your quota of its disk is used up: only removing works",
         remedy: "remove files of yours there; `quota -s` of the package quota shows the limits")
     case ENOSPC:
       return Problem(
-        subject: folder, reason: "its disk is full: only removing works",
-        remedy: "free some room; `df \(folder.quotedForShell)` shows how much there is")
+        subject: subject, reason: "its disk is full: only removing works",
+        remedy: "free some room; `df \(subject.quotedForShell)` shows how much there is")
     default: return nil
     }
   }
