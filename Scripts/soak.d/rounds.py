@@ -312,6 +312,70 @@ def passphrase(storm):
     remove_passphrase(storm, present)
 
 
+ITEM_PASSWORDS = [b"staple", b"battery"]
+
+
+def item_password(storm):
+    """`keyhole passphrase ITEM`, which the mount does: the old password opens the item or the new one."""
+    storm.settle()
+    item = "keychain/generic/item password/storm"
+    answers = make_asker(storm)
+    storm.home.mount(f"keychain={storm.engine}", f"auth-command={storm.home.folder}/asker")
+    os.makedirs(storm.home.path(item))
+    with open(storm.home.path(item, "value"), "wb") as file:
+        file.write(b"secret of an item")
+    present = ITEM_PASSWORDS[0]
+    answers(present)
+    os.setxattr(storm.home.path(item), "user.keyhole.access", b"applicationPassword")
+    for _ in range(4):
+        new = next(word for word in ITEM_PASSWORDS if word != present)
+        answers(present, new)
+        if storm.dice.random() < 0.5:
+            done = storm.command("passphrase", item)
+        else:
+            process = storm.home.start("passphrase", item)
+            usual = storm.durations.get(("passphrase", True), 1)
+            try:
+                done = process.wait(storm.dice.uniform(0.1, 1.1) * usual) == 0
+            except subprocess.TimeoutExpired:
+                done = False
+            storm.kill_mount("process of the mount, at passphrase ITEM")
+            process.communicate()
+        # A command that was killed leaves the change to the mount.
+        storm.home.kill()
+        storm.home.mount(f"keychain={storm.engine}", f"auth-command={storm.home.folder}/asker")
+        wanted = [new] if done else [present, new]
+        present = next((word for word in wanted if reads(storm, item, answers, word)), None)
+        if not storm.result.check(present is not None, "no password opens the item after keyhole passphrase ITEM"):
+            raise harness.Failed("the item is locked for good")
+    os.remove(storm.home.path(item, "value"))
+    shutil.rmtree(storm.home.path("keychain/generic/item password"), ignore_errors=True)
+    for name in ("asker", "answers"):
+        os.remove(f"{storm.home.folder}/{name}")
+
+
+def make_asker(storm):
+    """A program for `auth-command=` that prints one of the answers each time; they are given to what is returned."""
+    path = f"{storm.home.folder}/answers"
+    with open(f"{storm.home.folder}/asker", "w") as file:
+        file.write(f"#!/bin/sh\nIFS= read -r line < {path}; sed -i 1d {path}; printf '%s\\n' \"$line\"\n")
+    os.chmod(file.name, 0o700)
+
+    def give(*words):
+        with open(path, "wb") as answers:
+            answers.write(b"".join(word + b"\n" for word in words))
+    return give
+
+
+def reads(storm, item, answers, password):
+    """Whether the password opens the item, whose secret is what was stored then."""
+    answers(password)
+    read = subprocess.run(["cat", storm.home.path(item, "value")], capture_output=True, timeout=120)
+    if read.returncode == 0:
+        storm.result.check(read.stdout == b"secret of an item", f"another secret after passphrase ITEM: {read.stdout!r}")
+    return read.returncode == 0
+
+
 def lock(storm):
     """`keyhole lock` and `keyhole unlock`, and the mount while one of them waits for it."""
     storm.settle()
@@ -397,6 +461,7 @@ BOTH = {"mount": (mount, 8), "unmount": (unmount, 2), "start": (start, 1), "comm
         "commands-mounted": (commands_mounted, 4), "export": (export, 1), "import": (import_file, 3),
         "backup": (backup, 1), "restore": (restore, 2)}
 ROUNDS = {
-    "vault": {**BOTH, "passphrase": (passphrase, 1), "lock": (lock, 1), "upgrade": (upgrade, 1)},
+    "vault": {**BOTH, "passphrase": (passphrase, 1),
+              "item-password": (item_password, 1), "lock": (lock, 1), "upgrade": (upgrade, 1)},
     "secret-service": {**BOTH, "migrate": (migrate, 1)},
 }

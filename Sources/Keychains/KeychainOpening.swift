@@ -172,13 +172,30 @@ extension KeychainOpening {
   ) throws(KeychainFailure) -> OpenedKeychain {
     var reading = self
     reading.makesVault = false
-    let opened = try reading.open(vault: vault, state: state)
+    let opened: OpenedKeychain
+    do throws(KeychainFailure) {
+      opened = try reading.open(vault: vault, state: state)
+    } catch {
+      guard let mounted = mountedInPlace(of: error, vault: vault, runtime: runtime) else { throw error }
+      return mounted
+    }
     guard let engine = opened.engine else { return opened }
     let settled = settled(on: engine.name, vault: vault)
     let find = { @Sendable in MountRecord.process(serving: settled, in: runtime) }
     guard engine.isTheMounts(find) else { return opened }
     let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
     return OpenedKeychain(engine: mounted, explanation: opened.explanation, firstChoice: opened.firstChoice)
+  }
+
+  /// A vault whose key file is gone as the mount has it that opened it before: what it shows can still be exported.
+  private func mountedInPlace(
+    of failure: KeychainFailure, vault: String, runtime: String
+  ) -> OpenedKeychain? {
+    let settled = settled(on: KeychainChoice.vault.rawValue, vault: vault)
+    let find = { @Sendable in MountRecord.process(serving: settled, in: runtime) }
+    guard case .accessDenied = failure.error, choice == .vault, find() != nil else { return nil }
+    let mounted = MountedKeychain(name: KeychainChoice.vault.rawValue, runtimeFolder: runtime, find: find)
+    return OpenedKeychain(engine: mounted, explanation: "vault, as a mount has opened it")
   }
 
   /// The keychain by way of the running mount that serves it, whatever this process can open by itself; nil: none does.

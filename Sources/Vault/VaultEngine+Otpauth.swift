@@ -7,7 +7,7 @@ extension VaultEngine {
   public var holdsOtpauth: Bool { true }
 
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
-    try door.use { door throws(StoreError) in try door.opened().otpauth(of: item) }
+    try withSession { session throws(StoreError) in try session.otpauth(of: item) }
   }
 
   public func rewriteOtpauth(

@@ -1,6 +1,7 @@
 import Glibc
 import Home
 import Keychains
+import Model
 
 /// The folder that is mounted on, checked before anything is done.
 struct MountPoint {
@@ -35,7 +36,8 @@ struct MountPoint {
     guard entry.type == "fuse.keyhole" else {
       throw Failure(path, "\(entry.type) is mounted there; use another folder")
     }
-    throw Failure(path, "Keyhole is mounted there already; `keyhole unmount \(path)` takes it away")
+    throw Failure(
+      path, "Keyhole is mounted there already; `keyhole unmount \(path.quotedForShell)` takes it away")
   }
 
   private static func check(_ path: String) throws {

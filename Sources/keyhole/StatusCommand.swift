@@ -52,7 +52,7 @@ struct RunningMount {
   init(_ record: MountRecord) throws(Failure) {
     path = record.path
     let death = Failure(
-      record.path, "its process has died; `keyhole mount \(record.path)` mounts it again")
+      record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")
     guard record.isAlive else { throw death }
     guard let report = readWithDeadline(path + "/.keyhole/status") else {
       throw Failure(

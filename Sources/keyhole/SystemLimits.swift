@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Home
+import Model
 import Store
 
 /// What the system grants, as far as it may be too little.
@@ -58,10 +59,12 @@ enum SystemLimits {
     var status = stat()
     guard unsafe lstat(places.runtime, &status) == 0 else { return [] }
     guard status.st_uid != getuid() || status.st_mode & 0o077 != 0 else { return [] }
+    let path = places.runtime.quotedForShell
     return [
       Problem(
         subject: places.runtime, reason: "others can use it",
-        remedy: "`chown \(getuid()) \(places.runtime); chmod 700 \(places.runtime)`")
+        remedy: status.st_uid == getuid()
+          ? "`chmod 700 \(path)`" : "`sudo chown $(id -u) \(path) && chmod 700 \(path)`")
     ]
   }
 }

@@ -91,7 +91,9 @@ enum SystemNotes {
     return [
       Note(
         subject: "Secret Service", reason: "\(reason), so the keychain is the vault",
-        remedy: "`systemctl --user start dbus gnome-keyring-daemon`, or `keychain=vault` if that is meant")
+        remedy:
+          "`systemctl --user start dbus gnome-keyring-daemon`, or `keyhole mount -o keychain=vault` if that is meant"
+      )
     ]
   }
 

@@ -92,6 +92,84 @@ struct BootAsRootTests {
     }
   }
 
+  /// Of logind only the session is a stand-in: `/tmp/session` holds its type and its X display.
+  private static let logind = """
+    cat > /logind << 'END'
+    import sys, dbus, dbus.service, dbus.mainloop.glib
+    from gi.repository import GLib
+    LOGIN = "org.freedesktop.login1"
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    bus = dbus.SystemBus()
+    name = dbus.service.BusName(LOGIN, bus)
+    class Manager(dbus.service.Object):
+        @dbus.service.method(LOGIN + ".Manager", out_signature="a(susso)")
+        def ListSessions(self):
+            return [("1", dbus.UInt32(4001), "anna", "seat0", dbus.ObjectPath("/org/freedesktop/login1/session/_31"))]
+    class Session(dbus.service.Object):
+        @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+        def Get(self, interface, name):
+            kind, display = open("/tmp/session").read().split(",")
+            return {"Active": True, "Remote": False, "Type": kind, "Display": display.strip(), "TTY": ""}[name]
+    objects = Manager(bus, "/org/freedesktop/login1"), Session(bus, "/org/freedesktop/login1/session/_31")
+    print("ready", flush=True)
+    GLib.MainLoop().run()
+    END
+    mkdir /standin; cat > /standin/pinentry << 'END'
+    #!/bin/bash
+    echo $(env | grep -E '^(WAYLAND_)?DISPLAY=|^XAUTHORITY=' | sort) >> /tmp/told
+    echo OK
+    while read -r line; do
+      case $line in
+        GETINFO*) echo "D qt"; echo OK ;;
+        CONFIRM) echo "ERR 83886194 allowed, by the second button" ;;
+        *) echo OK ;;
+      esac
+    done
+    END
+    chmod 755 /standin /standin/pinentry
+
+    """
+
+  /// Where logind does not know the display, the user's service manager does; what the asking program has in its environment
+  /// never counts.
+  @Test func questionsAreOnTheDisplayOfTheUserManager() async throws {
+    try await withWorld { world in
+      let output = try Self.run(
+        Self.logind + """
+          systemctl start user@4001
+          manager() { as anna systemctl --user "$@"; }
+          address=$(as anna dbus-daemon --session --fork --print-address)
+          as anna env DBUS_SYSTEM_BUS_ADDRESS=$address python3 /logind > /tmp/ready & until grep -q ready /tmp/ready; do :; done
+          as anna mkdir /home/anna/m
+          as anna env DBUS_SYSTEM_BUS_ADDRESS=$address DISPLAY=:65 PATH=/standin:/usr/bin:/bin keyhole mount -o keychain=vault /home/anna/m
+          item=/home/anna/m/keychain/generic/s/a; as anna mkdir -p $item; as anna sh -c "printf secret > $item/value"
+          as anna setfattr -n user.keyhole.programs -v 'ask *' $item
+          ask() {
+            : > /tmp/told; chmod 666 /tmp/told; echo "$1" > /tmp/session; chmod 644 /tmp/session
+            as anna env DISPLAY=:66 WAYLAND_DISPLAY=own XAUTHORITY=/own setsid -w cat $item/value 2> /tmp/error || grep -o 'Permission denied' /tmp/error
+            echo " $(cat /tmp/told)"
+          }
+          ask wayland,
+          manager set-environment DISPLAY=:77 WAYLAND_DISPLAY=wayland-7 XAUTHORITY=/run/user/4001/auth OTHER=no
+          ask wayland,
+          ask x11,:5
+          manager unset-environment WAYLAND_DISPLAY DISPLAY
+          ask x11,:5
+          ask tty,
+          """, in: world)
+      let manager = "XAUTHORITY=/run/user/4001/auth"
+      #expect(
+        output.text == """
+          Permission denied
+           \nsecret DISPLAY=:77 WAYLAND_DISPLAY=wayland-7 \(manager)
+          secret DISPLAY=:5 WAYLAND_DISPLAY=wayland-7 \(manager)
+          secret DISPLAY=:5 \(manager)
+          Permission denied
+           \n
+          """, "\(output)")
+    }
+  }
+
   @Test func aServiceGetsItsCredentialsFromAnAccountsMount() async throws {
     try await withWorld { world in
       let output = try Self.run(

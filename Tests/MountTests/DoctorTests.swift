@@ -78,6 +78,22 @@ import Testing
     }
   }
 
+  /// The last moment to save what only a mount still opens.
+  @Test func keyFileThatIsGoneUnderAMount() async throws {
+    try await withKeyhole { keyhole in
+      let world = keyhole.world
+      try keyhole.check("mkdir -p keychain/generic/s/a; printf s > keychain/generic/s/a/value")
+      try world.check("mv \"$DATA/keyhole/vault.key\" \"$OUT/kept\"")
+      let line = try #require(try problems(world).first { $0.contains("what is mounted now stays open") })
+      #expect(line.contains("`keyhole export`"), "\(line)")
+      let export = try world.sh("keyhole export --plain --format json")
+      #expect(export.status == 0 && export.text.contains("\"s\""), "\(export)")
+      try world.check("keyhole get keychain/generic/s/a/value", prints: "s")
+      try world.check("mv \"$OUT/kept\" \"$DATA/keyhole/vault.key\"")
+      #expect(try problems(world).isEmpty)
+    }
+  }
+
   /// Half of a backup: the key file alone. Reading makes no vault, says what is missing, and exports nothing.
   @Test func keyWithoutItsVault() async throws {
     try await withWorld { world in

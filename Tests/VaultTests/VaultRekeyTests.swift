@@ -55,8 +55,9 @@ import Testing
       default:
         var item = KeychainSamples.generic("service", "another")
         item.accessibility = .whenUnlocked
-        guard let secret = try? KeychainSamples.secret("secret") else { throw .outOfMemory }
-        _ = try session.add(item, secret: secret)
+        guard let secret = try? KeychainSamples.secret("secret"), let none = try? KeychainSamples.secret("")
+        else { throw .outOfMemory }
+        _ = try session.add(item, secret: secret, otpauth: none)
       }
     }
     #expect(calls == 2 && engine.trust == .trusted)
