@@ -184,7 +184,9 @@ extension Session {
     var problems = damaged.map { key in
       Problem(
         subject: "item \(key.text)", reason: "its entry in the vault is damaged",
-        remedy: "put back a copy of the vault, or delete the item")
+        remedy:
+          "put back a copy of the vault; without one, `keyhole export -o FILE` saves all others: move the vault away, "
+          + "and `keyhole import FILE`")
     }
     if let distrustProblem { problems.append(distrustProblem) }
     if keys.format < .two {

@@ -191,6 +191,9 @@ public final class VaultEngine: KeychainEngine {
   }
 
   public func problems() -> [Problem] { door.use { $0.problems() } }
+
+  /// Items whose entries are damaged, as `problems` names them.
+  public var damagedEntries: [String] { door.use { $0.session?.damaged.map { "item " + $0.text } ?? [] } }
 }
 
 extension VaultEngine {

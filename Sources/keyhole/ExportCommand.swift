@@ -7,6 +7,7 @@ import SecretMemory
 import Store
 import Suites
 import Tree
+import Vault
 
 struct ExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -49,6 +50,7 @@ struct ExportCommand: ParsableCommand {
     try session.requireTrust()
     var collection = Collection(session: session)
     for path in wanted { try collection.add(path) }
+    collection.noteDamagedEntries()
     try session.requireTrust()
     let isSealed = !collection.contents.items.isEmpty && !plain
     if !isSealed {
@@ -126,6 +128,12 @@ extension ExportCommand {
     var contents = ExportContents()
     let damaged = DamagedSecrets()
     private var seen: Set<String> = []
+
+    /// Items of which not even the name can be read: they are in no folder.
+    func noteDamagedEntries() {
+      let entries = (session.tree.keychain?.engine as? VaultEngine)?.damagedEntries ?? []
+      damaged.paths += entries
+    }
 
     init(session: TreeSession) {
       self.session = session

@@ -78,6 +78,27 @@ import Testing
     }
   }
 
+  /// Not even its name can be read, so no path leads to it: what is left moves to a new vault.
+  @Test func damagedEntry() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        printf a | keyhole set keychain/generic/s/a/value; printf b | keyhole set keychain/generic/s/b/value
+        sqlite3 "$DATA/keyhole/vault.db" 'update item set sealed = zeroblob(length(sealed)) where uuid = (select max(uuid) from item)'
+        """)
+      let line = try #require(try problems(world).first { $0.contains("its entry in the vault is damaged") })
+      #expect(line.contains("`keyhole export -o FILE`") && line.contains("`keyhole import FILE`"), "\(line)")
+      let export = try world.sh("echo horse | keyhole export -o $OUT/e", within: LockTests.patience)
+      #expect(export.status == 1 && export.error.contains("it is damaged and was left out"), "\(export)")
+      let moved = try world.sh(
+        "mv \"$DATA/keyhole\" \"$OUT/damaged\"; echo horse | keyhole import $OUT/e",
+        within: LockTests.patience)
+      #expect(moved.status == 0, "\(moved)")
+      #expect(try world.sh("keyhole ls keychain/generic/s").text.count == 2)
+      #expect(try problems(world).isEmpty)
+    }
+  }
+
   /// The last moment to save what only a mount still opens.
   @Test func keyFileThatIsGoneUnderAMount() async throws {
     try await withKeyhole { keyhole in
