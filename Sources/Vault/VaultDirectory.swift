@@ -122,7 +122,8 @@ extension VaultDirectory {
       parent += "/" + String(part)
       guard unsafe mkdir(parent, 0o700) != 0, errno != EEXIST else { continue }
       // EROFS, EACCES and others come for folders that exist, too.
-      guard unsafe access(parent, F_OK) == 0 else { throw StoreError(errno: errno, "mkdir \(parent)") }
+      let error = errno
+      guard unsafe access(parent, F_OK) == 0 else { throw StoreError(errno: error, "mkdir \(parent)") }
     }
     try check(path)
   }

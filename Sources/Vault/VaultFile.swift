@@ -34,16 +34,23 @@ final class VaultFile {
   /// On a full disk not even SQLite's shared memory can be made without giving up the reserve.
   private static func connect(_ place: VaultDirectory) throws(StoreError) -> Connection {
     do {
-      let connection = try Connection(place.database)
-      try connection.read { _ = try Connection.dataVersion($0) }
-      return connection
+      return try checkedConnection(place)
     } catch {
-      if error.isOutOfSpace, place.reserve.giveUp() { return try Connection(place.database) }
       // SQLite says only that a file is missing: its log or its shared memory, which it can't make.
+      if let shortage = error.isOutOfSpace ? error : DiskProbe.shortage(of: place.path) {
+        guard place.reserve.giveUp() else { throw shortage }
+        do throws(StoreError) { return try checkedConnection(place) } catch { throw shortage }
+      }
       guard let refusal = DiskProbe.refusal(of: place.path) else { throw error }
       guard let copy = try? Connection(copying: place.database) else { throw refusal }
       return copy
     }
+  }
+
+  private static func checkedConnection(_ place: VaultDirectory) throws(StoreError) -> Connection {
+    let connection = try Connection(place.database)
+    try connection.read { _ = try Connection.dataVersion($0) }
+    return connection
   }
 
   /// The ways to the master key as they are now: another process may have changed the passphrase.

@@ -65,6 +65,15 @@ public enum DiskProbe {
     }
   }
 
+  /// Why nothing can be stored in a folder for want of room; nil: there is some, or that can't be told.
+  public static func shortage(of folder: String) -> StoreError? {
+    switch roomError(folder) {
+    case EDQUOT: .quotaExceeded
+    case ENOSPC: .noSpace
+    default: nil
+    }
+  }
+
   /// ENOSPC or EDQUOT where there is hardly any room; 0: there is, or that can't be told.
   private static func roomError(_ folder: String) -> Int32 {
     let (file, error) = temporaryFile(in: folder)
