@@ -15,6 +15,8 @@ struct BatchServer {
 
   /// How long all changes together may take to come.
   private static let patience = Duration.seconds(900)
+  /// How long another batch is waited for.
+  private static let patienceForOthers = Duration.seconds(4)
   /// How often the other side is told that it goes on.
   private static let pulse = Duration.seconds(3)
 
@@ -35,7 +37,7 @@ struct BatchServer {
 
   private func receive(rewriting ids: [ItemID]) throws(StoreError) {
     guard !service.isReadOnly else { throw .readOnly(reason: "the mount is read-only") }
-    guard place.take() else { throw .unreachable(reason: "the mount takes another import at this moment") }
+    try takePlace()
     defer { place.leave() }
     try store.load()
     try store.refresh()
@@ -49,6 +51,21 @@ struct BatchServer {
     let permits = try fetchPermits(for: batch)
     try peer.check()
     try apply(batch, permits)
+  }
+
+  /// A process that was killed a moment ago may have it still.
+  private func takePlace() throws(StoreError) {
+    let deadline = ContinuousClock.now + Self.patienceForOthers
+    while !place.take() {
+      let isFree = WakePipe()
+      place.whenFree { isFree.wake() }
+      let left = max(0, (deadline - .now) / .milliseconds(1))
+      switch channel.wait(or: isFree, milliseconds: Int32(clamping: Int(left))) {
+      case .wake: continue
+      case .late: throw .unreachable(reason: "the mount takes another import at this moment")
+      case .input: throw .interrupted
+      }
+    }
   }
 
   private func snapshot(_ ids: [ItemID]) throws(StoreError) -> ItemSnapshot {

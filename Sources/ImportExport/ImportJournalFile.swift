@@ -20,7 +20,7 @@ struct ImportJournalFile: ~Copyable {
     UserFolders.make(folder)
     // SAFETY: a variadic call with its one argument.
     let descriptor = unsafe open(folder + "/import.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw .system(errno: errno, operation: "opening import.lock") }
+    guard descriptor >= 0 else { throw Self.failure("opening import.lock") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       close(descriptor)
       return nil
@@ -91,6 +91,10 @@ struct ImportJournalFile: ~Copyable {
   }
 
   private static func failure(_ operation: String) -> StoreError {
-    errno == ENOSPC || errno == EDQUOT ? .noSpace : .system(errno: errno, operation: operation)
+    switch errno {
+    case ENOSPC: .noSpace
+    case EDQUOT: .quotaExceeded
+    case let error: .system(errno: error, operation: operation)
+    }
   }
 }

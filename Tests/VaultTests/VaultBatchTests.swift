@@ -35,6 +35,8 @@ import Testing
     #expect(try engine.refresh()?.count == 21)
     #expect(try engine.bytes(of: stored[7].id) == Array("batch secret 7".utf8))
     #expect(engine.trust == .trusted && engine.problems().isEmpty)
+    // The end of the second connection has not dropped the locks of the first one.
+    #expect(fixture.isLocked)
     // The engine itself goes on writing, and another process finds the vault whole.
     try engine.set(present.id, Array("two".utf8))
     #expect(try fixture.open().items().count == 21)

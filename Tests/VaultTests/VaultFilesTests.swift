@@ -52,26 +52,14 @@ import Testing
     let fixture = try VaultFixture()
     let first = try fixture.open()
     try first.add(KeychainSamples.full(), "x")
-    #expect(isLocked(fixture.database))
+    #expect(fixture.isLocked)
     _ = try fixture.open().items()
-    #expect(isLocked(fixture.database))
+    #expect(fixture.isLocked)
     _ = try first.items()
     // What would have happened.
     // SAFETY: a variadic call without its variable part.
     close(unsafe Glibc.open(fixture.database, O_RDONLY))
-    #expect(!isLocked(fixture.database))
-  }
-
-  /// Whether this process has SQLite's lock of readers on a database. An open file description's query sees it, because
-  /// such locks are not the process's.
-  private func isLocked(_ path: String) -> Bool {
-    guard let file = try? KeptFile.open(path) else { return false }
-    var lock = flock()
-    (lock.l_type, lock.l_start, lock.l_len) = (Int16(F_WRLCK), 0x4000_0002, 510)
-    let queryOfDescription: Int32 = 36
-    // SAFETY: a variadic call with its one argument, which lives until it returns.
-    let result = unsafe fcntl(file.descriptor.number, queryOfDescription, &lock)
-    return result == 0 && lock.l_type != Int16(F_UNLCK)
+    #expect(!fixture.isLocked)
   }
 
   @Test func leftoversOfACrashWhileMakingAreNoHindrance() throws {

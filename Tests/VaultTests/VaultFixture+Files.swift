@@ -88,3 +88,17 @@ extension VaultFixture {
     "x'" + id.rawValue.filter { $0 != "-" } + "'"
   }
 }
+
+extension VaultFixture {
+  /// Whether this process has SQLite's lock of readers on the database. An open file description's query sees it, because
+  /// such locks are not the process's.
+  var isLocked: Bool {
+    guard let file = try? KeptFile.open(database) else { return false }
+    var lock = flock()
+    (lock.l_type, lock.l_start, lock.l_len) = (Int16(F_WRLCK), 0x4000_0002, 510)
+    let queryOfDescription: Int32 = 36
+    // SAFETY: a variadic call with its one argument, which lives until it returns.
+    let result = unsafe fcntl(file.descriptor.number, queryOfDescription, &lock)
+    return result == 0 && lock.l_type != Int16(F_UNLCK)
+  }
+}
