@@ -24,7 +24,8 @@ import Testing
         "export HOME=$OUT/home XDG_RUNTIME_DIR=$OUT/other; mkdir -m 700 -p $OUT/home $OUT/other; unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME; keyhole restore --yes $OUT/b < $OUT/key > $OUT/log"
       )
       try world.check(
-        "kill -9 $(jq .pid \"$MOUNT/.keyhole/status\"); until flock -s -n $XDG_STATE_HOME/keyhole/mounts/* true; do :; done")
+        "kill -9 $(jq .pid \"$MOUNT/.keyhole/status\"); until flock -s -n $XDG_STATE_HOME/keyhole/mounts/* true; do :; done"
+      )
       let restored = try world.sh("\(other); keyhole restore --yes $OUT/b < $OUT/key")
       #expect(restored.status == 0, "\(restored)")
       // The next mount takes away what was left, and leaves nothing itself.
