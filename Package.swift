@@ -9,7 +9,7 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
-/// A module of Keyhole. Its dependencies are the arrows of Documentation/DEVELOPMENT.md: they point down.
+/// A module of Keyhole. Its dependencies are the arrows of Documentation/ARCHITECTURE.md: they point down.
 func module(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
   .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
 }
@@ -21,6 +21,11 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
 /// A module of the wrappers, which lie in a folder of their own.
 func wrappers(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   module(name, dependencies, path: "Sources/Wrappers/\(name)")
+}
+
+/// An engine: a store of settings or secrets behind a protocol of `Store`.
+func engine(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  module(name, dependencies, path: "Sources/Engines/\(name)")
 }
 
 let openCombine = Target.Dependency.product(name: "OpenCombine", package: "OpenCombine")
@@ -44,21 +49,26 @@ let package = Package(
   ],
   targets: [
     // C headers behind small shims. libplist is a second opinion for the tests of Suites only.
-    .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
-    .systemLibrary(name: "CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]),
-    .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
-    .target(name: "CLinux"),
+    .systemLibrary(
+      name: "CFuse", path: "Sources/C/CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+    .systemLibrary(
+      name: "CPlist", path: "Sources/C/CPlist", pkgConfig: "libplist-2.0", providers: [.apt(["libplist-dev"])]
+    ),
+    .systemLibrary(
+      name: "CSecret", path: "Sources/C/CSecret", pkgConfig: "libsecret-1",
+      providers: [.apt(["libsecret-1-dev"])]),
+    .target(name: "CSystem", path: "Sources/C/CSystem"),
 
     // 0: plain values, and memory for secrets.
     module("Model"),
-    module("SecretMemory", ["CLinux"]),
-    // Linux behind Swift types: processes as proc(5) shows them.
-    module("Platform", ["CLinux"]),
+    module("SecretMemory", ["CSystem"]),
+    // Linux behind Swift types: processes as proc(5) shows them, and the folders of a user.
+    module("Platform", ["CSystem"]),
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "Platform", "SecretMemory"]),
-    module("Suites", ["Store", "Model", "CLinux"]),
-    module(
+    engine("Suites", ["Store", "Model", "CSystem"]),
+    engine(
       "Vault",
       [
         "Store", "Model", "SecretMemory",
@@ -66,17 +76,16 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
-    module("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
-    module("Watch", ["CLinux"]),
+    engine("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
+    module("Watch", ["CSystem"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
-      "Keychains", ["CLinux", "Control", "Home", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
+      "KeychainSelection",
+      ["CSystem", "Control", "Platform", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
-    module("Memory", ["Store", "Model", "SecretMemory"]),
-    // Where a user's things live, and how small files there are read.
-    module("Home"),
+    engine("InMemory", ["Store", "Model", "SecretMemory"]),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Control", ["Home", "Store", "Model", "SecretMemory", "CLinux", "Watch"]),
+    module("Control", ["Platform", "Store", "Model", "SecretMemory", "CSystem", "Watch"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory"]),
@@ -94,32 +103,36 @@ let package = Package(
       ]),
 
     // 3: settings and secrets taken over from other programs and written for them.
-    module("ImportExport", ["Formats", "Tree", "Home", "Model", "Store", "SecretMemory", "CLinux"]),
+    module("ImportExport", ["Formats", "Tree", "Platform", "Model", "Store", "SecretMemory", "CSystem"]),
 
     // 3: all settings and the vault in one sealed file, and back.
     module(
-      "Backup", ["CLinux", "Formats", "Home", "Model", "SecretMemory", "Store", "Suites", "Vault"]),
+      "Backup", ["CSystem", "Formats", "Platform", "Model", "SecretMemory", "Store", "Suites", "Vault"]),
 
-    // 3: the store for Swift programs. `Live` is what the five share; the two `Default…` bring the engines,
+    // 3: the store for Swift programs. `WrapperCore` is what the five share; the two `Default…` bring the engines,
     // so that who uses settings only links no keychain.
-    wrappers("Live", ["Store", "Model"]),
-    wrappers("KeyPathObservation", ["Live"]),
-    wrappers("DefaultSuites", ["Live", "Home", "Memory", "Store", "Suites", "Watch"]),
+    wrappers("WrapperCore", ["Store", "Model"]),
+    wrappers("KeyPathObservation", ["WrapperCore"]),
+    wrappers("DefaultSuites", ["WrapperCore", "Platform", "InMemory", "Store", "Suites", "Watch"]),
     wrappers(
       "DefaultKeychain",
-      ["Control", "Live", "Home", "Keychains", "Memory", "Store", "SecretMemory", "Vault", "Watch", "Model"]),
-    wrappers("FTPropertyWrappers", ["DefaultKeychain", "Live", "Model"]),
-    wrappers("KeychainStorage", ["DefaultKeychain", "Live", "Model"]),
-    wrappers("UserDefault", ["DefaultSuites", "Live", "Model"]),
-    wrappers("PropertyKit", ["DefaultSuites", "KeyPathObservation", "Live", "Model"]),
-    wrappers("Foil", ["DefaultSuites", "KeyPathObservation", "Live", "Model", openCombine]),
+      [
+        "Control", "WrapperCore", "Platform", "KeychainSelection", "InMemory", "Store", "SecretMemory",
+        "Vault", "Watch", "Model",
+      ]),
+    wrappers("FTPropertyWrappers", ["DefaultKeychain", "WrapperCore", "Model"]),
+    wrappers("KeychainStorage", ["DefaultKeychain", "WrapperCore", "Model"]),
+    wrappers("UserDefault", ["DefaultSuites", "WrapperCore", "Model"]),
+    wrappers("PropertyKit", ["DefaultSuites", "KeyPathObservation", "WrapperCore", "Model"]),
+    wrappers("Foil", ["DefaultSuites", "KeyPathObservation", "WrapperCore", "Model", openCombine]),
 
     // 4: the command.
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Home", "Store", "Suites",
-        "Vault", "Keychains", "Watch", "Model", "Platform", "SecretMemory", "CLinux",
+        "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Platform", "Store",
+        "Suites",
+        "Vault", "KeychainSelection", "Watch", "Model", "SecretMemory", "CSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -135,11 +148,12 @@ let package = Package(
     ),
 
     // Tests, and what they share.
-    module("StoreConformance", ["Memory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
+    module(
+      "StoreConformance", ["InMemory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
-    tests("StoreTests", ["Store", "Memory", "Platform", "StoreConformance", "Model", "SecretMemory"]),
+    tests("StoreTests", ["Store", "InMemory", "Platform", "StoreConformance", "Model", "SecretMemory"]),
     tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
     tests(
       "VaultTests",
@@ -157,19 +171,23 @@ let package = Package(
     tests(
       "SecretServiceTests",
       [
-        "Keychains", "KeyringHarness", "Model", "SecretMemory", "SecretService", "Store", "StoreConformance",
-        "Vault", "Memory",
+        "KeychainSelection", "KeyringHarness", "Model", "SecretMemory", "SecretService", "Store",
+        "StoreConformance",
+        "Vault", "InMemory",
       ]),
     tests(
       "ControlTests",
-      ["CLinux", "Control", "Home", "Memory", "Store", "StoreConformance", "Model", "SecretMemory", "Vault"]),
+      [
+        "CSystem", "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory",
+        "Vault",
+      ]),
     tests("WatchTests", ["Watch"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
     tests(
       "FormatsTests",
       [
-        "Backup", "Control", "Formats", "ImportExport", "Memory", "Model", "Platform", "SecretMemory",
+        "Backup", "Control", "Formats", "ImportExport", "InMemory", "Model", "Platform", "SecretMemory",
         "Store", "Suites", "Tree", "Vault", "Watch",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
@@ -179,25 +197,26 @@ let package = Package(
     tests(
       "BackupTests",
       ["Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault"]),
-    tests("MountUnitTests", ["Mount", "Model"]),
+    tests("MountTests", ["Mount", "Model"]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
       path: "Tests/Wrappers/Fixtures/WrapperProgram"),
     .testTarget(
-      name: "LiveTests",
+      name: "WrapperCoreTests",
       dependencies: [
         "FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault", "DefaultKeychain",
-        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "Live", "Memory", "Model", "SecretService",
+        "DefaultSuites", "KeyPathObservation", "KeyringHarness", "WrapperCore", "InMemory", "Model",
+        "SecretService",
         "Store", "WrapperProgram", "keyhole",
       ],
-      path: "Tests/Wrappers/LiveTests", swiftSettings: strict),
+      path: "Tests/Wrappers/WrapperCoreTests", swiftSettings: strict),
     // The examples of the five READMEs, in Swift 5 mode as most of their users write.
     .testTarget(
       name: "ReadmeTests",
       dependencies: ["FTPropertyWrappers", "Foil", "KeychainStorage", "PropertyKit", "UserDefault"],
       path: "Tests/Wrappers/ReadmeTests", swiftSettings: [.swiftLanguageMode(.v5)]),
     tests(
-      "MountTests",
+      "EndToEndTests",
       [
         "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers", "KeychainStorage",
         "PropertyKit", "UserDefault", "KeyringHarness",

@@ -36,7 +36,7 @@ extension Defaults: MyDefaultsKeysUsingInB {
 }
 END
 # shellcheck disable=SC2034  # `shows` uses it
-modules=(-I "$wrappers/Modules" -Xcc "-fmodule-map-file=$wrappers/CLinux.build/module.modulemap")
+modules=(-I "$wrappers/Modules" -Xcc "-fmodule-map-file=$wrappers/CSystem.build/module.modulemap")
 shows "twice.swift:8:7: error: invalid redeclaration of 'noThisIsMyKeyNotYours'" \
   'swiftc -typecheck "${modules[@]}" ~/twice.swift 2>&1 | grep -o "twice.swift:.*error: invalid redecl.*"'
 

@@ -1,8 +1,8 @@
-import CLinux
+import CSystem
 import Formats
 import Glibc
-import Home
 import Model
+import Platform
 public import SecretMemory
 import Suites
 import Vault

@@ -1,7 +1,7 @@
 import Formats
 import Glibc
-import Home
 import Model
+import Platform
 public import SecretMemory
 
 /// The key pair of backups that are written without a question.

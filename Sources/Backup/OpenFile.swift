@@ -1,8 +1,8 @@
-import CLinux
+import CSystem
 import Formats
 import Glibc
-import Home
 import Model
+import Platform
 
 /// An open file, which is closed with its last user.
 final class OpenFile {

@@ -1,6 +1,6 @@
 import Formats
 import Glibc
-import Home
+import Platform
 
 /// Puts the content of a backup in its places, and sets aside what is there.
 ///

@@ -1,6 +1,6 @@
 import Formats
 import Glibc
-import Home
+import Platform
 
 /// What a restore was about to do, so that the next start of any command or mount can finish it or take it back.
 ///

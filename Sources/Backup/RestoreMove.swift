@@ -1,6 +1,6 @@
-import CLinux
+import CSystem
 import Glibc
-import Home
+import Platform
 
 /// One file or folder that a restore puts in its place; what is there is set aside.
 ///

@@ -1,7 +1,7 @@
 import Formats
 import Glibc
-import Home
 import Model
+import Platform
 import Suites
 import Vault
 

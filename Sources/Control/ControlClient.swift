@@ -1,7 +1,7 @@
-import CLinux
+import CSystem
 import Glibc
-import Home
 package import Model
+import Platform
 package import SecretMemory
 
 /// The way of a program to the process of a mount.

@@ -1,7 +1,7 @@
-import CLinux
+import CSystem
 import Glibc
-import Home
 package import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 package import Model
 package import SecretMemory

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Dispatch
 public import Model
 public import SecretMemory

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 import Model
 import Store

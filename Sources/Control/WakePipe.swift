@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// Wakes a thread that waits in poll(2).

@@ -1,6 +1,6 @@
 import Glibc
-import Home
 import Model
+import Platform
 import Store
 
 /// The journal's file and its lock.

@@ -124,13 +124,13 @@ public struct ImportRun {
 
   /// Another process that makes the changes may have made them and not be there any more to say so.
   private func isCommitted(_ journal: ImportJournal) throws(StoreError) -> Bool {
-    guard journal.mark != nil, journal.hasItems, let keychain, keychain.mayHang else { return false }
+    guard journal.mark != nil, journal.hasItems, let keychain, keychain.mayBlock else { return false }
     try keychain.finishBatches()
     return try journal.isCommitted(in: keychain)
   }
 
   private func unfinished(_ journal: ImportJournal, _ error: StoreError) -> ImportExportError {
-    guard journal.mark != nil, journal.hasItems, keychain?.mayHang == true else {
+    guard journal.mark != nil, journal.hasItems, keychain?.mayBlock == true else {
       return ImportExportError(
         nil, "\(error.message); part of it is imported, and the next command takes it back as soon as it can")
     }
@@ -204,7 +204,7 @@ extension ImportRun {
       }
     } catch {
       // Another process does not say which item it is.
-      throw ImportExportError(keychain.mayHang ? nil : secrets[current].path, error)
+      throw ImportExportError(keychain.mayBlock ? nil : secrets[current].path, error)
     }
   }
 

@@ -12,13 +12,13 @@ public import Tree
 ///
 /// After `seal()` everything is ENOKEY, and nothing is in memory any more.
 public final class PrivateFileSystem: Sendable {
-  let tree: KernelTree
+  let tree: TreeFileSystem
   private let folder: NodeID
   private let admits: @Sendable (Caller) -> Bool
   private let sealed = Atomic(false)
 
   /// `admits` is asked on the threads of the mount, and must not use it.
-  public init(_ tree: KernelTree, folder: Node, admitting admits: @escaping @Sendable (Caller) -> Bool) {
+  public init(_ tree: TreeFileSystem, folder: Node, admitting admits: @escaping @Sendable (Caller) -> Bool) {
     (self.tree, self.folder, self.admits) = (tree, NodeID(rawValue: folder.number), admits)
   }
 

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// Closes the ways by which a process's memory leaves it.

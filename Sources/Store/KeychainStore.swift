@@ -81,7 +81,7 @@ public actor KeychainStore {
 
   /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
   /// some seconds should ask for them.
-  public nonisolated var mayHang: Bool { remote != nil }
+  public nonisolated var mayBlock: Bool { remote != nil }
 
   /// Whether an item is being changed. It may wait for another process's transaction, and whoever reads a secret with it.
   public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }

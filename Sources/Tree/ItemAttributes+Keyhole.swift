@@ -88,7 +88,7 @@ extension KeyholeAttribute {
     case .accessible: item.accessibility = .whenUnlocked
     case .access:
       item.access = []
-      item.attributes[EnrolledFingers.attribute] = nil
+      item.attributes[FingerprintEnrollment.attribute] = nil
     case .programs: item.programs = nil
     case .eol: item.keepsLineEnd = false
     case .sealed: item.isSealed = try seal(Array("false".utf8), item.access)

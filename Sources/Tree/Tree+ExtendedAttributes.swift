@@ -256,16 +256,16 @@ extension Tree {
   ) throws(StoreError) {
     var trial = try anyItem(place)
     if AttributeName.isRule(name) { try apply(name, value, to: &trial) }
-    let enrolled = trial.attributes[EnrolledFingers.attribute]
+    let enrolled = trial.attributes[FingerprintEnrollment.attribute]
     if stagedItem(place) != nil {
       return overlay.withLock { overlay in
         overlay.stagedItems[place]?.set(name, to: value)
-        overlay.stagedItems[place]?.item.attributes[EnrolledFingers.attribute] = enrolled
+        overlay.stagedItems[place]?.item.attributes[FingerprintEnrollment.attribute] = enrolled
       }
     }
     try requireKeychain().update([trial.id], permit) { (item) throws(StoreError) in
       try ItemAttributes.set(name, to: value, on: &item)
-      if AttributeName.isRule(name) { item.attributes[EnrolledFingers.attribute] = enrolled }
+      if AttributeName.isRule(name) { item.attributes[FingerprintEnrollment.attribute] = enrolled }
     }
   }
 
@@ -285,7 +285,7 @@ extension Tree {
     try ItemAttributes.set(name, to: value, on: &item)
     guard item.access != before else { return }
     try requireSupport(for: item.access)
-    item.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(
+    item.attributes[FingerprintEnrollment.attribute] = try FingerprintEnrollment.note(
       for: item.access, options.enrolledFingers)
   }
 

@@ -60,7 +60,7 @@ extension Tree {
       stored = item
       try keychain.checkAccess(to: item, permit, which)
       // What can hang must not do so at a write, so it is asked for now.
-      let isWanted = mode.contains(.read) || keychain.mayHang
+      let isWanted = mode.contains(.read) || keychain.mayBlock
       if isWanted, !mode.contains(.truncate) {
         state.draft = .untouched(
           .secret(

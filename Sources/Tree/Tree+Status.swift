@@ -67,7 +67,7 @@ extension Tree {
   /// The classes are always there: neither a locked keychain nor one that hangs keeps them from being shown.
   private var classIsKnown: Bool {
     guard let keychain else { return false }
-    return keychain.isLoaded || !keychain.mayHang
+    return keychain.isLoaded || !keychain.mayBlock
   }
 
   private func statusOfSuite(_ name: ExactString) throws(StoreError) -> NodeStatus {

@@ -81,14 +81,14 @@ public final class Tree: Sendable {
 extension Tree {
   /// Whether looking at what is in a directory may take some seconds: before the keychain of another process
   /// was read for the first time.
-  public func mayHang(lookingIn directory: Node) -> Bool {
-    guard let keychain, keychain.mayHang, !keychain.isLoaded else { return false }
+  public func mayBlock(lookingIn directory: Node) -> Bool {
+    guard let keychain, keychain.mayBlock, !keychain.isLoaded else { return false }
     return directory.place.isInKeychain
   }
 
   /// Whether opening or changing a file, or what is in a directory, may take some seconds.
-  public func mayHang(using node: Node) -> Bool {
-    keychain?.mayHang == true && node.place.isInKeychain
+  public func mayBlock(using node: Node) -> Bool {
+    keychain?.mayBlock == true && node.place.isInKeychain
   }
 }
 
@@ -97,7 +97,7 @@ extension Tree {
   /// that waits for another process.
   public func mayWait(using node: Node) -> Bool {
     guard let keychain, node.place.isInKeychain else { return false }
-    return keychain.mayHang || keychain.isChanging
+    return keychain.mayBlock || keychain.isChanging
   }
 }
 

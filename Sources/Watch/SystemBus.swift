@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// A connection to the system bus, as far as calls with texts and listening to signals take it: the D-Bus protocol

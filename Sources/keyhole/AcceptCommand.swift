@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -19,7 +19,7 @@ struct AcceptCommand: ParsableCommand {
   var yes = false
 
   func run() throws {
-    let places = try Places.current()
+    let places = try StoragePaths.current()
     try places.requireUnmounted("")
     guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
       throw Failure(places.vault, "there is no vault")
@@ -33,7 +33,7 @@ struct AcceptCommand: ParsableCommand {
     StandardOutput.print("the vault is as it was stored last; there is nothing to accept")
   }
 
-  private func opened(_ places: Places) throws -> VaultEngine {
+  private func opened(_ places: StoragePaths) throws -> VaultEngine {
     let vault = try attempt(places) { () throws(StoreError) in
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
     }
@@ -44,7 +44,8 @@ struct AcceptCommand: ParsableCommand {
     return vault
   }
 
-  private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
+  private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value
+  {
     do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
   }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import Store
 import Tree
@@ -7,7 +7,7 @@ import Tree
 /// Items whose flags can't be met here, and rules that mean something else than in Keyhole 0.1.
 enum AccessNotes {
   /// Looking must not make a vault.
-  static func all(_ places: Places) -> [SystemNotes.Note] {
+  static func all(_ places: StoragePaths) -> [SystemNotes.Note] {
     guard unsafe access(places.vault, F_OK) == 0,
       let stores = try? Stores(for: TreePath("keychain"), places), let keychain = stores.keychain,
       let items = try? keychain.read({ Array($0.all) })

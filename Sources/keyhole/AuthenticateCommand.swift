@@ -1,8 +1,8 @@
 import ArgumentParser
-import CLinux
+import CSystem
 import Dispatch
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// A program that was started and is read from.

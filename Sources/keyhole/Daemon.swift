@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// The process in the background: how it is started, and how it tells that it is ready.

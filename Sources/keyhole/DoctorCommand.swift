@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import Store
 import Suites
@@ -19,12 +19,12 @@ struct DoctorCommand: ParsableCommand {
   var secrets = false
 
   func run() throws {
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     let vault = try VaultExamination(places, opensSecrets: secrets)
     var problems =
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
       + Self.ofSettings(places) + SystemChecks.keychain(places) + vault.problems
-    for mount in MountRecord.all(in: places.runtime) where mount.isAlive {
+    for mount in MountRegistration.all(in: places.runtime) where mount.isAlive {
       problems += Self.ofRunning(mount, besides: problems)
     }
     // Several folders may be on one disk.
@@ -65,8 +65,8 @@ struct DoctorCommand: ParsableCommand {
     return problems + SystemChecks.fusermount
   }
 
-  private static func ofMounts(_ places: Places) -> [Problem] {
-    MountRecord.all(in: places.runtime).filter { !$0.isAlive }.map { mount in
+  private static func ofMounts(_ places: StoragePaths) -> [Problem] {
+    MountRegistration.all(in: places.runtime).filter { !$0.isAlive }.map { mount in
       Problem(
         subject: mount.path, reason: "the process of this mount has died",
         remedy:
@@ -76,7 +76,7 @@ struct DoctorCommand: ParsableCommand {
   }
 
   /// What is wrong with what a mount has open: its files may have been moved or replaced since.
-  private static func ofRunning(_ mount: MountRecord, besides known: [Problem]) -> [Problem] {
+  private static func ofRunning(_ mount: MountRegistration, besides known: [Problem]) -> [Problem] {
     do throws(Failure) {
       let running = try RunningMount(mount)
       let ofKeychain = running.keychainProblems.filter { problem in
@@ -93,12 +93,12 @@ struct DoctorCommand: ParsableCommand {
   }
 
   /// Whether the disks of the settings and of the state take writes.
-  private static func ofDisks(_ places: Places) -> [Problem] {
+  private static func ofDisks(_ places: StoragePaths) -> [Problem] {
     let folders: [String] = [places.configuration, places.state]
     return folders.compactMap { DiskProbe.problem(of: $0) }
   }
 
-  private static func ofSettings(_ places: Places) -> [Problem] {
+  private static func ofSettings(_ places: StoragePaths) -> [Problem] {
     PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
   }
 }

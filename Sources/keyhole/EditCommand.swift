@@ -55,7 +55,7 @@ private final class Edit: Sendable {
   }
 
   func run() throws {
-    let places = try Places.current()
+    let places = try StoragePaths.current()
     let folder = try PrivateFolder(places)
     defer { folder.remove() }
     let signals = endOnSignals(folder)

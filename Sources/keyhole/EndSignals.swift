@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Dispatch
 import Glibc
 import Store

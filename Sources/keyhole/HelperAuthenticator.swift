@@ -1,5 +1,5 @@
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -7,7 +7,7 @@ import Store
 /// Has a person asked by a process of its own: dialogs, PAM and fingerprint readers run other people's code, and
 /// this one holds the keys.
 struct HelperAuthenticator: Authenticator {
-  let places: Places
+  let places: StoragePaths
 
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     guard let question = question.settled() else { return .revoked }

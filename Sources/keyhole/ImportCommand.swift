@@ -57,7 +57,7 @@ struct ImportCommand: ParsableCommand {
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
     let contents = try read()
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     let stores = try Stores(for: TreePath(contents.items.isEmpty ? "defaults" : ""), places)
     var options = ImportOptions()
     options.conflicts = replace ? .replace : keep ? .keep : .fail
@@ -83,7 +83,7 @@ struct ImportCommand: ParsableCommand {
     }
   }
 
-  private func apply(_ plan: ImportPlan, _ stores: Stores, _ places: Places) throws(ImportExportError) {
+  private func apply(_ plan: ImportPlan, _ stores: Stores, _ places: StoragePaths) throws(ImportExportError) {
     let run = ImportRun(
       settings: stores.settings, keychain: stores.keychain, stateFolder: places.state
     ) { (present, new, path) throws(StoreError) in

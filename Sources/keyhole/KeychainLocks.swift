@@ -1,5 +1,5 @@
 import Control
-import Keychains
+import KeychainSelection
 import Model
 import Store
 import Watch
@@ -17,13 +17,13 @@ final class KeychainLocks {
   private let session: SessionWatch
 
   /// `onLock` is called on some thread, perhaps more than once.
-  init(_ stores: Stores, _ places: Places, onLock: @escaping @Sendable () -> Void) {
+  init(_ stores: Stores, _ places: StoragePaths, onLock: @escaping @Sendable () -> Void) {
     let changes = stores.feed.watch()
     own = StoreWatch(stores, places)
     listening = Task(executorPreference: Background.tasks) {
       for await change in changes where change.kind == .locked { onLock() }
     }
-    mounts = MountRecord.all(in: places.runtime).filter(\.isAlive).compactMap {
+    mounts = MountRegistration.all(in: places.runtime).filter(\.isAlive).compactMap {
       LockWatcher($0.process, in: places.runtime, onLock: onLock)
     }
     session = SessionWatch(onThread: { [threads] in _ = threads.run($0) }) { news in

@@ -27,7 +27,7 @@ struct KeyholeCommand: ParsableCommand {
       DoctorCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
-      WatchCommand.self, LogCommand.self, EchoCommand.self,
+      WatchCommand.self, LogCommand.self, ReplayCommand.self,
     ])
 
   /// Parses and runs, and ends the process with the exit code of SPECIFICATION.md, section 10.

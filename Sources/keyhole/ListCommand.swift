@@ -1,5 +1,5 @@
 import ArgumentParser
-import Keychains
+import KeychainSelection
 import Model
 import Store
 import Tree

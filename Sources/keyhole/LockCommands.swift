@@ -1,7 +1,7 @@
 import ArgumentParser
 import Control
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -16,10 +16,10 @@ struct LockCommand: ParsableCommand {
       """)
 
   func run() throws {
-    let places = try Places.current()
+    let places = try StoragePaths.current()
     var failures: [any Error] = []
     // One that hangs must not keep the others open.
-    for mount in try MountRecord.serving(places) {
+    for mount in try MountRegistration.serving(places) {
       do { try mount.ask(.lock, places) } catch { failures.append(error) }
     }
     if let failure = failures.first { throw failure }
@@ -36,11 +36,11 @@ struct UnlockCommand: ParsableCommand {
   @OptionGroup var source: PassphraseSourceOptions
 
   func run() throws {
-    let places = try Places.current()
-    for mount in try MountRecord.serving(places) { try unlock(mount, places) }
+    let places = try StoragePaths.current()
+    for mount in try MountRegistration.serving(places) { try unlock(mount, places) }
   }
 
-  private func unlock(_ mount: MountRecord, _ places: Places) throws {
+  private func unlock(_ mount: MountRegistration, _ places: StoragePaths) throws {
     // Without a passphrase, or open already, none has to be asked for.
     var failure = try attempt(mount, places, SecretBytes())
     guard failure == .locked else { return try finish(failure, mount) }
@@ -54,7 +54,7 @@ struct UnlockCommand: ParsableCommand {
 
   /// What the mount answers; nil: it is unlocked.
   private func attempt(
-    _ mount: MountRecord, _ places: Places, _ passphrase: borrowing SecretBytes
+    _ mount: MountRegistration, _ places: StoragePaths, _ passphrase: borrowing SecretBytes
   ) -> StoreError? {
     do throws(StoreError) {
       try mount.ask(.unlock, secret: passphrase, places)
@@ -64,7 +64,7 @@ struct UnlockCommand: ParsableCommand {
     }
   }
 
-  private func finish(_ failure: StoreError?, _ mount: MountRecord) throws {
+  private func finish(_ failure: StoreError?, _ mount: MountRegistration) throws {
     if let failure { throw mount.failure(failure) }
     if let line = mount.trust?.line { StandardError.write("keyhole: \(line)\n") }
   }
@@ -109,7 +109,7 @@ struct PassphraseCommand: ParsableCommand {
 
   func run() throws {
     if let path { return try ItemPasswordChange(TreePath(path)).run() }
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     let vault = try attempt(places) { () throws(StoreError) in
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
     }
@@ -117,7 +117,7 @@ struct PassphraseCommand: ParsableCommand {
     let new = try newPassphrase()
     let key: VaultKey = new.isEmpty ? .keyFile : alone ? .passphrase : .passphraseAndKeyFile
     let earlier = vault.key
-    let mount = MountRecord.serving(vault: places.vault, in: places.runtime)
+    let mount = MountRegistration.serving(vault: places.vault, in: places.runtime)
     let isOpenThere = try mount.map { try !RunningMount($0).isLocked } ?? false
     let cost = cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
     let report = try attempt(places) { () throws(StoreError) in
@@ -131,7 +131,7 @@ struct PassphraseCommand: ParsableCommand {
   }
 
   /// On a terminal it is asked for until it is right, three times at most.
-  private func presentPassphrase(of vault: VaultEngine, _ places: Places) throws -> SecretBytes {
+  private func presentPassphrase(of vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     guard vault.needsPassphrase else { return try SecretBytes() }
     guard isatty(STDIN_FILENO) == 1 else { return try SecretInput.readLine() }
     for _ in 0..<2 {
@@ -155,7 +155,8 @@ struct PassphraseCommand: ParsableCommand {
     return new
   }
 
-  private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
+  private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value
+  {
     do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
   }
 }
@@ -186,8 +187,10 @@ private struct ItemPasswordChange {
   }
 
   func run() throws {
-    let places = try Places.ofMount()
-    if let mounted = KeychainOpening.mounted(runtime: places.runtime) { return try change(through: mounted) }
+    let places = try StoragePaths.ofMount()
+    if let mounted = KeychainConfiguration.mounted(runtime: places.runtime) {
+      return try change(through: mounted)
+    }
     let session = try TreeSession(aloneIn: places)
     try session.attempt(path) { () throws(StoreError) in try unlock(session.tree.keychain?.engine) }
     let node = try session.node(at: path)
@@ -277,9 +280,9 @@ struct PassphraseSourceOptions: ParsableArguments {
   }
 }
 
-extension MountRecord {
+extension MountRegistration {
   /// The mounts that a command can ask. - Throws: `Failure` where there is none.
-  static func serving(_ places: Places) throws -> [MountRecord] {
+  static func serving(_ places: StoragePaths) throws -> [MountRegistration] {
     let mounts = all(in: places.runtime).filter(\.isAlive)
     guard !mounts.isEmpty else { throw Failure(nil, "nothing is mounted; `keyhole mount` mounts") }
     return mounts

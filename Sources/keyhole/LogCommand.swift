@@ -2,8 +2,8 @@ import ArgumentParser
 import Control
 import Dispatch
 import Glibc
-import Home
 import Model
+import Platform
 import Store
 import Suites
 import Synchronization
@@ -43,7 +43,7 @@ struct LogCommand: ParsableCommand {
   }
 
   func run() throws {
-    let places = try Places.current()
+    let places = try StoragePaths.current()
     let log = AccessLog(stateFolder: places.state)
     if off || on || all { return try turn(log, places) }
     guard follow else { return LogReader(log, json: json, ItemNames(places)).printAll() }
@@ -59,7 +59,7 @@ struct LogCommand: ParsableCommand {
     }
   }
 
-  private func turn(_ log: AccessLog, _ places: Places) throws {
+  private func turn(_ log: AccessLog, _ places: StoragePaths) throws {
     let event = AccessEvent(
       .record, nil, by: Caller.current.identity(), all ? .all : on ? .on : .off, at: .now)
     UserFolders.make(places.state)
@@ -84,7 +84,7 @@ private final class ItemNames {
   private lazy var session = try? TreeSession(for: TreePath("keychain"))
   private var known: [ItemID: String] = [:]
 
-  init(_ places: Places) {
+  init(_ places: StoragePaths) {
     mounts = MountNames(runtimeFolder: places.runtime)
   }
 

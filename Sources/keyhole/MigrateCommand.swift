@@ -1,7 +1,7 @@
 import ArgumentParser
 import Control
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -44,7 +44,7 @@ struct MigrateCommand: ParsableCommand {
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     let source = try open(from, places)
     try TrustNotice(source, places).require()
     let asking = asking(source, places)
@@ -85,15 +85,15 @@ struct MigrateCommand: ParsableCommand {
   }
 
   /// What asks before a secret leaves its keychain: the running mount, else whoever sits before this command.
-  private func asking(_ source: any KeychainEngine, _ places: Places) -> KeychainStore {
+  private func asking(_ source: any KeychainEngine, _ places: StoragePaths) -> KeychainStore {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(
       runtimeFolder: places.runtime, fallback: HelperAuthenticator(places: places), record: record)
     return KeychainStore(engine: source, controller: AccessController(mount, .relaying, record: record))
   }
 
-  private func open(_ keychain: Keychain, _ places: Places) throws -> any KeychainEngine {
-    var opening = KeychainOpening(choice: keychain == .vault ? .vault : .secretService)
+  private func open(_ keychain: Keychain, _ places: StoragePaths) throws -> any KeychainEngine {
+    var opening = KeychainConfiguration(choice: keychain == .vault ? .vault : .secretService)
     opening.allowsPlainSession = plainSession
     if let engine = try openByMount(opening, places) { return engine }
     guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
@@ -107,7 +107,9 @@ struct MigrateCommand: ParsableCommand {
 
   /// The keychain as the mount has unlocked it. nil: it has not, or secrets have to be sealed anew, for which it takes
   /// the keys.
-  private func openByMount(_ opening: KeychainOpening, _ places: Places) throws -> (any KeychainEngine)? {
+  private func openByMount(_ opening: KeychainConfiguration, _ places: StoragePaths) throws -> (
+    any KeychainEngine
+  )? {
     guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.decidesAccess else {
       return nil
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 
 struct MountCommand: ParsableCommand {
@@ -62,14 +62,14 @@ struct MountCommand: ParsableCommand {
 
   private func serve(_ options: MountOptions, _ ready: @escaping @Sendable () -> Void) throws {
     try options.checkFuseConfiguration()
-    let places = try Places.current(options)
+    let places = try StoragePaths.current(options)
     let mountPoint = try MountPoint(mountpoint, places)
     try Server(options, places, mountPoint.path).serve(keeping(options, places, ready))
   }
 
   /// The choice is recorded when the mount is ready: a keychain that can't be opened is not chosen.
   private func keeping(
-    _ options: MountOptions, _ places: Places, _ ready: @escaping @Sendable () -> Void
+    _ options: MountOptions, _ places: StoragePaths, _ ready: @escaping @Sendable () -> Void
   ) -> @Sendable () -> Void {
     guard keep else { return ready }
     return {
@@ -88,7 +88,7 @@ struct MountCommand: ParsableCommand {
     let device = try MountForOwner.make(at: folder, options, for: owner)
     do {
       try owner.become()
-      let places = try Places.current(options)
+      let places = try StoragePaths.current(options)
       try Server(options, places, path, device: device).serve(keeping(options, places, ready))
     } catch {
       try? Unmounting.take(path, lazily: true)
@@ -98,8 +98,8 @@ struct MountCommand: ParsableCommand {
 
   /// Items of the other keychain, which would seem to be lost.
   private func tellHiddenItems() throws {
-    let places = try Places.ofMount()
-    let shown = KeychainOpening.present(runtime: places.runtime).choice.rawValue
+    let places = try StoragePaths.ofMount()
+    let shown = KeychainConfiguration.present(runtime: places.runtime).choice.rawValue
     guard let hidden = HiddenItems.beside(shown, vault: places.vault, state: places.state) else { return }
     StandardError.write("keyhole: note: \(hidden.description)\n")
   }

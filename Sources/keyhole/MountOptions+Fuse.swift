@@ -1,5 +1,5 @@
 import Glibc
-import Home
+import Platform
 
 extension MountOptions {
   /// fusermount3 refuses these in words of its own, without saying where the line belongs.

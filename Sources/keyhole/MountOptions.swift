@@ -1,12 +1,12 @@
 import ArgumentParser
 import Control
 import Glibc
-import Keychains
+import KeychainSelection
 import Store
 
 /// What `-o` says (SPECIFICATION.md, section 10).
 struct MountOptions {
-  var keychain = KeychainOpening()
+  var keychain = KeychainConfiguration()
   var keepsLineEnds = false
   var isReadOnly = false
   var allowsOthers = false
@@ -19,7 +19,7 @@ struct MountOptions {
   /// What the mount table shows as the source.
   var source = "keyhole"
   /// Whoever watches the mount hears of outside changes.
-  var echoesChanges = true
+  var replaysChanges = true
   /// After how many seconds without use the keychain is locked; 0: never.
   var autoLock = 0
   /// How long a question waits, in seconds.
@@ -62,7 +62,7 @@ struct MountOptions {
     case ("auth-command", let value?): authCommand = try Self.program(name, value)
     case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
     case ("plain-session", nil): keychain.allowsPlainSession = true
-    case ("echo", "off"): echoesChanges = false
+    case ("echo", "off"): replaysChanges = false
     default: try applyUsual(name, value)
     }
   }
@@ -133,7 +133,7 @@ struct MountOptions {
 
 extension MountOptions {
   /// Who decides about secrets that are not for everybody.
-  func accessController(_ places: Places, _ record: AccessLog) -> AccessController {
+  func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
     var options = AccessController.Options()
     (options.timeout, options.reuse) = (authTimeout, authReuse)
     if let authCommand {

@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// The user whose stores a mount shows where root mounts for somebody: the options `uid=` and `gid=`.

@@ -1,14 +1,14 @@
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
 import Model
+import Platform
 
 /// The folder that is mounted on, checked before anything is done.
 struct MountPoint {
   let path: String
 
   /// - Throws: `Failure` with what to do.
-  init(_ argument: String?, _ places: Places) throws {
+  init(_ argument: String?, _ places: StoragePaths) throws {
     let wanted = argument ?? places.mountPoint
     guard !wanted.isEmpty else {
       throw Failure(nil, "the mount point is an empty path; name a folder of yours")

@@ -1,6 +1,6 @@
 import Control
 import Glibc
-import Keychains
+import KeychainSelection
 import Store
 
 /// Notices that the mount is gone from this process's mount namespace.

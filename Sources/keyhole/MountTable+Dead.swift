@@ -1,6 +1,6 @@
-import CLinux
+import CSystem
 import Glibc
-import Keychains
+import KeychainSelection
 
 extension MountTable.Entry {
   /// Whether nobody answers there any more: `Transport endpoint is not connected`.

@@ -1,10 +1,10 @@
-import CLinux
+import CSystem
 import Dispatch
 import Fuse
 import Glibc
-import Home
 import Model
 import Mount
+import Platform
 import SecretMemory
 import Store
 import Synchronization
@@ -19,7 +19,7 @@ final class PrivateFolder: Sendable {
   let path: String
   private let tree: Tree
   private let folder: Node
-  private let mount: KernelTree
+  private let mount: TreeFileSystem
   private let fileSystem: PrivateFileSystem
   private let session: Session
   /// A process of a session of its own, which reads from a pipe that this process keeps open until its end.
@@ -30,13 +30,13 @@ final class PrivateFolder: Sendable {
   private static let prefix = "edit."
 
   /// - Throws: `Failure` where nothing can be mounted.
-  init(_ places: Places) throws {
+  init(_ places: StoragePaths) throws {
     if let problem = RuntimeFolder.make(places.runtime) { throw Failure(places.runtime, problem) }
     Self.removeLeftovers(places)
     path = "\(places.runtime)/\(Self.prefix)\(getpid())"
     tree = Tree(settings: SettingsStore(engine: NoSuites()), keychain: KeychainStore(engine: NoItems()))
     do throws(StoreError) { folder = try Self.stageItem(tree) } catch { throw Failure(path, error) }
-    mount = KernelTree(tree)
+    mount = TreeFileSystem(tree)
     refused = Refused()
     fileSystem = PrivateFileSystem(mount, folder: folder, admitting: try Self.admission(refused))
     unsafe mkdir(path, 0o700)
@@ -113,7 +113,7 @@ extension PrivateFolder {
   }
 
   /// The mounts of commands that were killed. What was in them is gone with their memory.
-  private static func removeLeftovers(_ places: Places) {
+  private static func removeLeftovers(_ places: StoragePaths) {
     for name in names(in: places.runtime) where name.hasPrefix(prefix) {
       guard let process = Int32(name.dropFirst(prefix.count)), hasEnded(process) else { continue }
       let path = "\(places.runtime)/\(name)"

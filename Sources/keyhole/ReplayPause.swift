@@ -1,5 +1,5 @@
 import Control
-import Keychains
+import KeychainSelection
 
 /// A mount's process that does nothing in its own tree, for as long as this lives.
 ///
@@ -13,7 +13,7 @@ struct ReplayPause: ~Copyable {
   private let channel: MessageChannel
 
   /// Returns when the replay is paused; nil where the process can't be asked, as by another user.
-  init?(_ mount: MountRecord, _ places: Places) {
+  init?(_ mount: MountRegistration, _ places: StoragePaths) {
     let channel = try? ControlClient.connect(
       to: mount.process, in: places.runtime, identified: false, patience: Self.patience)
     guard let channel, channel.send(.pauseReplay), let reply = try? channel.reply(),

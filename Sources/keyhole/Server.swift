@@ -1,12 +1,12 @@
-import CLinux
+import CSystem
 import Control
 import Dispatch
 import Fuse
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
 import Model
 import Mount
+import Platform
 import Store
 import Synchronization
 import Tree
@@ -18,15 +18,15 @@ final class Server: Sendable {
   /// Where root has mounted already.
   private let device: Int32?
   private let stores: Stores
-  private let places: Places
-  private let kernelTree: KernelTree
+  private let places: StoragePaths
+  private let fileSystem: TreeFileSystem
   private let session: Session
   private let tree: Tree
   private let report: StatusReport
   /// nil: `echo=off`, or a mount on which nothing can be done that inotify tells.
-  private let echo: EchoProcess?
+  private let replay: ReplayProcess?
 
-  init(_ options: MountOptions, _ places: Places, _ mountPoint: String, device: Int32? = nil) throws {
+  init(_ options: MountOptions, _ places: StoragePaths, _ mountPoint: String, device: Int32? = nil) throws {
     self.options = options
     self.mountPoint = mountPoint
     self.device = device
@@ -39,18 +39,18 @@ final class Server: Sendable {
     let report = StatusReport(options, places, stores, mountPoint)
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report
-    echo = options.echoesChanges && !options.isReadOnly ? EchoProcess(mountPoint) : nil
+    replay = options.replaysChanges && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
     var treeOptions = Tree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
     treeOptions.enrolledFingers = EnrolledSet.digest
     if options.authCommand == nil { treeOptions.factors = ApprovalFactors.ofMachine }
     treeOptions.status = { report.content }
     tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
-    kernelTree = KernelTree(tree)
-    report.follow(kernelTree)
+    fileSystem = TreeFileSystem(tree)
+    report.follow(fileSystem)
     stores.settleKeychain()
     do throws(SessionError) {
-      session = try Session(kernelTree, options: options.sessionOptions)
+      session = try Session(fileSystem, options: options.sessionOptions)
     } catch {
       throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
     }
@@ -60,7 +60,7 @@ final class Server: Sendable {
   func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
-    let service = TreeControlService(tree, kernelTree, isReadOnly: options.isReadOnly)
+    let service = TreeControlService(tree, fileSystem, isReadOnly: options.isReadOnly)
     let control = try listen(service)
     defer { control.end() }
     let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
@@ -75,7 +75,7 @@ final class Server: Sendable {
       // Noted before anybody can know that it is ready.
       let lock = MountLock(mountPoint, state: places.state)
       defer { lock?.end() }
-      let record = MountRecord.add(mountPoint, stores.keychainOpening, in: places.runtime)
+      let record = MountRegistration.add(mountPoint, stores.keychainOpening, in: places.runtime)
       defer { record.remove() }
       // What anybody changes who knows that it is ready is heard.
       let watch = followChanges()
@@ -87,7 +87,7 @@ final class Server: Sendable {
         manager?.isReady(mountPoint)
         linux_forget_code()
       }
-      kernelTree.connect(session.notifier)
+      fileSystem.connect(session.notifier)
       let presence = MountPresence(mountPoint) { [self] in
         leave(control, service, record)
         lock?.end()
@@ -98,19 +98,19 @@ final class Server: Sendable {
     } catch {
       throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
     }
-    echo?.stop()
-    kernelTree.finish()
+    replay?.stop()
+    fileSystem.finish()
   }
 
   /// The mount point is gone, and the kernel may keep the file system for others: ends with the last file that is open.
-  private func leave(_ control: ControlServer, _ service: TreeControlService, _ record: MountRecord) {
+  private func leave(_ control: ControlServer, _ service: TreeControlService, _ record: MountRegistration) {
     service.end()
     session.forgetMountPoint()
-    kernelTree.detach { [session] in session.unmount() }
+    fileSystem.detach { [session] in session.unmount() }
     control.end()
     record.remove()
     // A Secret Service is other programs' too: it stays as it is.
-    if tree.openSecrets.isEmpty, tree.keychain?.mayHang == false { try? tree.lock() }
+    if tree.openSecrets.isEmpty, tree.keychain?.mayBlock == false { try? tree.lock() }
   }
 
   private static func withoutConsent(_ reason: String) -> String {
@@ -131,10 +131,10 @@ final class Server: Sendable {
     let changes = stores.feed.watch(limit: .max)
     UserFolders.make(places.configuration)
     let watch = StoreWatch(stores, places)
-    kernelTree.beginFollowing()
-    if let echo { kernelTree.echo(through: echo) }
-    Task(executorPreference: Background.tasks) { [kernelTree] in await kernelTree.follow(changes) }
-    report.add { [weak watch, echo] in (watch?.problems ?? []) + (echo?.problem.map { [$0] } ?? []) }
+    fileSystem.beginFollowing()
+    if let replay { fileSystem.replay(through: replay) }
+    Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }
+    report.add { [weak watch, replay] in (watch?.problems ?? []) + (replay?.problem.map { [$0] } ?? []) }
     return watch
   }
 }

@@ -71,7 +71,7 @@ final class SessionLock: Sendable {
       state.isLockedHere = false
       return true
     }
-    guard isWanted, keychain.engine.lockState != .open, !keychain.mayHang, !keychain.engine.needsPassphrase
+    guard isWanted, keychain.engine.lockState != .open, !keychain.mayBlock, !keychain.engine.needsPassphrase
     else { return }
     guard let none = try? SecretBytes() else { return }
     try? keychain.unlock(none)

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Dispatch
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
 import Model
+import Platform
 import Store
 import Suites
 import Synchronization
@@ -17,8 +17,8 @@ struct StatusCommand: ParsableCommand {
   var json = false
 
   func run() throws {
-    let places = try Places.current()
-    let records = MountRecord.all(in: places.runtime)
+    let places = try StoragePaths.current()
+    let records = MountRegistration.all(in: places.runtime)
     guard let last = records.last else {
       // Its process has ended by itself where the connection was aborted.
       if let path = SystemChecks.dead().last {
@@ -49,7 +49,7 @@ struct RunningMount {
   private let fields: [ExactString: SettingValue]
 
   /// - Throws: `Failure` with what to do.
-  init(_ record: MountRecord) throws(Failure) {
+  init(_ record: MountRegistration) throws(Failure) {
     path = record.path
     let death = Failure(
       record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")

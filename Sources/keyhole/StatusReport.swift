@@ -15,7 +15,7 @@ final class StatusReport: Sendable {
   private let others = Mutex<@Sendable () -> [String]>({ [] })
 
   /// What was refused and what was slow lately comes from the mount, which is made after this.
-  func follow(_ mount: KernelTree) {
+  func follow(_ mount: TreeFileSystem) {
     noted.withLock { $0 = (mount.refusals, mount.delays) }
   }
 
@@ -42,7 +42,7 @@ final class StatusReport: Sendable {
     }
   }
 
-  init(_ options: MountOptions, _ places: Places, _ stores: Stores, _ mountPoint: String) {
+  init(_ options: MountOptions, _ places: StoragePaths, _ stores: Stores, _ mountPoint: String) {
     codec = stores.settings.codec
     keychain = stores.keychain
     fixed = [
@@ -52,7 +52,7 @@ final class StatusReport: Sendable {
       "started": .string(ExactString(Timestamp(seconds: Int64(time(nil))).iso8601)),
       "readOnly": .bool(options.isReadOnly),
       "settings": .string(ExactString(places.configuration)),
-      "echo": .bool(options.echoesChanges && !options.isReadOnly),
+      "echo": .bool(options.replaysChanges && !options.isReadOnly),
       "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
       "keychainReason": .string(ExactString(stores.explanation)),
       "vault": .string(ExactString(places.vault)),

@@ -10,7 +10,7 @@ final class StoreWatch: Sendable {
   private let remote: Task<Void, Never>?
 
   /// Folders that are missing are not made: they are watched from when they come.
-  init(_ stores: Stores, _ places: Places) {
+  init(_ stores: Stores, _ places: StoragePaths) {
     let settings = stores.settings
     let suites = FolderWatch(places.configuration, followingLinks: Self.ending) { news in
       switch news {

@@ -1,6 +1,6 @@
 import Control
 import ImportExport
-import Keychains
+import KeychainSelection
 import Model
 import Store
 import Suites
@@ -13,7 +13,7 @@ struct Stores {
   /// Which keychain it is, and why.
   let explanation: String
   /// What opens the same keychain again, whatever has come up since.
-  let keychainOpening: KeychainOpening
+  let keychainOpening: KeychainConfiguration
   /// What `auto` has chosen now and for the first time.
   let firstChoice: KeychainChoice?
   /// The folder of the state, and of the vault.
@@ -21,7 +21,7 @@ struct Stores {
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   init(
-    _ places: Places, keychain opening: KeychainOpening = KeychainOpening(),
+    _ places: StoragePaths, keychain opening: KeychainConfiguration = KeychainConfiguration(),
     controller: AccessController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
@@ -30,7 +30,7 @@ struct Stores {
   }
 
   private init(
-    _ places: Places, _ opened: OpenedKeychain, _ opening: KeychainOpening,
+    _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
     controller: AccessController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
@@ -51,7 +51,7 @@ struct Stores {
   }
 
   /// Takes back what an import that was killed has left.
-  private func recoverImport(_ places: Places) {
+  private func recoverImport(_ places: StoragePaths) {
     let outcome = ImportRecovery.run(state: places.state, settings: settings) {
       if let keychain { return keychain }
       return try places.openUnlocked(.present(runtime: places.runtime)).engine.map {
@@ -64,27 +64,27 @@ struct Stores {
 
   /// The stores that a path may lead to: settings need no keychain. Where somebody has to be asked, a mount does it
   /// if there is one, else whoever sits before this command.
-  init(for path: TreePath, _ places: Places) throws {
-    let none = KeychainOpening(choice: .none)
+  init(for path: TreePath, _ places: StoragePaths) throws {
+    let none = KeychainConfiguration(choice: .none)
     try self.init(
       places,
       path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
-      controller: Self.relaying(places) { KeychainOpening.mounted(runtime: places.runtime) })
+      controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) })
   }
 
   /// With a keychain that has no items, in the place of one that can't be opened.
-  init(withoutItemsIn places: Places) throws {
+  init(withoutItemsIn places: StoragePaths) throws {
     try self.init(
-      places, OpenedKeychain(engine: NoItems(), explanation: ""), KeychainOpening(choice: .none))
+      places, OpenedKeychain(engine: NoItems(), explanation: ""), KeychainConfiguration(choice: .none))
   }
 
   /// The keychain of the running mount, else as `auto`, opened by this process.
-  init(aloneIn places: Places) throws {
+  init(aloneIn places: StoragePaths) throws {
     try self.init(places, keychain: .present(runtime: places.runtime), controller: Self.relaying(places))
   }
 
   private static func relaying(
-    _ places: Places, open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }
+    _ places: StoragePaths, open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }
   ) -> AccessController {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(

@@ -1,9 +1,9 @@
-import CLinux
+import CSystem
 import Dispatch
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
 import Model
+import Platform
 import Store
 import Synchronization
 
@@ -31,8 +31,10 @@ enum SystemChecks {
   }
 
   /// The Secret Service that `auto` keeps does not answer: every command of the keychain fails then.
-  static func keychain(_ places: Places) -> [Problem] {
-    guard isSecretServiceChosen(places), let reason = KeychainOpening.whyNoSecretService() else { return [] }
+  static func keychain(_ places: StoragePaths) -> [Problem] {
+    guard isSecretServiceChosen(places), let reason = KeychainConfiguration.whyNoSecretService() else {
+      return []
+    }
     return [
       Problem(
         subject: "Secret Service",
@@ -44,8 +46,8 @@ enum SystemChecks {
   }
 
   /// Whether commands use the Secret Service because `auto` has chosen it, and not as a mount says.
-  static func isSecretServiceChosen(_ places: Places) -> Bool {
-    KeychainOpening.present(runtime: places.runtime).choice == .automatic
+  static func isSecretServiceChosen(_ places: StoragePaths) -> Bool {
+    KeychainConfiguration.present(runtime: places.runtime).choice == .automatic
       && ChosenKeychain.fetch(state: places.state) == .secretService
   }
 
@@ -56,8 +58,8 @@ enum SystemChecks {
   }
 
   /// Mounts that nothing answers for, and processes that were stopped.
-  static func mounts(_ places: Places) -> [Problem] {
-    let records = MountRecord.all(in: places.runtime)
+  static func mounts(_ places: StoragePaths) -> [Problem] {
+    let records = MountRegistration.all(in: places.runtime)
     let alive = Set(records.filter(\.isAlive).map(\.path))
     let stopped = records.filter { $0.isAlive && isStopped($0.process) }.map { mount in
       Problem(

@@ -1,13 +1,13 @@
-import CLinux
+import CSystem
 import Glibc
-import Home
 import Model
+import Platform
 import Store
 
 /// What the system grants, as far as it may be too little.
 enum SystemLimits {
   /// What `keyhole doctor` says about it.
-  static func problems(_ places: Places) -> [Problem] {
+  static func problems(_ places: StoragePaths) -> [Problem] {
     inotify + memory + runtime(places)
   }
 
@@ -55,7 +55,7 @@ enum SystemLimits {
   }
 
   /// Whoever can write there could put another socket in the place of ours.
-  private static func runtime(_ places: Places) -> [Problem] {
+  private static func runtime(_ places: StoragePaths) -> [Problem] {
     var status = stat()
     guard unsafe lstat(places.runtime, &status) == 0 else { return [] }
     guard status.st_uid != getuid() || status.st_mode & 0o077 != 0 else { return [] }

@@ -1,7 +1,7 @@
-import CLinux
+import CSystem
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
+import Platform
 
 /// What is no fault of the system's, and yet worth knowing: where secrets may end up, and who keeps them.
 enum SystemNotes {
@@ -28,8 +28,8 @@ enum SystemNotes {
 
   /// Items of the keychain that is not shown.
   private static var hidden: [Note] {
-    guard let places = try? Places.ofMount() else { return [] }
-    let shown = KeychainOpening.present(runtime: places.runtime).choice
+    guard let places = try? StoragePaths.ofMount() else { return [] }
+    let shown = KeychainConfiguration.present(runtime: places.runtime).choice
     let engine = shown == .automatic ? ChosenKeychain.fetch(state: places.state) : shown
     guard
       let hidden = HiddenItems.beside(
@@ -85,9 +85,9 @@ enum SystemNotes {
     guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS"), unsafe address.pointee != 0 else {
       return []
     }
-    guard let reason = KeychainOpening.whyNoSecretService() else { return freshKeyring }
+    guard let reason = KeychainConfiguration.whyNoSecretService() else { return freshKeyring }
     // Then it is a problem: the vault does not take its place.
-    guard (try? SystemChecks.isSecretServiceChosen(Places.ofMount())) != true else { return [] }
+    guard (try? SystemChecks.isSecretServiceChosen(StoragePaths.ofMount())) != true else { return [] }
     return [
       Note(
         subject: "Secret Service", reason: "\(reason), so the keychain is the vault",
@@ -98,7 +98,7 @@ enum SystemNotes {
   }
 
   private static var freshKeyring: [Note] {
-    guard KeychainOpening.hasFreshSecretService() else { return [] }
+    guard KeychainConfiguration.hasFreshSecretService() else { return [] }
     return [
       Note(
         subject: "Secret Service", reason: "it has no collection yet",

@@ -1,6 +1,6 @@
 import Control
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import Mount
 import SecretMemory
@@ -12,11 +12,11 @@ import Tree
 final class TreeControlService: ControlService {
   let isReadOnly: Bool
   private let tree: Tree
-  private let mount: KernelTree
+  private let mount: TreeFileSystem
   private let failures = Atomic<Int>(0)
   private let hasEnded = Atomic(false)
 
-  init(_ tree: Tree, _ mount: KernelTree, isReadOnly: Bool) {
+  init(_ tree: Tree, _ mount: TreeFileSystem, isReadOnly: Bool) {
     (self.tree, self.mount, self.isReadOnly) = (tree, mount, isReadOnly)
   }
 
@@ -73,18 +73,20 @@ final class TreeControlService: ControlService {
   }
 }
 
-extension MountRecord {
+extension MountRegistration {
   /// Sends a request to the mount's process, and waits for its reply.
   ///
   /// - Throws: `Failure` that names the mount, with what to do.
-  func ask(_ request: ControlMessage, _ places: Places) throws {
+  func ask(_ request: ControlMessage, _ places: StoragePaths) throws {
     try attempt { () throws(StoreError) in
       _ = try ControlClient.ask(process, in: places.runtime, request)
     }
   }
 
   /// The same with a secret.
-  func ask(_ request: ControlMessage, secret: borrowing SecretBytes, _ places: Places) throws(StoreError) {
+  func ask(_ request: ControlMessage, secret: borrowing SecretBytes, _ places: StoragePaths)
+    throws(StoreError)
+  {
     _ = try ControlClient.ask(process, in: places.runtime, request, secret: secret)
   }
 

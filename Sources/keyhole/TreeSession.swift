@@ -1,4 +1,4 @@
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -14,13 +14,13 @@ struct TreeSession {
   private let notice: TrustNotice?
 
   init(for path: TreePath) throws {
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     try self.init(Stores(for: path, places), sayingTrustIn: places)
   }
 
   /// For the names at the top, which are there whatever the keychain does: why it can't be opened is said only.
   init(atTopOf path: TreePath) throws {
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     do {
       try self.init(Stores(for: path, places), sayingTrustIn: places)
     } catch let failure as Failure {
@@ -31,15 +31,15 @@ struct TreeSession {
 
   /// For what a person does not read, as completions.
   init(silentlyFor path: TreePath) throws {
-    self.init(try Stores(for: path, Places.ofMount()), sayingTrustIn: nil)
+    self.init(try Stores(for: path, StoragePaths.ofMount()), sayingTrustIn: nil)
   }
 
   /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.
-  init(aloneIn places: Places) throws {
+  init(aloneIn places: StoragePaths) throws {
     self.init(try Stores(aloneIn: places), sayingTrustIn: places)
   }
 
-  private init(_ stores: Stores, sayingTrustIn places: Places?) {
+  private init(_ stores: Stores, sayingTrustIn places: StoragePaths?) {
     self.stores = stores
     notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
     var options = Tree.Options()

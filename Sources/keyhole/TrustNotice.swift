@@ -1,5 +1,5 @@
 import Control
-import Keychains
+import KeychainSelection
 import Model
 import Store
 import Synchronization
@@ -7,10 +7,10 @@ import Synchronization
 /// Says once on standard error that the keychain is not what was last stored in it, or is new on this device.
 final class TrustNotice: Sendable {
   private let engine: (any KeychainEngine)?
-  private let places: Places
+  private let places: StoragePaths
   private let isWritten = Mutex(false)
 
-  init(_ engine: (any KeychainEngine)?, _ places: Places) {
+  init(_ engine: (any KeychainEngine)?, _ places: StoragePaths) {
     (self.engine, self.places) = (engine, places)
   }
 
@@ -18,7 +18,7 @@ final class TrustNotice: Sendable {
   var trust: KeychainTrust {
     guard let engine else { return .trusted }
     guard engine is MountedKeychain else { return engine.trust }
-    return MountRecord.serving(vault: places.vault, in: places.runtime)?.trust ?? .trusted
+    return MountRegistration.serving(vault: places.vault, in: places.runtime)?.trust ?? .trusted
   }
 
   /// Writes the line where there is something to say and it was not said. It asks a mount once only.
@@ -73,9 +73,9 @@ extension Problem {
   fileprivate var text: String { "\(subject): \(reason); \(remedy)" }
 }
 
-extension MountRecord {
+extension MountRegistration {
   /// The mount that serves a vault, alone or beside another keychain; nil: none does.
-  static func serving(vault: String, in folder: String) -> MountRecord? {
+  static func serving(vault: String, in folder: String) -> MountRegistration? {
     all(in: folder).last { $0.isAlive && ($0.keychain.vault ?? vault) == vault }
   }
 

@@ -1,7 +1,7 @@
 import ArgumentParser
-import CLinux
+import CSystem
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 
 struct UnmountCommand: ParsableCommand {
@@ -15,8 +15,8 @@ struct UnmountCommand: ParsableCommand {
   var mountpoint: String?
 
   func run() throws {
-    let places = try Places.current()
-    let records = MountRecord.all(in: places.runtime)
+    let places = try StoragePaths.current()
+    let records = MountRegistration.all(in: places.runtime)
     let wanted = mountpoint.map(MountPoint.absolute)
     if wanted == nil, records.count > 1 {
       let paths = records.map { $0.path.quotedForShell }.joined(separator: ", ")

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -20,7 +20,7 @@ struct UpgradeCommand: ParsableCommand {
   var accept = false
 
   func run() throws {
-    let places = try Places.current()
+    let places = try StoragePaths.current()
     try places.requireUnmounted(", then upgrade")
     let report = try attempt(places) { () throws(StoreError) -> VaultUpgrade.Report? in
       guard try VaultUpgrade.isNeeded(places.vault, stateDirectory: places.state) else { return nil }
@@ -35,7 +35,7 @@ struct UpgradeCommand: ParsableCommand {
     tell(report)
   }
 
-  private func passphrase(_ places: Places) throws(StoreError) -> SecretBytes {
+  private func passphrase(_ places: StoragePaths) throws(StoreError) -> SecretBytes {
     let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
     let isTerminal = isatty(STDIN_FILENO) == 1
     let given: SecretBytes? =
@@ -64,7 +64,8 @@ struct UpgradeCommand: ParsableCommand {
       "The copy opens with the key that the vault had; keep it as safe, or delete it when all is well.\n")
   }
 
-  private func attempt<Value>(_ places: Places, _ body: () throws(StoreError) -> Value) throws -> Value {
+  private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value
+  {
     do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
   }
 }

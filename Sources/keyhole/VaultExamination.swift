@@ -1,7 +1,7 @@
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
 import Model
+import Platform
 import SecretMemory
 import Store
 import Tree
@@ -13,7 +13,7 @@ struct VaultExamination {
   private(set) var notes: [SystemNotes.Note] = []
 
   /// A vault that was never made is no problem, and looking must not make one. `opensSecrets`: each of them.
-  init(_ places: Places, opensSecrets: Bool) throws {
+  init(_ places: StoragePaths, opensSecrets: Bool) throws {
     guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
       problems += OrphanedKey.problem(in: places.vault).map { [$0] } ?? []
       // A log without its database is damage; opening the vault does not make one then.
@@ -23,7 +23,7 @@ struct VaultExamination {
     try examine(places, opensSecrets: opensSecrets)
   }
 
-  private mutating func examine(_ places: Places, opensSecrets: Bool) throws {
+  private mutating func examine(_ places: StoragePaths, opensSecrets: Bool) throws {
     do throws(StoreError) {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
       if opensSecrets, vault.lockState != .open { try unlock(vault) }
@@ -64,9 +64,11 @@ struct VaultExamination {
   }
 
   /// Only the process that has the passphrase can tell what is in the vault.
-  private mutating func askMount(_ places: Places, _ vault: VaultEngine) {
+  private mutating func askMount(_ places: StoragePaths, _ vault: VaultEngine) {
     problems += vault.problems()
-    let mount = MountRecord.serving(vault: places.vault, in: places.runtime).flatMap { try? RunningMount($0) }
+    let mount = MountRegistration.serving(vault: places.vault, in: places.runtime).flatMap {
+      try? RunningMount($0)
+    }
     if let mount { problems += mount.keychainProblems }
     guard mount?.isLocked ?? true else { return }
     notes.append(
@@ -78,7 +80,7 @@ struct VaultExamination {
   }
 
   /// A vault without items where there was another one: as after a restore that has left out `vault.db`.
-  private static func emptiness(_ places: Places) -> SystemNotes.Note? {
+  private static func emptiness(_ places: StoragePaths) -> SystemNotes.Note? {
     let anchors = names(in: places.state).filter { $0.hasSuffix(".anchor") }
     guard anchors.count > 1 else { return nil }
     return SystemNotes.Note(

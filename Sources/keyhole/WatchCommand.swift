@@ -30,7 +30,7 @@ struct WatchCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
-    let places = try Places.ofMount()
+    let places = try StoragePaths.ofMount()
     let stores = try Stores(for: path, places)
     TrustNotice(stores.keychain?.engine, places).write()
     let changes = stores.feed.watch()

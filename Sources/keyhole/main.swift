@@ -1,6 +1,6 @@
 import Control
 import Glibc
-import Home
+import Platform
 import SecretMemory
 
 /// Commands that may open secrets.

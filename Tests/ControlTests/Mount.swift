@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Control
 import Glibc
 import Model

@@ -1,6 +1,6 @@
 import Formats
 import ImportExport
-import Memory
+import InMemory
 import Model
 import SecretMemory
 import Store

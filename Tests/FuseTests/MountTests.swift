@@ -5,7 +5,7 @@ import Testing
 @testable import Fuse
 
 extension AllTests {
-  @Suite struct MountTests {
+  @Suite struct EndToEndTests {
     @Test func filesAreCreatedWrittenReadAndRenamed() throws {
       try withMount(MemoryFileSystem()) { path, _ in
         try Client.put(Array("hello".utf8), in: path + "/a")

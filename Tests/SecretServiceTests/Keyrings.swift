@@ -44,14 +44,14 @@ func unlockLogin(on bus: PrivateBus) async throws {
   #expect(loop.start())
   let address = bus.address
   let unlocking = Task(executorPreference: loop) { () async throws -> Void in
-    let keyring = Keyring(address: address, allowsPlain: false, loop: loop) {}
+    let keyring = SecretServiceClient(address: address, allowsPlain: false, loop: loop) {}
     try await keyring.unlockLogin()
   }
   try await unlocking.value
   loop.stop()
 }
 
-extension Keyring {
+extension SecretServiceClient {
   fileprivate func unlockLogin() async throws {
     let deadline = Deadline(milliseconds: 5_000)
     let (bus, session) = try await ready(before: deadline)

@@ -1,5 +1,5 @@
+import InMemory
 import KeyringHarness
-import Memory
 import Model
 import SecretMemory
 import SecretService
@@ -8,7 +8,7 @@ import StoreConformance
 import Testing
 import Vault
 
-@testable import Keychains
+@testable import KeychainSelection
 
 /// What somebody can do to a sealed item in the keyring itself, and what becomes of it.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct SealingTests {

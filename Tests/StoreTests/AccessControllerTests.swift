@@ -509,13 +509,13 @@ private final class AbsentPerson: Authenticator {
   @Test func enrolledFingersAreWhatTheListSays() throws {
     let list =
       "found 1 devices\nFingerprints for user a on Mock (press):\n - #0: left-thumb\n - #1: right-thumb\n"
-    let digest = try #require(EnrolledFingers.digest(ofList: list))
+    let digest = try #require(FingerprintEnrollment.digest(ofList: list))
     let turned = "x\nFingerprints for user a on Mock (press):\n - #0: right-thumb\n - #1: left-thumb\n"
-    #expect(EnrolledFingers.digest(ofList: turned) == digest)
+    #expect(FingerprintEnrollment.digest(ofList: turned) == digest)
     for (old, new) in [("left-thumb", "left-index-finger"), ("Mock", "Other"), (" - #1: right-thumb\n", "")] {
-      #expect(EnrolledFingers.digest(ofList: list.replacing(old, with: new)) != digest)
+      #expect(FingerprintEnrollment.digest(ofList: list.replacing(old, with: new)) != digest)
     }
-    #expect(EnrolledFingers.digest(ofList: "User a has no fingers enrolled for Mock.\n") == nil)
+    #expect(FingerprintEnrollment.digest(ofList: "User a has no fingers enrolled for Mock.\n") == nil)
   }
 
   private func failure(_ outcome: Result<Permit, StoreError>) -> StoreError? {

@@ -1,4 +1,4 @@
-import Memory
+import InMemory
 import Model
 import SecretMemory
 import StoreConformance

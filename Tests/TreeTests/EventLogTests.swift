@@ -159,11 +159,11 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(1))) struct EchoTests {
-  private func queue(_ echoes: (Echo.Kind, Place)...) -> [Echo] {
-    var queue = EchoQueue()
-    for (kind, place) in echoes { queue.add(Echo(kind: kind, place: place)) }
-    var due: [Echo] = []
-    while let echo = queue.next() { due.append(echo) }
+  private func queue(_ replays: (Replay.Kind, Place)...) -> [Replay] {
+    var queue = ReplayQueue()
+    for (kind, place) in replays { queue.add(Replay(kind: kind, place: place)) }
+    var due: [Replay] = []
+    while let replay = queue.next() { due.append(replay) }
     return due
   }
 

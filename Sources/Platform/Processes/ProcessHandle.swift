@@ -1,4 +1,4 @@
-import CLinux
+import CSystem
 import Glibc
 
 /// A pidfd: refers to one process, also after its number has been given to another one.

@@ -89,7 +89,7 @@ extension Demand {
 extension Item {
   /// The digest of the fingers that `biometryCurrentSet` means; empty: none was noted.
   private var enrolledSet: String {
-    String(decoding: attributes[EnrolledFingers.attribute] ?? [], as: UTF8.self)
+    String(decoding: attributes[FingerprintEnrollment.attribute] ?? [], as: UTF8.self)
   }
 
   var demand: Demand? { access.demand(ofSet: enrolledSet) }

@@ -203,7 +203,7 @@ extension Item {
 
   /// Whether the same has to be done before the secret is given.
   public func hasSameProtection(as other: Item) -> Bool {
-    let enrolled = EnrolledFingers.attribute
+    let enrolled = FingerprintEnrollment.attribute
     return access == other.access && programs == other.programs && accessibility == other.accessibility
       && isToBeSealed == other.isToBeSealed && attributes[enrolled] == other.attributes[enrolled]
   }

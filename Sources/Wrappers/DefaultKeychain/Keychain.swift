@@ -1,7 +1,7 @@
 public import FoundationEssentials
 import Glibc
-package import Live
 import Model
+package import WrapperCore
 
 /// Secrets by key: the generic passwords of one service in Keyhole's keychain.
 ///

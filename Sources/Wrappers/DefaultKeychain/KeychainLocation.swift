@@ -1,12 +1,12 @@
 import Control
-import Home
-import Keychains
-import Live
-import Memory
+import InMemory
+import KeychainSelection
 import Model
+import Platform
 import Store
 import Vault
 import Watch
+import WrapperCore
 
 /// Where secrets are kept.
 ///
@@ -29,7 +29,7 @@ public struct KeychainLocation: Sendable {
       let record = AccessLog(stateFolder: folders.state)
       let controller = AccessController(
         MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
-          KeychainOpening.mounted(runtime: folders.runtime)
+          KeychainConfiguration.mounted(runtime: folders.runtime)
         }, .relaying, record: record)
       return try present(folders, controller)
     }))
@@ -58,14 +58,14 @@ public struct KeychainLocation: Sendable {
   private static func present(
     _ folders: UserFolders, _ controller: AccessController
   ) throws(StoreError) -> LiveKeychain.Opened {
-    let opening = KeychainOpening.present(runtime: folders.runtime)
+    let opening = KeychainConfiguration.present(runtime: folders.runtime)
     guard let engine = try engine(opening, folders) else { throw .noKeychain }
     return opened(engine, data: opening.vault ?? folders.data, controller)
   }
 
   /// nil: the running mount has none.
   private static func engine(
-    _ opening: KeychainOpening, _ folders: UserFolders
+    _ opening: KeychainConfiguration, _ folders: UserFolders
   ) throws(StoreError) -> (any KeychainEngine)? {
     do throws(KeychainFailure) {
       return try opening.open(

@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Glibc
-import Keychains
-package import Live
+import KeychainSelection
 package import Model
 import SecretMemory
 package import Store
 import Synchronization
+package import WrapperCore
 
 /// The keychain for wrappers: items by what is known of them, and news of every change.
 package final class LiveKeychain: Sendable {
@@ -75,7 +75,8 @@ package final class LiveKeychain: Sendable {
     var item = Item(id: ItemID(rawValue: ""), identity: query.identity, created: now, modified: now)
     try change(&item)
     let bytes = try secretBytes(secret)
-    item.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(for: item.access, enrolledFingers)
+    item.attributes[FingerprintEnrollment.attribute] = try FingerprintEnrollment.note(
+      for: item.access, enrolledFingers)
     let store = try store()
     let permit = try store.permission(forNew: item, path: query.text, by: .current).fetch()
     try store.add(item, secret: bytes, permit)
@@ -100,7 +101,7 @@ package final class LiveKeychain: Sendable {
       }
       try change(&item)
       if let changed {
-        item.attributes[EnrolledFingers.attribute] = changed.attributes[EnrolledFingers.attribute]
+        item.attributes[FingerprintEnrollment.attribute] = changed.attributes[FingerprintEnrollment.attribute]
       }
     }
     announcer.tell()
@@ -140,7 +141,7 @@ package final class LiveKeychain: Sendable {
     var changed = item
     try change(&changed)
     guard changed.access != item.access else { return changed.hasSameProtection(as: item) ? nil : changed }
-    changed.attributes[EnrolledFingers.attribute] = try EnrolledFingers.note(
+    changed.attributes[FingerprintEnrollment.attribute] = try FingerprintEnrollment.note(
       for: changed.access, enrolledFingers)
     return changed
   }

@@ -1,6 +1,6 @@
 import Foundation
-import Live
 package import Model
+import WrapperCore
 
 /// Anything that a property list can hold, typed or as `Any`.
 package enum Plist {

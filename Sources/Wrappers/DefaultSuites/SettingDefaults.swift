@@ -1,6 +1,6 @@
 public import Foundation
-public import Live
 package import Model
+public import WrapperCore
 
 /// A suite in the shape of Foundation's `UserDefaults`, for code that is written for that.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-public import Live
+public import WrapperCore
 
 extension Suite {
   /// The suite of that name, in the storage that is current.

@@ -1,9 +1,9 @@
-import Home
-package import Live
-import Memory
+import InMemory
+import Platform
 import Store
 import Suites
 import Watch
+package import WrapperCore
 
 /// Where suites are kept.
 ///

@@ -2,4 +2,4 @@
 // that stand in the declarations.
 @_exported public import DefaultKeychain
 @_exported public import Foundation
-@_exported public import Live
+@_exported public import WrapperCore

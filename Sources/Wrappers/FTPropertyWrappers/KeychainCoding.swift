@@ -1,6 +1,6 @@
 import Foundation
-import Live
 import Model
+import WrapperCore
 
 /// Values as the bytes of a secret, as the original writes them: integers and `Bool` as 8 bytes in the
 /// machine's order, `String` and `URL` as UTF-8, `Data` as it is, and what has parts as a binary property list.

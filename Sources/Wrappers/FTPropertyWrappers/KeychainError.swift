@@ -1,6 +1,6 @@
 public import Foundation
-package import Live
 import Model
+package import WrapperCore
 
 /// Why the keychain did not do what was asked. `localizedDescription` says it in words, and what to do.
 ///

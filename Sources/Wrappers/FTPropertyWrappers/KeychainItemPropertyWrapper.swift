@@ -1,7 +1,7 @@
 import DefaultKeychain
-public import Live
 import Model
 public import Observation
+public import WrapperCore
 
 /// A value in the keychain: what `@GenericPassword` and `@InternetPassword` have in common.
 open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Observable, @unchecked Sendable {

@@ -1,4 +1,4 @@
-import Live
+import WrapperCore
 
 /// When a wrapper looks at the keychain.
 public enum KeychainDataRefreshPolicy: Sendable {

@@ -1,7 +1,7 @@
 import DefaultKeychain
 public import Foundation
-import Live
 import Model
+import WrapperCore
 
 /// An item of the keychain with the attributes that every class has.
 ///

@@ -3,4 +3,4 @@
 @_exported public import DefaultSuites
 @_exported public import Foundation
 @_exported public import KeyPathObservation
-@_exported public import Live
+@_exported public import WrapperCore

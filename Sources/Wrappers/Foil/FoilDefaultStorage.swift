@@ -1,8 +1,8 @@
 public import DefaultSuites
 public import Foundation
-public import Live
 import Model
 public import OpenCombine
+public import WrapperCore
 
 /// A property that is stored in a suite: `@FoilDefaultStorage(key: "totalCount") var totalCount = 0`.
 ///

@@ -1,7 +1,7 @@
 public import KeyPathObservation
-import Live
 public import Observation
 public import OpenCombine
+import WrapperCore
 
 /// The values of a property of an object.
 public struct KeyPathPublisher<Root: AnyObject, Output>: Publisher {

@@ -1,6 +1,6 @@
 import KeyPathObservation
-import Live
 @_exported public import OpenCombine
+import WrapperCore
 
 /// The value of a key at once, and then every change of it.
 struct LivePublisher<Output>: Publisher {

@@ -1,7 +1,7 @@
 import DefaultSuites
 import Foundation
-import Live
 import Model
+import WrapperCore
 
 /// Serializable values to and from what a suite holds.
 enum Storing {

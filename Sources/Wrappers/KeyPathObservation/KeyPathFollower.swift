@@ -1,5 +1,5 @@
-package import Live
 @_spi(SwiftUI) import Observation
+package import WrapperCore
 
 /// Follows a property of an object through every wrapper's key and every `@Observable` property that it reads.
 ///

@@ -1,6 +1,6 @@
 public import Foundation
-import Live
 public import Observation
+import WrapperCore
 
 /// Objects whose properties can be observed by key paths: every `NSObject`, and what conforms itself.
 ///

@@ -1,5 +1,5 @@
 // The names of Foundation's key-value observing, which it does not have on Linux.
-import Live
+import WrapperCore
 
 /// The values that a handler of `observe` gets, as on Apple's platforms.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {

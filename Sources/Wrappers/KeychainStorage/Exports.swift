@@ -2,4 +2,4 @@
 // stand in the declarations.
 @_exported public import DefaultKeychain
 @_exported public import FoundationEssentials
-@_exported public import Live
+@_exported public import WrapperCore

@@ -1,6 +1,6 @@
 public import DefaultKeychain
 public import FoundationEssentials
-package import Live
+package import WrapperCore
 
 /// Where `@KeychainStorage` keeps its data: Keyhole's `Keychain`, or a type of your own.
 public protocol KeychainProvider {

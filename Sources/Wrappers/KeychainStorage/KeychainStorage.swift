@@ -1,4 +1,4 @@
-public import Live
+public import WrapperCore
 
 /// A property that is kept in a keychain as JSON:
 /// `@KeychainStorage(provider: Keychain.standard, key: "token") private var token: String? = nil`.

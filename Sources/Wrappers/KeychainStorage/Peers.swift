@@ -1,4 +1,4 @@
-import Live
+import WrapperCore
 
 /// The properties of one key and type whose providers tell of nothing.
 final class Peers: Sendable {

@@ -1,7 +1,7 @@
 import DefaultKeychain
 public import FoundationEssentials
-package import Live
 import Synchronization
+package import WrapperCore
 
 /// Why a property of `@KeychainStorage` is not what is stored, or not stored.
 public enum KeychainStorageError: Error, Sendable {

@@ -1,7 +1,7 @@
 import DefaultSuites
 import Foundation
-public import Live
 import Model
+public import WrapperCore
 
 /// A suite whose keys are the names of properties that you add in extensions:
 ///

@@ -1,6 +1,6 @@
 public import Foundation
 public import KeyPathObservation
-import Live
+import WrapperCore
 
 /// Objects whose properties can be watched: those that read wrappers of Keyhole, and those of `@Observable`
 /// classes.

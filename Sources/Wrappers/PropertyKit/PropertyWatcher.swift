@@ -1,6 +1,6 @@
 public import Foundation
 public import KeyPathObservation
-import Live
+import WrapperCore
 
 /// One observation of a property.
 public struct PropertyWatcherInfo {

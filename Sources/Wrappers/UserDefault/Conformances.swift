@@ -1,6 +1,6 @@
 public import Foundation
-public import Live
 package import Model
+public import WrapperCore
 
 /// A sequence that can be made of an array of its elements, and so be stored as one.
 public protocol ExpressibleByArray: Sequence {

@@ -1,4 +1,4 @@
-import Live
+import WrapperCore
 
 /// Why a stored value could not be loaded, or one not be saved.
 public enum DefaultsError: Error, CustomStringConvertible, @unchecked Sendable {

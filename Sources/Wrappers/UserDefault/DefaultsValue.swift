@@ -1,7 +1,7 @@
 import DefaultSuites
 public import Foundation
-import Live
 import Model
+import WrapperCore
 
 /// A type that a suite can hold.
 ///

@@ -2,4 +2,4 @@
 // in the declarations.
 @_exported public import DefaultSuites
 @_exported public import Foundation
-@_exported public import Live
+@_exported public import WrapperCore

@@ -1,6 +1,6 @@
 public import Foundation
-import Live
 import Model
+import WrapperCore
 
 /// The stored form of an optional: nil as an empty array, so that it differs from a missing value, and a value
 /// as itself.

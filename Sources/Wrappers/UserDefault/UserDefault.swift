@@ -1,6 +1,6 @@
 import DefaultSuites
 public import Foundation
-public import Live
+public import WrapperCore
 
 /// A property that is stored in a suite: `@UserDefault("name") var name: String?`.
 ///

@@ -2,9 +2,9 @@ import ArgumentParser
 import Backup
 import Formats
 import Glibc
-import Home
-import Keychains
+import KeychainSelection
 import Model
+import Platform
 import SecretMemory
 import Store
 import Vault
@@ -78,7 +78,7 @@ struct BackupCommand: ParsableCommand {
   /// Says that the vault is not what was last stored in it, as far as that can be told without its passphrase.
   ///
   /// - Throws: `Failure` where the backup would take the place of one that may be of a newer state.
-  private func noteTrust(_ places: Places) throws {
+  private func noteTrust(_ places: StoragePaths) throws {
     guard try exists(places) else {
       guard replace, names(in: places.state).contains(where: { $0.hasSuffix(".anchor") }) else { return }
       throw refusal(places.vault, "there is no vault any more, and this device has used one")
@@ -96,7 +96,7 @@ struct BackupCommand: ParsableCommand {
     }
   }
 
-  private func exists(_ places: Places) throws -> Bool {
+  private func exists(_ places: StoragePaths) throws -> Bool {
     do throws(StoreError) { return try VaultArchive.exists(in: places.vault) } catch {
       throw Failure(places.vault, "\(error.message). Nothing was written")
     }
@@ -108,11 +108,11 @@ struct BackupCommand: ParsableCommand {
   }
 
   /// Whether the vault is what was last stored in it. Failure: that can't be told; `locked` without its passphrase.
-  private func judgement(_ places: Places) -> Result<KeychainTrust, StoreError> {
+  private func judgement(_ places: StoragePaths) -> Result<KeychainTrust, StoreError> {
     do throws(StoreError) {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
       if vault.lockState == .open { return .success(vault.trust) }
-      let mounted = MountRecord.serving(vault: places.vault, in: places.runtime)?.trust
+      let mounted = MountRegistration.serving(vault: places.vault, in: places.runtime)?.trust
       return mounted.map { .success($0) } ?? .failure(.locked)
     } catch {
       return .failure(error)
@@ -150,9 +150,9 @@ struct BackupCommand: ParsableCommand {
 
 /// `keyhole backup --init`.
 private struct BackupKeyPair {
-  let places: Places
+  let places: StoragePaths
 
-  init(_ places: Places) {
+  init(_ places: StoragePaths) {
     self.places = places
   }
 
@@ -203,8 +203,8 @@ private struct ServiceItems {
   private let isChosen: Bool?
   private let count: Int?
 
-  init(_ places: Places) {
-    let opening = KeychainOpening.present(runtime: places.runtime)
+  init(_ places: StoragePaths) {
+    let opening = KeychainConfiguration.present(runtime: places.runtime)
     let choice = opening.choice == .automatic ? ChosenKeychain.fetch(state: places.state) : opening.choice
     isChosen = choice.map { $0 == .secretService }
     guard isChosen ?? true else {
@@ -247,15 +247,15 @@ struct VaultLocation: ParsableArguments {
     completion: .directory)
   var vault: String?
 
-  func places() throws -> Places {
-    let places = try Places.ofMount()
+  func places() throws -> StoragePaths {
+    let places = try StoragePaths.ofMount()
     guard let vault else { return places }
     guard vault.hasPrefix("/") else { throw UsageError(message: "--vault takes an absolute path") }
     return places.with(vault: vault)
   }
 }
 
-extension Places {
+extension StoragePaths {
   var backupFolders: BackupFolders {
     BackupFolders(settings: configuration, vault: vault, state: state)
   }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Backup
 import Formats
 import Glibc
-import Keychains
+import KeychainSelection
 import Model
 import SecretMemory
 import Store
@@ -59,7 +59,7 @@ struct RestoreCommand: ParsableCommand {
     if hasVault { try RestoredVault(places, yes: yes).settle() }
   }
 
-  private static func requireUnmounted(_ places: Places) throws {
+  private static func requireUnmounted(_ places: StoragePaths) throws {
     try places.requireUnmounted(", then restore; nothing was changed")
   }
 
@@ -119,10 +119,10 @@ struct RestoreCommand: ParsableCommand {
 
 /// The vault after a restore: whether it can be written, and what it shows.
 private struct RestoredVault {
-  private let places: Places
+  private let places: StoragePaths
   private let yes: Bool
 
-  init(_ places: Places, yes: Bool) {
+  init(_ places: StoragePaths, yes: Bool) {
     self.places = places
     self.yes = yes
   }

@@ -12,9 +12,9 @@ struct VaultAcceptance {
   }
 
   private let vault: VaultEngine
-  private let places: Places
+  private let places: StoragePaths
 
-  init(_ vault: VaultEngine, _ places: Places) {
+  init(_ vault: VaultEngine, _ places: StoragePaths) {
     self.vault = vault
     self.places = places
   }

@@ -1,0 +1,97 @@
+import Model
+import Store
+import Synchronization
+
+// What a person is asked, by the service's own window.
+extension SecretServiceClient {
+  /// How long a person may take.
+  private static let patience = 60_000
+
+  /// Has the service ask, and waits for the answer; nil: dismissed, or not answered in time.
+  func ask(_ prompt: String) async throws(BusError) -> Variant? {
+    guard let bus else { throw .gone(reason: "there is no connection to the session bus") }
+    let deadline = Deadline(milliseconds: Self.patience)
+    let answers = AsyncStream<Variant>.makeStream()
+    let end = answers.continuation
+    let subscription = bus.subscribe(
+      sender: ServiceName.bus, interface: ServiceName.prompt, member: "Completed", path: prompt
+    ) { signal in
+      end.yield(signal.arguments)
+      end.finish()
+    }
+    let vanished = bus.subscribe(
+      sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+      firstArgument: ServiceName.bus
+    ) { _ in end.finish() }
+    defer {
+      bus.unsubscribe(subscription)
+      bus.unsubscribe(vanished)
+    }
+    _ = try await call(prompt, ServiceName.prompt, "Prompt", [Variant("")], before: deadline)
+    loop.invoke(after: deadline.rest) { end.finish() }
+    for await answer in answers.stream {
+      guard answer[0]?.bool == false else { return nil }
+      return answer[1]?.unboxed ?? Variant(tuple: [])
+    }
+    _ = try? await call(prompt, ServiceName.prompt, "Dismiss", before: Deadline(milliseconds: 1_000))
+    return nil
+  }
+
+  /// Has every locked collection unlocked. - Throws: `accessDenied` where a person refused.
+  func unlock(before deadline: Deadline) async throws(StoreError) {
+    try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let locked = try await keyring.lockedCollections(before: deadline)
+      guard !locked.isEmpty else { return }
+      let answer = try await keyring.call(
+        ServiceName.path, ServiceName.service, "Unlock", [Variant(paths: locked)], before: deadline)
+      keyring.hearLocks(of: answer[0], false)
+      guard let prompt = answer[1]?.string, prompt != "/" else { return }
+      guard let unlocked = try await keyring.ask(prompt) else {
+        throw .refused(name: BusError.dismissed, message: "")
+      }
+      keyring.hearLocks(of: unlocked, false)
+    }
+  }
+
+  /// The service's signals may come later than its answer.
+  private func hearLocks(of paths: Variant?, _ isLocked: Bool) {
+    for path in paths?.strings ?? [] where collections[path] != nil { hearLock(of: path, isLocked) }
+    pump()
+  }
+
+  /// Has every collection locked.
+  func lock(before deadline: Deadline) async throws(StoreError) {
+    try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let paths = try await keyring.property(
+        ServiceName.path, ServiceName.service, "Collections", before: deadline)
+      let lockable = (paths?.strings ?? []).filter { !$0.hasSuffix("/session") }
+      let answer = try await keyring.call(
+        ServiceName.path, ServiceName.service, "Lock", [Variant(paths: lockable)], before: deadline)
+      keyring.hearLocks(of: answer[0], true)
+    }
+  }
+
+  func hasCollection(before deadline: Deadline) async throws(StoreError) -> Bool {
+    try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let paths = try await keyring.property(
+        ServiceName.path, ServiceName.service, "Collections", before: deadline)
+      return (paths?.strings ?? []).contains { !$0.hasSuffix("/session") }
+    }
+  }
+
+  private func lockedCollections(before deadline: Deadline) async throws(BusError) -> [String] {
+    let paths = try await property(ServiceName.path, ServiceName.service, "Collections", before: deadline)
+    var locked: [String] = []
+    for path in paths?.strings ?? [] {
+      let isLocked = try await property(path, ServiceName.collection, "Locked", before: deadline)?.bool
+      if isLocked == true { locked.append(path) }
+    }
+    return locked
+  }
+}
+
+extension BusError {
+  static let dismissed = "keyhole.Dismissed"
+  /// The service has none, and makes none.
+  static let noCollection = "keyhole.NoCollection"
+}

@@ -1,0 +1,251 @@
+import Dispatch
+import Glibc
+public import Model
+public import SecretMemory
+public import Store
+import Synchronization
+
+/// The keyring of the desktop as the keychain: GNOME SecretServiceClient, KeePassXC, KWallet, whatever speaks the Secret
+/// Service over the session bus.
+///
+/// Secrets cross the bus in libsecret's encrypted session. Nothing but names, attributes and lengths is kept
+/// here; the service's signals keep them as they are there. A call waits only for its own answer, and at most
+/// nine seconds.
+public final class SecretServiceEngine: RemoteKeychainEngine {
+  /// In bytes.
+  public static let largestSecret = 1 << 20
+  /// One that is sealed before it comes here is larger than what is in it. In bytes.
+  public static let largestSealed = 2 << 20
+  /// How long a call may take, in milliseconds.
+  private static let patience = 9_000
+
+  public let name = "secret-service"
+  public let news: AsyncStream<Void>
+
+  private let keyring: SecretServiceClient
+  private let isHeard: AsyncStream<Void>.Continuation
+
+  /// Takes the service on the session bus at `address`. `allowsPlain`: also one without encrypted sessions.
+  ///
+  /// Nothing is asked of it before the first call. - Throws: `system` where there can be no thread.
+  public init(address: String, allowsPlain: Bool = false) throws(StoreError) {
+    let loop = MainLoop()
+    guard loop.start() else { throw .system(errno: EAGAIN, operation: "pthread_create") }
+    let (news, isHeard) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    (self.news, self.isHeard) = (news, isHeard)
+    keyring = SecretServiceClient(address: address, allowsPlain: allowsPlain, loop: loop) { isHeard.yield() }
+  }
+
+  deinit {
+    isHeard.finish()
+    let keyring = keyring
+    Task(executorPreference: keyring.loop) {
+      await keyring.close()
+      keyring.loop.stop()
+    }
+  }
+
+  /// Connects, and has the service started where the bus knows how.
+  ///
+  /// - Throws: `unreachable`, `notPermitted` (no encrypted session), both with the reason.
+  public func connect(within milliseconds: Int) throws(StoreError) {
+    try wait(until: Deadline(milliseconds: milliseconds)) { keyring, deadline throws(StoreError) in
+      _ = try await keyring.ready(before: deadline)
+    }
+  }
+}
+
+extension SecretServiceEngine {
+  /// Whether the service has a collection; a new keyring has none before the first item. - Throws: `unreachable`.
+  public func hasCollection() throws(StoreError) -> Bool {
+    try wait { keyring, deadline throws(StoreError) in try await keyring.hasCollection(before: deadline) }
+  }
+
+  /// From memory: open where one collection is.
+  public var lockState: KeychainLock { keyring.ledger.lockState }
+
+  /// Has the service lock every collection. - Throws: `unreachable`.
+  public func lock() throws(StoreError) {
+    try wait { keyring, deadline throws(StoreError) in try await keyring.lock(before: deadline) }
+  }
+
+  /// Has the service unlock every collection, with its own window; waits a minute for a person. The
+  /// passphrase is the window's affair.
+  ///
+  /// - Throws: `accessDenied` where it was dismissed, `unreachable`.
+  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    try wait { keyring, deadline throws(StoreError) in try await keyring.unlock(before: deadline) }
+  }
+
+  /// From memory. Of what is locked the service is asked meanwhile, for not every one tells when it is not any
+  /// more.
+  public func isAccessible(_ item: Item) -> Bool {
+    let isOpen = keyring.ledger[item.id].map { !$0.isLocked } ?? (lockState == .open)
+    if !isOpen { lookAgain() }
+    return isOpen
+  }
+
+  private func lookAgain() {
+    let keyring = keyring
+    Task(executorPreference: keyring.loop) {
+      await keyring.lookAgain(before: Deadline(milliseconds: Self.patience))
+    }
+  }
+}
+
+extension SecretServiceEngine {
+  /// Returns when everything is known that others have done so far; without it, that is so within
+  /// milliseconds. - Throws: `locked` where no collection was ever unlocked; `unreachable`.
+  public func catchUp() throws(StoreError) {
+    try wait { keyring, deadline throws(StoreError) in try await keyring.load(before: deadline) }
+  }
+
+  public func items() throws(StoreError) -> [Item] {
+    try catchUp()
+    return keyring.ledger.list()
+  }
+
+  /// Answers from memory, like `takeNews`: signals keep it up to date.
+  public func refresh() throws(StoreError) -> [Item]? {
+    keyring.ledger.takeNews().contains { $0.origin == .external } ? keyring.ledger.items : nil
+  }
+
+  public var known: [Item] { keyring.ledger.items }
+
+  public func known(_ item: ItemID) -> Item? { keyring.ledger[item]?.item }
+
+  public func takeNews() -> [ItemNews] {
+    keyring.ledger.takeNews()
+  }
+
+  public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try secret(of: item, until: Deadline(milliseconds: Self.patience))
+  }
+
+  private func secret(of item: ItemID, until deadline: Deadline) throws(StoreError) -> SecretBytes {
+    try wait(until: deadline) { keyring, deadline throws(StoreError) in
+      try await keyring.secret(of: item, before: deadline)
+    }.take()
+  }
+
+  public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+    try Self.check(secret, of: item)
+    let box = try SecretBox(copying: secret)
+    return try wait { keyring, deadline throws(StoreError) in
+      try await keyring.add(item, box, before: deadline)
+    }
+  }
+
+  public func update(
+    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
+    try change(items) { items, _ throws(StoreError) in
+      for index in items.indices { try body(&items[index]) }
+      return nil
+    }
+  }
+
+  public func rewrite(
+    _ item: ItemID, readingSecret: Bool,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    let items = try change([item]) { items, deadline throws(StoreError) in
+      var secret = try readingSecret ? self.secret(of: item, until: deadline) : Self.empty()
+      let before = try readingSecret ? SecretBox(copying: secret) : nil
+      try body(&items[0], &secret)
+      try Self.check(secret, of: items[0])
+      // An equal one is not written: that would be a change for all watchers.
+      if let before, try before.take() == secret { return nil }
+      return SecretBox(secret)
+    }
+    return items[0]
+  }
+
+  public func remove(_ items: [ItemID]) throws(StoreError) {
+    try wait { keyring, deadline throws(StoreError) in try await keyring.remove(items, before: deadline) }
+  }
+
+  /// The service has written when it has answered.
+  public func synchronize() throws(StoreError) {}
+
+  public func room() throws(StoreError) -> DiskRoom? { nil }
+
+  public func problems() -> [Problem] { [] }
+}
+
+extension SecretServiceEngine {
+  /// Changes items as they are at this moment; no other thread of this process changes them meanwhile.
+  private func change(
+    _ ids: [ItemID], _ body: (inout [Item], Deadline) throws(StoreError) -> SecretBox?
+  ) throws(StoreError) -> [Item] {
+    let deadline = Deadline(milliseconds: Self.patience)
+    let before = try wait(until: deadline) { keyring, deadline throws(StoreError) in
+      try await keyring.take(ids, before: deadline)
+    }
+    defer { release(ids) }
+    var after = before
+    let secret = try body(&after, deadline)
+    for index in after.indices { after[index].keepFixed(of: before[index]) }
+    let changes = zip(before, after).map { (old: $0, new: $1) }
+    return try wait(until: deadline) { keyring, deadline throws(StoreError) in
+      try await keyring.store(changes, secret: secret, before: deadline)
+    }
+  }
+
+  private func release(_ ids: [ItemID]) {
+    let keyring = keyring
+    Task(executorPreference: keyring.loop) {
+      for path in Set(ids.map(\.rawValue)) { await keyring.release(path) }
+    }
+  }
+
+  /// Has the keyring do something, and waits for it on this thread.
+  private func wait<Value: Sendable>(
+    until deadline: Deadline = Deadline(milliseconds: patience),
+    _ body: @escaping @Sendable (SecretServiceClient, Deadline) async throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    let keyring = keyring
+    let outcome = Outcome<Value>()
+    Task(executorPreference: keyring.loop) {
+      do throws(StoreError) {
+        outcome.set(.success(try await body(keyring, deadline)))
+      } catch {
+        outcome.set(.failure(error))
+      }
+    }
+    return try outcome.get()
+  }
+
+  private static func check(_ secret: borrowing SecretBytes, of item: Item) throws(StoreError) {
+    let limit = item.isSealed ? largestSealed : largestSecret
+    guard secret.count <= limit else { throw .tooLarge(limit: limit) }
+  }
+
+  private static func empty() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes() } catch { throw .outOfMemory }
+  }
+}
+
+extension Item {
+  /// Restores the properties that the engine or the service determines.
+  fileprivate mutating func keepFixed(of old: Item) {
+    (id, size, collection) = (old.id, old.size, old.collection)
+  }
+}
+
+/// What a task comes to, for a thread that waits for it.
+private final class Outcome<Value: Sendable>: Sendable {
+  private let result = Mutex<Result<Value, StoreError>?>(nil)
+  private let isThere = DispatchSemaphore(value: 0)
+
+  func set(_ result: Result<Value, StoreError>) {
+    self.result.withLock { $0 = result }
+    isThere.signal()
+  }
+
+  func get() throws(StoreError) -> Value {
+    isThere.wait()
+    guard let result = result.withLock({ $0 }) else { throw .interrupted }
+    return try result.get()
+  }
+}

@@ -1,0 +1,125 @@
+import Glibc
+public import Model
+public import Store
+
+/// The suites of Foundation's UserDefaults on Linux: property lists in a folder.
+///
+/// A suite is `<folder>/<suite>.plist`. It is read in both forms and written as XML, or in the binary form where
+/// a string holds what XML can't say. Foundation's programs do not lock, so of two writes in one instant either
+/// may win; all that use this engine lock each other out.
+public final class PropertyListFolder: SuiteEngine {
+  public let folder: String
+  public let propertyLists: any PropertyListCoding = PropertyLists()
+  let times: KeyTimes
+  let texts: EncodedSuiteCache
+  let reserve: SettingsReserve
+  private let stateFolder: String
+  /// For another process that holds a suite's lock.
+  let patience: SuiteLock.Patience
+
+  /// - Parameters:
+  ///   - folder: Foundation's place: `$XDG_CONFIG_HOME`, by default `~/.config`. It need not be there yet.
+  ///   - stateFolder: `$XDG_STATE_HOME/keyhole`; the times of keys are kept in its folder `times`. Without it
+  ///     keys have their files' times.
+  public init(folder: String, stateFolder: String) {
+    self.folder = folder
+    self.stateFolder = stateFolder
+    times = KeyTimes(folder: stateFolder + "/times")
+    texts = EncodedSuiteCache()
+    reserve = SettingsReserve(folder, stateFolder)
+    patience = .tenSeconds
+  }
+
+  /// The file with the times of a suite's keys, which need not be there: a backup holds it beside the suite.
+  public func timesFile(of suite: ExactString) -> String { times.path(suite) }
+
+  private init(withoutWaiting other: PropertyListFolder) {
+    (folder, times, texts, patience) = (other.folder, other.times, other.texts, .none)
+    (reserve, stateFolder) = (other.reserve, other.stateFolder)
+  }
+
+  public var withoutWaiting: any SuiteEngine { PropertyListFolder(withoutWaiting: self) }
+
+  public func waitForLock(of suite: ExactString) throws(StoreError) {
+    _ = try SuiteLock(existing(suite).target())
+  }
+
+  public func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
+    var suites: [ExactString: SuiteStamp] = [:]
+    for file in try files().compactMap(\.file) {
+      suites[file.suite] = try? file.status()?.stamp
+    }
+    return suites
+  }
+
+  public func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
+    try SuiteFile(folder: folder, suite: suite)?.status()?.stamp
+  }
+
+  public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
+    guard let file = SuiteFile(folder: folder, suite: suite) else { return nil }
+    return try contents(of: file)
+  }
+
+  public func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
+    guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return nil }
+    let target = try file.target()
+    if let reason = file.readOnlyReason(of: target) { return reason }
+    let folder = FileSystem.folder(of: target)
+    switch DiskProbe.refusal(of: FileSystem.areOnOneDisk(folder, stateFolder) ? stateFolder : folder) {
+    case .readOnly(let reason): return reason
+    case let refusal?: throw refusal
+    case nil: return nil
+    }
+  }
+
+  public func synchronize(_ suite: ExactString) throws(StoreError) {
+    guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return }
+    try SuiteCommits.to(file.target()).synchronize()
+  }
+
+  public func room() throws(StoreError) -> DiskRoom {
+    var place = folder
+    while try FileSystem.status(place) == nil, place != "/", place != "." {
+      place = FileSystem.folder(of: place)
+    }
+    var room = statvfs()
+    try FileSystem.retrying("statvfs") { Int(unsafe statvfs(place, &room)) }
+    return DiskRoom(
+      blockSize: UInt64(room.f_frsize), blocks: UInt64(room.f_blocks), freeBlocks: UInt64(room.f_bfree),
+      availableBlocks: UInt64(room.f_bavail))
+  }
+}
+
+extension PropertyListFolder {
+  /// One file of the folder that is named like a suite; no `file`: its name is no suite's.
+  struct Entry {
+    let name: String?
+    let file: SuiteFile?
+  }
+
+  func files() throws(StoreError) -> [Entry] {
+    try FileSystem.names(in: folder).compactMap { name in
+      guard let name else { return Entry(name: nil, file: nil) }
+      guard name.hasSuffix(SuiteFile.ending) else { return nil }
+      let suite = ExactString(String(name.dropLast(SuiteFile.ending.count)))
+      return Entry(name: name, file: SuiteFile(folder: folder, suite: suite))
+    }
+  }
+
+  /// What a suite holds, with times and whether it can be changed; nil: there is none.
+  func contents(of file: SuiteFile) throws(StoreError) -> SuiteContents? {
+    guard let content = try file.readWhole() else { return nil }
+    return SuiteContents(
+      settings: times.settings(content.values, of: file.suite, fileTime: content.status.stamp.modified),
+      stamp: content.status.stamp, readOnly: file.readOnlyReason(of: try file.target()))
+  }
+
+  /// The file of a suite that is there. - Throws: `notFound`.
+  func existing(_ suite: ExactString) throws(StoreError) -> SuiteFile {
+    guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else {
+      throw .notFound
+    }
+    return file
+  }
+}

@@ -1,0 +1,201 @@
+import Crypto
+import GRDB
+import Glibc
+import Model
+import SecretMemory
+import Store
+
+/// A vault that was unlocked once. Used by one thread at a time.
+final class Session {
+  let directory: VaultDirectory
+  let connection: Connection
+  let keys: VaultKeys
+  let classKeys: ClassKeyring
+  /// The slot that opened the vault.
+  let slot: UInt64
+  private var sealed = SealedSecrets()
+  var anchor: Anchor
+  /// The manifest when it was last read or written; nil: it is damaged.
+  var manifest: Manifest?
+  /// The database's `data_version` when the items were last told.
+  var toldVersion: UInt64?
+  /// Items that were read on opening and not told yet.
+  var untold: [Item]?
+  /// It takes the place of one with earlier keys: all that it reads is to be told.
+  var isNews = false
+  /// Why nothing may be written; nil: the vault is as it should be.
+  var distrust: String?
+  /// The vault was not used on this device before, and was last changed then.
+  var firstUse: Timestamp?
+  var damaged: [ItemKey] = []
+  /// What went wrong beside the vault itself.
+  var anchorError: StoreError?
+  /// Revisions that failed transactions have sealed blobs under.
+  var lostRevisions: UInt64 = 0
+  /// The moment at which the keys last fitted the vault.
+  private var checked: WALSnapshot?
+
+  var header: VaultHeader { keys.header }
+
+  init(_ file: VaultFile, _ opened: OpenedSlot) throws(StoreError) {
+    (directory, connection) = (file.directory, file.connection)
+    slot = opened.slot
+    do {
+      keys = try VaultKeys(opened.keys, file.header)
+    } catch {
+      throw StoreError(vault: error, errno: 0)
+    }
+    classKeys = ClassKeyring(keys, directory)
+    anchor = Anchor(directory, store: keys.store)
+    untold = try load()
+    // The slot has just opened the vault's manifest or one of its items: another process has made new keys since.
+    if keys.format >= .two, manifest == nil, untold?.isEmpty == true { throw .interrupted }
+    directory.restoreReserve()
+  }
+}
+
+// MARK: - Locking
+
+extension Session {
+  /// Drops the keys of the secrets that are not to be read now. Names and attributes stay.
+  func lock() throws(StoreError) {
+    defer { keys.lock() }
+    try connection.run { try classKeys.lock($0) }
+  }
+
+  /// - Throws: `locked`.
+  func copyMasterKeys() throws(StoreError) -> MasterKeys {
+    do { return try keys.copyMasterKeys() } catch { throw StoreError(vault: error, errno: 0) }
+  }
+
+  /// - Throws: `outOfMemory`.
+  func unlock(_ opened: MasterKeys) throws(StoreError) {
+    do { try keys.unlock(opened) } catch { throw StoreError(vault: error, errno: 0) }
+  }
+
+  /// Whether the keys are still the vault's: another process may have made new ones, with another passphrase.
+  ///
+  /// It reads nothing as long as no process has committed anything.
+  func fitsVault() throws(StoreError) -> Bool {
+    guard manifest != nil else { return true }
+    let mark = connection.commitMark()
+    if let mark, mark == checked { return true }
+    let fits = try connection.run { try Manifest.fetchIfWhole($0, keys) != nil || !isReplaced($0) }
+    if fits { checked = mark }
+    return fits
+  }
+
+  /// A manifest that is damaged has its slots beside it; after new keys, there are others.
+  private func isReplaced(_ database: Database) throws -> Bool {
+    try manifest?.slots != Manifest.Digests(database, keys).slots
+  }
+}
+
+// MARK: - Reading
+
+extension Session {
+  func items() throws(StoreError) -> [Item] {
+    if let items = untold, try version() == toldVersion {
+      untold = nil
+      return items
+    }
+    return try load()
+  }
+
+  func refresh() throws(StoreError) -> [Item]? {
+    if isNews {
+      isNews = false
+      return try items()
+    }
+    guard try version() == toldVersion else {
+      connection.noteForeignCommit()
+      return try load()
+    }
+    return connection.isTouched ? try reload() : nil
+  }
+
+  /// Reads all from the file again, which something else than a commit has written to.
+  func reload() throws(StoreError) -> [Item] {
+    try connection.dropCache()
+    return try load()
+  }
+
+  func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
+    guard let key = ItemKey(id) else { throw .notFound }
+    let mark = connection.commitMark()
+    if let sealed = sealed.secret(key, at: mark), let classKey = classKeys.opened(sealed.classKey) {
+      do { return try sealed.open(under: classKey, nil) } catch {
+        throw StoreError(vault: error, errno: 0)
+      }
+    }
+    var secret: SecretBytes?
+    try connection.run {
+      guard let fetched = try secrets($0).fetch(key) else { throw try items($0).missing(key) }
+      secret = try secrets($0).open(fetched)
+      sealed.keep(fetched, of: key, at: mark)
+    }
+    guard let secret else { throw .notFound }
+    return secret
+  }
+
+  /// A secret as it is sealed, and its class key: to be opened where nothing waits for it. nil: there is no such item.
+  func sealedSecret(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
+    guard let key = ItemKey(id) else { return nil }
+    return try connection.run { database in
+      guard let fetched = try secrets(database).fetch(key) else {
+        let error = try items(database).missing(key)
+        if error == .notFound { return nil }
+        throw error
+      }
+      return (fetched, try secrets(database).classKey(of: fetched))
+    }
+  }
+
+  func items(_ database: Database) -> ItemTable {
+    ItemTable(database: database, keys: keys)
+  }
+
+  func versions(_ database: Database) -> VersionTable {
+    VersionTable(database: database, keys: keys)
+  }
+
+  func secrets(_ database: Database, _ password: PasswordSeal? = nil) -> SecretTable {
+    SecretTable(database: database, keys: keys, classKeys: classKeys, password: password)
+  }
+
+  private func version() throws(StoreError) -> UInt64 {
+    try connection.run { try Connection.dataVersion($0) }
+  }
+
+  /// What one transaction finds in the vault.
+  struct Finding {
+    var version: UInt64
+    var scan: ItemTable.ItemScan
+    var manifest: Manifest?
+    var digests: Manifest.Digests
+  }
+
+  /// Reads all items and checks that they add up.
+  ///
+  /// - Throws: `interrupted` where another process has made new keys since `fitsVault` was asked: then all is as it was.
+  private func load() throws(StoreError) -> [Item] {
+    // Before the vault, which others advance first: read later, the anchor could be the newer one.
+    let anchored = anchor.read()
+    connection.noteChecked()
+    let found = try connection.read { database in
+      // The first read fixes what the transaction sees, and so what the version stands for.
+      let manifest = try Manifest.fetchIfWhole(database, keys)
+      // Between two transactions another process may have made new keys, under which nothing opens with these.
+      if manifest == nil, self.manifest != nil, try isReplaced(database) { throw StoreError.interrupted }
+      let scan = try items(database).scan(expecting: manifest?.count ?? 0)
+      return Finding(
+        version: try Connection.dataVersion(database), scan: scan, manifest: manifest,
+        digests: try Manifest.Digests(database, keys))
+    }
+    toldVersion = found.version
+    untold = nil
+    damaged = found.scan.damaged
+    judge(found, anchored)
+    return found.scan.items
+  }
+}

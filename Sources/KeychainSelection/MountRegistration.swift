@@ -1,0 +1,87 @@
+import Control
+import Glibc
+import Platform
+
+/// A note that a mount's process leaves in the runtime folder for as long as it serves.
+///
+/// So commands find the mounts of their own stores without touching any other: one that hangs would hang
+/// whoever looks at it.
+package struct MountRegistration: Sendable {
+  package let process: Int32
+  package let path: String
+  /// Which keychain it shows, for commands that work on the same one.
+  package let keychain: KeychainConfiguration
+  private let file: String
+
+  private static let ending = ".mount"
+
+  /// Notes the mount of this process.
+  package static func add(
+    _ path: String, _ keychain: KeychainConfiguration, in folder: String
+  ) -> MountRegistration {
+    _ = RuntimeFolder.make(folder)
+    // Those of processes that were killed while they served the same folder.
+    for record in all(in: folder) where record.path == path && !record.isAlive { record.remove() }
+    let file = "\(folder)/\(getpid())\(ending)"
+    // SAFETY: a variadic call with its one argument.
+    let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    if descriptor >= 0 {
+      // Of all bytes only this one is in no path.
+      let bytes = Array("\(path)\0\(keychain.word)\0\(keychain.vault ?? "")".utf8)
+      // SAFETY: the buffer says how long it is.
+      _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+      close(descriptor)
+    }
+    return MountRegistration(getpid(), file)
+  }
+
+  /// With the socket, which a process that was killed leaves behind.
+  package func remove() {
+    unsafe unlink(file)
+    unsafe unlink(String(file.dropLast(Self.ending.count)) + ControlClient.socketEnding)
+  }
+
+  /// The mounts noted in a runtime folder that are still in the mount table, the newest last.
+  package static func all(in folder: String) -> [MountRegistration] {
+    let table = MountTable()
+    return noted(in: folder).filter { record in
+      if table.entry(at: record.path)?.type == "fuse.keyhole" { return true }
+      // It was killed, and somebody unmounted it since.
+      if !record.isAlive { record.remove() }
+      return false
+    }
+  }
+
+  /// The process that serves a keychain; nil: none does. One that is about to mount is among them.
+  package static func process(serving keychain: KeychainConfiguration, in folder: String) -> Int32? {
+    noted(in: folder).last {
+      $0.keychain.choice == keychain.choice && $0.keychain.vault == keychain.vault && $0.isAlive
+    }?.process
+  }
+
+  /// The newest last.
+  private static func noted(in folder: String) -> [MountRegistration] {
+    guard RuntimeFolder.problem(folder) == nil else { return [] }
+    return names(in: folder).compactMap { name in
+      guard name.hasSuffix(ending), let process = Int32(name.dropLast(ending.count)) else { return nil }
+      return MountRegistration(process, "\(folder)/\(name)")
+    }.sorted { $0.process < $1.process }
+  }
+
+  private init(_ process: Int32, _ file: String) {
+    let parts = readFile(file).split(separator: "\0", maxSplits: 2, omittingEmptySubsequences: false)
+    let texts = parts.map(String.init) + ["", "", ""]
+    (self.process, self.file, path) = (process, file, texts[0])
+    var keychain = KeychainConfiguration(word: texts[1])
+    keychain.vault = texts[2].isEmpty ? nil : texts[2]
+    self.keychain = keychain
+  }
+
+  /// Whether its process is still there; else every call says `Transport endpoint is not connected`.
+  package var isAlive: Bool {
+    // The state stands behind the name in parentheses; a zombie serves nobody.
+    let stat = readFile("/proc/\(process)/stat")
+    guard let end = stat.lastIndex(of: ")") else { return false }
+    return !["Z", "X"].contains(stat[end...].dropFirst(2).first)
+  }
+}

@@ -1,0 +1,90 @@
+package import Glibc
+import Platform
+
+/// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
+package struct MountTable {
+  package struct Entry: Sendable {
+    package var path: String
+    package var type: String
+    package var user: UInt32?
+    package var group: UInt32?
+    /// The mount's number, which stays while it is moved; another mount may get it afterwards.
+    package var id: String
+    /// `major:minor`; of FUSE the connection's number in /sys/fs/fuse/connections.
+    package var device: String
+  }
+
+  package let entries: [Entry]
+
+  package init() {
+    self.init(text: readFile("/proc/self/mountinfo"))
+  }
+
+  /// The same of an open descriptor of that file, which takes no other one; nil: it can't be read.
+  package init?(reading descriptor: Int32) {
+    guard lseek(descriptor, 0, SEEK_SET) == 0 else { return nil }
+    var (text, part) = ([UInt8](), [UInt8](repeating: 0, count: 65536))
+    while true {
+      // SAFETY: the buffer says how long it is.
+      let count = unsafe read(descriptor, &part, part.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return nil }
+      if count == 0 { break }
+      text += part.prefix(count)
+    }
+    self.init(text: String(decoding: text, as: UTF8.self))
+    if entries.isEmpty { return nil }
+  }
+
+  private init(text: String) {
+    entries = text.split(separator: "\n").compactMap { Entry(line: $0) }
+  }
+
+  /// What is mounted at a path, the topmost.
+  package func entry(at path: String) -> Entry? {
+    entries.last { $0.path == path }
+  }
+
+  /// Whether a mount is there still, wherever it was moved.
+  package func contains(_ entry: Entry) -> Bool {
+    entries.contains { $0.id == entry.id && $0.device == entry.device }
+  }
+}
+
+extension MountTable.Entry {
+  fileprivate init?(line: Substring) {
+    let fields = line.split(separator: " ")
+    guard fields.count > 8, let dash = fields.firstIndex(of: "-"), fields.count > dash + 3 else { return nil }
+    path = fields[4].unescaped
+    type = String(fields[dash + 1])
+    id = String(fields[0])
+    device = String(fields[2])
+    let options = fields[dash + 3].split(separator: ",")
+    let number = { (name: String) in
+      options.first { $0.hasPrefix(name) }.flatMap { UInt32($0.dropFirst(name.utf8.count)) }
+    }
+    user = number("user_id=")
+    group = number("group_id=")
+  }
+
+  package func isKeyhole(of user: uid_t) -> Bool { type == "fuse.keyhole" && self.user == user }
+}
+
+extension Substring {
+  /// Blanks, tabs, line feeds and backslashes stand in octal.
+  fileprivate var unescaped: String {
+    var bytes: [UInt8] = []
+    var rest = utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\"),
+        let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
+      else {
+        bytes.append(byte)
+        continue
+      }
+      bytes.append(code)
+      rest = rest.dropFirst(3)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,209 @@
+import Model
+import SecretMemory
+import Store
+import Vault
+
+/// A keychain of another program, of which the vault seals the items that are to be: that program, and whoever else
+/// reads them there, gets what only the vault's keys open.
+///
+/// The vault is made when it is first needed. What it says of a sealed item counts: taking away the item's mark, its
+/// flags, or putting one item's secret into another opens nothing, and is told as damage.
+struct SealingKeychain: RemoteKeychainEngine {
+  let base: any RemoteKeychainEngine
+  let seals: Seals
+  var password: ItemPassword?
+
+  init(_ base: any RemoteKeychainEngine, _ seals: Seals) {
+    (self.base, self.seals) = (base, seals)
+  }
+
+  var name: String { base.name }
+  var news: AsyncStream<Void> { base.news }
+
+  func items() throws(StoreError) -> [Item] {
+    let items = try base.items()
+    seals.refresh()
+    _ = seals.takeNews()
+    return items.map(shown)
+  }
+
+  func refresh() throws(StoreError) -> [Item]? {
+    seals.refresh()
+    let items = try base.refresh()
+    let hasNews = seals.takeNews()
+    guard items != nil || hasNews else { return nil }
+    return (items ?? base.known).map(shown)
+  }
+
+  var known: [Item] { base.known.map(shown) }
+
+  func known(_ item: ItemID) -> Item? { base.known(item).map(shown) }
+
+  func takeNews() -> [ItemNews] {
+    seals.refresh()
+    let news = base.takeNews().map { ItemNews($0.id, $0.item.map(shown), origin: $0.origin) }
+    guard seals.takeNews() else { return news }
+    return news + known.filter(\.isSealed).map { ItemNews($0.id, $0, origin: .external) }
+  }
+
+  func remove(_ items: [ItemID]) throws(StoreError) {
+    let identities = Set(items.compactMap { base.known($0)?.identity })
+    try base.remove(items)
+    for identity in identities where !isKnown(identity, besides: []) { try? release(identity) }
+  }
+
+  func synchronize() throws(StoreError) { try base.synchronize() }
+  func room() throws(StoreError) -> DiskRoom? { try base.room() }
+  func problems() -> [Problem] { base.problems() + seals.problems }
+  var trust: KeychainTrust { seals.trust }
+  var readOnlyReason: String? { base.readOnlyReason }
+  func requireWritable() throws(StoreError) { try base.requireWritable() }
+}
+
+// MARK: Locking
+
+extension SealingKeychain {
+  /// The other keychain's own. What is sealed may be locked besides.
+  var lockState: KeychainLock { base.lockState }
+
+  var isOpenThroughout: Bool { base.isOpenThroughout && (!sealsAreUsed || seals.isOpen) }
+
+  var needsPassphrase: Bool { sealsAreUsed && seals.needsPassphrase }
+
+  func hasPasscode(sealed: Bool) -> Bool { sealed && seals.needsPassphrase }
+
+  func isAccessible(_ item: Item) -> Bool {
+    base.isAccessible(item) && (!item.isToBeSealed || seals.isAccessible(item))
+  }
+
+  func lock() throws(StoreError) {
+    try seals.lock()
+    try base.lock()
+  }
+
+  /// The passphrase is the vault's; the other keychain asks by itself, but not before the passphrase is right.
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    if sealsAreUsed { try seals.unlock(passphrase) }
+    try base.unlock(passphrase)
+    // Only now it is known what is sealed.
+    _ = try base.items()
+    if sealsAreUsed { try seals.unlock(passphrase) }
+  }
+
+  private var sealsAreUsed: Bool { seals.isUsed ?? base.known.contains(where: \.isSealed) }
+
+  func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+    var keychain = self
+    keychain.password = password
+    return keychain
+  }
+
+  var sealsWithPasswords: Bool { true }
+
+  /// The vault alone knows.
+  func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
+    try requireVault(making: false).check(password, of: seal(of: item).id)
+  }
+
+  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+    try requireVault(making: false).changePassword(of: seal(of: item).id, to: password)
+  }
+
+  private func seal(of item: ItemID) throws(StoreError) -> Item {
+    guard let stored = base.known(item) else { throw .notFound }
+    guard seals.isAccessible(shown(stored)) else { throw .locked }
+    guard let seal = seals.seal(of: stored.identity) else {
+      throw .invalidValue(reason: "the item has no password of its own")
+    }
+    return seal
+  }
+
+  func prepare(_ password: ItemPassword) throws(StoreError) {
+    try seals.vault(making: true)?.prepare(password)
+  }
+}
+
+// MARK: What shows
+
+extension SealingKeychain {
+  /// An item of the other keychain as it is with what the vault says of it.
+  func shown(_ stored: Item) -> Item {
+    let seal = seals.seal(of: stored.identity)
+    guard stored.isSealed || seal != nil else { return stored }
+    var item = stored
+    item.isSealed = stored.isSealed || seal?.isUnfinished == false
+    item.size = seal?.unfinishedSize ?? EscrowedSecret.size(inside: stored.size)
+    if let seal { item.takeProtection(of: seal) }
+    return item
+  }
+
+  /// Whether what the other keychain holds for an item may have to be opened.
+  func mayBeSealed(_ stored: Item) -> Bool { stored.isSealed || seals.seal(of: stored.identity) != nil }
+}
+
+// MARK: Secrets
+
+extension SealingKeychain {
+  func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    if seals.isUsed == nil { seals.refresh() }
+    let content = try base.secret(of: item)
+    guard let stored = base.known(item) else { throw .notFound }
+    guard mayBeSealed(stored) else { return try unsealed(content) }
+    return try open(content, shown(stored))
+  }
+
+  /// What has lost its mark must not be taken for a secret.
+  private func unsealed(_ content: consuming SecretBytes) throws(StoreError) -> SecretBytes {
+    guard !EscrowedSecret.isSealed(content) else {
+      throw seals.isOpen ? .sealedElsewhere : .locked
+    }
+    return content
+  }
+
+  /// Opens what the other keychain holds for a sealed item.
+  ///
+  /// - Throws: `locked`, `accessDenied` and `rejected` for its password, `damaged`.
+  func open(_ content: borrowing SecretBytes, _ item: Item) throws(StoreError) -> SecretBytes {
+    let vault = try requireVault(making: false)
+    guard seals.isAccessible(item) else { throw .locked }
+    let isSealed = EscrowedSecret.isSealed(content)
+    for seal in seals.candidates(for: item.identity) where seal.isUnfinished || seal.hasProtection(of: item) {
+      guard isSealed else {
+        guard seal.isUnfinished else { break }
+        return try Self.copy(content)
+      }
+      do throws(StoreError) {
+        return try EscrowedSecret.open(content, under: vault.secret(of: seal.id), of: seal.id)
+      } catch {
+        // Gone since: a class that needs a passphrase goes with it.
+        guard error == .notFound || error.isDamage else { throw error }
+      }
+    }
+    throw isSealed ? .sealedElsewhere : .notSealedAnyMore
+  }
+
+  func requireVault(making: Bool) throws(StoreError) -> any KeychainEngine {
+    guard let vault = try seals.vault(making: making) else { throw .sealedElsewhere }
+    // A vault that was just made is known to be empty.
+    if making { seals.refresh() }
+    guard let password else { return vault }
+    return try vault.using(password)
+  }
+
+  static func copy(_ secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes(copying: secret) } catch { throw .outOfMemory }
+  }
+}
+
+extension StoreError {
+  fileprivate var isDamage: Bool {
+    if case .damaged = self { true } else { false }
+  }
+
+  fileprivate static let sealedElsewhere = StoreError.damaged(
+    what: "what the vault had sealed (its key is missing, or another program has changed or moved it)")
+  fileprivate static let notSealedAnyMore = StoreError.damaged(
+    what:
+      "what the vault had sealed (another program has replaced it; setting `user.keyhole.sealed` to false takes "
+      + "what is there now)")
+}

@@ -1,0 +1,207 @@
+public import Fuse
+import Glibc
+import Model
+import Store
+import Synchronization
+import Tree
+
+extension TreeFileSystem {
+  public func getattr(
+    _ node: NodeID, handle: FileHandle?, request: Request, reply: consuming AttributesReply
+  ) {
+    do throws(StoreError) {
+      let node = try self.node(node)
+      readOn(node)
+      var (attributes, timeout) = try attributes(of: node, for: request.caller)
+      // The kernel asks for the sake of a read: that ends where the reader's own value ends.
+      if let size = handle.flatMap({ snapshotSize($0, of: node) }), size != attributes.size {
+        (attributes.size, timeout) = (size, 0)
+      }
+      reply.succeed(attributes, timeout: timeout)
+    } catch {
+      refuseNode(reply, error, node)
+    }
+  }
+
+  private func snapshotSize(_ handle: FileHandle, of node: Node) -> Int? {
+    guard !node.isDirectory else { return nil }
+    let reader = OpenFiles.file(handle).handle
+    return reader.hasSnapshot ? reader.snapshotSize : nil
+  }
+
+  /// Readers through the page cache go on where their value has grown; the cache is all theirs, so all do, or none.
+  private func readOn(_ node: Node) {
+    let readers = cachedReaders.withLock { $0[node.number] ?? [] }.map(\.handle)
+    guard let version = tree.readOn(readers) else { return }
+    _ = pages.withLock { $0.replace(node.number, with: version, for: readers.count) }
+  }
+
+  /// Whether what the kernel believes of the file is right for a while only: its readers have other sizes.
+  func hasOutdatedReaders(_ node: Node) -> Bool {
+    cachedReaders.withLock { $0[node.number]?.first }?.handle.isOutdated ?? false
+  }
+
+  public func setattr(
+    _ node: NodeID, to changes: AttributeChanges, handle: FileHandle?, request: Request,
+    reply: consuming AttributesReply
+  ) {
+    guard changes.userID ?? userID == userID, changes.groupID ?? groupID == groupID else {
+      return refuse(reply, .notPermitted(reason: "everything here belongs to who mounted it"), node)
+    }
+    let caller = request.caller
+    guard replay(behind: request) == nil else {
+      return change(node, AttributeChanges(), nil, caller, nil, reply)
+    }
+    let file = handle.map(OpenFiles.file)
+    guard changes.size != nil, file == nil, let found = tree.node(node.rawValue) else {
+      return change(node, changes, file, caller, nil, reply)
+    }
+    permitted(reply, of: node) { () throws(StoreError) in
+      try tree.permission(toOpen: found, .write, by: caller)
+    } _: { [self] reply, permit in
+      change(node, changes, file, caller, permit, reply)
+    }
+  }
+
+  private func change(
+    _ node: NodeID, _ changes: AttributeChanges, _ file: OpenFile?, _ caller: Caller, _ permit: Permit?,
+    _ reply: consuming AttributesReply
+  ) {
+    let work: @Sendable () throws(StoreError) -> (Attributes, Double) = { [self] () throws(StoreError) in
+      let node = try self.node(node)
+      if let size = changes.size { try resize(node, file, to: size, by: caller, permit) }
+      try tree.setTimes(
+        accessed: changes.accessTime?.time, modified: changes.modificationTime?.time, of: node)
+      // For this moment only: the kernel can't apply an invalidation to this answer while it is under way, as it
+      // does to others, and a size that is too small would cut off the next reader.
+      return (try attributes(of: node, for: caller).0, 0)
+    }
+    performAsync(reply, of: node, work) { reply, result in reply.succeed(result.0, timeout: result.1) }
+  }
+
+  private func resize(
+    _ node: Node, _ file: OpenFile?, to size: Int, by caller: Caller, _ permit: Permit?
+  ) throws(StoreError) {
+    guard let file else { return try tree.truncate(node, to: size, by: caller, permit) }
+    try file.handle.truncate(to: size, by: caller)
+  }
+
+  public func access(_ node: NodeID, mask: Int32, request: Request, reply: consuming EmptyReply) {
+    do throws(StoreError) {
+      let node = try self.node(node)
+      guard mask & X_OK == 0 || node.isDirectory else { return _ = reply.fail(.EACCES) }
+      if mask & W_OK != 0 { try tree.checkWritable(node) }
+      reply.succeed()
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func statfs(_ node: NodeID, request: Request, reply: consuming StatisticsReply) {
+    do throws(StoreError) {
+      var statistics = Statistics(try tree.room())
+      statistics.maximumNameLength = UInt(tree.longestName(in: try self.node(node)))
+      reply.succeed(statistics)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func getxattr(
+    _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming ExtendedAttributeReply
+  ) {
+    // `security.capability` comes before each write, and tools probe for ACLs all the time.
+    guard name.isUserAttribute else { return _ = reply.fail(.EOPNOTSUPP) }
+    do throws(StoreError) {
+      let value = try tree.attribute(attributeName(name), of: self.node(node))
+      // SAFETY: bytes are bytes; the array outlives the call. So in all spans below.
+      unsafe reply.succeed(value.span.bytes)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func listxattr(_ node: NodeID, request: Request, reply: consuming ExtendedAttributeReply) {
+    do throws(StoreError) {
+      var names: [UInt8] = []
+      for name in try tree.attributeNames(of: self.node(node)) { names += name.utf8 + [0] }
+      unsafe reply.succeed(names.span.bytes)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func setxattr(
+    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    reply: consuming EmptyReply
+  ) {
+    do throws(StoreError) {
+      let name = try attributeName(name)
+      let condition = try condition(flags)
+      let (value, caller) = (value.array, request.caller)
+      permitted(reply, of: node) { () throws(StoreError) in
+        try tree.permission(toSet: name, to: value, of: self.node(node), by: caller)
+      } _: { [self] reply, permit in
+        performAsync(reply, of: node) { [self] () throws(StoreError) in
+          let node = try self.node(node)
+          try tree.setAttribute(name, to: value, of: node, if: condition, by: caller, permit)
+          forgetSize(of: node)
+        }
+      }
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func removexattr(
+    _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming EmptyReply
+  ) {
+    do throws(StoreError) {
+      let name = try attributeName(name)
+      let caller = request.caller
+      permitted(reply, of: node) { () throws(StoreError) in
+        try tree.permission(toSet: name, to: nil, of: self.node(node), by: caller)
+      } _: { [self] reply, permit in
+        performAsync(reply, of: node) { [self] () throws(StoreError) in
+          try tree.removeAttribute(name, of: self.node(node), permit)
+        }
+      }
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  private func attributeName(_ name: Span<UInt8>) throws(StoreError) -> String {
+    guard name.isUserAttribute else { throw .unsupported(reason: "only names below `user.` are kept") }
+    guard let string = ExactString(utf8: name.array) else { throw .invalidValue(reason: "not UTF-8") }
+    return string.string
+  }
+
+  private func condition(_ flags: Int32) throws(StoreError) -> AttributeCondition {
+    switch flags {
+    case 0: .always
+    // XATTR_CREATE and XATTR_REPLACE of linux/xattr.h, which Glibc's module leaves out.
+    case 1: .mustBeMissing
+    case 2: .mustExist
+    default: throw .invalidValue(reason: "contradictory flags")
+    }
+  }
+
+  /// Another type is another text; the kernel takes a new attribute for a new time only.
+  private func forgetSize(of node: Node) {
+    if !node.isDirectory { invalidateAttributes(of: node) }
+  }
+
+  /// Has the kernel ask for a file's attributes again. It waits for no lock in the kernel, so a request may do it before
+  /// it is answered.
+  func invalidateAttributes(of node: Node) {
+    _ = kernel.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
+  }
+}
+
+extension Span<UInt8> {
+  var isUserAttribute: Bool {
+    guard count >= 5 else { return false }
+    return self[0] == 0x75 && self[1] == 0x73 && self[2] == 0x65 && self[3] == 0x72 && self[4] == 0x2E
+  }
+}

@@ -1,0 +1,156 @@
+public import Fuse
+import Glibc
+import Model
+import Store
+import Synchronization
+import Tree
+
+extension TreeFileSystem: FileSystem {
+  public func lookup(
+    _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
+  ) {
+    guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
+    if let replay = replay(behind: request) { return lookup(name.array, in: parent, for: replay, reply) }
+    let (name, caller) = (name.array, request.caller)
+    let look: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
+      try entry(of: tree.child(of: node(parent), named: name), for: caller)
+    }
+    guard !mayBlock(lookingIn: parent) else {
+      return performAsync(reply, of: parent, about: EntryName(name, in: parent), look) { reply, entry in
+        reply.succeed(entry)
+      } onAbandoned: { [self] in
+        forget($0.node, lookups: 1)
+      }
+    }
+    do throws(StoreError) {
+      reply.succeed(try look())
+    } catch {
+      refuse(reply, error, parent, about: EntryName(name, in: parent))
+    }
+  }
+
+  func mayBlock(lookingIn directory: NodeID) -> Bool {
+    tree.node(directory.rawValue).map(tree.mayBlock(lookingIn:)) ?? false
+  }
+
+  public func forget(_ node: NodeID, lookups count: UInt64) {
+    let isForgotten = lookups.withLock { lookups in
+      let left = (lookups[node.rawValue] ?? 0) &- count
+      lookups[node.rawValue] = left == 0 ? nil : left
+      return left == 0
+    }
+    guard isForgotten else { return }
+    pages.withLock { $0.forget(node.rawValue) }
+    cachedAttributes.withLock { $0.forget(node.rawValue) }
+    if let node = tree.node(node.rawValue) { tree.forget(node) }
+  }
+
+  public func mknod(
+    _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, device: UInt64, request: Request,
+    reply: consuming EntryReply
+  ) {
+    if let replay = replay(behind: request) { return answer(reply, tree.node(of: replay)) }
+    guard FileKind(rawValue: mode) == .file else {
+      return refuse(
+        reply, .notPermitted(reason: "only regular files and directories stand here"), parent,
+        about: EntryName(name.array, in: parent))
+    }
+    make(reply, request, in: parent, name.array) { tree, directory, name, caller throws(StoreError) in
+      try tree.makeFile(name, in: directory, by: caller)
+    }
+  }
+
+  public func mkdir(
+    _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, request: Request, reply: consuming EntryReply
+  ) {
+    if let replay = replay(behind: request) { return answer(reply, tree.node(of: replay)) }
+    make(reply, request, in: parent, name.array) { tree, directory, name, _ throws(StoreError) in
+      try tree.makeDirectory(name, in: directory)
+    }
+  }
+
+  public func symlink(
+    _ name: Span<UInt8>, in parent: NodeID, target: Span<UInt8>, request: Request,
+    reply: consuming EntryReply
+  ) {
+    let target = target.array
+    make(reply, request, in: parent, name.array) { tree, directory, name, _ throws(StoreError) in
+      try tree.makeLink(name, to: target, in: directory)
+    }
+  }
+
+  public func link(
+    _ node: NodeID, as newName: Span<UInt8>, in newParent: NodeID, request: Request,
+    reply: consuming EntryReply
+  ) {
+    refuse(
+      reply, .notPermitted(reason: "a value has one name"), newParent,
+      about: EntryName(newName.array, in: newParent))
+  }
+
+  public func readlink(_ node: NodeID, request: Request, reply: consuming DataReply) {
+    do throws(StoreError) {
+      let target = try tree.linkTarget(of: self.node(node))
+      unsafe reply.succeed(target.span.bytes)
+    } catch {
+      refuse(reply, error, node)
+    }
+  }
+
+  public func unlink(
+    _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
+  ) {
+    if let replay = replay(behind: request) { return remove(replay, reply) }
+    let name = name.array
+    performAsync(reply, of: parent, about: EntryName(name, in: parent)) { [self] () throws(StoreError) in
+      try tree.remove(name, in: node(parent))
+    }
+  }
+
+  public func rmdir(
+    _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
+  ) {
+    if let replay = replay(behind: request) { return remove(replay, reply) }
+    let name = name.array
+    performAsync(reply, of: parent, about: EntryName(name, in: parent)) { [self] () throws(StoreError) in
+      try tree.removeDirectory(name, in: node(parent))
+    }
+  }
+
+  public func rename(
+    _ name: Span<UInt8>, in parent: NodeID, to newName: Span<UInt8>, in newParent: NodeID, flags: UInt32,
+    request: Request, reply: consuming EmptyReply
+  ) {
+    let (name, newName, caller) = (name.array, newName.array, request.caller)
+    let entry = EntryName(newName, in: newParent)
+    // Of linux/fs.h only RENAME_NOREPLACE, 1.
+    guard flags & ~1 == 0 else {
+      refusals.note(
+        path: path(entry), reason: "two values can't change places in one step; use a third name")
+      return _ = reply.fail(.EINVAL)
+    }
+    permitted(reply, of: parent, about: entry) { () throws(StoreError) in
+      try tree.permission(toRename: name, in: node(parent), to: newName, by: caller)
+    } _: { [self] reply, permit in
+      performAsync(reply, of: parent, about: entry) { [self] () throws(StoreError) in
+        try tree.rename(
+          name, in: node(parent), to: newName, in: node(newParent), replacing: flags == 0, by: caller, permit)
+      }
+    }
+  }
+
+  private func make(
+    _ reply: consuming EntryReply, _ request: Request, in parent: NodeID, _ name: [UInt8],
+    _ make: @escaping @Sendable (Tree, Node, [UInt8], Caller) throws(StoreError) -> Node
+  ) {
+    let caller = request.caller
+    let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
+      try entry(of: make(tree, node(parent), name, caller), for: caller)
+    }
+    performAsync(reply, of: parent, about: EntryName(name, in: parent), work) { reply, entry in
+      reply.succeed(entry)
+    } onAbandoned: { [self] in
+      forget($0.node, lookups: 1)
+    }
+  }
+}
