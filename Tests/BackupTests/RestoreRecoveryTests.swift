@@ -195,7 +195,7 @@ import Vault
 
   /// After the next start of the machine, the disk may have another number.
   @Test(.enabled(if: geteuid() == 0, "needs root: mounts a disk"), arguments: Step.allCases)
-  func aDiskWithAnotherNumberIsTheSame(step: Step) throws {
+  func aDiskWithAnotherNumberIsTheSameAsRoot(step: Step) throws {
     let fixture = try BackupFixture()
     let (place, image) = (fixture.root + "/a", fixture.root + "/image")
     try #require(unsafe mkdir(place, 0o700) == 0)
