@@ -9,7 +9,7 @@ import Vault
 
 /// Writes backups.
 public struct BackupFile {
-  /// What is done where there is a file of that name.
+  /// The treatment of a file of that name.
   public enum Existing: Sendable {
     case isKept
     /// Once the new one is complete and was read back.

@@ -14,7 +14,7 @@ public struct BackupInput {
     self.path = path
     let file = try OpenFile(path, O_RDONLY)
     self.file = file
-    // What was written a moment ago is to come from the disk.
+    // Content that was just written has to come from the disk.
     posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED)
     (start, header) = try attempt(path) {
       let start = try file.read(SealedFileHeader.longest)

@@ -63,7 +63,7 @@ struct RecordFields {
 
   var isEmpty: Bool { rest.isEmpty }
 
-  /// What is left.
+  /// The bytes that were not read yet.
   var remainder: [UInt8] { Array(rest) }
 
   /// nil: the content is too short.

@@ -97,7 +97,7 @@ enum Folder {
     return ExactString(String(decoding: name.utf8.dropLast(6), as: UTF8.self))
   }
 
-  /// What stands in a folder; nothing where there is none.
+  /// The names in a folder; none where there is no folder.
   ///
   /// - Throws: `BackupError` where it can't be listed.
   static func list(_ path: String) throws(BackupError) -> [[UInt8]] {

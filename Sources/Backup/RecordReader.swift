@@ -18,7 +18,7 @@ struct RecordReader: ~Copyable {
   private var last: BackupRecord.Kind?
   private var found = BackupSummary()
 
-  /// What was found so far; complete after the last record.
+  /// The summary so far; complete after the last record.
   var summary: BackupSummary { found }
 
   init(_ file: consuming SealedFileReader) throws(FormatError) {

@@ -22,7 +22,7 @@ public struct Restore {
     }
     _ = try RestoreRecovery.recover(file)
     let places = RestorePlaces(folders)
-    // What is there without a journal is of no restore that could go on.
+    // Prepared files without a journal belong to no restore that could go on.
     RestorePlaces.remove(places.prepared)
     try file.write(RestoreJournal(.preparing, prepared: places.prepared))
     do throws(BackupError) {

@@ -29,7 +29,7 @@ struct RestoreMove: Equatable {
   func carryOut() throws(BackupError) -> String? {
     var path: String?
     if isPending { path = try putInPlace() }
-    // What was in the place has the name now.
+    // The file that was in the place has the name now.
     if Folder.exists(prepared) { path = try setAside(prepared) }
     return path ?? (Folder.exists(aside) ? aside : nil)
   }

@@ -23,7 +23,7 @@ final class RestorePreparation {
   /// Whether the suite is there already with the same content: then its times stay as well.
   private var isSame = false
 
-  /// What is to be moved, the vault first.
+  /// The moves, the vault's first.
   private(set) var moves: [RestoreMove] = []
   private(set) var suitesMoved: UInt64 = 0
 

@@ -19,8 +19,8 @@ public final class AccessLog: AccessRecord {
 
   private let limit: Int
   private let state = Mutex(State())
-  /// Whether accesses to every item are noted, and until when nobody looks again: to look costs more than the rest of
-  /// an access to an item that nobody guards.
+  /// Whether accesses to every item are noted, and until when that is not looked up again: to look costs more than the rest of
+  /// an access to an unguarded item.
   private let takesAll = Atomic(false)
   private let isKnownUntil = Atomic<UInt64>(0)
   /// In milliseconds.
@@ -77,7 +77,7 @@ public final class AccessLog: AccessRecord {
     }
   }
 
-  /// What is noted.
+  /// The accesses that are noted.
   public enum Extent: Sendable {
     case nothing
     /// Accesses to items with access flags or rules.

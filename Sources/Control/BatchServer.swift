@@ -17,7 +17,7 @@ struct BatchServer {
   private static let patience = Duration.seconds(900)
   /// How long another batch is waited for.
   private static let patienceForOthers = Duration.seconds(4)
-  /// How often the other side is told that it goes on.
+  /// How often the client gets a sign that it goes on.
   private static let pulse = Duration.seconds(3)
 
   init(
@@ -128,7 +128,7 @@ final class ReceivedBatch {
     case otpauth(ItemIdentity, modified: Timestamp)
   }
 
-  /// What has to be permitted: that an item's secrets are written, and that it becomes another one.
+  /// A permission that is needed: to write an item's secrets, and to change the item.
   struct Question {
     var stored: Item
     /// nil: only its `otpauth:` URI is written.

@@ -184,7 +184,7 @@ extension KeychainServer {
     return isSame
   }
 
-  /// What protects an item is changed by who may open it. Of several at once nobody changes that.
+  /// The protection of an item is changed with the right to open it, and of one item at a time.
   private func permitToUpdate(
     _ stored: [ItemID: Item], to changed: [Item]
   ) throws(StoreError) -> Permit? {
@@ -206,7 +206,7 @@ extension KeychainServer {
     sendDone(ids)
   }
 
-  /// The rules of folders are the attributes of an item that nobody is shown.
+  /// The rules of folders are the attributes of an item that is not shown.
   private func changeRules(to item: Item) throws(StoreError) {
     try applyRules(of: item)
     sendDone([try store.read { $0.rulesItem() }?.id ?? item.id])

@@ -22,7 +22,7 @@ final class KeychainWatcher: Sendable {
 
   /// Returns when the other side is gone, or the mount is.
   func run() {
-    // Heard from here on: what is changed while everything is told is told once more.
+    // Watched from here on: a change while everything is sent is sent once more.
     let changes = store.feed.watch()
     let task = Task(executorPreference: Background.tasks) { [self] in
       for await change in changes { note(change) }

@@ -20,7 +20,7 @@ package final class Message: Sendable {
   }
 }
 
-/// What stands before a message's body: its kind, the lengths of the body and of the secret, and the number that the
+/// The header of a message: its kind, the lengths of the body and of the secret, and the number that the
 /// server's `hello` gave to this connection.
 struct MessageHeader: Equatable {
   static let length = 20

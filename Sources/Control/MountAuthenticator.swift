@@ -10,11 +10,11 @@ public struct MountAuthenticator: Authenticator {
   private let folder: String
   private let fallback: (any Authenticator)?
   private let record: any AccessRecord
-  /// The keychain by way of the mount, for items that only it opens; nil: no mount serves this keychain.
+  /// The keychain through the mount, for items that only it opens; nil: no mount serves this keychain.
   private let open: @Sendable () -> (any KeychainEngine)?
 
-  /// `runtimeFolder`: where mounts have their sockets. `fallback` is asked where no mount shows the items; what
-  /// it says goes into `record`. `open` gives the keychain by way of the mount, where one serves it.
+  /// `runtimeFolder`: where mounts have their sockets. `fallback` is asked where no mount shows the items; its
+  /// decisions go into `record`. `open` gives the keychain through the mount, where one serves it.
   public init(
     runtimeFolder: String, fallback: (any Authenticator)? = nil, record: any AccessRecord,
     open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }

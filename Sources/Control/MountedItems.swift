@@ -2,11 +2,11 @@ import Model
 import Store
 import Synchronization
 
-/// What is known of a mount's keychain. Any thread uses it, and none waits.
+/// The known items of a mount's keychain. Any thread uses it, and none waits.
 final class MountedItems: Sendable {
   fileprivate struct Content {
     var state = KeychainState()
-    /// The mount's process; nil: nobody tells what happens.
+    /// The mount's process; nil: no changes are reported.
     var process: Int32?
     var known: [ItemID: Item] = [:]
     /// When the mount's process last looked each item up, and when all of them.
@@ -35,7 +35,7 @@ final class MountedItems: Sendable {
 
   var items: [Item] { content.withLock { Array($0.known.values) } }
 
-  /// Every item, which makes all that was told so far no news. - Throws: `locked`.
+  /// Every item; the news that has accumulated is dropped. - Throws: `locked`.
   func list() throws(StoreError) -> [Item] {
     try content.withLock { content throws(StoreError) in
       guard content.state.lock != .sealed else { throw .locked }
@@ -113,7 +113,7 @@ extension MountedItems.Content {
     arriving = []
   }
 
-  /// What is not among all items is gone.
+  /// Items that are missing from the list are gone.
   fileprivate mutating func take(all looked: ItemSnapshot) {
     guard looked.number > lookAtAll else { return }
     let present = Set(looked.entries.map(\.id))

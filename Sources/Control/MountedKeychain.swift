@@ -17,7 +17,7 @@ public final class MountedKeychain: RemoteKeychainEngine, BatchKeychainEngine {
   private let patience: Int
   private let find: @Sendable () -> Int32?
   let memory = MountedItems()
-  /// Who connects; one at a time, and nobody else waits for it.
+  /// Connects, one at a time; no other queue waits for it.
   private let connecting = DispatchQueue(label: "keyhole.mounted")
   private let threads = WaitingThreads()
   private let listening = Mutex(Listening())
@@ -273,7 +273,7 @@ extension MountedKeychain {
 // MARK: - State
 
 extension MountedKeychain {
-  /// Whoever gets a secret is decided by the mount's process.
+  /// The mount's process decides who gets a secret.
   public var decidesAccess: Bool { true }
 
   public var lockState: KeychainLock { memory.state.lock }

@@ -7,7 +7,7 @@ public struct ExportFile {
   public let sink: ByteSink
   private let sealed: SealedFileWriter?
 
-  /// Writes what `sink` gets to a descriptor, readable for everybody who can read it.
+  /// Writes what `sink` gets to a descriptor, readable for all who can read that.
   public init(_ descriptor: Int32) throws(FormatError) {
     sealed = nil
     sink = try unsafe ByteSink { (bytes) throws(FormatError) in try unsafe write(bytes, to: descriptor) }

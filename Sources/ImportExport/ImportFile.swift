@@ -71,7 +71,7 @@ public struct ImportFile: ~Copyable {
     }
   }
 
-  /// What comes through a pipe, sealed under a key that ends with this process: memory that is not locked holds it.
+  /// The input of a pipe, sealed under a key that ends with this process: memory that is not locked holds it.
   private func spooled() throws(FormatError) -> ByteSource {
     let key = try SealedFile.makePrivateKey()
     var sealed: [UInt8] = []
@@ -152,7 +152,7 @@ private final class OpenFile {
     return secret
   }
 
-  /// What is no secret, as sealed pieces are none.
+  /// Bytes that are no secret, as sealed pieces are none.
   func bytes(at offset: Int, count: Int) throws(FormatError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: max(0, count))
     let isRead = unsafe bytes.withUnsafeMutableBytes { unsafe read(into: $0, at: offset) }

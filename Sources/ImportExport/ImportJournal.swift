@@ -7,7 +7,7 @@ import Store
 ///
 /// `import.journal` in the state folder is a property list: per suite whether it was there and each key's value before
 /// and after, and the paths of the items that are new. It holds no secret. It is written before the first change and
-/// removed after the last; whoever works with it holds `import.lock`, which ends with the process.
+/// removed after the last; a process that uses it holds `import.lock`, which ends with the process.
 struct ImportJournal {
   struct Key: Equatable {
     var name: ExactString

@@ -51,7 +51,7 @@ extension ImportPlan {
     _ entry: ItemEntry, _ item: Item, _ present: Item?, _ keychain: KeychainStore,
     _ conflicts: ImportOptions.Conflicts
   ) throws(StoreError) -> Step {
-    // What can't be stored is an error before anything is.
+    // An entry that can't be stored is an error before anything is stored.
     let secret = try secret(entry.secret)
     let uri = try Self.secret(entry.otpauth ?? entry.secret)
     if entry.otpauth != nil { try KeyURI.check(uri) }

@@ -30,7 +30,7 @@ public struct ImportPlan {
     public var path: String { TreePaths.path(item.identity) }
     /// Whether the import writes it.
     public var isWritten: Bool { step.isChange }
-    /// What is demanded before its secret is given.
+    /// The flags that have to be met before its secret is given.
     public var access: AccessFlags { item.access }
   }
 
@@ -104,14 +104,14 @@ public enum ImportConflict: Sendable {
   case present([String])
 }
 
-/// What came of an import and what did not, for people.
+/// The counts of an import, for people.
 public struct ImportSummary: Sendable {
   public let settings: Int
   public let items: Int
   public let replaced: Int
   public let same: Int
   public let kept: Int
-  /// What was in the file and is not imported.
+  /// How many entries of the file are not imported.
   public let omitted: Int
   /// What that is, one remark a kind.
   public let remarks: [String]

@@ -5,7 +5,7 @@ import Tree
 
 /// Takes back what an import that was killed has left half done.
 public enum ImportRecovery {
-  /// What came of it.
+  /// The result of a recovery.
   public enum Outcome: Sendable {
     /// No import was cut short.
     case nothing

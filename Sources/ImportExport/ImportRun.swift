@@ -265,7 +265,7 @@ extension ImportRun {
   }
 }
 
-/// What has to be undone where a later item can't be written.
+/// A step that has to be undone where a later item can't be written.
 private enum WrittenItem {
   case added(ItemID)
   /// `uri`: what the `otpauth:` URI was; nil: it was not replaced.

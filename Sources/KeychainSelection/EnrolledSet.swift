@@ -36,7 +36,7 @@ private final class Program {
 
   deinit {
     kill(process, SIGKILL)
-    // Whoever uses this library may wait for all its children itself: then it is gone already.
+    // A program that uses this library may wait for all its children itself: then it is gone already.
     while waitpid(process, nil, 0) < 0, errno == EINTR {}
     close(end)
   }

@@ -37,7 +37,7 @@ package struct KeychainConfiguration: Sendable {
   /// Whether opening makes a vault where there is none, as a mount does. A command makes it with the first item.
   package var makesVault = true
 
-  /// How long a Secret Service may take to be chosen by `auto`, in milliseconds: nobody shall wait for it.
+  /// How long a Secret Service may take to be chosen by `auto`, in milliseconds: a command must not wait for it.
   package static let patience = 80
   /// How long one that was asked for may take, in milliseconds.
   private static let longPatience = 5_000
@@ -198,7 +198,7 @@ extension KeychainConfiguration {
     return OpenedKeychain(engine: mounted, explanation: "vault, as a mount has opened it")
   }
 
-  /// The keychain by way of the running mount that serves it, whatever this process can open by itself; nil: none does.
+  /// The keychain through the running mount that serves it, whatever this process can open by itself; nil: none does.
   package static func mounted(runtime folder: String) -> MountedKeychain? {
     let opening = present(runtime: folder)
     let find = { @Sendable in MountRegistration.process(serving: opening, in: folder) }
@@ -229,14 +229,14 @@ extension KeychainEngine {
   fileprivate func isTheMounts(_ find: () -> Int32?) -> Bool {
     guard hasPasscode(sealed: true) else { return false }
     guard name != KeychainChoice.vault.rawValue else { return lockState != .open }
-    // What is not sealed can be read without a mount. What is, is known only now.
+    // Unsealed items can be read without a mount. Which ones are sealed is known only now.
     guard find() != nil, (try? items()) != nil else { return false }
     return !isOpenThroughout
   }
 }
 
 extension StoreError {
-  /// What is behind the message, without the words around it.
+  /// The reason in the message, without the words around it.
   fileprivate var reason: String {
     switch self {
     case .unreachable(let reason), .notPermitted(let reason): reason

@@ -5,7 +5,7 @@ import Platform
 /// A note that a mount's process leaves in the runtime folder for as long as it serves.
 ///
 /// So commands find the mounts of their own stores without touching any other: one that hangs would hang
-/// whoever looks at it.
+/// a process that looks at it.
 package struct MountRegistration: Sendable {
   package let process: Int32
   package let path: String
@@ -46,7 +46,7 @@ package struct MountRegistration: Sendable {
     let table = MountTable()
     return noted(in: folder).filter { record in
       if table.entry(at: record.path)?.type == "fuse.keyhole" { return true }
-      // It was killed, and somebody unmounted it since.
+      // It was killed, and has been unmounted since.
       if !record.isAlive { record.remove() }
       return false
     }
@@ -79,7 +79,7 @@ package struct MountRegistration: Sendable {
 
   /// Whether its process is still there; else every call says `Transport endpoint is not connected`.
   package var isAlive: Bool {
-    // The state stands behind the name in parentheses; a zombie serves nobody.
+    // The state stands behind the name in parentheses; a zombie serves no request.
     let stat = readFile("/proc/\(process)/stat")
     guard let end = stat.lastIndex(of: ")") else { return false }
     return !["Z", "X"].contains(stat[end...].dropFirst(2).first)

@@ -40,7 +40,7 @@ package struct MountTable {
     entries = text.split(separator: "\n").compactMap { Entry(line: $0) }
   }
 
-  /// What is mounted at a path, the topmost.
+  /// The topmost mount at a path.
   package func entry(at path: String) -> Entry? {
     entries.last { $0.path == path }
   }

@@ -100,7 +100,7 @@ extension SealingKeychain {
     return begun
   }
 
-  /// What is sealed, opened. What another program has put in its place is taken only by who unseals the item.
+  /// Opens sealed content. Content that another program has put in its place is taken only by a call that unseals the item.
   private func opened(
     _ content: borrowing SecretBytes, _ stored: Item,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
@@ -138,7 +138,7 @@ extension SealingKeychain {
     var new: Item
   }
 
-  /// What was done to a seal, and is not finished.
+  /// A change of a seal that is not finished.
   private enum SealChange {
     case made(Item)
     /// An earlier change of an item's secret was cut short, and this one takes its place.
@@ -206,7 +206,7 @@ extension SealingKeychain {
     return (seal, new)
   }
 
-  /// What was sealed under an identity that is free now must not be mistaken for the item that gets it.
+  /// Content that was sealed under an identity that is free now must not be mistaken for the item that gets it.
   private func clear(_ identity: ItemIdentity, for items: Set<ItemID>) throws(StoreError) {
     let isTaken = isKnown(identity, besides: items) || items.contains { base.known($0)?.identity == identity }
     if !isTaken { try release(identity) }
@@ -254,7 +254,7 @@ extension SealingKeychain {
     }
   }
 
-  /// The other keychain has refused. Where nobody knows what it has done, the seals fit both.
+  /// The other keychain has refused. Where it is not known what it has done, the seals fit both.
   private func undo(_ changes: [SealChange], after error: StoreError) {
     if case .unreachable = error { return }
     for change in changes.reversed() {

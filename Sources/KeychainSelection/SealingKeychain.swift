@@ -3,11 +3,11 @@ import SecretMemory
 import Store
 import Vault
 
-/// A keychain of another program, of which the vault seals the items that are to be: that program, and whoever else
-/// reads them there, gets what only the vault's keys open.
+/// A keychain of another program, of which the vault seals the items that are to be: that program, and any other
+/// that reads them there, gets what only the vault's keys open.
 ///
-/// The vault is made when it is first needed. What it says of a sealed item counts: taking away the item's mark, its
-/// flags, or putting one item's secret into another opens nothing, and is told as damage.
+/// The vault is made when it is first needed. It decides about a sealed item: taking away the item's mark, its
+/// flags, or putting one item's secret into another opens nothing, and is reported as damage.
 struct SealingKeychain: RemoteKeychainEngine {
   let base: any RemoteKeychainEngine
   let seals: Seals
@@ -152,7 +152,7 @@ extension SealingKeychain {
     return try open(content, shown(stored))
   }
 
-  /// What has lost its mark must not be taken for a secret.
+  /// Sealed content that has lost its mark must not be taken for a secret.
   private func unsealed(_ content: consuming SecretBytes) throws(StoreError) -> SecretBytes {
     guard !EscrowedSecret.isSealed(content) else {
       throw seals.isOpen ? .sealedElsewhere : .locked

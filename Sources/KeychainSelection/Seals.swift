@@ -9,7 +9,7 @@ import Vault
 /// identity.
 ///
 /// Such a *seal* has the item's class, access flags and rules, and as its secret the key of what the other keychain
-/// holds. What it says counts, whatever somebody has made of the item over there.
+/// holds. It decides, whatever was done to the item over there.
 final class Seals: Sendable {
   fileprivate struct State {
     var vault: (any KeychainEngine)?
@@ -19,9 +19,9 @@ final class Seals: Sendable {
     var seals: [ItemIdentity: Item]?
     /// Seals of items that are being moved, by what they were.
     var former: [ItemIdentity: Item] = [:]
-    /// Somebody else has changed seals, or they are known only now.
+    /// Another process has changed seals, or they are known only now.
     var hasNews = false
-    /// The vault was just unlocked: what it says of items has to be known before they are given to anybody.
+    /// The vault was just unlocked: its seals have to be known before any item is given out.
     var isUntold = false
   }
 
@@ -44,7 +44,7 @@ final class Seals: Sendable {
     }
   }
 
-  /// The vault; nil: there is none yet, and nobody needs one.
+  /// The vault; nil: there is none yet, and none is needed.
   func vault(making: Bool) throws(StoreError) -> (any KeychainEngine)? {
     if let vault = state.withLock({ $0.vault }) { return vault }
     guard making || isThere() else { return nil }
@@ -101,7 +101,7 @@ extension Seals {
     }
   }
 
-  /// nil: the item is not sealed, or nobody knows.
+  /// nil: the item is not sealed, or that is not known.
   func seal(of identity: ItemIdentity) -> Item? {
     state.withLock { state in
       guard let seals = state.seals, !seals.isEmpty else { return nil }

@@ -24,7 +24,7 @@ public struct Change: Hashable, Sendable {
     case everything
   }
 
-  /// Who changed it: this process through its store, or somebody else.
+  /// The origin of a change: this process through its store, or another one.
   public enum Origin: String, Sendable {
     case local
     case external

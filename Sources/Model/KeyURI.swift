@@ -40,7 +40,7 @@ public struct KeyURICheck: Sendable {
   private var part = Part.scheme
   /// How many bytes of the part were taken.
   private var count = 0
-  /// What is no secret: the type, the name of a parameter, its value.
+  /// Text that is no secret: the type, the name of a parameter, its value.
   private var word = ""
   private var isCounterBased = false
   private var hasCounter = false

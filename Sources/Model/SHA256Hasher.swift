@@ -8,7 +8,7 @@ public struct SHA256Hasher: Sendable {
   private var state: InlineArray<8, UInt32> = [
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
   ]
-  /// What was added and fills no block yet: always less than one.
+  /// The bytes that fill no block yet: always less than one.
   private var rest: [UInt8] = []
   private var byteCount: UInt64 = 0
 

@@ -137,7 +137,7 @@ extension SettingCodec {
 }
 
 extension SettingValue {
-  /// `inf` and `nan` are words to whoever writes a new file, so they stay strings.
+  /// `inf` and `nan` are words in a new file, so they stay strings.
   fileprivate var isNonFinite: Bool {
     if case .real(let number) = self { !number.isFinite } else { false }
   }

@@ -87,7 +87,7 @@ extension SettingDate {
     return digits
   }
 
-  /// What is missing to one: `75` for `25`. The last digit is not zero.
+  /// The complement to one: `75` for `25`. The last digit is not zero.
   private static func complement(_ digits: some Collection<UInt8>) -> String {
     let nines = digits.dropLast().map { ASCII.zero + 9 - ($0 - ASCII.zero) }
     return text(nines + digits.suffix(1).map { ASCII.zero + 10 - ($0 - ASCII.zero) })

@@ -24,7 +24,7 @@ public enum StoreError: Error, Hashable, Sendable {
   case rejected
   /// Other fingers are enrolled than were when the item was stored (`biometryCurrentSet`).
   case revoked
-  /// Nobody answered a question in time.
+  /// A question was not answered in time.
   case timedOut
   /// It would have to wait for a person's answer, and the caller does not want to wait.
   case wouldWait
@@ -41,7 +41,7 @@ public enum StoreError: Error, Hashable, Sendable {
   case outOfMemory
   /// A store did not answer in time, or is gone.
   case unreachable(reason: String)
-  /// What is stored fails its authentication or can't be parsed.
+  /// The stored content fails its authentication or can't be parsed.
   case damaged(what: String)
   case interrupted
   /// A call of the system's failed with this errno(3).

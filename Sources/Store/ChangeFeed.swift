@@ -1,9 +1,9 @@
 public import Model
 import Synchronization
 
-/// Where the changes of a store come out, for everyone who asks.
+/// Publishes the changes of a store to any number of streams.
 ///
-/// The store calls nobody: it puts values here, outside its locks, and whoever cares iterates a stream.
+/// The store calls no observer: it puts values here, outside its locks, and observers iterate a stream.
 public final class ChangeFeed: Sendable {
   private struct WeakListener {
     weak var listener: Listener?
@@ -31,7 +31,7 @@ public final class ChangeFeed: Sendable {
   }
 }
 
-/// What was published and not yet taken. It lives as long as the stream that takes it.
+/// The values that were published and not yet taken. It lives as long as the stream that takes it.
 private final class Listener: Sendable {
   fileprivate struct State {
     /// The next one last.

@@ -56,7 +56,7 @@ public protocol KeychainEngine: Sendable {
 
   /// Replaces an item's secret: `body` gets the item and its present secret (empty unless
   /// `readingSecret`), and what it leaves of both is stored in one transaction. Nothing is stored where
-  /// it was read and both are left equal: that is no news to anybody.
+  /// it was read and both are left equal: that is no change.
   ///
   /// - Throws: what `body` throws; `notFound`, `locked`, `damaged`, `readOnly`, `noSpace`.
   func rewrite(
@@ -248,7 +248,7 @@ public struct ItemNews: Hashable, Sendable {
   public var id: ItemID
   /// nil: it is gone.
   public var item: Item?
-  /// Whether this engine's calls or somebody else did it.
+  /// Whether this engine's calls or another process did it.
   public var origin: Change.Origin
 
   public init(_ id: ItemID, _ item: Item?, origin: Change.Origin) {

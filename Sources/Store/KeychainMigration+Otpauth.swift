@@ -22,7 +22,7 @@ extension KeychainMigration {
     return pairs
   }
 
-  /// Whether a companion's secret is an `otpauth:` URI, after whoever it demands was asked.
+  /// Whether a companion's secret is an `otpauth:` URI, after its flags were met.
   func isURI(_ companion: Item) throws(StoreError) -> Bool {
     _ = try permit(companion)
     return KeyURI.isOne(try source.secret(of: companion.id))

@@ -28,7 +28,7 @@ public struct KeychainMigration {
   }
 
   /// `sealing`: the items are sealed by the vault before the other keychain gets them. `path` gives an item's path in the
-  /// tree, by which a companion names its item. `permit` has whoever an item demands be asked before its secret is read.
+  /// tree, by which a companion names its item. `permit` asks whatever the item's flags demand before its secret is read.
   public init(
     from source: any KeychainEngine, to target: any KeychainEngine, sealing: Bool = false,
     path: @escaping (ItemIdentity) -> String = { $0.folder.string },
@@ -51,7 +51,7 @@ public struct KeychainMigration {
     }
   }
 
-  /// Moves the items; `progress` is told how many of them are done.
+  /// Moves the items; `progress` gets how many of them are done.
   @discardableResult
   public func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
     defer { wipeStack() }
@@ -158,7 +158,7 @@ extension KeychainMigration {
     }
   }
 
-  /// What is gone already is put back from the copies.
+  /// Originals that are gone already are put back from the copies.
   private func restore(
     _ items: [Item], _ passwords: [ItemIdentity: ItemPassword], _ pairs: [ItemIdentity: Item],
     after failure: StoreError
@@ -187,7 +187,7 @@ extension KeychainMigration {
 }
 
 extension Item {
-  /// Whether a person is told of it: not of the one that keeps the rules of folders.
+  /// Whether it is shown to a person: the item that keeps the rules of folders is not.
   public var isShown: Bool { identity != .rules }
 
   /// The same in everything that can be moved but the secret, which is compared by itself: the size of one whose sealing

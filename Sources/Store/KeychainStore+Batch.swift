@@ -46,7 +46,7 @@ extension KeychainStore {
     noteUse()
     defer { wipeStack() }
     _ = try engine.apply(checked, from: spool, progress: progress)
-    // What can't be read now shows later: it is stored.
+    // A failed refresh is no error: the items are stored.
     try? refresh()
   }
 

@@ -19,7 +19,7 @@ public actor KeychainStore {
   private nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// When a secret was used last, or the keychain unlocked.
   private nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
-  /// What was told last of a remote keychain's lock; nil while that is changed from here.
+  /// The last reported lock of a remote keychain; nil while that is changed from here.
   private nonisolated let knownLock = Mutex<KeychainLock?>(nil)
 
   public init(
@@ -65,7 +65,7 @@ public actor KeychainStore {
     }
   }
 
-  /// For how long no secret was read or changed, in seconds on a clock that nobody sets and that counts suspend.
+  /// For how long no secret was read or changed, in seconds on a clock that can't be set and that counts suspend.
   public nonisolated var idleSeconds: UInt64 {
     let last = lastUse.load(ordering: .relaxed)
     // Another thread may use a secret between the two.
@@ -83,7 +83,7 @@ public actor KeychainStore {
   /// some seconds should ask for them.
   public nonisolated var mayBlock: Bool { remote != nil }
 
-  /// Whether an item is being changed. It may wait for another process's transaction, and whoever reads a secret with it.
+  /// Whether an item is being changed. It may wait for another process's transaction, and readers of a secret wait with it.
   public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }
 
   /// Looks for what other processes changed, and publishes it.
@@ -411,7 +411,7 @@ extension KeychainStore {
     }
   }
 
-  /// Publishes that somebody else has locked or unlocked the keychain.
+  /// Publishes that another process has locked or unlocked the keychain.
   private nonisolated func noteLock(of remote: any RemoteKeychainEngine) {
     let now = remote.lockState
     let isNews = knownLock.withLock { known in

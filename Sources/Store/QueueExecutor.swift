@@ -2,7 +2,7 @@ import Dispatch
 
 /// Runs an actor on a dispatch queue, so that a plain thread can enter it without `await`.
 ///
-/// A FUSE worker or a property wrapper's getter can't suspend. Entering costs 0.3 µs where nobody else is
+/// A FUSE worker or a property wrapper's getter can't suspend. Entering costs 0.3 µs where no other thread is
 /// inside; a task would cost 4 µs, and a FUSE request that hops to one 10 to 20 µs.
 final class QueueExecutor: SerialExecutor {
   private let queue: DispatchQueue

@@ -29,7 +29,7 @@ public final class SettingsStore: Sendable {
   ///
   /// - Throws: only what means that the folder itself can't be read.
   public func existingSuite(_ name: ExactString) throws(StoreError) -> SuiteStore? {
-    // A name that nobody has must not leave anything behind: programs look for many.
+    // Don't allocate state for names that don't exist: programs probe many.
     let isKnown = open.withLock { $0[name] != nil }
     if !isKnown, try engine.stamp(of: name) == nil { return nil }
     let suite = suite(name)
@@ -79,7 +79,7 @@ public final class SettingsStore: Sendable {
 
 extension SettingsStore {
   /// Reads every suite, so that whatever differs at a later `refresh` is news: also a suite that was made
-  /// elsewhere and that nobody has asked for.
+  /// elsewhere and not asked for here.
   public func beginFollowing() {
     _ = try? suiteNames()
     baseline.isTaken.store(true, ordering: .releasing)

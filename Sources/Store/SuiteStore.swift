@@ -35,15 +35,15 @@ public actor SuiteStore {
     unsafe executor.asUnownedSerialExecutor()
   }
 
-  /// What was known last; nil: nothing was read yet, or there is no such suite. Reads memory only.
+  /// The last known snapshot; nil: nothing was read yet, or there is no such suite. Reads memory only.
   public nonisolated var snapshot: SuiteSnapshot? {
     published.withLock { $0 }
   }
 
-  /// What is stored now; nil: there is no such suite. Costs a stat(2) where nothing changed.
+  /// The stored suite; nil: there is no such suite. Costs a stat(2) where nothing changed.
   ///
   /// A suite that was good and is damaged now keeps its last good values and can't be written.
-  /// - Throws: `damaged`, `tooLarge`, `accessDenied` for what is there and never was a good suite.
+  /// - Throws: `damaged`, `tooLarge`, `accessDenied` for a file that never was a good suite.
   public nonisolated func fetch() throws(StoreError) -> SuiteSnapshot? {
     let stamp = try engine.stamp(of: name)
     if let known = snapshot, let stamp, known.stamp == stamp { return known }
@@ -97,8 +97,8 @@ public actor SuiteStore {
   }
 }
 
-// The suite as a whole. What the engine does and what is told of it is one step on the queue: a look at the
-// folder in between would take it for somebody else's doing.
+// The suite as a whole. A change and its announcement are one step on the queue: a refresh in between
+// would take it for a change from outside.
 extension SuiteStore {
   /// Makes the suite. - Throws: `exists`, `readOnly`, `noSpace`.
   nonisolated func create() throws(StoreError) {
@@ -226,7 +226,7 @@ extension SuiteStore {
     return next
   }
 
-  /// Takes `contents` as the present ones, and tells nobody.
+  /// Takes `contents` as the present ones, without announcing them.
   @discardableResult
   private func show(_ contents: SuiteContents) -> SuiteSnapshot {
     let next = SuiteSnapshot(contents, after: snapshot, codec: codec, version: ValueVersion.next)

@@ -134,9 +134,9 @@ extension Draft {
 // MARK: - Committing
 
 extension Draft {
-  /// What a commit is to store now; nil: nothing.
+  /// The part that a commit has to store now; nil: nothing.
   ///
-  /// `unwritten`: also what nobody has changed since it was read or committed.
+  /// `unwritten`: also content that was not changed since it was read or committed.
   func part(unwritten: Bool, secret isSecret: Bool) throws(StoreError) -> DraftPart? {
     switch self {
     case .untouched(let base): unwritten ? base.map(DraftPart.whole) : nil

@@ -64,7 +64,7 @@ public final class EventLog: Sendable {
     state.withLock { $0.bytes(from: offset, count: count) }
   }
 
-  /// What stands at an offset of the file, for a mapping: less than `count` bytes at the end. nil: it is no longer kept.
+  /// The bytes at an offset of the file, for a mapping: less than `count` bytes at the end. nil: it is no longer kept.
   public func page(at offset: Int, count: Int) -> [UInt8]? {
     guard offset >= 0, count > 0 else { return [] }
     return state.withLock { state in

@@ -1,10 +1,10 @@
 import Model
 import Synchronization
 
-/// One who has `.keyhole/events` open.
+/// An open handle of `.keyhole/events`.
 ///
-/// What is no longer kept can't be read: there stands one `overflow` line instead, which is in nobody else's
-/// log. Who reads on behind it is at the first line that is kept, so from there on the reader's offsets lag
+/// Lines that are no longer kept can't be read: this reader gets one `overflow` line instead. Behind
+/// it the reader is at the first line that is kept, so from there on the reader's offsets lag
 /// behind the log's.
 public final class EventReader: Sendable {
   fileprivate struct Gap {
@@ -85,7 +85,7 @@ extension EventReader.State {
   /// Puts the `overflow` where the reader is, and what is kept behind it.
   private mutating func skip(_ log: EventLog, _ offset: Int, _ count: Int) -> [UInt8] {
     let (line, start) = log.overflow
-    // What was read of a line that is gone now is ended first.
+    // A line that was read in part and is gone now is ended first.
     let bytes = isInLine && offset == end ? [0x0A] + line : line
     let new = EventReader.Gap(offset: offset, bytes: bytes, resumption: start)
     gap = new

@@ -25,20 +25,20 @@ extension Handle {
     try tree.synchronize(node)
   }
 
-  /// Commits without waiting for the disk, also what nobody has changed.
+  /// Commits without waiting for the disk, also unchanged content.
   func commitNow() throws(StoreError) {
     try loadBase()
     try commit(unwritten: true) { _ in true }
   }
 
   /// The last close: commits an O_TRUNC alone, a creation, and what was written through a mapping.
-  /// Nobody can be told any more, so what can't be committed is dropped.
+  /// An error can't be returned any more, so content that can't be committed is dropped.
   ///
   /// Returns whether the file's name is gone with it: it was created, and its writer was killed.
   @discardableResult
   public func close() -> Bool {
     guard mode.contains(.write) else { return false }
-    // A writer until the commit is done: so nobody believes a size for longer than that.
+    // A writer until the commit is done: so no size is cached for longer than that.
     defer { node.state.withLock { $0.writers[ObjectIdentifier(self)] = nil } }
     try? commit { state in
       guard case .open = state.fate else { return false }
@@ -47,7 +47,7 @@ extension Handle {
     return tree.dropPending(node, ifOnlyWriter: self)
   }
 
-  /// The open was given up before anybody got the handle: nothing of it is committed, no O_TRUNC either.
+  /// The open was given up before its caller got the handle: nothing of it is committed, no O_TRUNC either.
   public func abandon() {
     state.withLock { $0.abandon() }
     close()
@@ -84,7 +84,7 @@ extension Handle {
   }
 
   private func store(_ taken: Taken) throws(StoreError) {
-    // What is written to a removed file stays with the handle.
+    // Content that is written to a removed file stays with the handle.
     guard !node.isRemoved else { return }
     do {
       let permit = try store(taken.part, taken.commit)
@@ -135,7 +135,7 @@ extension Handle.State {
     if fate.error == nil { fate = .abandoned }
   }
 
-  /// What was taken is stored. What was written since waits for the next commit.
+  /// The taken part is stored. Later writes wait for the next commit.
   fileprivate mutating func settle(
     _ taken: Handle.Taken, _ newPermit: Permit?, secret isSecret: Bool
   ) throws(StoreError) {

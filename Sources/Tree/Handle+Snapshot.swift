@@ -69,7 +69,7 @@ extension Tree {
     return first.isOutdated ? nil : first.version
   }
 
-  /// What is stored under the name of a key; nil: nothing, or the file has lost its name.
+  /// The entry under the name of a key; nil: none, or the file has lost its name.
   func presentEntry(of node: Node) -> SuiteSnapshot.Entry? {
     let (place, isRemoved) = node.state.withLock { ($0.place, $0.isRemoved) }
     guard !isRemoved, case .key(let key) = place else { return nil }

@@ -151,7 +151,7 @@ extension Handle {
   ) throws(StoreError) {
     if state.keyURI != nil { return try unsafe followURI(bytes, in: &state) }
     guard var prefix = state.prefix else { return }
-    // Somebody may have given the key another type since: then the commit is the judge.
+    // The key may have got another type since: then the commit decides.
     guard prefix.type == tree.expectedType(of: node, declared: state.declaredType) else {
       state.prefix = nil
       return
@@ -162,7 +162,7 @@ extension Handle {
     state.prefix = prefix
   }
 
-  /// Whoever writes a line with its end, as `echo` does, has written all of it.
+  /// A line with its end, as `echo` writes it, is complete.
   private func followURI(
     _ bytes: UnsafeRawBufferPointer, in state: inout State
   ) throws(StoreError) {
@@ -188,7 +188,7 @@ extension Handle.State {
   fileprivate mutating func noteWrite(by caller: Caller) {
     revision &+= 1
     modified = nil
-    // What was refused or given up is wanted again.
+    // Content that was refused or given up is wanted again.
     if fate.error == nil { fate = .open }
     if writers[caller] == nil, let process = caller.process { writers[caller] = process }
   }

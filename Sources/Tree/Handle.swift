@@ -58,7 +58,7 @@ public final class Handle: Sendable {
     var reserved = 0
   }
 
-  /// What is to become of the draft.
+  /// What happens to the draft next.
   enum Fate: Sendable {
     /// A close commits it.
     case open

@@ -134,7 +134,7 @@ extension KeyholeAttribute {
     return true
   }
 
-  /// What has a password of its own is sealed with it.
+  /// An item with a password of its own is sealed with it.
   private func seal(_ value: [UInt8], _ access: AccessFlags) throws(StoreError) -> Bool {
     switch ExactString(utf8: value) {
     case "true": return true

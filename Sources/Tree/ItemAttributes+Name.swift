@@ -40,7 +40,7 @@ enum ItemAttributeName {
 enum ItemAttributeValue {
   /// The value as it is kept.
   ///
-  /// What is there already is always allowed, so that every listed attribute can be written back.
+  /// The present value is always allowed, so that every listed attribute can be written back.
   static func checked(
     _ value: [UInt8], as name: String, on item: Item
   ) throws(StoreError) -> [UInt8] {

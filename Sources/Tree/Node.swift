@@ -2,15 +2,15 @@ import Model
 import Store
 import Synchronization
 
-/// One file or directory of the tree, for as long as anybody knows it: a rename moves it, an unlink
-/// leaves it to those who have it open.
+/// One file or directory of the tree, for as long as the kernel knows it: a rename moves it, an unlink
+/// leaves it to the open handles.
 public final class Node: Sendable {
   /// The file's number (`st_ino`): stable while the tree lives. The root's is 1.
   public let number: UInt64
 
   struct State {
     var place: Place
-    /// What was told of it last: what an unlinked file still shows to those who have it open.
+    /// The last status that was returned: an unlinked file shows it to its open handles.
     var lastStatus: NodeStatus?
     /// When it was last read, where a program has set that: utimensat(2). It lasts as long as the mount.
     var accessed: Timestamp?
@@ -63,7 +63,7 @@ public final class Node: Sendable {
     state.withLock { $0.isRemoved ? $0.lastAttributes : nil }
   }
 
-  /// Whether somebody has the file open for writing, so that its size and times may change at any moment.
+  /// Whether the file is open for writing, so that its size and times may change at any moment.
   public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }
 }
 
@@ -82,7 +82,7 @@ struct NodeTable: Sendable {
 
   func known(_ place: Place) -> Node? { byPlace[place] }
 
-  /// The node at `place`, which is new where nobody has asked for it yet.
+  /// The node at `place`, which is new where it was not asked for yet.
   mutating func node(at place: Place) -> Node {
     if let known = byPlace[place] { return known }
     last += 1
@@ -119,7 +119,7 @@ struct NodeTable: Sendable {
     if node.place == old { move(old, to: new) } else { remove(old) }
   }
 
-  /// Nobody knows the number any more. A file that still has its name keeps the number.
+  /// The kernel has forgotten the number. A file that still has its name keeps the number.
   mutating func forget(_ node: Node) {
     if node.isRemoved { byNumber[node.number] = nil }
   }

@@ -9,7 +9,7 @@ enum PathNameCoding {
   private static let emptyName = "%"
   private static let digestMark = "%~"
   private static let digestDigits = 16
-  /// What is left of a cut name, so that the digest fits behind it.
+  /// The most that is left of a cut name, so that the digest fits behind it.
   private static let longestStem = 230
   private static let upperHexadecimal = Array("0123456789ABCDEF".utf8)
   private static let lowerHexadecimal = Array("0123456789abcdef".utf8)

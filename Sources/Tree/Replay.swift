@@ -51,9 +51,9 @@ public struct ReplayQueue: Sendable {
 
   private static func kinds(_ kinds: Set<Replay.Kind>, and replay: Replay) -> Set<Replay.Kind> {
     switch replay.kind {
-    // What nobody has seen come need not be seen going.
+    // A creation that was not seen needs no deletion.
     case .deletion: kinds.contains(.creation) ? [] : [.deletion]
-    // It was there all the time, as far as anybody has seen.
+    // For watchers it was there all the time.
     case .creation where kinds.contains(.deletion): replay.isDirectory ? [] : [.modification]
     case .creation: kinds.union([.creation])
     case .modification, .attributes: kinds.contains(.creation) ? kinds : kinds.union([replay.kind])
@@ -89,7 +89,7 @@ extension Tree {
     return replay.kind == .deletion ? !exists : exists
   }
 
-  /// The directory in which somebody could see it; nil: nobody has ever looked there.
+  /// The directory in which it could be seen; nil: it was never looked up.
   public func directory(of replay: Replay) -> Node? {
     replay.place.parent.flatMap { parent in nodes.withLock { $0.known(parent) } }
   }
@@ -149,7 +149,7 @@ extension Tree {
 
 // The directory of a service or server comes with its first item, and goes with its last one.
 extension Tree {
-  /// Takes what there is now as known to everybody. Of a keychain that may hang, that is what there is when it
+  /// Takes the present state as known to all watchers; of a keychain that may block, the state when it
   /// answers.
   public func beginFollowing() {
     if keychain?.mayBlock == true {

@@ -74,7 +74,7 @@ final class ScratchFile: Sendable {
     }
   }
 
-  /// Takes the whole of what somebody wrote who had the file open under another name.
+  /// Takes the whole content of a writer that had the file open under another name.
   func replace(with content: Content) throws(StoreError) {
     try resize(to: content.count)
     try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe write(bytes, at: 0) }

@@ -2,11 +2,11 @@ public import Model
 import Store
 import Synchronization
 
-/// A name that somebody outside may remember wrongly.
+/// A name that a caller may have cached wrongly.
 public struct StaleName: Sendable {
   public let directory: Node
   public let name: String
-  /// The node that had the name; nil: nobody knows one.
+  /// The node that had the name; nil: none is known.
   public let node: Node?
 }
 
@@ -16,7 +16,7 @@ extension Tree {
     events.append(TreeChange(change))
   }
 
-  /// What a change made elsewhere makes stale, as far as anybody has looked at it.
+  /// The names that a change from outside makes stale, as far as they were looked up.
   public func staleNames(after change: Change) -> [StaleName] {
     places(of: change.subject).flatMap(staleNames)
       + (change.previous.map { places(of: $0).flatMap(staleNames) } ?? [])

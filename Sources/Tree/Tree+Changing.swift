@@ -52,7 +52,7 @@ extension Tree {
     try handle.flush(by: .current)
   }
 
-  /// By way of /proc/PID/fd, a file without a name can still be cut.
+  /// Through /proc/PID/fd, a file without a name can still be truncated.
   private func truncateRemoved(_ node: Node, to count: Int, by caller: Caller) throws(StoreError) {
     let limit = node.isSecret ? Self.secretLimit : Self.settingLimit
     guard (0...limit).contains(count) else { throw .tooLarge(limit: limit) }

@@ -182,7 +182,7 @@ extension SecretBytes {
       guard unsafe bytes.last == 0x0A, unsafe bytes.firstIndex(of: 0x0A) == bytes.count - 1 else {
         return false
       }
-      // Not by way of a String, which would be a copy of the secret.
+      // Not through a String, which would be a copy of the secret.
       var check = UTF8Check()
       return unsafe bytes.allSatisfy { check.append($0) } && check.isComplete
     }

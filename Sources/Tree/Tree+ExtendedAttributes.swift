@@ -169,7 +169,7 @@ extension Tree {
 
   private func rules(at place: Place) throws(StoreError) -> ExactString? {
     guard let keychain, let scope = try ruleScope(at: place) else { return nil }
-    // What was never unlocked has no attributes, and whoever looks at the folder must not fail.
+    // A keychain that was never unlocked has no attributes, and listing those of its folder must not fail.
     guard keychain.engine.lockState != .sealed else { return nil }
     return try keychain.read { $0.rules(of: scope) }
   }
@@ -269,8 +269,8 @@ extension Tree {
     }
   }
 
-  /// What waited for a commit: what the item can't have is left out, but for rules, on which whoever set
-  /// them relies.
+  /// Applies an attribute that waited for a commit: one that the item can't have is left out, but for rules, whose
+  /// user relies on them.
   func applyAtCommit(_ name: String, _ value: [UInt8], to item: inout Item) throws(StoreError) {
     do throws(StoreError) {
       try apply(name, value, to: &item)
@@ -305,7 +305,7 @@ extension Tree {
       }
     }
     let item = try anyItem(place)
-    // What can't be removed must not cost a transaction either: rsync tries it on every copy.
+    // An attribute that can't be removed must not cost a transaction either: rsync tries it on every copy.
     var trial = item
     try ItemAttributes.remove(name, from: &trial)
     guard trial != item else { return }

@@ -17,7 +17,7 @@ public struct DirectoryEntry: Sendable {
 }
 
 extension Tree {
-  /// What stands in a directory, in no particular order; `.keyhole` is found by name only.
+  /// The entries of a directory, in no particular order; `.keyhole` is found by name only.
   ///
   /// - Throws: `notDirectory`, `locked`, `unreachable`.
   public func list(_ directory: Node) throws(StoreError) -> [DirectoryEntry] {
@@ -49,7 +49,7 @@ extension Tree {
     var keys = snapshot.entries.keys.map { Place.key(KeyPlace(suite: suite, key: $0)) }
     overlay.withLock { overlay in
       let scratch = overlay.scratchPlaces(in: .suite(suite))
-      // Somebody else may have stored a key that has a scratch file's name: the file hides it.
+      // Another process may have stored a key that has a scratch file's name: the file hides it.
       let hidden = Set(scratch.compactMap { Place.key(named: $0.name, in: suite) })
       if !overlay.setAside.isEmpty || !hidden.isEmpty {
         keys.removeAll { overlay.setAside[$0] != nil || hidden.contains($0) }
@@ -88,7 +88,7 @@ extension Tree {
 
   private func files(ofItem item: ItemPlace) throws(StoreError) -> [Place] {
     guard try exists(.item(item)) else { throw .notFound }
-    // The one that has to be removed first comes first: whoever removes all, removes in this order.
+    // The one that has to be removed first comes first: `rm -r` removes in this order.
     var secrets = try exists(.otpauth(item)) ? [Place.otpauth(item)] : []
     if try exists(.value(item)) { secrets.append(.value(item)) }
     return secrets + overlay.withLock { $0.scratchPlaces(in: .item(item)) }

@@ -6,7 +6,7 @@ import Synchronization
 extension Tree {
   /// Locks the keychain and wipes what open files and scratch hold of secrets that are not to be read now.
   ///
-  /// What was written and not committed is lost; later reads and writes of such a file fail with `locked`.
+  /// Uncommitted content is lost; later reads and writes of such a file fail with `locked`.
   /// - Throws: what the keychain throws; the files are wiped all the same.
   public func lock() throws(StoreError) {
     guard let keychain else { return }
@@ -19,7 +19,7 @@ extension Tree {
     secretHandles.withLock { $0.values.compactMap { $0.handle?.node } }
   }
 
-  /// Wipes what open files and scratch hold of secrets that are not to be read now, whoever has locked them.
+  /// Wipes what open files and scratch hold of secrets that are not to be read now, whichever process has locked them.
   public func forgetLocked() {
     for handle in secretHandles.withLock({ $0.values.compactMap(\.handle) }) {
       guard !isUnlocked(handle.node.place) else { continue }

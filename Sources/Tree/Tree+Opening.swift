@@ -59,7 +59,7 @@ extension Tree {
       guard let item = try storedItem(place), item.secrets.isSuperset(of: which) else { throw .notFound }
       stored = item
       try keychain.checkAccess(to: item, permit, which)
-      // What can hang must not do so at a write, so it is asked for now.
+      // A call that may block must not do so at a write, so it is made now.
       let isWanted = mode.contains(.read) || keychain.mayBlock
       if isWanted, !mode.contains(.truncate) {
         state.draft = .untouched(
@@ -68,7 +68,7 @@ extension Tree {
               try keychain.secret(which, of: item, permit)
             }))
       } else if item.isSealed, which == .value {
-        // What has been tampered with is not overwritten.
+        // A secret that was tampered with is not overwritten.
         _ = try tooManyIfExhausted { () throws(StoreError) in try keychain.secret(of: item, permit) }
       }
     }

@@ -2,8 +2,8 @@ public import Model
 public import Store
 
 extension Tree {
-  /// Gives an item with `applicationPassword` another password. Whoever is asked gives the present one, and does what
-  /// else the item demands, and then chooses the new one. It waits for that.
+  /// Gives an item with `applicationPassword` another password. The question takes the present one and what
+  /// else the item demands, and then the new one. It waits for that.
   ///
   /// - Throws: `notFound` where there is no item, `invalidValue` for one without a password, `accessDenied`, `rejected`, `locked`, `readOnly`, `noSpace`.
   public func changePassword(of node: Node, by caller: Caller) throws(StoreError) {
@@ -11,7 +11,7 @@ extension Tree {
     guard let item = try item(of: node) else { throw .notFound }
     try item.requirePassword()
     try keychain.requireWritable()
-    // What is changed is the item's, whichever of its files was named.
+    // The password is the item's, whichever of its files was named.
     let path = (node.place.secret.map { .item($0.item) } ?? node.place).path
     let permit = try keychain.permission(for: item, to: .readWrite, path: path, by: caller).fetch()
     let new = try keychain.permission(forNewPasswordAt: path, by: caller).fetch()

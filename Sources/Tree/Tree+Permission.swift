@@ -2,7 +2,7 @@ public import Model
 public import Store
 import Synchronization
 
-// What has to be asked before an operation. Each gives nil where there is nothing to ask about.
+// The questions before an operation. Each function returns nil where there is nothing to ask about.
 extension Tree {
   /// Before `open`, and before `truncate`, which opens for writing.
   ///
@@ -46,7 +46,7 @@ extension Tree {
     return try permission(for: place, changingTo: item, caller)
   }
 
-  /// What was set on a scratch file that is to become a value; nil: it is none.
+  /// The attributes that were set on a scratch file that is to become a value; nil: it is none.
   private func scratchAttributes(
     _ name: some Collection<UInt8>, in directory: Node
   ) throws(StoreError) -> [String: [UInt8]]? {

@@ -59,7 +59,7 @@ extension Tree {
     nodes.withLock { $0.remove(place) }
   }
 
-  /// Drops a file whose creation nobody committed. Returns whether there was one.
+  /// Drops a file whose creation was not committed. Returns whether there was one.
   func dropPending(_ node: Node, ifOnlyWriter writer: Handle) -> Bool {
     // Of a removed file the place may be another's by now.
     guard !node.isRemoved else { return false }

@@ -118,7 +118,7 @@ extension Tree {
     }
     try settings.suite(new.suite).synchronize()
     try settings.suite(old.suite).update { contents in
-      // Somebody may have changed it in between: then both stay.
+      // It may have been changed in between: then both stay.
       if contents.settings[old.key]?.value == setting.value { contents.settings[old.key] = nil }
     }
   }
@@ -163,7 +163,7 @@ extension Tree {
     if case .otpauth = target { try requireOtpauth() }
     try store(file, at: target, commit)
     overlay.withLock { $0[scratch] = nil }
-    // By way of a scratch name a value got another name: the old one goes.
+    // Through a scratch name a value got another name: the old one goes.
     try removeSetAside(as: scratch, except: target)
   }
 

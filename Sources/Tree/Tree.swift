@@ -58,7 +58,7 @@ public final class Tree: Sendable {
     number == root.number ? root : nodes.withLock { $0[number] }
   }
 
-  /// Nobody outside knows the node any more.
+  /// The kernel has forgotten the node.
   public func forget(_ node: Node) {
     nodes.withLock { $0.forget(node) }
   }

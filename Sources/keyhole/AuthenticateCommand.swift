@@ -132,7 +132,7 @@ private struct Dialog {
 
   /// What this machine can't do, or a reader did not recognise, leaves the others.
   private func answer(toAnyOf demands: [Demand]) -> Answer {
-    var last = Answer.impossible("nobody can be asked")
+    var last = Answer.impossible("no prompt is available")
     for demand in demands {
       last = answer(to: demand)
       switch last {

@@ -3,7 +3,7 @@ import Glibc
 
 /// The process in the background: how it is started, and how it tells that it is ready.
 ///
-/// It is started anew, not forked: after a fork a process with threads may do next to nothing.
+/// It is executed, not only forked: after a fork a process with threads may do next to nothing.
 enum Daemon {
   /// Starts this program with `arguments` in the background and returns when it is ready.
   ///

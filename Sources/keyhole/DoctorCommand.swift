@@ -75,7 +75,7 @@ struct DoctorCommand: ParsableCommand {
     } + SystemChecks.mounts(places)
   }
 
-  /// What is wrong with what a mount has open: its files may have been moved or replaced since.
+  /// The problems of what a mount has open: its files may have been moved or replaced since.
   private static func ofRunning(_ mount: MountRegistration, besides known: [Problem]) -> [Problem] {
     do throws(Failure) {
       let running = try RunningMount(mount)

@@ -41,7 +41,7 @@ private final class Edit: Sendable {
   private let path: TreePath
   private let session: TreeSession
   private let editor: EditorProgram
-  /// What is stored, as far as is known; nil: nothing, or it was wiped by a lock.
+  /// The stored value, as far as it is known; nil: none, or it was wiped by a lock.
   private let stored: Mutex<SecretBytes?>
   /// The process of the editor; 0: none runs.
   private let editing = Atomic<pid_t>(0)

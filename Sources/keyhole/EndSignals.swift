@@ -6,7 +6,7 @@ import Store
 /// SIGTERM, SIGINT, SIGHUP and SIGQUIT, which end the mount in good order.
 ///
 /// Dispatch's own sources of signals are installed some time after they are activated, and what comes before is lost.
-/// So they are blocked first thing, and wait until somebody reads them.
+/// So they are blocked first thing, and wait until they are read.
 enum EndSignals {
   private static let numbers = [SIGTERM, SIGINT, SIGHUP, SIGQUIT]
 

@@ -139,7 +139,7 @@ struct RemoveCommand: ParsableCommand {
     }
   }
 
-  /// A service's folder is gone with its last item; here nobody made one to keep.
+  /// A service's folder is gone with its last item; here none was made to keep.
   private func removeEmpty(_ path: TreePath, _ session: TreeSession) throws {
     let folder = try session.node(at: path.parent)
     try session.attempt(path) { () throws(StoreError) in

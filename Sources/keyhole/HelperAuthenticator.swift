@@ -24,13 +24,13 @@ struct HelperAuthenticator: Authenticator {
     let request = AuthenticationRequest(question, vault: places.vault, state: places.state)
     request.send(to: helper.input)
     guard helper.waitForOutput(seconds: question.timeout) else { return .timedOut }
-    // Its input stays open until it has answered: the end of it means that nobody waits any more.
+    // Its input stays open until it has answered: the end of it means that no request waits any more.
     return AuthenticationReply.read(helper.output)
   }
 }
 
 extension Question {
-  /// What is left to ask of a person; nil: other fingers are enrolled than are demanded.
+  /// The part that is still to be asked of a person; nil: other fingers are enrolled than are demanded.
   fileprivate func settled() -> Question? {
     guard let demand else { return self }
     guard let left = demand.settled(EnrolledSet.digest) else { return nil }

@@ -127,7 +127,7 @@ struct ImportCommand: ParsableCommand {
       let source = try source()
       let found = try ImportReader.format(of: source)
       guard let format = format ?? found else {
-        throw FormatError("its format can't be told; --format names it")
+        throw FormatError("its format is not recognised; --format names it")
       }
       let reader = ImportReader(
         propertyLists: PropertyLists(), paths: TreePaths(), suite: target?.suite, service: target?.service)

@@ -224,7 +224,7 @@ struct PassphraseSourceOptions: ParsableArguments {
   @Option(name: .customLong("descriptor"), help: "Read it from this open file descriptor.")
   var descriptor: Int32?
 
-  @Flag(name: .customLong("ask-password"), help: "Ask by way of systemd-ask-password.")
+  @Flag(name: .customLong("ask-password"), help: "Ask through systemd-ask-password.")
   var asksBySystem = false
 
   @Option(

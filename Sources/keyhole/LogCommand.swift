@@ -118,7 +118,7 @@ private final class LogReader {
     printNew()
   }
 
-  /// What came since the last call; of a file that became the older one meanwhile the rest too.
+  /// Prints the lines since the last call; of a file that became the older one meanwhile the rest too.
   func printNew() {
     var status = stat()
     let isNew = unsafe stat(log.path, &status) == 0 && status.st_ino != inode

@@ -84,7 +84,7 @@ struct MigrateCommand: ParsableCommand {
     }
   }
 
-  /// What asks before a secret leaves its keychain: the running mount, else whoever sits before this command.
+  /// The store that asks before a secret leaves its keychain: through the running mount, else on this command's terminal.
   private func asking(_ source: any KeychainEngine, _ places: StoragePaths) -> KeychainStore {
     let record = AccessLog(stateFolder: places.state)
     let mount = MountAuthenticator(
@@ -105,7 +105,7 @@ struct MigrateCommand: ParsableCommand {
     return engine
   }
 
-  /// The keychain as the mount has unlocked it. nil: it has not, or secrets have to be sealed anew, for which it takes
+  /// The keychain as the mount has unlocked it. nil: it has not, or secrets have to be sealed again, for which it takes
   /// the keys.
   private func openByMount(_ opening: KeychainConfiguration, _ places: StoragePaths) throws -> (
     any KeychainEngine

@@ -11,14 +11,14 @@ struct MountOptions {
   var isReadOnly = false
   var allowsOthers = false
   var allowsRoot = false
-  /// Whose mount it is, by name or number, where root mounts for somebody: `uid=` and `gid=`.
+  /// The user, by name or number, for whom root mounts: `uid=` and `gid=`.
   var user: String?
   var group: String?
   /// Only a folder of that user's, and none of root's: the path may have been one that the user could lead elsewhere.
   var takesUsersFolderOnly = false
   /// What the mount table shows as the source.
   var source = "keyhole"
-  /// Whoever watches the mount hears of outside changes.
+  /// Whether watchers of the mount get events for changes from outside.
   var replaysChanges = true
   /// After how many seconds without use the keychain is locked; 0: never.
   var autoLock = 0
@@ -26,7 +26,7 @@ struct MountOptions {
   var authTimeout = 60
   /// How long an answer holds, in seconds.
   var authReuse = 10
-  /// Who is asked in place of a person.
+  /// The program that is asked in place of a person.
   var authCommand: String?
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
@@ -122,17 +122,17 @@ struct MountOptions {
   var sessionOptions: [String] {
     var options = ["fsname=\(source)", "subtype=keyhole", "nosuid", "nodev", "noexec"]
     if isReadOnly { options.append("ro") }
-    // Without default_permissions, whoever is let in could read the secrets.
+    // Without default_permissions, users that are let in could read the secrets.
     if allowsOthers || allowsRoot { options.append("default_permissions") }
     if allowsOthers { options.append("allow_other") }
-    // libfuse lets everybody in and turns away all but root and the owner; so it is one or the other.
+    // libfuse lets all users in and refuses all but root and the owner; so it is one or the other.
     if allowsRoot, !allowsOthers { options.append("allow_root") }
     return options + forKernel.filter { !options.contains($0) }
   }
 }
 
 extension MountOptions {
-  /// Who decides about secrets that are not for everybody.
+  /// The controller of access to guarded secrets.
   func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
     var options = AccessController.Options()
     (options.timeout, options.reuse) = (authTimeout, authReuse)

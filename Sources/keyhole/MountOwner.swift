@@ -1,7 +1,7 @@
 import CSystem
 import Glibc
 
-/// The user whose stores a mount shows where root mounts for somebody: the options `uid=` and `gid=`.
+/// The user whose stores a mount of root shows: the options `uid=` and `gid=`.
 ///
 /// Root only mounts; before any store is opened the process becomes that user, for good.
 struct MountOwner {

@@ -3,9 +3,9 @@ import Glibc
 import KeychainSelection
 
 extension MountTable.Entry {
-  /// Whether nobody answers there any more: `Transport endpoint is not connected`.
+  /// Whether no process answers there any more: `Transport endpoint is not connected`.
   ///
-  /// Only the user who mounted is told; others, root too, may not even ask.
+  /// Only the mounting user gets that error; others, root too, have no access.
   var isDead: Bool {
     let error = unsafe linux_stat_as(user ?? getuid(), group ?? getgid(), path)
     return error == ENOTCONN || error == ECONNABORTED

@@ -3,7 +3,7 @@ import Model
 
 /// write(2) to standard output, until everything is out.
 ///
-/// What can't be written ends the process with exit code 1: a script must not take half for the whole.
+/// A failed write ends the process with exit code 1: a script must not take half for the whole.
 enum StandardOutput {
   static func write(_ text: String) { unsafe Array(text.utf8).withUnsafeBytes { unsafe write($0) } }
 

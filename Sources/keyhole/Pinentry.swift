@@ -309,7 +309,7 @@ extension Pinentry {
 
 /// What a terminal understands, as the variable TERM of a program on it says.
 enum TerminalType {
-  /// nil: that can't be told.
+  /// nil: it is not known.
   static func of(_ process: Int32) -> String? {
     // SAFETY: a variadic call without its variable part.
     let file = unsafe open("/proc/\(process)/environ", O_RDONLY | O_CLOEXEC)

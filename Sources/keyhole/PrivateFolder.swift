@@ -63,7 +63,7 @@ final class PrivateFolder: Sendable {
 
   var isSealed: Bool { fileSystem.isSealed }
 
-  /// What was kept out, for a message; nil: nothing.
+  /// The programs that were refused, for a message; nil: none.
   var refusedPrograms: String? { refused.text }
 
   func file(named name: String) -> PrivateFile {
@@ -80,7 +80,7 @@ final class PrivateFolder: Sendable {
   /// Lets this process in and all that descend from it, which stay its descendants: it adopts their orphans.
   private static func admission(_ refused: Refused) throws -> @Sendable (Caller) -> Bool {
     guard linux_adopt_orphans() == 0, let own = Caller.current.identity().process else {
-      throw Failure(nil, "the editor's processes can't be told from others: \(systemMessage(errno))")
+      throw Failure(nil, "the editor's processes can't be recognised: \(systemMessage(errno))")
     }
     return { caller in
       if caller.descends(from: own) { return true }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How far something is, on a terminal; nothing where nobody looks.
+/// The progress of something, on a terminal; elsewhere nothing is printed.
 final class ProgressBar {
   private static let width = 40
 

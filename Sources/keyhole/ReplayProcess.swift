@@ -23,7 +23,7 @@ final class ReplayProcess: ReplayPerformer {
     var failures = 0
   }
 
-  /// After so many it is left alone: whoever ends it does not want it.
+  /// After so many ends it is not started again: it is being ended on purpose.
   private static let patience = 5
 
   private let mountPoint: String
@@ -39,7 +39,7 @@ final class ReplayProcess: ReplayPerformer {
 
   var thread: Int32 { number.load(ordering: .acquiring) }
 
-  /// Why nobody who watches the mount hears of outside changes; nil: they do.
+  /// Why watchers of the mount get no events for changes from outside; nil: they do.
   var problem: String? {
     guard state.withLock({ $0.failures }) >= Self.patience else { return nil }
     return

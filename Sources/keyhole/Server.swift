@@ -72,12 +72,12 @@ final class Server: Sendable {
       report.approval = { [weak sessionLock] in sessionLock?.missingLogind.map(Self.withoutConsent) ?? "" }
     }
     do throws(SessionError) {
-      // Noted before anybody can know that it is ready.
+      // Locked before it is reported as ready.
       let lock = MountLock(mountPoint, state: places.state)
       defer { lock?.end() }
       let record = MountRegistration.add(mountPoint, stores.keychainOpening, in: places.runtime)
       defer { record.remove() }
-      // What anybody changes who knows that it is ready is heard.
+      // Start watching before signalling readiness, so that no later change is missed.
       let watch = followChanges()
       defer { withExtendedLifetime(watch) {} }
       let manager = ServiceManager(mountPoint)
@@ -126,7 +126,7 @@ final class Server: Sendable {
     }
   }
 
-  /// One loop: what others change in the stores' folders is read again, and the kernel is told.
+  /// Reads changed stores again, and notifies the kernel.
   private func followChanges() -> StoreWatch {
     let changes = stores.feed.watch(limit: .max)
     UserFolders.make(places.configuration)

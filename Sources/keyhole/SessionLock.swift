@@ -7,8 +7,8 @@ import Watch
 
 /// Locks the vault with the user's session and before the machine sleeps, where logind tells.
 ///
-/// What was locked so opens again with the session, unless it takes a passphrase, or a person would be asked for it:
-/// a Secret Service is told to lock, and unlocked by whoever it asks. The machine waits with its sleep until it is done.
+/// A vault that was locked so opens again with the session, unless it takes a passphrase, or a person would be asked for
+/// it. A Secret Service is locked, too, and asks by itself when it is unlocked. The machine waits with its sleep until it is done.
 final class SessionLock: Sendable {
   private struct State {
     var isSessionLocked = false

@@ -14,7 +14,7 @@ final class StatusReport: Sendable {
   private let noted = Mutex<(refusals: Refusals, delays: Delays)?>(nil)
   private let others = Mutex<@Sendable () -> [String]>({ [] })
 
-  /// What was refused and what was slow lately comes from the mount, which is made after this.
+  /// Latest refusals and slow calls come from the mount, which is made after this.
   func follow(_ mount: TreeFileSystem) {
     noted.withLock { $0 = (mount.refusals, mount.delays) }
   }

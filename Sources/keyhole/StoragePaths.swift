@@ -60,7 +60,7 @@ struct StoragePaths {
     try attempt { () throws(KeychainFailure) in try opening.open(vault: vault, state: state) }
   }
 
-  /// The same, by way of the mount that has unlocked it where it takes a passphrase.
+  /// The same, through the mount that has unlocked it where it takes a passphrase.
   func openUnlocked(_ opening: KeychainConfiguration) throws -> OpenedKeychain {
     try attempt { () throws(KeychainFailure) in
       try opening.open(vault: vault, state: state, runtime: runtime)

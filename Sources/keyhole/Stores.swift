@@ -62,8 +62,8 @@ struct Stores {
     StandardError.write("keyhole: \(message.escapedForTerminal)\n")
   }
 
-  /// The stores that a path may lead to: settings need no keychain. Where somebody has to be asked, a mount does it
-  /// if there is one, else whoever sits before this command.
+  /// The stores that a path may lead to: settings need no keychain. Where a person has to be asked, a mount does it
+  /// if there is one, else this command does on its terminal.
   init(for path: TreePath, _ places: StoragePaths) throws {
     let none = KeychainConfiguration(choice: .none)
     try self.init(

@@ -42,7 +42,7 @@ enum SystemLimits {
     ]
   }
 
-  /// What is enough for all, in KiB.
+  /// A limit that is enough for everything, in KiB.
   private static let enough: rlim_t = 8192
 
   /// A shell can raise its limit to the hard one only.
@@ -54,7 +54,7 @@ enum SystemLimits {
       + "`* - memlock \(enough)` in /etc/security/limits.conf"
   }
 
-  /// Whoever can write there could put another socket in the place of ours.
+  /// A user who can write there could put another socket in the place of ours.
   private static func runtime(_ places: StoragePaths) -> [Problem] {
     var status = stat()
     guard unsafe lstat(places.runtime, &status) == 0 else { return [] }

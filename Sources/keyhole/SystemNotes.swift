@@ -3,7 +3,7 @@ import Glibc
 import KeychainSelection
 import Platform
 
-/// What is no fault of the system's, and yet worth knowing: where secrets may end up, and who keeps them.
+/// Facts that are no fault of the system's, and yet worth knowing: where secrets may end up, and who keeps them.
 enum SystemNotes {
   struct Note {
     let subject: String
@@ -21,7 +21,7 @@ enum SystemNotes {
     return [
       Note(
         subject: "pinentry",
-        reason: "none is installed, so nobody can be asked before a guarded secret is opened",
+        reason: "none is installed, so no question can be asked before a guarded secret is opened",
         remedy: "`sudo apt-get install pinentry-curses`")
     ]
   }
@@ -51,7 +51,7 @@ enum SystemNotes {
     ]
   }
 
-  /// Of whoever called: this process has given up its own.
+  /// The caller's: this process has given up its own.
   private static var callersCoreLimit: Substring? {
     readFile("/proc/\(getppid())/limits").split(separator: "\n").first { $0.hasPrefix("Max core file size") }?
       .dropFirst("Max core file size".count).split(separator: " ").first

@@ -14,7 +14,7 @@ final class TrustNotice: Sendable {
     (self.engine, self.places) = (engine, places)
   }
 
-  /// What is known of the keychain now. A vault that a mount has unlocked is the mount's to judge.
+  /// The present trust in the keychain. A vault that a mount has unlocked is the mount's to judge.
   var trust: KeychainTrust {
     guard let engine else { return .trusted }
     guard engine is MountedKeychain else { return engine.trust }

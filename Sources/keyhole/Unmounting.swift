@@ -31,7 +31,7 @@ struct UnmountCommand: ParsableCommand {
     let isLazy = lazy || record?.isAlive == false
     let pause = isLazy ? nil : record.flatMap { ReplayPause($0, places) }
     try Unmounting.take(path, lazily: isLazy, isResting: pause != nil)
-    // Taken away while in use, it serves on for as long as somebody has files open.
+    // Taken away while in use, it serves on for as long as files are open.
     guard process >= 0, !lazy, !Unmounting.wait(for: process) else { return }
     StandardError.write(
       "keyhole: note: files are open there in another mount namespace; the process of the mount ends with the last one\n"

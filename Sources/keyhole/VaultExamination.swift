@@ -28,14 +28,14 @@ struct VaultExamination {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
       if opensSecrets, vault.lockState != .open { try unlock(vault) }
       guard vault.lockState == .open else { return askMount(places, vault) }
-      // What is in it can be checked only once it is open.
+      // Its content can be checked only once it is open.
       let items = try vault.items()
       problems += vault.problems()
       if items.isEmpty, let note = Self.emptiness(places) { notes.append(note) }
       if let note = Self.firstUse(vault) { notes.append(note) }
       if opensSecrets { try check(vault) }
     } catch {
-      // What is wrong with the disk is why it can't be opened.
+      // A problem of the disk is why it can't be opened.
       if let problem = DiskProbe.problem(of: places.vault) { return problems.append(problem) }
       problems.append(
         Problem(

@@ -149,7 +149,7 @@ import Testing
   static let revoked = Refusal(
     .keyRevoked, "cat \(item)/value", by: "cat", told: ("\(item)/value", "other fingers are enrolled now"))
   static let unanswered = Refusal(
-    .timedOut, "cat \(item)/value", by: "cat", told: ("\(item)/value", "nobody answered"))
+    .timedOut, "cat \(item)/value", by: "cat", told: ("\(item)/value", "was not answered in time"))
 
   static let locked = Refusal(
     .noKey, "keyhole lock; cat \(item)/value", by: "cat", told: ("\(item)/value", "`keyhole unlock`"))

@@ -15,14 +15,20 @@ import Testing
     try await EndToEndTests.withWorld(environment: ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)"], body: body)
   }
 
-  /// 60 secrets, of which a2 is there already, and two suites, of which one is.
-  private static let file = """
+  private static let file = file(secrets: 60)
+  /// So many that the import goes on while a test looks whether it has begun, however fast the machine is.
+  private static let longFile = file(secrets: 1000)
+
+  /// Secrets, of which a2 is there already, and two suites, of which one is.
+  private static func file(secrets: Int) -> String {
+    """
     { printf '{"keyhole":1,"defaults":{"suite1":{"k3":{"type":"integer","value":1}},"suite2":{"k":{"type":"integer","value":1}}},"keychain":['
-      for i in $(seq 60); do [ $i = 1 ] || printf ,
+      for i in $(seq \(secrets)); do [ $i = 1 ] || printf ,
       printf '{"class":"generic","attributes":{"service":"s","account":"a%d","comment":"c%d"},"value":"new%d"}' $i $i $i; done; printf ']}'; } > "$OUT/e"
     keyhole set defaults/suite1/k3 -- -7; printf old | keyhole set keychain/generic/s/a2/value
 
     """
+  }
   private static let state = """
     state() {
       case "$(keyhole ls defaults | wc -l) $(keyhole ls keychain/generic/s | wc -l) $(keyhole get defaults/suite1/k3)" in
@@ -60,7 +66,7 @@ import Testing
   /// Killed after some items: the next command removes those that were new.
   @Test func whatIsKilledIsTakenBack() async throws {
     try await withWorld { world in
-      try world.check(Self.file, within: .seconds(60))
+      try world.check(Self.longFile, within: .seconds(60))
       for least in [1, 20, 40] {
         let importing = try world.launch("exec keyhole import --replace \"$OUT/e\" 2> /dev/null")
         try waitForItems(world, more: least)
@@ -84,7 +90,7 @@ import Testing
   /// The service ends in the middle: what is there is taken back when it is there again.
   @Test func aServiceThatVanishesIsWaitedFor() async throws {
     try await withWorld { world in
-      try world.check(Self.file, within: .seconds(60))
+      try world.check(Self.longFile, within: .seconds(60))
       let importing = try world.launch("exec keyhole import --replace \"$OUT/e\" 2>&1")
       try waitForItems(world, more: 10)
       try bus.stopKeyring()

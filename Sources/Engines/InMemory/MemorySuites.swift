@@ -4,8 +4,8 @@ import Synchronization
 
 /// Suites in memory: a `SuiteEngine` for tests that need no disk.
 ///
-/// It keeps every rule of the protocol (`SuiteEngineConformance` checks that), and can be told to act as a
-/// disk would on a bad day: `refuse`, `setReadOnly`, and `replace` for what another program writes.
+/// It keeps every rule of the protocol (`SuiteEngineConformance` checks that), and can act as a
+/// failing disk does: `refuse`, `setReadOnly`, and `replace` for what another program writes.
 public final class MemorySuites: SuiteEngine {
   fileprivate struct Stored {
     var settings: [ExactString: Setting]

@@ -1,6 +1,6 @@
 import Model
 
-// The numbers by which the format spells Model's names. They are fixed for ever.
+// The numbers by which the format spells Model's names. They never change.
 
 extension Accessibility {
   var code: UInt8 {

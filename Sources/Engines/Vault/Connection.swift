@@ -173,7 +173,7 @@ final class Connection {
     }
   }
 
-  /// The state of the database at this moment; nil: it can't be told.
+  /// The state of the database at this moment; nil: it is not known.
   ///
   /// Only after something was read, or there may be no shared memory yet.
   func commitMark() -> WALSnapshot? {
@@ -276,7 +276,7 @@ extension Connection {
 }
 
 extension StoreError {
-  /// What any error of the vault's is outside of it; messages of SQLite's and statements stay inside.
+  /// The error that callers of the vault get; messages of SQLite's and statements stay inside.
   init(vault error: any Error, errno: Int32) {
     switch error {
     case let error as StoreError: self = error

@@ -8,7 +8,7 @@ import Store
 ///
 /// `keyhole-sealed:1:` and the seal in Base64 without `=` at its end. The key is the secret of an item of the vault,
 /// by which it is held to the item's class, access flags and rules; the binding names that item. The length of what is
-/// inside can be told without the key: a mount shows it also while the vault is locked.
+/// inside follows from the sealed length: a mount shows it also while the vault is locked.
 public enum EscrowedSecret {
   private static let mark = Array("keyhole-sealed:1:".utf8)
   /// Nonce, the byte in front, authentication tag.

@@ -73,7 +73,7 @@ struct FieldWriter {
     return unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
   }
 
-  /// What is left.
+  /// The bytes that were not read yet.
   var remainder: UnsafeRawBufferPointer { unsafe rest }
 }
 

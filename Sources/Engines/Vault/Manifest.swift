@@ -58,7 +58,7 @@ struct Manifest: Equatable {
     sum -= witness
   }
 
-  /// What a person is told about it.
+  /// The state as it is shown to a person.
   var state: VaultState { VaultState(generation: generation, changed: changed, items: count) }
 }
 

@@ -30,7 +30,7 @@ public struct PassphraseCost: Sendable {
   /// In bytes.
   private static let mostMemory: UInt64 = 1 << 30
 
-  /// What stands in a file is hostile input: swift-crypto traps on absurd numbers and ignores its limit.
+  /// Parameters in a file are hostile input: swift-crypto traps on absurd numbers and ignores its limit.
   ///
   /// - Throws: `damaged` outside of the bounds.
   func check() throws(StoreError) {

@@ -4,7 +4,7 @@ import SecretMemory
 
 /// Files that belong to one user alone: 0600, never a symbolic link, whole or not there.
 enum PrivateFile {
-  /// Opens a file after making sure that nobody else can read or have put it there; nil: there is none.
+  /// Opens a file after making sure that no other user can read it or have put it there; nil: there is none.
   static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Descriptor? {
     // O_NONBLOCK: a FIFO put in the file's place must not hold us up.
     let number = unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)

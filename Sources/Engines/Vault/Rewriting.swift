@@ -7,7 +7,7 @@ import SecretMemory
 /// Brings all rows of a vault under new keys, inside one write transaction: after a change of the passphrase, and when
 /// an older format is upgraded.
 ///
-/// What can't be opened here stays as it is: a damaged row stays damaged, and the class keys of other devices are
+/// A row that can't be opened here stays as it is: a damaged row stays damaged, and the class keys of other devices are
 /// carried over with the earlier master key, which the new one seals.
 struct Rewriting {
   private let database: Database

@@ -46,7 +46,7 @@ struct SealedSecret {
     guard let parameters = passwordParameters else {
       return try Sealing.openKey(wrapped, under: classKey, boundTo: binding.key)
     }
-    // What is inside was authentic as a whole: only a wrong password does not open it.
+    // The content was authentic as a whole: only a wrong password does not open it.
     let inner = try Sealing.openSealed(wrapped, under: classKey, boundTo: binding.key)
     guard let password else { throw StoreError.needsPassword }
     let key = try password.key(parameters, info: binding.password)
@@ -61,7 +61,7 @@ extension StoreError {
     reason: "the item is sealed with a password of its own")
 }
 
-/// Secrets that were read, as they are sealed, for as long as nobody commits anything to the database.
+/// Secrets that were read, as they are sealed, until the next commit to the database.
 ///
 /// Reading one again then takes no statement of SQLite's; what opens it is asked for each time.
 struct SealedSecrets {

@@ -113,8 +113,8 @@ extension Session {
 
   /// Makes a manifest that fits what is there, newer than everything that was.
   ///
-  /// Of slots that are not those that were stored, only the one that opened the vault stays: another one could be of
-  /// whoever edited the vault, and a new master key would be sealed to it.
+  /// Of slots that are not those that were stored, only the one that opened the vault stays: another one could be an
+  /// attacker's, and a new master key would be sealed to it.
   func accept() throws(StoreError) {
     guard keys.format >= .two else {
       throw .unsupported(reason: "the vault is of Keyhole 0.1: `keyhole upgrade --accept` takes it as it is")

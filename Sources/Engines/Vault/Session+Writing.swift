@@ -132,7 +132,7 @@ extension Session {
   func change<Result>(
     _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
-    // What was written over in place may be another vault by now: judged before anything is added to it.
+    // A file that was written over in place may be another vault by now: it is judged before anything is added to it.
     if connection.isTouched { try judgeAgain() }
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
     var attempted: UInt64 = 0
@@ -161,7 +161,7 @@ extension Session {
     }
   }
 
-  /// What the file holds is told at the next refresh.
+  /// The next refresh reports what the file holds.
   private func judgeAgain() throws(StoreError) {
     _ = try reload()
     toldVersion = nil
@@ -209,7 +209,7 @@ extension Session {
     return try put(new, with: secret, replacing: old.record, secrets, &manifest)
   }
 
-  /// Puts a changed row back; its secret is sealed anew where it was bound to what changed.
+  /// Puts a changed row back; its secret is sealed again where it was bound to what changed.
   private func put(
     _ row: ItemTable.Row, replacing old: ItemRecord, _ secrets: SecretTable, _ manifest: inout Manifest
   ) throws -> Item {
@@ -231,7 +231,7 @@ extension Session {
     var row = row
     row.record.item.size = secret.count
     row.record.secretRevision = manifest.generation + 1
-    // Whoever seals an item's secret with its password has to be able to open the others.
+    // To seal an item's secret with its password, the others have to be opened.
     let sealsWithPassword = old.item.access.needsPassword && !old.furtherSecrets.isEmpty
     let changesSeal =
       opener != nil || sealsWithPassword || !row.record.item.hasSameAccess(as: old.item)

@@ -21,14 +21,14 @@ final class Session {
   var toldVersion: UInt64?
   /// Items that were read on opening and not told yet.
   var untold: [Item]?
-  /// It takes the place of one with earlier keys: all that it reads is to be told.
+  /// It takes the place of one with earlier keys: the next refresh reports everything.
   var isNews = false
   /// Why nothing may be written; nil: the vault is as it should be.
   var distrust: String?
   /// The vault was not used on this device before, and was last changed then.
   var firstUse: Timestamp?
   var damaged: [ItemKey] = []
-  /// What went wrong beside the vault itself.
+  /// An error beside the vault itself.
   var anchorError: StoreError?
   /// Revisions that failed transactions have sealed blobs under.
   var lostRevisions: UInt64 = 0

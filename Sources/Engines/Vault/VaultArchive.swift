@@ -7,7 +7,7 @@ public import SecretMemory
 ///
 /// Nothing is opened, so that a locked vault can be read as well. The secrets of the classes `…ThisDeviceOnly` are left
 /// out; the metadata of their items are not, because the manifest's sum covers them: without them a restored vault could
-/// not be told from one that items were deleted from. `VaultEngine.removeItemsLeftOut` removes them after a restore.
+/// not be distinguished from one that items were deleted from. `VaultEngine.removeItemsLeftOut` removes them after a restore.
 public enum VaultArchive {
   public enum Record: Hashable, Sendable {
     /// `user_version` of the database: the vault's format.
@@ -29,7 +29,7 @@ public enum VaultArchive {
 
   /// Whether there is a vault in a folder, or what is left of one.
   ///
-  /// - Throws: where that can't be told (`accessDenied`), and `damaged` for a key file without its vault.
+  /// - Throws: where that can't be determined (`accessDenied`), and `damaged` for a key file without its vault.
   public static func exists(in folder: String) throws(StoreError) -> Bool {
     for name in ["vault.db", "vault.db-wal"] where try isThere("\(folder)/\(name)") { return true }
     guard try !isThere("\(folder)/vault.key") else {

@@ -9,8 +9,8 @@ import Synchronization
 /// The embedded keychain: one SQLite file in which nothing but the number of items and rough sizes shows.
 ///
 /// The format is `Documentation/VAULT.md`'s. Several processes may have one vault open: every change works
-/// on what is stored at that moment, in a transaction, and is on the disk when the call returns. Whoever
-/// edits or puts back the file is found out (see `problems`); what still opens can be read.
+/// on what is stored at that moment, in a transaction, and is on the disk when the call returns. A file that
+/// was edited or put back is recognised (see `problems`); what still opens can be read.
 public final class VaultEngine: KeychainEngine {
   /// In bytes.
   public static let largestSecret = 1 << 20
@@ -21,7 +21,7 @@ public final class VaultEngine: KeychainEngine {
 
   /// Which of the vault's items this engine shows.
   private let part: VaultPart
-  /// What a new password of an item's own costs whoever guesses it.
+  /// The cost of a guess at a new password of an item's own.
   private let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
   let door: Locked<VaultDoor>

@@ -6,7 +6,7 @@ import SecretMemory
 /// Makes new vaults.
 ///
 /// The database is finished under another name before it gets its own, so that a crash leaves nothing that
-/// would have to be told from a damaged vault. Two processes wait for each other.
+/// would have to be distinguished from a damaged vault. Two processes wait for each other.
 enum VaultFactory {
   static func makeIfMissing(_ place: VaultDirectory) throws(StoreError) {
     guard try !exists(place.database) || PrivateFile.isUnfinished(place.database) else { return }
@@ -34,7 +34,7 @@ enum VaultFactory {
     do {
       let (header, manifest) = try fill(temporary, KeyFileSource(bytes: place.fetchKey()), place)
       try synchronize(temporary)
-      // Before the vault has its name: from then on a missing anchor is told.
+      // Before the vault has its name: from then on a missing anchor is reported.
       var anchor = Anchor(place, store: header.store)
       try anchor.advance(to: manifest.state, manifest.anchorKey)
       try PrivateFile.giveName(place.database)

@@ -4,7 +4,7 @@ import Model
 import SecretMemory
 import Store
 
-/// The vault's database and what anybody can read of it: all that there is of a vault before it is unlocked.
+/// The vault's database and its unsealed parts: all that is known of a vault before it is unlocked.
 final class VaultFile {
   let directory: VaultDirectory
   let connection: Connection

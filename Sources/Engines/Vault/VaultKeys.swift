@@ -89,7 +89,7 @@ final class VaultKeys {
     return Array(mac(writer.bytes, indexKey.symmetric()).prefix(16))
   }
 
-  /// What a row adds to the manifest's sum: without the key it can't be told which rows add up to what.
+  /// What a row adds to the manifest's sum: without the key it is not known which rows add up to what.
   func witness(of item: ItemKey, revision: UInt64) -> Witness {
     var writer = FieldWriter(capacity: 24)
     writer.put(raw: item.bytes)
@@ -113,7 +113,7 @@ final class VaultKeys {
 /// The key that never leaves this device, for the …ThisDeviceOnly classes.
 struct DeviceKey: ~Copyable {
   let bytes: SecretBytes
-  /// Tells one device from another; nothing about the key can be told from it.
+  /// Distinguishes devices; it says nothing about the key.
   let id: [UInt8]
 
   init(_ bytes: consuming SecretBytes) {
@@ -124,6 +124,6 @@ struct DeviceKey: ~Copyable {
     self.bytes = bytes
   }
 
-  /// What stands for "any device".
+  /// The id that means "any device".
   static let anyID = [UInt8](repeating: 0, count: 16)
 }

@@ -17,7 +17,7 @@ extension VaultDirectory {
 }
 
 extension VaultDirectory {
-  /// What is wrong around the database: a key file that is gone, a disk that takes no writes, no reserve.
+  /// The problems around the database: a key file that is gone, a disk that takes no writes, no reserve.
   func problems(needingKey: Bool) -> [Problem] {
     var problems: [Problem] = []
     if needingKey, unsafe access(key, F_OK) != 0, errno == ENOENT {

@@ -88,7 +88,7 @@ struct VaultWithPassword: KeychainEngine {
   }
 }
 
-// What has nothing to do with passwords.
+// Calls that don't depend on passwords.
 extension VaultWithPassword {
   func items() throws(StoreError) -> [Item] { try vault.items() }
   func refresh() throws(StoreError) -> [Item]? { try vault.refresh() }

@@ -1,6 +1,6 @@
 public import SecretMemory
 
-/// What is read, as bytes that leave no copy: memory for secrets, or pieces that are fetched one at a time.
+/// Input as bytes that leave no copy: memory for secrets, or pieces that are fetched one at a time.
 ///
 /// A source is used by one thread at a time. A piece that can't be fetched reads as zero bytes, and `check` throws why.
 @safe public final class ByteSource {

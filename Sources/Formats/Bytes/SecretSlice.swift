@@ -4,7 +4,7 @@ public import SecretMemory
 public struct SecretSlice {
   public enum Coding: Sendable {
     case plain
-    /// What stands between the quotes of a JSON string.
+    /// The text between the quotes of a JSON string.
     case json
     case base64
     /// Base 64 of a gzip file (RFC 1952), as KeePass keeps attachments.
@@ -56,7 +56,7 @@ public struct SecretSlice {
     return decoded.finish()
   }
 
-  /// What is no secret: a name, a note.
+  /// Text that is no secret: a name, a note.
   func text() throws(FormatError) -> String {
     let bytes = try bytes()
     guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {

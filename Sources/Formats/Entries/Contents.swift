@@ -1,6 +1,6 @@
 public import Model
 
-/// What is carried from one store to another: settings, and items with their secrets.
+/// The content that is carried from one store to another: settings, and items with their secrets.
 public struct Contents {
   public var settings: [SettingEntry] = []
   public var items: [ItemEntry] = []

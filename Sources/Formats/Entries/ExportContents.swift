@@ -1,7 +1,7 @@
 public import Model
 public import SecretMemory
 
-/// What is to be exported: settings as they are, and items whose secrets are fetched one at a time.
+/// The content of an export: settings as they are, and items whose secrets are fetched one at a time.
 public struct ExportContents {
   /// By suite, in the order in which they are written.
   public var suites: [(ExactString, [SettingEntry])] = []

@@ -66,7 +66,7 @@ struct BitwardenFormat {
 
   // MARK: Items
 
-  /// What is known of an item before its type is.
+  /// The fields of an item before its type is known.
   private struct Draft {
     var login = LoginRecord()
     var type = 1

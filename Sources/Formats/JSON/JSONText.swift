@@ -2,7 +2,7 @@ import SecretMemory
 
 /// JSON (RFC 8259) between bytes and bytes, so that a secret in it is never a string of Swift's.
 enum JSONText {
-  /// What stands between the quotes.
+  /// Writes the text between the quotes.
   static func write(_ bytes: some Sequence<UInt8>, to sink: ByteSink) throws(FormatError) {
     for byte in bytes {
       switch byte {

@@ -25,7 +25,7 @@ public final class SealedFileWriter {
 
   /// Writes the header of a file that the private half of `publicKey` opens.
   ///
-  /// Anybody who has the public key can write such a file: that it opens does not say where it came from.
+  /// Any holder of the public key can write such a file: that it opens does not say where it came from.
   public convenience init(
     _ kind: SealedFile.Kind, publicKey: [UInt8], output: @escaping Output
   ) throws(FormatError) {

@@ -41,7 +41,7 @@ public final class AccessController: Sendable {
   let record: (any AccessRecord)?
   /// Each dialog waits for a person.
   let dialogs = WaitingThreads()
-  /// What must happen in time, also while all of Dispatch's threads wait.
+  /// Timers that fire in time, also while all of Dispatch's threads wait.
   let deadlines = Deadlines()
   let state = Mutex(State())
 

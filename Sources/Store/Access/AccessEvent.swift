@@ -54,7 +54,7 @@ public struct AccessEvent: Sendable {
 
   public var time: Timestamp
   public var operation: Operation
-  /// By the number that the keychain gave it: its name would stand on the disk for everybody who finds it. nil: none.
+  /// By the number that the keychain gave it: its name would be readable on the disk. nil: none.
   public var item: ItemID?
   /// Which of the item's secrets.
   public var secrets: ItemSecrets
@@ -105,9 +105,9 @@ extension ItemSecrets {
   }
 }
 
-/// Where accesses are noted. It is called while somebody waits, so it must be quick.
+/// Where accesses are noted. It is called while a caller waits, so it must be quick.
 public protocol AccessRecord: Sendable {
-  /// Whether it takes accesses at the moment: to items that not everybody may have (`guarded`), or to the others.
+  /// Whether it takes accesses at the moment: to items with flags or rules (`guarded`), or to the others.
   /// To tell who asks costs ten times as much as a secret.
   func takes(guarded: Bool) -> Bool
 

@@ -2,7 +2,7 @@ public import Model
 public import SecretMemory
 import Synchronization
 
-/// Who asks a person: a dialog, a fingerprint reader, a program of the user's. Each runs as a process of its own.
+/// A way to ask a person: a dialog, a fingerprint reader, a program of the user's. Each runs as a process of its own.
 public protocol Authenticator: Sendable {
   /// Asks, and returns when there is an answer, the time is over, or the question was withdrawn.
   ///
@@ -55,11 +55,11 @@ public struct ProtectionChange: Sendable {
     self.removesProtection = removesProtection
   }
 
-  /// What is to be changed is not known, so it may be anything.
+  /// The change is not known, so it may be any.
   public static let unknown = ProtectionChange(lines: [], removesProtection: true)
 }
 
-/// What came of a question.
+/// The result of a question.
 public enum Answer: Sendable {
   /// What the person has agreed to.
   public enum Scope: Sendable {
@@ -77,13 +77,13 @@ public enum Answer: Sendable {
   /// Other fingers are enrolled than were when the item was stored.
   case revoked
   case timedOut
-  /// Nobody can be asked; the reason is for a person.
+  /// No person can be asked; the reason is for a person.
   case impossible(String)
 }
 
 /// The password that one item is sealed with besides the keychain's keys (`applicationPassword`).
 public final class ItemPassword: Sendable {
-  /// What was derived from a password.
+  /// A key that was derived from a password.
   public final class Key: Sendable {
     public let bytes: SecretBytes
 
@@ -93,7 +93,7 @@ public final class ItemPassword: Sendable {
   }
 
   public let bytes: SecretBytes
-  /// Another process asks for the password and opens the item with it: by way of this engine. nil: it is known here.
+  /// Another process asks for the password and opens the item with it: through this engine. nil: it is known here.
   public let engine: (any KeychainEngine)?
   private let keys = Mutex<[[UInt8]: Key]>([:])
 
@@ -126,7 +126,7 @@ public final class ItemPassword: Sendable {
   public var knownParameters: [UInt8]? { keys.withLock { $0.keys.first } }
 }
 
-/// The end of a question before its answer: whoever asked is gone.
+/// The end of a question before its answer: the caller is gone.
 public final class Withdrawal: Sendable {
   private struct State {
     var isWithdrawn = false

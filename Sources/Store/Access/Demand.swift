@@ -64,7 +64,7 @@ extension Demand {
     }
   }
 
-  /// What is left to do; nil: it can't be met, because other fingers are enrolled than were.
+  /// The part that is still to be met; nil: it can't be met, because other fingers are enrolled than were.
   ///
   /// `enrolled` gives the digest of those that are, and is called only where it matters.
   public func settled(_ enrolled: () -> String?) -> Demand? {

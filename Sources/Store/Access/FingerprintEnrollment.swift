@@ -2,7 +2,7 @@ public import Model
 
 /// The fingers that are enrolled for a user: what `biometryCurrentSet` holds an item to.
 ///
-/// fprintd names devices and fingers, but no templates: the same finger enrolled anew is not noticed.
+/// fprintd names devices and fingers, but no templates: the same finger enrolled again is not noticed.
 public enum FingerprintEnrollment {
   /// The item's attribute that keeps the digest. Names that begin so are not shown.
   public static let attribute: ExactString = "keyhole.enrolled"

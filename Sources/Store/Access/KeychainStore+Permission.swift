@@ -26,7 +26,7 @@ extension KeychainStore {
   ///
   /// A person is asked about a guarded item, whatever its rules say: they name programs that may use the secret, not that
   /// may change its protection.
-  /// - Throws: `locked`, `accessDenied` where nobody can be asked.
+  /// - Throws: `locked`, `accessDenied` where no person can be asked.
   public nonisolated func permission(
     for item: Item, changingTo changed: Item, path: @autoclosure () -> String, by caller: Caller
   ) throws(StoreError) -> Permission {

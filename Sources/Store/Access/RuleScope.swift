@@ -40,7 +40,7 @@ extension ItemIdentity {
   /// The item that keeps the rules of folders and of the keychain as its attributes. It is not shown.
   static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
 
-  /// The service of a vault's items that open what another keychain holds sealed. Nobody is shown them.
+  /// The service of a vault's items that open what another keychain holds sealed. They are not shown.
   public static let seals: ExactString = "org.keyhole.seals"
 
   public var isSeal: Bool {
@@ -87,7 +87,7 @@ extension KeychainStore {
   ///
   /// A person is asked where there are rules, or items with access flags that the new rules may let programs into. Present
   /// rules never deny it: they name programs that may use secrets, not that may change rules.
-  /// - Throws: `locked`, `accessDenied` where nobody can be asked.
+  /// - Throws: `locked`, `accessDenied` where no person can be asked.
   public nonisolated func permission(
     toChangeRulesOf scope: RuleScope, to rules: ExactString?, path: String, by caller: Caller
   ) throws(StoreError) -> Permission {

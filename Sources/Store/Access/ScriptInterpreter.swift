@@ -15,7 +15,7 @@ struct ScriptInterpreter {
     "php", "tclsh", "guile",
   ]
 
-  /// nil: it is none of the list, or not installed by root for everybody.
+  /// nil: it is none of the list, or not installed by root for all users.
   init?(_ executable: Caller.Identity.Executable) {
     guard executable.hasPath, let slash = executable.path.lastIndex(of: "/"),
       Self.folders.contains(String(executable.path[..<slash])),

@@ -8,9 +8,9 @@ public enum DiskProbe {
   /// What the probe for a quota allocates, in bytes.
   private static let sample = 64 * 1024
 
-  /// Why the disk of a folder takes no write at all; nil: it takes some, or that can't be told.
+  /// Why the disk of a folder takes no write at all; nil: it takes some, or that is not known.
   ///
-  /// open(2) with O_TMPFILE: since Linux 6.12, neither statvfs(3) nor access(2) tell that ext4 made itself read-only
+  /// open(2) with O_TMPFILE: since Linux 6.12, neither statvfs(3) nor access(2) shows that ext4 made itself read-only
   /// after an error of the disk. It costs about 15 µs.
   ///
   /// - Returns: `readOnly` for EROFS, `system` for EIO and for a device that is gone.
@@ -65,7 +65,7 @@ public enum DiskProbe {
     }
   }
 
-  /// Why nothing can be stored in a folder for want of room; nil: there is some, or that can't be told.
+  /// Why nothing can be stored in a folder for want of room; nil: there is some, or that is not known.
   public static func shortage(of folder: String) -> StoreError? {
     switch roomError(folder) {
     case EDQUOT: .quotaExceeded
@@ -74,7 +74,7 @@ public enum DiskProbe {
     }
   }
 
-  /// ENOSPC or EDQUOT where there is hardly any room; 0: there is, or that can't be told.
+  /// ENOSPC or EDQUOT where there is hardly any room; 0: there is, or that is not known.
   private static func roomError(_ folder: String) -> Int32 {
     let (file, error) = temporaryFile(in: folder)
     guard file >= 0 else { return error }

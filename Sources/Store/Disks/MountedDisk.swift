@@ -10,7 +10,7 @@ struct MountedDisk {
   /// The file system itself takes no writes although it was mounted for them: the kernel turns it so after an error.
   let hasFailed: Bool
 
-  /// nil: that can't be told.
+  /// nil: it is not known.
   init?(of folder: String) {
     guard let real = unsafe realpath(folder, nil) else { return nil }
     // SAFETY: realpath(3) gives a string of its own, which ends with NUL.

@@ -52,7 +52,7 @@ public struct ReserveFile: Sendable {
     return true
   }
 
-  /// In bytes; nil: it can't be told.
+  /// In bytes; nil: it is not known.
   private var availableRoom: Int? {
     guard let slash = path.lastIndex(of: "/") else { return nil }
     var room = statvfs()

@@ -75,7 +75,7 @@ struct BackupCommand: ParsableCommand {
     }
   }
 
-  /// Says that the vault is not what was last stored in it, as far as that can be told without its passphrase.
+  /// Says that the vault is not what was last stored in it, as far as that is known without its passphrase.
   ///
   /// - Throws: `Failure` where the backup would take the place of one that may be of a newer state.
   private func noteTrust(_ places: StoragePaths) throws {
@@ -107,7 +107,7 @@ struct BackupCommand: ParsableCommand {
       subject, "\(reason): its backup does not replace another one; name another file. Nothing was written")
   }
 
-  /// Whether the vault is what was last stored in it. Failure: that can't be told; `locked` without its passphrase.
+  /// Whether the vault is what was last stored in it. Failure: that is not known; `locked` without its passphrase.
   private func judgement(_ places: StoragePaths) -> Result<KeychainTrust, StoreError> {
     do throws(StoreError) {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
