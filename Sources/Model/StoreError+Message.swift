@@ -18,7 +18,8 @@ extension StoreError {
     case .accessDenied(let reason): "access was denied: \(reason)"
     case .locked: "the keychain is locked; unlock it with `keyhole unlock`"
     case .rejected: "the passphrase is wrong"
-    case .revoked: "other fingers are enrolled now than when the item was stored; remove it and store it again"
+    case .revoked:
+      "other fingers are enrolled now than when the item was stored; remove it and store it again"
     case .timedOut: "the question was not answered in time"
     case .wouldWait: "user approval is required; open it without O_NONBLOCK"
     case .readOnly(let reason): "it is read-only: \(reason)"
