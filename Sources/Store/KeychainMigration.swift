@@ -1,5 +1,6 @@
 public import Model
 import SecretMemory
+import Synchronization
 
 /// Moves every item of one keychain to another, with its secret and its attributes: all of them, or none.
 ///
@@ -126,7 +127,9 @@ extension KeychainMigration {
     new.otpauth = target.holdsOtpauth ? item.otpauth : nil
     if let companion { new.otpauth = FurtherSecret(modified: companion.modified) }
     if let present {
-      guard present.isCopy(of: item), try target.secret(of: present.id) == secret,
+      guard present.isCopy(of: item) else { throw .exists }
+      try complete(present, secret, in: target)
+      guard try target.secret(of: present.id) == secret,
         try has(new.otpauth == nil ? nil : uri, present, target)
       else { throw .exists }
       return nil
@@ -142,6 +145,19 @@ extension KeychainMigration {
       throw .unsupported(reason: "the other keychain does not keep it as it is")
     }
     return added.id
+  }
+
+  /// Gives a copy its secret if it has none: GNOME Keyring stores an item before its secret, and leaves it so where it ends
+  /// in between.
+  private func complete(
+    _ present: Item, _ secret: borrowing SecretBytes, in target: any KeychainEngine
+  ) throws(StoreError) {
+    guard secret.count > 0, try target.secret(of: present.id).count == 0 else { return }
+    // `rewrite` takes a closure that may not capture a borrowed value.
+    let copy = Mutex<SecretBytes?>(try secret.copied())
+    _ = try target.rewrite(present.id, readingSecret: false) { (_, content) throws(StoreError) in
+      if let copy = copy.withLock({ $0.take() }) { content = copy }
+    }
   }
 
   /// All are there now: the originals go, or everything is taken back.
@@ -203,5 +219,11 @@ extension Item {
     (item.isSealed, item.size) = (false, 0)
     item.attributes["xdg:schema"] = nil
     return item
+  }
+}
+
+extension SecretBytes {
+  fileprivate borrowing func copied() throws(StoreError) -> SecretBytes {
+    do { return try SecretBytes(copying: self) } catch { throw .outOfMemory }
   }
 }

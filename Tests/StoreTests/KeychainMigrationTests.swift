@@ -34,6 +34,18 @@ import Testing
     #expect(try new.bytes(of: full.id) == Array("full".utf8))
   }
 
+  /// GNOME Keyring may end between an item and its secret. An item with another secret stays.
+  @Test func copyWithoutASecretIsCompleted() throws {
+    _ = try fill()
+    try new.add(KeychainSamples.generic("a"), "")
+    try run()
+    let moved = try #require(try new.items().first { $0.identity == KeychainSamples.generic("a").identity })
+    #expect(try new.bytes(of: moved.id) == Array("1".utf8) && old.items().isEmpty)
+    try old.add(KeychainSamples.generic("a"), "other")
+    #expect(throws: KeychainMigration.Failure.self) { try run() }
+    #expect(try old.items().count == 1 && new.bytes(of: moved.id) == Array("1".utf8))
+  }
+
   @Test func itemThatIsRefusedStopsAll() throws {
     _ = try fill()
     let migration = KeychainMigration(from: old, to: new) { item throws(StoreError) in
