@@ -76,8 +76,8 @@ public final class TreeFileSystem: Sendable {
     return (attributes, version == nil ? 0 : Self.statusTimeout)
   }
 
-  /// Runs `work` where it may wait, and answers when it is done; `onAbandoned` gets what came of it where the
-  /// caller has gone away meanwhile.
+  /// Runs `work` where it may wait, and answers when it is done; `onAbandoned` gets the result where the caller
+  /// has gone away meanwhile.
   ///
   /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
   /// size must not make a save look failed.

@@ -155,8 +155,11 @@ extension KeychainMigration {
     guard secret.count > 0, try target.secret(of: present.id).count == 0 else { return }
     // `rewrite` takes a closure that may not capture a borrowed value.
     let copy = Mutex<SecretBytes?>(try secret.copied())
-    _ = try target.rewrite(present.id, readingSecret: false) { (_, content) throws(StoreError) in
-      if let copy = copy.withLock({ $0.take() }) { content = copy }
+    _ = try target.rewrite(present.id, readingSecret: true) { (stored, content) throws(StoreError) in
+      // Another process may have stored one since.
+      guard content.count == 0, let copy = copy.withLock({ $0.take() }) else { return }
+      if seals, stored.isShown { stored.isSealed = true }
+      content = copy
     }
   }
 

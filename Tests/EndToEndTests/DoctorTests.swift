@@ -204,7 +204,7 @@ import Testing
 
   @Test func tooLittleLockedMemory() async throws {
     try await withWorld { world in
-      // Without a hard limit of that size nobody but root can raise it.
+      // Without a hard limit of that size only root can raise it.
       guard try world.sh("ulimit -H -l").text != "64\n" else { return }
       try world.check(
         Self.withoutSecretMemory + "ulimit -S -l 64; python3 $OUT/filter.py bash $OUT/follow",

@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  /// A file that never was a suite: what stands in the way is told, not that there is nothing.
+  /// A file that never was a suite: the error names its problem, and is not ENOENT.
   @Test func aFileThatIsNoSuiteSaysWhy() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir defaults/ok")

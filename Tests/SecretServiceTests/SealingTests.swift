@@ -190,6 +190,19 @@ import Vault
     #expect(moved.map(\.size) == [11, 11] && moved.contains { $0.identity == item.identity })
   }
 
+  /// A copy that has no secret yet is completed as the migration stores others: sealed.
+  @Test func copyWithoutASecretIsCompletedSealed() throws {
+    let half = try keyring.add(KeychainSamples.generic("a"), "")
+    let source = MemoryKeychain()
+    try source.add(KeychainSamples.generic("a"), "secret of a")
+    _ = try keychain.items()
+    let migration = KeychainMigration(from: source, to: keychain, sealing: true) { _ in nil }
+    try migration.run(migration.plan()) { _ in }
+    try keyring.catchUp()
+    #expect(try keyring.bytes(of: half.id).starts(with: Array("keyhole-sealed:1:".utf8)))
+    #expect(try keychain.bytes(of: half.id) == Array("secret of a".utf8) && source.items().isEmpty)
+  }
+
   @Test func lockedVaultShowsTheItemAndOpensNothing() throws {
     let item = try sealed("a", [.userPresence])
     let first = try keychain.add(KeychainSamples.generic("plain"), "1")

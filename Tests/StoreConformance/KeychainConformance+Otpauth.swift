@@ -40,7 +40,7 @@ extension KeychainConformance {
       }
       try require(open.same(removed, item) && open.same(engine.items(), [item]), "as before")
       try require(.notFound) { _ = try engine.otpauth(of: item.id) }
-      try require(.notFound) { try engine.setOtpauth(ItemID(rawValue: "nobody"), uri) }
+      try require(.notFound) { try engine.setOtpauth(ItemID(rawValue: "missing"), uri) }
     },
     Case(description: "changes of an item keep its otpauth URI") { open in
       let engine = try open()

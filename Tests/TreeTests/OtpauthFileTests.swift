@@ -82,7 +82,7 @@ import Tree
     try fixture.makeItem(Self.path)
     try fixture.write(Self.file, Self.uri)
     #expect(errorNumber { try fixture.remove(Self.path + "/value") } == EPERM)
-    // Whoever removes all that is listed, in its order, removes the item.
+    // Removing all entries in the order of the listing removes the item.
     for entry in try fixture.tree.list(fixture.node(Self.path)) {
       try fixture.remove("\(Self.path)/\(entry.name)")
     }
