@@ -103,7 +103,7 @@ extension ImportPlan {
     do throws(FormatError) { bytes = try slice.bytes() } catch {
       throw .invalidValue(reason: error.reason)
     }
-    guard bytes.count <= Tree.secretLimit else { throw .tooLarge(limit: Tree.secretLimit) }
+    guard bytes.count <= FileTree.secretLimit else { throw .tooLarge(limit: FileTree.secretLimit) }
     return bytes
   }
 }

@@ -6,13 +6,13 @@ import Store
 import Synchronization
 public import Tree
 
-/// The tree as the kernel wants it: each operation is one call of `Tree`, and one reply.
+/// The tree as the kernel wants it: each operation is one call of `FileTree`, and one reply.
 ///
 /// What reads memory is answered on the worker that took the request. What may wait for a disk or for
 /// another process's lock runs on a queue with the reply parked, so that no worker is ever held up; what
 /// may wait for a process that hangs, on a thread of its own.
 public final class TreeFileSystem: Sendable {
-  let tree: Tree
+  let tree: FileTree
   let userID = getuid()
   let groupID = getgid()
   let commits = DispatchGroup()
@@ -33,7 +33,7 @@ public final class TreeFileSystem: Sendable {
   public let refusals = Refusals()
   public let delays = Delays()
 
-  public init(_ tree: Tree) {
+  public init(_ tree: FileTree) {
     self.tree = tree
   }
 

@@ -14,7 +14,7 @@ enum AccessNotes {
     else { return [] }
     let factors = ApprovalFactors.ofMachine(keychain)
     return items.flatMap { item in
-      let path = Tree.path(of: item.identity)
+      let path = FileTree.path(of: item.identity)
       return [unmet(item, path, factors), changed(item, path, keychain)].compactMap { $0 }
     }
   }

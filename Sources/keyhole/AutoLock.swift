@@ -10,7 +10,7 @@ struct AutoLock {
   private let threads = WaitingThreads()
 
   /// nil: never, or no thread can be made. Suspend counts, and setting a clock changes nothing.
-  init?(_ tree: Tree, _ keychain: KeychainStore, after seconds: Int) {
+  init?(_ tree: FileTree, _ keychain: KeychainStore, after seconds: Int) {
     guard seconds > 0 else { return nil }
     // It looks a few times while the time runs, for each use of a secret sets it back.
     let pace = Int32(clamping: max(250, min(10_000, seconds * 250)))

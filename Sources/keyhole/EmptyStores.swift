@@ -51,7 +51,7 @@ struct NoSuites: SuiteEngine {
   func remove(_ suite: ExactString) throws(StoreError) { throw .notFound }
   func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) { throw .notFound }
   func synchronize(_ suite: ExactString) {}
-  /// Of scratch there may be 4 MiB (`Tree`).
+  /// Of scratch there may be 4 MiB (`FileTree`).
   func room() -> DiskRoom { DiskRoom(blockSize: 4096, blocks: 1024, freeBlocks: 1024, availableBlocks: 1024) }
   func problems() -> [Problem] { [] }
 }

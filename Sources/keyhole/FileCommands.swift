@@ -76,11 +76,11 @@ struct SetCommand: ParsableCommand {
     if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     guard path.isSecret else {
       // A setting may be larger than the locked memory of a user.
-      let input = try SettingInput.read(limit: Tree.settingLimit)
+      let input = try SettingInput.read(limit: FileTree.settingLimit)
       return try unsafe input.withUnsafeBytes { try unsafe session.write($0, to: path) }
     }
     let input = try SecretInput.read(
-      prompt: "Value of \(path.string): ", hidden: true, limit: Tree.secretLimit + 1)
+      prompt: "Value of \(path.string): ", hidden: true, limit: FileTree.secretLimit + 1)
     try unsafe input.withUnsafeBytes { bytes throws in try unsafe session.write(bytes, to: path) }
   }
 }

@@ -17,7 +17,7 @@ import Tree
 final class PrivateFolder: Sendable {
   /// Where programs find it.
   let path: String
-  private let tree: Tree
+  private let tree: FileTree
   private let folder: Node
   private let mount: TreeFileSystem
   private let fileSystem: PrivateFileSystem
@@ -34,7 +34,7 @@ final class PrivateFolder: Sendable {
     if let problem = RuntimeFolder.make(places.runtime) { throw Failure(places.runtime, problem) }
     Self.removeLeftovers(places)
     path = "\(places.runtime)/\(Self.prefix)\(getpid())"
-    tree = Tree(settings: SettingsStore(engine: NoSuites()), keychain: KeychainStore(engine: NoItems()))
+    tree = FileTree(settings: SettingsStore(engine: NoSuites()), keychain: KeychainStore(engine: NoItems()))
     do throws(StoreError) { folder = try Self.stageItem(tree) } catch { throw Failure(path, error) }
     mount = TreeFileSystem(tree)
     refused = Refused()
@@ -70,7 +70,7 @@ final class PrivateFolder: Sendable {
     PrivateFile(path: "\(path)/\(name)", name: name, folder: folder, tree: tree)
   }
 
-  private static func stageItem(_ tree: Tree) throws(StoreError) -> Node {
+  private static func stageItem(_ tree: FileTree) throws(StoreError) -> Node {
     var node = tree.root
     for name in ["keychain", "generic"] { node = try tree.child(of: node, named: name.utf8) }
     for name in ["keyhole", "edit"] { node = try tree.makeDirectory(name.utf8, in: node) }
@@ -158,7 +158,7 @@ struct PrivateFile {
   let path: String
   fileprivate let name: String
   fileprivate let folder: Node
-  fileprivate let tree: Tree
+  fileprivate let tree: FileTree
 
   func write(_ bytes: UnsafeRawBufferPointer) throws {
     do throws(StoreError) {

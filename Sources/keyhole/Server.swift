@@ -21,7 +21,7 @@ final class Server: Sendable {
   private let places: StoragePaths
   private let fileSystem: TreeFileSystem
   private let session: Session
-  private let tree: Tree
+  private let tree: FileTree
   private let report: StatusReport
   /// nil: `echo=off`, or a mount on which nothing can be done that inotify tells.
   private let replay: ReplayProcess?
@@ -40,12 +40,12 @@ final class Server: Sendable {
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report
     replay = options.replaysChanges && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
-    var treeOptions = Tree.Options()
+    var treeOptions = FileTree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
     treeOptions.enrolledFingers = EnrolledSet.digest
     if options.authCommand == nil { treeOptions.factors = ApprovalFactors.ofMachine }
     treeOptions.status = { report.content }
-    tree = Tree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
+    tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     fileSystem = TreeFileSystem(tree)
     report.follow(fileSystem)
     stores.settleKeychain()

@@ -16,13 +16,13 @@ final class SessionLock: Sendable {
     var isLockedHere = false
   }
 
-  private let tree: Tree
+  private let tree: FileTree
   private let keychain: KeychainStore
   private let state = Mutex(State())
   private let watch = Mutex<SessionWatch?>(nil)
   private let threads = WaitingThreads()
 
-  init(_ tree: Tree, _ keychain: KeychainStore) {
+  init(_ tree: FileTree, _ keychain: KeychainStore) {
     (self.tree, self.keychain) = (tree, keychain)
     watch.withLock {
       $0 = SessionWatch(onThread: { [threads] in _ = threads.run($0) }) { [weak self] news in self?.take(news)

@@ -11,12 +11,12 @@ import Tree
 /// What the process of a mount does for requests on its control socket.
 final class TreeControlService: ControlService {
   let isReadOnly: Bool
-  private let tree: Tree
+  private let tree: FileTree
   private let mount: TreeFileSystem
   private let failures = Atomic<Int>(0)
   private let hasEnded = Atomic(false)
 
-  init(_ tree: Tree, _ mount: TreeFileSystem, isReadOnly: Bool) {
+  init(_ tree: FileTree, _ mount: TreeFileSystem, isReadOnly: Bool) {
     (self.tree, self.mount, self.isReadOnly) = (tree, mount, isReadOnly)
   }
 
@@ -52,9 +52,9 @@ final class TreeControlService: ControlService {
 
   func path(of item: ItemID) throws(StoreError) -> String? { try tree.path(of: item) }
 
-  func path(of identity: ItemIdentity) -> String { Tree.path(of: identity) }
+  func path(of identity: ItemIdentity) -> String { FileTree.path(of: identity) }
 
-  func path(of scope: RuleScope) -> String { Tree.path(of: scope) }
+  func path(of scope: RuleScope) -> String { FileTree.path(of: scope) }
 
   func scope(at path: String) throws(StoreError) -> RuleScope {
     guard let scope = try tree.ruleScope(at: path.unicodeScalars.split(separator: "/").map({ String($0) }))

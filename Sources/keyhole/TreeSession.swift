@@ -6,7 +6,7 @@ import Tree
 
 /// The tree for one command, without a mount.
 struct TreeSession {
-  let tree: Tree
+  let tree: FileTree
   let root: Node
   let stores: Stores
   let caller = Caller.current
@@ -42,10 +42,10 @@ struct TreeSession {
   private init(_ stores: Stores, sayingTrustIn places: StoragePaths?) {
     self.stores = stores
     notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
-    var options = Tree.Options()
+    var options = FileTree.Options()
     options.enrolledFingers = EnrolledSet.digest
     options.factors = ApprovalFactors.ofMachine
-    tree = Tree(settings: stores.settings, keychain: stores.keychain, options: options)
+    tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: options)
     root = tree.root
   }
 

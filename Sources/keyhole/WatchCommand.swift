@@ -35,7 +35,7 @@ struct WatchCommand: ParsableCommand {
     TrustNotice(stores.keychain?.engine, places).write()
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)
-    Tree(settings: stores.settings, keychain: stores.keychain).beginFollowing()
+    FileTree(settings: stores.settings, keychain: stores.keychain).beginFollowing()
     for problem in watch.problems { StandardError.write("keyhole: \(problem.escapedForTerminal)\n") }
     Task(executorPreference: Background.tasks) { [json, exec] in
       var number = 0

@@ -110,7 +110,7 @@ enum AttributeTarget {
       suites.replace("s", with: ["k": .string("text")])
       let items = MemoryKeychain()
       for identity in identities { _ = try items.add(item(identity), secret: SecretBytes()) }
-      let tree = Tree(settings: SettingsStore(engine: suites), keychain: KeychainStore(engine: items))
+      let tree = FileTree(settings: SettingsStore(engine: suites), keychain: KeychainStore(engine: items))
       return try paths.map { set(name, value, on: try node($0, tree), tree) }.joined(separator: " ")
     }
   }
@@ -129,11 +129,11 @@ enum AttributeTarget {
     return Item(id: ItemID(rawValue: ""), identity: identity, created: moment, modified: moment)
   }
 
-  private static func node(_ path: String, _ tree: Tree) throws -> Node {
+  private static func node(_ path: String, _ tree: FileTree) throws -> Node {
     try path.split(separator: "/").reduce(tree.root) { try tree.child(of: $0, named: $1.utf8) }
   }
 
-  private static func set(_ name: String, _ value: [UInt8], on node: Node, _ tree: Tree) -> String {
+  private static func set(_ name: String, _ value: [UInt8], on node: Node, _ tree: FileTree) -> String {
     Parser.outcome {
       try tree.setAttribute(name, to: value, of: node, if: .always, by: .current)
       let names = try tree.attributeNames(of: node)

@@ -10,10 +10,10 @@ import Testing
 /// A handle whose commit waits for its store: nothing else waits with it.
 @Suite(.timeLimit(.minutes(1))) struct CommitUnderWayTests {
   private let suites = GatedSuites()
-  private let tree: Tree
+  private let tree: FileTree
 
   init() {
-    tree = Tree(settings: SettingsStore(engine: suites), keychain: nil)
+    tree = FileTree(settings: SettingsStore(engine: suites), keychain: nil)
     suites.good.replace("s", with: ["k": .string("old")])
   }
 
@@ -102,7 +102,7 @@ import Testing
   /// 16 MiB a handle are allowed, but not for any number of handles.
   @Test func unsavedContentHasALimit() throws {
     suites.good.replace("s", with: ["k": .data([1])])
-    let most = [UInt8](repeating: 1, count: Tree.settingLimit)
+    let most = [UInt8](repeating: 1, count: FileTree.settingLimit)
     var handles: [Handle] = []
     var error: Int32?
     while error == nil, handles.count < 40 {

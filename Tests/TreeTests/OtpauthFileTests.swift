@@ -166,7 +166,7 @@ import Tree
   @Test func keychainWithRoomForOneSecretRefusesIt() throws {
     let keychain = KeychainStore(engine: MemoryKeychain(holdsOtpauth: false))
     let item = try keychain.add(KeychainSamples.generic("S", "A"), secret: KeychainSamples.secret("secret"))
-    let tree = Tree(settings: SettingsStore(engine: MemorySuites()), keychain: keychain)
+    let tree = FileTree(settings: SettingsStore(engine: MemorySuites()), keychain: keychain)
     let folder = try Self.path.split(separator: "/").reduce(tree.root) {
       try tree.child(of: $0, named: $1.utf8)
     }

@@ -46,7 +46,7 @@ import Tree
   }
 
   @Test func mountOptionKeepsEveryLineEnd() throws {
-    var options = Tree.Options()
+    var options = FileTree.Options()
     options.keepsLineEnds = true
     let fixture = TreeFixture(options)
     try fixture.makeItem(Self.path, "hunter2\n")

@@ -124,7 +124,7 @@ import Tree
   }
 
   @Test func statusIsReadOnly() throws {
-    var options = Tree.Options()
+    var options = FileTree.Options()
     options.status = { Array("{\"pid\":1}\n".utf8) }
     let fixture = TreeFixture(options)
     #expect(try fixture.read(".keyhole/status") == "{\"pid\":1}\n")

@@ -8,10 +8,10 @@ import Tree
 struct TreeFixture {
   let suites = MemorySuites()
   let items = MemoryKeychain()
-  let tree: Tree
+  let tree: FileTree
 
-  init(_ options: Tree.Options = Tree.Options()) {
-    tree = Tree(
+  init(_ options: FileTree.Options = FileTree.Options()) {
+    tree = FileTree(
       settings: SettingsStore(engine: suites), keychain: KeychainStore(engine: items), options: options)
   }
 

@@ -15,7 +15,7 @@ import Tree
   }
 
   @Test func withoutKeychainThereIsNoFolderForIt() throws {
-    let tree = Tree(settings: SettingsStore(engine: MemorySuites()), keychain: nil)
+    let tree = FileTree(settings: SettingsStore(engine: MemorySuites()), keychain: nil)
     #expect(try tree.list(tree.root).map(\.name) == ["defaults"])
     #expect(errorNumber { _ = try tree.child(of: tree.root, named: "keychain".utf8) } == ENOENT)
     #expect(try tree.status(of: tree.root, for: .current).links == 3)

@@ -141,7 +141,7 @@ extension TreeFileSystem: FileSystem {
 
   private func make(
     _ reply: consuming EntryReply, _ request: Request, in parent: NodeID, _ name: [UInt8],
-    _ make: @escaping @Sendable (Tree, Node, [UInt8], Caller) throws(StoreError) -> Node
+    _ make: @escaping @Sendable (FileTree, Node, [UInt8], Caller) throws(StoreError) -> Node
   ) {
     let caller = request.caller
     let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in

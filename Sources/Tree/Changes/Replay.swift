@@ -71,7 +71,7 @@ public struct ReplayQueue: Sendable {
   }
 }
 
-extension Tree {
+extension FileTree {
   /// What a change lets watchers see. To be asked for every change in turn, also for those made here.
   public func replays(of change: Change) -> [Replay] {
     switch change.subject {
@@ -148,7 +148,7 @@ extension Tree {
 }
 
 // The directory of a service or server comes with its first item, and goes with its last one.
-extension Tree {
+extension FileTree {
   /// Takes the present state as known to all watchers; of a keychain that may block, the state when it
   /// answers.
   public func beginFollowing() {

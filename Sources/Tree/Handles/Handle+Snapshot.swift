@@ -57,7 +57,7 @@ extension Handle {
   }
 }
 
-extension Tree {
+extension FileTree {
   /// Lets readers of one file read on where its value has grown since they were opened.
   ///
   /// Returns which value they read now; nil: the same as before.

@@ -77,7 +77,7 @@ extension Handle {
     }
   }
 
-  private var limit: Int { node.isSecret ? Tree.secretLimit : Tree.settingLimit }
+  private var limit: Int { node.isSecret ? FileTree.secretLimit : FileTree.settingLimit }
 
   private func requireUnspoilt() throws(StoreError) {
     if let error = state.withLock({ $0.fate.error }) { throw error }

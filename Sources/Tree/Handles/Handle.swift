@@ -27,7 +27,7 @@ public struct OpenMode: OptionSet, Sendable {
 public final class Handle: Sendable {
   public let node: Node
   public let mode: OpenMode
-  let tree: Tree
+  let tree: FileTree
   let scratch: ScratchFile?
   /// The log of changes, where that is open.
   public let events: EventReader?
@@ -74,7 +74,7 @@ public final class Handle: Sendable {
   }
 
   init(
-    _ node: Node, in tree: Tree, mode: OpenMode, scratch: ScratchFile? = nil,
+    _ node: Node, in tree: FileTree, mode: OpenMode, scratch: ScratchFile? = nil,
     events: EventReader? = nil, state: State = State()
   ) {
     self.node = node

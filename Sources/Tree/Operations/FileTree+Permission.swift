@@ -3,7 +3,7 @@ public import Store
 import Synchronization
 
 // The questions before an operation. Each function returns nil where there is nothing to ask about.
-extension Tree {
+extension FileTree {
   /// Before `open`, and before `truncate`, which opens for writing.
   ///
   /// - Throws: `accessDenied`, `locked`, `notFound`.

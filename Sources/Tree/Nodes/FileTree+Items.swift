@@ -3,7 +3,7 @@ import Store
 import Synchronization
 
 // From the tree's names to the keychain's items.
-extension Tree {
+extension FileTree {
   func stagedItem(_ place: ItemPlace) -> StagedItem? {
     overlay.withLock { $0.stagedItems[place] }
   }

@@ -4,7 +4,7 @@ import Store
 import Synchronization
 
 // The second file of an item's directory, which is there only when the item has an `otpauth:` URI.
-extension Tree {
+extension FileTree {
   /// - Throws: `unsupported` for a keychain that holds one secret of an item.
   func requireOtpauth() throws(StoreError) {
     guard try requireKeychain().engine.holdsOtpauth else { throw .noOtpauth }

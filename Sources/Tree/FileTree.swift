@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Every method may be called from any thread. Looking needs no lock but short ones; what changes a store
 /// may wait for a disk.
-public final class Tree: Sendable {
+public final class FileTree: Sendable {
   /// How many bytes a value in `defaults` may have.
   public static let settingLimit = 16 * 1024 * 1024
   /// How many bytes a secret may have.
@@ -78,7 +78,7 @@ public final class Tree: Sendable {
   }
 }
 
-extension Tree {
+extension FileTree {
   /// Whether looking at what is in a directory may take some seconds: before the keychain of another process
   /// was read for the first time.
   public func mayBlock(lookingIn directory: Node) -> Bool {
@@ -92,7 +92,7 @@ extension Tree {
   }
 }
 
-extension Tree {
+extension FileTree {
   /// Whether opening or changing a file should have a thread of its own: it may hang, or wait for a change of the vault
   /// that waits for another process.
   public func mayWait(using node: Node) -> Bool {

@@ -2,7 +2,7 @@ public import Model
 public import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// Makes a file, or opens the one that is there: open(2) with O_CREAT.
   ///
   /// A key or a value is stored by the handle's first commit, at the latest at its close.

@@ -2,7 +2,7 @@ public import Model
 import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// The file or directory called `name` in `directory`; `name` is as it stands in the path.
   ///
   /// - Throws: `notFound`, also for what is no canonical encoding; `notUnicode`, `nameTooLong`,

@@ -1,7 +1,7 @@
 public import Model
 public import Store
 
-extension Tree {
+extension FileTree {
   /// Gives an item with `applicationPassword` another password. The question takes the present one and what
   /// else the item demands, and then the new one. It waits for that.
   ///

@@ -10,7 +10,7 @@ public struct StaleName: Sendable {
   public let node: Node?
 }
 
-extension Tree {
+extension FileTree {
   /// Adds a change to the log of events.
   public func record(_ change: Change) {
     events.append(TreeChange(change))
@@ -44,7 +44,7 @@ extension Tree {
   }
 }
 
-extension Tree {
+extension FileTree {
   /// The name of a node that nothing stands behind any more; nil: its directory is unknown.
   public func staleName(of node: Node) -> StaleName? {
     staleNames(node.place).first

@@ -2,7 +2,7 @@ public import Model
 import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// unlink(2): deletes a key, a secret (its item stays as a staged one) or scratch, at once.
   ///
   /// - Throws: `notFound`, `isDirectory`, `notPermitted`, `readOnly`.

@@ -3,7 +3,7 @@ import SecretMemory
 public import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// Opens a file. What can be known now is refused now, because few programs look at what close returns.
   ///
   /// - Throws: `isDirectory`, `readOnly`, `accessDenied`, `locked`, `notFound`, `tooManyOpen`.

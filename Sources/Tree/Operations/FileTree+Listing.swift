@@ -16,7 +16,7 @@ public struct DirectoryEntry: Sendable {
   }
 }
 
-extension Tree {
+extension FileTree {
   /// The entries of a directory, in no particular order; `.keyhole` is found by name only.
   ///
   /// - Throws: `notDirectory`, `locked`, `unreachable`.

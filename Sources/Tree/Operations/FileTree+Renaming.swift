@@ -2,7 +2,7 @@ public import Model
 public import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// rename(2) and, with `replacing` false, renameat2(2)'s RENAME_NOREPLACE.
   ///
   /// A move never loses the value: at any moment the old name holds it, or the new one, or both.

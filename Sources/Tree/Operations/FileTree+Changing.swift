@@ -2,7 +2,7 @@ public import Model
 public import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// utimensat(2); nil leaves a time as it is.
   ///
   /// - Throws: as `setModified`.

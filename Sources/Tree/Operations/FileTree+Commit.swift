@@ -4,7 +4,7 @@ import Store
 import Synchronization
 
 // How content becomes a value.
-extension Tree {
+extension FileTree {
   /// Stores `content` as the value at `place`, in one step.
   ///
   /// Returns the permit for the next commit of the same handle.

@@ -3,7 +3,7 @@ import SecretMemory
 import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   /// Locks the keychain and wipes what open files and scratch hold of secrets that are not to be read now.
   ///
   /// Uncommitted content is lost; later reads and writes of such a file fail with `locked`.

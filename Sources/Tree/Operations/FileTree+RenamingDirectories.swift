@@ -2,7 +2,7 @@ import Model
 import Store
 import Synchronization
 
-extension Tree {
+extension FileTree {
   func moveDirectory(_ source: Place, to target: Place, isTaken: Bool) throws(StoreError) {
     if isTaken { try makeRoom(at: target) }
     switch (source, target) {

@@ -22,7 +22,7 @@ public struct NodeStatus: Sendable {
   public var version: UInt64 = 0
 }
 
-extension Tree {
+extension FileTree {
   /// - Throws: `notFound` for what is gone; `locked`, `unreachable`.
   public func status(of node: Node, for caller: Caller) throws(StoreError) -> NodeStatus {
     let (place, writers) = node.state.withLock { ($0.place, Array($0.writers.values)) }

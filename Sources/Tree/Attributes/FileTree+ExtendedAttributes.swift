@@ -9,7 +9,7 @@ public enum AttributeCondition: Sendable {
   case mustExist
 }
 
-extension Tree {
+extension FileTree {
   /// The names that listxattr(2) gives, complete: `user.keyhole.type`.
   public func attributeNames(of node: Node) throws(StoreError) -> [String] {
     if let kept = node.keptAttributes { return kept.keys.filter { $0 != AttributeName.name }.sorted() }
@@ -148,7 +148,7 @@ enum AttributeName {
 
 // MARK: Rules of folders
 
-extension Tree {
+extension FileTree {
   /// nil: no rules can be here.
   func ruleScope(at place: Place) throws(StoreError) -> RuleScope? {
     switch place {
@@ -182,7 +182,7 @@ extension Tree {
 
 // MARK: Keys
 
-extension Tree {
+extension FileTree {
   private func attribute(_ name: String, of place: KeyPlace) throws(StoreError) -> [UInt8] {
     switch name {
     case AttributeName.name: return Array(place.key.utf8)
@@ -240,7 +240,7 @@ extension Tree {
 
 // MARK: Items
 
-extension Tree {
+extension FileTree {
   private func itemAttributeNames(_ place: ItemPlace) throws(StoreError) -> [String] {
     guard let staged = stagedItem(place) else { return ItemAttributes.names(of: try anyItem(place)) }
     return Set(ItemAttributes.names(of: staged.item)).union(staged.extra.keys).sorted()
