@@ -77,7 +77,9 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
     engine("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
-    module("Watch", ["CSystem"]),
+    // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
+    module("Notifier", ["Model"]),
+    module("LoginSessions", ["CSystem"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
       "KeychainSelection",
@@ -85,7 +87,7 @@ let package = Package(
     // Engines in memory, for programs under test and for Keyhole's own tests.
     engine("InMemory", ["Store", "Model", "SecretMemory"]),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Control", ["Platform", "Store", "Model", "SecretMemory", "CSystem", "Watch"]),
+    module("Control", ["Platform", "Store", "Model", "SecretMemory", "CSystem", "Notifier"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "SecretMemory"]),
@@ -113,12 +115,12 @@ let package = Package(
     // so that who uses settings only links no keychain.
     wrappers("WrapperCore", ["Store", "Model"]),
     wrappers("KeyPathObservation", ["WrapperCore"]),
-    wrappers("DefaultSuites", ["WrapperCore", "Platform", "InMemory", "Store", "Suites", "Watch"]),
+    wrappers("DefaultSuites", ["WrapperCore", "Platform", "InMemory", "Store", "Suites", "Notifier"]),
     wrappers(
       "DefaultKeychain",
       [
         "Control", "WrapperCore", "Platform", "KeychainSelection", "InMemory", "Store", "SecretMemory",
-        "Vault", "Watch", "Model",
+        "Vault", "Notifier", "Model",
       ]),
     wrappers("FTPropertyWrappers", ["DefaultKeychain", "WrapperCore", "Model"]),
     wrappers("KeychainStorage", ["DefaultKeychain", "WrapperCore", "Model"]),
@@ -132,7 +134,7 @@ let package = Package(
       dependencies: [
         "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Platform", "Store",
         "Suites",
-        "Vault", "KeychainSelection", "Watch", "Model", "SecretMemory", "CSystem",
+        "Vault", "KeychainSelection", "LoginSessions", "Notifier", "Model", "SecretMemory", "CSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -181,14 +183,14 @@ let package = Package(
         "CSystem", "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory",
         "Vault",
       ]),
-    tests("WatchTests", ["Watch"]),
+    tests("NotifierTests", ["Notifier", "Model"]),
     tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
     tests(
       "FormatsTests",
       [
         "Backup", "Control", "Formats", "ImportExport", "InMemory", "Model", "Platform", "SecretMemory",
-        "Store", "Suites", "Tree", "Vault", "Watch",
+        "Store", "Suites", "Tree", "Vault", "LoginSessions",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],

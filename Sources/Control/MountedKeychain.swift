@@ -4,7 +4,7 @@ public import Model
 public import SecretMemory
 public import Store
 import Synchronization
-import Watch
+import Notifier
 
 /// The keychain of a running mount, for who can't open it by itself: a vault that only the mount has unlocked.
 ///

@@ -7,7 +7,7 @@ import Tree
 
 extension TreeFileSystem {
   /// Whom to tell what the kernel must no longer believe; before that, it believes nothing.
-  public func connect(_ notifier: Notifier) {
+  public func connect(_ notifier: CacheInvalidator) {
     kernel.withLock { $0 = notifier }
   }
 
@@ -42,7 +42,7 @@ extension TreeFileSystem {
 
   /// On a queue of its own, never inside a request: the kernel waits for locks that the request's caller
   /// may hold.
-  func tellKernel(_ news: @escaping @Sendable (Notifier) -> Void) {
+  func tellKernel(_ news: @escaping @Sendable (CacheInvalidator) -> Void) {
     guard let notifier = kernel.withLock({ $0 }) else { return }
     Self.news.async { news(notifier) }
   }
@@ -61,7 +61,7 @@ extension TreeFileSystem {
   private static let pages = DispatchQueue(label: "keyhole.pages")
 }
 
-extension Notifier {
+extension CacheInvalidator {
   /// Drops the status of a file and its directory. Its pages go at the next open, if it has another value.
   func forget(_ name: StaleName) {
     if let node = name.node { invalidateAttributes(of: NodeID(rawValue: node.number)) }

@@ -28,7 +28,7 @@ public final class TreeFileSystem: Sendable {
   let openFiles = Mutex(OpenFileCount())
   /// The files that are read through the kernel's page cache.
   let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
-  let kernel: Mutex<Notifier?> = Mutex(nil)
+  let kernel: Mutex<CacheInvalidator?> = Mutex(nil)
   let replays = Mutex(Replays())
   public let refusals = Refusals()
   public let delays = Delays()

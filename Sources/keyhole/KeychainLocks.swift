@@ -1,8 +1,8 @@
 import Control
 import KeychainSelection
+import LoginSessions
 import Model
 import Store
-import Watch
 
 /// Reports that the keychain is locked, while a command holds a secret of it in clear.
 ///

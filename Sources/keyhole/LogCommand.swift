@@ -3,12 +3,12 @@ import Control
 import Dispatch
 import Glibc
 import Model
+import Notifier
 import Platform
 import Store
 import Suites
 import Synchronization
 import Tree
-import Watch
 
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -47,7 +47,7 @@ final class PrivateFolder: Sendable {
       unsafe rmdir(path)
       throw Failure(nil, "there is no memory to edit in: \(error.description)")
     }
-    mount.connect(session.notifier)
+    mount.connect(session.invalidator)
     DispatchQueue(label: "keyhole.private-folder").async { [session] in try? session.run() }
   }
 

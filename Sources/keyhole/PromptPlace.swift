@@ -1,6 +1,6 @@
 import Glibc
+import LoginSessions
 import SecretMemory
-import Watch
 
 /// Where a person is asked.
 enum PromptPlace {

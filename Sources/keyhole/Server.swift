@@ -87,7 +87,7 @@ final class Server: Sendable {
         manager?.isReady(mountPoint)
         linux_forget_code()
       }
-      fileSystem.connect(session.notifier)
+      fileSystem.connect(session.invalidator)
       let presence = MountPresence(mountPoint) { [self] in
         leave(control, service, record)
         lock?.end()

@@ -1,9 +1,9 @@
 import Glibc
+import LoginSessions
 import SecretMemory
 import Store
 import Synchronization
 import Tree
-import Watch
 
 /// Locks the vault with the user's session and before the machine sleeps, where logind tells.
 ///

@@ -1,8 +1,8 @@
 import Glibc
 import Model
+import Notifier
 import Store
 import Synchronization
-import Watch
 
 /// Looks at the stores again whenever something outside may have changed them.
 final class StoreWatch: Sendable {

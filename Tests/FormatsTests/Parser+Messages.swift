@@ -7,8 +7,8 @@ import Testing
 import Tree
 
 @testable import Control
+@testable import LoginSessions
 @testable import Platform
-@testable import Watch
 
 /// The control socket: the 20 bytes of a header, and a body.
 enum ControlTarget {

@@ -72,7 +72,7 @@ extension AllTests {
       let fileSystem = MemoryFileSystem("a")
       try withMount(fileSystem) { path, session in
         _ = try Client.size(path + "/a")
-        #expect(session.notifier.invalidateEntry(Array("a".utf8).span, in: .root) == nil)
+        #expect(session.invalidator.invalidateEntry(Array("a".utf8).span, in: .root) == nil)
         // The kernel forgets before it asks anew, though in a message of its own.
         _ = try Client.size(path + "/a")
         session.unmount()
@@ -92,9 +92,9 @@ extension AllTests {
       }
     }
 
-    /// Keeps a notifier, and says when it goes away.
+    /// Keeps an invalidator, and says when it goes away.
     private final class NotifyingFileSystem: MemoryFileSystem, @unchecked Sendable {
-      let notifier = Mutex<Notifier?>(nil)
+      let invalidator = Mutex<CacheInvalidator?>(nil)
       let gone: Event
 
       init(gone: Event) {
@@ -110,7 +110,7 @@ extension AllTests {
       do {
         let fileSystem = NotifyingFileSystem(gone: gone)
         try withMount(fileSystem) { path, session in
-          fileSystem.notifier.withLock { $0 = session.notifier }
+          fileSystem.invalidator.withLock { $0 = session.invalidator }
           _ = try Client.names(path)
         }
       }

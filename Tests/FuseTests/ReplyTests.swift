@@ -111,10 +111,10 @@ extension AllTests {
       try withMount(fileSystem) { path, session in
         for _ in 0..<3 { _ = try Client.size(path + "/a") }
         let before = fileSystem.state.withLock { $0.getattrs }
-        #expect(session.notifier.invalidateAttributes(of: NodeID(rawValue: 2)) == nil)
+        #expect(session.invalidator.invalidateAttributes(of: NodeID(rawValue: 2)) == nil)
         for _ in 0..<3 { _ = try Client.size(path + "/a") }
         #expect(fileSystem.state.withLock { $0.getattrs } == before + 1)
-        #expect(session.notifier.invalidateNode(NodeID(rawValue: 99)) == .ENOENT)
+        #expect(session.invalidator.invalidateNode(NodeID(rawValue: 99)) == .ENOENT)
       }
     }
 
@@ -123,9 +123,9 @@ extension AllTests {
       try withMount(fileSystem) { path, session in
         let name = Array("a".utf8)
         _ = try Client.size(path + "/a")
-        #expect(session.notifier.expireEntry(name.span, in: .root) == nil)
+        #expect(session.invalidator.expireEntry(name.span, in: .root) == nil)
         _ = try Client.size(path + "/a")
-        #expect(session.notifier.deleteEntry(name.span, of: NodeID(rawValue: 2), in: .root) == nil)
+        #expect(session.invalidator.deleteEntry(name.span, of: NodeID(rawValue: 2), in: .root) == nil)
         _ = try Client.size(path + "/a")
         #expect(fileSystem.state.withLock { $0.lookups.filter { $0 == name }.count } == 3)
       }

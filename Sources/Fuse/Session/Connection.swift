@@ -5,7 +5,7 @@ import Glibc
 ///
 /// A reply that was parked can be answered after the unmount, and `fuse_reply_…` reads the session. So each owed reply
 /// holds this object, and the session is destroyed with the last of them. It knows nothing of the file system, which may
-/// therefore hold a ``Notifier``.
+/// therefore hold a ``CacheInvalidator``.
 ///
 /// @unchecked: the pointer is written once, before any other thread can know of the object; libfuse locks the rest.
 @safe final class Connection: @unchecked Sendable {

@@ -34,7 +34,7 @@ public final class Session: Sendable {
   var connection: Connection { host.connection }
 
   /// Tells the kernel what changed. The file system may keep it.
-  public var notifier: Notifier { Notifier(connection: connection) }
+  public var invalidator: CacheInvalidator { CacheInvalidator(connection: connection) }
 }
 
 extension Session {

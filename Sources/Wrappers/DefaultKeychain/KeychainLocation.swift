@@ -5,7 +5,7 @@ import Model
 import Platform
 import Store
 import Vault
-import Watch
+import Notifier
 import WrapperCore
 
 /// Where secrets are kept.

@@ -2,7 +2,7 @@ import InMemory
 import Platform
 import Store
 import Suites
-import Watch
+import Notifier
 package import WrapperCore
 
 /// Where suites are kept.

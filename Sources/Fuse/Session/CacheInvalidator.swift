@@ -6,7 +6,7 @@ import Glibc
 /// Never inside a request that has not been answered, ``invalidateAttributes(of:)`` aside: the kernel waits for locks that
 /// the request's caller may hold, so both would wait without end. All methods return nil when done, ENOENT if the kernel knew nothing of the kind, ENOSYS if it is
 /// too old, and another error when the mount is gone.
-public struct Notifier: Sendable {
+public struct CacheInvalidator: Sendable {
   let connection: Connection
 
   /// Drops a node's attributes, and leaves its content in the page cache.
@@ -54,7 +54,7 @@ public struct Notifier: Sendable {
   }
 }
 
-extension Notifier {
+extension CacheInvalidator {
   private func tell(_ send: (OpaquePointer) -> Int32) -> Errno? {
     guard let session = unsafe connection.session else { return .ENOTCONN }
     let status = unsafe send(session)

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Testing
 
-@testable import Watch
+@testable import Notifier
 
 @Suite(.timeLimit(.minutes(1))) struct FolderWatchTests {
   @Test func createdFileIsNamed() async throws {
