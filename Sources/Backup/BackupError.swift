@@ -5,17 +5,23 @@ public import Model
 public struct BackupError: Error, Hashable, Sendable {
   /// A file or a folder; nil: it is about the whole.
   public var subject: String?
+  /// What failed and what to do, as a clause.
   public var reason: String
 
+  /// - Parameters:
+  ///   - subject: a file or folder; nil: the whole.
+  ///   - reason: what failed and what to do, as a clause.
   public init(_ subject: String? = nil, _ reason: String) {
     self.subject = subject
     self.reason = reason
   }
 
+  /// Takes over the message of a store's error.
   public init(_ subject: String?, _ error: StoreError) {
     self.init(subject, error.message)
   }
 
+  /// Takes over the reason why bytes can't be read or written.
   public init(_ subject: String?, _ error: FormatError) {
     self.init(subject, error.reason)
   }

@@ -2,10 +2,12 @@
 public struct BackupFolders: Hashable, Sendable {
   /// Foundation's folder of suites.
   public var settings: String
+  /// The folder with `vault.db` and `vault.key`.
   public var vault: String
   /// Times of keys, and the journal of a restore.
   public var state: String
 
+  /// Absolute paths; slashes at their ends are dropped.
   public init(settings: String, vault: String, state: String) {
     self.settings = Self.withoutSlash(settings)
     self.vault = Self.withoutSlash(vault)

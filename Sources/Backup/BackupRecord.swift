@@ -38,7 +38,9 @@ enum BackupRecord: ~Copyable {
 public struct BackupSummary: Hashable, Sendable {
   /// When it was begun.
   public var created = Timestamp(seconds: 0)
+  /// The number of suites.
   public var suites: UInt64 = 0
+  /// Whether a vault is in it.
   public var hasVault = false
   /// Of the vault, with their secrets.
   public var items: UInt64 = 0

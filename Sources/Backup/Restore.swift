@@ -9,6 +9,7 @@ import Platform
 public struct Restore {
   private let folders: BackupFolders
 
+  /// `folders`: where the content is put.
   public init(_ folders: BackupFolders) {
     self.folders = folders
   }
@@ -78,6 +79,7 @@ public struct RestoreReport: Hashable, Sendable {
 
 /// Finishes or takes back a restore that was interrupted.
 public enum RestoreRecovery {
+  /// The result of looking for an interrupted restore.
   public enum Outcome: Sendable {
     /// No restore was interrupted.
     case nothing
@@ -95,6 +97,7 @@ public enum RestoreRecovery {
   /// Whether there is something to recover: one system call.
   public static func isNeeded(state folder: String) -> Bool { RestoreJournalFile.exists(in: folder) }
 
+  /// Finishes an interrupted restore, or takes it back. Waits for a restore of another process that is moving files.
   public static func run(state folder: String) -> Outcome {
     do throws(BackupError) {
       for _ in 0..<(patience / 20) {

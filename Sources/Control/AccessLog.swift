@@ -13,6 +13,7 @@ public final class AccessLog: AccessRecord {
 
   /// The file with the latest lines, and the one with those before.
   public let path: String
+  /// The file that the log becomes when it is full: `access.log.1`.
   public var olderPath: String { path + ".1" }
   private var offPath: String { path + ".off" }
   private var allPath: String { path + ".all" }
@@ -32,6 +33,9 @@ public final class AccessLog: AccessRecord {
     var failure: Int32 = 0
   }
 
+  /// - Parameters:
+  ///   - stateFolder: the folder of the log; the file is made with the first line.
+  ///   - limit: the size in bytes from which on the log is full.
   public init(stateFolder: String, limit: Int = AccessLog.limit) {
     path = stateFolder + "/access.log"
     self.limit = limit
@@ -42,8 +46,10 @@ public final class AccessLog: AccessRecord {
     if descriptor >= 0 { close(descriptor) }
   }
 
+  /// Whether accesses are recorded: the file `access.log.off` is missing.
   public var isOn: Bool { unsafe access(offPath, F_OK) != 0 }
 
+  /// Whether an access is recorded: of guarded items unless the log is off, of others after `keyhole log --all`.
   public func takes(guarded: Bool) -> Bool {
     guard !guarded else { return isOn }
     let now = Self.milliseconds()
@@ -64,6 +70,7 @@ public final class AccessLog: AccessRecord {
   /// errno(3) of the last line that could not be written; 0: it was.
   public var failure: Int32 { state.withLock { $0.failure } }
 
+  /// Appends one line (O_APPEND). A failure is kept in `failure`, and the access goes on.
   public func note(_ event: AccessEvent) {
     guard isOn || event.operation == .record else { return }
     let line = Array(event.line.utf8)

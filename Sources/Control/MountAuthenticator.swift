@@ -23,6 +23,7 @@ public struct MountAuthenticator: Authenticator {
     (self.fallback, self.record, self.open) = (fallback, record, open)
   }
 
+  /// Passes the question to the mount's process and waits; without a mount the fallback decides.
   public func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     // An item's own password stays in the mount's process, which opens the item for this one.
     if question.password != .none {
@@ -106,6 +107,7 @@ extension Answer {
 public struct MountNames: Sendable {
   private let folder: String
 
+  /// `runtimeFolder`: the folder of the control sockets.
   public init(runtimeFolder: String) {
     folder = runtimeFolder
   }

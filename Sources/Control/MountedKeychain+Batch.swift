@@ -3,6 +3,7 @@ public import SecretMemory
 public import Store
 
 extension MountedKeychain {
+  /// Whether the mount's keychain takes batches, as it said when the connection was made.
   public var takesBatches: Bool { memory.state.takesBatches }
 
   /// Sends the changes one after the other; the mount's process keeps them sealed until all are there, and makes them in

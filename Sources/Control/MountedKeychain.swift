@@ -12,6 +12,7 @@ import Notifier
 /// process had opened the mount's files. Without a mount the keychain is locked; with the next one it is there
 /// again.
 public final class MountedKeychain: RemoteKeychainEngine, BatchKeychainEngine {
+  /// The name of the mount's engine.
   public let name: String
   private let runtimeFolder: String
   private let patience: Int
@@ -99,6 +100,7 @@ extension MountedKeychain {
 
   static let gone = ControlClient.gone
 
+  /// An element after each change that the mount reports; watches for a new mount while there is none.
   public var news: AsyncStream<Void> {
     let watch = FolderWatch(runtimeFolder) { [weak self] _ in
       guard let self, memory.process == nil else { return }
@@ -108,10 +110,13 @@ extension MountedKeychain {
     return memory.listen()
   }
 
+  /// The changes since the last call. It does not wait.
   public func takeNews() -> [ItemNews] { memory.takeNews() }
 
+  /// The items as the mount last reported them. It does not wait.
   public var known: [Item] { memory.items }
 
+  /// One item as the mount last reported it; nil: it is not known. It does not wait.
   public func known(_ item: ItemID) -> Item? { memory[item] }
 }
 
@@ -138,6 +143,7 @@ extension MountedKeychain {
     return items.items
   }
 
+  /// Every item, fetched from the mount. - Throws: `locked` without a mount, `unreachable`.
   public func items() throws(StoreError) -> [Item] {
     if try !connect().isNew { try fetchItems() }
     return try memory.list()
@@ -162,20 +168,25 @@ extension MountedKeychain {
     takeNews().contains { $0.origin == .external } ? try memory.list() : nil
   }
 
+  /// The secret, after the mount has decided, which may ask the user. - Throws: `accessDenied`, `notFound`, `locked`,
+  /// `unreachable`.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     let reply = try request(.fetchSecret(item)).channel.reply()
     guard let secret = reply.takeSecret() else { throw WireReader.unreadable }
     return secret
   }
 
+  /// Whether the mount's keychain holds `otpauth:` URIs.
   public var holdsOtpauth: Bool { memory.state.holdsOtpauth }
 
+  /// The URI, as `secret(of:)`.
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
     let reply = try request(.fetchOtpauth(item)).channel.reply()
     guard let secret = reply.takeSecret() else { throw WireReader.unreadable }
     return secret
   }
 
+  /// Changes the URI: the mount reads and stores, `body` runs in this process.
   public func rewriteOtpauth(
     of item: ItemID, readingSecret: Bool,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
@@ -192,6 +203,7 @@ extension MountedKeychain {
     _ = try finish(call, call.channel.reply().content)
   }
 
+  /// Sends item and secret to the mount, which stores them. - Throws: as the protocol; `accessDenied`, `unreachable`.
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     let process = try connect().process
     let call = Call(channel: try open(process), process: process)
@@ -221,6 +233,7 @@ extension MountedKeychain {
     }
   }
 
+  /// Fetches the items, changes them in this process, and sends them back; again where they have changed meanwhile.
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
@@ -238,6 +251,7 @@ extension MountedKeychain {
     }
   }
 
+  /// Fetches item and secret, changes them in this process, and sends them back.
   public func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
@@ -264,6 +278,7 @@ extension MountedKeychain {
     }
   }
 
+  /// Has the mount delete items. - Throws: `accessDenied`, `readOnly`, `unreachable`.
   public func remove(_ items: [ItemID]) throws(StoreError) {
     let call = try request(.remove(items))
     _ = try finish(call, call.channel.reply().content)
@@ -276,17 +291,22 @@ extension MountedKeychain {
   /// The mount's process decides who gets a secret.
   public var decidesAccess: Bool { true }
 
+  /// The lock as the mount last reported it; locked without a mount.
   public var lockState: KeychainLock { memory.state.lock }
 
+  /// Whether the mount's keychain takes a passphrase, as last reported.
   public var needsPassphrase: Bool { memory.state.needsPassphrase }
 
+  /// As the mount last reported it.
   public func hasPasscode(sealed: Bool) -> Bool {
     let state = memory.state
     return sealed ? state.hasPasscodeForSealed : state.hasPasscode
   }
 
+  /// The reason that the mount last reported; nil: the keychain can be changed.
   public var readOnlyReason: String? { memory.state.readOnlyReason }
 
+  /// Whether the mount's keychain does, as last reported.
   public var sealsWithPasswords: Bool { memory.state.sealsWithPasswords }
 
   /// The mount's process asks for the password.
@@ -295,14 +315,17 @@ extension MountedKeychain {
   /// Every commit of the mount is on the disk already.
   public func synchronize() throws(StoreError) {}
 
+  /// Throws `unsupported`: the mount's process locks its keychain itself.
   public func lock() throws(StoreError) {
     throw .unsupported(reason: "the mount locks it; `keyhole lock` has it done")
   }
 
+  /// Throws `unsupported`: the mount's process unlocks its keychain itself.
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     throw .unsupported(reason: "the mount unlocks it; `keyhole unlock` has it done")
   }
 
+  /// The problems that the mount knows of; empty where it does not answer.
   public func problems() -> [Problem] {
     guard case .problems(let problems)? = try? request(.fetchProblems).channel.reply().content else {
       return []
@@ -310,6 +333,7 @@ extension MountedKeychain {
     return problems
   }
 
+  /// The room of the disk of the mount's keychain. - Throws: `unreachable`.
   public func room() throws(StoreError) -> DiskRoom? {
     guard case .room(let room) = try request(.fetchRoom).channel.reply().content else {
       throw WireReader.unreadable

@@ -7,6 +7,7 @@ public struct Errno: RawRepresentable, Error, Hashable, Sendable {
   /// The positive number of `errno(3)`.
   public let rawValue: Int32
 
+  /// The error of an errno(3) number, which is not checked.
   public init(rawValue: Int32) {
     self.rawValue = rawValue
   }

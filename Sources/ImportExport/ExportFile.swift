@@ -4,6 +4,7 @@ public import SecretMemory
 
 /// Where an export goes: a descriptor, as it is or sealed.
 public struct ExportFile {
+  /// Takes the content; it is sealed piece by piece, or written as it is.
   public let sink: ByteSink
   private let sealed: SealedFileWriter?
 

@@ -16,8 +16,11 @@ public struct ImportOptions: Sendable {
     case refuse
   }
 
+  /// About another value that is there already; by default the import fails.
   public var conflicts = Conflicts.fail
+  /// About two items with one name; by default the second gets a number.
   public var duplicates = Duplicates.number
 
+  /// The defaults.
   public init() {}
 }

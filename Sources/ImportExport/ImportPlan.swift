@@ -6,6 +6,7 @@ import Tree
 
 /// What an import will do, found out before anything is changed.
 public struct ImportPlan {
+  /// What the import does with one entry.
   public enum Step: String, Sendable {
     case new
     case same
@@ -16,6 +17,7 @@ public struct ImportPlan {
     var isChange: Bool { self == .new || self == .replace }
   }
 
+  /// One item of the import, compared with what is there.
   public struct PlannedItem {
     let item: Item
     /// What the import says of it; all else stays as it is where the item is replaced.
@@ -23,10 +25,12 @@ public struct ImportPlan {
     let secret: SecretSlice
     /// nil: the import names none, and a present one stays.
     let otpauth: SecretSlice?
+    /// What the import does with the item.
     public let step: Step
     /// The item that is replaced, or stays.
     let present: Item?
 
+    /// The path in the tree: `keychain/generic/SERVICE/ACCOUNT`.
     public var path: String { TreePaths.path(item.identity) }
     /// Whether the import writes it.
     public var isWritten: Bool { step.isChange }
@@ -34,8 +38,11 @@ public struct ImportPlan {
     public var access: AccessFlags { item.access }
   }
 
+  /// The settings, in the order of the file.
   public private(set) var settings: [(entry: SettingEntry, step: Step)] = []
+  /// The items, in the order of the file.
   public private(set) var items: [PlannedItem] = []
+  /// The counts, known before anything is changed.
   public let summary: ImportSummary
   /// Paths that the import has twice with different values, and that are refused.
   private let refused: [String]
@@ -106,10 +113,15 @@ public enum ImportConflict: Sendable {
 
 /// The counts of an import, for people.
 public struct ImportSummary: Sendable {
+  /// The number of new settings.
   public let settings: Int
+  /// The number of new items.
   public let items: Int
+  /// The number of settings and items that are replaced.
   public let replaced: Int
+  /// The number of settings and items that are there already and equal.
   public let same: Int
+  /// The number of settings and items that stay although the import has others.
   public let kept: Int
   /// How many entries of the file are not imported.
   public let omitted: Int
@@ -117,6 +129,7 @@ public struct ImportSummary: Sendable {
   public let remarks: [String]
   /// Paths of items that got a number, because another of the import has their name.
   public let numbered: [String]
+  /// Paths of items into which others of the import with the same name and secret were merged.
   public let merged: [String]
   /// Paths of items of their own that are there for one-time codes.
   public let codes: [String]

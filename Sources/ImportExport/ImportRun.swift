@@ -21,6 +21,11 @@ public struct ImportRun {
     _ present: Item?, _ new: Item, _ path: String
   ) throws(StoreError) -> Permission
 
+  /// - Parameters:
+  ///   - settings: where settings are stored.
+  ///   - keychain: where items are stored; nil: an import with items fails.
+  ///   - stateFolder: where the journal is kept meanwhile.
+  ///   - ask: gives the permission to change an item.
   public init(
     settings: SettingsStore, keychain: KeychainStore?, stateFolder: String, ask: @escaping Ask
   ) {

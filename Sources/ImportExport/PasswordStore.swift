@@ -16,6 +16,7 @@ public struct PasswordStore {
     self.service = service
   }
 
+  /// Whether the folder has a `.gpg-id`, or an `.age-recipients` as gopass makes it.
   public static func isStore(_ folder: String) -> Bool {
     [".gpg-id", ".age-recipients"].contains { unsafe access(folder + "/" + $0, F_OK) == 0 }
   }

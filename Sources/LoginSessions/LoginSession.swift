@@ -13,6 +13,7 @@ public struct LoginSession: Sendable {
   /// Whether it comes from another machine.
   public var isRemote = false
 
+  /// Whether its type is `x11`, `wayland` or `mir`.
   public var isGraphical: Bool { type == "x11" || type == "wayland" || type == "mir" }
 
   /// In seconds: for every answer of logind's.
@@ -22,6 +23,7 @@ public struct LoginSession: Sendable {
 
   /// Why logind tells nothing, for a person.
   public struct Failure: Error {
+    /// What failed, as a clause.
     public let reason: String
   }
 

@@ -3,6 +3,7 @@ import Synchronization
 
 /// Hears from logind when a session of the user's is locked or unlocked, and when the machine goes to sleep.
 public final class SessionWatch: Sendable {
+  /// What logind reported: the lock of a session of the user, or the machine's sleep.
   public enum News: Sendable {
     case locked
     case unlocked

@@ -13,6 +13,7 @@ extension AccessFlags {
     guard makesSense else { return nil }
   }
 
+  /// The flags as `user.keyhole.access` shows them: their names, joined by `|`, in the order given.
   public var text: String {
     flags.map(\.rawValue).joined(separator: "|")
   }

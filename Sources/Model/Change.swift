@@ -1,5 +1,6 @@
 /// One change of a store, without the value that changed.
 public struct Change: Hashable, Sendable {
+  /// The kind of a change. `attributes` changes an item without its secret, `locked` and `unlocked` the keychain.
   public enum Kind: String, Sendable {
     case created
     case modified
@@ -30,12 +31,16 @@ public struct Change: Hashable, Sendable {
     case external
   }
 
+  /// Creation, new value, deletion, move, new attributes, or the keychain's lock.
   public var kind: Kind
+  /// What changed: for `moved`, under its new name.
   public var subject: Subject
   /// Where a `moved` subject was before.
   public var previous: Subject?
+  /// This process or another one.
   public var origin: Origin
 
+  /// `previous`: for `moved` the name before; else nil.
   public init(_ kind: Kind, _ subject: Subject, previous: Subject? = nil, origin: Origin) {
     self.kind = kind
     self.subject = subject

@@ -4,10 +4,12 @@
 /// what this refuses, no further bytes could mend. Scalars take constant memory (a real as much as its
 /// digits), JSON as much as its values; an XML property list is judged by the codec alone.
 public struct ContentPrefix: Sendable {
+  /// The type that the bytes are to become a value of.
   public let type: SettingType
   private var reading: any ContentReading
   private var isPossible = true
 
+  /// Begins before the first byte.
   public init(_ type: SettingType) {
     self.type = type
     reading = type.reading

@@ -7,8 +7,10 @@ import Glibc
 /// names and values of the store are `ExactString`s. The order is that of the scalars, which is also the
 /// order of the UTF-8 bytes.
 public struct ExactString: Sendable {
+  /// The text, with the scalars that it was made of.
   public let string: String
 
+  /// Keeps the string's scalars as they are: nothing is normalised.
   public init(_ string: String) {
     self.string = string
   }
@@ -26,11 +28,14 @@ public struct ExactString: Sendable {
     self.string = string
   }
 
+  /// The bytes in UTF-8, without a terminating NUL.
   public var utf8: String.UTF8View { string.utf8 }
+  /// Whether it has no scalars.
   public var isEmpty: Bool { string.isEmpty }
 }
 
 extension ExactString: Hashable {
+  /// Compares the bytes of UTF-8, by memcmp(3).
   public static func == (left: ExactString, right: ExactString) -> Bool {
     let (left, right) = (left.string.utf8.span, right.string.utf8.span)
     let count = left.count
@@ -45,6 +50,7 @@ extension ExactString: Hashable {
     }
   }
 
+  /// Hashes the bytes of UTF-8.
   public func hash(into hasher: inout Hasher) {
     unsafe string.utf8.span.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
     hasher.combine(0xFF as UInt8)
@@ -52,17 +58,20 @@ extension ExactString: Hashable {
 }
 
 extension ExactString: Comparable {
+  /// Compares the scalars, which is the order of the bytes of UTF-8, whatever the locale.
   public static func < (left: ExactString, right: ExactString) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }
 
 extension ExactString: ExpressibleByStringLiteral {
+  /// The scalars of the literal.
   public init(stringLiteral value: String) {
     self.init(value)
   }
 }
 
 extension ExactString: CustomStringConvertible {
+  /// The text, without quotes.
   public var description: String { string }
 }

@@ -1,16 +1,22 @@
 /// One keychain item without its secret.
 public struct Item: Hashable, Sendable {
+  /// The keychain's own name for the item. It stays when the item is renamed.
   public var id: ItemID
+  /// The primary key of the item's class; unique in a keychain, but for items of the class `other`.
   public var identity: ItemIdentity
   /// nil: the default, the service or server.
   public var label: ExactString?
+  /// When the item was stored first (kSecAttrCreationDate).
   public var created: Timestamp
+  /// When the secret or an attribute changed last (kSecAttrModificationDate).
   public var modified: Timestamp
   /// The secret's exact length in bytes.
   public var size: Int
   /// The `otpauth:` URI that its one-time codes are computed from; nil: it has none.
   public var otpauth: FurtherSecret?
+  /// When the secret can be read (kSecAttrAccessible).
   public var accessibility: Accessibility
+  /// The conditions under which the secret is given; empty: none.
   public var access: AccessFlags
   /// The rules of `user.keyhole.programs`; nil: the default.
   public var programs: ExactString?
@@ -23,6 +29,7 @@ public struct Item: Hashable, Sendable {
   /// The collection that holds the item; nil: the store has one only.
   public var collection: ExactString?
 
+  /// An item with the defaults of `mkdir`: readable while the keychain is unlocked, without flags, rules or attributes.
   public init(
     id: ItemID, identity: ItemIdentity, label: ExactString? = nil, created: Timestamp,
     modified: Timestamp, size: Int = 0, accessibility: Accessibility = .whenUnlocked,
@@ -66,6 +73,7 @@ public enum Accessibility: String, CaseIterable, Sendable {
 /// What a person has to do before a secret is given: Apple's SecAccessControlCreateFlags, by name and in
 /// the order they were given.
 public struct AccessFlags: Hashable, Sendable, ExpressibleByArrayLiteral {
+  /// A constraint, a word that joins constraints (`or`, `and`), or the lock of an item's own (`applicationPassword`).
   public enum Flag: String, CaseIterable, Sendable {
     case userPresence
     case biometryAny
@@ -76,15 +84,19 @@ public struct AccessFlags: Hashable, Sendable, ExpressibleByArrayLiteral {
     case and
   }
 
+  /// The flags in the order in which they were given.
   public var flags: [Flag]
 
+  /// Takes the flags as they are. `init(text:)` refuses combinations without a meaning.
   public init(_ flags: [Flag]) {
     self.flags = flags
   }
 
+  /// The flags of the literal, in its order.
   public init(arrayLiteral elements: Flag...) {
     flags = elements
   }
 
+  /// Whether no flag is set, so that the item is given without a question.
   public var isEmpty: Bool { flags.isEmpty }
 }

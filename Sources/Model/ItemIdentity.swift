@@ -2,8 +2,10 @@
 ///
 /// A vault's is a random UUID in lower-case text, a Secret Service's the object path.
 public struct ItemID: Hashable, Sendable {
+  /// The text of the name: it is unique in one keychain, not among several.
   public let rawValue: String
 
+  /// The name as the keychain spells it; it is not checked.
   public init(rawValue: String) {
     self.rawValue = rawValue
   }
@@ -23,6 +25,7 @@ public enum ItemIdentity: Hashable, Sendable {
   /// An item of a Secret Service that is neither; it has a label only.
   case other(label: ExactString)
 
+  /// The class, which is the folder of `keychain` that the item is in.
   public var itemClass: ItemClass {
     switch self {
     case .generic: .generic
@@ -34,7 +37,9 @@ public enum ItemIdentity: Hashable, Sendable {
 
 /// The primary key of an internet password. An absent account and an empty one are the same.
 public struct InternetIdentity: Hashable, Sendable {
+  /// kSecAttrServer: a host name or an address.
   public var server: ExactString
+  /// kSecAttrAccount; empty: none.
   public var account: ExactString
   /// kSecAttrSecurityDomain.
   public var domain: ExactString?
@@ -44,8 +49,10 @@ public struct InternetIdentity: Hashable, Sendable {
   public var authenticationType: ExactString?
   /// Absent is not 0.
   public var port: UInt16?
+  /// kSecAttrPath: the path of a URL; nil: none.
   public var path: ExactString?
 
+  /// The key of a server; what is left out is absent, which is not the same as empty but for the account.
   public init(
     server: ExactString, account: ExactString = "", domain: ExactString? = nil,
     protocol: ExactString? = nil, authenticationType: ExactString? = nil, port: UInt16? = nil,

@@ -5,6 +5,7 @@ public struct FurtherSecret: Hashable, Sendable {
   /// When it was stored last.
   public var modified: Timestamp
 
+  /// `size`: the exact length in bytes.
   public init(size: Int = 0, modified: Timestamp) {
     (self.size, self.modified) = (size, modified)
   }
@@ -12,8 +13,10 @@ public struct FurtherSecret: Hashable, Sendable {
 
 /// Which of an item's secrets: all are under the same class, access flags, rules and password.
 public struct ItemSecrets: OptionSet, Hashable, Sendable {
+  /// The bits of the set; they are stored nowhere.
   public let rawValue: UInt8
 
+  /// The set of these bits.
   public init(rawValue: UInt8) {
     self.rawValue = rawValue
   }

@@ -51,6 +51,7 @@ public struct KeyURICheck: Sendable {
   /// The value of the first digit behind `%`; -1: `%` was the last byte.
   private var escape: Int?
 
+  /// Begins before the first byte.
   public init() {}
 
   /// - Throws: `invalidValue` as soon as nothing that could follow makes it an `otpauth:` URI.

@@ -1,13 +1,17 @@
 /// The lines of `user.keyhole.programs`: which executables may open a value.
 public struct ProgramRules: Hashable, Sendable {
+  /// What a rule does with an open of the value: permit it, ask the user, or refuse it (EACCES).
   public enum Action: String, CaseIterable, Sendable {
     case allow
     case ask
     case deny
   }
 
+  /// One line: what happens when one of the programs opens the value.
   public struct Rule: Hashable, Sendable {
+    /// What happens when the rule matches.
     public var action: Action
+    /// The programs that the rule matches.
     public var subject: Subject
   }
 
@@ -21,6 +25,7 @@ public struct ProgramRules: Hashable, Sendable {
     case program(ExactString, digest: String?)
   }
 
+  /// The lines in order.
   public var rules: [Rule]
 
   /// The rules of a text; where it can't be read, as another program may have written it, every program has to ask.

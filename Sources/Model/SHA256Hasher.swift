@@ -12,6 +12,7 @@ public struct SHA256Hasher: Sendable {
   private var rest: [UInt8] = []
   private var byteCount: UInt64 = 0
 
+  /// Begins with no bytes.
   public init() {}
 
   /// Adds bytes: any number of times, of any lengths, before `finalize()`.

@@ -2,6 +2,7 @@
 public struct SettingCodec: Sendable {
   private let propertyLists: any PropertyListCoding
 
+  /// - Parameter propertyLists: reads and writes XML property lists, for what JSON can't express.
   public init(propertyLists: any PropertyListCoding) {
     self.propertyLists = propertyLists
   }

@@ -58,6 +58,7 @@ extension SettingDate: ExpressibleByIntegerLiteral {
 }
 
 extension SettingDate: Comparable {
+  /// The order in time.
   public static func < (left: SettingDate, right: SettingDate) -> Bool {
     left.sinceReference < right.sinceReference
   }

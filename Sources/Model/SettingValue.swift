@@ -20,6 +20,7 @@ public indirect enum SettingValue: Sendable {
 }
 
 extension SettingValue {
+  /// The type's name, as `user.keyhole.type` shows it.
   public var type: SettingType {
     switch self {
     case .string: .string
@@ -35,6 +36,7 @@ extension SettingValue {
 }
 
 extension SettingValue: Hashable {
+  /// Equal types and values; reals by their bits, so that 0 and -0 differ and a NaN equals itself.
   public static func == (left: SettingValue, right: SettingValue) -> Bool {
     switch (left, right) {
     case (.string(let a), .string(let b)): a == b
@@ -50,6 +52,7 @@ extension SettingValue: Hashable {
     }
   }
 
+  /// Hashes what `==` compares.
   public func hash(into hasher: inout Hasher) {
     switch self {
     case .string(let value): hasher.combine(value)

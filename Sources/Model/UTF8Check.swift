@@ -5,6 +5,7 @@ public struct UTF8Check: Sendable {
   /// What the next one of them may be; only the second byte of a scalar has narrower bounds.
   private var next: ClosedRange<UInt8> = 0x80...0xBF
 
+  /// Begins between two scalars.
   public init() {}
 
   /// No scalar is left unfinished.

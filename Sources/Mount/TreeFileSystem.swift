@@ -30,9 +30,12 @@ public final class TreeFileSystem: Sendable {
   let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
   let kernel: Mutex<CacheInvalidator?> = Mutex(nil)
   let replays = Mutex(Replays())
+  /// The latest refusals, for `keyhole status`.
   public let refusals = Refusals()
+  /// The latest operations that took long, for `keyhole status`.
   public let delays = Delays()
 
+  /// The tree to show. The kernel's cache is not notified before a session is attached.
   public init(_ tree: FileTree) {
     self.tree = tree
   }

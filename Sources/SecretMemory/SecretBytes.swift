@@ -41,6 +41,7 @@ public struct SecretBytes: ~Copyable {
     SecretHeap.shared.free(block)
   }
 
+  /// Whether there are no bytes.
   public var isEmpty: Bool { count == 0 }
 
   /// In bytes.

@@ -5,10 +5,12 @@ public import Dispatch
 /// Each piece has a queue of its own. The global queues and concurrent ones would do as well, but with the first
 /// use of those libdispatch looks once a second, for as long as the process lives, whether they need more threads.
 public enum Background {
+  /// Runs `work` on another thread and returns at once. Nothing limits how many run at a time.
   public static func run(_ work: @escaping @Sendable () -> Void) {
     queue.async(execute: work)
   }
 
+  /// Runs `work` on another thread after a delay of CLOCK_MONOTONIC, or later where the machine is busy.
   public static func run(after delay: DispatchTimeInterval, _ work: @escaping @Sendable () -> Void) {
     queue.asyncAfter(deadline: .now() + delay, execute: work)
   }

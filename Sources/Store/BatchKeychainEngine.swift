@@ -33,8 +33,10 @@ public protocol BatchKeychainEngine: KeychainEngine {
 }
 
 extension BatchKeychainEngine {
+  /// true, unless an engine says otherwise.
   public var takesBatches: Bool { true }
 
+  /// Does nothing: the engine makes its batches in this process.
   public func finishBatches() throws(StoreError) {}
 }
 

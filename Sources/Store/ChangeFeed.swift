@@ -11,6 +11,7 @@ public final class ChangeFeed: Sendable {
 
   private let listeners = Mutex<[WeakListener]>([])
 
+  /// A feed without streams.
   public init() {}
 
   /// Every change from now on, in order.

@@ -151,42 +151,58 @@ public enum KeychainLock: Sendable {
 
 // A keychain that can't be locked, and can always be changed.
 extension KeychainEngine {
+  /// `open`: the keychain can't be locked.
   public var lockState: KeychainLock { .open }
 
+  /// false: the keychain opens without a passphrase, or asks for it itself.
   public var needsPassphrase: Bool { false }
 
+  /// As `needsPassphrase`, whether or not items are sealed.
   public func hasPasscode(sealed: Bool) -> Bool { needsPassphrase }
 
+  /// Whether the lock is `open`.
   public var isOpenThroughout: Bool { lockState == .open }
 
+  /// nil: items can always be changed.
   public var readOnlyReason: String? { nil }
 
+  /// Throws `readOnly` with `readOnlyReason`, if there is one.
   public func requireWritable() throws(StoreError) {
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
   }
 
+  /// `trusted`: nothing tells whether an older copy was put in the keychain's place.
   public var trust: KeychainTrust { .trusted }
 
+  /// Throws `unsupported`.
   public func lock() throws(StoreError) {
     throw .unsupported(reason: "this keychain can't be locked from here")
   }
 
+  /// Does nothing: the keychain is open.
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {}
 
+  /// Throws `unsupported`.
   public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
   }
 
+  /// false: the keychain can't store items with `applicationPassword`.
   public var sealsWithPasswords: Bool { false }
 
+  /// Does nothing: no password is used.
   public func prepare(_ password: ItemPassword) throws(StoreError) {}
 
+  /// false: the store decides, by the item's flags and rules.
   public var decidesAccess: Bool { false }
 
+  /// false: an item has one secret only.
   public var holdsOtpauth: Bool { false }
 
+  /// Throws `notFound`: an item has one secret only.
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes { throw .notFound }
 
+  /// As `add(_:secret:)`. - Throws: `unsupported` for an item with an `otpauth:` URI, and what `add(_:secret:)` throws.
   public func add(
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
   ) throws(StoreError) -> Item {
@@ -194,6 +210,7 @@ extension KeychainEngine {
     return try add(item, secret: secret)
   }
 
+  /// Throws `unsupported`: an item has one secret only.
   public func rewriteOtpauth(
     of item: ItemID, readingSecret: Bool,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
@@ -201,14 +218,17 @@ extension KeychainEngine {
     throw .noOtpauth
   }
 
+  /// Reads the secret with the password, and drops it. - Throws: what `using` and `secret(of:)` throw.
   public func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
     _ = try using(password).secret(of: item)
   }
 
+  /// Throws `accessDenied`: the present password is not known.
   public func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
     throw .accessDenied(reason: "it takes the item's present password")
   }
 
+  /// Goes by the lock and the item's accessibility alone.
   public func isAccessible(_ item: Item) -> Bool {
     switch lockState {
     case .sealed: false
@@ -245,12 +265,17 @@ public protocol RemoteKeychainEngine: KeychainEngine {
 
 /// What an item of a `RemoteKeychainEngine` is now, after something happened to it.
 public struct ItemNews: Hashable, Sendable {
+  /// The item that something happened to.
   public var id: ItemID
   /// nil: it is gone.
   public var item: Item?
   /// Whether this engine's calls or another process did it.
   public var origin: Change.Origin
 
+  /// - Parameters:
+  ///   - id: the item.
+  ///   - item: the item as it is now; nil: it is gone.
+  ///   - origin: whether this engine's calls or another process did it.
   public init(_ id: ItemID, _ item: Item?, origin: Change.Origin) {
     self.id = id
     self.item = item

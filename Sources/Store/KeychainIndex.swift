@@ -14,8 +14,10 @@ public struct KeychainIndex: Sendable {
     for item in items { insert(item) }
   }
 
+  /// The number of items.
   public var count: Int { items.count }
 
+  /// The item with the keychain's own name; nil: there is none.
   public subscript(id: ItemID) -> Item? { items[id] }
 
   /// The items with one identity, the oldest first: only a Secret Service has more than one.
@@ -31,12 +33,15 @@ public struct KeychainIndex: Sendable {
     byFolder[itemClass].map { Array($0.keys) } ?? []
   }
 
+  /// Whether a class has an item of this service, server or label.
   public func hasFolder(_ folder: ExactString, of itemClass: ItemClass) -> Bool {
     byFolder[itemClass]?[folder] != nil
   }
 
+  /// The number of services, servers or labels that items of the class have.
   public func countOfFolders(of itemClass: ItemClass) -> Int { byFolder[itemClass]?.count ?? 0 }
 
+  /// The number of items of a service, server or label.
   public func countOfItems(in folder: ExactString, of itemClass: ItemClass) -> Int {
     byFolder[itemClass]?[folder]?.count ?? 0
   }
@@ -46,6 +51,7 @@ public struct KeychainIndex: Sendable {
     (byFolder[itemClass]?[folder] ?? []).compactMap { items[$0] }
   }
 
+  /// Every item, in no particular order.
   public var all: some Collection<Item> { items.values }
 }
 

@@ -25,6 +25,7 @@ public struct KeychainMigration {
   public struct Failure: Error {
     /// The item that it failed on; nil: none in particular.
     public var item: ItemIdentity?
+    /// What the read or the write of the item threw.
     public var error: StoreError
   }
 

@@ -8,7 +8,9 @@ import Synchronization
 /// is filled at the first call that needs it. An engine in another process may hang, so its calls are made
 /// outside, each on its caller's thread, and what came of them is fetched from it inside.
 public actor KeychainStore {
+  /// The keychain behind the store. A change made through it directly reaches neither index nor feed at once.
   public nonisolated let engine: any KeychainEngine
+  /// Publishes each change of an item, and of the lock, after the index has it.
   public nonisolated let feed: ChangeFeed
   /// nil: this process can't ask a person, and items that demand it are refused.
   public nonisolated let controller: AccessController?
@@ -22,6 +24,10 @@ public actor KeychainStore {
   /// The last reported lock of a remote keychain; nil while that is changed from here.
   private nonisolated let knownLock = Mutex<KeychainLock?>(nil)
 
+  /// - Parameters:
+  ///   - engine: the keychain; its items are read with the first call that needs them.
+  ///   - feed: where changes are published.
+  ///   - controller: asks the user where flags or rules demand it; nil: such accesses are refused.
   public init(
     engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), controller: AccessController? = nil
   ) {
@@ -31,6 +37,7 @@ public actor KeychainStore {
     remote = engine as? any RemoteKeychainEngine
   }
 
+  /// A serial queue of the store's own, because engines block while they read and write.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
   }

@@ -10,6 +10,7 @@ public final class SerialTurns: Sendable {
   private let threads = WaitingThreads()
   private let state = Mutex((isRunning: false, waiting: [@Sendable () -> Void]()))
 
+  /// Begins without a thread.
   public init() {}
 
   /// False: too many wait, or there is no thread.

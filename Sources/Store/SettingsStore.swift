@@ -3,12 +3,16 @@ import Synchronization
 
 /// All suites of one folder.
 public final class SettingsStore: Sendable {
+  /// The folder of suites behind the store.
   public let engine: any SuiteEngine
+  /// Settings as the text of their files, with the engine's property lists for what JSON can't express.
   public let codec: SettingCodec
+  /// Publishes each change of a suite or a key, after the snapshot has it.
   public let feed: ChangeFeed
   private let open = Mutex<[ExactString: SuiteStore]>([:])
   private let baseline = Baseline()
 
+  /// No suite is read before the first call that needs it.
   public init(engine: any SuiteEngine, feed: ChangeFeed = ChangeFeed()) {
     self.engine = engine
     self.feed = feed

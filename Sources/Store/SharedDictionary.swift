@@ -19,16 +19,20 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
   @usableFromInline var parts: [Part?]
   @usableFromInline var size = 0
 
+  /// The number of entries, in constant time.
   @inlinable public var count: Int { size }
 
+  /// An empty dictionary.
   @inlinable public init() {
     parts = Array(repeating: nil, count: partCount)
   }
 
+  /// Copies the entries, sharing nothing.
   @inlinable public init(_ entries: [ExactString: Value]) {
     self.init(uniqueKeysWithValues: entries.lazy.map { ($0.key, $0.value) })
   }
 
+  /// Of entries with one key the last stays.
   @inlinable public init(uniqueKeysWithValues entries: some Sequence<(ExactString, Value)>) {
     var spread = [[(ExactString, Value)]](repeating: [], count: partCount)
     for entry in entries { spread[partIndex(of: entry.0)].append(entry) }
@@ -42,10 +46,13 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
     size = count
   }
 
+  /// Whether there is no entry.
   @inlinable public var isEmpty: Bool { count == 0 }
 
+  /// The keys, in no particular order.
   @inlinable public var keys: [ExactString] { map(\.key) }
 
+  /// The values, in the order of `keys`.
   @inlinable public var values: [Value] { map(\.value) }
 
   /// The same entries, sharing nothing.
@@ -53,6 +60,7 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
     Dictionary(uniqueKeysWithValues: lazy.map { ($0.key, $0.value) })
   }
 
+  /// The value of a key; setting nil removes it. A change copies one part of the entries and shares the others.
   @inlinable public subscript(key: ExactString) -> Value? {
     get { parts[partIndex(of: key)]?.entries[key] }
     set {
@@ -66,12 +74,14 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
   }
 
   @discardableResult @inlinable
+  /// Removes a key. Returns its value; nil: there was none, and nothing is copied.
   public mutating func removeValue(forKey key: ExactString) -> Value? {
     guard let value = self[key] else { return nil }
     self[key] = nil
     return value
   }
 
+  /// A dictionary of the same keys with other values, which shares nothing.
   @inlinable public func mapValues<Other>(_ transform: (Value) throws -> Other) rethrows -> SharedDictionary<
     Other
   > {
@@ -85,6 +95,7 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
 extension SharedDictionary {
   /// An entry that two dictionaries do not have in common.
   public struct Difference {
+    /// The key that only one has, or that has another value in each.
     public let key: ExactString
     /// nil: the other dictionary has no such key.
     public let before: Value?
@@ -123,18 +134,21 @@ extension SharedDictionary {
 }
 
 extension SharedDictionary where Value: Equatable {
+  /// As `differences(from:by:)`, by the values' own `==`.
   @inlinable public func differences(from other: SharedDictionary) -> [Difference] {
     differences(from: other, by: ==)
   }
 }
 
 extension SharedDictionary: Equatable where Value: Equatable {
+  /// Equal keys and values; parts that both share are not looked at.
   @inlinable public static func == (left: SharedDictionary, right: SharedDictionary) -> Bool {
     left.count == right.count && left.differences(from: right).isEmpty
   }
 }
 
 extension SharedDictionary: Sequence {
+  /// Goes over the entries part by part.
   public struct Iterator: IteratorProtocol {
     @usableFromInline var parts: Array<Part?>.Iterator
     @usableFromInline var entries: Dictionary<ExactString, Value>.Iterator?
@@ -143,6 +157,7 @@ extension SharedDictionary: Sequence {
       self.parts = parts
     }
 
+    /// The next entry; nil: there are no more.
     @inlinable public mutating func next() -> (key: ExactString, value: Value)? {
       while true {
         if let entry = entries?.next() { return entry }
@@ -152,14 +167,17 @@ extension SharedDictionary: Sequence {
     }
   }
 
+  /// The entries of this moment, in no particular order; later changes of the dictionary don't show.
   @inlinable public func makeIterator() -> Iterator {
     Iterator(parts: parts.makeIterator())
   }
 
+  /// The number of entries, exactly.
   @inlinable public var underestimatedCount: Int { count }
 }
 
 extension SharedDictionary: ExpressibleByDictionaryLiteral {
+  /// Of entries with one key the last stays.
   @inlinable public init(dictionaryLiteral elements: (ExactString, Value)...) {
     self.init(uniqueKeysWithValues: elements)
   }

@@ -67,18 +67,25 @@ public protocol SuiteEngine: Sendable {
 }
 
 extension SuiteEngine {
+  /// The engine itself: it has no locks that another process could hold.
   public var withoutWaiting: any SuiteEngine { self }
 
+  /// Returns at once: there is no lock.
   public func waitForLock(of suite: ExactString) throws(StoreError) {}
 }
 
 /// Which version of a suite is stored, by what the folder tells without reading it.
 public struct SuiteStamp: Hashable, Sendable {
+  /// The file system's number (`st_dev`); 0 for engines without files.
   public var device: UInt64
+  /// The file's inode (`st_ino`), or another number that no other version has.
   public var number: UInt64
+  /// The length of the stored form in bytes.
   public var size: Int64
+  /// The time of the last change of the stored form (`st_mtim`).
   public var modified: Timestamp
 
+  /// Engines without files leave out what they don't have.
   public init(device: UInt64 = 0, number: UInt64 = 0, size: Int64 = 0, modified: Timestamp) {
     self.device = device
     self.number = number
@@ -89,12 +96,17 @@ public struct SuiteStamp: Hashable, Sendable {
 
 /// What a suite holds at one moment.
 public struct SuiteContents: Sendable {
+  /// Every key with its value and time.
   public var settings: SharedDictionary<Setting>
   /// nil only in engines' own tests: contents that were never stored.
   public var stamp: SuiteStamp?
   /// The suite can be read but not changed, and why.
   public var readOnly: String?
 
+  /// - Parameters:
+  ///   - settings: every key with its value and time.
+  ///   - stamp: the version that was read; nil: it was never stored.
+  ///   - readOnly: why the suite can't be changed; nil: it can.
   public init(
     settings: SharedDictionary<Setting> = [:], stamp: SuiteStamp? = nil, readOnly: String? = nil
   ) {
@@ -106,10 +118,12 @@ public struct SuiteContents: Sendable {
 
 /// A key's value and when it last changed.
 public struct Setting: Hashable, Sendable {
+  /// The value, of one of the types of property lists.
   public var value: SettingValue
   /// nil: at the commit, which fills it in. What an engine returns is never nil.
   public var modified: Timestamp?
 
+  /// `modified` nil: the commit sets it.
   public init(_ value: SettingValue, modified: Timestamp? = nil) {
     self.value = value
     self.modified = modified
@@ -120,10 +134,14 @@ public struct Setting: Hashable, Sendable {
 public struct DiskRoom: Hashable, Sendable {
   /// The unit of the block counts, in bytes.
   public var blockSize: UInt64
+  /// The size of the file system in blocks (`f_blocks`).
   public var blocks: UInt64
+  /// Free blocks (`f_bfree`), with those that only root may use.
   public var freeBlocks: UInt64
+  /// Free blocks for this user (`f_bavail`).
   public var availableBlocks: UInt64
 
+  /// The unit and three counts of it.
   public init(blockSize: UInt64, blocks: UInt64, freeBlocks: UInt64, availableBlocks: UInt64) {
     self.blockSize = blockSize
     self.blocks = blocks
@@ -136,10 +154,15 @@ public struct DiskRoom: Hashable, Sendable {
 public struct Problem: Hashable, Sendable {
   /// What it is about: a path or a name.
   public var subject: String
+  /// The fault, as a clause.
   public var reason: String
   /// What to do about it.
   public var remedy: String
 
+  /// - Parameters:
+  ///   - subject: the path or name.
+  ///   - reason: what is wrong with it.
+  ///   - remedy: what to do, as a clause.
   public init(subject: String, reason: String, remedy: String) {
     self.subject = subject
     self.reason = reason

@@ -2,13 +2,16 @@ public import Model
 
 /// What a suite holds at one moment, ready to be shown. Immutable, so that readers need no actor.
 public final class SuiteSnapshot: Sendable {
+  /// Every key with its value, time, size and version.
   public let entries: SharedDictionary<Entry>
   /// What it was made of, which spares the engine a read.
   let contents: SuiteContents
 
   /// One key.
   public struct Entry: Sendable {
+    /// The value as it is stored.
     public let value: SettingValue
+    /// When the value last changed.
     public let modified: Timestamp
     /// The exact length of the content in bytes.
     public let size: Int
@@ -16,6 +19,7 @@ public final class SuiteSnapshot: Sendable {
     public let version: UInt64
   }
 
+  /// The version of the suite that this is a snapshot of; nil: it was never stored.
   public var stamp: SuiteStamp? { contents.stamp }
   /// Why nothing can be changed; nil: it can.
   public var readOnly: String? { contents.readOnly }

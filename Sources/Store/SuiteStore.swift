@@ -7,6 +7,7 @@ import Synchronization
 /// suite under the engine's lock and publishes what came of it. While another process holds that lock, a writer waits
 /// outside: what others change is read in the actor too, and a look at the suite must not wait for a writer.
 public actor SuiteStore {
+  /// The suite's name, without `.plist`.
   public nonisolated let name: ExactString
   private nonisolated let engine: any SuiteEngine
   /// The same suite for changes, which throw `wouldWait` where another process holds the lock.
@@ -31,6 +32,7 @@ public actor SuiteStore {
     executor = QueueExecutor(label: "keyhole.suite")
   }
 
+  /// A serial queue of the suite's own, because engines block while they read and write.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
   }

@@ -12,6 +12,7 @@ public final class WaitingThreads: Sendable {
   private let count = Atomic<Int>(0)
   private let running = DispatchGroup()
 
+  /// Begins without a thread.
   public init() {}
 
   /// Runs `work` on a thread of its own; false: there are too many already.

@@ -13,6 +13,7 @@ public final class FileTree: Sendable {
   /// How many bytes a secret may have.
   public static let secretLimit = 1024 * 1024
 
+  /// What a mount option or the process around the tree decides.
   public struct Options: Sendable {
     /// Secrets are stored exactly as written, also where they are one line (`eol=exact`).
     public var keepsLineEnds = false
@@ -23,13 +24,17 @@ public final class FileTree: Sendable {
     /// What a person can be asked for here. Flags that take more are refused when they are set.
     public var factors: @Sendable (KeychainStore) -> ApprovalFactors = { _ in .all }
 
+    /// One line's end at the end of a secret is dropped, and the status is an empty object.
     public init() {}
   }
 
+  /// The suites that `defaults` shows.
   public let settings: SettingsStore
   /// nil: `keychain=none`.
   public let keychain: KeychainStore?
+  /// The options that the tree was made with.
   public let options: Options
+  /// The top directory, number 1. It is never forgotten.
   public let root: Node
   /// What happened to the stores, for `.keyhole/events`.
   public let events = EventLog()
@@ -45,6 +50,7 @@ public final class FileTree: Sendable {
   let secretHandles = Mutex<[ObjectIdentifier: WeakHandle]>([:])
   let secretScratch = ScratchQuota(limit: 4 * 1024 * 1024, isSecret: true)
 
+  /// Reads nothing: the stores are asked with the first call that needs them.
   public init(settings: SettingsStore, keychain: KeychainStore?, options: Options = Options()) {
     self.settings = settings
     self.keychain = keychain

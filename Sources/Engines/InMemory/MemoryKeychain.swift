@@ -6,6 +6,7 @@ import Synchronization
 /// A keychain in memory that does what `KeychainEngine` says; the model of the real ones, and their
 /// stand-in where a test is about something else.
 public final class MemoryKeychain: KeychainEngine {
+  /// `memory`.
   public let name = "memory"
 
   private let shared: Shared
@@ -36,12 +37,15 @@ public final class MemoryKeychain: KeychainEngine {
     seen.store(other.seen.load(ordering: .relaxed), ordering: .relaxed)
   }
 
+  /// true: the password is compared, nothing is encrypted.
   public let sealsWithPasswords = true
 
+  /// The same items, of which only those of this password open.
   public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     MemoryKeychain(self, password)
   }
 
+  /// Replaces the password in one step. - Throws: `notFound`, `rejected`, `invalidValue` for an item without one.
   public func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
     let new = MemoryKeychain(self, password).password
     try attempt { state throws(StoreError) in
@@ -57,16 +61,19 @@ public final class MemoryKeychain: KeychainEngine {
     shared.use { $0.failure = error }
   }
 
+  /// Every item, in no particular order.
   public func items() throws(StoreError) -> [Item] {
     try attempt { state throws(StoreError) in list(state) }
   }
 
+  /// Every item where another engine on the same items changed something since it was last asked; else nil.
   public func refresh() throws(StoreError) -> [Item]? {
     try attempt { state throws(StoreError) in
       seen.load(ordering: .relaxed) == state.version ? nil : list(state)
     }
   }
 
+  /// A copy of the secret. - Throws: `notFound`, `locked`, `rejected`; as all calls what `fail(with:)` has set.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
@@ -75,6 +82,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Stores a copy of the secret under a new number. - Throws: `exists`, `tooLarge`, `locked` while it is sealed.
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     try checkSize(secret)
     return try attempt { state throws(StoreError) in
@@ -87,6 +95,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Changes a draft of all items, and takes it over if no identity is there twice. - Throws: as the protocol.
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
@@ -107,6 +116,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Changes a draft of the item and its secret, and takes it over. - Throws: as the protocol.
   public func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
@@ -126,8 +136,10 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// As given to the initialiser.
   public let holdsOtpauth: Bool
 
+  /// A copy of the URI. - Throws: `notFound`, `locked`, `rejected`.
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item], let otpauth = entry.otpauth else { throw .notFound }
@@ -137,6 +149,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Adds the item with both secrets. - Throws: `unsupported` unless `holdsOtpauth`; as `add(_:secret:)`.
   public func add(
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
   ) throws(StoreError) -> Item {
@@ -155,6 +168,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Changes the URI alone. - Throws: `unsupported` unless `holdsOtpauth`; as `rewrite`.
   public func rewriteOtpauth(
     of item: ItemID, readingSecret: Bool,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
@@ -178,6 +192,7 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Removes items; unknown numbers are no error.
   public func remove(_ items: [ItemID]) throws(StoreError) {
     try attempt { state throws(StoreError) in
       try change(state) { draft throws(StoreError) in
@@ -186,20 +201,27 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
+  /// Does nothing: there is no disk.
   public func synchronize() throws(StoreError) {}
 
+  /// nil: there is no disk.
   public func room() throws(StoreError) -> DiskRoom? { nil }
 
+  /// Empty: memory is never damaged.
   public func problems() -> [Problem] { [] }
 
+  /// Open until `lock()` or `seal(_:)` is called.
   public var lockState: KeychainLock { shared.use { $0.lock } }
 
+  /// Whether `seal(_:)` has given it a passphrase.
   public var needsPassphrase: Bool { shared.use { $0.passphrase != nil } }
 
+  /// Locks the items, for every engine that shares them.
   public func lock() throws(StoreError) {
     shared.use { $0.lock = .locked }
   }
 
+  /// Compares the passphrase. - Throws: `locked` for an empty one where one is set, `rejected` for a wrong one.
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     // SAFETY: the bytes are copied before they are given back.
     let given = unsafe passphrase.withUnsafeBytes { unsafe Array($0) }

@@ -19,6 +19,7 @@ public final class MemorySuites: SuiteEngine {
     var refusal: StoreError?
   }
 
+  /// As given to the initialiser.
   public let propertyLists: any PropertyListCoding
   private let state = Mutex(State())
 
@@ -32,11 +33,12 @@ public final class MemorySuites: SuiteEngine {
     state.withLock { $0.refusal = error }
   }
 
-  /// Makes a suite readable only, for `reason`; nil: writable again.
+  /// The reason that `setReadOnly` has set; nil: none.
   public func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
     state.withLock { $0.suites[suite]?.readOnly }
   }
 
+  /// Has changes of the suite fail with `readOnly` and this reason; nil: no more.
   public func setReadOnly(_ suite: ExactString, _ reason: String?) {
     state.withLock { $0.suites[suite]?.readOnly = reason }
   }
@@ -57,18 +59,22 @@ public final class MemorySuites: SuiteEngine {
     }
   }
 
+  /// The suites' names and stamps.
   public func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
     state.withLock { $0.suites.mapValues(\.stamp) }
   }
 
+  /// The stamp, whose time grows by one with each change; nil: there is no such suite.
   public func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
     state.withLock { $0.suites[suite]?.stamp }
   }
 
+  /// The suite's contents; nil: there is no such suite.
   public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
     state.withLock { $0.suites[suite]?.contents }
   }
 
+  /// Changes the suite under the lock of all suites. - Throws: as the protocol.
   public func update(
     _ suite: ExactString, known: SuiteContents?,
     _ body: (inout SuiteContents) throws(StoreError) -> Void
@@ -81,6 +87,7 @@ public final class MemorySuites: SuiteEngine {
     }
   }
 
+  /// Makes an empty suite. - Throws: `invalidName`, `nameTooLong` as for a file `NAME.plist`; `exists`.
   public func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
     try Self.check(suite)
     return try state.withLock { state throws(StoreError) in
@@ -92,6 +99,7 @@ public final class MemorySuites: SuiteEngine {
     }
   }
 
+  /// Removes an empty suite. - Throws: `notFound`, `notEmpty`, `readOnly`.
   public func remove(_ suite: ExactString) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       guard try state.writable(suite).settings.isEmpty else { throw .notEmpty }
@@ -99,6 +107,7 @@ public final class MemorySuites: SuiteEngine {
     }
   }
 
+  /// Renames the suite. - Throws: `invalidName`, `nameTooLong`, `notFound`, `exists`, `readOnly`.
   public func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
     try Self.check(name)
     try state.withLock { state throws(StoreError) in
@@ -110,12 +119,15 @@ public final class MemorySuites: SuiteEngine {
     }
   }
 
+  /// Does nothing: there is no disk.
   public func synchronize(_ suite: ExactString) throws(StoreError) {}
 
+  /// A constant: 1,000,000 blocks of 4,096 bytes, of which 400,000 are available.
   public func room() throws(StoreError) -> DiskRoom {
     DiskRoom(blockSize: 4096, blocks: 1_000_000, freeBlocks: 500_000, availableBlocks: 400_000)
   }
 
+  /// Empty: memory has no files that could be left alone.
   public func problems() -> [Problem] { [] }
 
   private static func check(_ name: ExactString) throws(StoreError) {
@@ -168,11 +180,14 @@ extension MemorySuites.State {
 
 /// No property lists: nothing can be shown as XML, and nothing reads as it.
 public struct NoPropertyLists: PropertyListCoding {
+  /// There is nothing to configure.
   public init() {}
 
+  /// Throws `unsupported`.
   public func xml(_ value: SettingValue) throws(StoreError) -> [UInt8] {
     throw .unsupported(reason: "no property lists in memory")
   }
 
+  /// nil: no text is a property list.
   public func value(xml text: some Collection<UInt8>) -> SettingValue? { nil }
 }

@@ -19,7 +19,9 @@ public final class SecretServiceEngine: RemoteKeychainEngine {
   /// How long a call may take, in milliseconds.
   private static let patience = 9_000
 
+  /// `secret-service`.
   public let name = "secret-service"
+  /// An element after each change that a signal reported, without its content: `takeNews` has that.
   public let news: AsyncStream<Void>
 
   private let keyring: SecretServiceClient
@@ -100,6 +102,7 @@ extension SecretServiceEngine {
     try wait { keyring, deadline throws(StoreError) in try await keyring.load(before: deadline) }
   }
 
+  /// Every item, with all changes of other programs so far. - Throws: as `catchUp()`.
   public func items() throws(StoreError) -> [Item] {
     try catchUp()
     return keyring.ledger.list()
@@ -110,14 +113,18 @@ extension SecretServiceEngine {
     keyring.ledger.takeNews().contains { $0.origin == .external } ? keyring.ledger.items : nil
   }
 
+  /// The items as the signals so far show them. It does not wait.
   public var known: [Item] { keyring.ledger.items }
 
+  /// One item as the signals so far show it; nil: it is not known. It does not wait.
   public func known(_ item: ItemID) -> Item? { keyring.ledger[item]?.item }
 
+  /// The changes since the last call. It does not wait.
   public func takeNews() -> [ItemNews] {
     keyring.ledger.takeNews()
   }
 
+  /// GetSecret, in the encrypted session. - Throws: `notFound`, `locked`; `unreachable` after nine seconds.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try secret(of: item, until: Deadline(milliseconds: Self.patience))
   }
@@ -128,6 +135,7 @@ extension SecretServiceEngine {
     }.take()
   }
 
+  /// CreateItem, without replacing another item. - Throws: `exists`, `noCollection`, `tooLarge`, `unreachable`.
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     try Self.check(secret, of: item)
     let box = try SecretBox(copying: secret)
@@ -136,6 +144,7 @@ extension SecretServiceEngine {
     }
   }
 
+  /// Sets labels and attributes, one item after the other. - Throws: as the protocol; `unreachable`.
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
@@ -145,6 +154,7 @@ extension SecretServiceEngine {
     }
   }
 
+  /// SetSecret, and the attributes that changed. - Throws: as the protocol; `unreachable`.
   public func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
@@ -161,6 +171,7 @@ extension SecretServiceEngine {
     return items[0]
   }
 
+  /// Deletes items one after the other; a missing one is no error. - Throws: `locked`, `unreachable`.
   public func remove(_ items: [ItemID]) throws(StoreError) {
     try wait { keyring, deadline throws(StoreError) in try await keyring.remove(items, before: deadline) }
   }
@@ -168,8 +179,10 @@ extension SecretServiceEngine {
   /// The service has written when it has answered.
   public func synchronize() throws(StoreError) {}
 
+  /// nil: another process stores the items.
   public func room() throws(StoreError) -> DiskRoom? { nil }
 
+  /// Empty: the service reports no damage.
   public func problems() -> [Problem] { [] }
 }
 

@@ -97,6 +97,9 @@ extension PropertyListFolder {
     return encoded
   }
 
+  /// Writes an empty property list, and makes the folder if it is missing.
+  ///
+  /// - Throws: `exists`, `invalidName`, `nameTooLong`, `noSpace`, `readOnly`, `system`.
   public func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
     try SuiteFile.check(suite)
     guard let file = SuiteFile(folder: folder, suite: suite) else { throw .nameTooLong }
@@ -127,6 +130,9 @@ extension PropertyListFolder {
     try FileSystem.synchronizeNames(in: folder)
   }
 
+  /// Renames the file under its lock.
+  ///
+  /// - Throws: `notFound`, `exists`, `invalidName`, `nameTooLong`, `readOnly`.
   public func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
     try SuiteFile.check(name)
     let file = try existing(suite)

@@ -8,7 +8,9 @@ public import Store
 /// a string holds what XML can't say. Foundation's programs do not lock, so of two writes in one instant either
 /// may win; all that use this engine lock each other out.
 public final class PropertyListFolder: SuiteEngine {
+  /// The folder of the property lists, `~/.config` by default.
   public let folder: String
+  /// XML and binary property lists, read as Foundation reads them.
   public let propertyLists: any PropertyListCoding = PropertyLists()
   let times: KeyTimes
   let texts: EncodedSuiteCache
@@ -38,12 +40,15 @@ public final class PropertyListFolder: SuiteEngine {
     (reserve, stateFolder) = (other.reserve, other.stateFolder)
   }
 
+  /// The same folder, whose changes throw `wouldWait` while another process holds a suite's flock(2).
   public var withoutWaiting: any SuiteEngine { PropertyListFolder(withoutWaiting: self) }
 
+  /// Waits for the suite's flock(2), and gives it back. - Throws: `notFound`; `unreachable` after ten seconds.
   public func waitForLock(of suite: ExactString) throws(StoreError) {
     _ = try SuiteLock(existing(suite).target())
   }
 
+  /// The files `NAME.plist` of the folder whose name is a suite's, by stat(2); none is read.
   public func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
     var suites: [ExactString: SuiteStamp] = [:]
     for file in try files().compactMap(\.file) {
@@ -52,15 +57,18 @@ public final class PropertyListFolder: SuiteEngine {
     return suites
   }
 
+  /// stat(2) of the suite's file.
   public func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
     try SuiteFile(folder: folder, suite: suite)?.status()?.stamp
   }
 
+  /// Reads and parses the file, with the times of its keys from the state folder.
   public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
     guard let file = SuiteFile(folder: folder, suite: suite) else { return nil }
     return try contents(of: file)
   }
 
+  /// Looks at the file, and whether the disk takes a new file (`DiskProbe`).
   public func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return nil }
     let target = try file.target()
@@ -73,11 +81,13 @@ public final class PropertyListFolder: SuiteEngine {
     }
   }
 
+  /// fsync(2) of the file and its folder; nothing for a suite without a file.
   public func synchronize(_ suite: ExactString) throws(StoreError) {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return }
     try SuiteCommits.to(file.target()).synchronize()
   }
 
+  /// statvfs(3) of the folder, or of the nearest one above that exists.
   public func room() throws(StoreError) -> DiskRoom {
     var place = folder
     while try FileSystem.status(place) == nil, place != "/", place != "." {

@@ -14,6 +14,7 @@ public struct PropertyLists: PropertyListCoding {
   /// Seconds since 1970 that every reader keeps: those whose binary form, a double since 2001, is exact.
   public static let dates: ClosedRange<Int64> = -8_000_000_000_000_000...8_000_000_000_000_000
 
+  /// There is nothing to configure.
   public init() {}
 
   /// The value as an XML property list, ended by a line feed.

@@ -7,12 +7,15 @@ import Store
 public struct SecretCheck: Hashable, Sendable {
   /// An item of which a secret does not open.
   public struct Damage: Hashable, Sendable {
+    /// The item, without its secret.
     public let item: Item
+    /// Why the secret does not open, as a clause.
     public let reason: String
   }
 
   /// How many secrets opened. Of items with a password of their own, only that the password would be tried.
   public internal(set) var opened = 0
+  /// The items of which a secret does not open.
   public internal(set) var damaged: [Damage] = []
   /// Secrets that only other devices can open.
   public internal(set) var ofOtherDevices = 0

@@ -9,6 +9,7 @@ public import SecretMemory
 /// out; the metadata of their items are not, because the manifest's sum covers them: without them a restored vault could
 /// not be distinguished from one that items were deleted from. `VaultEngine.removeItemsLeftOut` removes them after a restore.
 public enum VaultArchive {
+  /// One record of the archive: the format first, then each table followed by its rows.
   public enum Record: Hashable, Sendable {
     /// `user_version` of the database: the vault's format.
     case format(UInt32)
@@ -18,6 +19,7 @@ public enum VaultArchive {
     case row([UInt8])
   }
 
+  /// The counts of an archive, once it was read to its end.
   public struct Summary: Hashable, Sendable {
     /// Items whose secrets are among the records.
     public var items: UInt64 = 0

@@ -4,12 +4,14 @@ public import Store
 import Synchronization
 
 extension VaultEngine: SpoolingKeychainEngine {
+  /// Makes the changes in one SQLite transaction; other calls wait meanwhile. - Throws: as the protocol.
   public func apply(
     _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) -> [Item] {
     try withSession { session throws(StoreError) in try session.apply(changes, secret: secret) }
   }
 
+  /// A spool of sealed secrets in an unnamed file of the vault's folder.
   public func makeSpool() throws(StoreError) -> any SecretSpool {
     try VaultSpool(directory)
   }

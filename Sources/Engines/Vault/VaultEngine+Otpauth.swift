@@ -4,12 +4,15 @@ public import SecretMemory
 import Store
 
 extension VaultEngine {
+  /// true: a row of its own holds the URI.
   public var holdsOtpauth: Bool { true }
 
+  /// Opens the URI with the keys of the item's class. - Throws: `notFound`, `locked`, `damaged`, `outOfMemory`.
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
     try withSession { session throws(StoreError) in try session.otpauth(of: item) }
   }
 
+  /// Changes the URI in one transaction. - Throws: as the protocol.
   public func rewriteOtpauth(
     of item: ItemID, readingSecret: Bool,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void

@@ -17,6 +17,7 @@ public final class VaultEngine: KeychainEngine {
   /// An item's names and attributes together, in bytes.
   public static let largestMetadata = 1 << 20
 
+  /// `vault`.
   public let name = "vault"
 
   /// Which of the vault's items this engine shows.
@@ -88,10 +89,12 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
+  /// What the manifest and this device's anchor say of the file, as of the last call that read it.
   public var trust: KeychainTrust {
     door.use { door in door.session?.trust ?? .trusted }
   }
 
+  /// Opens the metadata of every item. Also opens a vault that was put in this one's place.
   public func items() throws(StoreError) -> [Item] {
     try door.use { door throws(StoreError) in
       follow(door)
@@ -117,28 +120,34 @@ public final class VaultEngine: KeychainEngine {
 
   private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
 
+  /// Opens the secret with the keys of its class. - Throws: `notFound`, `locked`, `damaged`, `outOfMemory`.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try withSession { session throws(StoreError) in try session.secret(of: item) }
   }
 
+  /// true: scrypt derives a key from the password, which seals the secret's key.
   public let sealsWithPasswords = true
 
+  /// The vault for items of this password. The key is derived with the first call that needs it.
   public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     VaultWithPassword(vault: self, seal: PasswordSeal(password: password, cost: passwordCost))
   }
 
+  /// Derives the key with scrypt at the cost for new passwords.
   public func prepare(_ password: ItemPassword) throws(StoreError) {
     let seal = PasswordSeal(password: password, cost: passwordCost)
     defer { wipeStack() }
     do { try seal.derive(seal.parameters) } catch { throw StoreError(vault: error, errno: 0) }
   }
 
+  /// Adds the item in one transaction. - Throws: `exists`, `tooLarge`, `locked`, `readOnly`, `noSpace`.
   public func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     var item = item
     item.otpauth = nil
     return try add(item, secret: secret, otpauth: .nothing())
   }
 
+  /// Adds the item with both secrets in one transaction. - Throws: as `add(_:secret:)`.
   public func add(
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
   ) throws(StoreError) -> Item {
@@ -147,12 +156,14 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
+  /// Changes the items' metadata in one transaction. - Throws: as the protocol.
   public func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
     try withSession { session throws(StoreError) in try session.update(items, nil, body) }
   }
 
+  /// Changes metadata and secret in one transaction. - Throws: as the protocol.
   public func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
@@ -162,6 +173,7 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
+  /// Deletes the rows in one transaction and overwrites them (`secure_delete`).
   public func remove(_ items: [ItemID]) throws(StoreError) {
     try withSession { session throws(StoreError) in try session.remove(items) }
   }
@@ -169,10 +181,12 @@ public final class VaultEngine: KeychainEngine {
   /// Does nothing: every commit is on the disk already (synchronous=FULL).
   public func synchronize() throws(StoreError) {}
 
+  /// statvfs(3) of the vault's folder.
   public func room() throws(StoreError) -> DiskRoom? {
     try door.use { door throws(StoreError) in try door.file.directory.diskRoom() }
   }
 
+  /// The reason of `requireWritable`, also where the file is gone or replaced.
   public var readOnlyReason: String? {
     do throws(StoreError) {
       try requireWritable()
@@ -186,10 +200,12 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
+  /// Looks at the file, its mode, the disk, and whether the vault is trusted.
   public func requireWritable() throws(StoreError) {
     try door.use { door throws(StoreError) in try door.requireWritable() }
   }
 
+  /// Damaged entries, a file that was put back or edited, and unsafe modes.
   public func problems() -> [Problem] { door.use { $0.problems() } }
 
   /// Items whose entries are damaged, as `problems` names them.
@@ -225,6 +241,7 @@ extension VaultEngine {
 // MARK: - Locking
 
 extension VaultEngine {
+  /// The state of the keys in this process; reading it takes no lock of the engine.
   public var lockState: KeychainLock { state.value }
 
   /// What opens the vault now.
@@ -234,10 +251,12 @@ extension VaultEngine {
     return kinds.contains(.passphrase) ? .passphrase : .keyFile
   }
 
+  /// Whether a key slot takes a passphrase; reads the slots from the file.
   public var needsPassphrase: Bool {
     (try? slots().contains(where: \.takesPassphrase)) ?? false
   }
 
+  /// Wipes the keys that a lock takes, and ends batches that are under way.
   public func lock() throws(StoreError) {
     defer { wipeStack() }
     // Also where the vault can't be read to keep what outlasts the lock.
@@ -245,6 +264,7 @@ extension VaultEngine {
     try door.use { door throws(StoreError) in try door.lock() }
   }
 
+  /// Derives the slot's key (scrypt, some tenths of a second), and opens the class keys with it.
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let opened = try open(slots(), passphrase)
     try door.use { door throws(StoreError) in try door.unlock(door.file.fitting(opened)) }

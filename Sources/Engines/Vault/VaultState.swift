@@ -9,6 +9,10 @@ public struct VaultState: Hashable, Sendable {
   /// How many items it holds, those that do not show among them.
   public var items: UInt64
 
+  /// - Parameters:
+  ///   - generation: grows by one with each change of the vault.
+  ///   - changed: when that was.
+  ///   - items: the number of items.
   public init(generation: UInt64, changed: Timestamp, items: UInt64) {
     (self.generation, self.changed, self.items) = (generation, changed, items)
   }
@@ -16,6 +20,7 @@ public struct VaultState: Hashable, Sendable {
 
 /// A vault as it is, beside what this device last saw of it.
 public struct VaultComparison: Hashable, Sendable {
+  /// The state that the vault's manifest has now.
   public var present: VaultState
   /// nil: this device has no anchor of the vault, or it is damaged.
   public var lastSeen: VaultState?

@@ -20,6 +20,7 @@ public enum VaultUpgrade {
   public struct Report: Hashable, Sendable {
     /// The path of the copy of the old vault, which opens with the same key file and passphrase as before.
     public let copy: String
+    /// What became of the keys, as with a change of the passphrase.
     public let keys: RekeyingReport
   }
 

@@ -7,6 +7,7 @@ public import SecretMemory
   /// Fetches a piece by its number: `pieceSize` bytes, but for the last one.
   public typealias Load = (Int) throws(FormatError) -> SecretBytes
 
+  /// The number of bytes, of all pieces.
   public let count: Int
   private let pieceSize: Int
   private let load: Load?
@@ -17,6 +18,7 @@ public import SecretMemory
   private var buffer: UnsafeRawBufferPointer
   private var failure: FormatError?
 
+  /// A source in memory.
   public init(_ bytes: consuming SecretBytes) {
     count = bytes.count
     pieceSize = max(1, bytes.count)
@@ -37,6 +39,7 @@ public import SecretMemory
     do throws(SecretMemoryError) { piece = try SecretBytes() } catch { throw FormatError(error) }
   }
 
+  /// The range of all bytes.
   public var whole: Range<Int> { 0..<count }
 
   /// - Throws: why a piece could not be fetched, and what was read of it is not to be believed.

@@ -2,6 +2,7 @@ public import SecretMemory
 
 /// A secret as it stands in a source, decoded only when it is asked for, into memory for secrets.
 public struct SecretSlice {
+  /// How the secret stands in the source.
   public enum Coding: Sendable {
     case plain
     /// The text between the quotes of a JSON string.
@@ -26,12 +27,17 @@ public struct SecretSlice {
   let range: Range<Int>
   let coding: Coding
 
+  /// - Parameters:
+  ///   - source: the input; it is kept.
+  ///   - range: where the secret stands in it.
+  ///   - coding: how it stands there.
   public init(_ source: ByteSource, _ range: Range<Int>, _ coding: Coding = .plain) {
     self.source = source
     self.range = range
     self.coding = coding
   }
 
+  /// Whether it has no bytes, before and after decoding.
   public var isEmpty: Bool { range.isEmpty }
 
   /// - Throws: `FormatError` where it is not coded as it should be, is cut off, or there is no memory.

@@ -5,8 +5,10 @@ public import SecretMemory
 public struct ExportContents {
   /// By suite, in the order in which they are written.
   public var suites: [(ExactString, [SettingEntry])] = []
+  /// The items, in the order in which they are written.
   public var items: [ExportItem] = []
 
+  /// No content.
   public init() {}
 
   var isOneSuite: Bool { suites.count == 1 && items.isEmpty }
@@ -14,6 +16,7 @@ public struct ExportContents {
 
 /// An item to be exported.
 public struct ExportItem {
+  /// The class, which is the folder of `keychain`.
   public let itemClass: ItemClass
   /// Where it stands in the tree: `keychain/generic/SERVICE/ACCOUNT`.
   public let path: String
@@ -57,6 +60,10 @@ public struct ExportWriter {
   /// Whether the variables of `env` begin with the service of their item.
   public var prefixesService = false
 
+  /// - Parameters:
+  ///   - format: what is written.
+  ///   - propertyLists: writes XML property lists.
+  ///   - paths: escapes names as the tree does.
   public init(
     _ format: ExportFormat, propertyLists: any PropertyListCoding, paths: any TreePathCoding
   ) {

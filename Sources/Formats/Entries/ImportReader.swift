@@ -27,6 +27,11 @@ public struct ImportReader {
   private let suite: ExactString?
   private let service: ExactString?
 
+  /// - Parameters:
+  ///   - propertyLists: reads property lists.
+  ///   - paths: reads names that the tree has escaped.
+  ///   - suite: the suite of settings whose format names none; nil: such settings are an error.
+  ///   - service: the service of items whose format names none; nil: the format's own choice.
   public init(
     propertyLists: any PropertyListCoding, paths: any TreePathCoding, suite: ExactString? = nil,
     service: ExactString? = nil

@@ -15,7 +15,9 @@ public struct SealedFileHeader: Sendable {
     case publicKey([UInt8], encapsulated: [UInt8])
   }
 
+  /// What the file holds, by its magic number.
   public let kind: SealedFile.Kind
+  /// 1 or 2.
   public let version: UInt8
   let recipient: Recipient
   /// The key's commitment; empty in version 1.
@@ -23,6 +25,7 @@ public struct SealedFileHeader: Sendable {
   /// All bytes of the header.
   let bytes: [UInt8]
 
+  /// The length of the header in bytes, which is where the first piece begins.
   public var count: Int { bytes.count }
 
   /// The bytes that the key is bound to: all before the commitment.
@@ -34,6 +37,7 @@ public struct SealedFileHeader: Sendable {
   /// A piece's bytes in the file.
   public var sealedPieceSize: Int { pieceSize + SealedFile.tagSize }
 
+  /// What opens the file.
   public var lock: SealedFile.Lock {
     switch recipient {
     case .passphrase: .passphrase

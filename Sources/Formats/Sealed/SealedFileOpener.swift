@@ -2,6 +2,7 @@ public import SecretMemory
 
 /// Opens the pieces of a sealed file, in any order.
 public struct SealedFileOpener: Sendable {
+  /// The header that the opener was made for.
   public let header: SealedFileHeader
   private let seal: PieceSeal
 

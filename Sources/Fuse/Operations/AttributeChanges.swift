@@ -12,12 +12,17 @@ public struct AttributeChanges: Sendable {
 
   /// The lower twelve bits of the new mode.
   public var permissions: UInt32?
+  /// The new owner, of chown(2).
   public var userID: UInt32?
+  /// The new group, of chown(2).
   public var groupID: UInt32?
   /// In bytes; `truncate` and `ftruncate`, never `open` with O_TRUNC, which arrives at `open` itself.
   public var size: Int?
+  /// The new time of the last access, of utimensat(2).
   public var accessTime: TimeChange?
+  /// The new time of the last change of the content, of utimensat(2).
   public var modificationTime: TimeChange?
+  /// The new time of the last change of the attributes; only a kernel that caches writes sends one.
   public var changeTime: Timestamp?
   /// The kernel's own mask of what is set (`FUSE_SET_ATTR_…`), which tells calls apart that mean the same.
   public var mask: Int32

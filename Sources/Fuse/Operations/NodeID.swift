@@ -3,8 +3,10 @@
 /// The kernel learns a number from a reply with an ``Entry``, and may use it until as many lookups as it was given
 /// have been taken back by ``FileSystem/forget(_:lookups:)``. In libfuse: `fuse_ino_t`.
 public struct NodeID: RawRepresentable, Hashable, Sendable {
+  /// The number as the kernel has it; 0 stands for no file.
   public let rawValue: UInt64
 
+  /// A number of the file system's choice, except 0, and except 1 for anything but the top directory.
   public init(rawValue: UInt64) {
     self.rawValue = rawValue
   }
@@ -17,8 +19,10 @@ public struct NodeID: RawRepresentable, Hashable, Sendable {
 ///
 /// In libfuse: `fuse_file_info.fh`.
 public struct FileHandle: RawRepresentable, Hashable, Sendable {
+  /// The number as the kernel has it; any value is valid.
   public let rawValue: UInt64
 
+  /// A number of the file system's choice. The kernel does not interpret it.
   public init(rawValue: UInt64) {
     self.rawValue = rawValue
   }

@@ -2,8 +2,10 @@ import CFuse
 
 /// What the kernel may do with a file or directory that was just opened.
 public struct OpenOptions: OptionSet, Sendable {
+  /// The bits of the set, in an order of this library's own, not in that of `fuse_file_info`.
   public let rawValue: UInt32
 
+  /// The set of these bits; unknown ones have no effect.
   public init(rawValue: UInt32) {
     self.rawValue = rawValue
   }

@@ -3,10 +3,12 @@ import Glibc
 
 /// A moment as files have it: seconds and nanoseconds since 1970 in UTC.
 public struct Timestamp: Hashable, Sendable {
+  /// Whole seconds since 1970-01-01T00:00:00Z (`tv_sec`); negative before.
   public var seconds: Int
   /// 0 ... 999,999,999.
   public var nanoseconds: Int
 
+  /// `nanoseconds` is below 1,000,000,000.
   public init(seconds: Int, nanoseconds: Int = 0) {
     self.seconds = seconds
     self.nanoseconds = nanoseconds
@@ -15,6 +17,7 @@ public struct Timestamp: Hashable, Sendable {
 
 /// What kind of file a node is: the upper bits of `st_mode`, in `inode(7)`.
 public struct FileKind: RawRepresentable, Hashable, Sendable {
+  /// The file type bits of `st_mode` (`S_IFMT`), and no others.
   public let rawValue: UInt32
 
   /// Keeps the file type bits of a mode (`S_IFMT`) and drops the rest.
@@ -34,11 +37,15 @@ public struct FileKind: RawRepresentable, Hashable, Sendable {
 public struct Attributes: Hashable, Sendable {
   /// `st_ino`, shown to people; the kernel itself uses ``Entry/node``.
   public var inode: UInt64
+  /// Directory, regular file, symbolic link, …: the file type bits of `st_mode`.
   public var kind: FileKind
   /// The lower twelve bits of `st_mode`.
   public var permissions: UInt32
+  /// The number of hard links (`st_nlink`).
   public var linkCount: UInt32
+  /// The owner (`st_uid`).
   public var userID: UInt32
+  /// The group (`st_gid`).
   public var groupID: UInt32
   /// In bytes. Of a file without direct I/O the kernel reads no further than this, so it must be exact.
   public var size: Int
@@ -46,8 +53,11 @@ public struct Attributes: Hashable, Sendable {
   public var blocks: Int
   /// The block size that programs are advised to use, in bytes.
   public var blockSize: Int
+  /// The time of the last access (`st_atim`).
   public var accessTime: Timestamp
+  /// The time of the last change of the content (`st_mtim`).
   public var modificationTime: Timestamp
+  /// The time of the last change of the attributes (`st_ctim`).
   public var changeTime: Timestamp
   /// Only of a device node.
   public var device: UInt64

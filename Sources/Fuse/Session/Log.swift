@@ -6,12 +6,15 @@ import Synchronization
 public enum Log {
   /// How grave a message is: the numbers of `syslog(3)`, 0 the gravest, 7 for debugging.
   public struct Level: RawRepresentable, Comparable, Sendable {
+    /// The number of syslog(3), from 0 (`LOG_EMERG`) to 7 (`LOG_DEBUG`).
     public let rawValue: UInt32
 
+    /// The level of a number of syslog(3); it is not checked.
     public init(rawValue: UInt32) {
       self.rawValue = rawValue
     }
 
+    /// Compares the numbers: the graver message is less.
     public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
   }
 

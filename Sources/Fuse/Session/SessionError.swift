@@ -8,9 +8,11 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
     case unmount = "unmounting"
   }
 
+  /// The step that failed.
   public let step: Step
   /// What libfuse said, or what the error number means.
   public let message: String
+  /// The error number of the step: EINVAL for arguments that libfuse does not take, EBUSY for a second run.
   public let errno: Errno
 
   init(_ step: Step, messages: [String], errno: Errno) {
@@ -19,5 +21,6 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
     message = messages.isEmpty ? errno.description : messages.joined(separator: "; ")
   }
 
+  /// The step and the message, in one line.
   public var description: String { "\(step.rawValue) failed: \(message)" }
 }

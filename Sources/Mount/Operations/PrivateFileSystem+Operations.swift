@@ -5,11 +5,13 @@ public import Fuse
 // MARK: - By name
 
 extension PrivateFileSystem: FileSystem {
+  /// Passes LOOKUP on to the tree. Fails with EACCES for a process that is not admitted, with ENOKEY after `seal()`.
   public func lookup(_ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }
     tree.lookup(name, in: node(parent), request: request, reply: reply)
   }
 
+  /// Passes MKNOD on to the tree, or refuses as `lookup` does.
   public func mknod(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, device: UInt64, request: Request,
     reply: consuming EntryReply
@@ -18,6 +20,7 @@ extension PrivateFileSystem: FileSystem {
     tree.mknod(name, in: node(parent), mode: mode, device: device, request: request, reply: reply)
   }
 
+  /// Passes MKDIR on to the tree, or refuses as `lookup` does.
   public func mkdir(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, request: Request, reply: consuming EntryReply
   ) {
@@ -25,6 +28,7 @@ extension PrivateFileSystem: FileSystem {
     tree.mkdir(name, in: node(parent), mode: mode, request: request, reply: reply)
   }
 
+  /// Passes UNLINK on to the tree, or refuses as `lookup` does.
   public func unlink(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
@@ -32,6 +36,7 @@ extension PrivateFileSystem: FileSystem {
     tree.unlink(name, in: node(parent), request: request, reply: reply)
   }
 
+  /// Passes RMDIR on to the tree, or refuses as `lookup` does.
   public func rmdir(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
@@ -39,6 +44,7 @@ extension PrivateFileSystem: FileSystem {
     tree.rmdir(name, in: node(parent), request: request, reply: reply)
   }
 
+  /// Passes SYMLINK on to the tree, or refuses as `lookup` does.
   public func symlink(
     _ name: Span<UInt8>, in parent: NodeID, target: Span<UInt8>, request: Request,
     reply: consuming EntryReply
@@ -47,6 +53,7 @@ extension PrivateFileSystem: FileSystem {
     tree.symlink(name, in: node(parent), target: target, request: request, reply: reply)
   }
 
+  /// Passes RENAME2 on to the tree, or refuses as `lookup` does.
   public func rename(
     _ name: Span<UInt8>, in parent: NodeID, to newName: Span<UInt8>, in newParent: NodeID, flags: UInt32,
     request: Request, reply: consuming EmptyReply
@@ -56,6 +63,7 @@ extension PrivateFileSystem: FileSystem {
       name, in: node(parent), to: newName, in: node(newParent), flags: flags, request: request, reply: reply)
   }
 
+  /// Passes LINK on to the tree, or refuses as `lookup` does.
   public func link(
     _ node: NodeID, as newName: Span<UInt8>, in newParent: NodeID, request: Request,
     reply: consuming EntryReply
@@ -64,11 +72,14 @@ extension PrivateFileSystem: FileSystem {
     tree.link(self.node(node), as: newName, in: self.node(newParent), request: request, reply: reply)
   }
 
+  /// Passes READLINK on to the tree, or refuses as `lookup` does.
   public func readlink(_ node: NodeID, request: Request, reply: consuming DataReply) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }
     tree.readlink(self.node(node), request: request, reply: reply)
   }
 
+  /// Passes GETATTR on to the tree. That of the root, which mount(8) asks for, is never refused, that of an open file
+  /// only after `seal()`.
   public func getattr(
     _ node: NodeID, handle: FileHandle?, request: Request, reply: consuming AttributesReply
   ) {
@@ -77,6 +88,7 @@ extension PrivateFileSystem: FileSystem {
     tree.getattr(self.node(node), handle: handle, request: request, reply: reply)
   }
 
+  /// Passes SETATTR on to the tree, or refuses as `lookup` does; by a handle only after `seal()`.
   public func setattr(
     _ node: NodeID, to changes: AttributeChanges, handle: FileHandle?, request: Request,
     reply: consuming AttributesReply
@@ -85,15 +97,18 @@ extension PrivateFileSystem: FileSystem {
     tree.setattr(self.node(node), to: changes, handle: handle, request: request, reply: reply)
   }
 
+  /// Passes ACCESS on to the tree, or refuses as `lookup` does.
   public func access(_ node: NodeID, mask: Int32, request: Request, reply: consuming EmptyReply) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }
     tree.access(self.node(node), mask: mask, request: request, reply: reply)
   }
 
+  /// Passes STATFS on to the tree for every process.
   public func statfs(_ node: NodeID, request: Request, reply: consuming StatisticsReply) {
     tree.statfs(self.node(node), request: request, reply: reply)
   }
 
+  /// Passes SETXATTR on to the tree, or refuses as `lookup` does.
   public func setxattr(
     _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
     reply: consuming EmptyReply
@@ -102,6 +117,7 @@ extension PrivateFileSystem: FileSystem {
     tree.setxattr(self.node(node), name: name, value: value, flags: flags, request: request, reply: reply)
   }
 
+  /// Passes GETXATTR on to the tree, or refuses as `lookup` does.
   public func getxattr(
     _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming ExtendedAttributeReply
   ) {
@@ -109,11 +125,13 @@ extension PrivateFileSystem: FileSystem {
     tree.getxattr(self.node(node), name: name, request: request, reply: reply)
   }
 
+  /// Passes LISTXATTR on to the tree, or refuses as `lookup` does.
   public func listxattr(_ node: NodeID, request: Request, reply: consuming ExtendedAttributeReply) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }
     tree.listxattr(self.node(node), request: request, reply: reply)
   }
 
+  /// Passes REMOVEXATTR on to the tree, or refuses as `lookup` does.
   public func removexattr(
     _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming EmptyReply
   ) {
@@ -125,11 +143,13 @@ extension PrivateFileSystem: FileSystem {
 // MARK: - Files
 
 extension PrivateFileSystem {
+  /// Passes OPEN on to the tree, or refuses as `lookup` does.
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }
     tree.open(self.node(node), flags: flags, request: request, reply: reply)
   }
 
+  /// Passes CREATE on to the tree, or refuses as `lookup` does.
   public func create(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
     reply: consuming CreateReply
@@ -138,6 +158,7 @@ extension PrivateFileSystem {
     tree.create(name, in: node(parent), mode: mode, flags: flags, request: request, reply: reply)
   }
 
+  /// Passes READ on to the tree for any process with the descriptor, until `seal()`.
   public func read(
     _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
     reply: consuming DataReply
@@ -148,6 +169,7 @@ extension PrivateFileSystem {
       reply: reply)
   }
 
+  /// Passes WRITE on to the tree for any process with the descriptor, until `seal()`.
   public func write(
     _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin,
     request: Request, reply: consuming WriteReply
@@ -158,6 +180,7 @@ extension PrivateFileSystem {
       reply: reply)
   }
 
+  /// Passes FLUSH on to the tree for any process with the descriptor, until `seal()`.
   public func flush(
     _ node: NodeID, handle: FileHandle, lockOwner: UInt64, request: Request, reply: consuming EmptyReply
   ) {
@@ -165,6 +188,7 @@ extension PrivateFileSystem {
     tree.flush(self.node(node), handle: handle, lockOwner: lockOwner, request: request, reply: reply)
   }
 
+  /// Passes FSYNC on to the tree for any process with the descriptor, until `seal()`.
   public func fsync(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {
@@ -172,6 +196,7 @@ extension PrivateFileSystem {
     tree.fsync(self.node(node), handle: handle, scope: scope, request: request, reply: reply)
   }
 
+  /// Passes FALLOCATE on to the tree for any process with the descriptor, until `seal()`.
   public func fallocate(
     _ node: NodeID, handle: FileHandle, mode: Int32, offset: Int, length: Int, request: Request,
     reply: consuming EmptyReply
@@ -182,12 +207,14 @@ extension PrivateFileSystem {
       reply: reply)
   }
 
+  /// Passes RELEASE on to the tree, also after `seal()`.
   public func release(
     _ node: NodeID, handle: FileHandle, origin: ReleaseOrigin, request: Request, reply: consuming EmptyReply
   ) {
     tree.release(self.node(node), handle: handle, origin: origin, request: request, reply: reply)
   }
 
+  /// Passes FORGET on to the tree.
   public func forget(_ node: NodeID, lookups: UInt64) {
     // The tree's folder was never looked up by the kernel.
     if node != .root { tree.forget(node, lookups: lookups) }
@@ -197,11 +224,13 @@ extension PrivateFileSystem {
 // MARK: - Directories
 
 extension PrivateFileSystem {
+  /// Passes OPENDIR on to the tree, or refuses as `lookup` does.
   public func opendir(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }
     tree.opendir(self.node(node), flags: flags, request: request, reply: reply)
   }
 
+  /// Passes READDIR on to the tree for any process with the descriptor, until `seal()`.
   public func readdir(
     _ node: NodeID, handle: FileHandle, offset: Int, request: Request, reply: consuming DirectoryReply
   ) {
@@ -209,6 +238,7 @@ extension PrivateFileSystem {
     tree.readdir(self.node(node), handle: handle, offset: offset, request: request, reply: reply)
   }
 
+  /// Passes READDIRPLUS on to the tree for any process with the descriptor, until `seal()`.
   public func readdirplus(
     _ node: NodeID, handle: FileHandle, offset: Int, request: Request,
     reply: consuming DirectoryPlusReply
@@ -217,12 +247,14 @@ extension PrivateFileSystem {
     tree.readdirplus(self.node(node), handle: handle, offset: offset, request: request, reply: reply)
   }
 
+  /// Passes RELEASEDIR on to the tree, also after `seal()`.
   public func releasedir(
     _ node: NodeID, handle: FileHandle, request: Request, reply: consuming EmptyReply
   ) {
     tree.releasedir(self.node(node), handle: handle, request: request, reply: reply)
   }
 
+  /// Passes FSYNCDIR on to the tree for any process with the descriptor, until `seal()`.
   public func fsyncdir(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {

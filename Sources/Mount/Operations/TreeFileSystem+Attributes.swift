@@ -6,6 +6,7 @@ import Synchronization
 import Tree
 
 extension TreeFileSystem {
+  /// GETATTR: the size of an open handle's content, or the attributes of the stored value.
   public func getattr(
     _ node: NodeID, handle: FileHandle?, request: Request, reply: consuming AttributesReply
   ) {
@@ -41,6 +42,7 @@ extension TreeFileSystem {
     cachedReaders.withLock { $0[node.number]?.first }?.handle.isOutdated ?? false
   }
 
+  /// SETATTR: truncate(2), chmod(2), utimensat(2). EPERM for another owner or group than the user's.
   public func setattr(
     _ node: NodeID, to changes: AttributeChanges, handle: FileHandle?, request: Request,
     reply: consuming AttributesReply
@@ -86,6 +88,7 @@ extension TreeFileSystem {
     try file.handle.truncate(to: size, by: caller)
   }
 
+  /// ACCESS: EACCES for execution of a file, and for writing the reason why the store can't be changed now.
   public func access(_ node: NodeID, mask: Int32, request: Request, reply: consuming EmptyReply) {
     do throws(StoreError) {
       let node = try self.node(node)
@@ -97,6 +100,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// STATFS: the room of the disk that holds the suites, and the longest name of the directory.
   public func statfs(_ node: NodeID, request: Request, reply: consuming StatisticsReply) {
     do throws(StoreError) {
       var statistics = Statistics(try tree.room())
@@ -107,6 +111,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// GETXATTR: EOPNOTSUPP for names outside `user.`, without a look at a store.
   public func getxattr(
     _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming ExtendedAttributeReply
   ) {
@@ -121,6 +126,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// LISTXATTR: the names of the file's or item's attributes, each ended by NUL.
   public func listxattr(_ node: NodeID, request: Request, reply: consuming ExtendedAttributeReply) {
     do throws(StoreError) {
       var names: [UInt8] = []
@@ -131,6 +137,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// SETXATTR: stores an attribute; a change of an item's protection may ask the user first.
   public func setxattr(
     _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
     reply: consuming EmptyReply
@@ -153,6 +160,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// REMOVEXATTR: removes an attribute; a change of an item's protection may ask the user first.
   public func removexattr(
     _ node: NodeID, name: Span<UInt8>, request: Request, reply: consuming EmptyReply
   ) {

@@ -5,6 +5,7 @@ import Synchronization
 import Tree
 
 extension TreeFileSystem {
+  /// OPENDIR: reads the whole listing, so that later READDIRs of this handle are consistent.
   public func opendir(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     let list: @Sendable () throws(StoreError) -> OpenDirectory = { [self] () throws(StoreError) in
@@ -26,6 +27,7 @@ extension TreeFileSystem {
     if !reply.succeed(number) { OpenFiles.closeDirectory(number) }
   }
 
+  /// READDIR: the entries from an offset on, as of OPENDIR.
   public func readdir(
     _ node: NodeID, handle: FileHandle, offset: Int, request: Request, reply: consuming DirectoryReply
   ) {
@@ -47,6 +49,7 @@ extension TreeFileSystem {
     reply.succeed()
   }
 
+  /// READDIRPLUS: as `readdir`, with the attributes of each entry, each of which counts as a lookup.
   public func readdirplus(
     _ node: NodeID, handle: FileHandle, offset: Int, request: Request, reply: consuming DirectoryPlusReply
   ) {
@@ -72,6 +75,7 @@ extension TreeFileSystem {
     if !reply.succeed() { for node in counted { forget(node, lookups: 1) } }
   }
 
+  /// RELEASEDIR: drops the listing.
   public func releasedir(
     _ node: NodeID, handle: FileHandle, request: Request, reply: consuming EmptyReply
   ) {
@@ -79,6 +83,7 @@ extension TreeFileSystem {
     reply.succeed()
   }
 
+  /// FSYNCDIR: returns when the directory's suite or the keychain is on the disk.
   public func fsyncdir(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {

@@ -31,6 +31,7 @@ extension TreeFileSystem {
     _ = unsafe reply.succeed(page.span.bytes)
   }
 
+  /// POLL: for `.keyhole/events` readable when there are lines that the handle has not read; other files always are.
   public func poll(
     _ node: NodeID, handle: FileHandle, events: UInt32, wakeup: PollWakeup?, request: Request,
     reply: consuming PollReply

@@ -7,6 +7,7 @@ import Synchronization
 import Tree
 
 extension TreeFileSystem {
+  /// OPEN: makes a handle. An item with flags or rules may ask the user first; the reply is parked meanwhile.
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     guard replay(behind: request) == nil else {
@@ -74,6 +75,7 @@ extension TreeFileSystem {
 
   static let patienceWithReaders = DispatchTimeInterval.milliseconds(10)
 
+  /// CREATE: makes a file and a handle for writing it; a key exists when it is first committed.
   public func create(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, flags: Int32, request: Request,
     reply: consuming CreateReply
@@ -125,6 +127,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// READ: from the handle's snapshot or draft. A secret's bytes are copied into the reply and wiped.
   public func read(
     _ node: NodeID, handle: FileHandle, offset: Int, size: Int, origin: ReadOrigin, request: Request,
     reply: consuming DataReply
@@ -166,6 +169,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// WRITE: into the handle's draft, in memory; EINVAL as soon as the draft can't become a value of the key's type.
   public func write(
     _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin,
     request: Request, reply: consuming WriteReply
@@ -183,6 +187,7 @@ extension TreeFileSystem {
     }
   }
 
+  /// FLUSH, at each close(2): commits the draft on a queue, with the reply parked. Fails with the errno of the commit.
   public func flush(
     _ node: NodeID, handle: FileHandle, lockOwner: UInt64, request: Request, reply: consuming EmptyReply
   ) {
@@ -192,6 +197,7 @@ extension TreeFileSystem {
     performAsync(reply, of: node) { () throws(StoreError) in try file.handle.flush(by: caller) }
   }
 
+  /// FSYNC: commits the draft, and returns when the value is on the disk.
   public func fsync(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {
@@ -199,6 +205,7 @@ extension TreeFileSystem {
     performAsync(reply, of: node) { () throws(StoreError) in try file.handle.synchronize() }
   }
 
+  /// RELEASE: closes the handle, and commits a draft that no FLUSH has seen, as of a mapping.
   public func release(
     _ node: NodeID, handle: FileHandle, origin: ReleaseOrigin, request: Request,
     reply: consuming EmptyReply
@@ -212,6 +219,7 @@ extension TreeFileSystem {
     performAsync(reply, of: node) { [self] in end(file) }
   }
 
+  /// FALLOCATE: extends the draft with zeros; EOPNOTSUPP for every mode but 0.
   public func fallocate(
     _ node: NodeID, handle: FileHandle, mode: Int32, offset: Int, length: Int, request: Request,
     reply: consuming EmptyReply

@@ -6,6 +6,7 @@ import Synchronization
 import Tree
 
 extension TreeFileSystem: FileSystem {
+  /// LOOKUP: the node of a name, with its attributes; each reply counts until FORGET takes it back.
   public func lookup(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
   ) {
@@ -33,6 +34,7 @@ extension TreeFileSystem: FileSystem {
     tree.node(directory.rawValue).map(tree.mayBlock(lookingIn:)) ?? false
   }
 
+  /// FORGET: takes lookups back; a node without lookups is dropped.
   public func forget(_ node: NodeID, lookups count: UInt64) {
     let isForgotten = lookups.withLock { lookups in
       let left = (lookups[node.rawValue] ?? 0) &- count
@@ -45,6 +47,7 @@ extension TreeFileSystem: FileSystem {
     if let node = tree.node(node.rawValue) { tree.forget(node) }
   }
 
+  /// MKNOD: makes a regular file; EPERM for devices, pipes and sockets.
   public func mknod(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, device: UInt64, request: Request,
     reply: consuming EntryReply
@@ -60,6 +63,7 @@ extension TreeFileSystem: FileSystem {
     }
   }
 
+  /// MKDIR: makes a suite, a folder of a service or server, or an item's folder.
   public func mkdir(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, request: Request, reply: consuming EntryReply
   ) {
@@ -69,6 +73,7 @@ extension TreeFileSystem: FileSystem {
     }
   }
 
+  /// SYMLINK: makes a symbolic link in memory, as editors use for locks.
   public func symlink(
     _ name: Span<UInt8>, in parent: NodeID, target: Span<UInt8>, request: Request,
     reply: consuming EntryReply
@@ -79,6 +84,7 @@ extension TreeFileSystem: FileSystem {
     }
   }
 
+  /// LINK: always EPERM, as link(2) names for a file system without hard links.
   public func link(
     _ node: NodeID, as newName: Span<UInt8>, in newParent: NodeID, request: Request,
     reply: consuming EntryReply
@@ -88,6 +94,7 @@ extension TreeFileSystem: FileSystem {
       about: EntryName(newName.array, in: newParent))
   }
 
+  /// READLINK: the target of a symbolic link in memory.
   public func readlink(_ node: NodeID, request: Request, reply: consuming DataReply) {
     do throws(StoreError) {
       let target = try tree.linkTarget(of: self.node(node))
@@ -97,6 +104,7 @@ extension TreeFileSystem: FileSystem {
     }
   }
 
+  /// UNLINK: removes a key, an item's secret or a scratch file; open handles keep the content.
   public func unlink(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
@@ -107,6 +115,7 @@ extension TreeFileSystem: FileSystem {
     }
   }
 
+  /// RMDIR: removes an empty suite, a folder, or an item; ENOTEMPTY for what has contents.
   public func rmdir(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
@@ -117,6 +126,7 @@ extension TreeFileSystem: FileSystem {
     }
   }
 
+  /// RENAME2: renames, replaces or, with RENAME_NOREPLACE, only renames; EINVAL for RENAME_EXCHANGE.
   public func rename(
     _ name: Span<UInt8>, in parent: NodeID, to newName: Span<UInt8>, in newParent: NodeID, flags: UInt32,
     request: Request, reply: consuming EmptyReply

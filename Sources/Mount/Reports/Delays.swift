@@ -7,8 +7,11 @@ import Tree
 public final class Delays: Sendable {
   /// One operation that took long.
   public struct Entry: Sendable {
+    /// When the operation ended.
     public let time: Timestamp
+    /// The path from the top of the tree, without a leading slash.
     public let path: String
+    /// How long the operation took.
     public let milliseconds: Int
   }
 

@@ -6,8 +6,11 @@ import Tree
 public final class Refusals: Sendable {
   /// One refusal. It never holds content.
   public struct Entry: Sendable {
+    /// When the operation was refused.
     public let time: Timestamp
+    /// The path from the top of the tree, without a leading slash.
     public let path: String
+    /// The error's message.
     public let reason: String
   }
 

@@ -2,6 +2,7 @@ import Glibc
 
 /// Where a user's things live, by the XDG base directory specification.
 public struct UserFolders: Sendable {
+  /// The home directory: `$HOME`, or passwd(5)'s.
   public let home: String
   /// Foundation's folder of suites.
   public let configuration: String

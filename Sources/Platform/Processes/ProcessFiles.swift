@@ -32,6 +32,7 @@ public struct ProcessFiles: Sendable {
       fields.indices.contains(number - 3) ? fields[number - 3] : nil
     }
 
+    /// The process ID of the parent; 0: it is in another pid namespace.
     public var parent: Int32? { field(4).flatMap { Int32($0) } }
 
     /// The device of the controlling terminal; 0: none.
@@ -44,14 +45,17 @@ public struct ProcessFiles: Sendable {
     public var exitCode: Int32 { field(52).flatMap { Int32($0) } ?? 0 }
   }
 
+  /// The ID of the process or thread, in the pid namespace of /proc.
   public let number: Int32
   private let folder: String
 
+  /// Names a process or thread; nothing is read.
   public init(_ number: Int32) {
     self.number = number
     folder = "/proc/\(number)"
   }
 
+  /// /proc/PID/stat, read now; nil: there is no such process.
   public var status: Stat? { text("stat").flatMap { Stat($0) } }
 
   /// The number of the process that a thread belongs to.
@@ -84,6 +88,7 @@ extension ProcessFiles {
   /// A path by which the executable can be opened, whatever its name.
   public var executableLink: String { "\(folder)/exe" }
 
+  /// The path that /proc/PID/cwd leads to; nil: it can't be read.
   public var workingDirectory: String? { Self.link("\(folder)/cwd") }
 
   /// nil: it can't be read.

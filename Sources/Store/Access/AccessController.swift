@@ -10,12 +10,14 @@ import Synchronization
 /// protection holds once. An item that was refused three times in a minute is closed for the next. Dialogs on different
 /// terminals, or of different programs without one, do not wait for each other.
 public final class AccessController: Sendable {
+  /// The times that a controller goes by.
   public struct Options: Sendable {
     /// How long a question waits for its answer, in seconds.
     public var timeout = 60
     /// How long an answer holds, in seconds.
     public var reuse = 10
 
+    /// The defaults: 60 s for an answer, which holds for 10 s.
     public init() {}
 
     /// Whether answers are written to the record; no: another process writes them.

@@ -22,8 +22,10 @@ public enum AccessOperation: String, Sendable {
 
 /// One line of the record: who wanted which secret, and what was decided. Never a value.
 public struct AccessEvent: Sendable {
+  /// What the program wanted to do with the item.
   public typealias Operation = AccessOperation
 
+  /// The outcome, by the word that `keyhole log` prints.
   public enum Decision: String, Sendable {
     /// Nothing stood in the way: no flags, or rules that let the program in.
     case allowed
@@ -52,7 +54,9 @@ public struct AccessEvent: Sendable {
     case all
   }
 
+  /// When it was decided.
   public var time: Timestamp
+  /// What the program wanted to do with the item.
   public var operation: Operation
   /// By the number that the keychain gave it: its name would be readable on the disk. nil: none.
   public var item: ItemID?
@@ -60,8 +64,16 @@ public struct AccessEvent: Sendable {
   public var secrets: ItemSecrets
   /// nil: nothing is known of the process.
   public var caller: Caller.Identity?
+  /// Whether the program got access, and why.
   public var decision: Decision
 
+  /// - Parameters:
+  ///   - operation: what the program wanted to do.
+  ///   - item: the item, by the keychain's own name for it; nil: none.
+  ///   - secrets: which of the item's secrets.
+  ///   - caller: the process; nil: nothing is known of it.
+  ///   - decision: the outcome.
+  ///   - time: when it was decided.
   public init(
     _ operation: Operation, _ item: ItemID?, _ secrets: ItemSecrets = .value, by caller: Caller.Identity?,
     _ decision: Decision, at time: Timestamp
@@ -115,6 +127,7 @@ public protocol AccessRecord: Sendable {
 }
 
 extension AccessEvent.Decision {
+  /// The decision that follows from the answer to a question.
   public init(_ answer: Answer) {
     self =
       switch answer {

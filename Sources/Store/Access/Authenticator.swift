@@ -12,6 +12,7 @@ public protocol Authenticator: Sendable {
 
 /// One question: who wants what, and what a person has to do for it.
 public struct Question: Sendable {
+  /// The password that the question asks for, besides what the flags demand.
   public enum Password: Sendable {
     case none
     /// The one that the item is sealed with.
@@ -22,15 +23,19 @@ public struct Question: Sendable {
 
   /// The items' paths in the tree.
   public var items: [String]
+  /// The items, by the keychain's own names for them, in the order of `items`.
   public var ids: [ItemID]
   /// Which secrets of each, where that is not the main one alone.
   public var secrets: [ItemID: ItemSecrets] = [:]
+  /// The process that wants access, as it was when the question was made.
   public var caller: Caller.Identity
+  /// What the process wants to do with the items.
   public var operation: AccessOperation
   /// nil: the operation is no change of protection.
   public var change: ProtectionChange?
   /// nil: only the password.
   public var demand: Demand?
+  /// Which password the dialog asks for; `none` for items without the flag `applicationPassword`.
   public var password: Password
   /// How often a wrong password was given before.
   public var failures = 0
@@ -50,6 +55,9 @@ public struct ProtectionChange: Sendable {
   /// Whether something is taken off: a flag, all rules, the folder whose rules hold.
   public var removesProtection: Bool
 
+  /// - Parameters:
+  ///   - lines: what the dialog shows of the change.
+  ///   - removesProtection: whether a program may get the secret afterwards that could not before.
   public init(lines: [String], removesProtection: Bool) {
     self.lines = lines
     self.removesProtection = removesProtection
@@ -85,6 +93,7 @@ public enum Answer: Sendable {
 public final class ItemPassword: Sendable {
   /// A key that was derived from a password.
   public final class Key: Sendable {
+    /// The key, in memory that is locked and wiped.
     public let bytes: SecretBytes
 
     fileprivate init(_ bytes: consuming SecretBytes) {
@@ -92,11 +101,13 @@ public final class ItemPassword: Sendable {
     }
   }
 
+  /// The password in UTF-8; empty if another process keeps it (`engine`).
   public let bytes: SecretBytes
   /// Another process asks for the password and opens the item with it: through this engine. nil: it is known here.
   public let engine: (any KeychainEngine)?
   private let keys = Mutex<[[UInt8]: Key]>([:])
 
+  /// Takes over a password that is known in this process.
   public init(_ bytes: consuming SecretBytes) {
     self.bytes = bytes
     engine = nil
@@ -135,8 +146,10 @@ public final class Withdrawal: Sendable {
 
   private let state = Mutex(State())
 
+  /// Begins without a handler, and not withdrawn.
   public init() {}
 
+  /// Whether `withdraw()` was called.
   public var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
 
   /// Has `handler` called when the question is withdrawn; now, if it is already. nil: nothing more is to be done.
@@ -148,6 +161,7 @@ public final class Withdrawal: Sendable {
     }
   }
 
+  /// Ends the question, and calls the handler before it returns. A second call has no effect.
   public func withdraw() {
     state.withLock { state in
       state.isWithdrawn = true

@@ -11,23 +11,31 @@ extension Caller {
   public struct Identity: Sendable {
     /// One process: its number may later be another's, with another start.
     public struct Process: Hashable, Sendable {
+      /// The process ID in this process's pid namespace.
       public var number: Int32
       /// In clock ticks since the system's start.
       public var start: UInt64
 
+      /// A process by its ID and start, as fields 1 and 22 of /proc/PID/stat have them.
       public init(number: Int32, start: UInt64) {
         self.number = number
         self.start = start
       }
     }
 
+    /// The file that a process executes, as /proc/PID/exe names it.
     public struct Executable: Hashable, Sendable {
       /// The path as the kernel shows it.
       public var path: String
+      /// Device and inode of the file that is executed, also where the path leads to another one.
       public var file: FileID
       /// Whether the path leads to the same file. It does not after the file was removed or replaced.
       public var hasPath: Bool
 
+      /// - Parameters:
+      ///   - path: the path as the kernel shows it.
+      ///   - file: the identity of the file that is executed.
+      ///   - hasPath: whether the path leads to that file.
       public init(path: String, file: FileID, hasPath: Bool = true) {
         self.path = path
         self.file = file
@@ -37,6 +45,7 @@ extension Caller {
 
     /// nil: the process has no number in this pid namespace.
     public var process: Process?
+    /// The user ID; nil: the process is gone or can't be read.
     public var user: UInt32?
     /// nil: the process is unidentified.
     public var executable: Executable?
@@ -65,6 +74,7 @@ extension Caller {
 }
 
 extension Caller.Identity {
+  /// Whether rules for programs can apply to the process: its executable is known.
   public var isIdentified: Bool { executable != nil }
 
   /// For messages, questions and the log: the executable's path, or why there is none.

@@ -5,8 +5,10 @@ import Synchronization
 
 /// A process's number: what `Tgid:` in /proc/PID/status says.
 public struct ProcessID: Hashable, Sendable {
+  /// The number in this process's pid namespace.
   public let rawValue: Int32
 
+  /// The number of a thread group's leader; it is not checked.
   public init(rawValue: Int32) {
     self.rawValue = rawValue
   }
@@ -76,8 +78,10 @@ public struct Caller: Sendable {
 
 /// Two callers are equal if they are the same thread.
 extension Caller: Hashable {
+  /// Compares the threads, or for callers with an identity the processes' numbers.
   public static func == (one: Caller, other: Caller) -> Bool { one.thread == other.thread }
 
+  /// Hashes the thread that `==` compares.
   public func hash(into hasher: inout Hasher) { hasher.combine(thread) }
 }
 

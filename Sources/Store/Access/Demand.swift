@@ -26,6 +26,7 @@ extension AccessFlags {
     return flags.contains(.or) ? .any(demands) : .all(demands)
   }
 
+  /// Whether the item has a password of its own (`applicationPassword`).
   public var needsPassword: Bool { flags.contains(.applicationPassword) }
 }
 
@@ -97,15 +98,19 @@ extension Item {
 
 /// What a person can be asked for on this machine, besides a plain yes.
 public struct ApprovalFactors: OptionSet, Sendable {
+  /// The bits of the set.
   public let rawValue: Int
 
+  /// Factors of these bits.
   public init(rawValue: Int) {
     self.rawValue = rawValue
   }
 
   /// A passphrase of the vault, or a PAM service.
   public static let passcode = ApprovalFactors(rawValue: 1)
+  /// PAM's service `keyhole-biometry`, such as a fingerprint reader.
   public static let biometry = ApprovalFactors(rawValue: 2)
+  /// Every factor: for machines of which it is not known what they have.
   public static let all: ApprovalFactors = [.passcode, .biometry]
 }
 

@@ -73,6 +73,7 @@ extension Permission {
 
 /// A question that has to be answered before an operation. Nothing happens until `start`.
 public final class PermissionRequest: Sendable {
+  /// The permit, or why it was refused.
   public typealias Outcome = Result<Permit, StoreError>
 
   /// What the question is about.

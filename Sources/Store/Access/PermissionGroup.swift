@@ -20,6 +20,7 @@ public final class PermissionGroup: Sendable {
   private let permissions: [Permission]
   private let state: Mutex<State>
 
+  /// - Parameter permissions: one for each operation; the permits come in the same order.
   public init(_ permissions: [Permission]) {
     self.permissions = permissions
     state = Mutex(State(permits: Array(repeating: nil, count: permissions.count)))

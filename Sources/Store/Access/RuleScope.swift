@@ -43,6 +43,7 @@ extension ItemIdentity {
   /// The service of a vault's items that open what another keychain holds sealed. They are not shown.
   public static let seals: ExactString = "org.keyhole.seals"
 
+  /// Whether it names a generic item of the service `org.keyhole.seals`, which holds the key of sealed items.
   public var isSeal: Bool {
     if case .generic(Self.seals, _) = self { true } else { false }
   }

@@ -5,8 +5,10 @@ public struct ReserveFile: Sendable {
   /// The least that is worth keeping, in bytes.
   public static let leastSize = 128 * 1024
 
+  /// Where the file is or is to be.
   public let path: String
 
+  /// Names the file; nothing is created.
   public init(_ path: String) {
     self.path = path
   }

@@ -74,6 +74,7 @@ public final class EventLog: Sendable {
     }
   }
 
+  /// A new ticket, which no other call returns.
   public func ticket() -> Ticket {
     state.withLock { state in
       state.tickets += 1

@@ -27,6 +27,7 @@ public final class EventReader: Sendable {
   /// full. That would wait, and what is there already with it: so none is full.
   private static let pieceSize = 64 * 1024
 
+  /// The log that is read.
   public let log: EventLog
   /// Tells those who wait in poll(2) on this handle.
   public let ticket: EventLog.Ticket

@@ -4,7 +4,9 @@ import Synchronization
 
 /// A name that a caller may have cached wrongly.
 public struct StaleName: Sendable {
+  /// The directory that the name is in.
   public let directory: Node
+  /// The name, percent-encoded as the kernel has it.
   public let name: String
   /// The node that had the name; nil: none is known.
   public let node: Node?

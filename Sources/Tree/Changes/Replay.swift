@@ -12,15 +12,18 @@ public struct Replay: Hashable, Sendable {
     case modification
     case attributes
 
+    /// The order in which replays of one file are made.
     public static func < (left: Kind, right: Kind) -> Bool { left.rawValue < right.rawValue }
   }
 
+  /// What happened to the file.
   public let kind: Kind
   let place: Place
 
   /// From the top of the tree, without a leading slash.
   public var path: String { place.path }
 
+  /// Whether it happened to a directory.
   public var isDirectory: Bool { place.isDirectory }
 }
 
@@ -38,8 +41,10 @@ public struct ReplayQueue: Sendable {
   /// The present batch, the next one last.
   private var batch: [Replay] = []
 
+  /// An empty queue.
   public init() {}
 
+  /// Adds a replay; with those of the same file that wait it becomes one, or none where they cancel out.
   public mutating func add(_ replay: Replay) {
     count += 1
     var waiting = due[replay.place] ?? Waiting(number: count)
@@ -60,6 +65,7 @@ public struct ReplayQueue: Sendable {
     }
   }
 
+  /// Takes the next replay; nil: none waits.
   public mutating func next() -> Replay? {
     if batch.isEmpty {
       batch = due.sorted { $0.value.number > $1.value.number }.flatMap { place, waiting in

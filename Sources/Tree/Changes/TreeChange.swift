@@ -2,15 +2,18 @@ public import Model
 
 /// A change of the stores as it shows in the tree.
 public struct TreeChange: Hashable, Sendable {
+  /// What happened: the `kind` of the line.
   public var kind: Change.Kind
   /// From the top of the tree, without a leading slash; empty: everything.
   public var path: String
   /// Where it was before, if it was moved.
   public var from: String?
+  /// This process or another one.
   public var origin: Change.Origin
 
   static let overflow = TreeChange(Change(.overflow, .everything, origin: .external))
 
+  /// The paths of a change's subjects, as they were right after it.
   public init(_ change: Change) {
     kind = change.kind
     path = change.subject.path(after: change.kind)

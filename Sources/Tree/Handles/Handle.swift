@@ -5,13 +5,17 @@ import Synchronization
 
 /// How a file is opened: open(2)'s access mode and flags, as far as they matter here.
 public struct OpenMode: OptionSet, Sendable {
+  /// The bits of the set, in an order of this type's own, not in that of open(2).
   public let rawValue: Int
 
+  /// The set of these bits.
   public init(rawValue: Int) {
     self.rawValue = rawValue
   }
 
+  /// O_RDONLY or O_RDWR: the content can be read.
   public static let read = OpenMode(rawValue: 1)
+  /// O_WRONLY or O_RDWR: the content can be written.
   public static let write = OpenMode(rawValue: 2)
   /// O_TRUNC: what the handle holds begins empty; the value itself stays until the commit.
   public static let truncate = OpenMode(rawValue: 4)
@@ -25,7 +29,9 @@ public struct OpenMode: OptionSet, Sendable {
 /// `state` is held for memory only, never while a store is asked: stat(2) of the file takes it too. A commit takes
 /// what it stores from the draft, stores it without the lock, and settles the draft afterwards.
 public final class Handle: Sendable {
+  /// The file that is open. It stays this one when another file gets its name.
   public let node: Node
+  /// How the file was opened; it does not change.
   public let mode: OpenMode
   let tree: FileTree
   let scratch: ScratchFile?

@@ -2,12 +2,14 @@ public import Model
 
 /// Where an item's folder is: the names of the levels below `generic`, `internet` or `other`.
 public struct ItemFolderName: Hashable, Sendable {
+  /// The class, which is the folder of `keychain`.
   public let itemClass: ItemClass
   /// The service or server; nil in `other`, which has one level only.
   public let parent: PathName?
   /// The account, an internet password's account with its parts, or the label.
   public let leaf: PathName
 
+  /// The folder of an item with this primary key. Names that are too long are cut (SPECIFICATION.md, section 2).
   public init(_ identity: ItemIdentity) {
     itemClass = identity.itemClass
     switch identity {

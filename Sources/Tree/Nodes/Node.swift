@@ -41,6 +41,7 @@ public final class Node: Sendable {
   /// The path from the top of the tree, without a leading slash.
   public var path: String { place.path }
 
+  /// Whether it is a directory; else it is a regular file or a symbolic link.
   public var isDirectory: Bool { place.isDirectory }
 
   /// Whether the contents must stay out of the kernel's page cache.

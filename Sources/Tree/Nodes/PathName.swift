@@ -99,21 +99,25 @@ extension PathName {
 }
 
 extension PathName: Hashable {
+  /// Compares the bytes.
   public static func == (left: PathName, right: PathName) -> Bool {
     ExactString(left.string) == ExactString(right.string)
   }
 
+  /// Hashes the bytes.
   public func hash(into hasher: inout Hasher) {
     ExactString(string).hash(into: &hasher)
   }
 }
 
 extension PathName: Comparable {
+  /// Compares the bytes, whatever the locale.
   public static func < (left: PathName, right: PathName) -> Bool {
     ExactString(left.string) < ExactString(right.string)
   }
 }
 
 extension PathName: CustomStringConvertible {
+  /// The name as it stands in the path, percent-encoded.
   public var description: String { string }
 }

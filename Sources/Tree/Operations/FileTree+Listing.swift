@@ -8,6 +8,7 @@ public struct DirectoryEntry: Sendable {
   public let name: String
   let place: Place
 
+  /// Whether the entry is a directory.
   public var isDirectory: Bool { place.isDirectory }
 
   init(_ place: Place) {

@@ -4,15 +4,18 @@ import Synchronization
 
 /// What stat(2) tells of a file.
 public struct NodeStatus: Sendable {
+  /// The type of a file, of the three that the tree has.
   public enum Kind: Sendable {
     case directory
     case file
     case symbolicLink
   }
 
+  /// Directory, file or symbolic link (`st_mode`).
   public var kind: Kind
   /// The exact length of the content in bytes; 0 for a directory.
   public var size: Int
+  /// When the content changed last (`st_mtim`).
   public var modified: Timestamp
   /// When it was last read: what was set as such, or else the time of the last change. Reading doesn't change it.
   public var accessed: Timestamp?

@@ -35,10 +35,13 @@ public final class SettingDefaults: UserDefaults {
     try suite.live.key(key).set(value)
   }
 
+  /// The stored value as the type that Foundation's `UserDefaults` returns; nil: the key is not stored.
   public override func object(forKey defaultName: String) -> Any? {
     setting(defaultName).map(Plist.any)
   }
 
+  /// Stores the value at once; nil removes the key. An error, of the file or for a value that is no property list, is
+  /// logged, and the old value stays.
   public override func set(_ value: Any?, forKey defaultName: String) {
     do {
       try store(value.map(Plist.write), defaultName)
@@ -47,10 +50,12 @@ public final class SettingDefaults: UserDefaults {
     }
   }
 
+  /// Removes the key from the suite; a key that is not stored is no error.
   public override func removeObject(forKey defaultName: String) {
     set(nil as Any?, forKey: defaultName)
   }
 
+  /// Waits until everything that was set is on the disk (fsync(2)); false: that failed.
   public override func synchronize() -> Bool {
     (try? suite?.synchronize()) != nil || suite == nil
   }

@@ -8,7 +8,9 @@ import Model
 open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchecked Sendable {
   /// What a new access control is made of when a value is saved.
   public struct AccessControlSettings: Sendable {
+    /// When the item can be read: one of the constants that begin with `kSecAttrAccessible`.
     public let access: CFString
+    /// The conditions under which the value is given; empty: none.
     public let flags: SecAccessControlCreateFlags
   }
 
@@ -20,6 +22,13 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
   /// What every save uses where no other access control was set.
   public let defaultAccessControl: AccessControlSettings?
 
+  /// Declares an item by its attributes, without an access control.
+  ///
+  /// - Parameters:
+  ///   - service: the item's `kSecAttrService`.
+  ///   - account: the item's `kSecAttrAccount`; nil: any.
+  ///   - refreshPolicy: when the keychain is read and written.
+  ///   - defaultValue: the value where the keychain has no such item; it is never stored.
   public init(
     service: String, account: String? = nil, refreshPolicy: KeychainDataRefreshPolicy = .onAccess,
     defaultValue: T? = nil
@@ -49,6 +58,7 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
     set { super.wrappedValue = newValue }
   }
 
+  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
   public override var projectedValue: LiveProjection<T?> { super.projectedValue }
 
   /// Says when, and after what, the value may be read, from the next save on.

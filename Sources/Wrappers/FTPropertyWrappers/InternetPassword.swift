@@ -53,5 +53,6 @@ open class InternetPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchec
     set { super.wrappedValue = newValue }
   }
 
+  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
   public override var projectedValue: LiveProjection<T?> { super.projectedValue }
 }

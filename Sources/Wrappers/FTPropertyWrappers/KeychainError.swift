@@ -30,18 +30,23 @@ public enum KeychainError: Error {
 
 // The cases as they stand in expressions.
 extension KeychainError {
+  /// `errSecParam`: a name is not valid or too long, or the value too large. Matches every error of that case.
   public static var osSucureInvalidParameter: KeychainError {
     .osSucureInvalidParameter(Reason(text: "a parameter can't be used"))
   }
+  /// `errSecBadReq`: the keychain does not support the request. Matches every error of that case.
   public static var osSecureBadRequest: KeychainError {
     .osSecureBadRequest(Reason(text: "the keychain can't do that"))
   }
+  /// `errSecUserCanceled`: the user refused, or did not answer in time. Matches every error of that case.
   public static var osSecureUserCancelledAuthentication: KeychainError {
     .osSecureUserCancelledAuthentication(Reason(text: "access was denied"))
   }
+  /// `errSecMissingEntitlement`: the operation is not permitted. Matches every error of that case.
   public static var osSecureMissingEtitlementForThisFeature: KeychainError {
     .osSecureMissingEtitlementForThisFeature(Reason(text: "this is not permitted"))
   }
+  /// The value can't be stored in the attribute or as the secret. Matches every error of that case.
   public static var osSecureInvalidValue: KeychainError {
     .osSecureInvalidValue(Reason(text: "the value can't be used"))
   }
@@ -96,6 +101,7 @@ extension KeychainError: CustomStringConvertible {
 }
 
 extension KeychainError: LocalizedError, LoggedError {
+  /// What failed and what to do, for `localizedDescription`. It never holds a value.
   public var errorDescription: String? { logText }
 
   package var logText: String {

@@ -6,6 +6,7 @@ public import WrapperCore
 /// A value in the keychain: what `@GenericPassword` and `@InternetPassword` have in common.
 open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Observable, @unchecked Sendable {
   // What changes is behind locks.
+  /// When the keychain is read and written, as given to the initialiser.
   public let refreshPolicy: KeychainDataRefreshPolicy
   private let defaultValue: T?
   private let keychain: LiveKeychain

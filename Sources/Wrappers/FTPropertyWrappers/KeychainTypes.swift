@@ -35,6 +35,9 @@ public final class QueryElement<T>: @unchecked Sendable {
     isReadOnly = true
   }
 
+  /// The attribute as it was last loaded or set; nil: the item has none, or it is removed with the next save.
+  ///
+  /// A new value of an attribute that the keychain sets itself, such as the creation date, is not saved.
   public var wrappedValue: T? {
     get { state.withLock { $0.value } }
     set { state.withLock { $0 = (newValue, !isReadOnly) } }

@@ -2,18 +2,27 @@ import Model
 
 /// What a person has to do before an item is given: Apple's type of that name.
 public struct SecAccessControlCreateFlags: OptionSet, Sendable {
+  /// The bits of the flags, with the numbers of Apple's `SecAccessControlCreateFlags`.
   public let rawValue: UInt
 
+  /// Flags of these bits. Unknown bits are kept; `modifyAccess(using:flags:)` throws for them.
   public init(rawValue: UInt) {
     self.rawValue = rawValue
   }
 
+  /// Either what `devicePasscode` takes or what `biometryAny` takes.
   public static let userPresence = SecAccessControlCreateFlags(rawValue: 1 << 0)
+  /// PAM's service `keyhole-biometry`, such as a finger with pam_fprintd(8).
   public static let biometryAny = SecAccessControlCreateFlags(rawValue: 1 << 1)
+  /// As `biometryAny`, for as long as the same fingers are enrolled as when the flag was stored.
   public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
+  /// The passphrase of the vault; where it has none, PAM's service `keyhole`.
   public static let devicePasscode = SecAccessControlCreateFlags(rawValue: 1 << 4)
+  /// One of the constraints is enough. It takes at least two constraints, and excludes `and`.
   public static let or = SecAccessControlCreateFlags(rawValue: 1 << 14)
+  /// Every constraint has to be met, as it is without `or`. It takes at least two constraints, and excludes `or`.
   public static let and = SecAccessControlCreateFlags(rawValue: 1 << 15)
+  /// A password of the item's own, besides the constraints. In the vault the secret's key is sealed under it.
   public static let applicationPassword = SecAccessControlCreateFlags(rawValue: 1 << 31)
 }
 
@@ -43,6 +52,7 @@ extension SecAccessControlCreateFlags {
 public final class SecAccessControl: Sendable {
   /// One of the constants that begin with `kSecAttrAccessible`.
   public let protection: CFString
+  /// The conditions under which the value is given; empty: none.
   public let flags: SecAccessControlCreateFlags
   let accessibility: Accessibility
 

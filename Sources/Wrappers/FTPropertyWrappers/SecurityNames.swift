@@ -3,22 +3,39 @@
 /// A result of the keychain, as Apple's platforms number them.
 public typealias OSStatus = Int32
 
+/// The keychain did what was asked.
 public let errSecSuccess: OSStatus = 0
+/// The function is not implemented.
 public let errSecUnimplemented: OSStatus = -4
+/// The disk or the quota is full.
 public let errSecDiskFull: OSStatus = -34
+/// Reading or writing failed.
 public let errSecIO: OSStatus = -36
+/// A parameter is not valid.
 public let errSecParam: OSStatus = -50
+/// Memory could not be allocated.
 public let errSecAllocate: OSStatus = -108
+/// The user refused or did not answer.
 public let errSecUserCanceled: OSStatus = -128
+/// The keychain does not support the request.
 public let errSecBadReq: OSStatus = -909
+/// The keychain can't be reached, as when a Secret Service does not answer.
 public let errSecNotAvailable: OSStatus = -25291
+/// There is no keychain to store in, as when a Secret Service has no default collection.
 public let errSecNoDefaultKeychain: OSStatus = -25307
+/// The keychain is read-only.
 public let errSecReadOnly: OSStatus = -25292
+/// The password is wrong, or other fingers are enrolled than when the item was stored.
 public let errSecAuthFailed: OSStatus = -25293
+/// An item with the same primary key exists.
 public let errSecDuplicateItem: OSStatus = -25299
+/// No item has these attributes.
 public let errSecItemNotFound: OSStatus = -25300
+/// The keychain is locked.
 public let errSecInteractionNotAllowed: OSStatus = -25308
+/// The stored bytes can't be decoded: the keychain is damaged.
 public let errSecDecode: OSStatus = -26275
+/// The operation is not permitted to this program.
 public let errSecMissingEntitlement: OSStatus = -34018
 
 public let kSecClass: CFString = "class"

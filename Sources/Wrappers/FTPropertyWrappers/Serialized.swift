@@ -11,19 +11,23 @@ public final class Serialized<Value>: @unchecked Sendable {
   private var value: Value
   private var observer: ((Value) -> Void)?
 
+  /// Uses a new serial queue with the label `Serialized`.
   public convenience init(wrappedValue: Value) {
     self.init(wrappedValue: wrappedValue, customQueue: "Serialized")
   }
 
+  /// Uses the given queue, which must be serial.
   public init(wrappedValue: Value, customQueue queue: DispatchQueue) {
     self.queue = queue
     value = wrappedValue
   }
 
+  /// Uses a new serial queue with the given label.
   public convenience init(wrappedValue: Value, customQueue label: String) {
     self.init(wrappedValue: wrappedValue, customQueue: DispatchQueue(label: label))
   }
 
+  /// The value, read and written by `sync` on the queue: using it on that queue is a deadlock.
   public var wrappedValue: Value {
     get { queue.sync { value } }
     set { queue.sync { set(newValue) } }

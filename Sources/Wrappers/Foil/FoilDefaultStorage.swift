@@ -30,6 +30,7 @@ public struct FoilDefaultStorage<T: UserDefaultsSerializable> {
     self.init(wrappedValue: wrappedValue, key: keyName, userDefaults: Suite(userDefaults))
   }
 
+  /// The stored value, or the default. A value that can't be stored leaves the old one, and the error is logged.
   public var wrappedValue: T {
     get { live.value }
     nonmutating set { live.set { try Storing.write(newValue) } }
@@ -63,6 +64,7 @@ public struct FoilDefaultStorageOptional<T: UserDefaultsSerializable> {
     self.init(key: keyName, userDefaults: Suite(userDefaults))
   }
 
+  /// The stored value; nil: there is none, or it does not read as `T`. Setting nil removes the key.
   public var wrappedValue: T? {
     get { live.value }
     nonmutating set { live.set { try newValue.flatMap { try Storing.write($0) } } }

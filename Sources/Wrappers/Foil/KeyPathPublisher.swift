@@ -5,12 +5,16 @@ import WrapperCore
 
 /// The values of a property of an object.
 public struct KeyPathPublisher<Root: AnyObject, Output>: Publisher {
+  /// Publishing never fails.
   public typealias Failure = Never
   /// It is kept for as long as the publisher, and what subscribes to it, is.
   public let object: Root
+  /// The property that is published.
   public let keyPath: KeyPath<Root, Output>
+  /// `initial` publishes the value at once, `prior` the old value before each change as well.
   public let options: NSKeyValueObservingOptions
 
+  /// Observes the property until the subscription is cancelled, and delivers values on the thread of the change.
   public func receive<Downstream: Subscriber>(
     subscriber: Downstream
   ) where Downstream.Input == Output, Downstream.Failure == Never {

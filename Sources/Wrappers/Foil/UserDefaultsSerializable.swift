@@ -20,7 +20,9 @@ public protocol UserDefaultsSerializable {
 public protocol StoredAsItself: UserDefaultsSerializable where StoredValue == Self {}
 
 extension StoredAsItself {
+  /// The value itself, which is a type of property lists or stored as one.
   public var storedValue: Self { self }
+  /// Takes the stored value unchanged.
   public init(storedValue: Self) { self = storedValue }
 }
 
@@ -45,6 +47,7 @@ extension Data: StoredAsItself {}
 extension Decimal: StoredAsItself {}
 
 extension Array: UserDefaultsSerializable where Element: UserDefaultsSerializable {
+  /// The stored forms of the elements, in order.
   public var storedValue: [Element.StoredValue] { map(\.storedValue) }
 
   /// nil where an element does not read as one: what would be left out could be overwritten.
@@ -56,8 +59,10 @@ extension Array: UserDefaultsSerializable where Element: UserDefaultsSerializabl
 }
 
 extension Set: UserDefaultsSerializable where Element: UserDefaultsSerializable {
+  /// The stored forms of the elements, in no particular order.
   public var storedValue: [Element.StoredValue] { map(\.storedValue) }
 
+  /// nil where an element does not read as one. Equal elements become one.
   public init?(storedValue: [Element.StoredValue]) {
     guard let elements = [Element](storedValue: storedValue) else { return nil }
     self = Set(elements)
@@ -65,8 +70,10 @@ extension Set: UserDefaultsSerializable where Element: UserDefaultsSerializable 
 }
 
 extension Dictionary: UserDefaultsSerializable where Key == String, Value: UserDefaultsSerializable {
+  /// The stored forms of the values, under the same keys.
   public var storedValue: [String: Value.StoredValue] { mapValues(\.storedValue) }
 
+  /// nil where a value does not read as one: what would be left out could be overwritten.
   public init?(storedValue: [String: Value.StoredValue]) {
     let entries = storedValue.compactMapValues(Value.init(storedValue:))
     guard entries.count == storedValue.count else { return nil }
@@ -75,8 +82,10 @@ extension Dictionary: UserDefaultsSerializable where Key == String, Value: UserD
 }
 
 extension Optional: UserDefaultsSerializable where Wrapped: UserDefaultsSerializable {
+  /// The stored form of the wrapped value; nil: nothing is stored.
   public var storedValue: Wrapped.StoredValue? { map(\.storedValue) }
 
+  /// `.none` for nil; nil where a stored value does not read as `Wrapped`.
   public init?(storedValue: Wrapped.StoredValue?) {
     guard let storedValue else {
       self = .none
@@ -88,8 +97,10 @@ extension Optional: UserDefaultsSerializable where Wrapped: UserDefaultsSerializ
 }
 
 extension UserDefaultsSerializable where Self: RawRepresentable, RawValue: UserDefaultsSerializable {
+  /// The stored form of the raw value.
   public var storedValue: RawValue.StoredValue { rawValue.storedValue }
 
+  /// nil where the stored value does not read as a raw value, or no case has it.
   public init?(storedValue: RawValue.StoredValue) {
     guard let rawValue = RawValue(storedValue: storedValue) else { return nil }
     self.init(rawValue: rawValue)
@@ -100,6 +111,7 @@ extension UserDefaultsSerializable where Self: Codable {
   /// JSON. In the suite it is the dictionary, the array or the plain value that the JSON says.
   public var storedValue: Data? { try? Storing.json(self) }
 
+  /// Decodes JSON; nil where there is none or the type's `init(from:)` throws.
   public init?(storedValue: Data?) {
     guard let storedValue, let value = try? JSONDecoder().decode(Self.self, from: storedValue) else {
       return nil
@@ -111,8 +123,10 @@ extension UserDefaultsSerializable where Self: Codable {
 /// An enum that is both stores its raw value.
 extension UserDefaultsSerializable
 where Self: RawRepresentable & Codable, RawValue: UserDefaultsSerializable {
+  /// The stored form of the raw value.
   public var storedValue: RawValue.StoredValue { rawValue.storedValue }
 
+  /// nil where the stored value does not read as a raw value, or no case has it.
   public init?(storedValue: RawValue.StoredValue) {
     guard let rawValue = RawValue(storedValue: storedValue) else { return nil }
     self.init(rawValue: rawValue)
@@ -125,6 +139,7 @@ extension UserDefaultsSerializable where Self: NSObject & NSCoding {
     try? NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: false)
   }
 
+  /// Decodes a keyed archive; nil where there is none, or one of another class.
   public init?(storedValue: Data?) {
     guard let storedValue, let value = Storing.unarchive(storedValue) as? Self else { return nil }
     self = value

@@ -3,8 +3,10 @@ import WrapperCore
 
 /// The values that a handler of `observe` gets, as on Apple's platforms.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
+  /// The bits of the options, with the numbers of Foundation's type on Apple's platforms.
   public let rawValue: UInt
 
+  /// Options of these bits; unknown bits have no effect.
   public init(rawValue: UInt) {
     self.rawValue = rawValue
   }
@@ -29,8 +31,10 @@ public enum NSKeyValueChange: UInt, Sendable {
 
 /// One change of an observed property.
 public struct NSKeyValueObservedChange<Value> {
+  /// The name that Foundation's type has for `NSKeyValueChange`.
   public typealias Kind = NSKeyValueChange
 
+  /// Always `setting`: collections are reported as whole values.
   public let kind: Kind
   /// With the option `new`.
   public let newValue: Value?

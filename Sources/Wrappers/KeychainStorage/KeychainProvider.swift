@@ -22,14 +22,17 @@ package protocol WatchedProvider: KeychainProvider {
 }
 
 extension Keychain: KeychainProvider {
+  /// Stores the secret of the generic item whose account is `key`. false: that failed, and the error is logged.
   public func setData(_ data: Data, forKey key: String) -> Bool {
     attempt(key) { try setSecret(data, forKey: key) } != nil
   }
 
+  /// The secret of the generic item whose account is `key`; nil: there is none, or an error that is logged.
   public func getData(forKey key: String) -> Data? {
     attempt(key) { try secret(forKey: key) } ?? nil
   }
 
+  /// Deletes the generic item whose account is `key`, if there is one. false: that failed, and the error is logged.
   public func deleteData(forKey key: String) -> Bool {
     attempt(key) { try setSecret(nil, forKey: key) } != nil
   }

@@ -29,6 +29,7 @@ public struct KeychainStorage<Value: Sendable & Equatable & Codable, Provider: K
     nonmutating set { entry.set(newValue) }
   }
 
+  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
   public var projectedValue: LiveProjection<Value> {
     LiveProjection(
       value: { [entry] in entry.value }, error: { [entry] in entry.error },

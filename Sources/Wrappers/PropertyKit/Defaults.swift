@@ -23,6 +23,7 @@ public final class Defaults: Sendable {
     self.init(suite: isUsable ? Suite(suiteName ?? "") : .standard)
   }
 
+  /// Stores the properties in the given suite.
   public init(suite: Suite) {
     self.suite = suite
   }

@@ -4,6 +4,7 @@ import WrapperCore
 
 /// One observation of a property.
 public struct PropertyWatcherInfo {
+  /// An id for an observation that every later one with this id replaces. It is a constant of the original.
   public static let StaticId = "PropertyWatcherInfo_static"
 
   /// What tells it from the object's other observations.

@@ -13,14 +13,17 @@ public protocol ExpressibleBySequence: ExpressibleByArray {
 }
 
 extension ExpressibleBySequence {
+  /// Passes the array to the initialiser that takes any sequence.
   public init(array: [Element]) { self.init(array) }
 }
 
 extension DefaultsValueConvertible where Self: ExpressibleByArray, Element: DefaultsValueConvertible {
+  /// Reads every element, in order. - Throws: what reading an element throws.
   public init(defaultsRepresentation: [Element.DefaultsRepresentation]) throws {
     self.init(array: try defaultsRepresentation.map { try Element(defaultsRepresentation: $0) })
   }
 
+  /// The stored forms of the elements, in order. - Throws: what storing an element throws.
   public func defaultsRepresentation() throws -> [Element.DefaultsRepresentation] {
     try map { try $0.defaultsRepresentation() }
   }
@@ -32,29 +35,36 @@ extension ContiguousArray: ExpressibleBySequence {}
 extension ArraySlice: ExpressibleBySequence {}
 
 extension Array: DefaultsValueConvertible where Element: DefaultsValueConvertible {
+  /// An array of the elements' stored forms.
   public typealias DefaultsRepresentation = [Element.DefaultsRepresentation]
 
+  /// Reads every element, in order. - Throws: what reading an element throws.
   public init(defaultsRepresentation: [Element.DefaultsRepresentation]) throws {
     self = try defaultsRepresentation.map { try Element(defaultsRepresentation: $0) }
   }
 
+  /// The stored forms of the elements, in order. - Throws: what storing an element throws.
   public func defaultsRepresentation() throws -> [Element.DefaultsRepresentation] {
     try map { try $0.defaultsRepresentation() }
   }
 }
 
 extension ContiguousArray: DefaultsValueConvertible where Element: DefaultsValueConvertible {
+  /// An array of the elements' stored forms.
   public typealias DefaultsRepresentation = [Element.DefaultsRepresentation]
 }
 
 extension ArraySlice: DefaultsValueConvertible where Element: DefaultsValueConvertible {
+  /// An array of the elements' stored forms.
   public typealias DefaultsRepresentation = [Element.DefaultsRepresentation]
 }
 
 /// In an order that does not depend on the process, so that equal sets are equal values.
 extension Set: DefaultsValueConvertible where Element: DefaultsValueConvertible {
+  /// An array of the elements' stored forms.
   public typealias DefaultsRepresentation = [Element.DefaultsRepresentation]
 
+  /// The stored forms of the elements, sorted by their stored values. - Throws: what storing an element throws.
   public func defaultsRepresentation() throws -> [Element.DefaultsRepresentation] {
     let parts = try map { element in
       let part = try element.defaultsRepresentation()
@@ -66,8 +76,10 @@ extension Set: DefaultsValueConvertible where Element: DefaultsValueConvertible 
 
 extension Dictionary: DefaultsValueConvertible
 where Key: DefaultsValueConvertible, Key.DefaultsRepresentation == String, Value: DefaultsValueConvertible {
+  /// A dictionary of the values' stored forms, under the stored forms of the keys, which are strings.
   public typealias DefaultsRepresentation = [String: Value.DefaultsRepresentation]
 
+  /// Reads every key and value; of keys that read alike, any one's value stays. - Throws: what reading one throws.
   public init(defaultsRepresentation: [String: Value.DefaultsRepresentation]) throws {
     let pairs = try defaultsRepresentation.map {
       (try Key(defaultsRepresentation: $0.key), try Value(defaultsRepresentation: $0.value))
@@ -75,6 +87,7 @@ where Key: DefaultsValueConvertible, Key.DefaultsRepresentation == String, Value
     self.init(pairs) { $1 }
   }
 
+  /// The stored forms of keys and values. - Throws: what storing one throws.
   public func defaultsRepresentation() throws -> [String: Value.DefaultsRepresentation] {
     let pairs = try map {
       (try $0.key.defaultsRepresentation(), try $0.value.defaultsRepresentation())
@@ -84,10 +97,12 @@ where Key: DefaultsValueConvertible, Key.DefaultsRepresentation == String, Value
 }
 
 extension DefaultsValueConvertible where Self: RawRepresentable, RawValue: DefaultsValueConvertible {
+  /// - Throws: what reading the raw value throws; `DefaultsError.illegalValue` where no case has it.
   public init(defaultsRepresentation: RawValue.DefaultsRepresentation) throws {
     self = try Self(checking: RawValue(defaultsRepresentation: defaultsRepresentation))
   }
 
+  /// The stored form of the raw value.
   public func defaultsRepresentation() throws -> RawValue.DefaultsRepresentation {
     try rawValue.defaultsRepresentation()
   }
@@ -122,6 +137,7 @@ extension DefaultsValueConvertible where Self: Codable {
     }
   }
 
+  /// Encodes the value as a dictionary, an array or a plain value of a property list.
   public func defaultsRepresentation() throws -> CodableRepresentation {
     CodableRepresentation(setting: try SettingEncoder().encode(self))
   }
@@ -130,10 +146,12 @@ extension DefaultsValueConvertible where Self: Codable {
 /// An enum that is both stores its raw value.
 extension DefaultsValueConvertible
 where Self: RawRepresentable & Codable, RawValue: DefaultsValueConvertible {
+  /// - Throws: what reading the raw value throws; `DefaultsError.illegalValue` where no case has it.
   public init(defaultsRepresentation: RawValue.DefaultsRepresentation) throws {
     self = try Self(checking: RawValue(defaultsRepresentation: defaultsRepresentation))
   }
 
+  /// The stored form of the raw value.
   public func defaultsRepresentation() throws -> RawValue.DefaultsRepresentation {
     try rawValue.defaultsRepresentation()
   }
@@ -141,6 +159,8 @@ where Self: RawRepresentable & Codable, RawValue: DefaultsValueConvertible {
 
 /// A keyed archive.
 extension DefaultsValueConvertible where Self: NSObject & NSCoding {
+  /// Unarchives without secure coding. - Throws: `DefaultsError.illegalValue` for an object of another class, and the
+  /// error of `NSKeyedUnarchiver`.
   public init(defaultsRepresentation: Data) throws {
     let archive = try NSKeyedUnarchiver(forReadingFrom: defaultsRepresentation)
     archive.requiresSecureCoding = false
@@ -150,6 +170,7 @@ extension DefaultsValueConvertible where Self: NSObject & NSCoding {
     self = value
   }
 
+  /// A keyed archive. - Throws: the error of `NSKeyedArchiver`.
   public func defaultsRepresentation() throws -> Data {
     try NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: false)
   }

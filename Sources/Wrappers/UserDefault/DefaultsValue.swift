@@ -14,14 +14,21 @@ public protocol DefaultsValue: DefaultsValueConvertible where DefaultsRepresenta
 }
 
 extension DefaultsValue {
+  /// Takes the stored value unchanged.
   public init(defaultsRepresentation: Self) throws { self = defaultsRepresentation }
+  /// The value itself.
   public func defaultsRepresentation() throws -> Self { self }
 
+  /// Stores the value as a setting of its own type, such as `integer` for `Int`.
+  ///
+  /// - Throws: `StoreError` where the suite can't be written, or the value is no property list.
   public func save(to defaults: UserDefaults, forKey key: String) throws {
     let setting = try Plist.write(self)
     try defaults.asSettings.store(setting, key)
   }
 
+  /// - Throws: `DefaultsError.missingValue` where the key is not stored, `typeMismatch` where its value does not read
+  ///   as this type.
   public init(from defaults: UserDefaults, forKey key: String) throws {
     guard let setting = defaults.asSettings.setting(key) else { throw DefaultsError.missingValue(key: key) }
     do {
@@ -103,21 +110,25 @@ extension DefaultsValue {
 }
 
 extension Array: DefaultsValue where Element: DefaultsValue {
+  /// Stores a dictionary of the values as they store themselves.
   public func save(to defaults: UserDefaults, forKey key: String) throws {
     try defaults.asSettings.store(.array(map { try Part.write($0) }), key)
   }
 
+  /// - Throws: `DefaultsError.missingValue`, `typeMismatch` for what is no dictionary, and what reading a value throws.
   public init(from defaults: UserDefaults, forKey key: String) throws {
     self = try Self.items(defaults, key).map { try Part.read(Element.self, $0) }
   }
 }
 
 extension Dictionary: DefaultsValue where Key == String, Value: DefaultsValue {
+  /// Stores a dictionary of the values as they store themselves.
   public func save(to defaults: UserDefaults, forKey key: String) throws {
     let entries = try map { (ExactString($0.key), try Part.write($0.value)) }
     try defaults.asSettings.store(.dictionary(.init(uniqueKeysWithValues: entries)), key)
   }
 
+  /// - Throws: `DefaultsError.missingValue`, `typeMismatch` for what is no dictionary, and what reading a value throws.
   public init(from defaults: UserDefaults, forKey key: String) throws {
     let setting = try Self.setting(defaults, key)
     guard case .dictionary(let entries) = setting else {

@@ -11,10 +11,12 @@ public protocol DefaultsValueConvertible {
 }
 
 extension DefaultsValueConvertible {
+  /// true: values that can't be compared are always stored.
   public func hasChanged(from previous: Self) -> Bool { true }
 }
 
 extension DefaultsValueConvertible where Self: Equatable {
+  /// Whether the values differ: setting an equal value stores nothing.
   public func hasChanged(from previous: Self) -> Bool { self != previous }
 }
 
@@ -28,11 +30,13 @@ public protocol IndirectDefaultsValueConvertible: DefaultsValueConvertible {
 }
 
 extension IndirectDefaultsValueConvertible {
+  /// Reads the intermediate value, and makes this one from it. - Throws: what either throws.
   public init(defaultsRepresentation: DefaultsRepresentation) throws {
     try self.init(
       indirectRepresentation: IndirectRepresentation(defaultsRepresentation: defaultsRepresentation))
   }
 
+  /// The stored form of the intermediate value. - Throws: what making or storing it throws.
   public func defaultsRepresentation() throws -> DefaultsRepresentation {
     try indirectRepresentation().defaultsRepresentation()
   }

@@ -14,10 +14,13 @@ public struct OptionalRepresentation<Wrapped: DefaultsValue>: DefaultsValue {
     self.wrapped = wrapped
   }
 
+  /// Stores an empty array for nil, and else the value. - Throws: what storing the value throws.
   public func save(to defaults: UserDefaults, forKey key: String) throws {
     try defaults.asSettings.store(Self.form.write(wrapped.map { try Part.write($0) }), key)
   }
 
+  /// - Throws: `DefaultsError.missingValue` where the key is not stored, `illegalValue` for an array that is neither
+  ///   nil nor a value, and what reading the value throws.
   public init(from defaults: UserDefaults, forKey key: String) throws {
     let setting = try Self.setting(defaults, key)
     do {
@@ -31,12 +34,15 @@ public struct OptionalRepresentation<Wrapped: DefaultsValue>: DefaultsValue {
 }
 
 extension Optional: DefaultsValueConvertible where Wrapped: DefaultsValueConvertible {
+  /// The wrapped value's stored form, or nil's.
   public typealias DefaultsRepresentation = OptionalRepresentation<Wrapped.DefaultsRepresentation>
 
+  /// Reads the wrapped value, if there is one. - Throws: what reading it throws.
   public init(defaultsRepresentation: DefaultsRepresentation) throws {
     self = try defaultsRepresentation.wrapped.map { try Wrapped(defaultsRepresentation: $0) }
   }
 
+  /// The stored form of the wrapped value, or of nil. - Throws: what storing the value throws.
   public func defaultsRepresentation() throws -> DefaultsRepresentation {
     OptionalRepresentation(try map { try $0.defaultsRepresentation() })
   }

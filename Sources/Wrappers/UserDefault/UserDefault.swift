@@ -11,6 +11,7 @@ public import WrapperCore
 public struct UserDefault<Value: DefaultsValueConvertible> {
   /// The key's name.
   public let key: String
+  /// The value where nothing is stored, or what is stored does not read as `Value`.
   public let defaultValue: Value
   /// Whether there was a value to load when the wrapper was made, or `loadValue()` was last called.
   public private(set) var wasLoadedSuccessfully: Bool
@@ -22,10 +23,12 @@ public struct UserDefault<Value: DefaultsValueConvertible> {
     self.init(wrappedValue: wrappedValue, key, defaults: Suite.standard)
   }
 
+  /// The suite that Foundation's object names holds the key.
   public init(wrappedValue: Value, _ key: String, defaults: UserDefaults) {
     self.init(wrappedValue: wrappedValue, key, defaults: Suite(defaults))
   }
 
+  /// The given suite holds the key; `wrappedValue` is the default.
   @_disfavoredOverload
   public init(wrappedValue: Value, _ key: String, defaults: Suite) {
     self.key = key
@@ -38,10 +41,12 @@ public struct UserDefault<Value: DefaultsValueConvertible> {
     wasLoadedSuccessfully = live.isStored
   }
 
+  /// The default is nil; the suite that Foundation's object names holds the key.
   public init(_ key: String, defaults: UserDefaults = .standard) where Value: ExpressibleByNilLiteral {
     self.init(wrappedValue: nil, key, defaults: defaults)
   }
 
+  /// The default is nil; the given suite holds the key.
   @_disfavoredOverload
   public init(_ key: String, defaults: Suite) where Value: ExpressibleByNilLiteral {
     self.init(wrappedValue: nil, key, defaults: defaults)
@@ -50,6 +55,8 @@ public struct UserDefault<Value: DefaultsValueConvertible> {
   /// The suite that holds the key, as Foundation would show it.
   public var defaults: UserDefaults { SettingDefaults(suite) }
 
+  /// The stored value, or the default. A value that `hasChanged(from:)` finds unchanged is not stored; one that can't
+  /// be stored leaves the old one, and the error is logged.
   public var wrappedValue: Value {
     get { live.value }
     nonmutating set {
@@ -57,6 +64,7 @@ public struct UserDefault<Value: DefaultsValueConvertible> {
     }
   }
 
+  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
   public var projectedValue: LiveProjection<Value> { LiveProjection(live) }
 
   /// Looks at the disk at once; without it, changes by others are seen some milliseconds after they are made.

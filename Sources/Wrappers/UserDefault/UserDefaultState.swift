@@ -5,19 +5,23 @@ extension UserDefault {
   public struct State {
     private let base: UserDefault<Value>
 
+    /// The suite of the program holds the key; `wrappedValue` is the default.
     public init(wrappedValue: Value, _ key: String) {
       base = UserDefault(wrappedValue: wrappedValue, key)
     }
 
+    /// The suite of the program holds the key; the default is nil.
     public init(_ key: String) where Value: ExpressibleByNilLiteral {
       base = UserDefault(key)
     }
 
+    /// The stored value, or the default, as with `@UserDefault`.
     public var wrappedValue: Value {
       get { base.wrappedValue }
       nonmutating set { base.wrappedValue = newValue }
     }
 
+    /// A binding that reads and stores the value.
     public var projectedValue: Binding<Value> {
       Binding(get: { [base] in base.wrappedValue }, set: { [base] in base.wrappedValue = $0 })
     }
@@ -31,16 +35,19 @@ public struct Binding<Value> {
   private let get: () -> Value
   private let set: (Value) -> Void
 
+  /// A binding over two functions, which it calls for every reading and setting, on the caller's thread.
   public init(get: @escaping () -> Value, set: @escaping (Value) -> Void) {
     self.get = get
     self.set = set
   }
 
+  /// The value as `get` returns it now. Setting calls `set`.
   public var wrappedValue: Value {
     get { get() }
     nonmutating set { set(newValue) }
   }
 
+  /// The binding itself, so that `$property` can be passed on.
   public var projectedValue: Binding<Value> { self }
 
   /// A part of the value.

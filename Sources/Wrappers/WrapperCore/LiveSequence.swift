@@ -2,6 +2,7 @@
 ///
 /// Each iteration begins with the value of that moment and ends when it is dropped or its task is cancelled.
 public struct LiveSequence<Element>: AsyncSequence {
+  /// Iterating never fails.
   public typealias Failure = Never
   private let follow: (Outlet<Element>) -> Listening
 
@@ -9,14 +10,17 @@ public struct LiveSequence<Element>: AsyncSequence {
     self.follow = follow
   }
 
+  /// One iteration. It is not to be shared by tasks.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate var base: AsyncStream<Passed<Element>>.Iterator
 
+    /// The next value; it suspends until there is one. nil: the task was cancelled.
     public mutating func next() async -> Element? {
       await base.next()?.value
     }
   }
 
+  /// Begins an iteration, and with it the observation of the value.
   public func makeAsyncIterator() -> AsyncIterator {
     let (stream, continuation) = AsyncStream<Passed<Element>>.makeStream()
     let outlet = Outlet<Element>(demand: nil) { value in

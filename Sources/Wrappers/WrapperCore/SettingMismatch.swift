@@ -19,6 +19,7 @@ public struct SettingMismatch: Error, Hashable, Sendable, CustomStringConvertibl
     self.path = path
   }
 
+  /// The stored type, the place inside the value, and the expected type, in words.
   public var description: String {
     "\(found)\(path.isEmpty ? "" : " at \(path)") does not read as \(expected)"
   }

@@ -11,6 +11,7 @@ public struct Suite: Sendable {
     self.live = live
   }
 
+  /// The suite's name, without `.plist`.
   public var name: String { live.name.string }
 
   /// Removes every key.
@@ -24,6 +25,8 @@ public struct Suite: Sendable {
 }
 
 extension Suite: Hashable {
+  /// Suites are equal that have one storage and one name.
   public static func == (left: Suite, right: Suite) -> Bool { left.live === right.live }
+  /// Hashes the object that all suites of one storage and name share.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(live)) }
 }
