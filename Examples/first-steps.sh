@@ -4,6 +4,7 @@ set -euo pipefail
 # shellcheck source=Examples/expect.sh
 source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
+echo hunter2 >~/password.txt
 shows "" 'keyhole mount ~/Keyhole'
 cd ~/Keyhole
 
@@ -23,8 +24,8 @@ echo "# It is the property list that UserDefaults(suiteName:) reads."
 shows '<integer>11</integer>' 'grep -o "<integer>.*" ~/.config/com.example.app.plist'
 
 echo "# An item is a folder: service, account, and the secret in value, without the line's end."
-shows "" 'mkdir -p keychain/generic/my.service/peter'
-shows "" 'echo hunter2 > keychain/generic/my.service/peter/value'
+# A secret that is typed after echo would be in the history of the shell. On a terminal `keyhole set` asks for it.
+shows "" 'keyhole set keychain/generic/my.service/peter/value < ~/password.txt'
 shows hunter2 'cat keychain/generic/my.service/peter/value'
 shows 7 'stat -c %s keychain/generic/my.service/peter/value'
 shows "" 'setfattr -n user.comment -v "the spare one" keychain/generic/my.service/peter'

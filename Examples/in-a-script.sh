@@ -8,7 +8,8 @@ shows "" 'keyhole set defaults/com.example.deploy/retries 3'
 shows 3 'keyhole get defaults/com.example.deploy/retries'
 
 echo "# A secret comes from standard input; as an argument it is refused."
-shows "" 'printf s3cret | keyhole set keychain/internet/db.example.com/deploy/value'
+echo s3cret >~/token.txt
+shows "" 'keyhole set keychain/internet/db.example.com/deploy/value < ~/token.txt'
 shows 2 'keyhole set keychain/internet/db.example.com/deploy/value s3cret 2> /dev/null; echo $?'
 shows s3cret 'keyhole get keychain/internet/db.example.com/deploy/value'
 
