@@ -165,7 +165,7 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ],
-      // A vault of the first format, opened for ever.
+      // A vault of the first format, which every later version opens.
       exclude: ["Fixtures"]),
     // A session bus and a real keyring for a test.
     .target(

@@ -9,7 +9,7 @@ wrappers=$(realpath -- "$wrappers")
 source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 PATH=$wrappers:$PATH
 
-echo "# Foil: a publisher and an observer hear of each change, and the shell reads what was set."
+echo "# Foil: a publisher and an observer are notified of each change, and the shell reads the new value."
 shows $'average: none\ncount: 0 -> 1\naverage: 0.5\nin the suite: foil' foil
 shows $'1\n0.5\nfalse' 'for key in totalCount average flagEnabled; do keyhole get defaults/foil/$key; done'
 

@@ -1,5 +1,5 @@
 // ICU's data with an empty table of contents, in place of 34 MB of languages and calendars that Foundation
-// brings and Keyhole never asks for. Whoever asks for one of them is told that it is not there. The layout is
+// brings and Keyhole never asks for. A request for one of them fails as if it were not there. The layout is
 // that of ICU's ucmndata.h and udata.h, and has been the same since ICU 2.
 #include <stdint.h>
 

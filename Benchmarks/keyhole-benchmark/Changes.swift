@@ -1,6 +1,6 @@
 import Glibc
 
-/// How soon a program that watches the mount hears of what another changed, and what waiting costs.
+/// The delay until a program that watches the mount is notified of another's change, and the cost of waiting.
 struct Changes {
   let keyhole: Keyhole
   /// Where the property lists are.

@@ -37,7 +37,7 @@ struct Keyring {
       path: "/bin/sh",
       arguments: ["-c", "printf pw | gnome-keyring-daemon --unlock --components=secrets"]
     ).run()
-    // A keyring without a password is unlocked by whoever asks first.
+    // The first call unlocks a keyring without a password.
     try lookup.run()
   }
 

@@ -1,4 +1,4 @@
-/// What is measured: the same names in the stores, in the mount and in the folder of a tmpfs.
+/// The measured folders: the same names in the stores, in the mount and on a tmpfs.
 enum Stores {
   static let many = "benchmark.many"
   static let thousand = "benchmark.thousand"

@@ -2,7 +2,7 @@ import Glibc
 
 /// What crosses the session bus meanwhile, as `dbus-monitor` hears it.
 struct Traffic {
-  /// All messages, whoever sent them.
+  /// All messages, of every sender.
   private(set) var bytes = 0
   /// The headers of all calls but those of the bus itself; they name their methods.
   private(set) var calls: [[UInt8]] = []

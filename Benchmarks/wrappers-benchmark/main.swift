@@ -103,7 +103,7 @@ for keys in [10, 1000] {
   report("set, suite of \(keys)", sets[1], "UserDefaults, synchronized", sets[0], atMost: 1)
 }
 
-// How soon a wrapper in another process hears of a change, made when the one before was heard.
+// The delay until a wrapper in another process has a change, made when it had the one before.
 let follower = try Follower()
 var number = 0
 

@@ -61,8 +61,8 @@ class Fuzzer:
         return self.random.choice([0, 1, 2, 7, 100, 511, 4096, 65535, 65536, 131072, 1 << 20])
 
     def status_file(self):
-        """A descriptor of `status`: pages of `events` in the kernel's cache can wait for the next event, and whoever touches
-        them, or looks at the process with ps(1), then waits in a way that no signal ends (TESTING.md)."""
+        """A descriptor of `status`: pages of `events` in the kernel's cache can wait for the next event, and a program that
+        touches them, or looks at the process with ps(1), then waits in a way that no signal ends (TESTING.md)."""
         descriptor = os.open(os.path.join(self.folder, "status"), os.O_RDONLY)
         self.descriptors.append(descriptor)
         return descriptor
@@ -138,7 +138,7 @@ class Fuzzer:
         self.note("mmap", descriptor, size, offset)
         kind = self.random.choice([mmap.MAP_PRIVATE, mmap.MAP_SHARED])
         with mmap.mmap(descriptor, size, kind, mmap.PROT_READ, offset=offset) as pages:
-            # What is not there, or not any more, is SIGBUS for who touches it.
+            # A page that is not there, or not any more, is SIGBUS for the program that touches it.
             self.in_child(lambda: pages[self.random.randrange(size)])
 
     def in_child(self, body):
@@ -317,7 +317,7 @@ def watch(home, reader, result, deadline, workers):
     while time.monotonic() < deadline and pending and home.is_alive():
         move_log(home, number)
         number += 1
-        # Now and then it falls behind, and has to be told that lines are gone.
+        # Now and then it falls behind, and must get the line that says so.
         reader.read_all(pieces=1000 if number % 3 else 1)
         with open(home.path(".keyhole/status")) as file:
             json.load(file)

@@ -150,7 +150,7 @@ def main():
         total.failed += result.failed
         total.excluded += result.excluded
     if not chosen and set(settings) == set(options.settings):
-        # What can fail as root is looked at there.
+        # Cases that can fail as root are tested there.
         for line in exclusions.stale(options.settings, "" if "A" in options.settings else "ABCD"):
             print(f"no longer applies: {line}")
     total.end()

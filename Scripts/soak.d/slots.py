@@ -38,7 +38,7 @@ class Slot:
     def __init__(self, path, kind, largest):
         self.path, self.kind, self.largest = path, kind, largest
         self.known = None
-        # What may be stored in place of what is known: an attempt that was not acknowledged.
+        # A value that may be stored in place of the known one: an attempt that was not acknowledged.
         self.pending = []
         self.counter = 0
 

@@ -11,7 +11,7 @@ import harness
 import slots
 from keyring_bus import feed
 
-# What may lie beside the vault; `vault-1.db` is what `keyhole upgrade` keeps.
+# Files that may lie beside the vault; `vault-1.db` is the copy that `keyhole upgrade` keeps.
 VAULT_FILES = ["vault.db", "vault.db-wal", "vault.db-shm", "vault.key", "vault.reserve"]
 
 

@@ -13,7 +13,7 @@ struct EditCommand: ParsableCommand {
       Starts $VISUAL, else $EDITOR, else vi on a copy in locked memory, and stores it when the editor has \
       ended well; a key or an item that is not there is made. vim, nvim, nano, emacs, joe and micro get the \
       options that keep swap, undo, backups and history from the disk; for other editors TMPDIR is a folder in \
-      that memory. One that returns at once has to be told to wait, as in EDITOR='code --wait'.
+      that memory. One that returns at once needs an option to wait, as in EDITOR='code --wait'.
 
       Only the editor and what it starts can open the copy, not other programs of the user: an editor that hands its \
       file to a process that runs already (emacsclient, or code where a window of it is open) can't be used.

@@ -14,7 +14,7 @@ struct ExportCommand: ParsableCommand {
     commandName: "export", abstract: "Write settings and secrets as one file.",
     discussion: """
       Without a path, everything. Where a secret is among it, the file is sealed under a passphrase that is \
-      asked for, or read as the first line of standard input; --plain leaves it readable by everybody. Of one \
+      asked for, or read as the first line of standard input; --plain leaves it unsealed. Of one \
       suite, `plist` is what `defaults export` of macOS writes. A secret that is damaged is named and left out, and \
       the command fails; all others are written.
       """)

@@ -46,7 +46,7 @@ struct SetCommand: ParsableCommand {
 
   @Option(
     help: """
-      What has to be done before the secret is given: userPresence, biometryAny, biometryCurrentSet, \
+      Conditions for reading the secret: userPresence, biometryAny, biometryCurrentSet, \
       devicePasscode, applicationPassword, joined by |, with `or` or `and` among them.
       """)
   var access: String?

@@ -14,25 +14,25 @@ struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log", abstract: "Print who opened which secret, and how it was decided.",
     discussion: """
-      Accesses to items with access flags or rules are noted, with --all to every item. One line an access, a tab between: time, decision, path, program and process, terminal, and the processes \
+      Accesses to items with access flags or rules are recorded, with --all to every item. One line an access, a tab between: time, decision, path, program and process, terminal, and the processes \
       above it. Decisions are allowed, approved and reused (a person agreed, or had a moment before), refused, \
-      denied (by rules), closed (refused too often), rejected, timedOut, withdrawn, impossible (nobody could be \
-      asked) and locked. No value is in it, and no command line. The newest lines are kept, some ten thousand.
+      denied (by rules), closed (refused too often), rejected, timedOut, withdrawn, impossible (no prompt was \
+      available) and locked. No value is in it, and no command line. The newest lines are kept, some ten thousand.
       """)
 
-  @Flag(help: "Go on with what happens from now on.")
+  @Flag(help: "Keep running, and print accesses as they happen.")
   var follow = false
 
   @Flag(help: "JSON, one object a line.")
   var json = false
 
-  @Flag(help: "Note nothing any more. That this was said is noted.")
+  @Flag(help: "Stop recording accesses. This command itself is recorded.")
   var off = false
 
-  @Flag(help: "Note accesses to items with access flags or rules, as from the beginning.")
+  @Flag(help: "Record accesses to items with access flags or rules, as by default.")
   var on = false
 
-  @Flag(help: "Note accesses to every item. Opening a secret takes several times as long then.")
+  @Flag(help: "Record accesses to every item. Opening a secret takes several times as long then.")
   var all = false
 
   func validate() throws {

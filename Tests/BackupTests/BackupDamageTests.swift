@@ -92,7 +92,7 @@ import Testing
     #expect(try BackupInput(fixture.root + "/p").opened(passphrase: horse).check().suites == 1)
   }
 
-  // MARK: What whoever has the public key can make
+  // MARK: Files that any holder of the public key can make
 
   @Test func contentThatIsCutOffChangesNothing() throws {
     let fixture = try fixture()

@@ -143,7 +143,7 @@ import Vault
     #expect(try Files.text("\(fixture.others.settings)/\(name).plist") == "{ a = 1; }")
   }
 
-  /// What is named like a suite and is in no backup is said, by its name.
+  /// Files that are named like suites and are in no backup are listed by name.
   @Test func whatIsLeftOutIsNamed() throws {
     let fixture = try BackupFixture()
     try fixture.fill()

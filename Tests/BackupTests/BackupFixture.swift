@@ -86,7 +86,7 @@ final class BackupFixture {
     return content
   }
 
-  /// A file that whoever has the public key can make.
+  /// A file that any holder of the public key can make.
   func forge(_ content: [UInt8]) throws -> String {
     var sealed: [UInt8] = []
     let writer = try SealedFileWriter(.backup, publicKey: key) { sealed += $0 }

@@ -59,7 +59,7 @@ import Testing
     #expect(try MessageHeader(header.bytes, .any) == header)
   }
 
-  /// What is decoded from changed bytes is an error or a message, which encoded and decoded is itself again.
+  /// Changed bytes decode to an error, or to a message that equals itself when it is encoded and decoded.
   @Test func mutatedBytesNeverTrap() throws {
     var random = SplitMix64(state: 0x4B65_7968)
     var (decoded, refused) = (0, 0)

@@ -61,7 +61,7 @@ import Testing
     }
     #expect(throws: (any Error).self) { try store.update([id]) { $0.access = [] } }
     #expect(try mount.engine.items().first?.access == [.userPresence])
-    // What protects nothing needs nobody.
+    // A change without an effect on the protection asks no question.
     try store.update([id]) { $0.label = "new" }
     try store.remove([id])
   }

@@ -6,7 +6,7 @@ import Testing
   static let item = "keychain/generic/s/p"
   static let value = item + "/value"
 
-  /// A program that notes what it is asked, and does what it is told.
+  /// A program that writes down the question and then runs `body`.
   private static func program(_ world: World, _ body: String) throws -> String {
     let path = world.root + "/decide"
     let script = "#!/bin/sh\necho \"$@\" >> \(world.root)/asked\n\(body)\n"
@@ -229,7 +229,7 @@ import Testing
     }
   }
 
-  /// A password of the item's own and the passcode, on every road.
+  /// A password of the item's own and the passcode, on every interface.
   @Test(arguments: [true, false])
   func passwordAndPasscodeHoldOnEveryRoad(isRight: Bool) async throws {
     try await Self.withAsked(
@@ -241,7 +241,7 @@ import Testing
       let item = try keyhole.sh("echo keychain/generic/app/*").lines.first ?? ""
       try keyhole.check("setfattr -n user.keyhole.access -v 'devicePasscode|applicationPassword' \(item)")
       if !isRight { try keyhole.world.check("touch \(keyhole.world.root)/decide.wrong") }
-      // Another program is asked anew.
+      // Another program causes a question of its own.
       let value = isRight ? "hush" : ""
       #expect(try keyhole.sh("cat \(item)/value").text == value)
       #expect(try keyhole.world.sh("\(wrapper) get app").text == (isRight ? "hush\n" : "nil\n"))
@@ -412,7 +412,7 @@ import Testing
       #expect(holds(within: .seconds(10)) { Self.asked(keyhole).count == 1 })
       get.kill(SIGINT)
       #expect(try get.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGINT)
-      // Nobody waits any more, and so the next is a question of its own.
+      // No request waits any more, so the next one is a question of its own.
       try keyhole.check(
         "printf '#!/bin/sh\\nexit 0\\n' > $OUT/../decide; keyhole get \(Self.value)", prints: "secret")
     }
@@ -431,7 +431,7 @@ import Testing
       #expect(output.text == (isApproved ? "hush\n" : "nil\n"))
       #expect(Self.asked(keyhole).count == 1)
       #expect(Self.asked(keyhole).first?.hasSuffix(" " + Products.wrapperProgram) == true)
-      // And without a mount there is nobody to ask.
+      // Without a mount no prompt is available.
       try keyhole.unmount()
       let alone = try keyhole.world.sh("KEYHOLE_STORE=user \(Products.wrapperProgram) get app")
       #expect(alone.text == "nil\n")

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What an answer covers, and that nobody is locked out by rules or flags.
+/// The scope of an answer; rules and flags don't lock the user out.
 @Suite(.timeLimit(.minutes(2))) struct AnswerTests {
   private typealias Access = AccessTests
 
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  /// `deny *` keeps programs out of the secret, and no one from changing it.
+  /// `deny *` keeps programs from reading the secret, and the user can still change the rules.
   @Test(arguments: [false, true])
   func rulesCanAlwaysBeChanged(isOfFolder: Bool) async throws {
     let path = isOfFolder ? "keychain/generic/s" : Access.item
@@ -106,7 +106,7 @@ import Testing
       try keyhole.check("cat \(Access.value)", prints: "secret")
       let command = try keyhole.world.sh("keyhole attr \(Access.item) keyhole.access '\(flags)'")
       #expect(command.status == 1 && (flags == "biometryAny" || command.error.contains("keyhole passphrase")))
-      // What comes from elsewhere keeps it, and is named.
+      // An imported item keeps the flag, and doctor names it.
       try keyhole.world.check(
         "cat > $OUT/e; keyhole import $OUT/e 2> /dev/null", sending: Array(Self.export(flags).utf8))
       let doctor = try keyhole.world.sh("keyhole doctor").text

@@ -301,7 +301,7 @@ struct AskingTests {
     }
   }
 
-  /// A pinentry that notes what it is told, and types the passphrase.
+  /// A pinentry that writes down its commands, and types the passphrase.
   private static func makeStandIn(_ outer: World) throws -> String {
     try outer.check(
       "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry-curses; chmod +x \(outer.root)/bin/*",
@@ -340,7 +340,7 @@ struct AskingTests {
     }
   }
 
-  /// By a stand-in, which notes what it is told.
+  /// With a stand-in that writes down its commands.
   @Test func dialogIsToldOfTheTerminalOfTheProgramThatAsks() async throws {
     try await withWorld { outer in
       let path = try Self.makeStandIn(outer)
@@ -367,7 +367,7 @@ struct AskingTests {
     }
   }
 
-  /// A PAM of the test's own, which knows the password `staple`, and a reader that recognises everybody or nobody.
+  /// A PAM of the test's own, which knows the password `staple`, and a reader that recognises every finger or none.
   private static func withPAM(
     _ flags: String, reader: Bool, body: (MountedKeyhole) throws -> Void
   ) async throws {
@@ -525,7 +525,7 @@ struct AskingTests {
       try note("result", "verify-no-match\n")
       let (status, text, error) = try Self.touchReader(keyhole)
       #expect(status == 1 && text.isEmpty && error.contains("Key was rejected"), "\(error)")
-      // Nobody's finger is known.
+      // No finger is enrolled.
       try note("result", "verify-match\n")
       try note("fingers", "")
       #expect(try Self.touchReader(keyhole).0 == 1)
@@ -547,7 +547,7 @@ struct AskingTests {
     System.exists("/usr/bin/" + $0)
   }
 
-  /// A display that nobody sees, with pinentry-gtk-2, of which `told` keeps what it is told to show.
+  /// A virtual display with pinentry-gtk-2; `told` returns the texts that it had to show.
   private static func withDisplay(
     body: (MountedKeyhole, _ xdotool: (_ words: String) throws -> Void, _ told: () throws -> String) throws ->
       Void

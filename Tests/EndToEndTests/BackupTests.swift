@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  /// What may be less than the backup that is there does not take its place.
+  /// A backup that may hold less than the present one does not replace it.
   @Test(
     arguments: [
       "echo x > $DATA/vault.key", "chmod 0 $DATA", "rm $DATA/vault.db", "mv $DATA $DATA.away",
@@ -173,7 +173,7 @@ import Testing
       try world.check("printf more | keyhole set \(Self.value); keyhole get defaults/late/key", prints: "1\n")
       try world.check("keyhole get defaults/app/code", prints: "007\n")
       try world.check("grep -c new $CONFIG/keyhole-set-aside-*/app.plist", prints: "1\n")
-      // What was set aside is a vault as before.
+      // The folder that was set aside is a vault as before.
       try world.check("rm -r $DATA/keyhole; mv $DATA/keyhole-set-aside-* $DATA/keyhole")
       #expect(
         try world.sh("keyhole get \(Self.value); keyhole get keychain/generic/s/local/value").text

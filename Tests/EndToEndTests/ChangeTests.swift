@@ -2,7 +2,7 @@ import Glibc
 import KeyringHarness
 import Testing
 
-/// Section 9: whoever changes something, by whatever road, everyone who cares hears of it, once.
+/// Section 9: watchers get each change once, whichever interface made it.
 @Suite(.timeLimit(.minutes(3))) struct ChangeTests {
   /// A way for a value into the stores.
   struct Road: Sendable, CustomStringConvertible {
@@ -104,7 +104,7 @@ import Testing
             try System.text(keyhole / road.path).hasPrefix(value)
           }
           #expect(seen)
-          // Changes that follow each other sooner than anybody hears of them may be one.
+          // Changes that follow each other sooner than a watcher reads them may be one.
           guard isNews else { continue }
           _ = try inotify.until("CLOSE_WRITE", road.path)
           for watcher in [events, watch] { _ = try watcher.until("modified", road.path) }
@@ -122,7 +122,7 @@ import Testing
           watcher.lines[start...].filter { $0.contains(road.path) }
         }
         let once = ["MODIFY", "CLOSE_WRITE,CLOSE"]
-        // What is written through the mount itself is told by the kernel, as it is written.
+        // For a write through the mount itself the kernel raises the events.
         let expected = road.origin == "mount" ? ["MODIFY"] + once : once
         let times = road.origin == "mount" ? 3 : 2
         // inotify(7) joins equal events that follow each other before they are read.
@@ -160,7 +160,7 @@ import Testing
     try body()
   }
 
-  /// What is announced is the truth: the last event of each key comes when its last value is there.
+  /// The last event of each key comes when its last value can be read.
   @Test func stormLosesNothing() async throws {
     try await withKeyhole { keyhole in
       let suites = (0..<4).map { "storm\($0)" }

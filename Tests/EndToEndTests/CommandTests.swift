@@ -311,7 +311,7 @@ import Testing
     }
   }
 
-  /// Of whoever calls it: Keyhole itself leaves none.
+  /// Core files of the calling program: Keyhole itself leaves none.
   @Test func doctorSaysHowToLeaveNoCoreFiles() async throws {
     try await withWorld { world in
       try world.check(

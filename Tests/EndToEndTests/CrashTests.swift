@@ -101,7 +101,7 @@ private final class Writer: Sendable {
   typealias Picture = [String: String?]
 
   struct Change {
-    /// What is there once it has been acknowledged.
+    /// The state after the change was acknowledged.
     let after: Picture
     /// What else a crash may leave: where SPECIFICATION.md says that a change has a middle.
     var between: [Picture] = []

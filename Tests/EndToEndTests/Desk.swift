@@ -49,7 +49,7 @@ struct Desk {
     for name in names { try? System.unlink(keyhole / "\(file.folder)/\(name)") }
   }
 
-  /// What has to stay as it is, and the time and the number of the last change.
+  /// The state that has to stay, with the time and the number of the last change.
   struct Picture: Equatable {
     var names: Set<String>
     var attributes: [String: String]

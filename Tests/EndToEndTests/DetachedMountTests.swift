@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  /// What is mounted at the same path afterwards is another mount, which the end of the first leaves alone.
+  /// A mount that is made at the same path later stays when the first one ends.
   @Test func nextMountAtThePathStays() async throws {
     try await withKeyhole { keyhole in
       let file = { try OpenFile(keyhole / ".keyhole/status", O_RDONLY) }

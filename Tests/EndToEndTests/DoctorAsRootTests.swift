@@ -43,7 +43,7 @@ struct DoctorAsRootTests {
         """, word: "/etc/mtab", command: "ln -s")
   }
 
-  /// A file in place of the system's own setting, which is everybody's.
+  /// A file in place of the system's setting, which all processes share.
   @Test(arguments: ["max_user_instances", "max_user_watches"])
   func limitsOfInotify(name: String) async throws {
     try await check(
@@ -113,7 +113,7 @@ struct DoctorAsRootTests {
       #expect(line.contains("/home/anna: \(reason)") && !line.contains("backup"), "\(line)")
       let written = try machine.sh("keyhole set defaults/s/k 2", as: .anna)
       #expect(written.status == 1 && written.error.contains("read-only"), "\(written)")
-      // What is stored can be read, without a file that SQLite would have to make.
+      // Stored values can be read, without a file that SQLite would have to make.
       try machine.check(
         as: .anna, "keyhole get defaults/s/k; keyhole get keychain/generic/s/a/value", prints: "1\nx")
       let secret = try machine.sh("printf y | keyhole set keychain/generic/s/a/value", as: .anna)

@@ -29,7 +29,7 @@ import Testing
       try world.check("printf s | keyhole set keychain/generic/s/a/value")
       try world.check("chmod 644 \"$DATA/keyhole/vault.key\"")
       let line = try #require(try problems(world).first { $0.contains("vault.key") })
-      // It is no fault that a backup mends, and nobody was refused anything.
+      // The problem is not one that a backup repairs, and no access was denied.
       #expect(!line.contains("backup") && !line.contains("access was denied"), "\(line)")
       try follow(world, "vault.key")
       try world.check("chmod 755 \"$DATA/keyhole\"")

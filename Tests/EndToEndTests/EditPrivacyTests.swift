@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  /// By the mount's own key (it is told by the mount), and with a passphrase (the keychain is the mount's).
+  /// With the key file, where the mount reports the lock, and with a passphrase, where only the mount has the keys.
   @Test(arguments: ["", "echo horse | keyhole passphrase 2> /dev/null"])
   func lockWipesTheCopyAndNothingIsStored(passphrase: String) async throws {
     try await withKeyhole { keyhole in

@@ -5,7 +5,7 @@ struct EditedFile: Sendable {
   let before: [UInt8]
   /// In which line something is put in.
   var line = 0
-  /// What is put in, the first time and the second.
+  /// The inserted text, the first time and the second.
   let text: @Sendable (_ marker: String, _ time: Int) -> String
   /// What the file holds after that many times.
   let after: @Sendable (_ marker: String, _ times: Int) -> [UInt8]

@@ -1,4 +1,4 @@
-/// An editor as somebody has set it up, and the keys of which one presses.
+/// An editor with its configuration, and the keys that a user presses in it.
 struct Editor: Sendable, CustomStringConvertible {
   let name: String
   let program: String

@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  /// Somebody else changes the value while the editor has it open; after a question, the editor's content wins.
+  /// Another program changes the value while the editor has it open; after a question, the editor's content is stored.
   @Test(arguments: Editor.vims + Editor.nvims)
   func vimAsksBeforeItWritesOverAnotherChange(editor: Editor) async throws {
     try await withKeyhole { keyhole in

@@ -72,7 +72,7 @@ import Testing
         reader.signal(signal)
         #expect(try reader.waitForEnd(until: Deadline(in: .seconds(5))) == 128 + signal)
       }
-      // Nobody is left who would be told.
+      // No reader is left to be notified.
       try System.mkdir(keyhole / "defaults/s")
       try keyhole.check("head -n 1 .keyhole/events | jq -r .path", prints: "defaults/s\n")
     }

@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// What is written through the mount, and how the program prints it.
+  /// Contents that are written through the mount, and how the program prints them.
   static let read: [(key: String, type: String, content: String, printed: String)] = [
     ("s", "string", "hé\n", "string 68 e9"), ("e", "string", "\n", "string "),
     ("r", "string", "a\r\nb\r", "string 61 d a 62 d"),

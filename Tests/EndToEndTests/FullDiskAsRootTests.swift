@@ -60,7 +60,7 @@ struct FullDiskAsRootTests {
         "mkdir -p keychain/generic/s/{p,q,r}; for i in p q; do echo old$i > keychain/generic/s/$i/value; done"
       )
       try Self.fill(keyhole.world.data)
-      // What is set aside for removals must not be used up by additions.
+      // Additions must not use up the reserve that removals need.
       let bytes = [UInt8](repeating: 0xFE, count: 1 << 20)
       var refused = false
       for number in 0..<40 where !refused {

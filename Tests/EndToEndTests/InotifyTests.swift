@@ -75,7 +75,7 @@ import Testing
     try await withKeyhole { keyhole in
       let inotify = try Self.prepare(keyhole)
       try keyhole.world.check(script)
-      // Who hears of a new directory has yet to watch it; what is in it may be told or not.
+      // A watcher of the parent has yet to watch a new directory, so events inside it may come or not.
       let told = try Self.told(inotify, keyhole).filter { !$0.contains("defaults/t/") }
       #expect(Set(told) == Set(events) && told.count == events.count, "\(told)")
     }
@@ -136,7 +136,7 @@ import Testing
         number += 1
         try keyhole.world.check("keyhole set defaults/s/k \(number)")
       }
-      // Nobody says when entr and the unit begin to watch.
+      // Neither entr nor the unit reports when it begins to watch.
       for watcher in [entr, unit] {
         while true {
           try change()
@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  /// A directory or a file that somebody has open can go and come.
+  /// A directory or file that is open can be removed and made again.
   @Test func openFilesDoNotMind() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k")
@@ -165,7 +165,7 @@ import Testing
   }
 }
 
-/// Replays go through the mount as anybody's operations do, and must never be in anybody's way.
+/// Replays go through the mount as other operations do, and must not delay those.
 @Suite(.timeLimit(.minutes(2))) struct EchoTests {
   private static func storm(_ keyhole: MountedKeyhole, _ count: Int = 1_000) throws -> [Program] {
     try (0..<2).map { try keyhole.world.launch("exec FoundationProgram count storm\($0) n \(count)") }
@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  /// The process that echoes may be ended by anybody; then another takes over.
+  /// Any process may end the replaying process; then another takes over.
   @Test func anotherProcessTakesOver() async throws {
     try await withKeyhole { keyhole in
       let inotify = try Self.prepare(keyhole)

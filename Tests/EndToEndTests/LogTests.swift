@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  /// What stands in names and titles of processes must steer neither a terminal nor the format.
+  /// Names and titles of processes must control neither the terminal nor the format.
   @Test func namesCanNotForgeLines() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItem(keyhole)

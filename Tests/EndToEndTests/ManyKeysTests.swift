@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  /// What was there all the time is listed once, whatever comes and goes while the directory is read.
+  /// Keys that exist all the time are listed once, whichever others come and go while the directory is read.
   @Test func listingThemWhileOthersComeAndGoMissesNone() async throws {
     try await withManyKeys { keyhole in
       let other = try keyhole.launch(

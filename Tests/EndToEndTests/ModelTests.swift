@@ -145,7 +145,7 @@ extension ModelTests.Run {
   private mutating func commit(_ index: Int) {
     guard writers[index].isChanged else { return }
     committed = writers[index].appends ? committed + writers[index].bytes : writers[index].bytes
-    // What has been appended is not appended again.
+    // Appended bytes are not appended again.
     if writers[index].appends { writers[index].bytes = [] }
     writers[index].isChanged = false
   }
@@ -174,7 +174,7 @@ extension ModelTests.Run {
     try look()
   }
 
-  /// What everybody has to see now.
+  /// Compares the file with the value that every new reader has to see.
   private mutating func look() throws {
     expect(try System.read(keyhole / path) == committed, "a new reader reads what was committed")
     if !writers.contains(where: \.isChanged) {

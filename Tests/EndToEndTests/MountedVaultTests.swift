@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct MountedVaultTests {
   static let item = "keychain/generic/svc/acc"
 
-  /// With a passphrase, which no command and no program is told.
+  /// With a passphrase, which no command and no program gets.
   private static func withVault(
     body: (MountedKeyhole) throws -> Void
   ) async throws {
@@ -74,11 +74,11 @@ import Testing
       try world.check(
         "echo horse | keyhole unlock; keyhole get \(Self.item)/value", prints: "one",
         within: LockTests.patience)
-      // The program heard of both, and hears of what comes.
+      // The program has got both changes, and gets later ones.
       try world.check("WrapperProgram secret svc two")
       _ = try watcher.until("two")
       try keyhole.check("cat \(Self.item)/value", prints: "two")
-      // Without the mount nobody has it.
+      // Without the mount the item can't be read.
       try keyhole.unmount()
       #expect(try world.sh("keyhole get \(Self.item)/value").error.contains("locked"))
     }

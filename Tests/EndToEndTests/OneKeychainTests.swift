@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  /// What is not in the keychain does not need it.
+  /// Paths outside the keychain don't need the service.
   @Test func topIsListedWithoutTheService() async throws {
     try await withWorld { world in
       try world.check("printf secret | \(withBus) keyhole set \(Self.item); keyhole set defaults/s/k 1")

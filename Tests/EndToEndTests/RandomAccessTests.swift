@@ -4,7 +4,7 @@ import Testing
 /// What fsx does: random reads, writes, truncations and mappings against an array of bytes.
 ///
 /// It is a tester of our own, because the original is in no package of Debian, and expects every write to be
-/// everybody's at once: here a value changes when its writer closes.
+/// visible to all readers at once: here a value changes when its writer closes.
 @Suite(.timeLimit(.minutes(3))) struct RandomAccessTests {
   static let operations = 100_000
   static let paths = [
@@ -36,7 +36,7 @@ import Testing
   }
 }
 
-/// One run: a handle, what it has to hold, and what everybody else has to see.
+/// One run: a handle, the content it has to hold, and the value that all other readers have to see.
 private struct RandomAccess {
   /// Several pages, and once in a while more than one request can carry.
   static let longest = 20_000

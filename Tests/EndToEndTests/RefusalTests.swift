@@ -58,7 +58,7 @@ import Testing
     Refusal(.notPermitted, "mkfifo defaults/s/f", by: "mkfifo", told: ("defaults/s/f", "only regular files")),
     Refusal(.notPermitted, "ln -s \(m) defaults/s/l", by: "ln", told: ("defaults/s/l", "not permitted")),
     Refusal(
-      .notPermitted, "chown 12345 defaults/s/n", by: "chown", told: ("defaults/s/n", "belongs to who mounted")
+      .notPermitted, "chown 12345 defaults/s/n", by: "chown", told: ("defaults/s/n", "the mounting user")
     ),
     Refusal(.denied, "echo \(m) > .keyhole/status", by: "bash", told: (".keyhole/status", "only be read")),
     Refusal(.denied, "defaults/s/n", by: "bash", told: nil),
@@ -256,7 +256,7 @@ import Testing
     }
   }
 
-  /// This the kernel refuses, and Keyhole does not hear of it.
+  /// The kernel refuses this itself, without a request to Keyhole.
   @Test func aReadOnlyMountIsReadOnly() async throws {
     try await withKeyhole("ro") { keyhole in
       try keyhole.world.check("keyhole set defaults/s/n 1")

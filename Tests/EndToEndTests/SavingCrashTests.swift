@@ -84,7 +84,7 @@ import Testing
     // What it says and how it ends is its own affair once its file system is gone.
     _ = try keyhole.sh("timeout -s KILL 20 \(save) < /dev/null")
     // Looking is a call too, so the tracer has to be gone before. Of a dead process's threads strace may wait for
-    // the first before it takes the others, for ever; then it has to go by force.
+    // the first before it takes the others, without end; then it has to be killed.
     tracer.signal(try Self.isDead(keyhole) ? SIGKILL : SIGTERM)
     try tracer.waitForEnd(until: Deadline(in: .seconds(20)))
     guard failure({ _ = try System.status(keyhole / "defaults") }) != nil else { return false }

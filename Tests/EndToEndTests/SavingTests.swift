@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  /// What is no value of the type can't replace one, whichever way it comes, and the old value stays.
+  /// Content that is no value of the type can't replace one, however it is saved, and the old value stays.
   @Test(arguments: Save.all)
   func saveOfWhatIsNoValueLosesNothing(save: Save) async throws {
     try await withKeyhole { keyhole in

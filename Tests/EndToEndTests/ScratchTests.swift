@@ -68,7 +68,7 @@ import Testing
       try keyhole.check(
         "cd defaults/s; sed -i s/42/43/ i; cat i; getfattr --only-values -n user.keyhole.type i",
         prints: "43\ninteger")
-      // What is no integer can't replace one, and the old value stays.
+      // Text that is no integer can't replace one, and the old value stays.
       try keyhole.refuses("cd defaults/s; sed -i s/43/text/ i", .invalid)
       try keyhole.check("cd defaults/s; echo text > .new; ! mv -f .new i 2> /dev/null")
       try keyhole.check("cd defaults/s; cat i; rm -f .new sed??????; ls -A", prints: "43\ni\nk\n")

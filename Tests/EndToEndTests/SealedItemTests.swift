@@ -121,7 +121,7 @@ import Testing
     }
   }
 
-  /// A program that knows nothing of seals stores its password anew.
+  /// A program that knows nothing of seals stores its password again.
   @Test func whatAnotherProgramPutsInItsPlaceIsNotTakenSilently() async throws {
     try await withSealed { keyhole in
       try bus.run("secret-tool store --label=S service S account A", input: Array("theirs".utf8))

@@ -103,7 +103,7 @@ import Testing
         try keyhole.check(
           "\(command) $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
       }
-      // Nobody is there to answer the service's window.
+      // No user answers the service's window.
       try keyhole.check(
         "keyhole unlock 2>&1; echo $?",
         prints:
@@ -178,7 +178,7 @@ import Testing
       try keyhole.check(
         "cd $MOUNT/keychain/generic/many; cat 1/value; echo other > 1%~*/value; cat 1/value 1%~*/value",
         prints: "secret 1secret 1other")
-      // Which of the two a move would mean, nobody could say.
+      // A move could mean either of the two.
       let refused = try keyhole.world.sh("keyhole migrate --from secret-service --to vault")
       #expect(refused.status == 1 && refused.error.contains("two items have the same identity"))
       try keyhole.check(
@@ -198,7 +198,7 @@ import Testing
       try store("new", "service S account B")
       #expect(isSeen { System.exists(keyhole / "keychain/generic/S/B/value") })
       _ = try inotify.until("CREATE,ISDIR", "S/B")
-      // Another attribute makes it another item for secret-tool, so the service itself is told.
+      // Another attribute makes it another item for secret-tool, so the service's own interface is used.
       try bus.run(Self.setAttributes)
       _ = try inotify.until("ATTRIB", "S/A")
       try keyhole.check(

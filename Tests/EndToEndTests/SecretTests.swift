@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct SecretTests {
   static let pem = "-----BEGIN KEY-----\nAAAA\nBBBB\n-----END KEY-----\n"
 
-  /// What is written and what is stored.
+  /// Contents that are written, and the secrets that are stored.
   static let written: [(content: [UInt8], stored: [UInt8])] = [
     (Array("hunter2\n".utf8), Array("hunter2".utf8)), (Array("hunter2".utf8), Array("hunter2".utf8)),
     (Array("größer 🔑\n".utf8), Array("größer 🔑".utf8)),

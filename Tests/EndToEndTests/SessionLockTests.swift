@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct SessionLockTests {
   private static let value = "keychain/generic/s/p/value"
 
-  /// A logind that says what it is told to on standard input: a member, and the session or the truth value.
+  /// A logind that sends the signals that it reads from standard input: a member, and the session or the truth value.
   private static let logind = """
     import os, sys, dbus, dbus.service, dbus.mainloop.glib
     from gi.repository import GLib
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  /// A Secret Service is told to lock, by the session and before sleep as by `keyhole lock`, and no window of its
+  /// The lock of the session, and sleep, lock a Secret Service as `keyhole lock` does, and no window of its
   /// opens when the session does.
   @Test(arguments: [["Lock own", "Unlock own"], ["sleep true", "sleep false"]])
   func secretServiceIsLockedToo(_ said: [String]) async throws {

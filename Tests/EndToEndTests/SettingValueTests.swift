@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  /// What is written to a key of a type, and what it shows then; nil: EINVAL and the old value stays.
+  /// Contents that are written to a key of a type, and the text that it shows then; nil: EINVAL and the old value stays.
   static let written: [(type: String, old: String, content: String, shown: String?)] = [
     ("string", "old", "new", "new\n"),
     ("string", "old", "new\n", "new\n"),

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What is known to break such file systems: the system calls that programs make beside open, read, write and close.
+/// The system calls beside open, read, write and close that are known to break such file systems.
 @Suite(.timeLimit(.minutes(1))) struct SystemCallTests {
   static let key = "defaults/s/data"
   static let secret = "keychain/generic/s/p/value"

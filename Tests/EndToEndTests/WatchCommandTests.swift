@@ -3,7 +3,7 @@ import Testing
 
 /// Section 10: `keyhole watch`.
 @Suite(.timeLimit(.minutes(2))) struct WatchCommandTests {
-  /// Starts a watch on stores that nobody has mounted, and returns when it hears.
+  /// Starts a watch on stores that are not mounted, and returns when it reports a change.
   private static func watch(_ world: World, _ arguments: String) throws -> Watcher {
     let watcher = Watcher(try world.launch("exec keyhole watch \(arguments) 2>&1"))
     var number = 0
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  /// What comes later is seen all the same.
+  /// Folders that are made later are watched all the same.
   @Test func watchingMakesNoFolders() async throws {
     try await withWorld { world in
       try world.check("rmdir \"$CONFIG\" \"$DATA\"")

@@ -8,9 +8,9 @@ import Synchronization
 import Testing
 import UserDefault
 
-/// What another process changes, by whatever road, reaches every kind of reader in this one, in order.
+/// Changes by another process, on every interface, reach every kind of reader in this one, in order.
 @Suite(.timeLimit(.minutes(2))) struct WrapperNewsTests {
-  /// Who writes, in a process of its own: the number that is asked for, or all from 1 up to it.
+  /// A writer in a process of its own: writes the given number, or all from 1 up to it.
   enum Road: CaseIterable {
     case wrapper, echo, command
 
@@ -106,13 +106,13 @@ private final class Notes: Sendable {
   func observe(_ reader: String, _ read: @escaping @Sendable () -> Int) {
     let number = withObservationTracking(read) { [weak self] in self?.observe(reader, read) }
     heard.withLock { heard in
-      // Who is told of one change while another is made reads the same twice.
+      // A reader that is notified of one change while another is made reads the same twice.
       if heard[reader]?.last != number { heard[reader, default: []].append(number) }
     }
   }
 }
 
-/// Every way to read a number of a suite, and to hear of it.
+/// Every way to read a number of a suite, and to be notified of its changes.
 private final class Readers {
   private let notes = Notes()
   private let foil: FoilDefaultStorage<Int>
@@ -170,7 +170,7 @@ private final class Readers {
   }
 }
 
-/// Every way to read a secret that is a number in text, and to hear of it.
+/// Every way to read a secret that is a number in text, and to be notified of its changes.
 private final class SecretReaders: Sendable {
   private let notes = Notes()
   private let password: GenericPassword<Int>

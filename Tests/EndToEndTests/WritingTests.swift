@@ -113,7 +113,7 @@ import Testing
         let reader = try OpenFile(keyhole / path, O_RDONLY)
         var got = try reader.read(upTo: 1000)
         try System.write(keyhole / path, "b")
-        // And somebody asks how large it is now.
+        // Another process asks for the size in between.
         #expect(try keyhole.size(path) == (path.hasPrefix("d") ? 2 : 1))
         let rest = try reader.readAll()
         got += rest
@@ -395,7 +395,7 @@ import Testing
 
   // MARK: Errors of write and close
 
-  /// What can't become a value of the type whatever follows, so that write(2) itself says so.
+  /// Contents that can't become a value of the type whatever follows, so that write(2) itself fails.
   static let hopeless: [(type: String, content: String)] = [
     ("integer", "abc"), ("integer", "1.5"), ("integer", "1 2"), ("integer", "--1"),
     ("integer", "99999999999999999999999"),

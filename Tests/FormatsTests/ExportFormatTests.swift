@@ -5,7 +5,7 @@ import SecretMemory
 import Suites
 import Testing
 
-/// What is written reads as what it was.
+/// Every format reads back what was written.
 @Suite struct ExportFormatTests {
   private static let items: [(service: String, account: String, secret: String)] = [
     ("app", "API_KEY", "it's $HOME"), ("app", "MULTI", "line 1\nline 2\n"), ("app", "EMPTY", ""),

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Mutations of a kept corpus: no bytes end the process, whoever wrote them. `Scripts/fuzz` runs it for longer.
+/// Mutations of a kept corpus: no bytes end the process. `Scripts/fuzz` runs it for longer.
 @Suite(.serialized) struct MutationTests {
   @Test(arguments: Parser.allCases.filter { FuzzRun.isChosen($0.rawValue) })
   func noBytesEndTheProcess(parser: Parser) throws {

@@ -3,7 +3,7 @@ import SecretMemory
 
 @testable import Backup
 
-/// The records of a backup, sealed to a key of the moment: whoever may seal one may have written anything.
+/// The records of a backup, sealed to a new key: a program that can seal one may write anything.
 enum BackupTarget {
   static func run(_ bytes: [UInt8]) -> String {
     Parser.outcome {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Vault
 
-/// What a vault's blobs hold when they are opened: whoever has the keys may have written anything.
+/// The content of a vault's blobs: a program that has the keys may write anything.
 enum VaultTarget {
   static func runRecord(_ bytes: [UInt8]) -> String {
     Parser.outcome {

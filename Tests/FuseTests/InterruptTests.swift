@@ -4,7 +4,7 @@ import Testing
 
 @testable import Fuse
 
-/// Answers if nobody has; says so.
+/// Replies if no other thread has; returns whether it did.
 private func answer(_ parked: Parked<OpenAnswer>) -> Bool {
   guard let reply = parked.claim() else { return false }
   reply.succeed(FileHandle(rawValue: 1))

@@ -73,7 +73,7 @@ extension AllTests {
       try withMount(fileSystem) { path, session in
         _ = try Client.size(path + "/a")
         #expect(session.invalidator.invalidateEntry(Array("a".utf8).span, in: .root) == nil)
-        // The kernel forgets before it asks anew, though in a message of its own.
+        // The kernel forgets before it asks again, though in a message of its own.
         _ = try Client.size(path + "/a")
         session.unmount()
       }

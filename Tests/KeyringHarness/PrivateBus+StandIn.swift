@@ -11,7 +11,7 @@ extension PrivateBus {
     case fresh
     /// It has no collection, and makes none.
     case barren
-    /// It is not locked before somebody locks it.
+    /// It is open until it is locked.
     case open
   }
 

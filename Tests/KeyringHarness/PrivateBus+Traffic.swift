@@ -6,7 +6,7 @@ public struct BusCall: Sendable {
 }
 
 extension PrivateBus {
-  /// What is called on this bus while `body` runs, by anybody.
+  /// The calls on this bus while `body` runs, by any process.
   public func traffic(_ body: () throws -> Void) throws -> [BusCall] {
     // A monitor hears that it has lost its name as its first signal; from then on it hears everything.
     let monitor = """

@@ -79,7 +79,7 @@ public final class PrivateBus: Sendable {
   }
 
   /// Lays down a keyring without a password for the daemon to find: items of the service `name` with the
-  /// accounts 1 to `items`, and the secrets `secret 1`… It is unlocked when somebody looks one of them up.
+  /// accounts 1 to `items`, and the secrets `secret 1`… The first lookup of one unlocks it.
   public func addKeyring(named name: String, items: Int) throws {
     try run(
       """
@@ -134,7 +134,7 @@ public final class PrivateBus: Sendable {
     guard process != 0 else { return }
     kill(process, SIGKILL)
     Shell.waitForEnd(process)
-    // The bus may hear of it later.
+    // The bus may notice it later.
     try run(
       "while gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.NameHasOwner "
         + "org.freedesktop.secrets 2>/dev/null | grep -q true; do :; done")

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Programs of a test, by way of a shell.
+/// Runs a test's programs in a shell.
 enum Shell {
   /// Runs a script to its end and gives what it prints; `arguments` are its `$0`, `$1`…
   static func run(

@@ -5,7 +5,7 @@ stand-in.py [plain] [open] [prompt|dismiss] [COUNT]
   plain    knows no encrypted session
   prompt   is locked, and its window is answered at once; dismiss: closed at once; open: is not locked yet
   fresh    has no collection before one is made, which takes a window that is answered at once
-Nothing is told by signals but that the item is gone.
+Signals report only that the item is gone.
 """
 import sys
 

@@ -1,7 +1,7 @@
 import Model
 import Testing
 
-/// What an open file is told while it is written agrees with what its close is told.
+/// Errors of write(2) agree with those of the close that follows.
 @Suite struct ContentPrefixTests {
   private let codec = TextCodec()
 

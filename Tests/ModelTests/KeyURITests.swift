@@ -32,7 +32,7 @@ import Testing
     #expect(reason.hasPrefix("not an otpauth URI: ") && !reason.contains("JBSW"))
   }
 
-  /// What can't become one any more is refused with the byte that decides it.
+  /// Text that can't become a URI any more is refused with the byte that decides it.
   @Test func isRefusedEarly() throws {
     var check = KeyURICheck()
     for byte in "otpauth://t".utf8 { try check.take(byte) }

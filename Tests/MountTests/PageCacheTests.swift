@@ -11,7 +11,7 @@ import Testing
 
   @Test mutating func readersOfOneValueShareTheCache() {
     _ = cache.open(1, version: 1)
-    // Until a handle was closed, nobody knows that the kernel has emptied the cache for it.
+    // Until a handle was closed, it is not known that the kernel has emptied the cache for it.
     #expect(cache.open(1, version: 1) == .fresh)
     _ = cache.close(1)
     #expect(cache.open(1, version: 1) == .kept)
@@ -87,7 +87,7 @@ import Testing
     #expect(cache.open(1, version: 1) == .fresh)
   }
 
-  /// Whoever reads through the cache reads the value that the cache was filled with.
+  /// Every reader through the cache reads the value that the cache was filled with.
   @Test mutating func nobodyReadsAnotherValueThroughTheCache() {
     // What the kernel has in its cache; each reader's emptying of it may come any time before it reads or closes.
     var (readers, filled): ([UInt64], UInt64?) = ([], nil)

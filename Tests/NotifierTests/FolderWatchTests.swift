@@ -127,7 +127,7 @@ extension FolderWatchTests {
     unsafe rename(above.path + moved, above.path + "/moved")
     #expect(await listener.next() == .everything)
     for part in ["/one", "/one/two"] { unsafe mkdir(above.path + part, 0o700) }
-    // Each folder on the way may be told by itself; the mark is written until the last one is watched.
+    // Each folder on the way may be reported by itself; the mark is written until the last one is watched.
     while true {
       writeFile(above.path + "/one/two/mark", "1")
       if case .files(["mark"])? = await listener.next() { break }

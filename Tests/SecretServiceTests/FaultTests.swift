@@ -28,7 +28,7 @@ import Testing
     #expect(throws: StoreError.locked) { try engine.set(item.id, [1]) }
     #expect(throws: StoreError.locked) { _ = try engine.update([item.id]) { $0.label = "new" } }
     #expect(try engine.items().map(\.id) == [item.id])
-    // Nobody is there to answer the service's window.
+    // No user answers the service's window.
     let nothing = try KeychainSamples.secret("")
     #expect(throws: StoreError.accessDenied(reason: "the keyring stayed locked: its prompt was closed")) {
       try engine.unlock(nothing)

@@ -38,7 +38,7 @@ struct TestKeyring {
   }
 }
 
-/// Unlocks a collection without asking anybody, by gnome-keyring's interface for its own programs.
+/// Unlocks a collection without a prompt, by gnome-keyring's interface for its own programs.
 func unlockLogin(on bus: PrivateBus) async throws {
   let loop = MainLoop()
   #expect(loop.start())

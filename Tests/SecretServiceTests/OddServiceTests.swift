@@ -5,7 +5,7 @@ import Store
 import StoreConformance
 import Testing
 
-/// Services that do what gnome-keyring never does where nobody sits before it.
+/// Services that do what gnome-keyring without a user at the machine never does.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct OddServiceTests {
   let bus: PrivateBus
 

@@ -10,7 +10,7 @@ import Vault
 
 @testable import KeychainSelection
 
-/// What somebody can do to a sealed item in the keyring itself, and what becomes of it.
+/// Changes of a sealed item in the keyring itself, and their effect.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct SealingTests {
   let bus: PrivateBus
   let keychain: SealingKeychain
@@ -116,7 +116,7 @@ import Vault
     #expect(try keychain.items().isEmpty && vault(.seals).items().isEmpty)
   }
 
-  /// A program that knows nothing of seals has stored its password anew.
+  /// A program that knows nothing of seals has stored its password again.
   @Test func whatReplacesASealedSecretIsTakenOnDemandOnly() throws {
     let item = try sealed("a")
     try keyring.set(item.id, Array("theirs".utf8))
@@ -155,7 +155,7 @@ import Vault
     _ = try seen(item.id)
     _ = try keychain.items()
     #expect(try keychain.bytes(of: item.id) == Array("secret of a".utf8))
-    // Whoever comes into the old place, or the new one, does not take the seal away.
+    // An item at the old path, or at the new one, does not take the seal away.
     let other = try self.sealed(isVaultOnly ? "b" : "a")
     #expect(try keychain.bytes(of: item.id) == Array("secret of a".utf8))
     #expect(try keychain.bytes(of: other.id).count == 11)

@@ -315,7 +315,7 @@ private final class AbsentPerson: Authenticator {
     let (request, _) = try begin(store, a, caller(1))
     while person.count == 0 { sched_yield() }
     request?.withdraw()
-    // Another question is put only when the dialog is gone, and nobody has refused.
+    // Another question is put only when the dialog is gone, and no refusal counts.
     person.answers.withLock { $0 = [.approved(nil)] }
     let next = try begin(store, a, caller(2)).1
     gate.signal()
@@ -355,7 +355,7 @@ private final class AbsentPerson: Authenticator {
     #expect(try ask(self.store(person), free, caller(2)) == nil && person.count == 2)
   }
 
-  /// What may have rules is not given as if it had none.
+  /// An item that may have rules is not given as if it had none.
   @Test func indexThatCantBeReadLetsNobodyIn() throws {
     _ = try add("free", [])
     let item = try #require(try engine.items().first)

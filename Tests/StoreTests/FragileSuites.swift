@@ -10,7 +10,7 @@ final class FragileSuites: SuiteEngine {
 
   var propertyLists: any PropertyListCoding { good.propertyLists }
 
-  /// What is there can't be read from now on; nil: it is what it was.
+  /// The stored suite can't be read from now on; false: it can again.
   func setDamaged(_ isDamaged: Bool) {
     damage.withLock { $0 = isDamaged ? SuiteStamp(modified: Timestamp(seconds: 99)) : nil }
   }

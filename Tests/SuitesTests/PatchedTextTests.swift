@@ -3,7 +3,7 @@ import Store
 import Suites
 import Testing
 
-/// A commit writes the text of the last one with one entry changed: it must be what writing all anew would give.
+/// A commit writes the text of the last one with one entry changed: it must equal the text of a complete new encoding.
 @Suite(.timeLimit(.minutes(1))) struct PatchedTextTests {
   let sandbox = SuiteSandbox()
 

@@ -4,7 +4,7 @@ import Store
 import Suites
 import Testing
 
-/// What is found after a power cut that came shortly after a commit. `PowerLossTests` cut at any moment.
+/// The suite after a power cut shortly after a commit. `PowerLossTests` cut at any moment.
 @Suite(.timeLimit(.minutes(1))) struct RecoveryTests {
   let sandbox = SuiteSandbox()
 
@@ -66,7 +66,7 @@ import Testing
     #expect(try engine.values("a") == ["k": .string("old")])
   }
 
-  /// What is damaged is somebody else's doing then, and what is beside it may be needed.
+  /// Another program has damaged the file then, and the version beside it may be needed.
   @Test func fileThatIsNoSuccessorIsLeftAsItIs() throws {
     let (engine, disk, name) = try afterPowerCut(leaving: "", secondsLater: 11)
     #expect(throws: StoreError.self) { try engine.read("a") }

@@ -4,7 +4,7 @@ import Store
 import Suites
 import Testing
 
-/// What is written reads back the same, in both forms, here and in libplist.
+/// Values read back the same, in both forms, here and in libplist.
 @Suite(.timeLimit(.minutes(2))) struct RoundTripTests {
   let sandbox = SuiteSandbox()
 

@@ -108,7 +108,7 @@ import Testing
     #expect(sandbox.names(sandbox.folder) == [".keyhole-live.tmp", ".keyhole-other"])
   }
 
-  /// What was just made and is not locked yet must not be taken for a leftover.
+  /// A file that was just made and is not locked yet must not be taken for a leftover.
   @Test func cleaningUpNeverEndsWhatIsBeingWritten() async throws {
     let cleaner = Task.detached { [sandbox] in
       let engine = sandbox.engine()

@@ -174,7 +174,7 @@ import Testing
     let other = Place.key(KeyPlace(suite: "s", key: "o"))
     #expect(queue((.creation, suite), (.creation, key)).map(\.place) == [suite, key])
     #expect(queue((.deletion, key), (.deletion, suite)).map(\.place) == [key, suite])
-    // Whatever was told of the directory before.
+    // In addition to earlier replays of the directory.
     #expect(queue((.attributes, suite), (.deletion, key), (.deletion, suite)).map(\.place) == [key, suite])
     #expect(queue((.modification, key), (.creation, other)).map(\.place) == [key, other])
   }

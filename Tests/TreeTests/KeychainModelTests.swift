@@ -20,7 +20,7 @@ import Tree
   }
 }
 
-/// One run: a tree and a model that are told the same.
+/// One run: a tree and a model that get the same operations.
 struct KeychainRun {
   typealias Name = KeychainModel.Name
 

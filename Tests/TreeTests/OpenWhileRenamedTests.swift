@@ -194,7 +194,7 @@ import Tree
     try fixture.setAttribute(name, value, "keychain/generic/S/A/x")
     try move()
     #expect(try fixture.attribute(name, "keychain/generic/S/A") == value)
-    // Nobody can be asked here.
+    // No prompt is available here.
     #expect(errorNumber { _ = try fixture.read("keychain/generic/S/A/value") } == EACCES)
   }
 

@@ -178,7 +178,7 @@ import Testing
     #expect(try fixture.tree.status(of: handle.node, for: .current).size == 2)
     try handle.write("xyz", at: 2)
     try handle.flush(by: .current)
-    // What was written stays readable, as on a disk.
+    // Written bytes stay readable, as on a disk.
     #expect(try fixture.tree.status(of: handle.node, for: .current).size == 5)
     #expect(try handle.text().hasSuffix("xyz"))
     try handle.finish()

@@ -49,7 +49,7 @@ extension SettingsModel {
     for (name, place) in aside where place == old { aside[name] = new }
   }
 
-  /// What stands aside as a scratch file goes with it, but for what a new file is about to replace.
+  /// Files that were renamed to the scratch name go with it, except one that a new file is about to replace.
   private mutating func removeAside(at scratch: Name, except kept: Name? = nil) {
     for (name, place) in aside where place == scratch && name != kept && pending[name] == nil {
       stored[name.suite]?[name.name] = nil

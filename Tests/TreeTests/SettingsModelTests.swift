@@ -21,7 +21,7 @@ import Tree
   }
 }
 
-/// One run: a tree and a model that are told the same.
+/// One run: a tree and a model that get the same operations.
 private struct SettingsRun {
   typealias Name = SettingsModel.Name
 
@@ -134,7 +134,7 @@ extension SettingsRun {
     let hadFailed = writer.hasFailed
     try? model.write(Array(text.utf8), at: offset, writer)
     writer.hasFailed = hadFailed || seen != nil
-    // What is written to a removed file goes nowhere, so it may be refused.
+    // Writes to a removed file are never stored, so they may be refused.
     if hadFailed != (seen != nil), hadFailed || (!writer.file.isRemoved && model.couldCommit(writer)) {
       disagreement = "the last write gave \(seen as Any)"
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// What was read once is read again from memory only as long as nobody has committed anything.
+/// A secret that was read once is read again from memory only until the next commit of any process.
 @Suite(.timeLimit(.minutes(1))) struct SealedSecretTests {
   private let fixture: VaultFixture
   private struct Refusal: Error {}

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// What is known of a file as it changes, by inotify(7).
+/// The events of a file, by inotify(7).
 struct FileEvents: ~Copyable {
   private let descriptor: Int32
 
@@ -18,7 +18,7 @@ struct FileEvents: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Waits until `condition` holds, asked anew after each event. False: twenty seconds went by without one.
+  /// Waits until `condition` holds, evaluated after each event. False: twenty seconds went by without one.
   func wait(until condition: () -> Bool) -> Bool {
     var events = [UInt8](repeating: 0, count: 4096)
     while !condition() {

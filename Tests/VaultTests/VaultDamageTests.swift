@@ -8,7 +8,7 @@ import Testing
 @testable import Vault
 
 @Suite struct VaultDamageTests {
-  /// What may come of a damaged file: an error of these, or items that are what they were.
+  /// The outcomes for a damaged file: one of these errors, or unchanged items.
   private static let outcomes: Set<String> = ["damaged", "unsupported", "accessDenied", "system"]
 
   @Test func aVaultCutOffAnywhereIsAnErrorAndStaysAsItIs() throws {

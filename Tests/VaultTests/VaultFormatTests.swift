@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// The released formats, opened for ever. The keys in `Fixtures` are for these tests only.
+/// The released formats, which every later version opens. The keys in `Fixtures` are for these tests only.
 @Suite struct VaultFormatTests {
   private static let fixtures =
     String(#filePath.dropLast("VaultFormatTests.swift".count)) + "Fixtures/"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// Somebody edits the file with SQL, or puts older parts of it back.
+/// The file is edited with SQL, or older parts of it are put back.
 @Suite struct VaultTamperTests {
   @Test func aRowCopiedToAnotherItemOpensNowhere() throws {
     let (fixture, ids) = try vault()

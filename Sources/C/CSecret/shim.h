@@ -20,7 +20,7 @@ static inline gulong shim_on_closed(GDBusConnection *bus, void (*closed)(gpointe
   return g_signal_connect_data(bus, "closed", G_CALLBACK(closed), data, NULL, G_CONNECT_SWAPPED);
 }
 
-// Who is at the other end of the connection's socket (SO_PEERCRED): the uid, or -1 where that can't be told.
+// The user at the other end of the connection's socket (SO_PEERCRED), or -1 where that can't be determined.
 static inline long shim_peer_user(GDBusConnection *bus) {
   GIOStream *stream = g_dbus_connection_get_stream(bus);
   if (!G_IS_SOCKET_CONNECTION(stream)) return -1;

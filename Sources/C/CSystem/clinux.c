@@ -117,7 +117,7 @@ int linux_open_folder(const char *path, unsigned major, unsigned minor) {
 
 void linux_explicit_bzero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 
-// Deep enough for what cryptography calls; the frame is below that of whoever calls this, where theirs was.
+// Deep enough for what cryptography calls; the frame is below that of the caller, where theirs was.
 __attribute__((noinline)) void linux_scrub_stack(void) {
   char frame[32 * 1024];
   explicit_bzero(frame, sizeof frame);

@@ -48,7 +48,7 @@ extension TreeFileSystem {
     reply: consuming AttributesReply
   ) {
     guard changes.userID ?? userID == userID, changes.groupID ?? groupID == groupID else {
-      return refuse(reply, .notPermitted(reason: "everything here belongs to who mounted it"), node)
+      return refuse(reply, .notPermitted(reason: "all files belong to the mounting user"), node)
     }
     let caller = request.caller
     guard replay(behind: request) == nil else {

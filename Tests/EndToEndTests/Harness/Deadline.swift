@@ -8,7 +8,7 @@ struct Deadline: Sendable {
 
   var hasPassed: Bool { ContinuousClock.now >= end }
 
-  /// What is left, as poll(2) takes it: never negative.
+  /// The time left, as poll(2) takes it: never negative.
   var milliseconds: Int32 {
     let left = end - .now
     return left <= .zero

@@ -4,7 +4,7 @@ import Testing
 /// A secret that no chance brings about, and how to look for it.
 struct Marker {
   let text: String
-  /// What is looked for: the end of it, because the first bytes of freed memory are soon used again.
+  /// The bytes to look for: the end of the text, because the first bytes of freed memory are soon used again.
   let needle: [UInt8]
 
   init(seed: UInt64 = .random(in: .min ... .max)) {
@@ -14,7 +14,7 @@ struct Marker {
     needle = Array(text.utf8.suffix(24))
   }
 
-  /// What is looked for is a key.
+  /// Looks for a key.
   init(key: [UInt8]) {
     text = ""
     needle = Array(key.suffix(24))
@@ -69,7 +69,7 @@ struct Marker {
     var at = start
     while at < end, at < UInt64(Int.max) {
       let length = min(piece + UInt64(needle.count) - 1, end - at)
-      // Some regions can't be read by anybody: the kernel's own, and memfd_secret's.
+      // Some regions can't be read at all: the kernel's own, and memfd_secret's.
       if let bytes = try? memory.read(upTo: Int(length), at: Int(at)) { count += self.count(in: bytes) }
       at += piece
     }

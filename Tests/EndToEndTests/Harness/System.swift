@@ -242,7 +242,7 @@ extension System {
   private typealias Unlockpt = @convention(c) (Int32) -> Int32
   private typealias Ptsname = @convention(c) (Int32, UnsafeMutablePointer<CChar>, Int) -> Int32
 
-  /// A new pseudo-terminal: the side of whoever types and looks, and the path of the other.
+  /// A new pseudo-terminal: its controlling side, and the path of the other.
   static func pseudoTerminal() throws(Errno) -> (side: OpenFile, path: String) {
     let side = try OpenFile("/dev/ptmx", O_RDWR | O_NOCTTY)
     let unlockpt = function("unlockpt", as: Unlockpt.self)

@@ -24,7 +24,7 @@ final class Terminal: Sendable {
   }
 
   deinit {
-    // Closing the terminal hangs up whoever still uses it.
+    // Closing the terminal sends SIGHUP to the processes that still use it.
     program.kill()
   }
 
@@ -66,7 +66,7 @@ final class Terminal: Sendable {
     return try readMore()
   }
 
-  /// Whether there was anything; a terminal that nobody uses any more reports EIO.
+  /// Whether there was anything; a terminal that no process has open reports EIO.
   private func readMore() throws -> Bool {
     let part = (try? side.read()) ?? []
     shown.withLock { $0 += part }

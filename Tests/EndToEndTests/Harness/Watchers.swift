@@ -1,6 +1,6 @@
 import Testing
 
-/// A program that prints a line for each change it hears of.
+/// A program that prints a line for each change that it is notified of.
 final class Watcher {
   let program: Program
   private(set) var lines: [String] = []
@@ -42,7 +42,7 @@ extension MountedKeyhole {
     return watcher
   }
 
-  /// Who reads `.keyhole/events`, from the beginning.
+  /// Reads `.keyhole/events` from the beginning.
   func events() throws -> Watcher {
     Watcher(try world.launch("exec cat \"$MOUNT/.keyhole/events\""))
   }
@@ -50,7 +50,7 @@ extension MountedKeyhole {
   /// `keyhole watch`, once it hears.
   func watch(_ arguments: String = "--json") throws -> Watcher {
     let watcher = Watcher(try world.launch("exec keyhole watch \(arguments)"))
-    // It hears what happens after its first look; so it is told until it answers.
+    // It reports changes after its first look, so changes are made until it reports one.
     var number = 0
     try System.write(self / "defaults/probe/count", "0")
     while true {

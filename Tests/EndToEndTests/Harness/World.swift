@@ -27,7 +27,7 @@ struct World: Sendable {
       "XDG_STATE_HOME=\(root)/state", "XDG_RUNTIME_DIR=\(root)/run", "TMPDIR=\(root)/outside",
       "MOUNT=\(root)/mount", "CONFIG=\(root)/config", "DATA=\(root)/data", "OUT=\(root)/outside",
       "LC_ALL=C.UTF-8",
-      // Whoever runs the tests may lock their own session meanwhile.
+      // The user may lock the session while the tests run.
       "DBUS_SYSTEM_BUS_ADDRESS=unix:path=\(root)/no-bus",
       // Far from UTC, and not by whole hours, so that a date in local time shows.
       "TZ=Asia/Kathmandu",

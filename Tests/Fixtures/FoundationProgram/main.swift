@@ -1,4 +1,4 @@
-// A program as anybody writes it: Foundation's UserDefaults and nothing of Keyhole.
+// An ordinary program: Foundation's UserDefaults and nothing of Keyhole.
 //
 //   FoundationProgram write SUITE                   sets one value of each kind and synchronizes
 //   FoundationProgram read SUITE KEY                prints kind and value of a key, or “missing”
@@ -13,7 +13,7 @@
 //  - The folder is $XDG_CONFIG_HOME where that is absolute, else ~/.config of $HOME. It is made where missing.
 //  - The file is rewritten in place, without a lock and without a temporary one: others can see half of it.
 //  - A suite whose last key is removed loses its file.
-//  - What is set is stored at synchronize() only, what others store is seen at the start and at synchronize().
+//  - Values are stored at synchronize() only, and those that others store are seen at the start and at synchronize().
 //  - -0.0 is written as 0.0. Dates lose their fractions. Carriage returns and control characters are written
 //    as they are, which strict readers of XML turn into line feeds, or refuse.
 //  - One `<data/>`, one empty number or more than 512 levels, and the whole file counts as empty.

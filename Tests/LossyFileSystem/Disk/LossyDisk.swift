@@ -1,7 +1,7 @@
 /// A disk of which only what was synchronised is sure to outlive a power loss.
 ///
 /// It is a value: a copy is the disk at one moment, with all that is not durable yet, and can be cut, or used
-/// on, without stopping whoever works on the original. As mean as POSIX allows: fsync(2) of a file does
+/// on, while another thread works on the original. As strict as POSIX allows: fsync(2) of a file does
 /// nothing for its name, fsync of a folder nothing for its files' bytes or its own name. One rename within a
 /// folder is one change; a rename between folders is two. Modes, owners and times are not lost.
 package struct LossyDisk: Sendable {

@@ -32,7 +32,7 @@ package final class LossyMount: Sendable {
   /// Every moment so far at which the power was cut.
   package var cuts: PowerCuts { tree.state.withLock { $0.cuts } }
 
-  /// Unmounts, whoever still uses it. Once is enough.
+  /// Unmounts, even while it is in use. Once is enough.
   package func close() {
     session.unmount()
     guardian.dismiss()

@@ -9,7 +9,7 @@ final class LossyTree: FileSystem {
   }
 
   let state: Mutex<State>
-  /// The kernel may believe what it knows: nobody else changes the disk.
+  /// The kernel may cache without limit: no other process changes the disk.
   static let timeout = 3600.0
 
   init(_ disk: LossyDisk, _ cuts: PowerCuts) {

@@ -4,7 +4,7 @@ package import Model
 /// What a keychain holds, by the accounts of its items.
 package typealias KeychainState = [String: KeychainEntry]
 
-/// What is known of one item.
+/// The known state of one item.
 package struct KeychainEntry: Equatable, Sendable {
   package var secret: [UInt8]
   package var comment: [UInt8]

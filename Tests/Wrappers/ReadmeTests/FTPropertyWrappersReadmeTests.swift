@@ -98,7 +98,7 @@ import Testing
       try _data.saveToKeychain()
       #expect(_data.accessControl?.flags == [.biometryAny, .or, .devicePasscode])
       #expect(_data.accessControl?.protection == kSecAttrAccessibleWhenUnlocked)
-      // The store enforces it: nobody is here to say yes.
+      // The store enforces it: no prompt is available here.
       let other = GenericPassword<Hidden>(service: "app.futured.ftpropertywrappers.example.name")
       #expect(throws: KeychainError.self) { try other.loadFromKeychain() }
     }

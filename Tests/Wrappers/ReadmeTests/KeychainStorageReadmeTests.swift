@@ -113,7 +113,7 @@ import Testing
     @KeychainStorage(provider: provider, key: "types") var other: String? = nil
     text = "3"
     #expect(same == "3")
-    // Another type is another value until it is read anew, though it would read what is stored.
+    // Another type is another value until it is read again, though it would read what is stored.
     #expect(other == "1")
     @KeychainStorage(provider: provider, key: "types") var later: String? = nil
     #expect(later == "3")

@@ -64,7 +64,7 @@ import Testing
     #expect(entry.wrappedValue == 1 && entry.projectedValue.error != nil)
 
     bus.signalKeyring(SIGCONT)
-    // What was on its way to the service when it hung may be done when it wakes.
+    // A call that was on its way to the service when it hung may be done when it wakes.
     #expect(holds { password.wrappedValue != nil && password.projectedValue.error == nil })
     entry.wrappedValue = 3
     #expect(entry.wrappedValue == 3 && entry.projectedValue.error == nil)

@@ -66,10 +66,10 @@ int linux_connect(const char *path, int seconds);
 /// The next connection of a listening socket (close-on-exec, not blocking). -1 and errno on failure.
 int linux_accept(int socket);
 
-/// The user at the other end of a connection; (unsigned)-1 where it can't be told.
+/// The user at the other end of a connection; (unsigned)-1 where it can't be determined.
 unsigned linux_peer(int socket);
 
-/// The process at the other end of a connection, as it was when it connected; 0 where it can't be told.
+/// The process at the other end of a connection, as it was when it connected; 0 where it can't be determined.
 int linux_peer_process(int socket);
 
 /// A pidfd of that process, close-on-exec: SO_PEERPIDFD, before Linux 6.5 pidfd_open(2) of its number, which may be
