@@ -67,34 +67,39 @@ let package = Package(
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "Platform", "SecretMemory"]),
-    engine("Suites", ["Store", "Model", "CSystem"]),
+    engine("Suites", ["Store", "Model", "Platform", "CSystem"]),
     engine(
       "Vault",
       [
-        "Store", "Model", "SecretMemory",
+        "Store", "Model", "Platform", "SecretMemory",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
-    engine("SecretService", ["Store", "Model", "SecretMemory", "CSecret"]),
+    engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret"]),
+    // A keychain of another program, of which the vault seals items.
+    engine("Sealing", ["Store", "Model", "SecretMemory", "Vault"]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
     module("Notifier", ["Model"]),
     module("LoginSessions", ["CSystem"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
       "KeychainSelection",
-      ["CSystem", "Control", "Platform", "Model", "SecretMemory", "SecretService", "Store", "Vault"]),
+      [
+        "CSystem", "Control", "Platform", "Model", "Sealing", "SecretMemory", "SecretService", "Store",
+        "Vault",
+      ]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     engine("InMemory", ["Store", "Model", "SecretMemory"]),
     // The way to the process of a mount, which decides who gets a secret.
     module("Control", ["Platform", "Store", "Model", "SecretMemory", "CSystem", "Notifier"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Store", "Model", "SecretMemory"]),
+    module("Tree", ["Store", "Model", "Platform", "SecretMemory"]),
     module("Fuse", ["CFuse"]),
 
     // 3: the tree for the kernel.
-    module("Mount", ["Tree", "Fuse", "Store", "Model", "SecretMemory"]),
+    module("Mount", ["Tree", "Fuse", "Store", "Model", "Platform", "SecretMemory"]),
 
     // Bytes to values and back, for import and export: no file is opened here.
     module(
@@ -155,12 +160,13 @@ let package = Package(
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
     tests("ModelTests", ["Model"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
+    tests("PlatformTests", ["Platform", "Model"]),
     tests("StoreTests", ["Store", "InMemory", "Platform", "StoreConformance", "Model", "SecretMemory"]),
     tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
     tests(
       "VaultTests",
       [
-        "Vault", "Store", "StoreConformance", "Model", "SecretMemory",
+        "Vault", "Platform", "Store", "StoreConformance", "Model", "SecretMemory",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
@@ -173,10 +179,12 @@ let package = Package(
     tests(
       "SecretServiceTests",
       [
-        "KeychainSelection", "KeyringHarness", "Model", "SecretMemory", "SecretService", "Store",
-        "StoreConformance",
-        "Vault", "InMemory",
+        "KeychainSelection", "KeyringHarness", "Model", "Sealing", "SecretMemory", "SecretService", "Store",
+        "StoreConformance", "Vault", "InMemory",
       ]),
+    tests(
+      "KeychainSelectionTests",
+      ["KeychainSelection", "InMemory", "Model", "SecretMemory", "Store", "StoreConformance"]),
     tests(
       "ControlTests",
       [
@@ -184,7 +192,7 @@ let package = Package(
         "Vault",
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
-    tests("TreeTests", ["Tree", "Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests("TreeTests", ["Tree", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse"]),
     tests(
       "FormatsTests",

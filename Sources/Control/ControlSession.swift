@@ -1,4 +1,5 @@
 import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization

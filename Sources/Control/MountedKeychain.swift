@@ -1,6 +1,7 @@
 import CSystem
 import Dispatch
 public import Model
+import Platform
 public import SecretMemory
 public import Store
 import Synchronization

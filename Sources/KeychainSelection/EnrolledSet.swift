@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-import Store
+import Model
 
 /// The fingers that are enrolled for the user at this moment, as fprintd tells.
 package enum EnrolledSet {
@@ -12,7 +12,23 @@ package enum EnrolledSet {
     guard let entry = unsafe getpwuid(getuid()), let name = unsafe entry.pointee.pw_name else { return nil }
     let words = ["fprintd-list", unsafe String(cString: name)]
     guard let program = Program(words), let list = program.output(within: patience) else { return nil }
-    return FingerprintEnrollment.digest(ofList: list)
+    return digest(ofList: list)
+  }
+
+  /// A digest of what fprintd-list(1) prints: lines such as `Fingerprints for user anna on Mock (press):`, and below
+  /// each ` - #0: right-index-finger`. nil: no finger is enrolled.
+  static func digest(ofList text: String) -> String? {
+    var (device, fingers) = (Substring(), [String]())
+    for line in text.split(separator: "\n") {
+      if let finger = line.wholeMatch(of: /\s*- #\d+: (.+)/) {
+        fingers.append("\(device)\n\(finger.1)")
+      } else if line.hasPrefix("Fingerprints for user") {
+        device = line
+      }
+    }
+    guard !fingers.isEmpty else { return nil }
+    let digest = SHA256Hasher.hash(Array(fingers.sorted().joined(separator: "\n").utf8))
+    return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 }
 

@@ -1,6 +1,7 @@
 package import Control
 import Glibc
 package import Model
+import Sealing
 import SecretService
 package import Store
 import Vault

@@ -1,6 +1,7 @@
 import Dispatch
 public import Fuse
 public import Model
+import Platform
 import Store
 import Synchronization
 import Tree

@@ -2,6 +2,7 @@ import Dispatch
 import Fuse
 import Glibc
 import Model
+import Platform
 import Store
 import Synchronization
 public import Tree

@@ -1,4 +1,5 @@
 import Control
+import Platform
 import Store
 import Tree
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import KeychainSelection
 import Model
+import Platform
 import Store
 import Suites
 

@@ -1,6 +1,7 @@
 import CSystem
 import Dispatch
 import Glibc
+import Platform
 import Store
 
 /// SIGTERM, SIGINT, SIGHUP and SIGQUIT, which end the mount in good order.

@@ -2,6 +2,7 @@ import Control
 import KeychainSelection
 import LoginSessions
 import Model
+import Platform
 import Store
 
 /// Reports that the keychain is locked, while a command holds a secret of it in clear.

@@ -1,6 +1,7 @@
 import Control
 import Glibc
 import KeychainSelection
+import Platform
 import Store
 
 /// Notices that the mount is gone from this process's mount namespace.

@@ -1,6 +1,7 @@
 import CSystem
 import Glibc
 import KeychainSelection
+import Platform
 
 extension MountTable.Entry {
   /// Whether no process answers there any more: `Transport endpoint is not connected`.

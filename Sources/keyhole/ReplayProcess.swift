@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import KeychainSelection
 import Mount
+import Platform
 import Store
 import Synchronization
 import Tree

@@ -1,5 +1,6 @@
 import Glibc
 import LoginSessions
+import Platform
 import SecretMemory
 import Store
 import Synchronization

@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import Notifier
+import Platform
 import Store
 import Synchronization
 

@@ -2,6 +2,7 @@ import Control
 import ImportExport
 import KeychainSelection
 import Model
+import Platform
 import Store
 import Suites
 

@@ -3,6 +3,7 @@ import CSystem
 import Glibc
 import KeychainSelection
 import Model
+import Platform
 
 struct UnmountCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

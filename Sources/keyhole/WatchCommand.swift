@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import Model
+import Platform
 import Store
 import Tree
 

@@ -1,6 +1,7 @@
 import CSystem
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 import StoreConformance

@@ -5,7 +5,7 @@ import SecretService
 import Store
 import Vault
 
-@testable import KeychainSelection
+@testable import Sealing
 
 /// A keychain of which every new item is sealed.
 struct AllSealed: KeychainEngine {

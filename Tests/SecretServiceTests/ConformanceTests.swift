@@ -5,7 +5,7 @@ import Store
 import StoreConformance
 import Testing
 
-@testable import KeychainSelection
+@testable import Sealing
 
 @Suite(.serialized, .timeLimit(.minutes(2))) struct ConformanceTests {
   @Test(arguments: KeychainConformance.cases)

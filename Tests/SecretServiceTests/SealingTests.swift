@@ -1,4 +1,5 @@
 import InMemory
+import KeychainSelection
 import KeyringHarness
 import Model
 import SecretMemory
@@ -8,7 +9,7 @@ import StoreConformance
 import Testing
 import Vault
 
-@testable import KeychainSelection
+@testable import Sealing
 
 /// Changes of a sealed item in the keyring itself, and their effect.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct SealingTests {

@@ -506,18 +506,6 @@ private final class AbsentPerson: Authenticator {
     #expect(none.settled({ "" }) == left)
   }
 
-  @Test func enrolledFingersAreWhatTheListSays() throws {
-    let list =
-      "found 1 devices\nFingerprints for user a on Mock (press):\n - #0: left-thumb\n - #1: right-thumb\n"
-    let digest = try #require(FingerprintEnrollment.digest(ofList: list))
-    let turned = "x\nFingerprints for user a on Mock (press):\n - #0: right-thumb\n - #1: left-thumb\n"
-    #expect(FingerprintEnrollment.digest(ofList: turned) == digest)
-    for (old, new) in [("left-thumb", "left-index-finger"), ("Mock", "Other"), (" - #1: right-thumb\n", "")] {
-      #expect(FingerprintEnrollment.digest(ofList: list.replacing(old, with: new)) != digest)
-    }
-    #expect(FingerprintEnrollment.digest(ofList: "User a has no fingers enrolled for Mock.\n") == nil)
-  }
-
   private func failure(_ outcome: Result<Permit, StoreError>) -> StoreError? {
     if case .failure(let error) = outcome { error } else { nil }
   }

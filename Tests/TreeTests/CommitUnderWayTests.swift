@@ -1,5 +1,6 @@
 import Dispatch
 import Model
+import Platform
 import Store
 import StoreConformance
 import Synchronization

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 import StoreConformance

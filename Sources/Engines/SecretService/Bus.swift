@@ -2,6 +2,7 @@ internal import CSecret
 import Dispatch
 import Glibc
 import Model
+import Platform
 import Store
 
 /// Why a call over D-Bus failed.

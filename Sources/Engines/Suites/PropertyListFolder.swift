@@ -1,5 +1,6 @@
 import Glibc
 public import Model
+import Platform
 public import Store
 
 /// The suites of Foundation's UserDefaults on Linux: property lists in a folder.

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Model
+import Platform
 import Store
 import Synchronization
 

@@ -2,6 +2,7 @@ import GRDB
 import GRDBSQLite
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 

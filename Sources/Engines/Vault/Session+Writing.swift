@@ -1,5 +1,6 @@
 import GRDB
 import Model
+import Platform
 import SecretMemory
 import Store
 

@@ -1,6 +1,7 @@
 import Crypto
 import GRDB
 import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization

@@ -2,6 +2,7 @@ import Dispatch
 public import Fuse
 import Glibc
 import Model
+import Platform
 import Store
 import Synchronization
 import Tree

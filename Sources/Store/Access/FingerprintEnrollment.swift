@@ -20,20 +20,4 @@ public enum FingerprintEnrollment {
     }
     return Array(digest.utf8)
   }
-
-  /// A digest of what fprintd-list(1) prints: lines such as `Fingerprints for user anna on Mock (press):`, and below
-  /// each ` - #0: right-index-finger`. nil: no finger is enrolled.
-  public static func digest(ofList text: String) -> String? {
-    var (device, fingers) = (Substring(), [String]())
-    for line in text.split(separator: "\n") {
-      if let finger = line.wholeMatch(of: /\s*- #\d+: (.+)/) {
-        fingers.append("\(device)\n\(finger.1)")
-      } else if line.hasPrefix("Fingerprints for user") {
-        device = line
-      }
-    }
-    guard !fingers.isEmpty else { return nil }
-    let digest = SHA256Hasher.hash(Array(fingers.sorted().joined(separator: "\n").utf8))
-    return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
 }

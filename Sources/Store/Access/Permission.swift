@@ -13,7 +13,7 @@ public struct Permit: Sendable {
   /// The process that it was given to, until a file handle has it; nil: the item is not guarded.
   private var caller: Caller.Identity?
 
-  init(
+  package init(
     item: ItemID, for operation: AccessOperation, _ secrets: ItemSecrets = .value,
     to caller: Caller.Identity? = nil, password: ItemPassword? = nil
   ) {

@@ -38,7 +38,7 @@ public enum RuleScope: Hashable, Sendable {
 
 extension ItemIdentity {
   /// The item that keeps the rules of folders and of the keychain as its attributes. It is not shown.
-  static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
+  package static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
 
   /// The service of a vault's items that open what another keychain holds sealed. They are not shown.
   public static let seals: ExactString = "org.keyhole.seals"
@@ -50,6 +50,11 @@ extension ItemIdentity {
 
   /// Keyhole keeps something of its own there.
   var isReserved: Bool { self == .rules || isSeal }
+}
+
+extension Item {
+  /// Whether it is shown to a person: the item that keeps the rules of folders is not.
+  package var isShown: Bool { identity != .rules }
 }
 
 extension KeychainIndex {
@@ -83,92 +88,6 @@ extension KeychainIndex {
   }
 }
 
-extension KeychainStore {
-  /// Before the rules of a folder, or of the keychain, are changed to `rules`; nil: removed.
-  ///
-  /// A person is asked where there are rules, or items with access flags that the new rules may let programs into. Present
-  /// rules never deny it: they name programs that may use secrets, not that may change rules.
-  /// - Throws: `locked`, `accessDenied` where no person can be asked.
-  public nonisolated func permission(
-    toChangeRulesOf scope: RuleScope, to rules: ExactString?, path: String, by caller: Caller
-  ) throws(StoreError) -> Permission {
-    let old = try read { $0.rules(of: scope) }
-    let line = "rules for programs: \(Item.shown(old)) → \(Item.shown(rules))"
-    let change = ProtectionChange(lines: [line], removesProtection: rules == nil)
-    return try permission(toChangeRulesOf: scope, change, path, caller)
-  }
-
-  /// The same for a process that does not say what the rules are to be.
-  public nonisolated func permission(
-    toChangeRulesOf scope: RuleScope, path: String, by caller: Caller
-  ) throws(StoreError) -> Permission {
-    try permission(toChangeRulesOf: scope, .unknown, path, caller)
-  }
-
-  private nonisolated func permission(
-    toChangeRulesOf scope: RuleScope, _ change: ProtectionChange, _ path: String, _ caller: Caller
-  ) throws(StoreError) -> Permission {
-    guard engine.lockState == .open else { throw .locked }
-    if engine.decidesAccess { return .given(Permit(item: scope.permitID, for: .change)) }
-    let (present, demands) = try protection(of: scope)
-    guard !present.isEmpty || !demands.isEmpty else {
-      return .given(Permit(item: scope.permitID, for: .change))
-    }
-    let controller = try requireController()
-    let demand = demands.count > 1 ? Demand.all(demands) : demands.first ?? consentToChange(sealed: false)
-    var subject = PermissionRequest.Subject(
-      item: scope.permitID, path: path, operation: .change, caller: caller.identity(), demand: demand)
-    subject.change = change
-    return try controller.permission(PermissionRequest(subject, controller))
-  }
-
-  /// Sets the rules of a folder, or of the keychain; nil: none.
-  ///
-  /// - Throws: `accessDenied` without the permit that it takes; `locked`, `readOnly`, `noSpace`.
-  public nonisolated func setRules(
-    _ rules: ExactString?, of scope: RuleScope, _ permit: Permit?
-  ) throws(StoreError) {
-    guard engine.lockState == .open else { throw .locked }
-    let (present, demands) = try protection(of: scope)
-    let isOpen = engine.decidesAccess || (present.isEmpty && demands.isEmpty)
-    guard isOpen || (permit?.item == scope.permitID && permit?.operation == .change) else {
-      throw .accessDenied(reason: "a person has to agree to a change of these rules")
-    }
-    try permit?.requireUnchangedCaller()
-    try keepRules { item in item.attributes[scope.attribute] = rules.map { Array($0.utf8) } }
-  }
-
-  /// What another process would change with the item that keeps the rules; nil: a folder has none any more.
-  ///
-  /// - Throws: `invalidValue` for what are no rules.
-  public nonisolated func rulesToChange(
-    to item: Item
-  ) throws(StoreError) -> [(scope: RuleScope, rules: ExactString?)] {
-    let present = try read { $0.rulesItem }?.attributes ?? [:]
-    var changes: [(scope: RuleScope, rules: ExactString?)] = []
-    for name in Set(present.keys).union(item.attributes.keys) where present[name] != item.attributes[name] {
-      let rules = item.attributes[name].flatMap { ExactString(utf8: $0) }
-      guard let scope = RuleScope(attribute: name),
-        item.attributes[name] == nil || rules.flatMap({ ProgramRules($0) }) != nil
-      else { throw .invalidValue(reason: "these are no rules for programs") }
-      changes.append((scope, rules))
-    }
-    return changes
-  }
-
-  /// The rules that hold there, and what the flags of the items there demand.
-  private nonisolated func protection(
-    of scope: RuleScope
-  ) throws(StoreError) -> (rules: [ProgramRules.Rule], demands: [Demand]) {
-    try read { index in
-      let affected = index.all.filter { !$0.access.isEmpty && scope.holds(for: $0.identity) }
-      var demands: [Demand] = []
-      for demand in affected.compactMap(\.demand) where !demands.contains(demand) { demands.append(demand) }
-      return (index.rulesInEffect(in: scope), demands)
-    }
-  }
-}
-
 extension ItemID {
   private static let rulesPrefix = "rules "
 
@@ -182,5 +101,5 @@ extension ItemID {
 }
 
 extension RuleScope {
-  fileprivate var permitID: ItemID { ItemID(ofRules: attribute) }
+  var permitID: ItemID { ItemID(ofRules: attribute) }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 public import Model
+import Platform
 import Store
 import Synchronization
 

@@ -157,7 +157,7 @@ extension Caller.Identity {
     }
     let found = Executable(path: path, file: file, hasPath: FileID(path) == file)
     executable = found
-    script = ScriptInterpreter(found)?.script(of: files)
+    script = found.hasPath ? ScriptInterpreter(path: path, file: file)?.script(of: files) : nil
   }
 
   /// Whether a process has the namespaces of this one.

@@ -3,7 +3,7 @@ import Synchronization
 /// Work that is done one piece after the other, on a thread of its own that lives while there is some.
 ///
 /// Not one of Dispatch's threads: those are few, and once they all wait, what is queued here would not run.
-public final class SerialTurns: Sendable {
+package final class SerialTurns: Sendable {
   /// So many pieces may wait.
   private static let limit = 64
 
@@ -11,10 +11,10 @@ public final class SerialTurns: Sendable {
   private let state = Mutex((isRunning: false, waiting: [@Sendable () -> Void]()))
 
   /// Begins without a thread.
-  public init() {}
+  package init() {}
 
   /// False: too many wait, or there is no thread.
-  public func run(_ work: @escaping @Sendable () -> Void) -> Bool {
+  package func run(_ work: @escaping @Sendable () -> Void) -> Bool {
     let (isTaken, isFirst) = state.withLock { state in
       guard state.waiting.count < Self.limit else { return (false, false) }
       state.waiting.append(work)

@@ -1,12 +1,13 @@
-public import Model
+package import Model
 import SecretMemory
+package import Store
 import Synchronization
 
 /// Moves every item of one keychain to another, with its secret and its attributes: all of them, or none.
 ///
 /// Killed at any moment it leaves each item in the old keychain or in both, and the next one goes on from
 /// there.
-public struct KeychainMigration {
+package struct KeychainMigration {
   let source: any KeychainEngine
   let target: any KeychainEngine
   let seals: Bool
@@ -14,24 +15,24 @@ public struct KeychainMigration {
   let path: (ItemIdentity) -> String
 
   /// What became of `otpauth:` URIs where one of the keychains holds one secret of an item only.
-  public struct Summary: Sendable {
+  package struct Summary: Sendable {
     /// The paths of the items that such a URI is the secret of now.
-    public internal(set) var companions: [String] = []
+    package internal(set) var companions: [String] = []
     /// The paths of the items of which such an item is the second secret now.
-    public internal(set) var joined: [String] = []
+    package internal(set) var joined: [String] = []
   }
 
   /// Why nothing was moved.
-  public struct Failure: Error {
+  package struct Failure: Error {
     /// The item that it failed on; nil: none in particular.
-    public var item: ItemIdentity?
+    package var item: ItemIdentity?
     /// What the read or the write of the item threw.
-    public var error: StoreError
+    package var error: StoreError
   }
 
   /// `sealing`: the items are sealed by the vault before the other keychain gets them. `path` gives an item's path in the
   /// tree, by which a companion names its item. `permit` asks whatever the item's flags demand before its secret is read.
-  public init(
+  package init(
     from source: any KeychainEngine, to target: any KeychainEngine, sealing: Bool = false,
     path: @escaping (ItemIdentity) -> String = { $0.folder.string },
     permit: @escaping (Item) throws(StoreError) -> Permit?
@@ -44,7 +45,7 @@ public struct KeychainMigration {
   }
 
   /// The items that `run` would move. - Throws: `Failure` where it would move none.
-  public func plan() throws(Failure) -> [Item] {
+  package func plan() throws(Failure) -> [Item] {
     try attempt(nil) { () throws(StoreError) in
       let items = try source.items()
       try checkUnique(items)
@@ -55,7 +56,7 @@ public struct KeychainMigration {
 
   /// Moves the items; `progress` gets how many of them are done.
   @discardableResult
-  public func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
+  package func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
     defer { wipeStack() }
     var added: [ItemID] = []
     var passwords: [ItemIdentity: ItemPassword] = [:]
@@ -207,9 +208,6 @@ extension KeychainMigration {
 }
 
 extension Item {
-  /// Whether it is shown to a person: the item that keeps the rules of folders is not.
-  public var isShown: Bool { identity != .rules }
-
   /// The same in everything that can be moved but the secret, which is compared by itself: the size of one whose sealing
   /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema.
   fileprivate func isCopy(of other: Item) -> Bool {

@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 import Testing
 
-@testable import Store
+@testable import Platform
 
 @Suite(.timeLimit(.minutes(1))) struct DeadlinesTests {
   private let deadlines = Deadlines()

@@ -3,7 +3,7 @@ import Model
 import Synchronization
 import Testing
 
-@testable import Store
+@testable import Platform
 
 /// An actor as the stores are: entered by tasks, and by plain threads.
 private actor Counter {

@@ -3,14 +3,14 @@ import Model
 import SecretMemory
 import Store
 import Synchronization
-import Vault
+package import Vault
 
 /// The vault's side of what is sealed for another keychain: for each sealed item one of its own, found by the item's
 /// identity.
 ///
 /// Such a *seal* has the item's class, access flags and rules, and as its secret the key of what the other keychain
 /// holds. It decides, whatever was done to the item over there.
-final class Seals: Sendable {
+package final class Seals: Sendable {
   fileprivate struct State {
     var vault: (any KeychainEngine)?
     /// Why the vault can't be opened.
@@ -38,7 +38,7 @@ final class Seals: Sendable {
   }
 
   /// Those of the vault in a folder.
-  convenience init(vault folder: String, state: String, passwordCost: PassphraseCost = .standard) {
+  package convenience init(vault folder: String, state: String, passwordCost: PassphraseCost = .standard) {
     self.init(isThere: { unsafe access(folder + "/vault.db", F_OK) == 0 }) { () throws(StoreError) in
       try VaultEngine(directory: folder, stateDirectory: state, part: .seals, passwordCost: passwordCost)
     }

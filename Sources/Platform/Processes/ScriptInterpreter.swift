@@ -1,11 +1,10 @@
 import Glibc
-import Platform
 
 /// An interpreter that the system's administrator installed, whose first argument is the script that it runs.
 ///
 /// What an interpreter runs is known from its command line only, which is the process's own. A rule for a script separates
 /// scripts that a user trusts from each other; it does not hold against a program that means to be taken for one.
-struct ScriptInterpreter {
+package struct ScriptInterpreter {
   private static let folders = ["/usr/bin", "/bin", "/usr/local/bin"]
 
   /// Names, after which a version may stand: `python3.11`, `lua5.4`, `guile-3.0`.
@@ -16,18 +15,17 @@ struct ScriptInterpreter {
   ]
 
   /// nil: it is none of the list, or not installed by root for all users.
-  init?(_ executable: Caller.Identity.Executable) {
-    guard executable.hasPath, let slash = executable.path.lastIndex(of: "/"),
-      Self.folders.contains(String(executable.path[..<slash])),
-      Self.isInterpreter(executable.path[executable.path.index(after: slash)...])
+  package init?(path: String, file: FileID) {
+    guard let slash = path.lastIndex(of: "/"), Self.folders.contains(String(path[..<slash])),
+      Self.isInterpreter(path[path.index(after: slash)...])
     else { return nil }
     var status = stat()
-    guard unsafe stat(executable.path, &status) == 0, FileID(status) == executable.file else { return nil }
+    guard unsafe stat(path, &status) == 0, FileID(status) == file else { return nil }
     guard status.st_uid == 0, status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { return nil }
   }
 
   /// Whether a file's name is that of an interpreter, alone or with a version.
-  static func isInterpreter(_ name: Substring) -> Bool {
+  package static func isInterpreter(_ name: Substring) -> Bool {
     if names.contains(name) { return true }
     guard let digit = name.firstIndex(where: \.isNumber) else { return false }
     let version = name[digit...].split(separator: ".", omittingEmptySubsequences: false)
@@ -39,7 +37,7 @@ struct ScriptInterpreter {
   }
 
   /// The absolute path of the first argument, unless that is an option.
-  func script(of files: ProcessFiles) -> String? {
+  package func script(of files: ProcessFiles) -> String? {
     let words = files.commandLine
     guard words.count > 1, !words[1].isEmpty, !words[1].hasPrefix("-") else { return nil }
     if words[1].hasPrefix("/") { return words[1] }

@@ -1,10 +1,11 @@
 import InMemory
 import Model
 import SecretMemory
+import Store
 import StoreConformance
 import Testing
 
-@testable import Store
+@testable import KeychainSelection
 
 /// A migration from and to a keychain that holds one secret of an item.
 @Suite(.timeLimit(.minutes(1))) struct OtpauthMigrationTests {

@@ -1,6 +1,6 @@
-import Model
-import SecretMemory
-import Store
+package import Model
+package import SecretMemory
+package import Store
 import Vault
 
 /// A keychain of another program, of which the vault seals the items that are to be: that program, and any other
@@ -8,26 +8,26 @@ import Vault
 ///
 /// The vault is made when it is first needed. It decides about a sealed item: taking away the item's mark, its
 /// flags, or putting one item's secret into another opens nothing, and is reported as damage.
-struct SealingKeychain: RemoteKeychainEngine {
-  let base: any RemoteKeychainEngine
+package struct SealingKeychain: RemoteKeychainEngine {
+  package let base: any RemoteKeychainEngine
   let seals: Seals
   var password: ItemPassword?
 
-  init(_ base: any RemoteKeychainEngine, _ seals: Seals) {
+  package init(_ base: any RemoteKeychainEngine, _ seals: Seals) {
     (self.base, self.seals) = (base, seals)
   }
 
-  var name: String { base.name }
-  var news: AsyncStream<Void> { base.news }
+  package var name: String { base.name }
+  package var news: AsyncStream<Void> { base.news }
 
-  func items() throws(StoreError) -> [Item] {
+  package func items() throws(StoreError) -> [Item] {
     let items = try base.items()
     seals.refresh()
     _ = seals.takeNews()
     return items.map(shown)
   }
 
-  func refresh() throws(StoreError) -> [Item]? {
+  package func refresh() throws(StoreError) -> [Item]? {
     seals.refresh()
     let items = try base.refresh()
     let hasNews = seals.takeNews()
@@ -35,54 +35,54 @@ struct SealingKeychain: RemoteKeychainEngine {
     return (items ?? base.known).map(shown)
   }
 
-  var known: [Item] { base.known.map(shown) }
+  package var known: [Item] { base.known.map(shown) }
 
-  func known(_ item: ItemID) -> Item? { base.known(item).map(shown) }
+  package func known(_ item: ItemID) -> Item? { base.known(item).map(shown) }
 
-  func takeNews() -> [ItemNews] {
+  package func takeNews() -> [ItemNews] {
     seals.refresh()
     let news = base.takeNews().map { ItemNews($0.id, $0.item.map(shown), origin: $0.origin) }
     guard seals.takeNews() else { return news }
     return news + known.filter(\.isSealed).map { ItemNews($0.id, $0, origin: .external) }
   }
 
-  func remove(_ items: [ItemID]) throws(StoreError) {
+  package func remove(_ items: [ItemID]) throws(StoreError) {
     let identities = Set(items.compactMap { base.known($0)?.identity })
     try base.remove(items)
     for identity in identities where !isKnown(identity, besides: []) { try? release(identity) }
   }
 
-  func synchronize() throws(StoreError) { try base.synchronize() }
-  func room() throws(StoreError) -> DiskRoom? { try base.room() }
-  func problems() -> [Problem] { base.problems() + seals.problems }
-  var trust: KeychainTrust { seals.trust }
-  var readOnlyReason: String? { base.readOnlyReason }
-  func requireWritable() throws(StoreError) { try base.requireWritable() }
+  package func synchronize() throws(StoreError) { try base.synchronize() }
+  package func room() throws(StoreError) -> DiskRoom? { try base.room() }
+  package func problems() -> [Problem] { base.problems() + seals.problems }
+  package var trust: KeychainTrust { seals.trust }
+  package var readOnlyReason: String? { base.readOnlyReason }
+  package func requireWritable() throws(StoreError) { try base.requireWritable() }
 }
 
 // MARK: Locking
 
 extension SealingKeychain {
   /// The other keychain's own. What is sealed may be locked besides.
-  var lockState: KeychainLock { base.lockState }
+  package var lockState: KeychainLock { base.lockState }
 
-  var isOpenThroughout: Bool { base.isOpenThroughout && (!sealsAreUsed || seals.isOpen) }
+  package var isOpenThroughout: Bool { base.isOpenThroughout && (!sealsAreUsed || seals.isOpen) }
 
-  var needsPassphrase: Bool { sealsAreUsed && seals.needsPassphrase }
+  package var needsPassphrase: Bool { sealsAreUsed && seals.needsPassphrase }
 
-  func hasPasscode(sealed: Bool) -> Bool { sealed && seals.needsPassphrase }
+  package func hasPasscode(sealed: Bool) -> Bool { sealed && seals.needsPassphrase }
 
-  func isAccessible(_ item: Item) -> Bool {
+  package func isAccessible(_ item: Item) -> Bool {
     base.isAccessible(item) && (!item.isToBeSealed || seals.isAccessible(item))
   }
 
-  func lock() throws(StoreError) {
+  package func lock() throws(StoreError) {
     try seals.lock()
     try base.lock()
   }
 
   /// The passphrase is the vault's; the other keychain asks by itself, but not before the passphrase is right.
-  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+  package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     if sealsAreUsed { try seals.unlock(passphrase) }
     try base.unlock(passphrase)
     // Only now it is known what is sealed.
@@ -92,20 +92,20 @@ extension SealingKeychain {
 
   private var sealsAreUsed: Bool { seals.isUsed ?? base.known.contains(where: \.isSealed) }
 
-  func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+  package func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     var keychain = self
     keychain.password = password
     return keychain
   }
 
-  var sealsWithPasswords: Bool { true }
+  package var sealsWithPasswords: Bool { true }
 
   /// The vault alone knows.
-  func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
+  package func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
     try requireVault(making: false).check(password, of: seal(of: item).id)
   }
 
-  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
+  package func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
     try requireVault(making: false).changePassword(of: seal(of: item).id, to: password)
   }
 
@@ -118,7 +118,7 @@ extension SealingKeychain {
     return seal
   }
 
-  func prepare(_ password: ItemPassword) throws(StoreError) {
+  package func prepare(_ password: ItemPassword) throws(StoreError) {
     try seals.vault(making: true)?.prepare(password)
   }
 }
@@ -144,7 +144,7 @@ extension SealingKeychain {
 // MARK: Secrets
 
 extension SealingKeychain {
-  func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+  package func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     if seals.isUsed == nil { seals.refresh() }
     let content = try base.secret(of: item)
     guard let stored = base.known(item) else { throw .notFound }

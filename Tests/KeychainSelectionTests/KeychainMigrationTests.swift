@@ -1,10 +1,11 @@
 import InMemory
 import Model
 import SecretMemory
+import Store
 import StoreConformance
 import Testing
 
-@testable import Store
+@testable import KeychainSelection
 
 @Suite(.timeLimit(.minutes(1))) struct KeychainMigrationTests {
   let old = MemoryKeychain()

@@ -1,4 +1,5 @@
 public import Model
+import Platform
 import Synchronization
 
 /// One suite: the only place in the process where its settings change.

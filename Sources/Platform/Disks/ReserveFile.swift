@@ -1,20 +1,20 @@
 import Glibc
 
 /// A file that only takes room: given up when the disk is full, so that deleting still works.
-public struct ReserveFile: Sendable {
+package struct ReserveFile: Sendable {
   /// The least that is worth keeping, in bytes.
-  public static let leastSize = 128 * 1024
+  package static let leastSize = 128 * 1024
 
   /// Where the file is or is to be.
-  public let path: String
+  package let path: String
 
   /// Names the file; nothing is created.
-  public init(_ path: String) {
+  package init(_ path: String) {
     self.path = path
   }
 
   /// In bytes; nil: there is none.
-  public var size: Int? {
+  package var size: Int? {
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     return Int(status.st_size)
@@ -24,7 +24,7 @@ public struct ReserveFile: Sendable {
   /// for it four times over.
   ///
   /// - Returns: its size in bytes; 0: there is no room for any.
-  @discardableResult public func restore(_ wanted: Int) -> Int {
+  @discardableResult package func restore(_ wanted: Int) -> Int {
     let present = size ?? 0
     guard present < wanted, let room = availableRoom else { return present }
     var size = wanted
@@ -34,7 +34,7 @@ public struct ReserveFile: Sendable {
   }
 
   /// True: there is room now that was not there before.
-  @discardableResult public func giveUp() -> Bool {
+  @discardableResult package func giveUp() -> Bool {
     unsafe unlink(path) == 0
   }
 

@@ -1,17 +1,20 @@
 package import Glibc
-import Platform
 
 /// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
 package struct MountTable {
   package struct Entry: Sendable {
     package var path: String
     package var type: String
+    /// The device, or what stands for one.
+    package var source: String
     package var user: UInt32?
     package var group: UInt32?
     /// The mount's number, which stays while it is moved; another mount may get it afterwards.
     package var id: String
     /// `major:minor`; of FUSE the connection's number in /sys/fs/fuse/connections.
     package var device: String
+    /// The file system itself takes no writes although it was mounted for them: the kernel turns it so after an error.
+    package var hasFailed: Bool
   }
 
   package let entries: [Entry]
@@ -36,7 +39,7 @@ package struct MountTable {
     if entries.isEmpty { return nil }
   }
 
-  private init(text: String) {
+  init(text: String) {
     entries = text.split(separator: "\n").compactMap { Entry(line: $0) }
   }
 
@@ -55,11 +58,16 @@ extension MountTable.Entry {
   fileprivate init?(line: Substring) {
     let fields = line.split(separator: " ")
     guard fields.count > 8, let dash = fields.firstIndex(of: "-"), fields.count > dash + 3 else { return nil }
-    path = fields[4].unescaped
+    path = fields[4].octalUnescaped
     type = String(fields[dash + 1])
     id = String(fields[0])
     device = String(fields[2])
+    source = fields[dash + 2].octalUnescaped
     let options = fields[dash + 3].split(separator: ",")
+    // `emergency_ro` since Linux 6.15; before, only the superblock became read-only.
+    hasFailed =
+      options.contains("emergency_ro")
+      || fields[5].split(separator: ",").contains("rw") && options.contains("ro")
     let number = { (name: String) in
       options.first { $0.hasPrefix(name) }.flatMap { UInt32($0.dropFirst(name.utf8.count)) }
     }
@@ -72,7 +80,7 @@ extension MountTable.Entry {
 
 extension Substring {
   /// Blanks, tabs, line feeds and backslashes stand in octal.
-  fileprivate var unescaped: String {
+  var octalUnescaped: String {
     var bytes: [UInt8] = []
     var rest = utf8[...]
     while let byte = rest.popFirst() {

@@ -1,32 +1,32 @@
-import Dispatch
+package import Dispatch
 
 /// Runs an actor on a dispatch queue, so that a plain thread can enter it without `await`.
 ///
 /// A FUSE worker or a property wrapper's getter can't suspend. Entering costs 0.3 µs where no other thread is
 /// inside; a task would cost 4 µs, and a FUSE request that hops to one 10 to 20 µs.
-final class QueueExecutor: SerialExecutor {
-  private let queue: DispatchQueue
+package final class QueueExecutor: SerialExecutor {
+  @usableFromInline let queue: DispatchQueue
 
-  init(label: String) {
+  package init(label: String) {
     queue = DispatchQueue(label: label)
   }
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
   }
 
-  func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+  package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
     unsafe UnownedSerialExecutor(ordinary: self)
   }
 
-  func checkIsolated() {
+  package func checkIsolated() {
     dispatchPrecondition(condition: .onQueue(queue))
   }
 
   /// Runs `body` on the queue and returns what it returns; inside, the actor's `assumeIsolated` holds.
   /// Never call it from the queue itself.
-  func run<Value: ~Copyable, Failure: Error>(
+  @inlinable package func run<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
     var result: Result<Value, Failure>?

@@ -1,5 +1,6 @@
 import Model
 import SecretMemory
+import Store
 
 // A keychain that holds one secret of an item gets the `otpauth:` URI as an item of its own, a companion of the other at
 // `ACCOUNT/otp`, which its attribute `belongsTo` names by its path. On the way back it is the item's second secret again.

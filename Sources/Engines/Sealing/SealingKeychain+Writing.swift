@@ -1,5 +1,5 @@
-import Model
-import SecretMemory
+package import Model
+package import SecretMemory
 import Store
 import Vault
 
@@ -9,7 +9,7 @@ extension SealingKeychain {
   /// In bytes, of what is sealed.
   private static let largestSecret = 1 << 20
 
-  func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
+  package func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
     seals.refresh()
     guard item.isToBeSealed else {
       let added = try base.add(item, secret: secret)
@@ -32,7 +32,7 @@ extension SealingKeychain {
     }
   }
 
-  func update(
+  package func update(
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
     seals.refresh()
@@ -59,7 +59,7 @@ extension SealingKeychain {
     return [try rewrite(items[0], readingSecret: true) { item, _ throws(StoreError) in try body(&item) }]
   }
 
-  func rewrite(
+  package func rewrite(
     _ item: ItemID, readingSecret: Bool,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {

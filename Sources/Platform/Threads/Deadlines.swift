@@ -4,7 +4,7 @@ import Synchronization
 /// Calls closures at their time, on a thread of its own that lives while there are some.
 ///
 /// Not a timer of Dispatch: it has few threads, and when they all wait for something, no timer of it fires.
-final class Deadlines: Sendable {
+package final class Deadlines: Sendable {
   private struct Entry: Sendable {
     let time: ContinuousClock.Instant
     let action: @Sendable () -> Void
@@ -20,10 +20,10 @@ final class Deadlines: Sendable {
   private let state = Mutex(State())
   private let wake = DispatchSemaphore(value: 0)
 
-  init() {}
+  package init() {}
 
   /// Calls `action` once after `delay`. It must not block: other actions wait for it.
-  func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
+  package func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
     let entry = Entry(time: .now + delay, action: action)
     let isFirst = state.withLock { state in
       let index = state.entries.firstIndex { $0.time <= entry.time } ?? state.entries.endIndex

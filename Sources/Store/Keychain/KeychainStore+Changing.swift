@@ -1,0 +1,98 @@
+import Model
+import Platform
+import Synchronization
+
+extension KeychainStore {
+  /// Has the engine change something, and the index follow in the same order.
+  nonisolated func change<Value: Sendable>(
+    _ call: () throws(StoreError) -> Value, note: @Sendable (isolated KeychainStore, Value) -> Void
+  ) throws(StoreError) -> Value {
+    if let remote {
+      // Two calls may end here in another order than there; so not what they returned is believed, but
+      // what the engine knows now.
+      let value = try call()
+      takeNews(of: remote)
+      return value
+    }
+    changes.add(1, ordering: .relaxed)
+    defer { changes.subtract(1, ordering: .relaxed) }
+    do throws(StoreError) {
+      return try executor.run { () throws(StoreError) in
+        let value = try call()
+        assumeIsolated { note($0, value) }
+        return value
+      }
+    } catch {
+      lookAgain(after: error)
+      throw error
+    }
+  }
+
+  nonisolated func takeNews(of remote: any RemoteKeychainEngine) {
+    // Only now can it be read for the first time.
+    if !isLoaded, knownLock.withLock({ $0 == .sealed }), remote.lockState != .sealed {
+      try? load()
+      knownLock.withLock { $0 = .sealed }
+    }
+    executor.run {
+      guard isLoaded else { return }
+      assumeIsolated { $0.takeOver(remote.takeNews()) }
+      noteLock(of: remote)
+    }
+  }
+
+  /// Publishes that another process has locked or unlocked the keychain.
+  private nonisolated func noteLock(of remote: any RemoteKeychainEngine) {
+    let now = remote.lockState
+    let isNews = knownLock.withLock { known in
+      guard let last = known else { return false }
+      known = now
+      return (last == .open) != (now == .open)
+    }
+    guard isNews else { return }
+    if now != .open { controller?.lock() }
+    feed.publish([Change(now == .open ? .unlocked : .locked, .keychain, origin: .external)])
+  }
+
+  private func takeOver(_ news: [ItemNews]) {
+    for news in news {
+      let changes = index.withLock { $0?.take(news) ?? [] }
+      if !changes.isEmpty { feed.publish(changes) }
+    }
+  }
+
+  /// Takes over what the engine has just stored.
+  func note(_ item: Item, kind: Change.Kind) {
+    let previous = index.withLock { index in
+      defer { index?.insert(item) }
+      return index?[item.id]
+    }
+    guard previous != item else { return }
+    defer { feed.publish(item.changesOfOtpauth(since: previous, origin: .local)) }
+    // Nothing else of it has changed.
+    if var same = previous {
+      same.otpauth = item.otpauth
+      if same == item { return }
+    }
+    let subject = Change.Subject.item(item.id, item.identity)
+    guard let previous, previous.identity != item.identity else {
+      return feed.publish([Change(kind, subject, origin: .local)])
+    }
+    let old = Change.Subject.item(item.id, previous.identity)
+    feed.publish([Change(.moved, subject, previous: old, origin: .local)])
+  }
+
+  func noteRemoval(of id: ItemID) {
+    guard let item = index.withLock({ $0?.remove(id) }) else { return }
+    feed.publish(item.deletion(origin: .local))
+  }
+
+  func replaceAll(with items: [Item]) {
+    let next = KeychainIndex(items)
+    let previous = index.withLock { index in
+      defer { index = next }
+      return index
+    }
+    feed.publish(next.changes(since: previous ?? KeychainIndex()))
+  }
+}

@@ -1,0 +1,29 @@
+public import Model
+public import SecretMemory
+import Synchronization
+
+extension KeychainStore {
+  /// Drops what opens the secrets; who holds some has to drop them too.
+  public nonisolated func lock() throws(StoreError) {
+    guard engine.lockState == .open else { return }
+    controller?.lock()
+    knownLock.withLock { $0 = nil }
+    defer { knownLock.withLock { $0 = engine.lockState } }
+    try engine.lock()
+    feed.publish([Change(.locked, .keychain, origin: .local)])
+  }
+
+  /// Unlocks the keychain, and reads what changed meanwhile.
+  ///
+  /// - Throws: `rejected`, `locked` where a passphrase is missing, `accessDenied`, `damaged`, `outOfMemory`.
+  public nonisolated func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    // Not inside the actor: it takes long, and who wants an item that is not locked shall not wait for it.
+    noteUse()
+    knownLock.withLock { $0 = nil }
+    defer { knownLock.withLock { $0 = engine.lockState } }
+    try engine.unlock(passphrase)
+    try load()
+    try refresh()
+    feed.publish([Change(.unlocked, .keychain, origin: .local)])
+  }
+}

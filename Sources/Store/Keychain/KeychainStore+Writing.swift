@@ -1,0 +1,112 @@
+public import Model
+public import SecretMemory
+
+extension KeychainStore {
+  /// Puts a new item into the keychain; the id is the engine's to give.
+  ///
+  /// - Throws: `exists`, `locked`, `readOnly`, `noSpace`, `tooLarge`.
+  @discardableResult
+  public nonisolated func add(
+    _ item: Item, secret: borrowing SecretBytes, _ permit: Permit? = nil
+  ) throws(StoreError) -> Item {
+    var item = item
+    item.otpauth = nil
+    let none: SecretBytes
+    do { none = try SecretBytes() } catch { throw .outOfMemory }
+    return try add(item, secret: secret, otpauth: none, permit)
+  }
+
+  /// The same for an item that has an `otpauth:` URI, as `item.otpauth` says. - Throws: `invalidValue` for what is none.
+  @discardableResult
+  public nonisolated func add(
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes, _ permit: Permit? = nil
+  ) throws(StoreError) -> Item {
+    if item.otpauth != nil { try KeyURI.check(otpauth) }
+    try load()
+    try checkRoom(for: item)
+    let engine = try engine(for: permit)
+    noteUse()
+    defer { wipeStack() }
+    return try change { () throws(StoreError) in
+      try engine.add(item, secret: secret, otpauth: otpauth)
+    } note: { store, added in
+      store.note(added, kind: .created)
+    }
+  }
+
+  /// Changes an item's secret, and whatever else `body` changes of it, in one step. What protects it changes only with a
+  /// permit for that.
+  ///
+  /// - Throws: what `body` throws; `notFound`, `accessDenied`, `readOnly`, `noSpace`, `damaged`.
+  @discardableResult
+  public nonisolated func rewrite(
+    _ item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
+    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try checkAccess(to: item, permit)
+    let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
+    noteUse()
+    defer { wipeStack() }
+    return try change { () throws(StoreError) in
+      try engine.rewrite(item, readingSecret: readingSecret) { (item, secret) throws(StoreError) in
+        let before = item
+        try body(&item, &secret)
+        try classes.check(item)
+        try guarding.check(before, item)
+      }
+    } note: { store, written in
+      store.note(written, kind: .modified)
+    }
+  }
+
+  /// Changes attributes or identities of items, all or nothing. What protects an item changes only with its permit.
+  ///
+  /// - Throws: what `body` throws; `notFound`, `locked`, `exists`, `readOnly`, `noSpace`.
+  public nonisolated func update(
+    _ items: [ItemID], _ permit: Permit? = nil, _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let present = try read { index in items.compactMap { index[$0] } }
+    guard present.allSatisfy(engine.isAccessible) else { throw .locked }
+    try permit?.requireUnchangedCaller()
+    let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
+    _ = try change { () throws(StoreError) in
+      try engine.update(items) { (item) throws(StoreError) in
+        let before = item
+        try body(&item)
+        try classes.check(item)
+        try guarding.check(before, item)
+      }
+    } note: { store, updated in
+      for item in updated { store.note(item, kind: .attributes) }
+    }
+  }
+
+  /// Gives an item another password of its own. `permit` has the present one, `new` was given for one to be chosen.
+  ///
+  /// - Throws: `accessDenied`, `locked`, `notFound`, `readOnly`, `noSpace`.
+  public nonisolated func changePassword(
+    of item: ItemID, _ permit: Permit, to new: Permit
+  ) throws(StoreError) {
+    try checkAccess(to: item, permit)
+    guard permit.password != nil, let password = new.password else {
+      throw .accessDenied(reason: "the item's present password and a new one are needed")
+    }
+    noteUse()
+    defer { wipeStack() }
+    // Nothing of it shows.
+    try change { () throws(StoreError) in
+      try engine(for: permit).changePassword(of: item, to: password)
+    } note: { _, _ in
+    }
+  }
+
+  /// Deletes items with their secrets, all or none.
+  public nonisolated func remove(_ items: [ItemID]) throws(StoreError) {
+    try load()
+    try change { () throws(StoreError) in
+      try engine.remove(items)
+    } note: { store, _ in
+      for item in items { store.noteRemoval(of: item) }
+    }
+  }
+}

@@ -1,0 +1,139 @@
+public import Model
+import Platform
+import SecretMemory
+import Synchronization
+
+/// The keychain: the only place in the process where its items change.
+///
+/// Names, sizes and attributes come from an index in memory; every change goes through the actor. The index
+/// is filled at the first call that needs it. An engine in another process may hang, so its calls are made
+/// outside, each on its caller's thread, and what came of them is fetched from it inside.
+public actor KeychainStore {
+  /// The keychain behind the store. A change made through it directly reaches neither index nor feed at once.
+  public nonisolated let engine: any KeychainEngine
+  /// Publishes each change of an item, and of the lock, after the index has it.
+  public nonisolated let feed: ChangeFeed
+  /// nil: this process can't ask a person, and items that demand it are refused.
+  public nonisolated let controller: AccessController?
+  nonisolated let remote: (any RemoteKeychainEngine)?
+  nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
+  /// How many changes are under way.
+  nonisolated let changes = Atomic(0)
+  nonisolated let index = Mutex<KeychainIndex?>(nil)
+  /// When a secret was used last, or the keychain unlocked.
+  nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
+  /// The last reported lock of a remote keychain; nil while that is changed from here.
+  nonisolated let knownLock = Mutex<KeychainLock?>(nil)
+
+  /// - Parameters:
+  ///   - engine: the keychain; its items are read with the first call that needs them.
+  ///   - feed: where changes are published.
+  ///   - controller: asks the user where flags or rules demand it; nil: such accesses are refused.
+  public init(
+    engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), controller: AccessController? = nil
+  ) {
+    self.controller = controller
+    self.engine = engine
+    self.feed = feed
+    remote = engine as? any RemoteKeychainEngine
+  }
+
+  /// A serial queue of the store's own, because engines block while they read and write.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  /// Lends the index of all items; `body` must be short, and must not call the store.
+  ///
+  /// - Throws: what reading the keychain for the first time throws.
+  public nonisolated func read<Value>(
+    _ body: (KeychainIndex) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    try load()
+    return try index.withLock { index throws(StoreError) in
+      guard let index else { throw .unreachable(reason: "the keychain is not loaded") }
+      return try body(index)
+    }
+  }
+
+  /// Reads every item now, so that the first use need not wait.
+  public nonisolated func load() throws(StoreError) {
+    guard !isLoaded else { return }
+    if remote != nil {
+      knownLock.withLock { $0 = $0 ?? engine.lockState }
+      let items = try engine.items()
+      executor.run { index.withLock { if $0 == nil { $0 = KeychainIndex(items) } } }
+      knownLock.withLock { $0 = engine.lockState }
+    } else {
+      try executor.run { () throws(StoreError) in
+        guard !isLoaded else { return }
+        let items = try engine.items()
+        index.withLock { $0 = KeychainIndex(items) }
+      }
+    }
+  }
+
+  /// For how long no secret was read or changed, in seconds on a clock that can't be set and that counts suspend.
+  public nonisolated var idleSeconds: UInt64 {
+    let last = lastUse.load(ordering: .relaxed)
+    // Another thread may use a secret between the two.
+    return max(AccessController.bootTime(), last) - last
+  }
+
+  nonisolated func noteUse() {
+    lastUse.store(AccessController.bootTime(), ordering: .relaxed)
+  }
+
+  /// Whether names, sizes and attributes are in memory.
+  public nonisolated var isLoaded: Bool { index.withLock { $0 != nil } }
+
+  /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
+  /// some seconds should ask for them.
+  public nonisolated var mayBlock: Bool { remote != nil }
+
+  /// Whether an item is being changed. It may wait for another process's transaction, and readers of a secret wait with it.
+  public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }
+
+  /// Looks for what other processes changed, and publishes it.
+  public nonisolated func refresh() throws(StoreError) {
+    if let remote { return takeNews(of: remote) }
+    try executor.run { () throws(StoreError) in
+      guard index.withLock({ $0 != nil }), let items = try engine.refresh() else { return }
+      assumeIsolated { $0.replaceAll(with: items) }
+    }
+  }
+
+  nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
+    guard let item = try read({ $0[id] }) else { throw .notFound }
+    return item
+  }
+
+  /// Whether the keychain could be changed at this moment. - Throws: `readOnly`, `unreachable`, `system`.
+  public nonisolated func requireWritable() throws(StoreError) {
+    do throws(StoreError) {
+      try engine.requireWritable()
+    } catch {
+      lookAgain(after: error)
+      throw error
+    }
+  }
+
+  /// A keychain whose file was replaced is opened again, for the next call.
+  nonisolated func lookAgain(after error: StoreError) {
+    guard case .unreachable = error, remote == nil else { return }
+    try? refresh()
+  }
+
+  /// Whether an item could be stored like this now.
+  ///
+  /// - Throws: `locked`; `invalidValue` for a class that needs a passphrase where there is none.
+  public nonisolated func checkRoom(for item: Item) throws(StoreError) {
+    guard engine.isAccessible(item) else { throw .locked }
+    try StorableClasses(engine).check(item)
+  }
+
+  /// Returns when every commit is on the disk.
+  public nonisolated func synchronize() throws(StoreError) {
+    try engine.synchronize()
+  }
+}
