@@ -1,11 +1,11 @@
 import CSystem
 import Dispatch
 public import Model
+import Notifier
 import Platform
 public import SecretMemory
 public import Store
 import Synchronization
-import Notifier
 
 /// The keychain of a running mount, for who can't open it by itself: a vault that only the mount has unlocked.
 ///

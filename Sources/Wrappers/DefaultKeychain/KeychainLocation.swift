@@ -2,10 +2,10 @@ import Control
 import InMemory
 import KeychainSelection
 import Model
+import Notifier
 import Platform
 import Store
 import Vault
-import Notifier
 import WrapperCore
 
 /// Where secrets are kept.

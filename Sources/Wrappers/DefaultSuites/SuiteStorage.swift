@@ -1,8 +1,8 @@
 import InMemory
+import Notifier
 import Platform
 import Store
 import Suites
-import Notifier
 package import WrapperCore
 
 /// Where suites are kept.
