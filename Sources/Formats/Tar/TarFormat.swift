@@ -115,6 +115,7 @@ struct TarFormat {
 
 /// Names of the tree as they stand in paths, and back.
 public protocol TreePathCoding: Sendable {
+  /// The name as it stands in a path of the tree.
   func encode(_ name: ExactString) -> String
 
   /// - Throws: `invalidName` for what is no name of the tree, or a cut one.

@@ -123,6 +123,7 @@ public protocol AccessRecord: Sendable {
   /// To tell who asks costs ten times as much as a secret.
   func takes(guarded: Bool) -> Bool
 
+  /// Adds a line to the record. A failure does not stop the access.
   func note(_ event: AccessEvent)
 }
 

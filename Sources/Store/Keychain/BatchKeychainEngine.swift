@@ -51,6 +51,7 @@ public protocol SecretSpool: AnyObject {
 
 /// A keychain that makes a batch of changes without other callers waiting for it.
 public protocol SpoolingKeychainEngine: BatchKeychainEngine {
+  /// An empty spool for one batch. - Throws: `noSpace`, `readOnly`, `outOfMemory`.
   func makeSpool() throws(StoreError) -> any SecretSpool
 
   /// As `apply`, with the secrets of a spool; `progress` is called before each.

@@ -14,7 +14,9 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
     public let flags: SecAccessControlCreateFlags
   }
 
+  /// The item's service; nil: any.
   @QueryElement(key: kSecAttrService) open private(set) var service: String?
+  /// The item's account; nil: any.
   @QueryElement(key: kSecAttrAccount) open private(set) var account: String?
   /// When, and after what, the value may be read.
   @QueryElement(key: kSecAttrAccessControl, constraints: [.override(kSecAttrAccessible)])
@@ -49,7 +51,9 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
     (self.service, self.account) = (service, account)
   }
 
+  /// `kSecClassGenericPassword`.
   open override var itemClass: CFString { kSecClassGenericPassword }
+  /// Service and account.
   open override var primaryKey: Set<CFString> { [kSecAttrAccount, kSecAttrService] }
   override var query: ItemQuery { .generic(service: service, account: account) }
 
@@ -68,6 +72,7 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
     accessControl = try SecAccessControl(accessible, flags)
   }
 
+  /// Stores the value and the attributes, with the default access control where none was set.
   open override func saveToKeychain() throws {
     if let settings = defaultAccessControl, accessControl == nil {
       try modifyAccess(using: settings.access, flags: settings.flags)

@@ -5,12 +5,19 @@ import DefaultKeychain
 /// A part that is left out matches any; of several items the oldest is used.
 @propertyWrapper
 open class InternetPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchecked Sendable {
+  /// The host name or address; nil: any.
   @QueryElement(key: kSecAttrServer) open private(set) var server: String?
+  /// The item's account; nil: any.
   @QueryElement(key: kSecAttrAccount) open private(set) var account: String?
+  /// The security domain; nil: any.
   @QueryElement(key: kSecAttrSecurityDomain) open private(set) var domain: String?
+  /// One of the constants that begin with `kSecAttrProtocol`; nil: any.
   @QueryElement(key: kSecAttrProtocol) open private(set) var aProtocol: CFString?
+  /// One of the constants that begin with `kSecAttrAuthenticationType`; nil: any.
   @QueryElement(key: kSecAttrAuthenticationType) open private(set) var authenticationType: CFString?
+  /// The port; nil: any.
   @QueryElement(key: kSecAttrPort) open private(set) var port: UInt16?
+  /// The path of a URL; nil: any.
   @QueryElement(key: kSecAttrPath) open private(set) var path: String?
 
   /// `aProtocol` is one of the constants that begin with `kSecAttrProtocol`, `authenticationType` one of those
@@ -30,8 +37,10 @@ open class InternetPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchec
     self.path = path
   }
 
+  /// `kSecClassInternetPassword`.
   open override var itemClass: CFString { kSecClassInternetPassword }
 
+  /// Account, security domain, server, protocol, authentication type, port and path.
   open override var primaryKey: Set<CFString> {
     [
       kSecAttrAccount, kSecAttrSecurityDomain, kSecAttrServer, kSecAttrProtocol, kSecAttrAuthenticationType,

@@ -7,19 +7,31 @@ package import WrapperCore
 /// The cases are matched without their reasons: `catch KeychainError.osSecureBadRequest`.
 public enum KeychainError: Error {
   case unexpectedFormat
+  /// The value has no form that can be stored.
   case generalEncodingFailure
+  /// The stored bytes don't read as the property's type.
   case generalDecodingFailure
   case loadSucceededWithoutData
   case accessControllErrorUnknown
+  /// The access control can't be made: its protection or one of its flags does not exist.
   case accessControllError(status: any Error)
+  /// Any other error of the keychain, with the number that Apple's keychain has for it.
   case osSecure(status: OSStatus)
+  /// `errSecDuplicateItem`: an item with the same primary key exists.
   case osSecureDuplicitItem
+  /// `errSecItemNotFound`: no item has these attributes.
   case osSecureNoSuchItem
+  /// `errSecDiskFull`: the disk or the quota is full.
   case osSecureDiskFull
+  /// `errSecParam`: a name is not valid or too long, or the value too large.
   case osSucureInvalidParameter(Reason)
+  /// `errSecBadReq`: the keychain does not support the request.
   case osSecureBadRequest(Reason)
+  /// `errSecUserCanceled`: access was denied, or the question was not answered in time.
   case osSecureUserCancelledAuthentication(Reason)
+  /// `errSecMissingEntitlement`: the operation is not permitted.
   case osSecureMissingEtitlementForThisFeature(Reason)
+  /// The value can't be stored in the attribute or as the secret.
   case osSecureInvalidValue(Reason)
 
   /// What the keychain said, in words. It never holds a value.

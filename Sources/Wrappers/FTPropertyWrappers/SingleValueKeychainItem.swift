@@ -11,12 +11,15 @@ open class SingleValueKeychainItem: @unchecked Sendable {
 
   /// A kind of item, such as “Web form password”.
   @QueryElement(key: kSecAttrDescription) open var description: String?
+  /// A comment that the user may edit.
   @QueryElement(key: kSecAttrComment) open var comment: String?
   /// A four-character code as a number.
   @QueryElement(key: kSecAttrCreator) open var creator: CFNumber?
   /// A four-character code as a number.
   @QueryElement(key: kSecAttrType) open var type: CFNumber?
+  /// The name that the user sees; nil: the service or the server.
   @QueryElement(key: kSecAttrLabel) open var label: String?
+  /// Whether lists of items should leave it out; Keyhole stores the flag and lists the item.
   @QueryElement(key: kSecAttrIsInvisible) open var isInvisible: Bool?
   /// When the item can be read: one of the constants that begin with `kSecAttrAccessible`.
   @QueryElement(key: kSecAttrAccessible, constraints: [.overridenBy(kSecAttrAccessControl)])

@@ -6,6 +6,7 @@ package import WrapperCore
 public protocol KeychainProvider {
   /// Stores data; false: it could not, and the property keeps its old value.
   func setData(_ data: Data, forKey key: String) -> Bool
+  /// The data of a key; nil: there is none, or it can't be read.
   func getData(forKey key: String) -> Data?
   /// Removes a key; false: it could not.
   func deleteData(forKey key: String) -> Bool

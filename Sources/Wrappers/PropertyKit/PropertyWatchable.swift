@@ -5,7 +5,9 @@ import WrapperCore
 /// Objects whose properties can be watched: those that read wrappers of Keyhole, and those of `@Observable`
 /// classes.
 public protocol PropertyWatchable where Self: NSObject {
+  /// The class itself, which the compiler infers.
   associatedtype _Observee: NSObject = Self
+  /// The observations of the object, which its extension makes with the first one.
   var watcher: PropertyWatcher<_Observee> { get }
 }
 

@@ -16,8 +16,10 @@ public struct PropertyWatcherInfo {
 
 /// What keeps the observations of one object.
 public protocol _PropertyWatchable: AnyObject {
+  /// The class whose properties are observed.
   associatedtype KeyPathRoot: NSObject
 
+  /// Observes a property of `target`; an earlier observation with the same `id` ends. `options` nil is `.new`.
   func watch<Value>(
     _ target: KeyPathRoot, _ keyPath: KeyPath<KeyPathRoot, Value>, id: String,
     options: NSKeyValueObservingOptions?,

@@ -4,11 +4,13 @@ public import WrapperCore
 
 /// A sequence that can be made of an array of its elements, and so be stored as one.
 public protocol ExpressibleByArray: Sequence {
+  /// Makes the sequence of the elements, in order. Sets keep one of equal elements.
   init(array: [Element])
 }
 
 /// A sequence that can be made of any other one.
 public protocol ExpressibleBySequence: ExpressibleByArray {
+  /// Makes the sequence of the elements of another one.
   init<Elements: Sequence>(_ elements: Elements) where Elements.Element == Element
 }
 

@@ -7,6 +7,7 @@ import WrapperCore
 ///
 /// What Keyhole stores itself needs neither requirement; a type of one's own may bring them.
 public protocol DefaultsValue: DefaultsValueConvertible where DefaultsRepresentation == Self {
+  /// Stores the value under a key. - Throws: an error that the property wrapper then has as its `error`.
   func save(to defaults: UserDefaults, forKey key: String) throws
 
   /// - Throws: `DefaultsError`.

@@ -3,7 +3,9 @@ public protocol DefaultsValueConvertible {
   /// The stored form of a value.
   associatedtype DefaultsRepresentation: DefaultsValue
 
+  /// Makes the value from its stored form. - Throws: an error that the property wrapper then has as its `error`.
   init(defaultsRepresentation: DefaultsRepresentation) throws
+  /// The form that is stored. - Throws: an error that the property wrapper then has as its `error`; nothing is stored.
   func defaultsRepresentation() throws -> DefaultsRepresentation
 
   /// Whether a value that is set instead of `previous` has to be stored.
@@ -22,10 +24,13 @@ extension DefaultsValueConvertible where Self: Equatable {
 
 /// A type that is stored through another one that can be stored, and so on.
 public protocol IndirectDefaultsValueConvertible: DefaultsValueConvertible {
+  /// The type that stands between this one and its stored form.
   associatedtype IndirectRepresentation: DefaultsValueConvertible
   where IndirectRepresentation.DefaultsRepresentation == DefaultsRepresentation
 
+  /// Makes the value from the type in between.
   init(indirectRepresentation: IndirectRepresentation) throws
+  /// The value as the type in between.
   func indirectRepresentation() throws -> IndirectRepresentation
 }
 
