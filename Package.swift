@@ -133,13 +133,29 @@ let package = Package(
     wrappers("PropertyKit", ["DefaultSuites", "KeyPathObservation", "WrapperCore", "Model"]),
     wrappers("Foil", ["DefaultSuites", "KeyPathObservation", "WrapperCore", "Model", openCombine]),
 
-    // 4: the command.
+    // 4: ways to ask a person: dialogs, PAM, the terminal.
+    module(
+      "Prompting",
+      [
+        "CSystem", "KeychainSelection", "LoginSessions", "Platform", "Model", "SecretMemory", "Store",
+        "Vault",
+      ]),
+
+    // 5: what a process of Keyhole's does, whether it serves a mount or runs one command.
+    module(
+      "Service",
+      [
+        "Backup", "CSystem", "Control", "Fuse", "ImportExport", "KeychainSelection", "LoginSessions", "Model",
+        "Mount", "Notifier", "Platform", "Prompting", "SecretMemory", "Store", "Suites", "Tree", "Vault",
+      ]),
+
+    // 6: the command: arguments and printing.
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Mount", "Tree", "Formats", "ImportExport", "Backup", "Fuse", "Control", "Platform", "Store",
+        "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "Platform", "Store",
         "Suites",
-        "Vault", "KeychainSelection", "LoginSessions", "Notifier", "Model", "SecretMemory", "CSystem",
+        "Vault", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,

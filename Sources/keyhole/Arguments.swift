@@ -1,4 +1,5 @@
 import Glibc
+import Prompting
 
 /// The command line as text.
 enum Arguments {

@@ -1,10 +1,14 @@
 import ArgumentParser
 import Glibc
 import Model
+import Prompting
 import SecretMemory
+import Service
 
 /// `keyhole`: settings and secrets as files, with a mount or without.
 struct KeyholeCommand: ParsableCommand {
+  static let version = "0.1.0"
+
   static let configuration = CommandConfiguration(
     commandName: "keyhole",
     abstract: "Settings and secrets as files.",
@@ -18,7 +22,7 @@ struct KeyholeCommand: ParsableCommand {
 
       Exit codes: 0 done, 1 failed, 2 wrong usage.
       """,
-    version: "0.1.0",
+    version: Self.version,
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
       SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, ExportCommand.self,
@@ -56,38 +60,4 @@ struct KeyholeCommand: ParsableCommand {
     StandardError.write("keyhole: \(line.escapedForTerminal)\n")
     Glibc.exit(2)
   }
-}
-
-/// A command that could not do what it was asked: exit code 1, and one line that says why.
-struct Failure: Error {
-  var subject: String?
-  var reason: String
-
-  init(_ subject: String? = nil, _ reason: String) {
-    self.subject = subject
-    self.reason = reason
-  }
-
-  init(_ subject: String, _ error: StoreError) {
-    self.init(subject.isEmpty ? "/" : subject, error.message)
-  }
-
-  func report() {
-    let reason = reason.escapedForTerminal.abbreviated
-    let text = subject.map { "\($0.abbreviated.escapedForTerminal): \(reason)" } ?? reason
-    StandardError.write("keyhole: \(text)\n")
-  }
-}
-
-extension String {
-  /// The text, or where it is longer than 1,000 characters its beginning and its end: a message is one line.
-  var abbreviated: String {
-    guard utf8.count > 1_000, count > 1_000 else { return self }
-    return prefix(600) + "…" + suffix(300)
-  }
-}
-
-/// A command that was called wrongly: exit code 2.
-struct UsageError: Error {
-  var message: String
 }

@@ -1,0 +1,7 @@
+import Glibc
+
+/// What strerror(3) says about a number of errno(3).
+package func systemMessage(_ error: Int32) -> String {
+  guard let text = unsafe strerror(error) else { return "error \(error)" }
+  return unsafe String(cString: text)
+}

@@ -1,0 +1,277 @@
+import Glibc
+import Model
+import Platform
+import SecretMemory
+import Synchronization
+
+/// A dialog of GnuPG's pinentry, spoken to in the Assuan protocol.
+final class Pinentry {
+  enum Failure: Error {
+    case missing
+    case cancelled
+    /// The button that is neither the first nor the cancelling one.
+    case notConfirmed
+    case late
+    case broken
+  }
+
+  private static let again = "Once more:"
+
+  /// Where pinentry stands; never by PATH, which a program of the user's may have set for the mount.
+  private static let folders = ["/usr/bin", "/usr/local/bin", "/bin"]
+  /// How long it may take to end by itself, in seconds.
+  static let patience = 1
+  /// The dialog that is open in this process.
+  static let open = Mutex<OpenDialog?>(nil)
+
+  private let program: Child
+  /// What GETINFO says: `curses`, `gtk2`, `gnome3`, `qt`, …
+  private let flavor: String
+  /// The dialog had the last secret typed twice.
+  private var hasRepeated = false
+
+  /// Opens a dialog in a place.
+  ///
+  /// In a window it is not told of a terminal: it would fall back to that, which may be the asking program's own.
+  /// - Throws: `missing` where there is no program.
+  init(_ place: PromptPlace, type: String?, title: String, text: String, seconds: Int) throws(Failure) {
+    guard let program = Self.start(place) else { throw .missing }
+    self.program = program
+    var state: TerminalState?
+    if case .terminal(let device) = place { state = TerminalState(device) }
+    Self.open.withLock { [program] in $0 = OpenDialog(process: program.process, terminal: state) }
+    do throws(Failure) {
+      guard try Self.readLine(program).hasPrefix("OK") else { throw .broken }
+      flavor = Self.flavor(of: program)
+    } catch {
+      Self.endOpen()
+      program.end()
+      throw error
+    }
+    do throws(Failure) {
+      if case .terminal(let device) = place {
+        _ = try? command("OPTION ttyname=\(device)")
+        _ = try? command("OPTION ttytype=\(type ?? environment("TERM") ?? "xterm")")
+        _ = try? command("OPTION lc-ctype=\(environment("LC_ALL") ?? "C.UTF-8")")
+      }
+      // It ends by itself, and leaves its terminal as it was, before this process is ended.
+      _ = try? command("SETTIMEOUT \(max(2, seconds) - 1)")
+      try command("SETTITLE " + Self.escaped(title))
+      try command("SETDESC " + Self.escaped(text))
+    } catch {
+      Self.endOpen()
+      program.end()
+      throw error
+    }
+  }
+
+  deinit {
+    program.closeInput()
+    Self.endOpen()
+    program.end()
+  }
+
+  /// What Return does in a question.
+  enum Default {
+    case allow
+    case refuse
+  }
+
+  /// Whether a person says yes. - Throws: `late`, `broken`.
+  func confirm(default choice: Default) throws(Failure) -> Bool {
+    guard choice == .refuse else { return try confirm() }
+    // The prompter of GNOME knows two buttons only, and Return is the one that allows.
+    guard flavor != "gnome3", flavor != "unknown" else { return try word(of: ["yes"]) != nil }
+    try command("SETOK Refuse")
+    try command("SETNOTOK Allow")
+    do throws(Failure) {
+      try command("CONFIRM")
+      return false
+    } catch .notConfirmed {
+      return true
+    } catch .cancelled {
+      return false
+    }
+  }
+
+  private func confirm() throws(Failure) -> Bool {
+    try command("SETOK Allow")
+    try command("SETCANCEL Refuse")
+    do throws(Failure) {
+      try command("CONFIRM")
+      return true
+    } catch .cancelled {
+      return false
+    } catch .notConfirmed {
+      return false
+    }
+  }
+
+  /// Which of these words a person types; nil: none of them. So neither Return nor Escape is a yes.
+  ///
+  /// - Throws: as `secret`.
+  func word(of words: [String]) throws(Failure) -> String? {
+    let typed = try secret("Type \(words.joined(separator: " or ")) to allow:")
+    return unsafe typed.withUnsafeBytes { bytes in
+      words.first { unsafe $0.utf8.elementsEqual(bytes) }
+    }
+  }
+
+  enum Choice {
+    case first
+    case second
+    case refused
+  }
+
+  /// Which of two answers a person chooses, if any. A pinentry without a third button does not offer the second.
+  ///
+  /// - Throws: `late`, `broken`.
+  func choose(_ first: String, _ second: String, _ refuse: String) throws(Failure) -> Choice {
+    do throws(Failure) {
+      try command("SETOK " + Self.escaped(first))
+      try command("SETNOTOK " + Self.escaped(second))
+      try command("SETCANCEL " + Self.escaped(refuse))
+      try command("CONFIRM")
+      return .first
+    } catch .cancelled {
+      return .refused
+    } catch .notConfirmed {
+      return .second
+    }
+  }
+
+  /// What a person types. - Throws: `cancelled`, `late`, `broken`.
+  func secret(_ prompt: String, error: String? = nil) throws(Failure) -> SecretBytes {
+    if let error { try command("SETERROR " + Self.escaped(error)) }
+    try command("SETPROMPT " + Self.escaped(prompt))
+    send("GETPIN")
+    guard var secret = try? SecretBytes() else { throw .broken }
+    while true {
+      guard let line = try? SecretInput.readLine(descriptor: program.output) else { throw .broken }
+      if try unsafe line.withUnsafeBytes({ (bytes) throws(Failure) in try unsafe take(bytes, into: &secret) })
+      {
+        return secret
+      }
+    }
+  }
+
+  /// What a person types twice, so that they know what they have chosen. - Throws: as `secret`.
+  func newSecret(_ prompt: String) throws(Failure) -> SecretBytes {
+    var error: String?
+    while true {
+      _ = try? command("SETREPEAT " + Self.escaped(Self.again))
+      hasRepeated = false
+      let first = try secret(prompt, error: error)
+      // Not every pinentry can ask twice by itself; which can says so.
+      if hasRepeated { return first }
+      let second = try secret(Self.again)
+      if first == second { return second }
+      error = "The two were not the same."
+    }
+  }
+}
+
+extension Pinentry {
+  /// True: the answer is complete.
+  private func take(_ line: UnsafeRawBufferPointer, into secret: inout SecretBytes) throws(Failure) -> Bool {
+    if unsafe line.starts(with: "S PIN_REPEATED".utf8) { hasRepeated = true }
+    guard unsafe line.starts(with: "D ".utf8) else {
+      return try unsafe Self.isOK(String(decoding: line.prefix(64), as: UTF8.self))
+    }
+    var rest = unsafe line.dropFirst(2)
+    while let byte = unsafe rest.popFirst() {
+      var plain = byte
+      if byte == UInt8(ascii: "%"), unsafe rest.count >= 2 {
+        let digits = unsafe String(decoding: rest.prefix(2), as: UTF8.self)
+        plain = UInt8(digits, radix: 16) ?? byte
+        unsafe rest = unsafe rest.dropFirst(2)
+      }
+      let isKept: Void? = try? unsafe withUnsafeBytes(of: &plain) { try unsafe secret.append($0) }
+      guard isKept != nil else { throw .broken }
+    }
+    return false
+  }
+
+  private static func start(_ place: PromptPlace) -> Child? {
+    var names = ["pinentry"]
+    var variables = baseEnvironment
+    switch place {
+    case .window(let display): variables += display
+    case .terminal: names = ["pinentry-curses", "pinentry-tty", "pinentry"]
+    }
+    let paths = names.flatMap { name in programFolders.map { "\($0)/\(name)" } }
+    guard let path = paths.first(where: { unsafe access($0, X_OK) == 0 }) else { return nil }
+    return try? Child([path], input: .pipedInOurGroup, environment: variables)
+  }
+
+  private static var programFolders: [String] {
+    #if DEBUG
+      // Tests have stand-ins; a release has no such switch.
+      (environment("PATH") ?? "").split(separator: ":").map(String.init) + folders
+    #else
+      folders
+    #endif
+  }
+
+  /// What a dialog needs of the environment; nothing else of the mount's gets there.
+  private static var baseEnvironment: [String] {
+    let kept = ["HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES"].compactMap { name in
+      environment(name).map { "\(name)=\($0)" }
+    }
+    let hasManager = unsafe access(UserManager.runtimeFolder, F_OK) == 0
+    return kept + ["PATH=/usr/local/bin:/usr/bin:/bin"] + (hasManager ? UserManager.variables : [])
+  }
+
+  private static func flavor(of program: Child) -> String {
+    send("GETINFO flavor", to: program)
+    var flavor = "unknown"
+    while let line = try? readLine(program) {
+      if line.hasPrefix("D ") { flavor = String(line.dropFirst(2).prefix { $0 != ":" }) }
+      if line.hasPrefix("OK") || line.hasPrefix("ERR") { break }
+    }
+    return flavor
+  }
+
+  private func send(_ line: String) {
+    Self.send(line, to: program)
+  }
+
+  private static func send(_ line: String, to program: Child) {
+    // SAFETY: the buffer says how long it is.
+    _ = unsafe Array((line + "\n").utf8).withUnsafeBytes {
+      unsafe write(program.input, $0.baseAddress, $0.count)
+    }
+  }
+
+  private func command(_ line: String) throws(Failure) {
+    send(line)
+    while try !Self.isOK(Self.readLine(program)) {}
+  }
+
+  private static func readLine(_ program: Child) throws(Failure) -> String {
+    guard let line = try? SecretInput.readLine(descriptor: program.output), !line.isEmpty else {
+      throw .broken
+    }
+    return unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// False: another line follows. - Throws: what an error's number means (libgpg-error; the upper bits say whose).
+  private static func isOK(_ line: String) throws(Failure) -> Bool {
+    if line.hasPrefix("OK") { return true }
+    guard line.hasPrefix("ERR ") else {
+      if line.isEmpty { throw .broken }
+      return false
+    }
+    let number = line.dropFirst(4).split(separator: " ").first.flatMap { Int($0) } ?? 0
+    switch number & 0xFFFF {
+    case 99: throw .cancelled
+    case 114: throw .notConfirmed
+    case 62: throw .late
+    default: throw .broken
+    }
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.replacing("%", with: "%25").replacing("\n", with: "%0A").replacing("\r", with: "%0D")
+  }
+}

@@ -1,0 +1,67 @@
+import LoginSessions
+import Platform
+
+/// Where a person is asked.
+enum PromptPlace {
+  /// Windows on a display: the variables that lead to it.
+  case window([String])
+  /// The device of a terminal, such as `/dev/pts/3`.
+  case terminal(String)
+}
+
+/// The places where a person can be asked, as they are at the time of asking.
+///
+/// A program that asks for a secret can make a terminal (openpty(3)) or a display (Xvfb) of its own, and answer there by
+/// itself. So plain consent counts only in a place that logind knows of: a window of the user's active session, or the
+/// terminal of one of the user's sessions. Elsewhere the person has to type what the program does not know.
+struct PromptPlaces {
+  /// Where plain consent counts; nil: nowhere.
+  let consent: PromptPlace?
+  /// Where a passphrase or a password can be typed; nil: nowhere.
+  let typing: PromptPlace?
+  /// Why plain consent counts nowhere.
+  let reason: String
+
+  /// `terminal`: the controlling terminal of the program that asks; nil: it has none.
+  init(terminal: String?) {
+    let sessions: [LoginSession]
+    var reason = "this user has no active session with a window, and logind names no terminal of theirs here"
+    do throws(LoginSession.Failure) {
+      sessions = try LoginSession.ofUser()
+    } catch {
+      sessions = []
+      reason = error.reason
+    }
+    let trusted = Self.window(sessions) ?? Self.terminal(terminal, sessions)
+    consent = trusted
+    typing = trusted ?? terminal.map(PromptPlace.terminal) ?? Self.ownDisplay()
+    self.reason = reason
+  }
+
+  private static func terminal(_ device: String?, _ sessions: [LoginSession]) -> PromptPlace? {
+    guard let device, sessions.contains(where: { "/dev/" + $0.terminal == device }) else { return nil }
+    return .terminal(device)
+  }
+
+  private static func window(_ sessions: [LoginSession]) -> PromptPlace? {
+    guard let session = sessions.first(where: { $0.isActive && $0.isGraphical && !$0.isRemote }) else {
+      return nil
+    }
+    var variables = UserManager.displayVariables()
+    if !session.display.isEmpty {
+      variables.removeAll { $0.hasPrefix("DISPLAY=") }
+      variables.append("DISPLAY=" + session.display)
+    }
+    return hasDisplay(variables) ? .window(variables) : nil
+  }
+
+  private static func hasDisplay(_ variables: [String]) -> Bool {
+    variables.contains { $0.hasPrefix("DISPLAY=") || $0.hasPrefix("WAYLAND_DISPLAY=") }
+  }
+
+  /// The display that the mount was started on: for passphrases only, which no program can answer.
+  private static func ownDisplay() -> PromptPlace? {
+    let variables = UserManager.display.compactMap { name in environment(name).map { "\(name)=\($0)" } }
+    return hasDisplay(variables) ? .window(variables) : nil
+  }
+}

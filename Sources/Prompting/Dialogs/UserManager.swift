@@ -1,0 +1,29 @@
+import Glibc
+import Platform
+import SecretMemory
+
+/// The user's service manager, which knows the display of the session, also when it came up after the mount.
+enum UserManager {
+  static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"]
+
+  static var runtimeFolder: String { "/run/user/\(getuid())" }
+
+  static var variables: [String] {
+    ["XDG_RUNTIME_DIR=\(runtimeFolder)", "DBUS_SESSION_BUS_ADDRESS=unix:path=\(runtimeFolder)/bus"]
+  }
+
+  /// Of its environment what leads to the display; empty where there is no such manager.
+  static func displayVariables() -> [String] {
+    guard unsafe access(runtimeFolder + "/systemd", F_OK) == 0 else { return [] }
+    let words = ["/usr/bin/systemctl", "--user", "show-environment"]
+    guard let child = try? Child(words, input: .piped, environment: variables) else { return [] }
+    defer { child.end() }
+    child.closeInput()
+    guard child.waitForEnd(seconds: 2),
+      let text = try? SecretInput.read(descriptor: child.output, limit: 65536)
+    else { return [] }
+    let lines = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }.split(
+      separator: "\n")
+    return lines.map(String.init).filter { line in display.contains { line.hasPrefix($0 + "=") } }
+  }
+}

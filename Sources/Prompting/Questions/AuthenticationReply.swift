@@ -1,0 +1,42 @@
+import SecretMemory
+import Store
+
+/// The helper's answer: a word, and what belongs to it.
+enum AuthenticationReply {
+  static func read(_ descriptor: Int32) -> Answer {
+    guard let bytes = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
+    let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    switch line {
+    case "approved": return .approved(nil)
+    case "approved-process": return .approved(nil, scope: .process)
+    case "password":
+      guard let password = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
+      return .approved(ItemPassword(password))
+    case "refused": return .refused
+    case "rejected": return .rejected
+    case "revoked": return .revoked
+    case "late": return .timedOut
+    default: return .impossible(line.isEmpty ? "the dialog has failed" : line)
+    }
+  }
+
+  static func send(_ answer: Answer, to descriptor: Int32) {
+    switch answer {
+    case .approved(let password?, _):
+      write("password\n", to: descriptor)
+      unsafe password.bytes.withUnsafeBytes { _ = unsafe writeAll($0, to: descriptor) }
+      write("\n", to: descriptor)
+    case .approved(nil, .process): write("approved-process\n", to: descriptor)
+    case .approved: write("approved\n", to: descriptor)
+    case .refused: write("refused\n", to: descriptor)
+    case .rejected: write("rejected\n", to: descriptor)
+    case .revoked: write("revoked\n", to: descriptor)
+    case .timedOut: write("late\n", to: descriptor)
+    case .impossible(let reason): write(reason + "\n", to: descriptor)
+    }
+  }
+
+  private static func write(_ text: String, to descriptor: Int32) {
+    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
+  }
+}

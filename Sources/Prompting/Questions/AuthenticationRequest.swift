@@ -1,0 +1,110 @@
+import Glibc
+import Model
+import SecretMemory
+import Store
+
+/// What the helper is asked: lines of a name and a value, and an empty one.
+struct AuthenticationRequest {
+  /// So many items are named.
+  private static let shown = 10
+  /// The log has more.
+  private static let shownParents = 4
+
+  var items: [String] = []
+  var others = 0
+  var program = ""
+  var command = ""
+  var script: String?
+  var parents = ""
+  var operation = AccessOperation.read
+  var changes: [String] = []
+  var removesProtection = false
+  /// Whether the person may answer for what else the process opens.
+  var offersProcess = false
+  var process: Int32 = 0
+  var terminal: String?
+  var demand: Demand?
+  var password = Question.Password.none
+  var failures = 0
+  var timeout = 60
+  var reuse = 0
+  var vault = ""
+  var state = ""
+
+  init(_ question: Question, vault: String, state: String) {
+    items = question.items
+    (program, command) = (question.caller.programName, question.caller.commandLine)
+    script = question.caller.script
+    parents = question.caller.parents.prefix(Self.shownParents).joined(separator: " ← ")
+    operation = question.operation
+    changes = question.change?.lines ?? []
+    removesProtection = question.change?.removesProtection ?? false
+    offersProcess = question.offersProcess
+    process = question.caller.process?.number ?? 0
+    (terminal, demand, password) = (question.caller.terminal, question.demand, question.password)
+    (failures, timeout, reuse) = (question.failures, question.timeout, question.reuse)
+    (self.vault, self.state) = (vault, state)
+  }
+
+  /// From standard input; nil: it is no request.
+  init?(reading descriptor: Int32) {
+    while true {
+      guard let bytes = try? SecretInput.readLine(descriptor: descriptor, limit: 64 * 1024) else {
+        return nil
+      }
+      let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+      guard !line.isEmpty else { break }
+      let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard parts.count == 2, take(parts[0], parts[1]) else { return nil }
+    }
+    guard !items.isEmpty else { return nil }
+  }
+
+  func send(to descriptor: Int32) {
+    // A dialog shows a few, and how many there are.
+    var lines =
+      items.prefix(Self.shown).map { ("item", $0) } + [("others", "\(max(0, items.count - Self.shown))")]
+    lines += [("program", program), ("command", String(command.prefix(2000))), ("parents", parents)]
+    lines += [
+      ("timeout", "\(timeout)"), ("reuse", "\(reuse)"), ("failures", "\(failures)"), ("vault", vault),
+      ("state", state),
+    ]
+    lines.append(("process", "\(process)"))
+    lines.append(("operation", operation.rawValue))
+    lines += changes.map { ("change", $0) } + (removesProtection ? [("removes", "protection")] : [])
+    lines += (offersProcess ? [("offers", "process")] : []) + (script.map { [("script", $0)] } ?? [])
+    lines += terminal.map { [("terminal", $0)] } ?? []
+    lines += demand.map { [("demand", $0.text)] } ?? []
+    lines += password == .none ? [] : [("password", password == .new ? "new" : "present")]
+    // A line feed in a name must not begin another line.
+    let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
+    // SAFETY: the buffer says how long it is. A pipe takes this much at once, or the helper reads.
+    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+  }
+
+  private mutating func take(_ name: String, _ value: String) -> Bool {
+    switch name {
+    case "item": items.append(value)
+    case "program": program = value
+    case "command": command = value
+    case "script": script = value
+    case "operation": operation = AccessOperation(rawValue: value) ?? .change
+    case "change": changes.append(value)
+    case "removes": removesProtection = true
+    case "offers": offersProcess = true
+    case "parents": parents = value
+    case "process": process = Int32(value) ?? 0
+    case "terminal": terminal = value
+    case "demand": demand = Demand(text: value)
+    case "password": password = value == "new" ? .new : .present
+    case "failures": failures = Int(value) ?? 0
+    case "timeout": timeout = Int(value) ?? 60
+    case "reuse": reuse = Int(value) ?? 0
+    case "others": others = Int(value) ?? 0
+    case "vault": vault = value
+    case "state": state = value
+    default: return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,47 @@
+import Glibc
+import Platform
+import SecretMemory
+package import Store
+
+/// A program of the user's decides (`auth-command=`): for tests, and for machines without a person before them.
+///
+/// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
+/// together. `KEYHOLE_OPERATION` in its environment is `read`, `write`, `read-write` or `change`. Exit code 0 approves; 10
+/// approves also what the same process opens in the same way for as long as answers hold. For an item with an application
+/// password, the first line it prints is that.
+package struct CommandAuthenticator: Authenticator {
+  /// The exit code for an answer that holds for more than the items of the question.
+  private static let approvesMore: Int32 = 10
+
+  private let program: String
+
+  package init(program: String) {
+    self.program = program
+  }
+
+  package func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    guard question.settled() != nil else { return .revoked }
+    let words =
+      ["/usr/bin/env", "KEYHOLE_OPERATION=\(question.operation.rawValue)", program, question.items[0]]
+      + [question.caller.programName] + question.items.dropFirst()
+    guard let command = try? Child(words, input: .piped) else {
+      return .impossible("\(program) can't be started")
+    }
+    withdrawal.whenWithdrawn { [process = command.process] in kill(-process, SIGKILL) }
+    defer {
+      withdrawal.whenWithdrawn(nil)
+      command.end()
+    }
+    command.closeInput()
+    guard command.waitForEnd(seconds: question.timeout) else { return .timedOut }
+    let status = command.wait()
+    guard status == 0 || status == Self.approvesMore else { return .refused }
+    guard question.password != .none else {
+      return .approved(nil, scope: status == Self.approvesMore ? .process : .items)
+    }
+    guard let line = try? SecretInput.readLine(descriptor: command.output), !line.isEmpty else {
+      return .impossible("\(program) printed no password")
+    }
+    return .approved(ItemPassword(line))
+  }
+}

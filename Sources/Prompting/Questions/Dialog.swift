@@ -1,0 +1,238 @@
+import Glibc
+import KeychainSelection
+import Model
+import SecretMemory
+import Store
+import Vault
+
+/// What a person is asked, step by step.
+struct Dialog {
+  private let request: AuthenticationRequest
+  private let places: PromptPlaces
+  private static let attempts = 3
+
+  init(_ request: AuthenticationRequest) {
+    self.request = request
+    places = PromptPlaces(terminal: request.terminal)
+  }
+
+  func answer() -> Answer {
+    var scope = Answer.Scope.items
+    if request.offersProcess {
+      guard case .approved(_, let chosen) = askScope() else { return .refused }
+      // A consent is given by choosing, where it counts.
+      if isConsentHere { return .approved(nil, scope: chosen) }
+      scope = chosen
+    }
+    if let demand = request.demand {
+      let answer = self.answer(to: demand)
+      guard case .approved = answer else { return answer }
+    }
+    guard request.password != .none else { return .approved(nil, scope: scope) }
+    return askPassword()
+  }
+
+  private var isConsentHere: Bool { request.demand == .consent && places.consent != nil }
+
+  /// The process has asked before, and may go through a whole folder.
+  private func askScope() -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      let more = """
+        It has asked before. "Allow all" also lets this process \(request.operation.phrase) every other item with the \
+        same conditions, without a question, for \(request.reuse) s.
+        """
+      // Nothing else is asked afterwards, so Return must not be a yes.
+      if isConsentHere {
+        switch try pinentry(more.replacing("Allow all", with: "all")).word(of: ["yes", "all"]) {
+        case "yes": return .approved(nil)
+        case "all": return .approved(nil, scope: .process)
+        default: return .refused
+        }
+      }
+      switch try pinentry(more).choose("Allow", "Allow all", "Refuse") {
+      case .first: return .approved(nil)
+      case .second: return .approved(nil, scope: .process)
+      case .refused: return .refused
+      }
+    }
+  }
+
+  private func answer(to demand: Demand) -> Answer {
+    switch demand {
+    case .consent: return askConsent()
+    case .passcode: return askPasscode()
+    case .biometry: return askBiometry()
+    case .biometryOfSet: return request.demand?.settled(EnrolledSet.digest) == nil ? .revoked : askBiometry()
+    case .all(let demands):
+      for demand in demands {
+        let answer = self.answer(to: demand)
+        guard case .approved = answer else { return answer }
+      }
+      return .approved(nil)
+    case .any(let demands): return answer(toAnyOf: demands)
+    }
+  }
+
+  /// What this machine can't do, or a reader did not recognise, leaves the others.
+  private func answer(toAnyOf demands: [Demand]) -> Answer {
+    var last = Answer.impossible("no prompt is available")
+    for demand in demands {
+      last = answer(to: demand)
+      switch last {
+      case .approved, .refused, .timedOut: return last
+      case .rejected where demand == .passcode: return last
+      case .rejected, .revoked, .impossible: continue
+      }
+    }
+    return last
+  }
+
+  /// A yes, where the program that asks can't give it by itself; elsewhere the passphrase.
+  private func askConsent() -> Answer {
+    if let place = places.consent {
+      return attempt { () throws(Pinentry.Failure) in
+        try pinentry("", in: place).confirm(default: .refuse) ? .approved(nil) : .refused
+      }
+    }
+    let answer = askPasscode()
+    guard case .impossible(let reason) = answer else { return answer }
+    return .impossible(
+      "a plain yes counts only in a window of your session or on a terminal that logind names, and not here: "
+        + "\(places.reason); and there is no passphrase to type instead: \(reason)")
+  }
+
+  private func askBiometry() -> Answer {
+    guard PAM.hasService(PAM.biometry) else { return .impossible("PAM has no service \(PAM.biometry)") }
+    let confirmation = attempt { () throws(Pinentry.Failure) in
+      try pinentry("Then use the reader.").confirm(default: .allow) ? .approved(nil) : .refused
+    }
+    if case .refused = confirmation { return .refused }
+    return PAM.authenticate(PAM.biometry) { _ in nil } ? .approved(nil) : .rejected
+  }
+
+  /// The vault's passphrase; where it has none, what PAM's service `keyhole` wants to know.
+  private func askPasscode() -> Answer {
+    // Not to make one where there is none.
+    guard unsafe access(request.vault + "/vault.db", F_OK) == 0 else { return askByPAM() }
+    guard let vault = try? VaultEngine(directory: request.vault, stateDirectory: request.state) else {
+      return .impossible("the vault can't be opened")
+    }
+    guard vault.needsPassphrase else { return askByPAM() }
+    return ask("Passphrase:") { passphrase in (try? vault.check(passphrase)) != nil }
+  }
+
+  private func askByPAM() -> Answer {
+    guard PAM.hasService(PAM.passcode) else {
+      return .impossible("the vault has no passphrase, and PAM no service \(PAM.passcode)")
+    }
+    return attempt { () throws(Pinentry.Failure) in
+      let pinentry = try pinentry("")
+      for failures in 0..<Self.attempts {
+        var failure: Pinentry.Failure?
+        let isRight = PAM.authenticate(PAM.passcode) { prompt in
+          do throws(Pinentry.Failure) {
+            return try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+          } catch {
+            failure = error
+            return nil
+          }
+        }
+        if isRight { return .approved(nil) }
+        if let failure { throw failure }
+      }
+      return .rejected
+    }
+  }
+
+  private func ask(_ prompt: String, _ isRight: (borrowing SecretBytes) -> Bool) -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      let pinentry = try pinentry("To agree, type the passphrase of the vault.")
+      for failures in 0..<Self.attempts {
+        let secret = try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+        if isRight(secret) { return .approved(nil) }
+      }
+      return .rejected
+    }
+  }
+
+  private func askPassword() -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      guard request.password != .new else {
+        let chosen = try pinentry("Choose a password for this item.").newSecret("Password:")
+        return chosen.isEmpty ? .refused : .approved(ItemPassword(chosen))
+      }
+      let error = request.failures == 0 ? nil : "That was wrong."
+      let secret = try pinentry("").secret("Password:", error: error)
+      return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
+    }
+  }
+
+  private func attempt(_ body: () throws(Pinentry.Failure) -> Answer) -> Answer {
+    do throws(Pinentry.Failure) {
+      return try body()
+    } catch {
+      switch error {
+      case .cancelled, .notConfirmed: return .refused
+      case .late: return .timedOut
+      case .missing: return .impossible("there is neither a display nor a terminal with a pinentry")
+      case .broken: return .impossible("the pinentry has failed")
+      }
+    }
+  }
+
+  /// A dialog in which the person types, or uses the reader.
+  private func pinentry(_ more: String) throws(Pinentry.Failure) -> Pinentry {
+    guard let place = places.typing else { throw .missing }
+    return try pinentry(more, in: place)
+  }
+
+  private func pinentry(_ more: String, in place: PromptPlace) throws(Pinentry.Failure) -> Pinentry {
+    try Pinentry(
+      place, type: TerminalType.of(request.process), title: "Keyhole", text: text(more),
+      seconds: request.timeout)
+  }
+
+  /// The program comes first, then what it wants. The command line is what the program shows.
+  private func text(_ more: String) -> String {
+    var lines = ["Program: \(request.program)"]
+    lines += request.script.map { ["Script: \($0)"] } ?? []
+    lines += ["Command: \(request.command.prefix(300))", "Started by: \(request.parents)", purpose]
+    lines += request.items.map { "  \($0)" }
+    if request.others > 0 { lines.append("  and \(request.others) more") }
+    lines += request.changes.map { "  \($0.prefix(300))" }
+    // A window shows a name in Hebrew or Arabic from right to left, and would turn what stands beside it.
+    lines = lines.map(\.inReadingOrder) + warnings
+    if request.reuse > 0 {
+      lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
+    }
+    return (lines + [more]).joined(separator: "\n")
+  }
+
+  private var purpose: String {
+    guard request.operation == .change else {
+      return "It wants to \(request.operation.phrase) a secret of Keyhole:"
+    }
+    if request.password == .new { return "It wants to give an item of Keyhole a password of its own:" }
+    return request.removesProtection
+      ? "It wants to TAKE THE PROTECTION OFF a secret of Keyhole:"
+      : "It wants to change the protection of a secret of Keyhole:"
+  }
+
+  /// A rule for `keyhole` itself lets in every program that can start it.
+  private var warnings: [String] {
+    guard request.changes.contains(where: RuleWarning.allowsKeyhole) else { return [] }
+    return [RuleWarning.text]
+  }
+}
+
+extension AccessOperation {
+  /// For sentences: "it wants to read a secret".
+  fileprivate var phrase: String {
+    switch self {
+    case .read: "read"
+    case .write: "replace"
+    case .readWrite: "read and replace"
+    case .change, .record: "change the protection of"
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Glibc
+import Model
+import Platform
+package import SecretMemory
+
+/// Standard input as bytes that leave no copy; on a terminal, what a person types.
+package enum SecretInput {
+  /// Reads to the end of standard input; from a terminal one line, without its line feed.
+  ///
+  /// - Throws: `Failure` where more than `limit` bytes come, or nothing can be read.
+  package static func read(prompt: String, hidden: Bool, limit: Int) throws -> SecretBytes {
+    guard hidden, isatty(STDIN_FILENO) == 1 else { return try read(descriptor: STDIN_FILENO, limit: limit) }
+    return try ask(prompt, limit: limit)
+  }
+
+  /// A line that a person types on the terminal, unseen.
+  package static func ask(_ prompt: String, limit: Int = lineLimit) throws -> SecretBytes {
+    let line = try withoutEcho {
+      // Who answers at once must find the echo off, and what was typed before dropped.
+      StandardError.write(prompt)
+      return try readLine(limit: limit)
+    }
+    StandardError.write("\n")
+    return line
+  }
+
+  package static let lineLimit = 8 * 1024
+
+  /// One line without its line feed, and not a byte after it: the next reader wants those.
+  package static func readLine(descriptor: Int32 = STDIN_FILENO, limit: Int = lineLimit) throws -> SecretBytes
+  {
+    var line = try unsafe collect(descriptor, limit: limit, chunk: 1) { unsafe $0.last == 0x0A }
+    let endsLine = unsafe line.withUnsafeBytes { unsafe $0.last == 0x0A }
+    if endsLine { try line.resize(to: line.count - 1) }
+    return line
+  }
+
+  /// Everything up to the end.
+  package static func read(descriptor: Int32, limit: Int) throws -> SecretBytes {
+    try unsafe collect(descriptor, limit: limit, chunk: 16 * 1024) { _ in false }
+  }
+
+  private static func collect(
+    _ descriptor: Int32, limit: Int, chunk size: Int, until isEnd: (UnsafeRawBufferPointer) -> Bool
+  ) throws -> SecretBytes {
+    var input = try SecretBytes()
+    var chunk = try SecretBytes(pinnable: size)
+    while true {
+      // SAFETY: the chunk says how long it is.
+      let count = unsafe chunk.withUnsafeMutableBytes {
+        unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw Failure(nil, "the input can't be read: \(systemMessage(errno))") }
+      try unsafe chunk.withUnsafeBytes {
+        try unsafe input.append(UnsafeRawBufferPointer(rebasing: $0[..<count]))
+      }
+      guard input.count <= limit else { throw Failure(nil, "more than \(limit) bytes came") }
+      let isComplete = unsafe input.withUnsafeBytes(isEnd)
+      if count == 0 || isComplete { return input }
+    }
+  }
+
+  private static func withoutEcho(_ body: () throws -> SecretBytes) throws -> SecretBytes {
+    var settings = termios()
+    unsafe tcgetattr(STDIN_FILENO, &settings)
+    let before = settings
+    settings.c_lflag &= ~tcflag_t(ECHO)
+    unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+    defer {
+      var before = before
+      unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
+    }
+    return try body()
+  }
+}

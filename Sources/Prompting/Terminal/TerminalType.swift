@@ -1,0 +1,21 @@
+import Glibc
+import SecretMemory
+
+/// What a terminal understands, as the variable TERM of a program on it says.
+enum TerminalType {
+  /// nil: it is not known.
+  static func of(_ process: Int32) -> String? {
+    // SAFETY: a variadic call without its variable part.
+    let file = unsafe open("/proc/\(process)/environ", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    guard let variables = try? SecretInput.read(descriptor: file, limit: 1 << 20) else { return nil }
+    let type = unsafe variables.withUnsafeBytes { bytes in
+      unsafe bytes.split(separator: 0).first { unsafe $0.starts(with: "TERM=".utf8) }
+        .map { unsafe String(decoding: $0.dropFirst(5), as: UTF8.self) }
+    }
+    // A program may say anything here.
+    guard let type, !type.isEmpty, type.utf8.count < 64 else { return nil }
+    return type.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-+._".contains($0)) } ? type : nil
+  }
+}

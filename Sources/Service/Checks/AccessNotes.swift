@@ -1,0 +1,46 @@
+import Glibc
+import KeychainSelection
+import Model
+import Prompting
+import Store
+import Tree
+
+/// Items whose flags can't be met here, and rules that mean something else than in Keyhole 0.1.
+enum AccessNotes {
+  /// Looking must not make a vault.
+  static func all(_ places: StoragePaths) -> [Note] {
+    guard unsafe access(places.vault, F_OK) == 0,
+      let stores = try? Stores(for: TreePath("keychain"), places), let keychain = stores.keychain,
+      let items = try? keychain.read({ Array($0.all) })
+    else { return [] }
+    let factors = ApprovalFactors.ofMachine(keychain)
+    return items.flatMap { item in
+      let path = FileTree.path(of: item.identity)
+      return [unmet(item, path, factors), changed(item, path, keychain)].compactMap { $0 }
+    }
+  }
+
+  private static func unmet(_ item: Item, _ path: String, _ factors: ApprovalFactors) -> Note? {
+    do throws(StoreError) {
+      try item.access.requireSatisfiable(with: factors)
+      return nil
+    } catch {
+      guard case .unsupported(let why) = error else { return nil }
+      let parts = why.split(separator: "; ", maxSplits: 1).map(String.init)
+      return Note(
+        subject: path, reason: "its secret can't be opened here: \(parts.first ?? "")",
+        remedy: parts.count > 1 ? parts[1] : "`keyhole passphrase` sets a passphrase")
+    }
+  }
+
+  private static func changed(_ item: Item, _ path: String, _ keychain: KeychainStore) -> Note? {
+    guard (try? keychain.asksByListOfAllowed(item)) == true else { return nil }
+    return Note(
+      subject: path,
+      reason:
+        "its rules allow some programs and say nothing of the others, which had its secret in Keyhole 0.1 and "
+        + "are asked about now",
+      remedy:
+        "`ask *`, `deny *` or `allow *` as the last line of `user.keyhole.programs` says which it is to be")
+  }
+}

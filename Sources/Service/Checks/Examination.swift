@@ -1,0 +1,82 @@
+import Glibc
+import KeychainSelection
+import Model
+import Platform
+package import Store
+import Suites
+
+/// What `keyhole doctor` finds: in the system, in the mounts and in the stores.
+package struct Examination {
+  /// What keeps Keyhole from working, each once.
+  package let problems: [Problem]
+  package let notes: [Note]
+
+  /// `opensSecrets`: each secret of the vault is opened too.
+  ///
+  /// - Throws: `Failure` where the vault can't be examined.
+  package init(_ places: StoragePaths, opensSecrets: Bool) throws {
+    let vault = try VaultExamination(places, opensSecrets: opensSecrets)
+    var problems =
+      Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
+      + Self.ofSettings(places) + SystemChecks.keychain(places) + vault.problems
+    for mount in MountRegistration.all(in: places.runtime) where mount.isAlive {
+      problems += Self.ofRunning(mount, besides: problems)
+    }
+    // Several folders may be on one disk.
+    var seen: Set<Problem> = []
+    self.problems = problems.filter { seen.insert($0).inserted }
+    notes = SystemNotes.all + AccessNotes.all(places) + vault.notes
+  }
+
+  private static func ofSystem() -> [Problem] {
+    var problems: [Problem] = []
+    if unsafe access("/dev/fuse", R_OK | W_OK) != 0 {
+      let error = errno
+      problems.append(
+        Problem(
+          subject: "/dev/fuse", reason: "it can't be opened: \(systemMessage(error))",
+          remedy: error == EACCES
+            ? "`sudo chmod 666 /dev/fuse` lets users open it"
+            : "`sudo modprobe fuse` loads the kernel's module"
+        ))
+    }
+    return problems + SystemChecks.fusermount
+  }
+
+  private static func ofMounts(_ places: StoragePaths) -> [Problem] {
+    MountRegistration.all(in: places.runtime).filter { !$0.isAlive }.map { mount in
+      Problem(
+        subject: mount.path, reason: "the process of this mount has died",
+        remedy:
+          "`keyhole mount \(mount.path.quotedForShell)` mounts it again; nothing that was stored is lost"
+      )
+    } + SystemChecks.mounts(places)
+  }
+
+  /// The problems of what a mount has open: its files may have been moved or replaced since.
+  private static func ofRunning(_ mount: MountRegistration, besides known: [Problem]) -> [Problem] {
+    do throws(Failure) {
+      let running = try RunningMount(mount)
+      let ofKeychain = running.keychainProblems.filter { problem in
+        !known.contains { $0.reason == problem.reason }
+      }
+      let others = running.problems.filter { text in
+        !(known + ofKeychain).contains { text == "\($0.subject): \($0.reason)" || text == $0.reason }
+      }
+      return ofKeychain
+        + others.map { Problem(subject: mount.path, reason: $0, remedy: "`keyhole status` shows the mount") }
+    } catch {
+      return [Problem(subject: mount.path, reason: error.reason, remedy: "then mount it again")]
+    }
+  }
+
+  /// Whether the disks of the settings and of the state take writes.
+  private static func ofDisks(_ places: StoragePaths) -> [Problem] {
+    let folders: [String] = [places.configuration, places.state]
+    return folders.compactMap { DiskProbe.problem(of: $0) }
+  }
+
+  private static func ofSettings(_ places: StoragePaths) -> [Problem] {
+    PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
+  }
+}

@@ -1,0 +1,111 @@
+import CSystem
+import Glibc
+import KeychainSelection
+import Platform
+
+/// Facts that are no fault of the system's, and yet worth knowing: where secrets may end up, and who keeps them.
+enum SystemNotes {
+  static var all: [Note] { cores + swaps + bus + mountTable + pinentry + hidden }
+
+  /// Without one, a question that takes a person is a refusal.
+  private static var pinentry: [Note] {
+    let names = ["pinentry", "pinentry-curses", "pinentry-tty"]
+    guard names.allSatisfy({ SystemChecks.find($0) == nil }) else { return [] }
+    return [
+      Note(
+        subject: "pinentry",
+        reason: "none is installed, so no question can be asked before a guarded secret is opened",
+        remedy: "`sudo apt-get install pinentry-curses`")
+    ]
+  }
+
+  /// Items of the keychain that is not shown.
+  private static var hidden: [Note] {
+    guard let places = try? StoragePaths.ofMount() else { return [] }
+    let shown = KeychainConfiguration.present(runtime: places.runtime).choice
+    let engine = shown == .automatic ? ChosenKeychain.fetch(state: places.state) : shown
+    guard
+      let hidden = HiddenItems.beside(
+        engine?.rawValue, vault: places.vault, state: places.state, patience: 1_000)
+    else { return [] }
+    return [Note(subject: "keychain", reason: hidden.reason, remedy: hidden.remedy)]
+  }
+
+  /// Keyhole itself leaves no core file; the programs that read secrets do.
+  private static var cores: [Note] {
+    guard let limit = callersCoreLimit, limit != "0", !readFile("/proc/sys/kernel/core_pattern").isEmpty
+    else {
+      return []
+    }
+    return [
+      Note(
+        subject: "core files", reason: "a program that crashes while it holds a secret leaves it in one",
+        remedy: "`ulimit -c 0` in the shell, `LimitCORE=0` in a unit")
+    ]
+  }
+
+  /// The caller's: this process has given up its own.
+  private static var callersCoreLimit: Substring? {
+    readFile("/proc/\(getppid())/limits").split(separator: "\n").first { $0.hasPrefix("Max core file size") }?
+      .dropFirst("Max core file size".count).split(separator: " ").first
+  }
+
+  /// Locked memory is never swapped, but hibernation writes all of it; not so what memfd_secret(2) gives.
+  private static var swaps: [Note] {
+    let descriptor = linux_memfd_secret()
+    guard descriptor < 0 else {
+      close(descriptor)
+      return []
+    }
+    return readFile("/proc/swaps").split(separator: "\n").dropFirst().compactMap { line in
+      guard let device = line.split(separator: " ").first.map(String.init), !isHarmless(device) else {
+        return nil
+      }
+      return Note(
+        subject: device, reason: "hibernation writes secrets to this swap, and nothing encrypts it",
+        remedy: "`sudo swapoff \(device)`, or encrypt it, or boot with `secretmem.enable=1`")
+    }
+  }
+
+  /// In memory, or encrypted by dm-crypt.
+  private static func isHarmless(_ device: String) -> Bool {
+    let name = MountPoint.absolute(device).split(separator: "/").last ?? ""
+    return name.hasPrefix("zram") || readFile("/sys/block/\(name)/dm/uuid").hasPrefix("CRYPT-")
+  }
+
+  /// A bus that was promised and a keyring on it.
+  private static var bus: [Note] {
+    guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS"), unsafe address.pointee != 0 else {
+      return []
+    }
+    guard let reason = KeychainConfiguration.whyNoSecretService() else { return freshKeyring }
+    // Then it is a problem: the vault does not take its place.
+    guard (try? SystemChecks.isSecretServiceChosen(StoragePaths.ofMount())) != true else { return [] }
+    return [
+      Note(
+        subject: "Secret Service", reason: "\(reason), so the keychain is the vault",
+        remedy:
+          "`systemctl --user start dbus gnome-keyring-daemon`, or `keyhole mount -o keychain=vault` if that is meant"
+      )
+    ]
+  }
+
+  private static var freshKeyring: [Note] {
+    guard KeychainConfiguration.hasFreshSecretService() else { return [] }
+    return [
+      Note(
+        subject: "Secret Service", reason: "it has no collection yet",
+        remedy: "the first secret that is stored makes one; the service asks for its password then")
+    ]
+  }
+
+  /// fusermount3 wants it to unmount.
+  private static var mountTable: [Note] {
+    guard getuid() != 0, unsafe access("/etc/mtab", R_OK) != 0 else { return [] }
+    return [
+      Note(
+        subject: "/etc/mtab", reason: "it is missing, and fusermount3 can't unmount without it",
+        remedy: "`sudo ln -s ../proc/self/mounts /etc/mtab`")
+    ]
+  }
+}

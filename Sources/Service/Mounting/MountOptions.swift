@@ -1,0 +1,149 @@
+import Control
+import Glibc
+package import KeychainSelection
+import Model
+import Platform
+import Prompting
+import Store
+
+/// What `-o` says (SPECIFICATION.md, section 10).
+package struct MountOptions {
+  package var keychain = KeychainConfiguration()
+  var keepsLineEnds = false
+  var isReadOnly = false
+  var allowsOthers = false
+  var allowsRoot = false
+  /// The user, by name or number, for whom root mounts: `uid=` and `gid=`.
+  var user: String?
+  var group: String?
+  /// Only a folder of that user's, and none of root's: the path may have been one that the user could lead elsewhere.
+  var takesUsersFolderOnly = false
+  /// What the mount table shows as the source.
+  var source = "keyhole"
+  /// Whether watchers of the mount get events for changes from outside.
+  var replaysChanges = true
+  /// After how many seconds without use the keychain is locked; 0: never.
+  var autoLock = 0
+  /// How long a question waits, in seconds.
+  var authTimeout = 60
+  /// How long an answer holds, in seconds.
+  var authReuse = 10
+  /// The program that is asked in place of a person.
+  var authCommand: String?
+  /// Options that the kernel or fusermount3 understands.
+  var forKernel: [String] = []
+
+  /// - Throws: `UsageError` that names an unknown option, or a value that an option can't have.
+  package init(_ lists: [String]) throws {
+    for option in lists.flatMap({ $0.split(separator: ",") }) where !option.isEmpty {
+      let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      try apply(String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
+    }
+    if allowsOthers, allowsRoot {
+      throw UsageError(message: "mount options `allow_other` and `allow_root`: it is one or the other")
+    }
+  }
+
+  init() {}
+
+  private mutating func apply(_ name: String, _ value: String?) throws {
+    switch (name, value) {
+    case ("keychain", let value?): keychain.choice = try Self.keychain(value)
+    case ("eol", "exact"): keepsLineEnds = true
+    case ("ro", nil): isReadOnly = true
+    case ("rw", nil): isReadOnly = false
+    case ("allow_other", nil): allowsOthers = true
+    case ("allow_root", nil): allowsRoot = true
+    case ("uid", let value?): user = value
+    case ("gid", let value?): group = value
+    case ("folder", "user"): takesUsersFolderOnly = true
+    case ("fsname", let value?) where !value.isEmpty: source = value
+    case ("vault", let value?): keychain.vault = try Self.path(name, value)
+    case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
+    case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
+    case ("auth-command", let value?): authCommand = try Self.program(name, value)
+    case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
+    case ("plain-session", nil): keychain.allowsPlainSession = true
+    case ("echo", "off"): replaysChanges = false
+    default: try applyUsual(name, value)
+    }
+  }
+
+  /// Options of mount(8) that make sense for any file system.
+  private mutating func applyUsual(_ name: String, _ value: String?) throws {
+    let ignored = [
+      "defaults", "auto", "noauto", "user", "users", "nouser", "owner", "group", "_netdev", "nofail",
+      "suid", "dev", "exec", "loud", "silent",
+    ]
+    let passed = [
+      "nosuid", "nodev", "noexec", "atime", "noatime", "relatime", "diratime", "nodiratime", "sync",
+      "async", "dirsync",
+    ]
+    if value == nil, ignored.contains(name) { return }
+    // mount(8) names the user who may unmount as `user=NAME`.
+    if name.hasPrefix("x-") || name.hasPrefix("X-") || name == "comment" || name == "user" { return }
+    guard value == nil, passed.contains(name) else {
+      throw UsageError(
+        message: "unknown mount option `\((value.map { "\(name)=\($0)" } ?? name).abbreviated)`")
+    }
+    forKernel.append(name)
+  }
+
+  private static func keychain(_ value: String) throws -> KeychainChoice {
+    guard let choice = KeychainChoice(rawValue: value) else {
+      let words = KeychainChoice.allCases.map(\.rawValue).joined(separator: ", ")
+      throw UsageError(message: "mount option `keychain=\(value)`: it is one of \(words)")
+    }
+    return choice
+  }
+
+  private static func seconds(_ name: String, _ value: String) throws -> Int {
+    guard let seconds = UInt16(value) else {
+      throw UsageError(message: "mount option `\(name)=\(value)`: it takes a number of seconds")
+    }
+    return Int(seconds)
+  }
+
+  /// A program that is not there would refuse every secret.
+  private static func program(_ name: String, _ value: String) throws -> String {
+    let path = try path(name, value)
+    guard unsafe access(path, X_OK) == 0 else {
+      throw UsageError(
+        message:
+          "mount option `\(name)=\(value.abbreviated)`: this program can't be run: \(systemMessage(errno))")
+    }
+    return path
+  }
+
+  private static func path(_ name: String, _ value: String) throws -> String {
+    guard value.hasPrefix("/") else {
+      throw UsageError(message: "mount option `\(name)=\(value)`: it takes a path that begins with `/`")
+    }
+    return value
+  }
+
+  /// What libfuse gets.
+  var sessionOptions: [String] {
+    var options = ["fsname=\(source)", "subtype=keyhole", "nosuid", "nodev", "noexec"]
+    if isReadOnly { options.append("ro") }
+    // Without default_permissions, users that are let in could read the secrets.
+    if allowsOthers || allowsRoot { options.append("default_permissions") }
+    if allowsOthers { options.append("allow_other") }
+    // libfuse lets all users in and refuses all but root and the owner; so it is one or the other.
+    if allowsRoot, !allowsOthers { options.append("allow_root") }
+    return options + forKernel.filter { !options.contains($0) }
+  }
+}
+
+extension MountOptions {
+  /// The controller of access to guarded secrets.
+  func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
+    var options = AccessController.Options()
+    (options.timeout, options.reuse) = (authTimeout, authReuse)
+    if let authCommand {
+      return AccessController(CommandAuthenticator(program: authCommand), options, record: record)
+    }
+    return AccessController(
+      HelperAuthenticator(vault: places.vault, state: places.state), options, record: record)
+  }
+}

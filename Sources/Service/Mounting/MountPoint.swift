@@ -1,0 +1,73 @@
+import Glibc
+import KeychainSelection
+import Model
+import Platform
+
+/// The folder that is mounted on, checked before anything is done.
+package struct MountPoint {
+  package let path: String
+
+  /// - Throws: `Failure` with what to do.
+  package init(_ argument: String?, _ places: StoragePaths) throws {
+    let wanted = argument ?? places.mountPoint
+    guard !wanted.isEmpty else {
+      throw Failure(nil, "the mount point is an empty path; name a folder of yours")
+    }
+    if argument == nil { unsafe mkdir(wanted, 0o700) }
+    try Self.clearDead(wanted, nil)
+    path = Self.absolute(wanted)
+    try Self.checkFree(path)
+    try Self.check(wanted)
+  }
+
+  /// Takes away what an earlier process of ours left when it died.
+  static func clearDead(_ path: String, _ owner: MountOwner?) throws {
+    // Of a dead mount realpath(3) can't tell either, so the path is taken as it is too.
+    let table = MountTable()
+    guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path),
+      entry.isKeyhole(of: owner?.user ?? getuid()), entry.isDead
+    else { return }
+    try Unmounting.take(entry.path, lazily: true)
+  }
+
+  static func checkFree(_ path: String) throws {
+    // Where systemd or autofs(5) waits for the first look, that look has called us.
+    guard let entry = MountTable().entry(at: path), entry.type != "autofs" else { return }
+    guard entry.type == "fuse.keyhole" else {
+      throw Failure(path, "\(entry.type) is mounted there; use another folder")
+    }
+    throw Failure(
+      path, "Keyhole is mounted there already; `keyhole unmount \(path.quotedForShell)` takes it away")
+  }
+
+  private static func check(_ path: String) throws {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw Failure(path, "it can't be used: \(systemMessage(errno))") }
+      throw Failure(path, "there is no such folder; make it with `mkdir`")
+    }
+    guard status.st_mode & S_IFMT != S_IFLNK else {
+      throw Failure(path, "it is a symbolic link; name the folder itself")
+    }
+    try check(status, path, contents: path, users: [getuid()])
+  }
+
+  /// A folder of one of these users, to which no other may write, and in which nothing is.
+  static func check(_ status: stat, _ path: String, contents: String, users: [uid_t]) throws {
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw Failure(path, "it is not a folder") }
+    guard users.contains(status.st_uid) else {
+      throw Failure(path, "it belongs to another user; use a folder of yours")
+    }
+    guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+      throw Failure(path, "others may write to it; `chmod go-w` it first")
+    }
+    guard names(in: contents).isEmpty else { throw Failure(path, "it is not empty; use an empty folder") }
+  }
+
+  /// realpath(3); the path itself where that fails.
+  package static func absolute(_ path: String) -> String {
+    guard let resolved = unsafe realpath(path, nil) else { return path }
+    defer { unsafe free(resolved) }
+    return unsafe String(cString: resolved)
+  }
+}

@@ -1,0 +1,145 @@
+import CSystem
+import Control
+import Dispatch
+import Fuse
+import Glibc
+import KeychainSelection
+import Model
+import Mount
+import Platform
+import Prompting
+import Store
+import Synchronization
+import Tree
+
+/// The mount as a running process: the stores, the tree, the kernel's session, and the loop of changes.
+package final class Server: Sendable {
+  private let options: MountOptions
+  private let mountPoint: String
+  /// Where root has mounted already.
+  private let device: Int32?
+  private let stores: Stores
+  private let places: StoragePaths
+  private let fileSystem: TreeFileSystem
+  private let session: Session
+  private let tree: FileTree
+  private let report: StatusReport
+  /// nil: `echo=off`, or a mount on which nothing can be done that inotify tells.
+  private let replay: ReplayProcess?
+
+  /// `version`: of the program, for the report. `device`: where root has mounted already.
+  package init(
+    _ options: MountOptions, _ places: StoragePaths, _ mountPoint: String, version: String,
+    device: Int32? = nil
+  ) throws {
+    self.options = options
+    self.mountPoint = mountPoint
+    self.device = device
+    self.places = places
+    let record = AccessLog(stateFolder: places.state)
+    stores = try Stores(
+      places, keychain: options.keychain, controller: options.accessController(places, record),
+      loadingSettings: true)
+    if let line = stores.keychain?.engine.trust.line { StandardError.write("keyhole: \(line)\n") }
+    let report = StatusReport(options, places, stores, mountPoint, version: version)
+    report.add { record.problem.map { [$0] } ?? [] }
+    self.report = report
+    replay = options.replaysChanges && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
+    var treeOptions = FileTree.Options()
+    treeOptions.keepsLineEnds = options.keepsLineEnds
+    treeOptions.enrolledFingers = EnrolledSet.digest
+    if options.authCommand == nil { treeOptions.factors = ApprovalFactors.ofMachine }
+    treeOptions.status = { report.content }
+    tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
+    fileSystem = TreeFileSystem(tree)
+    report.follow(fileSystem)
+    stores.settleKeychain()
+    do throws(SessionError) {
+      session = try Session(fileSystem, options: options.sessionOptions)
+    } catch {
+      throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
+    }
+  }
+
+  /// Mounts, calls `ready` when the kernel has its first answer, and serves until the mount is gone.
+  package func serve(_ ready: @escaping @Sendable () -> Void) throws {
+    let signals = EndSignals.watch { [session] in session.unmount() }
+    defer { signals?.cancel() }
+    let service = TreeControlService(tree, fileSystem, isReadOnly: options.isReadOnly)
+    let control = try listen(service)
+    defer { control.end() }
+    let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
+    defer { autoLock?.end() }
+    let sessionLock = stores.keychain.map { SessionLock(tree, $0) }
+    defer { sessionLock?.end() }
+    report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
+    if options.authCommand == nil {
+      report.approval = { [weak sessionLock] in sessionLock?.missingLogind.map(Self.withoutConsent) ?? "" }
+    }
+    do throws(SessionError) {
+      // Locked before it is reported as ready.
+      let lock = MountLock(mountPoint, state: places.state)
+      defer { lock?.end() }
+      let record = MountRegistration.add(mountPoint, stores.keychainOpening, in: places.runtime)
+      defer { record.remove() }
+      // Start watching before signalling readiness, so that no later change is missed.
+      let watch = followChanges()
+      defer { withExtendedLifetime(watch) {} }
+      let manager = ServiceManager(mountPoint)
+      defer { manager?.isStopping() }
+      try session.mount(at: mountPoint, through: device) { [mountPoint] in
+        ready()
+        manager?.isReady(mountPoint)
+        linux_forget_code()
+      }
+      fileSystem.connect(session.invalidator)
+      let presence = MountPresence(mountPoint) { [self] in
+        leave(control, service, record)
+        lock?.end()
+      }
+      defer { presence?.end() }
+      try session.run()
+      session.unmount()
+    } catch {
+      throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
+    }
+    replay?.stop()
+    fileSystem.finish()
+  }
+
+  /// The mount point is gone, and the kernel may keep the file system for others: ends with the last file that is open.
+  private func leave(_ control: ControlServer, _ service: TreeControlService, _ record: MountRegistration) {
+    service.end()
+    session.forgetMountPoint()
+    fileSystem.detach { [session] in session.unmount() }
+    control.end()
+    record.remove()
+    // A Secret Service is other programs' too: it stays as it is.
+    if tree.openSecrets.isEmpty, tree.keychain?.mayBlock == false { try? tree.lock() }
+  }
+
+  private static func withoutConsent(_ reason: String) -> String {
+    "by the passphrase only, because \(reason): an item that needs approval is denied if the vault has no passphrase"
+  }
+
+  /// - Throws: `Failure` where the runtime folder is not the user's own and private.
+  private func listen(_ service: TreeControlService) throws -> ControlServer {
+    do throws(StoreError) {
+      return try ControlServer(folder: places.runtime, service)
+    } catch {
+      throw Failure(places.runtime, error)
+    }
+  }
+
+  /// Reads changed stores again, and notifies the kernel.
+  private func followChanges() -> StoreWatch {
+    let changes = stores.feed.watch(limit: .max)
+    UserFolders.make(places.configuration)
+    let watch = StoreWatch(stores, places)
+    fileSystem.beginFollowing()
+    if let replay { fileSystem.replay(through: replay) }
+    Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }
+    report.add { [weak watch, replay] in (watch?.problems ?? []) + (replay?.problem.map { [$0] } ?? []) }
+    return watch
+  }
+}

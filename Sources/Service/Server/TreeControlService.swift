@@ -1,0 +1,73 @@
+import Control
+import Glibc
+import Model
+import Mount
+import SecretMemory
+import Store
+import Synchronization
+import Tree
+
+/// What the process of a mount does for requests on its control socket.
+final class TreeControlService: ControlService {
+  let isReadOnly: Bool
+  private let tree: FileTree
+  private let mount: TreeFileSystem
+  private let failures = Atomic<Int>(0)
+  private let hasEnded = Atomic(false)
+
+  init(_ tree: FileTree, _ mount: TreeFileSystem, isReadOnly: Bool) {
+    (self.tree, self.mount, self.isReadOnly) = (tree, mount, isReadOnly)
+  }
+
+  var keychain: KeychainStore? { tree.keychain }
+
+  var isEnding: Bool { hasEnded.load(ordering: .acquiring) }
+
+  /// The mount is gone.
+  func end() {
+    hasEnded.store(true, ordering: .releasing)
+  }
+
+  func lock() throws(StoreError) {
+    try tree.lock()
+  }
+
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    guard let keychain = tree.keychain else { throw .notFound }
+    do throws(StoreError) {
+      try keychain.unlock(passphrase)
+      failures.store(0, ordering: .relaxed)
+    } catch {
+      if error == .rejected { slowDown() }
+      throw error
+    }
+  }
+
+  /// After the third wrong passphrase each costs a second more, up to ten.
+  private func slowDown() {
+    let count = failures.add(1, ordering: .relaxed).newValue
+    if count >= 3 { sleep(UInt32(min(count - 2, 10))) }
+  }
+
+  func path(of item: ItemID) throws(StoreError) -> String? { try tree.path(of: item) }
+
+  func path(of identity: ItemIdentity) -> String { FileTree.path(of: identity) }
+
+  func path(of scope: RuleScope) -> String { FileTree.path(of: scope) }
+
+  func scope(at path: String) throws(StoreError) -> RuleScope {
+    guard let scope = try tree.ruleScope(at: path.unicodeScalars.split(separator: "/").map({ String($0) }))
+    else {
+      throw .notFound
+    }
+    return scope
+  }
+
+  func pauseReplay(_ done: @escaping @Sendable () -> Void) {
+    mount.restEchoes(done)
+  }
+
+  func resumeReplay() {
+    mount.resumeEchoes()
+  }
+}

@@ -1,0 +1,110 @@
+import Dispatch
+package import KeychainSelection
+package import Model
+import Platform
+import Store
+import Suites
+import Synchronization
+
+/// A mount that answers, as its `.keyhole/status` describes it.
+package struct RunningMount {
+  package let report: String
+  private let path: String
+  private let fields: [ExactString: SettingValue]
+
+  /// - Throws: `Failure` with what to do.
+  package init(_ record: MountRegistration) throws(Failure) {
+    path = record.path
+    let death = Failure(
+      record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")
+    guard record.isAlive else { throw death }
+    guard let report = readWithDeadline(path + "/.keyhole/status") else {
+      throw Failure(
+        record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
+    }
+    let codec = SettingCodec(propertyLists: PropertyLists())
+    // A read that fails at once: a process that was killed is there a moment longer than its mount answers.
+    guard case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary) else {
+      throw death
+    }
+    self.report = report
+    self.fields = fields
+  }
+
+  private var process: Int128 {
+    guard case .integer(let number)? = fields["pid"] else { return 0 }
+    return number
+  }
+
+  package var isLocked: Bool { flag("locked") }
+
+  /// What its process knows of the keychain.
+  var trust: KeychainTrust { KeychainTrust(fields["keychainTrust"]) }
+
+  var keychainProblems: [Problem] { Problem.all(in: fields["keychainProblems"]) }
+
+  private func flag(_ name: ExactString) -> Bool { fields[name] == .bool(true) }
+
+  private func text(_ name: ExactString) -> String {
+    guard case .string(let text)? = fields[name] else { return "" }
+    return text.string
+  }
+
+  /// One screen for people.
+  package var description: String {
+    var lines = [
+      "mounted on   \(path) since \(text("started")) by process \(process), Keyhole \(text("version"))",
+      "settings     \(text("settings"))",
+      "keychain     \(text("keychainReason"))",
+      "vault        \(text("vault"))",
+      "locked       \(flag("locked") ? "yes; `keyhole unlock` opens it" : "no")",
+    ]
+    if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
+    if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
+    if case .firstUse(let changed) = trust {
+      lines.append("first use    of this vault here; it was last changed at \(changed.iso8601)")
+    }
+    if !text("sealed").isEmpty { lines.append("sealed       \(text("sealed"))") }
+    lines += list("problems").map { "problem      \($0)" }
+    lines += list("refusals").map { "refused      \($0)" }
+    lines += list("slow").map { "slow         \($0)" }
+    return lines.map { $0.escapedForTerminal + "\n" }.joined()
+  }
+
+  /// What the process that serves says is wrong; it knows what it has open.
+  var problems: [String] { list("problems") }
+
+  private func list(_ name: ExactString) -> [String] {
+    guard case .array(let values)? = fields[name] else { return [] }
+    return values.map { value in
+      switch value {
+      case .string(let text): return text.string
+      case .dictionary(let entry):
+        return ["time", "path", "reason", "milliseconds"].compactMap { (name: ExactString) in
+          switch entry[name] {
+          case .string(let text)?: text.string
+          case .integer(let number)?: "\(number) ms"
+          default: nil
+          }
+        }.joined(separator: "  ")
+      default: return ""
+      }
+    }
+  }
+}
+
+/// The file's content, empty where it can't be read; nil where the mount hangs for five seconds. The thread that waits is left alone.
+private func readWithDeadline(_ path: String) -> String? {
+  let isRead = DispatchSemaphore(value: 0)
+  let content = Box()
+  Background.run {
+    content.value.withLock { $0 = readFile(path) }
+    isRead.signal()
+  }
+  guard isRead.wait(timeout: .now() + 5) == .success else { return nil }
+  return content.value.withLock { $0 }
+}
+
+private final class Box: Sendable {
+  let value = Mutex("")
+}

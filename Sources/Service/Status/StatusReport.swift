@@ -1,0 +1,153 @@
+import Glibc
+import Model
+import Mount
+import Store
+import Synchronization
+import Vault
+
+/// The content of `.keyhole/status`: one JSON object. It holds names and reasons, never a value.
+final class StatusReport: Sendable {
+  private let fixed: [ExactString: SettingValue]
+  private let codec: SettingCodec
+  private let keychain: KeychainStore?
+  private let noted = Mutex<(refusals: Refusals, delays: Delays)?>(nil)
+  private let others = Mutex<@Sendable () -> [String]>({ [] })
+
+  /// Latest refusals and slow calls come from the mount, which is made after this.
+  func follow(_ mount: TreeFileSystem) {
+    noted.withLock { $0 = (mount.refusals, mount.delays) }
+  }
+
+  private let lockers = Mutex<@Sendable () -> String>({ "" })
+  private let approvals = Mutex<@Sendable () -> String>({ "" })
+
+  /// How a person can approve the use of an item, where that is limited; known once the mount runs.
+  var approval: @Sendable () -> String {
+    get { approvals.withLock { $0 } }
+    set { approvals.withLock { $0 = newValue } }
+  }
+
+  /// What locks the keychain by itself; known once the mount runs.
+  var locking: @Sendable () -> String {
+    get { lockers.withLock { $0 } }
+    set { lockers.withLock { $0 = newValue } }
+  }
+
+  /// What else a person should know, beside the keychain's own problems.
+  func add(problems: @escaping @Sendable () -> [String]) {
+    others.withLock { others in
+      let before = others
+      others = { before() + problems() }
+    }
+  }
+
+  init(
+    _ options: MountOptions, _ places: StoragePaths, _ stores: Stores, _ mountPoint: String, version: String
+  ) {
+    codec = stores.settings.codec
+    keychain = stores.keychain
+    fixed = [
+      "version": .string(ExactString(version)),
+      "pid": .integer(Int128(getpid())),
+      "mountpoint": .string(ExactString(mountPoint)),
+      "started": .string(ExactString(Timestamp(seconds: Int64(time(nil))).iso8601)),
+      "readOnly": .bool(options.isReadOnly),
+      "settings": .string(ExactString(places.configuration)),
+      "echo": .bool(options.replaysChanges && !options.isReadOnly),
+      "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
+      "keychainReason": .string(ExactString(stores.explanation)),
+      "vault": .string(ExactString(places.vault)),
+    ]
+  }
+
+  var content: [UInt8] {
+    var report = fixed
+    report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
+    report["locking"] = .string(ExactString(locking()))
+    report["approval"] = .string(ExactString(approval()))
+    report["sealed"] = .string(ExactString(sealing))
+    let noted = noted.withLock { $0 }
+    report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
+    report["slow"] = .array((noted?.delays.recent ?? []).map(\.value))
+    let ofKeychain = keychain?.engine.problems() ?? []
+    report["keychainProblems"] = .array(ofKeychain.map(\.value))
+    report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
+    let problems = ofKeychain.map { "\($0.subject): \($0.reason)" } + others.withLock({ $0 })()
+    report["problems"] = .array(problems.map { .string(ExactString($0)) })
+    return (try? codec.content(of: .dictionary(report))) ?? []
+  }
+
+  private var sealing: String {
+    switch (keychain?.engine as? VaultEngine)?.key {
+    case .keyFile: "by its key file"
+    case .passphrase: "by a passphrase alone"
+    case .passphraseAndKeyFile: "by its key file and a passphrase"
+    case nil: ""
+    }
+  }
+}
+
+extension Refusals.Entry {
+  fileprivate var value: SettingValue {
+    .dictionary([
+      "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
+      "reason": .string(ExactString(reason)),
+    ])
+  }
+}
+
+extension Delays.Entry {
+  fileprivate var value: SettingValue {
+    .dictionary([
+      "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
+      "milliseconds": .integer(Int128(milliseconds)),
+    ])
+  }
+}
+
+extension Problem {
+  fileprivate var value: SettingValue {
+    .dictionary([
+      "subject": .string(ExactString(subject)), "reason": .string(ExactString(reason)),
+      "remedy": .string(ExactString(remedy)),
+    ])
+  }
+
+  fileprivate init?(_ value: SettingValue) {
+    guard case .dictionary(let fields) = value, case .string(let subject)? = fields["subject"],
+      case .string(let reason)? = fields["reason"], case .string(let remedy)? = fields["remedy"]
+    else { return nil }
+    self.init(subject: subject.string, reason: reason.string, remedy: remedy.string)
+  }
+
+  /// Those of a list in a status report.
+  static func all(in value: SettingValue?) -> [Problem] {
+    guard case .array(let values)? = value else { return [] }
+    return values.compactMap { Problem($0) }
+  }
+}
+
+extension KeychainTrust {
+  fileprivate var value: SettingValue {
+    switch self {
+    case .trusted: .dictionary([:])
+    case .firstUse(let changed): .dictionary(["firstUse": .string(ExactString(changed.iso8601))])
+    case .distrusted(let problem): .dictionary(["distrusted": problem.value])
+    }
+  }
+
+  /// What a status report says.
+  init(_ value: SettingValue?) {
+    guard case .dictionary(let fields)? = value else {
+      self = .trusted
+      return
+    }
+    if let problem = fields["distrusted"].flatMap({ Problem($0) }) {
+      self = .distrusted(problem)
+    } else if case .string(let text)? = fields["firstUse"], let changed = Timestamp(iso8601: text.string) {
+      self = .firstUse(lastChange: changed)
+    } else {
+      self = .trusted
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Glibc
+import Model
+import Notifier
+import Platform
+import Store
+import Synchronization
+
+/// Looks at the stores again whenever something outside may have changed them.
+package final class StoreWatch: Sendable {
+  private let watches: [(folder: String, watch: FolderWatch)]
+  private let remote: Task<Void, Never>?
+
+  /// Folders that are missing are not made: they are watched from when they come.
+  package init(_ stores: Stores, _ places: StoragePaths) {
+    let settings = stores.settings
+    let suites = FolderWatch(places.configuration, followingLinks: Self.ending) { news in
+      switch news {
+      case .everything: settings.refreshAll()
+      case .files(let names):
+        for name in names where name.hasSuffix(Self.ending) {
+          settings.refresh(ExactString(String(name.dropLast(Self.ending.count))))
+        }
+      }
+    }
+    guard let keychain = stores.keychain else {
+      (watches, remote) = ([(places.configuration, suites)], nil)
+      return
+    }
+    if let engine = keychain.engine as? any RemoteKeychainEngine {
+      watches = [(places.configuration, suites)]
+      remote = Task(executorPreference: Background.tasks) {
+        for await _ in engine.news { try? keychain.refresh() }
+      }
+    } else {
+      let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }
+      watches = [(places.configuration, suites), (places.vault, vault)]
+      remote = nil
+    }
+  }
+
+  deinit { remote?.cancel() }
+
+  private static let ending = ".plist"
+
+  /// Folders that the kernel does not watch, and why.
+  package var problems: [String] {
+    watches.compactMap { folder, watch in
+      watch.failure.map { failure in
+        "\(folder) is looked at once a second only: \(Self.reason(failure))"
+      }
+    }
+  }
+
+  private static func reason(_ failure: Int32) -> String {
+    switch failure {
+    case ENOSPC: "too many watches; fs.inotify.max_user_watches is the limit"
+    case EMFILE: "too many watchers; fs.inotify.max_user_instances is the limit"
+    default: systemMessage(failure)
+    }
+  }
+}

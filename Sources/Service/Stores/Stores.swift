@@ -1,0 +1,123 @@
+import Control
+import ImportExport
+package import KeychainSelection
+import Model
+import Platform
+import Prompting
+package import Store
+import Suites
+
+/// The stores of the user, opened as the mount options say.
+package struct Stores {
+  package let feed = ChangeFeed()
+  package let settings: SettingsStore
+  package let keychain: KeychainStore?
+  /// Which keychain it is, and why.
+  let explanation: String
+  /// What opens the same keychain again, whatever has come up since.
+  let keychainOpening: KeychainConfiguration
+  /// What `auto` has chosen now and for the first time.
+  let firstChoice: KeychainChoice?
+  /// The folder of the state, and of the vault.
+  private let folders: (state: String, vault: String)
+
+  /// - Throws: `Failure` with what to do where the keychain can't be opened.
+  init(
+    _ places: StoragePaths, keychain opening: KeychainConfiguration = KeychainConfiguration(),
+    controller: AccessController? = nil,
+    loadingSettings loadsSettings: Bool = false
+  ) throws {
+    try self.init(
+      places, places.open(opening), opening, controller: controller, loadingSettings: loadsSettings)
+  }
+
+  private init(
+    _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
+    controller: AccessController? = nil,
+    loadingSettings loadsSettings: Bool = false
+  ) throws {
+    let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
+    // What a process that was killed has left behind.
+    folder.removeLeftovers()
+    settings = SettingsStore(engine: folder, feed: feed)
+    // A mount reads both at its beginning; each of many thousands takes its time.
+    if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
+    explanation = opened.explanation
+    firstChoice = opened.firstChoice
+    keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
+    folders = (places.state, keychainOpening.vault ?? places.vault)
+    keychain = opened.engine.map { [feed] in
+      KeychainStore(engine: $0, feed: feed, controller: controller)
+    }
+    if ImportRecovery.isNeeded(state: places.state) { recoverImport(places) }
+  }
+
+  /// Takes back what an import that was killed has left.
+  private func recoverImport(_ places: StoragePaths) {
+    let outcome = ImportRecovery.run(state: places.state, settings: settings) {
+      if let keychain { return keychain }
+      return try places.openUnlocked(.present(runtime: places.runtime)).engine.map {
+        KeychainStore(engine: $0)
+      }
+    }
+    guard let message = outcome.message else { return }
+    StandardError.write("keyhole: \(message.escapedForTerminal)\n")
+  }
+
+  /// The stores that a path may lead to: settings need no keychain. Where a person has to be asked, a mount does it
+  /// if there is one, else this command does on its terminal.
+  package init(for path: TreePath, _ places: StoragePaths) throws {
+    let none = KeychainConfiguration(choice: .none)
+    try self.init(
+      places,
+      path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
+      controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) })
+  }
+
+  /// With a keychain that has no items, in the place of one that can't be opened.
+  init(withoutItemsIn places: StoragePaths) throws {
+    try self.init(
+      places, OpenedKeychain(engine: NoItems(), explanation: ""), KeychainConfiguration(choice: .none))
+  }
+
+  /// The keychain of the running mount, else as `auto`, opened by this process.
+  init(aloneIn places: StoragePaths) throws {
+    try self.init(places, keychain: .present(runtime: places.runtime), controller: Self.relaying(places))
+  }
+
+  private static func relaying(
+    _ places: StoragePaths, open: @escaping @Sendable () -> (any KeychainEngine)? = { nil }
+  ) -> AccessController {
+    let record = AccessLog(stateFolder: places.state)
+    let mount = MountAuthenticator(
+      runtimeFolder: places.runtime, fallback: HelperAuthenticator(vault: places.vault, state: places.state),
+      record: record, open: open
+    )
+    return AccessController(mount, .relaying, record: record)
+  }
+
+  /// From now on `auto` keeps what it has chosen: something was stored in it, or it is mounted.
+  package func settleKeychain() {
+    if let firstChoice { ChosenKeychain.note(firstChoice, state: folders.state) }
+  }
+
+  /// Items of the other keychain, which this one does not show; nil: there are none, or no keychain is shown.
+  package func hiddenItems() -> HiddenItems? {
+    HiddenItems.beside(keychain?.engine.name, vault: folders.vault, state: folders.state)
+  }
+}
+
+extension ImportRecovery.Outcome {
+  /// For people; nil: there was nothing to do.
+  fileprivate var message: String? {
+    switch self {
+    case .nothing, .finished: nil
+    case .takenBack(let replaced) where replaced.isEmpty:
+      "an import that was cut short was taken back; run it again"
+    case .takenBack(let replaced):
+      "an import that was cut short was taken back; some of these items may hold what it brought: "
+        + replaced.joined(separator: ", ")
+    case .waiting(let error): "an import that was cut short can't be taken back yet: \(error.message)"
+    }
+  }
+}

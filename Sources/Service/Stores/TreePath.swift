@@ -1,0 +1,48 @@
+import Model
+import Tree
+
+/// A path of the tree as a user types it: `defaults/com.example.app/volume`.
+package struct TreePath: Sendable {
+  package let components: [String]
+
+  package init(_ string: String) {
+    // By scalars: a slash and a combining mark behind it are one Character.
+    components = string.unicodeScalars.split(separator: "/").map { String($0) }.filter { $0 != "." }
+  }
+
+  private init(components: [String]) {
+    self.components = components
+  }
+
+  package var string: String { components.joined(separator: "/") }
+
+  package var name: String { components.last ?? "" }
+
+  package var needsKeychain: Bool { components.isEmpty || components.first == "keychain" }
+
+  /// Whether a secret stands there: then no value is taken as an argument.
+  package var isSecret: Bool { components.first == "keychain" }
+
+  /// What to do in place of writing to this path, where its last name would be that of scratch; nil: it is not.
+  var storedName: String? {
+    switch (components.first, components.count) {
+    case ("defaults", 3) where ScratchName.isScratchInSuite(name.utf8):
+      guard name.hasPrefix(".") else { return "Give the key another name" }
+      return "The key is written \(parent.appending("%2E" + name.dropFirst()).string)"
+    case ("keychain", 5) where !isSecretFile && components[1] != "other",
+      ("keychain", 4) where !isSecretFile && components[1] == "other":
+      return "The secret's file is \(parent.appending("value").string)"
+    default: return nil
+    }
+  }
+
+  /// Whether the last name is that of a file with a secret.
+  private var isSecretFile: Bool { name == "value" || isOtpauth }
+
+  /// Whether it is that of an item's `otpauth:` URI.
+  package var isOtpauth: Bool { components.first == "keychain" && name == ItemSecrets.otpauthName }
+
+  package func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
+
+  package var parent: TreePath { TreePath(components: components.dropLast()) }
+}

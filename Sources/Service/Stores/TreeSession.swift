@@ -1,0 +1,171 @@
+import KeychainSelection
+package import Model
+import Prompting
+package import Store
+package import Tree
+
+/// The tree for one command, without a mount.
+package struct TreeSession {
+  package let tree: FileTree
+  package let root: Node
+  package let stores: Stores
+  package let caller = Caller.current
+  /// nil: nothing is said of the keychain.
+  private let notice: TrustNotice?
+
+  package init(for path: TreePath) throws {
+    let places = try StoragePaths.ofMount()
+    try self.init(Stores(for: path, places), sayingTrustIn: places)
+  }
+
+  /// For the names at the top, which are there whatever the keychain does: `report` gets why it can't be opened.
+  package init(atTopOf path: TreePath, report: (Failure) -> Void) throws {
+    let places = try StoragePaths.ofMount()
+    do {
+      try self.init(Stores(for: path, places), sayingTrustIn: places)
+    } catch let failure as Failure {
+      report(failure)
+      self.init(try Stores(withoutItemsIn: places), sayingTrustIn: nil)
+    }
+  }
+
+  /// For what a person does not read, as completions.
+  package init(silentlyFor path: TreePath) throws {
+    self.init(try Stores(for: path, StoragePaths.ofMount()), sayingTrustIn: nil)
+  }
+
+  /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.
+  package init(aloneIn places: StoragePaths) throws {
+    self.init(try Stores(aloneIn: places), sayingTrustIn: places)
+  }
+
+  private init(_ stores: Stores, sayingTrustIn places: StoragePaths?) {
+    self.stores = stores
+    notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
+    var options = FileTree.Options()
+    options.enrolledFingers = EnrolledSet.digest
+    options.factors = ApprovalFactors.ofMachine
+    tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: options)
+    root = tree.root
+  }
+
+  /// - Throws: `Failure` that names the path.
+  package func node(at path: TreePath) throws -> Node {
+    try attempt(path) { () throws(StoreError) in try find(path.components[...]) }
+  }
+
+  /// nil: there is none.
+  package func existingNode(at path: TreePath) throws -> Node? {
+    let node: Node? = try attempt(path) { () throws(StoreError) in
+      do throws(StoreError) { return try find(path.components[...]) } catch {
+        guard error == .notFound else { throw error }
+        return nil
+      }
+    }
+    if node == nil, let failure = damage(path) { throw failure }
+    return node
+  }
+
+  /// A suite whose file can't be read has no key: then the file is what a message has to name.
+  private func damage(_ path: TreePath) -> Failure? {
+    guard path.components.first == "defaults", path.components.count > 1,
+      let name = (try? PathName(lookingUp: path.components[1].utf8))?.plain,
+      (try? find(path.components[..<2])) == nil,
+      let problem = tree.settings.engine.problems().first(where: {
+        $0.subject.hasSuffix("/\(name.string).plist")
+      })
+    else { return nil }
+    return Failure(problem.subject, "\(problem.reason); \(problem.remedy)")
+  }
+
+  private func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
+    var node = root
+    for component in components { node = try tree.child(of: node, named: component.utf8) }
+    return node
+  }
+
+  /// The folder of a path, made with all that leads to it where it is missing.
+  func madeFolder(of path: TreePath) throws -> Node {
+    var node = root
+    for component in path.components.dropLast() {
+      node = try attempt(path) { () throws(StoreError) in
+        do throws(StoreError) {
+          return try tree.child(of: node, named: component.utf8)
+        } catch {
+          guard case .notFound = error else { throw error }
+          return try tree.makeDirectory(component.utf8, in: node)
+        }
+      }
+    }
+    return node
+  }
+
+  /// Refuses to write a file that no store would keep: a scratch file lives as long as the process that made it, which
+  /// here is one command.
+  ///
+  /// - Throws: `Failure` with the name that is stored.
+  package func requireStored(_ path: TreePath) throws {
+    if path.isOtpauth { try requireItem(path.parent) }
+    guard let stored = path.storedName else { return }
+    // A key of such a name that is in the suite already is an ordinary key.
+    guard try existingNode(at: path) == nil else { return }
+    throw Failure(
+      path.string,
+      "this name is for temporary files of editors, which are not stored; nothing was set. \(stored)")
+  }
+
+  /// An `otpauth:` URI waits for its item's secret in memory, as long as the process lives.
+  private func requireItem(_ path: TreePath) throws {
+    guard path.components.count > 2, try existingNode(at: path.appending("value")) == nil else { return }
+    let name = path.appending("value").string
+    throw Failure(path.string, "there is no such item yet; `keyhole set \(name)` makes it")
+  }
+
+  /// Runs `body` with the file open for reading.
+  package func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
+    let node = try node(at: path)
+    try attempt(path) { () throws(StoreError) in
+      let permit = try tree.permission(toOpen: node, .read, by: caller)?.fetch()
+      let handle = try tree.open(node, .read, by: caller, permit)
+      defer { handle.close() }
+      try unsafe handle.read(at: 0, count: .max) { unsafe body($0) }
+    }
+  }
+
+  /// Replaces the file's content, or makes it.
+  package func write(_ bytes: UnsafeRawBufferPointer, to path: TreePath) throws {
+    let folder = try madeFolder(of: path)
+    try attempt(path) { () throws(StoreError) in
+      let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
+      let handle = try tree.create(
+        path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller, permit)
+      defer { handle.close() }
+      try unsafe handle.write(bytes, at: 0, by: caller)
+      try handle.flush(by: caller)
+    }
+    if path.isSecret { stores.settleKeychain() }
+  }
+
+  /// Sets an attribute of Keyhole's of the item of a path, which need not be there yet.
+  package func setAttribute(_ name: String, to text: String, ofItemAt path: TreePath) throws {
+    let item = try madeFolder(of: path)
+    try attempt(path) { () throws(StoreError) in
+      let (name, value) = ("user.keyhole." + name, Array(text.utf8))
+      let permit = try tree.permission(toSet: name, to: value, of: item, by: caller)?.fetch()
+      try tree.setAttribute(name, to: value, of: item, if: .always, by: caller, permit)
+    }
+  }
+
+  /// - Throws: `Failure` for a keychain that was put back, cut or edited: what it gives is not all that was stored.
+  package func requireTrust() throws { try notice?.require() }
+
+  package func attempt<Value>(
+    _ path: TreePath, _ body: () throws(StoreError) -> Value
+  ) throws -> Value {
+    // A vault beside another keychain is looked at when an item needs it.
+    defer { notice?.write() }
+    do throws(StoreError) { return try body() } catch {
+      throw damage(path) ?? Failure(path.string, error)
+    }
+  }
+}

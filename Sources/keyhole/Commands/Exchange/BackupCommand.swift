@@ -1,0 +1,284 @@
+import ArgumentParser
+import Backup
+import Formats
+import Glibc
+import KeychainSelection
+import Model
+import Platform
+import Prompting
+import SecretMemory
+import Service
+import Store
+import Vault
+
+struct BackupCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup", abstract: "Write all settings and the vault into one sealed file.",
+    discussion: """
+      The vault is copied as it is stored: it need not be unlocked, and no item asks. The secrets of this device only \
+      (…ThisDeviceOnly) are left out and counted. The file is read back before it gets its name; one that is there is \
+      kept, unless --replace is given. It works with a mount and without.
+
+      The file is sealed to a passphrase, which is asked for twice on a terminal and is otherwise the first line of \
+      standard input. After `keyhole backup --init` it is sealed to the key that was made then, and nothing is asked, \
+      as cron and systemd timers need it. `keyhole restore` opens it.
+
+      Items of a Secret Service are not in it: `keyhole export keychain` writes those.
+      """)
+
+  @Flag(
+    name: .customLong("init"),
+    help: "Make a key for backups that ask nothing: its private half is shown once and kept nowhere.")
+  var makesKey = false
+
+  @Flag(help: "Overwrite FILE, once the new backup is complete and was read back.")
+  var replace = false
+
+  @Flag(help: "Seal it to a passphrase although there is a key.")
+  var passphrase = false
+
+  @Flag(
+    name: .customLong("without-secret-service"),
+    help: "Where the Secret Service is the keychain: leave its items out, and say how many.")
+  var leavesOutService = false
+
+  @OptionGroup var source: PassphraseSourceOptions
+
+  @OptionGroup var location: VaultLocation
+
+  @Argument(help: "The file to write.", completion: .file())
+  var file: String?
+
+  func validate() throws {
+    if makesKey == (file != nil) { throw ValidationError("it takes a FILE, or --init to make a key") }
+  }
+
+  func run() throws {
+    let places = try location.places()
+    guard let file else { return try BackupKeyPair(places).make() }
+    let service = ServiceItems(places)
+    if !leavesOutService { try service.requireNone() }
+    try noteTrust(places)
+    do throws(BackupError) {
+      var backup = try BackupFile(file, of: places.backupFolders, existing: replace ? .isReplaced : .isKept)
+      backup.onOmission = { path, reason in
+        StandardError.write("keyhole: \(path.escapedForTerminal): \(reason); it is not in the backup\n")
+      }
+      let key = passphrase || source.isGiven ? nil : try BackupKey.publicKey(places.configuration)
+      let summary = try write(backup, sealedTo: key)
+      let seal = key.map { " (sealed to the key \(BackupKey.number(of: $0)))" } ?? ""
+      StandardOutput.print("\(file): \(summary.contents)\(seal)".escapedForTerminal)
+      if !summary.hasVault {
+        StandardError.write("keyhole: there is no vault in \(places.vault.escapedForTerminal)\n")
+      }
+      service.note()
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  /// Says that the vault is not what was last stored in it, as far as that is known without its passphrase.
+  ///
+  /// - Throws: `Failure` where the backup would take the place of one that may be of a newer state.
+  private func noteTrust(_ places: StoragePaths) throws {
+    guard try exists(places) else {
+      guard replace, names(in: places.state).contains(where: { $0.hasSuffix(".anchor") }) else { return }
+      throw refusal(places.vault, "there is no vault any more, and this device has used one")
+    }
+    switch judgement(places) {
+    case .success(.distrusted(let problem)) where replace: throw refusal(problem.subject, problem.reason)
+    case .success(let trust):
+      if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
+    case .failure(let error) where replace: throw refusal(places.vault, error.message)
+    // A vault that takes a passphrase is usual.
+    case .failure(.locked): break
+    case .failure(let error):
+      let text = "keyhole: \(places.vault): \(error.message); it is backed up as it is"
+      StandardError.write(text.escapedForTerminal + "\n")
+    }
+  }
+
+  private func exists(_ places: StoragePaths) throws -> Bool {
+    do throws(StoreError) { return try VaultArchive.exists(in: places.vault) } catch {
+      throw Failure(places.vault, "\(error.message). Nothing was written")
+    }
+  }
+
+  private func refusal(_ subject: String, _ reason: String) -> Failure {
+    Failure(
+      subject, "\(reason): its backup does not replace another one; name another file. Nothing was written")
+  }
+
+  /// Whether the vault is what was last stored in it. Failure: that is not known; `locked` without its passphrase.
+  private func judgement(_ places: StoragePaths) -> Result<KeychainTrust, StoreError> {
+    do throws(StoreError) {
+      let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
+      if vault.lockState == .open { return .success(vault.trust) }
+      let mounted = MountRegistration.serving(vault: places.vault, in: places.runtime)?.trust
+      return mounted.map { .success($0) } ?? .failure(.locked)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func write(
+    _ backup: BackupFile, sealedTo key: [UInt8]?
+  ) throws(BackupError) -> BackupSummary {
+    if let key { return try backup.write(sealedTo: key) }
+    let passphrase: SecretBytes
+    do { passphrase = try newPassphrase() } catch let failure as Failure {
+      throw BackupError(failure.subject, failure.reason)
+    } catch {
+      throw BackupError(nil, "the passphrase can't be read: there is not enough locked memory")
+    }
+    return try backup.write(sealedTo: passphrase)
+  }
+
+  /// Typed twice by a person.
+  private func newPassphrase() throws -> SecretBytes {
+    let first = try source.read("Passphrase for the backup: ")
+    guard !first.isEmpty else {
+      throw Failure(
+        nil,
+        "there is no passphrase, so nothing was written; `keyhole backup --init` makes a key that needs none")
+    }
+    guard source.asksPerson else { return first }
+    guard try source.read("The same again: ") == first else {
+      throw Failure(nil, "the two passphrases differ; nothing was written")
+    }
+    return first
+  }
+}
+
+/// `keyhole backup --init`.
+private struct BackupKeyPair {
+  let places: StoragePaths
+
+  init(_ places: StoragePaths) {
+    self.places = places
+  }
+
+  func make() throws {
+    do throws(BackupError) {
+      let path = BackupKey.path(places.configuration)
+      guard try BackupKey.publicKey(places.configuration) == nil else {
+        throw BackupError(path, "there is a key already; move the file away to make another one")
+      }
+      let key = try Self.newKey()
+      let publicKey = try Self.publicKey(of: key)
+      // First shown, then kept: a backup to a key that a person has not seen would be lost.
+      try show(key, publicKey)
+      try BackupKey.keep(publicKey, places.configuration)
+      StandardError.write("Its public half is in \(path.escapedForTerminal).\n")
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  private func show(_ key: borrowing SecretBytes, _ publicKey: [UInt8]) throws(BackupError) {
+    StandardError.write(
+      """
+      This private key opens the backups that `keyhole backup FILE` writes from now on. It is shown once and kept \
+      nowhere: write it down, or keep it in a password manager on another machine. Without it these backups are lost. \
+      Its number, the last eight digits, is \(BackupKey.number(of: publicKey)).
+
+      """)
+    let text = try BackupKey.text(of: key)
+    unsafe text.withUnsafeBytes { unsafe StandardOutput.write($0) }
+    StandardOutput.write("\n")
+  }
+
+  private static func newKey() throws(BackupError) -> SecretBytes {
+    do throws(FormatError) { return try SealedFile.makePrivateKey() } catch { throw BackupError(nil, error) }
+  }
+
+  private static func publicKey(of key: borrowing SecretBytes) throws(BackupError) -> [UInt8] {
+    do throws(FormatError) { return try SealedFile.publicKey(of: key) } catch {
+      throw BackupError(nil, error)
+    }
+  }
+}
+
+/// Items of a Secret Service, which are in no backup.
+private struct ServiceItems {
+  /// Whether it is the user's keychain; nil: none was chosen yet.
+  private let isChosen: Bool?
+  private let count: Int?
+
+  init(_ places: StoragePaths) {
+    let opening = KeychainConfiguration.present(runtime: places.runtime)
+    let choice = opening.choice == .automatic ? ChosenKeychain.fetch(state: places.state) : opening.choice
+    isChosen = choice.map { $0 == .secretService }
+    guard isChosen ?? true else {
+      count = nil
+      return
+    }
+    count =
+      HiddenItems.beside(
+        KeychainChoice.vault.rawValue, vault: places.vault, state: places.state, patience: 1_000)?.count
+  }
+
+  /// - Throws: `Failure` where a backup would not hold the user's secrets.
+  func requireNone() throws {
+    guard isChosen == true else { return }
+    throw Failure(
+      "Secret Service",
+      "it is the keychain, and \(items) not in a backup: `keyhole export keychain` writes them. Nothing was "
+        + "written; --without-secret-service backs up the settings and the vault")
+  }
+
+  func note() {
+    guard isChosen == true || count != nil else { return }
+    StandardError.write(
+      "keyhole: the Secret Service: \(items) not in the backup; `keyhole export keychain` writes them\n")
+  }
+
+  private var items: String {
+    switch count {
+    case nil: "its items are"
+    case 1?: "its 1 item is"
+    case let count?: "its \(count) items are"
+    }
+  }
+}
+
+/// `--vault`, where no mount says which vault it is.
+struct VaultLocation: ParsableArguments {
+  @Option(
+    help: "The vault's folder, where it is not the usual one (the mount option vault=).",
+    completion: .directory)
+  var vault: String?
+
+  func places() throws -> StoragePaths {
+    let places = try StoragePaths.ofMount()
+    guard let vault else { return places }
+    guard vault.hasPrefix("/") else { throw UsageError(message: "--vault takes an absolute path") }
+    return places.with(vault: vault)
+  }
+}
+
+extension StoragePaths {
+  var backupFolders: BackupFolders {
+    BackupFolders(settings: configuration, vault: vault, state: state)
+  }
+}
+
+extension BackupSummary {
+  /// One line for a person.
+  var contents: String {
+    var text = Self.number(suites, "suite of settings", "suites of settings")
+    if hasVault { text += ", \(Self.number(items, "item", "items")) of the vault" }
+    if leftOut > 0 { text += "; left out: \(Self.number(leftOut, "item", "items")) of this device only" }
+    return text
+  }
+
+  static func number(_ count: UInt64, _ one: String, _ several: String) -> String {
+    count == 1 ? "1 \(one)" : "\(count) \(several)"
+  }
+}
+
+extension Failure {
+  init(_ error: BackupError) {
+    self.init(error.subject, error.reason)
+  }
+}

@@ -1,0 +1,242 @@
+public import ArgumentParser
+public import Formats
+import Glibc
+public import ImportExport
+import Model
+import Prompting
+import SecretMemory
+import Service
+import Store
+import Suites
+import Tree
+
+struct ImportCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import", abstract: "Take over settings and secrets from a file.",
+    discussion: """
+      What `keyhole export` writes, lists of `defaults export` of macOS, .env files, JSON and CSV of Bitwarden, \
+      CSV of 1Password, Chrome and Firefox, XML and CSV of KeePass and KeePassXC, and stores of pass and gopass. \
+      All of it is taken over or nothing, also where the command is interrupted. A name that is taken by another \
+      value, attribute or flag is an error, unless --replace or --keep says which stays.
+      """)
+
+  @Argument(help: "The file, or the folder of pass; without it, standard input.", completion: .file())
+  var file: String?
+
+  @Option(help: "json, plist, env, tar, keepass, csv, bitwarden or pass; without it, the content tells.")
+  var format: ImportFormat?
+
+  @Option(
+    help: "Where keys, variables and entries of pass go: defaults/SUITE, keychain/generic/SERVICE.",
+    completion: .treePath)
+  var to: String?
+
+  @Flag(
+    name: [.customShort("n"), .long],
+    help: "Only print what would be done: new, same, replace, keep or conflict, and the path.")
+  var dryRun = false
+
+  @Flag(help: "Values, attributes and flags that are there already give way.")
+  var replace = false
+
+  @Flag(help: "Values, attributes and flags that are there already stay.")
+  var keep = false
+
+  @Option(
+    help: """
+      number, merge or refuse: what is done with a second item of one name. `ACCOUNT (2)`; one item where both have \
+      the same secret; an error.
+      """)
+  var duplicates = ImportOptions.Duplicates.number
+
+  func validate() throws {
+    if replace, keep { throw ValidationError("--replace and --keep contradict each other") }
+    if let to, Target(to) == nil {
+      throw ValidationError("--to takes defaults/SUITE or keychain/generic/SERVICE, not \(to)")
+    }
+  }
+
+  func run() throws {
+    allowUnlockedMemoryWithoutSwap()
+    let contents = try read()
+    let places = try StoragePaths.ofMount()
+    let stores = try Stores(for: TreePath(contents.items.isEmpty ? "defaults" : ""), places)
+    var options = ImportOptions()
+    options.conflicts = replace ? .replace : keep ? .keep : .fail
+    options.duplicates = duplicates
+    do throws(ImportExportError) {
+      let plan = try plan(contents, stores, options)
+      if dryRun { StandardOutput.write(plan.text) }
+      if let conflict = plan.conflict { throw ImportExportError(nil, conflict.message) }
+      guard !dryRun else { return }
+      try apply(plan, stores, places)
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  private func plan(
+    _ contents: Contents, _ stores: Stores, _ options: ImportOptions
+  ) throws(ImportExportError) -> ImportPlan {
+    do throws(ImportExportError) {
+      return try ImportPlan(contents, settings: stores.settings, keychain: stores.keychain, options)
+    } catch {
+      throw ImportExportError(error.subject, "\(error.reason); nothing was imported")
+    }
+  }
+
+  private func apply(_ plan: ImportPlan, _ stores: Stores, _ places: StoragePaths) throws(ImportExportError) {
+    let run = ImportRun(
+      settings: stores.settings, keychain: stores.keychain, stateFolder: places.state
+    ) { (present, new, path) throws(StoreError) in
+      try stores.permission(toReplace: present, with: new, at: path)
+    }
+    if run.isItemByItem(plan) {
+      StandardError.write(
+        "keyhole: these items are taken over one at a time; if it is interrupted, the next command takes it back\n"
+      )
+    }
+    let bar = ProgressBar(total: plan.changes)
+    defer { bar.end() }
+    try run.apply(plan) { bar.advance() }
+    bar.end()
+    if plan.summary.items > 0 { stores.settleKeychain() }
+    plan.summary.report()
+    reportUnmetFlags(of: plan, stores)
+  }
+
+  /// Flags that can't be met here are kept: the items are named.
+  private func reportUnmetFlags(of plan: ImportPlan, _ stores: Stores) {
+    guard let keychain = stores.keychain else { return }
+    let factors = ApprovalFactors.ofMachine(keychain)
+    for item in plan.items where item.isWritten && !item.access.isEmpty {
+      do throws(StoreError) { try item.access.requireSatisfiable(with: factors) } catch {
+        let text = "\(item.path): its flags are kept, and its secret can't be opened here: \(error.message)"
+        StandardError.write("keyhole: \(text.escapedForTerminal)\n")
+      }
+    }
+  }
+
+  private func read() throws -> Contents {
+    let target = to.flatMap(Target.init)
+    do throws(FormatError) {
+      if let file, format == .pass || PasswordStore.isStore(file) {
+        guard target?.suite == nil else {
+          throw FormatError("a store of pass has secrets: --to keychain/generic/SERVICE")
+        }
+        return try PasswordStore(folder: file, service: target?.service).read()
+      }
+      let source = try source()
+      let found = try ImportReader.format(of: source)
+      guard let format = format ?? found else {
+        throw FormatError("its format is not recognised; --format names it")
+      }
+      let reader = ImportReader(
+        propertyLists: PropertyLists(), paths: TreePaths(), suite: target?.suite, service: target?.service)
+      let contents = try reader.read(source, as: format)
+      try source.check()
+      return contents
+    } catch {
+      throw Failure(file ?? "standard input", error.reason)
+    }
+  }
+
+  private func source() throws(FormatError) -> ByteSource {
+    let opened = try ImportFile(file)
+    guard let header = try opened.header() else { return try opened.source() }
+    guard file != nil else {
+      throw FormatError("a sealed export has to be a file: its passphrase is read here")
+    }
+    let passphrase: SecretBytes
+    do { passphrase = try Passphrases.present() } catch let failure as Failure {
+      throw FormatError(failure.reason)
+    } catch {
+      throw FormatError("the passphrase can't be read")
+    }
+    return try opened.source(opening: SealedFileOpener(header, passphrase: passphrase))
+  }
+
+  private struct Target {
+    var suite: ExactString?
+    var service: ExactString?
+
+    init?(_ path: String) {
+      let parts = TreePath(path).components
+      let name = parts.last.flatMap { try? PathName(creating: $0.utf8).plain }
+      switch (parts.first, parts.count) {
+      case ("defaults", 2): suite = name
+      case ("keychain", 3) where parts[1] == "generic": service = name
+      default: return nil
+      }
+      if name == nil { return nil }
+    }
+  }
+}
+
+extension ImportFormat: ExpressibleByArgument {}
+extension ImportOptions.Duplicates: ExpressibleByArgument {}
+
+extension Stores {
+  /// What it takes to replace an item that asks before it is read, or to make one with a password of its own.
+  fileprivate func permission(
+    toReplace item: Item?, with new: Item, at path: String
+  ) throws(StoreError) -> Permission {
+    guard let keychain else { throw .notFound }
+    guard let item else { return try keychain.permission(forNew: new, path: path, by: .current) }
+    let isProtected = item.hasSameProtection(as: new)
+    return isProtected
+      ? try keychain.permission(for: item, to: .readWrite, new.secrets, path: path, by: .current)
+      : try keychain.permission(for: item, changingTo: new, path: path, by: .current)
+  }
+}
+
+extension ImportPlan {
+  /// A line a thing: what will be done, and the path.
+  fileprivate var text: String {
+    lines.map { "\($0.step.rawValue)\t\($0.path.forStandardOutput)\n" }.joined()
+      + duplicates.map { "duplicate\t\($0.forStandardOutput)\n" }.joined()
+      + summary.remarks.map { "left out\t\($0.forStandardOutput)\n" }.joined()
+  }
+}
+
+extension ImportConflict {
+  fileprivate var message: String {
+    switch self {
+    case .duplicates(let paths):
+      "it holds different values for the same name: \(Self.list(paths)); nothing was imported"
+        + " (--duplicates=number or merge takes items)"
+    case .present(let paths):
+      "other values are there already: \(Self.list(paths)); nothing was imported (--replace or --keep decides)"
+    }
+  }
+
+  private static func list(_ paths: [String]) -> String {
+    let shown = paths.prefix(3).joined(separator: ", ")
+    return paths.count > 3 ? "\(shown) and \(paths.count - 3) more" : shown
+  }
+}
+
+extension ImportSummary {
+  /// On a terminal always; else only where something of the import is not there under its own name.
+  fileprivate func report() {
+    if isatty(STDOUT_FILENO) == 1 {
+      StandardOutput.print(line.escapedForTerminal)
+    } else if !isComplete {
+      StandardError.write("keyhole: \(line.escapedForTerminal)\n")
+    }
+    for path in codes {
+      StandardError.write(
+        "keyhole: \(path.escapedForTerminal): a one-time code that is an item of its own, not a second secret\n"
+      )
+    }
+    for path in numbered {
+      StandardError.write("keyhole: \(path.escapedForTerminal): a second item of this name\n")
+    }
+  }
+}
+
+extension Failure {
+  init(_ error: ImportExportError) {
+    self.init(error.subject, error.reason)
+  }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import Model
+import Service
+import Tree
+
+extension CompletionKind {
+  /// A path of the tree: names only, whatever it leads to is never opened.
+  static var treePath: CompletionKind {
+    .custom { _, _, prefix in Completion.paths(prefix) }
+  }
+
+  /// The attributes of the path before it.
+  static var attributeName: CompletionKind {
+    .custom { words, index, _ in Completion.attributes(ofPathBefore: index, in: words) }
+  }
+
+  /// The words that an attribute can have.
+  static var attributeValue: CompletionKind {
+    .custom { words, index, _ in Completion.values(ofAttributeBefore: index, in: words) }
+  }
+}
+
+/// What a shell offers. Errors offer nothing.
+private enum Completion {
+  static func paths(_ prefix: String) -> [String] {
+    let scalars = prefix.unicodeScalars
+    let folder = scalars.lastIndex(of: "/").map { String(scalars[...$0]) } ?? ""
+    let path = TreePath(folder)
+    guard let session = try? TreeSession(silentlyFor: path), let node = try? session.node(at: path),
+      let entries = try? session.tree.list(node)
+    else { return [] }
+    return entries.map { folder + $0.name + ($0.isDirectory ? "/" : "") }.filter { $0.hasPrefix(prefix) }
+      .map { ExactString($0) }.sorted().map(\.string)
+  }
+
+  static func attributes(ofPathBefore index: Int, in words: [String]) -> [String] {
+    guard words.indices.contains(index - 1) else { return [] }
+    let path = TreePath(words[index - 1])
+    guard let session = try? TreeSession(silentlyFor: path), let node = try? session.node(at: path),
+      let names = try? session.tree.attributeNames(of: node)
+    else { return [] }
+    let known = ["user.keyhole.label", "user.keyhole.accessible", "user.keyhole.access", "user.comment"]
+    return (path.isSecret ? Array(Set(names + known)).sorted() : names).map { String($0.dropFirst(5)) }
+  }
+
+  static func values(ofAttributeBefore index: Int, in words: [String]) -> [String] {
+    guard words.indices.contains(index - 1) else { return [] }
+    let name = words[index - 1]
+    switch name.hasPrefix("user.") ? String(name.dropFirst(5)) : name {
+    case "keyhole.type": return SettingType.allCases.map(\.rawValue)
+    case "keyhole.accessible": return Accessibility.allCases.map(\.rawValue)
+    case "keyhole.access": return AccessFlags.Flag.allCases.map(\.rawValue)
+    case "keyhole.eol": return ["exact"]
+    case "keyhole.sealed", "isInvisible", "isNegative": return ["true", "false"]
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Model
+import Service
+import Store
+
+struct DoctorCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor", abstract: "Look for what is wrong, and say what mends it.",
+    discussion: """
+      It looks at FUSE, mounts, stores, permissions, the keyring and its bus, and at the settings for inotify, locked \
+      memory, swap and core files. Each line begins with `ok`, `note` or `problem` and says what mends it; the exit \
+      code is 1 where there is a problem. What is in a vault that takes a passphrase is known to the mount that has \
+      unlocked it, which is asked.
+      """)
+
+  @Flag(help: "Open every secret of the vault too, and name those that are damaged, swapped or missing.")
+  var secrets = false
+
+  func run() throws {
+    let places = try StoragePaths.ofMount()
+    let found = try Examination(places, opensSecrets: secrets)
+    for problem in found.problems {
+      StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
+    }
+    for note in found.notes {
+      StandardOutput.print(line("note", note.subject, note.reason, note.remedy))
+    }
+    guard found.problems.isEmpty else {
+      let count = found.problems.count
+      throw Failure(nil, count == 1 ? "1 problem was found" : "\(count) problems were found")
+    }
+    StandardOutput.print(
+      "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault), inotify, locked memory"
+    )
+  }
+
+  private func line(_ kind: String, _ subject: String, _ reason: String, _ remedy: String) -> String {
+    let padding = String(repeating: " ", count: max(1, 9 - kind.count))
+    return "\(kind)\(padding)\(subject): \(reason); \(remedy)".escapedForTerminal
+  }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+import Glibc
+import KeychainSelection
+import Model
+import Prompting
+import Service
+
+struct MountCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mount", abstract: "Mount the tree, by default on ~/Keyhole.",
+    discussion: """
+      Returns when the mount answers; a process in the background serves it until it is unmounted.
+
+      Options for -o, with commas between them:
+        keychain=auto|secret-service|vault|none
+                                   which keychain is shown (auto: what it chose first, which is the
+                                   Secret Service where one answers on the session bus, else the vault)
+        plain-session              take a Secret Service also without encryption on the bus
+        eol=exact                  secrets keep the line feed that ends their only line
+        ro                         nothing can be changed
+        allow_other                other users may look, as far as the modes let them
+        allow_root                 root may look, no other user
+        uid=USER, gid=GROUP        as root: mount the stores of this user
+        vault=FOLDER               another folder for the vault
+        fsname=TEXT                what the mount table shows as the source
+        echo=off                   no inotify events for changes from outside
+      and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...
+      """)
+
+  @Option(name: .short, help: ArgumentHelp("Mount options.", valueName: "options"))
+  var o: [String] = []
+
+  @Flag(
+    help: ArgumentHelp(
+      "With keychain=vault or keychain=secret-service: from now on keychain=auto means this one, for commands and "
+        + "programs too. Items stay where they are."))
+  var keep = false
+
+  @Flag(help: "Serve the mount in this process, until it is unmounted or Ctrl-C.")
+  var foreground = false
+
+  /// Where the background process says that it is ready, or why not.
+  @Option(help: .hidden)
+  var readyDescriptor: Int32?
+
+  @Argument(help: "An empty folder of yours.")
+  var mountpoint: String?
+
+  func run() throws {
+    let options = try MountOptions(o)
+    if keep, ![.vault, .secretService].contains(options.keychain.choice) {
+      throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")
+    }
+    guard foreground else {
+      try Daemon.start(arguments)
+      return try tellHiddenItems()
+    }
+    EndSignals.hold()
+    try Daemon.reporting(to: readyDescriptor) { ready in
+      guard let owner = try MountOwner(options) else { return try serve(options, ready) }
+      try serve(options, for: owner, ready)
+    }
+  }
+
+  private func serve(_ options: MountOptions, _ ready: @escaping @Sendable () -> Void) throws {
+    try options.checkFuseConfiguration()
+    let places = try StoragePaths.current(options)
+    let mountPoint = try MountPoint(mountpoint, places)
+    try Server(options, places, mountPoint.path, version: KeyholeCommand.version).serve(
+      keeping(options, places, ready))
+  }
+
+  /// The choice is recorded when the mount is ready: a keychain that can't be opened is not chosen.
+  private func keeping(
+    _ options: MountOptions, _ places: StoragePaths, _ ready: @escaping @Sendable () -> Void
+  ) -> @Sendable () -> Void {
+    guard keep else { return ready }
+    return {
+      ChosenKeychain.change(to: options.keychain.choice, state: places.state)
+      ready()
+    }
+  }
+
+  /// As root: the mount is made first, for a path that the user could not mount on, and then root's rights go.
+  private func serve(
+    _ options: MountOptions, for owner: MountOwner, _ ready: @escaping @Sendable () -> Void
+  ) throws {
+    guard let mountpoint else { throw UsageError(message: "`uid=` and `gid=` need a mount point") }
+    let folder = try OwnedMountPoint(mountpoint, for: owner, options)
+    let path = folder.path
+    let device = try MountForOwner.make(at: folder, options, for: owner)
+    do {
+      try owner.become()
+      let places = try StoragePaths.current(options)
+      try Server(options, places, path, version: KeyholeCommand.version, device: device).serve(
+        keeping(options, places, ready))
+    } catch {
+      try? Unmounting.take(path, lazily: true)
+      throw error
+    }
+  }
+
+  /// Items of the other keychain, which would seem to be lost.
+  private func tellHiddenItems() throws {
+    let places = try StoragePaths.ofMount()
+    let shown = KeychainConfiguration.present(runtime: places.runtime).choice.rawValue
+    guard let hidden = HiddenItems.beside(shown, vault: places.vault, state: places.state) else { return }
+    StandardError.write("keyhole: note: \(hidden.description)\n")
+  }
+
+  private var arguments: [String] {
+    ["mount", "--foreground"] + (keep ? ["--keep"] : []) + o.flatMap { ["-o", $0] } + ["--"]
+      + (mountpoint.map { [$0] } ?? [])
+  }
+}

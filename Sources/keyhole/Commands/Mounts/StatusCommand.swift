@@ -1,0 +1,38 @@
+import ArgumentParser
+import KeychainSelection
+import Model
+import Service
+
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Tell what is mounted where, from which stores, and what was refused or slow lately.")
+
+  @Flag(help: "One JSON object, as in MOUNT/.keyhole/status.")
+  var json = false
+
+  func run() throws {
+    let places = try StoragePaths.current()
+    let records = MountRegistration.all(in: places.runtime)
+    guard let last = records.last else {
+      // Its process has ended by itself where the connection was aborted.
+      if let path = SystemChecks.dead().last {
+        throw Failure(
+          path,
+          "nothing answers for this mount any more; `keyhole mount \(path.quotedForShell)` mounts it again"
+        )
+      }
+      throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
+    }
+    if json { return StandardOutput.write(try RunningMount(last).report.jsonForStandardOutput) }
+    var failures: [Failure] = []
+    for record in records {
+      do throws(Failure) {
+        StandardOutput.write(try RunningMount(record).description)
+      } catch {
+        failures.append(error)
+      }
+    }
+    if let failure = failures.last { throw failure }
+  }
+}

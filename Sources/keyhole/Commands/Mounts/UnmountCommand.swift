@@ -1,0 +1,41 @@
+import ArgumentParser
+import KeychainSelection
+import Model
+import Platform
+import Prompting
+import Service
+
+struct UnmountCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unmount", abstract: "Take the mount away, when everything is stored.")
+
+  @Flag(help: "Also while it is in use: what has files open there keeps them.")
+  var lazy = false
+
+  @Argument(help: "The mount; without it, the one of this user's stores.")
+  var mountpoint: String?
+
+  func run() throws {
+    let places = try StoragePaths.current()
+    let records = MountRegistration.all(in: places.runtime)
+    let wanted = mountpoint.map(MountPoint.absolute)
+    if wanted == nil, records.count > 1 {
+      let paths = records.map { $0.path.quotedForShell }.joined(separator: ", ")
+      throw Failure(nil, "there are several mounts: \(paths); name the one that is to go")
+    }
+    let record = records.last { record in wanted.map { $0 == record.path } ?? true }
+    guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }
+    guard MountTable().entry(at: path)?.type == "fuse.keyhole" else {
+      throw Failure(path, "Keyhole is not mounted there")
+    }
+    let process = record.flatMap { ProcessHandle(process: $0.process) }
+    let isLazy = lazy || record?.isAlive == false
+    let pause = isLazy ? nil : record.flatMap { ReplayPause($0, places) }
+    try Unmounting.take(path, lazily: isLazy, isResting: pause != nil)
+    // Taken away while in use, it serves on for as long as files are open.
+    guard let process, !lazy, !process.waitForEnd(seconds: Unmounting.patience) else { return }
+    StandardError.write(
+      "keyhole: note: files are open there in another mount namespace; the process of the mount ends with the last one\n"
+    )
+  }
+}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+import Model
+import Platform
+import Prompting
+import Service
+import Store
+import Tree
+
+struct WatchCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "watch", abstract: "Print each change of a setting or a secret, until interrupted.",
+    discussion: """
+      One line a change: time, kind and path, a tab between them, and for what was moved where it was \
+      before. The kinds are created, modified, deleted, moved, attributes, locked, unlocked, and overflow, \
+      which says that some were missed. No value is ever printed.
+
+      It needs no mount, and keeps none busy.
+      """)
+
+  @Flag(help: "JSON, one object a line, as in MOUNT/.keyhole/events.")
+  var json = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Run a shell command for each change instead; it finds KEYHOLE_KIND, KEYHOLE_PATH and KEYHOLE_FROM.",
+      valueName: "command"))
+  var exec: String?
+
+  @Argument(help: "A path of the tree, with all below it; without it, everything.")
+  var path = ""
+
+  func run() throws {
+    let path = TreePath(path)
+    let places = try StoragePaths.ofMount()
+    let stores = try Stores(for: path, places)
+    TrustNotice(stores.keychain?.engine, places).write()
+    let changes = stores.feed.watch()
+    let watch = StoreWatch(stores, places)
+    FileTree(settings: stores.settings, keychain: stores.keychain).beginFollowing()
+    for problem in watch.problems { StandardError.write("keyhole: \(problem.escapedForTerminal)\n") }
+    Task(executorPreference: Background.tasks) { [json, exec] in
+      var number = 0
+      for await change in changes.map(TreeChange.init) where change.concerns(path) {
+        number += 1
+        if let exec {
+          change.run(exec)
+        } else {
+          StandardOutput.write(json ? change.line(number: number, time: .now) : change.text)
+        }
+      }
+    }
+    withExtendedLifetime(watch) { dispatchMain() }
+  }
+}
+
+extension TreeChange {
+  /// Whether it is about a path, or something below or above it.
+  fileprivate func concerns(_ wanted: TreePath) -> Bool {
+    [path, from ?? path].contains { path in
+      zip(TreePath(path).components, wanted.components).allSatisfy { ExactString($0) == ExactString($1) }
+    }
+  }
+
+  fileprivate var text: String {
+    let paths = [path] + (from.map { [$0] } ?? [])
+    let fields = [Timestamp.now.iso8601, kind.rawValue] + paths.map(\.forStandardOutput)
+    return fields.joined(separator: "\t") + "\n"
+  }
+
+  /// One after the other, so that no two commands meet; meanwhile the kernel keeps the news.
+  fileprivate func run(_ command: String) {
+    let own = ["KEYHOLE_KIND=\(kind.rawValue)", "KEYHOLE_PATH=\(path)", "KEYHOLE_FROM=\(from ?? "")"]
+    let environment = inheritedEnvironment.filter { !$0.hasPrefix("KEYHOLE_") } + own
+    switch spawn("/bin/sh", ["/bin/sh", "-c", command], environment: environment) {
+    case .failure(let failure): StandardError.write("keyhole: /bin/sh: \(systemMessage(failure.errno))\n")
+    case .success(let process):
+      var status: Int32 = 0
+      while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
+    }
+  }
+}

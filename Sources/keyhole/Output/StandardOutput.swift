@@ -1,0 +1,29 @@
+import Glibc
+import Model
+import Platform
+import Prompting
+
+/// write(2) to standard output, until everything is out.
+///
+/// A failed write ends the process with exit code 1: a script must not take half for the whole.
+enum StandardOutput {
+  static func write(_ text: String) { unsafe Array(text.utf8).withUnsafeBytes { unsafe write($0) } }
+
+  /// Output for people ends in a line feed; a value is written as it is.
+  static func print(_ line: String) { write(line + "\n") }
+
+  static func write(_ bytes: UnsafeRawBufferPointer) {
+    let error = unsafe writeAll(bytes, to: STDOUT_FILENO)
+    guard error != 0 else { return }
+    StandardError.write("keyhole: standard output can't be written: \(systemMessage(error))\n")
+    exit(1)
+  }
+}
+
+extension String {
+  /// As it is for programs, escaped for people: what a line of standard output has of names.
+  var forStandardOutput: String { isatty(STDOUT_FILENO) == 1 ? escapedForTerminal : self }
+
+  /// The same of a JSON text.
+  var jsonForStandardOutput: String { isatty(STDOUT_FILENO) == 1 ? visibleAsJSON : self }
+}
