@@ -1,6 +1,6 @@
 package import Model
 
-/// Which items are meant: what is nil may be anything.
+/// A pattern for items: an attribute that is nil matches any.
 package enum ItemQuery: Hashable, Sendable {
   case generic(service: String?, account: String?)
   case internet(InternetQuery)
@@ -14,7 +14,7 @@ package enum ItemQuery: Hashable, Sendable {
     package var port: UInt16?
     package var path: String?
 
-    /// Whatever internet password there is.
+    /// Every internet password.
     package static let any = InternetQuery(
       server: nil, account: nil, domain: nil, protocol: nil, authenticationType: nil, port: nil, path: nil)
 
@@ -41,7 +41,7 @@ package enum ItemQuery: Hashable, Sendable {
     }
   }
 
-  /// For a person who is asked about a new item.
+  /// The path of a new item, for a question to the user.
   package var text: String {
     switch self {
     case .generic(let service, let account): "keychain/generic/\(service ?? "")/\(account ?? "")"
@@ -49,7 +49,7 @@ package enum ItemQuery: Hashable, Sendable {
     }
   }
 
-  /// The identity of a new item: what is nil is absent.
+  /// The identity of a new item: an attribute that is nil is absent.
   package var identity: ItemIdentity {
     switch self {
     case .generic(let service, let account):
@@ -78,7 +78,7 @@ extension ItemQuery.InternetQuery {
   }
 }
 
-/// nil is whatever there is.
+/// nil matches any.
 private func allows(_ wanted: String?, _ text: ExactString?) -> Bool {
   guard let wanted else { return true }
   return text == ExactString(wanted)

@@ -11,12 +11,12 @@ import WrapperCore
 /// Where secrets are kept.
 ///
 /// Wrappers use `.user`, or under a test runner a keychain in memory that only this process has, so that tests
-/// don't touch the user's secrets. `KEYHOLE_STORE=user` or `=memory` in the environment sets it for a process,
-/// `KeychainLocation.$current.withValue(…)` for what is made inside.
+/// don't use the user's secrets. `KEYHOLE_STORE=user` or `=memory` in the environment sets it for a process,
+/// `KeychainLocation.$current.withValue(…)` for the wrappers that are made inside.
 public struct KeychainLocation: Sendable {
   package let live: LiveKeychain
 
-  /// Where wrappers that are made now keep their secrets; nil: where the process does.
+  /// The location for wrappers that are made in this task; nil: that of the process.
   @TaskLocal public static var current: KeychainLocation?
 
   /// The user's own keychain, opened when it is first used: the running mount's, else the Secret Service where
@@ -34,7 +34,7 @@ public struct KeychainLocation: Sendable {
       return try present(folders, controller)
     }))
 
-  /// A new keychain in memory, which begins empty and is gone with its last user.
+  /// A new, empty keychain in memory. It exists as long as a wrapper or a copy of this value uses it.
   public static func memory() -> KeychainLocation {
     // No person can be asked there: an item with flags can't be opened, as with a finger that is not enrolled.
     let keychain = LiveKeychain(enrolledFingers: { "none" }) {
@@ -43,7 +43,7 @@ public struct KeychainLocation: Sendable {
     return KeychainLocation(live: keychain)
   }
 
-  /// A vault in a folder of one's own, as other processes that name the same folder see it.
+  /// The vault in a folder, which processes that name the same folder share.
   public static func folder(_ path: String) -> KeychainLocation {
     KeychainLocation(
       live: LiveKeychain(open: { () throws(StoreError) in

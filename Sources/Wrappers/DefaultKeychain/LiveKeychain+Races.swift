@@ -7,7 +7,7 @@ extension LiveKeychain {
   /// Each attempt that fails means that another thread or process has succeeded in between.
   private static let attempts = 100
 
-  /// The oldest item that a query means, with its secret; nil: there is none.
+  /// The oldest item that a query matches, with its secret; nil: there is none.
   package func first(_ query: ItemQuery) throws(StoreError) -> (item: Item, secret: Data)? {
     try retrying { () throws(StoreError) in
       guard let item = try items(query).first else { return nil }
@@ -15,7 +15,7 @@ extension LiveKeychain {
     }
   }
 
-  /// Stores a secret in the oldest item that a query means, and in a new one where there is none.
+  /// Stores a secret in the oldest item that a query matches, or in a new one if there is none.
   ///
   /// `change` sets what the item has beside its identity, and may be called more than once.
   package func save(
@@ -30,7 +30,7 @@ extension LiveKeychain {
     }
   }
 
-  /// Stores a secret in a new item where a query means none yet; false: there is one, and it stays as it is.
+  /// Stores a secret in a new item if a query matches none; false: there is one, and it stays as it is.
   package func saveFirst(_ query: ItemQuery, secret: Data) throws(StoreError) -> Bool {
     guard try items(query).isEmpty else { return false }
     do throws(StoreError) {
@@ -42,7 +42,7 @@ extension LiveKeychain {
     }
   }
 
-  /// Removes every item that a query means; none is no error.
+  /// Removes every item that a query matches; none is no error.
   package func removeAll(_ query: ItemQuery) throws(StoreError) {
     try retrying { () throws(StoreError) in try remove(items(query).map(\.id)) }
   }

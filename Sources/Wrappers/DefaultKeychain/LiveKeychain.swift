@@ -7,9 +7,9 @@ package import Store
 import Synchronization
 package import WrapperCore
 
-/// The keychain for wrappers: items by what is known of them, and news of every change.
+/// The keychain for wrappers: items by queries, and a notification for every change.
 package final class LiveKeychain: Sendable {
-  /// A keychain, and what tells of others' changes for as long as it lives.
+  /// A keychain with the object that watches for changes by others, for as long as it exists.
   package struct Opened: Sendable {
     let store: KeychainStore
     let watch: @Sendable (_ changed: @escaping @Sendable () -> Void) -> (any Sendable)?
@@ -37,7 +37,7 @@ package final class LiveKeychain: Sendable {
   private let announcer = Announcer()
 
   /// - Parameters:
-  ///   - enrolledFingers: the digest of the fingers that are enrolled now; nil: nothing tells.
+  ///   - enrolledFingers: the digest of the fingers that are enrolled now; nil: it can't be determined.
   ///   - open: opens the keychain when it is first used.
   package init(
     enrolledFingers: @escaping @Sendable () -> String? = EnrolledSet.digest,
@@ -47,14 +47,14 @@ package final class LiveKeychain: Sendable {
     self.open = open
   }
 
-  /// The items that a query means, the oldest first, as they are stored now.
+  /// The items that a query matches, the oldest first, as they are stored now.
   package func items(_ query: ItemQuery) throws(StoreError) -> [Item] {
     let store = try store()
     try store.refresh()
     return try known(query, in: store)
   }
 
-  /// As `items`, without a look at what other processes did in the last moment.
+  /// As `items`, without reading changes that other processes made in the last milliseconds.
   package func knownItems(_ query: ItemQuery) throws(StoreError) -> [Item] {
     try known(query, in: store())
   }
@@ -114,7 +114,7 @@ package final class LiveKeychain: Sendable {
     announcer.tell()
   }
 
-  /// Calls `look` after each change from now on, of whatever item.
+  /// Calls `look` after each change of any item.
   package func listen(_ look: @escaping @Sendable () -> Void) -> Listening {
     announcer.listen(look)
   }

@@ -1,4 +1,4 @@
-/// Calls `changed` whenever a keychain in another process may have news, for as long as it lives.
+/// Calls `changed` whenever a keychain in another process may have changed, for as long as it exists.
 final class NewsWatch: Sendable {
   private let task: Task<Void, Never>
 

@@ -2,9 +2,9 @@ public import Foundation
 package import Model
 public import WrapperCore
 
-/// A suite in the shape of Foundation's `UserDefaults`, for code that is written for that.
+/// A suite as a subclass of Foundation's `UserDefaults`, for code that takes one.
 ///
-/// A value is stored when it is set; nothing waits for `synchronize()`.
+/// A value is stored when it is set, not at `synchronize()`.
 public final class SettingDefaults: UserDefaults {
   /// nil: it holds its values in memory.
   let suite: Suite?

@@ -2,7 +2,7 @@ public import Foundation
 public import WrapperCore
 
 extension Suite {
-  /// The suite of that name, in the storage that is current.
+  /// The suite of that name, in `SuiteStorage.current`, else in the storage of the process.
   public init(_ name: String) {
     self.init(name, in: .chosen)
   }
@@ -16,7 +16,7 @@ extension Suite {
   /// program.
   public static var standard: Suite { Suite(standardName) }
 
-  /// The suite that Foundation's object stands for.
+  /// The suite that Foundation's object names.
   public init(_ defaults: UserDefaults) {
     if let own = (defaults as? SettingDefaults)?.suite {
       self = own
@@ -36,7 +36,7 @@ extension Suite {
     }
   }
 
-  /// Whatever has no name must not be mixed with the program's own settings.
+  /// Settings of an object without a name must not be mixed with the program's own.
   private static let nameless = SuiteStorage.memory()
 
   private static let noteOnce: Void = Log.note(
@@ -47,7 +47,7 @@ extension Suite {
   private static let standardName = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
 }
 
-/// Which suite an object of Foundation's stands for.
+/// The suite that an object of Foundation names.
 enum FoundationSuite: Equatable {
   case standard
   case named(String)

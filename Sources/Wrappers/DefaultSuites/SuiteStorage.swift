@@ -8,15 +8,15 @@ package import WrapperCore
 /// Where suites are kept.
 ///
 /// Wrappers use `.user`, or under a test runner a store in memory that only this process has, so that tests
-/// don't touch the user's settings. `KEYHOLE_STORE=user` or `=memory` in the environment sets it for a process,
-/// `SuiteStorage.$current.withValue(…)` for what is made inside.
+/// don't use the user's settings. `KEYHOLE_STORE=user` or `=memory` in the environment sets it for a process,
+/// `SuiteStorage.$current.withValue(…)` for the wrappers that are made inside.
 public struct SuiteStorage: Sendable {
   package let live: LiveSettings
 
-  /// Where wrappers that are made now keep their suites; nil: where the process does.
+  /// The storage for wrappers that are made in this task; nil: that of the process.
   @TaskLocal public static var current: SuiteStorage?
 
-  /// The user's own suites, `$XDG_CONFIG_HOME/*.plist`, by default in `~/.config`; followed while they change.
+  /// The user's suites, `$XDG_CONFIG_HOME/*.plist`, by default in `~/.config`. inotify(7) reports changes by others.
   public static let user: SuiteStorage = {
     guard let folders = UserFolders.current() else {
       Log.note("settings", "there is no home folder; they are kept in memory. Set HOME")
@@ -25,12 +25,12 @@ public struct SuiteStorage: Sendable {
     return SuiteStorage(configuration: folders.configuration, state: folders.state)
   }()
 
-  /// A new store in memory, which begins empty and is gone with its last user.
+  /// A new, empty store in memory. It exists as long as a wrapper or a copy of this value uses it.
   public static func memory() -> SuiteStorage {
     SuiteStorage(live: LiveSettings(SettingsStore(engine: MemorySuites())))
   }
 
-  /// Suites in a folder of one's own, as other processes that name the same folder see them.
+  /// The suites in a folder, which processes that name the same folder share.
   public static func folder(_ path: String) -> SuiteStorage {
     SuiteStorage(configuration: path, state: path + "/.keyhole")
   }

@@ -3,10 +3,10 @@ import Model
 
 /// A generic password: `@GenericPassword(service: "my.service") var myName: String?`.
 ///
-/// A service without an account means whatever account there is: of several items the oldest.
+/// Without an account the service's oldest item is used.
 @propertyWrapper
 open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchecked Sendable {
-  /// What a new access control is made of when a value is saved.
+  /// The access control that every save sets.
   public struct AccessControlSettings: Sendable {
     /// When the item can be read: one of the constants that begin with `kSecAttrAccessible`.
     public let access: CFString
@@ -18,10 +18,10 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
   @QueryElement(key: kSecAttrService) open private(set) var service: String?
   /// The item's account; nil: any.
   @QueryElement(key: kSecAttrAccount) open private(set) var account: String?
-  /// When, and after what, the value may be read.
+  /// The class and the conditions under which the value can be read.
   @QueryElement(key: kSecAttrAccessControl, constraints: [.override(kSecAttrAccessible)])
   open private(set) var accessControl: SecAccessControl?
-  /// What every save uses where no other access control was set.
+  /// The access control for saves after which `modifyAccess(using:flags:)` set no other; nil: none.
   public let defaultAccessControl: AccessControlSettings?
 
   /// Declares an item by its attributes, without an access control.
@@ -41,7 +41,7 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
   }
 
   /// With a condition for every save: `accessOption` is one of the constants that begin with
-  /// `kSecAttrAccessible`, `accessFlags` says what a person has to do before the value is given.
+  /// `kSecAttrAccessible`, `accessFlags` has the conditions for reading the value.
   public init(
     service: String, account: String? = nil, refreshPolicy: KeychainDataRefreshPolicy = .onAccess,
     defaultValue: T? = nil, accessOption: CFString, accessFlags: SecAccessControlCreateFlags
@@ -62,12 +62,12 @@ open class GenericPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @uncheck
     set { super.wrappedValue = newValue }
   }
 
-  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
+  /// The changes of the value (`values`), and the last error (`error`).
   public override var projectedValue: LiveProjection<T?> { super.projectedValue }
 
-  /// Says when, and after what, the value may be read, from the next save on.
+  /// Sets the class and the conditions under which the value can be read, from the next save on.
   ///
-  /// - Throws: `KeychainError.accessControllError` for what does not exist.
+  /// - Throws: `KeychainError.accessControllError` for a constant or flags that don't exist.
   public func modifyAccess(using accessible: CFString, flags: SecAccessControlCreateFlags) throws {
     accessControl = try SecAccessControl(accessible, flags)
   }

@@ -62,6 +62,6 @@ open class InternetPassword<T: Codable>: KeychainItemPropertyWrapper<T>, @unchec
     set { super.wrappedValue = newValue }
   }
 
-  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
+  /// The changes of the value (`values`), and the last error (`error`).
   public override var projectedValue: LiveProjection<T?> { super.projectedValue }
 }

@@ -5,7 +5,7 @@ import WrapperCore
 /// Values as the bytes of a secret, as the original writes them: integers and `Bool` as 8 bytes in the
 /// machine's order, `String` and `URL` as UTF-8, `Data` as it is, and what has parts as a binary property list.
 ///
-/// What the original can't store is text: reals, decimal numbers, dates (seconds since 2001), UUIDs; and what
+/// Types that the original can't store are text: reals, decimal numbers, dates (seconds since 2001), UUIDs; a value that
 /// encodes to a single value is stored as that.
 package struct KeychainEncoder {
   package init() {}
@@ -97,7 +97,7 @@ package struct KeychainDecoder {
     }
   }
 
-  /// What the bytes may stand for, the likeliest first: nothing in them tells. The original's integers have 8
+  /// The values that the bytes may be, the likeliest first: the bytes don't say. The original's integers have 8
   /// bytes; it reads 1, 2 and 4 too, which are text first if they are a number in text.
   private func candidates(_ data: Data) -> [SettingValue] {
     let text = text(data).map { [SettingValue.string(ExactString($0))] } ?? []

@@ -2,7 +2,7 @@ public import Foundation
 import Model
 package import WrapperCore
 
-/// Why the keychain did not do what was asked. `localizedDescription` says it in words, and what to do.
+/// An error of the keychain. `localizedDescription` says what failed and what to do.
 ///
 /// The cases are matched without their reasons: `catch KeychainError.osSecureBadRequest`.
 public enum KeychainError: Error {
@@ -34,7 +34,7 @@ public enum KeychainError: Error {
   /// The value can't be stored in the attribute or as the secret.
   case osSecureInvalidValue(Reason)
 
-  /// What the keychain said, in words. It never holds a value.
+  /// The keychain's message. It never holds a value.
   public struct Reason: Hashable, Sendable {
     let text: String
   }

@@ -3,7 +3,7 @@ import Model
 public import Observation
 public import WrapperCore
 
-/// A value in the keychain: what `@GenericPassword` and `@InternetPassword` have in common.
+/// A value in the keychain: the base class of `@GenericPassword` and `@InternetPassword`.
 open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Observable, @unchecked Sendable {
   // What changes is behind locks.
   /// When the keychain is read and written, as given to the initialiser.
@@ -18,15 +18,15 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     var value: T?
     var isUnchanged = false
     var error: (any Error)?
-    /// What the keychain said last, which is more than its number tells.
+    /// The keychain's last error, which has more than its number.
     var failure: StoreError?
-    /// The item as it was last announced; nil: it was never looked at.
+    /// The item as it was last announced; nil: it was never read.
     var seen: Item??
   }
 
   /// - Parameters:
-  ///   - refreshPolicy: when the keychain is looked at.
-  ///   - defaultValue: what is read where there is nothing; it is never stored.
+  ///   - refreshPolicy: when the keychain is read and written.
+  ///   - defaultValue: the value if there is no item; it is never stored.
   public init(refreshPolicy: KeychainDataRefreshPolicy, defaultValue: T? = nil) {
     self.refreshPolicy = refreshPolicy
     self.defaultValue = defaultValue
@@ -34,16 +34,16 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     super.init()
   }
 
-  /// Whether the value is what was last loaded, saved or deleted.
+  /// Whether the value has not been set since it was last loaded, saved or deleted.
   public private(set) var wrappedValueUnchanged: Bool {
     get { state.withLock { $0.isUnchanged } }
     set { state.withLock { $0.isUnchanged = newValue } }
   }
 
-  /// The value; with `onAccess` as it is stored now, and stored when it is set. What fails is logged, and is the
+  /// The value; with `onAccess` as it is stored now, and stored when it is set. An error is logged, and is the
   /// `error` of the projection.
   ///
-  /// Of what can't be read the default is given; of a keychain that does not answer, within ten seconds, what was
+  /// If the value can't be read, it is the default; if the keychain does not answer within ten seconds, the value that was
   /// read last.
   open var wrappedValue: T? {
     get {
@@ -65,7 +65,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     }
   }
 
-  /// The changes of the value, and why it may not be what is stored.
+  /// The changes of the value (`values`), and the last error (`error`).
   public var projectedValue: LiveProjection<T?> {
     LiveProjection(
       value: { [self] in wrappedValue }, error: { [self] in state.withLock { $0.error } },
@@ -85,7 +85,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     wrappedValueUnchanged = true
   }
 
-  /// Takes over value and attributes as they are stored; with nothing there, the value is nil.
+  /// Replaces value and attributes by the stored ones; without an item the value is nil.
   ///
   /// - Throws: `KeychainError`, and what the value's own `init(from:)` throws; the value stays then.
   open func loadFromKeychain() throws {
@@ -105,7 +105,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
     }
   }
 
-  /// Deletes every item that is meant; none is no error. - Throws: `KeychainError`.
+  /// Deletes every item that the attributes match; none is no error. - Throws: `KeychainError`.
   open func deleteKeychain() throws {
     try storing { () throws(StoreError) in try keychain.removeAll(query) }
     load(nil)
@@ -146,7 +146,7 @@ open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Obs
 }
 
 extension Error {
-  /// It says nothing of what is stored.
+  /// Whether the error leaves the value unknown: the keychain did not answer.
   fileprivate var leavesTheValue: Bool {
     guard case .osSecure(status: errSecNotAvailable)? = self as? KeychainError else { return false }
     return true

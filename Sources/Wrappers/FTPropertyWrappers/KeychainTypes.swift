@@ -1,6 +1,6 @@
 import WrapperCore
 
-/// When a wrapper looks at the keychain.
+/// When a wrapper reads and writes the keychain.
 public enum KeychainDataRefreshPolicy: Sendable {
   /// Only when `load`, `save` or `delete` is called.
   case manual
@@ -8,7 +8,7 @@ public enum KeychainDataRefreshPolicy: Sendable {
   case onAccess
 }
 
-/// Which of two attributes counts where both are set.
+/// The precedence of two attributes that are both set.
 public enum KeychainQueryPresenceConstraint: Hashable, Sendable {
   case override(CFString)
   case overridenBy(CFString)

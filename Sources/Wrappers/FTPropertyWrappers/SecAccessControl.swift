@@ -1,6 +1,6 @@
 import Model
 
-/// What a person has to do before an item is given: Apple's type of that name.
+/// The conditions under which an item is given: Apple's type of that name.
 public struct SecAccessControlCreateFlags: OptionSet, Sendable {
   /// The bits of the flags, with the numbers of Apple's `SecAccessControlCreateFlags`.
   public let rawValue: UInt
@@ -40,7 +40,7 @@ extension SecAccessControlCreateFlags {
     self.init((Self.constraints + Self.operators).filter { flags.flags.contains($0.1) }.map(\.0))
   }
 
-  /// In the order in which a person writes them: `biometryAny|or|devicePasscode`.
+  /// In the order of the text: `biometryAny|or|devicePasscode`.
   var accessFlags: AccessFlags {
     var flags = Self.constraints.filter { contains($0.0) }.map(\.1)
     flags.insert(contentsOf: Self.operators.filter { contains($0.0) }.map(\.1), at: min(1, flags.count))
@@ -48,7 +48,7 @@ extension SecAccessControlCreateFlags {
   }
 }
 
-/// When, and after what, an item may be read.
+/// The class and the conditions under which an item can be read.
 public final class SecAccessControl: Sendable {
   /// One of the constants that begin with `kSecAttrAccessible`.
   public let protection: CFString

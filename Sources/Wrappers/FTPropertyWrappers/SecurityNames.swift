@@ -3,7 +3,7 @@
 /// A result of the keychain, as Apple's platforms number them.
 public typealias OSStatus = Int32
 
-/// The keychain did what was asked.
+/// The operation succeeded.
 public let errSecSuccess: OSStatus = 0
 /// The function is not implemented.
 public let errSecUnimplemented: OSStatus = -4

@@ -2,7 +2,7 @@ public import Dispatch
 
 /// A value that one queue reads and writes.
 ///
-/// Reading and writing are two steps: use `asyncAccess(transform:)` for what has to be one.
+/// Reading and writing are two steps: `asyncAccess(transform:)` does both in one.
 @available(swift, deprecated: 5.5, message: "use an actor")
 @propertyWrapper
 public final class Serialized<Value>: @unchecked Sendable {
@@ -39,7 +39,7 @@ public final class Serialized<Value>: @unchecked Sendable {
     set { queue.sync { observer = newValue } }
   }
 
-  /// Changes the value in one step, some time later.
+  /// Changes the value in one step, on the queue, after this call has returned.
   public func asyncAccess(transform: @escaping (Value) -> Value) {
     // SAFETY: the caller gives the closure up to the queue, as it always had to.
     nonisolated(unsafe) let transform = transform

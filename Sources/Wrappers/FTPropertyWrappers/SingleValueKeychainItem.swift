@@ -34,10 +34,10 @@ open class SingleValueKeychainItem: @unchecked Sendable {
   /// The class of the item.
   open var itemClass: CFString { preconditionFailure("a class of items says which it is") }
 
-  /// The attributes that tell items of the class apart.
+  /// The attributes that identify an item of the class.
   open var primaryKey: Set<CFString> { preconditionFailure("a class of items says what tells them apart") }
 
-  /// Which items are meant: of a class of one's own, all of its `itemClass`.
+  /// The items that are matched: for a subclass of one's own all of its `itemClass`.
   var query: ItemQuery {
     itemClass == kSecClassInternetPassword ? .internet(.any) : .generic(service: nil, account: nil)
   }
@@ -55,7 +55,7 @@ open class SingleValueKeychainItem: @unchecked Sendable {
     _modificationDate.load(item?.modified.date)
   }
 
-  /// Puts what was set into an item that is about to be stored.
+  /// Sets the changed attributes in an item that is about to be stored.
   func apply(to item: inout Item) throws(StoreError) {
     _description.ifSet { item.set("description", $0) }
     _comment.ifSet { item.set("comment", $0) }

@@ -6,9 +6,9 @@ public import WrapperCore
 
 /// A property that is stored in a suite: `@FoilDefaultStorage(key: "totalCount") var totalCount = 0`.
 ///
-/// Reading costs no look at the disk, and shows at once what any wrapper, any process or the mount has set. Where
-/// nothing is stored it reads as the default, which is never stored; where what is stored does not read as
-/// `T`, too, and `$property.error` says why.
+/// Reading does not touch the disk, and returns what any wrapper, process or the mount has set last. If
+/// nothing is stored, it returns the default, which is never stored; so it does if the stored value does not read as
+/// `T`, and `$property.error` says why.
 @propertyWrapper
 public struct FoilDefaultStorage<T: UserDefaultsSerializable> {
   /// The key's name.
@@ -74,7 +74,7 @@ public struct FoilDefaultStorageOptional<T: UserDefaultsSerializable> {
   public var projectedValue: AnyPublisher<T?, Never> { AnyPublisher(LivePublisher(live: live)) }
 }
 
-/// Two are equal that have one key and read alike.
+/// Properties are equal that have one key and equal values.
 extension FoilDefaultStorage: Equatable where T: Equatable {}
 extension FoilDefaultStorage: Hashable where T: Hashable {}
 extension FoilDefaultStorageOptional: Equatable where T: Equatable {}

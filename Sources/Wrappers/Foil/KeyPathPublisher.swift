@@ -7,7 +7,7 @@ import WrapperCore
 public struct KeyPathPublisher<Root: AnyObject, Output>: Publisher {
   /// Publishing never fails.
   public typealias Failure = Never
-  /// It is kept for as long as the publisher, and what subscribes to it, is.
+  /// The observed object. The publisher and its subscriptions keep it.
   public let object: Root
   /// The property that is published.
   public let keyPath: KeyPath<Root, Output>

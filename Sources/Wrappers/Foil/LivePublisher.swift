@@ -50,13 +50,13 @@ where Downstream.Failure == Never {
   }
 }
 
-/// Asks a wrapper's publisher, through whatever erased it, for the reason of its fallback.
+/// Asks a wrapper's publisher, also a type-erased one, for the reason of its fallback.
 private final class ErrorProbe<Input>: Subscriber {
   typealias Failure = Never
   private(set) var error: (any Error)?
 
   func answer(_ error: (any Error)?) { self.error = error }
-  /// It came to the publisher of something else.
+  /// The question reached a publisher of another kind.
   func receive(subscription: any Subscription) { subscription.cancel() }
   func receive(_ input: Input) -> Subscribers.Demand { .none }
   func receive(completion: Subscribers.Completion<Never>) {}
@@ -64,7 +64,7 @@ private final class ErrorProbe<Input>: Subscriber {
 
 extension AnyPublisher where Failure == Never {
   /// Of a wrapper's `$property`: why the last write failed, or else why what is stored does not read as the
-  /// property's type; nil: all is well.
+  /// property's type; nil: there is no error.
   public var error: (any Error)? {
     let probe = ErrorProbe<Output>()
     receive(subscriber: probe)

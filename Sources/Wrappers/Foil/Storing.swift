@@ -3,7 +3,7 @@ import Foundation
 import Model
 import WrapperCore
 
-/// Serializable values to and from what a suite holds.
+/// Serializable values to and from the values of a suite.
 enum Storing {
   /// nil: there is nothing to store, the key is to be removed.
   static func write<T: UserDefaultsSerializable>(_ value: T) throws -> SettingValue? {
@@ -44,7 +44,7 @@ enum Storing {
 }
 
 extension Storing {
-  /// A `Codable` value that is stored as what it encodes to; nil: it is stored as data.
+  /// A `Codable` value that is stored in its encoded form; nil: it is stored as data.
   private static func readShape<T>(_ type: T.Type, _ setting: SettingValue) throws -> T? {
     if case .data = setting { return nil }
     guard let codable = type as? any Decodable.Type else { return nil }
@@ -67,7 +67,7 @@ extension Storing {
   }
 }
 
-/// Any optional, by what is in it.
+/// Any optional, by the wrapped value.
 protocol OptionalValue {
   var wrapped: Any? { get }
   static func read(_ setting: SettingValue) throws -> Any

@@ -3,7 +3,7 @@ public import Foundation
 /// A type that `@FoilDefaultStorage` can store.
 ///
 /// Every property list type conforms, with arrays, sets and dictionaries of them, and so do numbers of every
-/// width, `URL`, `UUID` and `Decimal`. What is `RawRepresentable`, `Codable` or an `NSObject` with `NSCoding`
+/// width, `URL`, `UUID` and `Decimal`. A type that is `RawRepresentable`, `Codable` or an `NSObject` with `NSCoding`
 /// conforms with no more than the declaration.
 public protocol UserDefaultsSerializable {
   /// The stored type: one of property lists, optional where there may be nothing to store.

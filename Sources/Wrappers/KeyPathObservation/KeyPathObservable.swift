@@ -2,7 +2,7 @@ public import Foundation
 public import Observation
 import WrapperCore
 
-/// Objects whose properties can be observed by key paths: every `NSObject`, and what conforms itself.
+/// Objects whose properties can be observed by key paths: every `NSObject`, and classes that conform.
 ///
 /// A property can be observed where it reads wrappers of Keyhole or properties of `@Observable` classes.
 public protocol KeyPathObservable: AnyObject {}

@@ -21,7 +21,7 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
   public static let prior = NSKeyValueObservingOptions(rawValue: 8)
 }
 
-/// What kind of change it was; here always a setting.
+/// The kind of a change; here always `setting`.
 public enum NSKeyValueChange: UInt, Sendable {
   case setting = 1
   case insertion
@@ -54,6 +54,6 @@ public final class NSKeyValueObservation: Sendable {
     listening = Listening(end)
   }
 
-  /// No handler is called any more.
+  /// Ends the observation: the handler is not called again.
   public func invalidate() { listening.cancel() }
 }

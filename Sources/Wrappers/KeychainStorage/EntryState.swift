@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// What a property knows of its key.
+/// The state of a property.
 struct EntryState<Value: Sendable & Equatable & Codable> {
-  /// What the property was declared with.
+  /// The value in the property's declaration.
   let first: Value
   private(set) var value: Value
   var writeError: KeychainStorageError?

@@ -12,9 +12,9 @@ public protocol KeychainProvider {
   func deleteData(forKey key: String) -> Bool
 }
 
-/// A provider that tells of every change, also of those that others make.
+/// A provider that reports every change, also those of other processes.
 package protocol WatchedProvider: KeychainProvider {
-  /// As `getData(forKey:)`, and tells what is not there from what can't be read.
+  /// As `getData(forKey:)`; nil: there is none. - Throws: why the data can't be read.
   func secret(forKey key: String) throws -> Data?
   /// Stores data where the key has none, in one step, and leaves what is there. false: it could not.
   func setFirstData(_ data: Data, forKey key: String) -> Bool

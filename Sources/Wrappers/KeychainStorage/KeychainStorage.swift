@@ -11,7 +11,7 @@ public struct KeychainStorage<Value: Sendable & Equatable & Codable, Provider: K
 
   /// - Parameters:
   ///   - wrappedValue: the first value, which is stored where the key has none.
-  ///   - keychainProvider: what keeps the data.
+  ///   - keychainProvider: stores the data.
   ///   - key: the key.
   public init(wrappedValue: Value, keychainProvider: Provider, key: String) {
     entry = StoredEntry(key, first: wrappedValue, provider: keychainProvider)
@@ -29,7 +29,7 @@ public struct KeychainStorage<Value: Sendable & Equatable & Codable, Provider: K
     nonmutating set { entry.set(newValue) }
   }
 
-  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
+  /// The changes of the value (`values`), and the last error (`error`).
   public var projectedValue: LiveProjection<Value> {
     LiveProjection(
       value: { [entry] in entry.value }, error: { [entry] in entry.error },

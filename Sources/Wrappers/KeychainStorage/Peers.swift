@@ -1,6 +1,6 @@
 import WrapperCore
 
-/// The properties of one key and type whose providers tell of nothing.
+/// The properties of one key and type whose providers report no changes.
 final class Peers: Sendable {
   private struct Name: Hashable {
     let key: String

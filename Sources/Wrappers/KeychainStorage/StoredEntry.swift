@@ -3,7 +3,7 @@ public import FoundationEssentials
 import Synchronization
 package import WrapperCore
 
-/// Why a property of `@KeychainStorage` is not what is stored, or not stored.
+/// The reason why a property of `@KeychainStorage` differs from the stored value.
 public enum KeychainStorageError: Error, Sendable {
   /// The value under the key has another type than the property: the type of the first writer remains.
   case storedTypeDiffers
@@ -89,7 +89,7 @@ extension StoredEntry {
     look(orElse: value)
   }
 
-  /// A provider that tells of nothing: its properties tell each other, in the order in which they store.
+  /// A provider that reports no changes: its properties notify each other, in the order in which they store.
   private func setForPeers(_ value: Value) {
     let (problem, changed) = exclusively { () -> (KeychainStorageError?, [StoredEntry]) in
       if let problem = store(value) { return (problem, []) }
@@ -100,7 +100,7 @@ extension StoredEntry {
     for entry in changed { entry.announcer.tell() }
   }
 
-  /// One use of a provider at a time, unless it takes care of itself: then it tells of a change while it
+  /// One use of a provider at a time, unless it reports changes itself: then it reports a change while it
   /// makes it, and that leads here again.
   private func exclusively<Outcome, Failure: Error>(
     _ body: () throws(Failure) -> Outcome
@@ -144,9 +144,9 @@ extension StoredEntry {
     return provider.setData(data, forKey: key) ? nil : .refused
   }
 
-  /// Takes over what is stored now; `value`, where that can't be read.
+  /// Takes the value that is stored now, or `value` if that can't be read.
   ///
-  /// Nothing is locked meanwhile, as a person may have to be asked. Of looks that cross, the one that began last counts:
+  /// Nothing is locked meanwhile, as the user may have to be asked. Of reads that overlap, the one that began last counts:
   /// after each change one begins, so it has read the newest value.
   private func look(orElse value: Value? = nil) {
     let number = state.withLock { $0.beginLook() }

@@ -16,8 +16,8 @@ public final class Defaults: Sendable {
 
   let suite: Suite
 
-  /// - Parameter suiteName: the suite's name; without one, and for one that no suite can have, that of the
-  ///   program.
+  /// - Parameter suiteName: the suite's name. nil, an empty name and one with a slash stand for the
+  ///   suite of the program.
   public convenience init(suiteName: String? = nil) {
     let isUsable = suiteName.map { !$0.isEmpty && !$0.contains("/") } ?? false
     self.init(suite: isUsable ? Suite(suiteName ?? "") : .standard)
@@ -29,7 +29,7 @@ public final class Defaults: Sendable {
   }
 }
 
-/// Gives `Defaults` its reading and writing; extensions of it add the properties.
+/// The methods with which properties of `Defaults` read and write.
 public protocol PropertyDefaults {}
 
 extension PropertyDefaults where Self: Defaults {

@@ -7,14 +7,14 @@ public struct PropertyWatcherInfo {
   /// An id for an observation that every later one with this id replaces. It is a constant of the original.
   public static let StaticId = "PropertyWatcherInfo_static"
 
-  /// What tells it from the object's other observations.
+  /// The id of the observation, unique for its object.
   public let id: String
   /// The observed property.
   public let keyPath: AnyKeyPath
   let observer: NSKeyValueObservation
 }
 
-/// What keeps the observations of one object.
+/// The observations of one object, as the original's protocol has them.
 public protocol _PropertyWatchable: AnyObject {
   /// The class whose properties are observed.
   associatedtype KeyPathRoot: NSObject

@@ -119,7 +119,7 @@ extension RawRepresentable {
   }
 }
 
-/// What a `Codable` value encodes to: a dictionary, an array or a plain value.
+/// The encoded form of a `Codable` value: a dictionary, an array or a plain value.
 public struct CodableRepresentation: DefaultsValue, SettingConvertible {
   fileprivate let value: SettingValue
 

@@ -5,7 +5,7 @@ import WrapperCore
 
 /// A type that a suite can hold.
 ///
-/// What Keyhole stores itself needs neither requirement; a type of one's own may bring them.
+/// The types that Keyhole stores need neither requirement; a type of one's own may implement them.
 public protocol DefaultsValue: DefaultsValueConvertible where DefaultsRepresentation == Self {
   /// Stores the value under a key. - Throws: an error that the property wrapper then has as its `error`.
   func save(to defaults: UserDefaults, forKey key: String) throws

@@ -22,7 +22,7 @@ extension DefaultsValueConvertible where Self: Equatable {
   public func hasChanged(from previous: Self) -> Bool { self != previous }
 }
 
-/// A type that is stored through another one that can be stored, and so on.
+/// A type that is stored through another one, which is stored through a third.
 public protocol IndirectDefaultsValueConvertible: DefaultsValueConvertible {
   /// The type that stands between this one and its stored form.
   associatedtype IndirectRepresentation: DefaultsValueConvertible

@@ -4,7 +4,7 @@ public import WrapperCore
 
 /// A property that is stored in a suite: `@UserDefault("name") var name: String?`.
 ///
-/// Reading costs no look at the disk, and shows at once what any wrapper, any process or the mount has set. Where
+/// Reading does not touch the disk, and returns what any wrapper, process or the mount has set last. If
 /// nothing is stored it reads as the default, which is never stored by reading; where what is stored does not
 /// read as `Value`, too, and `$property.error` says why.
 @propertyWrapper
@@ -64,7 +64,7 @@ public struct UserDefault<Value: DefaultsValueConvertible> {
     }
   }
 
-  /// The changes of the value (`values`), and why it may not be what is stored (`error`).
+  /// The changes of the value (`values`), and the last error (`error`).
   public var projectedValue: LiveProjection<Value> { LiveProjection(live) }
 
   /// Looks at the disk at once; without it, changes by others are seen some milliseconds after they are made.

@@ -1,4 +1,4 @@
-/// What `$property` is: its changes, and why it may not be what is stored.
+/// The value of `$property`: its changes, and the last error.
 public struct LiveProjection<Value> {
   private let current: () -> Value
   private let problem: () -> (any Error)?
@@ -19,8 +19,7 @@ public struct LiveProjection<Value> {
   /// The value now.
   public var value: Value { current() }
 
-  /// Why the last write failed, or else why what is stored does not read as the property's type; nil: all is
-  /// well.
+  /// Why the last write failed, or else why the stored value does not read as the property's type; nil: neither is so.
   public var error: (any Error)? { problem() }
 
   /// The value now, and then after every change from anywhere.

@@ -1,4 +1,4 @@
-/// Every value of a wrapper, from the present one on, each once and in order: `for await x in $x.values`.
+/// The values of a wrapper, beginning with the present one: `for await x in $x.values`.
 ///
 /// Each iteration begins with the value of that moment and ends when it is dropped or its task is cancelled.
 public struct LiveSequence<Element>: AsyncSequence {
