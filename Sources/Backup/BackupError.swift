@@ -5,7 +5,7 @@ public import Model
 public struct BackupError: Error, Hashable, Sendable {
   /// A file or a folder; nil: it is about the whole.
   public var subject: String?
-  /// What failed and what to do, as a clause.
+  /// The failure and its remedy, as a clause.
   public var reason: String
 
   /// - Parameters:

@@ -158,7 +158,7 @@ extension BackupFile {
 
   private static let ending = ".part"
 
-  /// What processes have left that were killed while they wrote a backup of this name.
+  /// The remains of processes that were killed while they wrote a backup of this name.
   private func removeLeftovers() {
     let folder = Folder.parent(of: path)
     let start = Folder.name(of: path) + "."

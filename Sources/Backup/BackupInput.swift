@@ -28,7 +28,7 @@ public struct BackupInput {
     }
   }
 
-  /// What opens it.
+  /// The kind of key that opens it.
   public var lock: SealedFile.Lock { header.lock }
 
   /// - Throws: `BackupError` for a wrong passphrase.

@@ -2,7 +2,7 @@ public import Model
 import SecretMemory
 import Vault
 
-/// What a backup holds, one after the other: `Documentation/FORMATS.md`, “Backups”.
+/// The records of a backup, in their order: `Documentation/FORMATS.md`, “Backups”.
 enum BackupRecord: ~Copyable {
   /// The first one: when the backup was begun.
   case version(created: Timestamp)
@@ -34,7 +34,7 @@ enum BackupRecord: ~Copyable {
   static let largest = 4 << 20
 }
 
-/// What a backup is about, for people.
+/// The summary of a backup, for the user.
 public struct BackupSummary: Hashable, Sendable {
   /// When it was begun.
   public var created = Timestamp(seconds: 0)

@@ -67,9 +67,9 @@ public struct Restore {
   }
 }
 
-/// What a restore did.
+/// The result of a restore.
 public struct RestoreReport: Hashable, Sendable {
-  /// What the backup holds.
+  /// The summary of the backup.
   public let summary: BackupSummary
   /// Suites that were not there or had another content.
   public let suites: UInt64

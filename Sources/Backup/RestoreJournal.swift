@@ -2,7 +2,7 @@ import Formats
 import Glibc
 import Platform
 
-/// What a restore was about to do, so that the next start of any command or mount can finish it or take it back.
+/// The intended moves of a restore, so that the next start of any command or mount can finish it or take it back.
 ///
 /// `restore.journal` in the state folder holds no secret. As long as files are only prepared beside their places, an
 /// interrupted restore is taken back; from the first move on, it is finished. A process that uses it holds

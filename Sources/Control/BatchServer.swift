@@ -89,7 +89,7 @@ struct BatchServer {
 // MARK: - Permits
 
 extension BatchServer {
-  /// What it takes to change items that ask first: all questions of a kind are one dialog.
+  /// The permissions to change items that ask first: all questions of a kind are one dialog.
   private func fetchPermits(for batch: ReceivedBatch) throws(StoreError) -> [ItemID: Permit] {
     try requireNoPassword(batch.items)
     let questions = try store.read { batch.questions($0) }
@@ -118,7 +118,7 @@ extension BatchServer {
   }
 }
 
-/// What a process has sent of a batch. Used by one thread.
+/// The received part of a batch. Used by one thread.
 final class ReceivedBatch {
   /// So many changes, and so many bytes of names and attributes, fit into memory beside all else.
   private static let limits = (items: 200_000, bytes: 128 << 20)

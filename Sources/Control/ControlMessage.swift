@@ -106,7 +106,7 @@ package struct ItemSnapshot: Hashable, Sendable {
   var items: [Item] { entries.compactMap(\.item) }
 }
 
-/// What a keychain reports of itself.
+/// The state that a keychain reports.
 package struct KeychainState: Hashable, Sendable {
   package var lock = KeychainLock.sealed
   package var needsPassphrase = true
@@ -131,7 +131,7 @@ package struct KeychainState: Hashable, Sendable {
 }
 
 extension ControlMessage {
-  /// What the first byte of a message says. Numbers are never used again; letters (0x61 and above) are none, because the
+  /// The kind of a message, its first byte. Numbers are never used again; letters (0x61 and above) are none, because the
   /// line protocol of Keyhole 0.1 begins with one.
   enum Kind: UInt8, CaseIterable {
     case hello = 1

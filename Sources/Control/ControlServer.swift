@@ -125,7 +125,7 @@ private final class ControlLoop: Sendable {
       return false
     }
     guard identified else { return connection.welcome(nil, patience: Self.patience) }
-    // What proc(5) tells of a process may have to wait for that process.
+    // Reading the files of a process in proc(5) may have to wait for that process.
     let isTaken = identifying.run { [self] in
       guard connection.welcome(ControlPeer(connection.descriptor), patience: Self.patience) else { return }
       inbox.withLock { $0.identified.append(connection) }

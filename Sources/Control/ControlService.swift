@@ -2,7 +2,7 @@ package import Model
 package import SecretMemory
 package import Store
 
-/// What the process of a mount does for requests on its control socket.
+/// The operations of a mount's process for requests on its control socket.
 package protocol ControlService: Sendable {
   /// nil: the mount has none.
   var keychain: KeychainStore? { get }

@@ -154,7 +154,7 @@ extension Permission {
   }
 }
 
-/// What another thread finds out, while the other side of a connection waits.
+/// The result of another thread, while the other side of a connection waits.
 final class Outcome<Value: Sendable>: Sendable {
   /// In milliseconds.
   private static var pulse: Int32 { 3_000 }

@@ -230,7 +230,7 @@ extension KeychainServer {
 extension Item {
   fileprivate var isRules: Bool { !isShown }
 
-  /// What the other side can't say of an item is as it is stored.
+  /// Properties of an item that the other side can't express stay as they are stored.
   func stored(as item: Item) -> Item {
     var changed = self
     changed.id = item.id

@@ -13,7 +13,7 @@ enum LineProtocol {
   static let refusal =
     "the mount is served by a newer version of Keyhole than this program; update the program, or mount with its version"
 
-  /// What a client is answered that began with these bytes; nil: more of them are needed.
+  /// The reply to a client that began with these bytes; nil: more of them are needed.
   static func answer(to bytes: [UInt8]) -> [UInt8]? {
     guard let end = bytes.firstIndex(where: { $0 == 0x0A || $0 == 0x20 }) else {
       // None of its words was longer.

@@ -6,7 +6,7 @@ package import SecretMemory
 /// A connection on which both sides have said `hello`, and send messages from now on.
 package final class MessageChannel: Sendable {
   private let descriptor: Int32
-  /// What each message of the client repeats; the server's hold 0.
+  /// The number that each message of the client repeats; the server's hold 0.
   private let challenge: (sent: UInt64, expected: UInt64)
   /// The only process whose messages are taken; nil: any.
   private let sender: Int32?
@@ -130,7 +130,7 @@ extension MessageChannel {
     }
   }
 
-  /// What ends a `wait`.
+  /// The event that ended a `wait`.
   enum Event {
     /// A message, or the end of the other side.
     case input

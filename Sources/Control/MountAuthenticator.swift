@@ -91,7 +91,7 @@ public struct MountAuthenticator: Authenticator {
 }
 
 extension Answer {
-  /// What a mount's process answers instead of `done`.
+  /// The answer for an error that a mount's process replied.
   fileprivate init(_ error: StoreError) {
     switch error {
     case .rejected: self = .rejected

@@ -53,7 +53,7 @@ extension ItemChange {
     if case .rewrite(let id, _) = self { id } else { nil }
   }
 
-  /// What says it to the mount's process, and of which item it is.
+  /// The message for the mount's process, and the item.
   fileprivate func message(
     from stored: [ItemID: Item]
   ) throws(StoreError) -> (ControlMessage, ItemIdentity) {

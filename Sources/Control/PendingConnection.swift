@@ -143,7 +143,7 @@ struct Acceptor: ~Copyable {
     unsafe Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
   }
 
-  /// What poll(2) waits for; nothing while nothing can be accepted.
+  /// The events for poll(2); none while nothing can be accepted.
   var entry: pollfd { pollfd(fd: isPaused ? -1 : listener, events: Int16(POLLIN), revents: 0) }
 
   /// When connections are accepted again; nil: they are.

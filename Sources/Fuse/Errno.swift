@@ -113,7 +113,7 @@ extension Errno {
 }
 
 extension Errno: CustomStringConvertible {
-  /// What `strerror(3)` says, for messages to people.
+  /// The text of strerror(3), for messages.
   public var description: String {
     // SAFETY: strerror's text is static for the numbers that Linux has, and per thread for others.
     guard let text = unsafe strerror(rawValue) else { return "error \(rawValue)" }

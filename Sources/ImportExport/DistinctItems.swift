@@ -79,7 +79,7 @@ struct DistinctItems {
     if companion.isOneTimeCode { codes.append(TreePaths.path(identity)) }
     let path = TreePaths.path(entry.identity)
     var attributes = [ItemEntry.Attribute("user." + ItemEntry.belongsTo, path)]
-    // What protects the item protects what belongs to it.
+    // The protection of an item holds for the items that belong to it.
     let own = entry.attributes.filter { Self.protectionNames.contains($0.name) }
     attributes += own
     attributes += protection(entry.identity).filter { present in !own.contains { $0.name == present.name } }

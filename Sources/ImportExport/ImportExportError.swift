@@ -5,7 +5,7 @@ public import Model
 public struct ImportExportError: Error, Sendable {
   /// A path of the tree or a file; nil: it is about the whole.
   public var subject: String?
-  /// What failed and what to do, as a clause.
+  /// The failure and its remedy, as a clause.
   public var reason: String
 
   /// - Parameters:

@@ -3,7 +3,7 @@ import Glibc
 import Model
 import Store
 
-/// What an import was about to do, so that the next start of any command or mount can take it back.
+/// The intended changes of an import, so that the next start of any command or mount can take it back.
 ///
 /// `import.journal` in the state folder is a property list: per suite whether it was there and each key's value before
 /// and after, and the paths of the items that are new. It holds no secret. It is written before the first change and

@@ -1,4 +1,4 @@
-/// What an import does about values that are there already, and names that come twice.
+/// The policies of an import for values that are there already, and for names that come twice.
 public struct ImportOptions: Sendable {
   /// About another value that is there already.
   public enum Conflicts: Sendable {

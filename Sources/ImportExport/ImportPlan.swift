@@ -4,9 +4,9 @@ import SecretMemory
 public import Store
 import Tree
 
-/// What an import will do, found out before anything is changed.
+/// The plan of an import, made before anything is changed.
 public struct ImportPlan {
-  /// What the import does with one entry.
+  /// The action of the import for one entry.
   public enum Step: String, Sendable {
     case new
     case same
@@ -20,12 +20,12 @@ public struct ImportPlan {
   /// One item of the import, compared with what is there.
   public struct PlannedItem {
     let item: Item
-    /// What the import says of it; all else stays as it is where the item is replaced.
+    /// The attributes in the import; all others stay if the item is replaced.
     let attributes: [ItemEntry.Attribute]
     let secret: SecretSlice
     /// nil: the import names none, and a present one stays.
     let otpauth: SecretSlice?
-    /// What the import does with the item.
+    /// The action of the import for the item.
     public let step: Step
     /// The item that is replaced, or stays.
     let present: Item?
@@ -125,7 +125,7 @@ public struct ImportSummary: Sendable {
   public let kept: Int
   /// How many entries of the file are not imported.
   public let omitted: Int
-  /// What that is, one remark a kind.
+  /// Their kinds, one remark each.
   public let remarks: [String]
   /// Paths of items that got a number, because another of the import has their name.
   public let numbered: [String]

@@ -165,7 +165,7 @@ public struct ImportRun {
 // MARK: Items
 
 extension ImportRun {
-  /// What it takes to replace items, for which the person is asked before anything is changed. Another process that makes
+  /// The permissions to replace items, for which the user is asked before anything is changed. Another process that makes
   /// the changes asks by itself.
   private func permits(for plan: ImportPlan) throws(ImportExportError) -> [ItemID: Permit] {
     var (ids, permissions): ([ItemID], [Permission]) = ([], [])

@@ -68,7 +68,7 @@ public struct PasswordStore {
     return names.filter { $0 != "." && $0 != ".." }
   }
 
-  /// What gpg(1) prints; its questions go through the user's own agent.
+  /// The output of gpg(1); its questions go through the user's own agent.
   private static func decrypt(_ file: String) throws(FormatError) -> SecretBytes {
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { throw FormatError("there is no pipe: \(systemMessage(errno))") }

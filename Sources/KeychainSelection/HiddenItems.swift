@@ -5,7 +5,7 @@ import Vault
 
 /// Items of a keychain that is there, and is not the one that is shown.
 package struct HiddenItems: Sendable {
-  /// What holds them.
+  /// The keychain that holds them.
   package let keychain: KeychainChoice
   /// nil: it takes a passphrase to tell.
   package let count: Int?
@@ -25,7 +25,7 @@ package struct HiddenItems: Sendable {
 
   package var description: String { "\(reason): \(remedy)" }
 
-  /// What a keychain of this name leaves out; nil: nothing that is known.
+  /// The items that a keychain of this name leaves out; nil: none that are known.
   ///
   /// It makes nothing, and waits for a Secret Service no longer than `auto` does.
   package static func beside(

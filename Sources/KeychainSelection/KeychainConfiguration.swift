@@ -11,7 +11,7 @@ package struct OpenedKeychain: Sendable {
   package let engine: (any KeychainEngine)?
   /// For `keyhole status`.
   package let explanation: String
-  /// What `auto` has chosen now, for the first time, and ``ChosenKeychain`` is to record when something is stored.
+  /// The first choice of `auto`, which ``ChosenKeychain`` is to record when something is stored.
   package var firstChoice: KeychainChoice?
 
   package init(engine: (any KeychainEngine)?, explanation: String, firstChoice: KeychainChoice? = nil) {

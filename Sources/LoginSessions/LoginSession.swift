@@ -23,7 +23,7 @@ public struct LoginSession: Sendable {
 
   /// Why logind tells nothing, for a person.
   public struct Failure: Error {
-    /// What failed, as a clause.
+    /// The failure, as a clause.
     public let reason: String
   }
 

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Hears from logind when a session of the user's is locked or unlocked, and when the machine goes to sleep.
 public final class SessionWatch: Sendable {
-  /// What logind reported: the lock of a session of the user, or the machine's sleep.
+  /// A report of logind: the lock of a session of the user, or the machine's sleep.
   public enum News: Sendable {
     case locked
     case unlocked
@@ -63,7 +63,7 @@ public final class SessionWatch: Sendable {
   }
 }
 
-/// What logind says over the system bus.
+/// The messages of logind over the system bus.
 private struct Login {
   static let missing = "there is no logind on the system bus"
   private static let name = "org.freedesktop.login1"
@@ -73,7 +73,7 @@ private struct Login {
   private static let busName = "org.freedesktop.DBus"
   private static let properties = "org.freedesktop.DBus.Properties"
 
-  /// What an answer will say, and of which session.
+  /// The meaning of a reply, and its session.
   private enum Question {
     case isThere
     case hint(String)

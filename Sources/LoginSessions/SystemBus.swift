@@ -134,7 +134,7 @@ extension SystemBus {
     guard try readLine().starts(with: "OK ".utf8) else {
       throw Failure(reason: "the system bus refuses this user")
     }
-    // Whatever it says to that: without descriptors there are still signals.
+    // Its reply does not matter: without descriptors there are still signals.
     try send(Array("NEGOTIATE_UNIX_FD\r\n".utf8))
     _ = try readLine()
     try send(Array("BEGIN\r\n".utf8))

@@ -15,7 +15,7 @@ enum ASCII {
   static let point = UInt8(ascii: ".")
   static let zero = UInt8(ascii: "0")
 
-  /// What JSON calls white space; it may surround every value but text and data.
+  /// The white space of JSON; it may surround every value but text and data.
   static func isBlank(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }

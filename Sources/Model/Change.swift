@@ -9,11 +9,11 @@ public struct Change: Hashable, Sendable {
     case attributes
     case locked
     case unlocked
-    /// Who listens was too slow: what happened before this is not told, so look at everything.
+    /// The observer was too slow: earlier changes are left out, so everything has to be read again.
     case overflow
   }
 
-  /// What changed.
+  /// The subject of a change.
   public enum Subject: Hashable, Sendable {
     case suite(ExactString)
     case key(suite: ExactString, key: ExactString)
@@ -33,7 +33,7 @@ public struct Change: Hashable, Sendable {
 
   /// Creation, new value, deletion, move, new attributes, or the keychain's lock.
   public var kind: Kind
-  /// What changed: for `moved`, under its new name.
+  /// The subject of the change: for `moved`, under its new name.
   public var subject: Subject
   /// Where a `moved` subject was before.
   public var previous: Subject?

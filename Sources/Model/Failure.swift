@@ -4,7 +4,7 @@
 package struct Failure: Error {
   /// A path, an option or a program; nil: the reason says all.
   package var subject: String?
-  /// What happened, and where possible what to do.
+  /// The failure, and where possible the remedy.
   package var reason: String
 
   package init(_ subject: String? = nil, _ reason: String) {

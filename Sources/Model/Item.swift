@@ -70,7 +70,7 @@ public enum Accessibility: String, CaseIterable, Sendable {
   }
 }
 
-/// What a person has to do before a secret is given: Apple's SecAccessControlCreateFlags, by name and in
+/// The conditions before a secret is given: Apple's SecAccessControlCreateFlags, by name and in
 /// the order they were given.
 public struct AccessFlags: Hashable, Sendable, ExpressibleByArrayLiteral {
   /// A constraint, a word that joins constraints (`or`, `and`), or the lock of an item's own (`applicationPassword`).

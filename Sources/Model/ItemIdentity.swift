@@ -18,7 +18,7 @@ public enum ItemClass: String, CaseIterable, Sendable {
   case other
 }
 
-/// What tells one item from another: the attributes that Apple calls the primary key of its class.
+/// The identity of an item: the attributes that Apple calls the primary key of its class.
 public enum ItemIdentity: Hashable, Sendable {
   case generic(service: ExactString, account: ExactString)
   case internet(InternetIdentity)

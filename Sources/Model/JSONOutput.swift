@@ -1,4 +1,4 @@
-/// What a layout is for: its text, or only its length.
+/// The output of a layout: its text, or only its length.
 protocol JSONOutput {
   mutating func write(_ byte: UInt8)
   mutating func write(_ text: String.UTF8View)

@@ -1,6 +1,6 @@
 /// Reads a JSON array or object (RFC 8259) byte by byte into values of a property list.
 ///
-/// What a property list can't hold is refused: `null`, U+0000 in a string, a lone surrogate, an integer
+/// Values that a property list can't hold are refused: `null`, U+0000 in a string, a lone surrogate, an integer
 /// beyond 64 bits, a number beyond a double's range. Two members of one name are refused as well, because
 /// one of them would be lost.
 struct JSONReading: ContentReading {

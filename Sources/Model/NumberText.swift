@@ -3,7 +3,7 @@ struct NumberText: Sendable {
   enum Grammar {
     /// Any decimal or exponent form: `+1`, `.5`, `5.`, `007`.
     case any
-    /// What RFC 8259 calls a number.
+    /// The syntax of a number in RFC 8259.
     case json
   }
 

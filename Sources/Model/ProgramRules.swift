@@ -1,6 +1,6 @@
 /// The lines of `user.keyhole.programs`: which executables may open a value.
 public struct ProgramRules: Hashable, Sendable {
-  /// What a rule does with an open of the value: permit it, ask the user, or refuse it (EACCES).
+  /// The action of a rule for an open of the value: permit it, ask the user, or refuse it (EACCES).
   public enum Action: String, CaseIterable, Sendable {
     case allow
     case ask
@@ -9,7 +9,7 @@ public struct ProgramRules: Hashable, Sendable {
 
   /// One line: what happens when one of the programs opens the value.
   public struct Rule: Hashable, Sendable {
-    /// What happens when the rule matches.
+    /// The action when the rule matches.
     public var action: Action
     /// The programs that the rule matches.
     public var subject: Subject

@@ -7,7 +7,7 @@ public struct SettingCodec: Sendable {
     self.propertyLists = propertyLists
   }
 
-  /// What the file of a key that holds `value` shows.
+  /// The content of the file of a key with this value.
   ///
   /// - Throws: what the writer of property lists throws, and only for values that JSON can't say.
   public func content(of value: SettingValue) throws(StoreError) -> [UInt8] {
@@ -145,7 +145,7 @@ extension SettingValue {
 }
 
 extension SettingType {
-  /// What content has to be, for people.
+  /// The required content, in words.
   fileprivate var requirement: String {
     switch self {
     case .string: "UTF-8 text without NUL"

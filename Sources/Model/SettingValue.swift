@@ -1,4 +1,4 @@
-/// What a key of a suite holds: a property list value.
+/// The value of a key: a value of a property list.
 ///
 /// Equality is exact: strings by scalars, reals by their bits (so `nan` equals `nan`, and `-0.0` does not
 /// equal `0.0`), because an equal value is "no change" and a text that differs is one.

@@ -2,7 +2,7 @@
 public struct UTF8Check: Sendable {
   /// How many bytes of the present scalar are still to come.
   private var missing = 0
-  /// What the next one of them may be; only the second byte of a scalar has narrower bounds.
+  /// The valid range of the next one; only the second byte of a scalar has narrower bounds.
   private var next: ClosedRange<UInt8> = 0x80...0xBF
 
   /// Begins between two scalars.

@@ -2,7 +2,7 @@ import Fuse
 import Synchronization
 import Tree
 
-/// What the kernel holds a number for: an open file, or an open directory's listing.
+/// The object behind a handle of the kernel: an open file, or an open directory's listing.
 ///
 /// The number is the object's address: so a read needs no table. It lives from the reply to an open until
 /// the release.

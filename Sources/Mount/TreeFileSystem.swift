@@ -9,9 +9,9 @@ public import Tree
 
 /// The tree as the kernel wants it: each operation is one call of `FileTree`, and one reply.
 ///
-/// What reads memory is answered on the worker that took the request. What may wait for a disk or for
-/// another process's lock runs on a queue with the reply parked, so that no worker is ever held up; what
-/// may wait for a process that hangs, on a thread of its own.
+/// An operation that reads memory is answered on the worker that took the request. One that may wait for a disk or for
+/// another process's lock runs on a queue with the reply parked, so that no worker is ever held up; one
+/// that may wait for a process that hangs, on a thread of its own.
 public final class TreeFileSystem: Sendable {
   let tree: FileTree
   let userID = getuid()
@@ -54,7 +54,7 @@ public final class TreeFileSystem: Sendable {
     return node
   }
 
-  /// What the kernel learns of a node, which then counts as looked up once more.
+  /// The entry of a node for the kernel, which then counts as looked up once more.
   func entry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
     let (attributes, timeout) = try attributes(of: node, for: caller)
     lookups.withLock { $0[node.number, default: 0] += 1 }

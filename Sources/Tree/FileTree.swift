@@ -13,7 +13,7 @@ public final class FileTree: Sendable {
   /// How many bytes a secret may have.
   public static let secretLimit = 1024 * 1024
 
-  /// What a mount option or the process around the tree decides.
+  /// Settings that mount options or the process around the tree decide.
   public struct Options: Sendable {
     /// Secrets are stored exactly as written, also where they are one line (`eol=exact`).
     public var keepsLineEnds = false
@@ -21,7 +21,7 @@ public final class FileTree: Sendable {
     public var status: @Sendable () -> [UInt8] = { Array("{}\n".utf8) }
     /// The digest of the fingers that are enrolled now, for `biometryCurrentSet`; nil: nothing tells.
     public var enrolledFingers: @Sendable () -> String? = { nil }
-    /// What a person can be asked for here. Flags that take more are refused when they are set.
+    /// The factors that the user can be asked for here. Flags that need others are refused when they are set.
     public var factors: @Sendable (KeychainStore) -> ApprovalFactors = { _ in .all }
 
     /// One line's end at the end of a secret is dropped, and the status is an empty object.
@@ -36,14 +36,14 @@ public final class FileTree: Sendable {
   public let options: Options
   /// The top directory, number 1. It is never forgotten.
   public let root: Node
-  /// What happened to the stores, for `.keyhole/events`.
+  /// The changes of the stores, for `.keyhole/events`.
   public let events = EventLog()
   /// Directories of services and servers that the keychain's items make.
   let shownFolders: Mutex<Set<FolderPlace>> = Mutex([])
   let overlay = Mutex(Overlay())
   let nodes: Mutex<NodeTable>
   let started = Timestamp.now
-  /// What writers of values have written and not committed, or committed and not closed.
+  /// Bytes that writers of values have written and not committed, or committed and not closed.
   let unsaved = ScratchQuota(limit: 128 * 1024 * 1024, isSecret: false)
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
   /// Open files of secrets, which a lock has to wipe.

@@ -11,7 +11,7 @@ public final class MemoryKeychain: KeychainEngine {
 
   private let shared: Shared
   private let seen = Atomic<Int>(0)
-  /// What the items of its calls are sealed with besides.
+  /// The password for the items of its calls; nil: none.
   private let password: [UInt8]?
 
   /// `holdsOtpauth`: whether it is one that has room for two secrets of an item.
@@ -324,7 +324,7 @@ private final class Entry {
   }
 
   let item: Item
-  /// What the secret is sealed with besides; nil: nothing.
+  /// The item's own password; nil: it has none.
   let password: [UInt8]?
   /// nil: the item has no `otpauth:` URI.
   let otpauth: Box?

@@ -43,7 +43,7 @@ public final class MemorySuites: SuiteEngine {
     state.withLock { $0.suites[suite]?.readOnly = reason }
   }
 
-  /// What another program does: the suite holds `values` from now on; nil: it is gone.
+  /// Stands for a write by another program: the suite holds `values` from now on; nil: it is gone.
   public func replace(_ suite: ExactString, with values: [ExactString: SettingValue]?) {
     state.withLock { state in
       guard let values else {

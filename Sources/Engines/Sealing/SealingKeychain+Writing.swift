@@ -13,7 +13,7 @@ extension SealingKeychain {
     seals.refresh()
     guard item.isToBeSealed else {
       let added = try base.add(item, secret: secret)
-      // Whatever was sealed under this name is gone.
+      // An item that was sealed under this name is gone.
       try? release(item.identity)
       return shown(added)
     }

@@ -191,7 +191,7 @@ extension Item {
     takeProtection(of: item)
   }
 
-  /// What decides who gets the secret, and when.
+  /// Takes the attributes that decide on access to the secret.
   mutating func takeProtection(of item: Item) {
     (accessibility, access, programs) = (item.accessibility, item.access, item.programs)
     attributes[FingerprintEnrollment.attribute] = item.attributes[FingerprintEnrollment.attribute]

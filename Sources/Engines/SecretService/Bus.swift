@@ -204,7 +204,7 @@ extension BusError {
     }
   }
 
-  /// What the bus itself says where the service can't answer.
+  /// The error for an error's name, also one of the bus itself where the service can't answer.
   private static func remote(_ name: String, _ message: String) -> BusError {
     switch name {
     case "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut": .timedOut

@@ -2,7 +2,7 @@ import Model
 import Store
 import Synchronization
 
-// What a person is asked, by the service's own window.
+// Questions to the user in the service's own window.
 extension SecretServiceClient {
   /// How long a person may take.
   private static let patience = 60_000

@@ -153,7 +153,7 @@ extension SecretServiceClient {
       let unlocked = found.filter { $0.value["Locked"]?.bool != true }.map(\.key)
       let secrets = try await measures(of: unlocked, session, before: deadline)
       for (path, generation) in zip(paths, generations) {
-        // What this engine has changed meanwhile may be newer than what was read.
+        // Items that this engine has changed meanwhile may be newer than those that were read.
         if locks.isHeld(path) {
           postponed.insert(path)
         } else if ledger[ItemID(rawValue: path)]?.generation != generation {

@@ -1,7 +1,7 @@
 import Model
 import Store
 
-// What the service tells by itself.
+// The signals of the service.
 extension SecretServiceClient {
   func listen(to bus: Bus) {
     let hear: @Sendable (Bus.Signal) -> Void = { [weak self] signal in

@@ -12,7 +12,7 @@ actor SecretServiceClient {
   let allowsPlain: Bool
   let announce: @Sendable () -> Void
 
-  /// What holds as long as the service and the bus are there.
+  /// State that holds as long as the service and the bus are there.
   var bus: Bus?
   var owner: String?
   var session: SecretSession?
@@ -29,7 +29,7 @@ actor SecretServiceClient {
   var loadedOwner: String?
   var loading: Task<Result<Void, StoreError>, Never>?
   var dirty = Dirty()
-  /// What signals told while this engine itself was changing it.
+  /// Items with signals that came while this engine itself was changing them.
   var postponed: Set<String> = []
   var locks = ItemLocks()
   var pumping: Task<Void, Never>?
@@ -167,7 +167,7 @@ extension SecretServiceClient {
     throw .unreachable(reason: "the Secret Service was replaced twice")
   }
 
-  /// What a failed call means, also for those to come.
+  /// Notes a failed call, also for later ones. Returns its error.
   func note(_ error: BusError) -> StoreError {
     switch error {
     case .gone:

@@ -246,7 +246,7 @@ extension Item {
   }
 }
 
-/// What a task comes to, for a thread that waits for it.
+/// The result of a task, for a thread that waits for it.
 private final class Outcome<Value: Sendable>: Sendable {
   private let result = Mutex<Result<Value, StoreError>?>(nil)
   private let isThere = DispatchSemaphore(value: 0)

@@ -54,7 +54,7 @@ private enum Name {
   static let programs: ExactString = "keyhole.programs"
   static let lineEnd: ExactString = "keyhole.eol"
   static let sealed: ExactString = "keyhole.sealed"
-  /// What no string can hold, in hexadecimal digits.
+  /// The prefix of attributes for bytes that no string can hold, in hexadecimal digits.
   static let bytes = "keyhole.bytes."
 
   static let network: Set<ExactString> = [
@@ -64,7 +64,7 @@ private enum Name {
 
 private enum Schema {
   static let network: ExactString = "org.gnome.keyring.NetworkPassword"
-  /// What gnome-keyring gives an item without one, sooner or later.
+  /// The value that gnome-keyring sooner or later gives an item without one.
   static let none: ExactString = "org.freedesktop.Secret.Generic"
 }
 
@@ -210,7 +210,7 @@ extension ServiceItem {
     bytes.contains(0) ? nil : ExactString(utf8: bytes)
   }
 
-  /// What finds all items of an identity, and perhaps others; nil: nothing does, as labels can't be searched.
+  /// The attributes that find all items of an identity, and perhaps others; nil: none do, as labels can't be searched.
   static func query(for identity: ItemIdentity) -> [ExactString: ExactString]? {
     if case .other = identity { return nil }
     return attributes(of: identity)

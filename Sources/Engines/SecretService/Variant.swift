@@ -101,7 +101,7 @@ extension Variant {
 
   var children: [Variant] { (0..<count).compactMap { self[$0] } }
 
-  /// What a `v` holds; else itself.
+  /// The content of a `v`; else the value itself.
   var unboxed: Variant {
     has(type: "v") ? unsafe Variant(owned: g_variant_get_variant(pointer)) : self
   }

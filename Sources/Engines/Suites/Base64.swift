@@ -2,7 +2,7 @@
 enum Base64 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  /// What a character stands for; 64: white space, 65: padding, 66: nothing.
+  /// The value of a character; 64: white space, 65: padding, 66: not valid.
   private static let meanings: [UInt8] = {
     var meanings = [UInt8](repeating: 66, count: 256)
     for (value, character) in alphabet.enumerated() { meanings[Int(character)] = UInt8(value) }

@@ -2,7 +2,7 @@ import Model
 import Store
 import Synchronization
 
-/// What the last commits wrote, so that the next ones need not encode it again. It may be lost at any moment.
+/// The texts of the last commits, so that the next ones need not encode them again. They may be lost at any moment.
 final class EncodedSuiteCache: Sendable {
   private struct Kept {
     let stamp: SuiteStamp

@@ -3,7 +3,7 @@ import Glibc
 import Model
 import Store
 
-/// What stat(2) tells of a file.
+/// The attributes of a file that stat(2) returns.
 struct FileStatus {
   let stamp: SuiteStamp
   let mode: mode_t
@@ -104,7 +104,7 @@ enum FileSystem {
 }
 
 extension StoreError {
-  /// What an errno(3) of a call on a suite's file means.
+  /// The error for an errno(3) of a call on a suite's file.
   init(errno error: Int32, operation: String) {
     switch error {
     case ENOENT: self = .notFound

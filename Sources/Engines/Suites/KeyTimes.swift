@@ -29,7 +29,7 @@ final class KeyTimes: Sendable {
     self.folder = folder
   }
 
-  /// What a suite holds, with times; what is new or was changed by others is recorded, so that it keeps its
+  /// The contents of a suite, with times; a key that is new or was changed by others is recorded, so that it keeps its
   /// time when the file changes again.
   func settings(
     _ values: [ExactString: SettingValue], of suite: ExactString, fileTime: Timestamp
@@ -136,7 +136,7 @@ extension KeyTimes {
     var known = all[suite] ?? Known()
     if known.file?.number != status.stamp.number { known = Known() }
     let records = (known.entries.isEmpty ? unstored : []) + records
-    // What a crash left behind the last whole record.
+    // The remains of a crash behind the last whole record.
     if status.stamp.size > known.end { ftruncate(file.number, known.end) }
     let bytes = records.flatMap(\.bytes)
     guard (try? file.write(bytes)) != nil else { return false }

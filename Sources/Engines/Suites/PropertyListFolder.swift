@@ -118,7 +118,7 @@ extension PropertyListFolder {
     }
   }
 
-  /// What a suite holds, with times and whether it can be changed; nil: there is none.
+  /// The contents of a suite, with times and whether it can be changed; nil: there is none.
   func contents(of file: SuiteFile) throws(StoreError) -> SuiteContents? {
     guard let content = try file.readWhole() else { return nil }
     return SuiteContents(

@@ -88,7 +88,7 @@ extension PropertyLists {
     }
   }
 
-  /// What a dictionary reads as: with nothing but the key `CF$UID`, a keyed archiver's reference.
+  /// The value of a dictionary: with nothing but the key `CF$UID`, a keyed archiver's reference.
   static func dictionary(_ entries: [ExactString: SettingValue]) -> SettingValue {
     if entries.count == 1, case .integer(let number)? = entries["CF$UID"], number >= 0 {
       return .uid(UInt64(number))

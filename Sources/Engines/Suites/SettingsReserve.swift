@@ -9,7 +9,7 @@ import Synchronization
 final class SettingsReserve: Sendable {
   /// In bytes; as much as most suites take.
   private static let usualSize = 256 * 1024
-  /// What a file's name and the rest take, in bytes.
+  /// The size of a file's name and the rest, in bytes.
   private static let slack = 64 * 1024
 
   private let folder: String

@@ -1,11 +1,11 @@
 import Model
 import Store
 
-/// What an update makes of a suite.
+/// The result of an update of a suite.
 struct SuiteChange {
   /// The moment of the commit.
   let time: Timestamp
-  /// What the suite is to hold, with all times.
+  /// The next contents of the suite, with all times.
   let settings: SharedDictionary<Setting>
   /// Keys whose value or time differs, and keys that are gone.
   let differing: Set<ExactString>

@@ -5,7 +5,7 @@ import Platform
 import Store
 import Synchronization
 
-/// What a suite's file is to hold next.
+/// The next content of a suite's file.
 struct SuiteVersion {
   let bytes: [UInt8]
   /// The moment of the commit, which becomes the file's time.
@@ -16,7 +16,7 @@ struct SuiteVersion {
   let showsDamage: Bool
 }
 
-/// What this process commits to the file of one suite.
+/// The commits of this process to the file of one suite.
 ///
 /// Waiting for the disk takes longer than all the rest of a commit. So a commit does not wait: it exchanges names
 /// with the version before it (renameat2(2)), which is on the disk and stays beside the file, locked, until the

@@ -8,7 +8,7 @@ extension SuiteFile {
   /// How long after a version was set aside a file may have been written for it to be that version's successor.
   private static let patience = Int64(10)
 
-  /// What the file holds, or what a power cut left of it; nil: there is none.
+  /// The content of the file, or its remains after a power cut; nil: there is none.
   func readWhole() throws(StoreError) -> Content? {
     do throws(StoreError) {
       guard let content = try read() else { return nil }
@@ -25,7 +25,7 @@ extension SuiteFile {
     let target = try target()
     guard let damaged = try FileSystem.status(target) else { return false }
     for path in try predecessors(of: target, damaged) {
-      // Who locks it is alive: what is damaged was not by a power cut.
+      // The process that locks it is alive: the damage is not by a power cut.
       guard let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), try file.tryLock(),
         try FileSystem.status(path, follow: false)?.stamp == file.status.stamp, isComplete(file)
       else { continue }

@@ -85,7 +85,7 @@ extension SuiteFile {
   private static let tries = 10
   fileprivate static let pause: UInt32 = 5000
 
-  /// What the file holds; nil: there is none.
+  /// The content of the file; nil: there is none.
   ///
   /// Foundation writes in place, so that a file may be caught empty or in part. One that changed within the
   /// last second is read again for up to 50 ms before it counts as damaged.

@@ -15,7 +15,7 @@ struct SuiteLock: ~Copyable {
 
   /// The suite's file, as it was when the lock was got.
   let file: Descriptor
-  /// What its name led to then.
+  /// The file that its name led to then.
   let status: FileStatus
 
   /// - Throws: `notFound`; where another process holds it, `wouldWait`, or `unreachable` after ten seconds.

@@ -7,7 +7,7 @@ struct TemporaryName {
   private static let prefix = ".keyhole-"
   private static let ending = ".tmp"
 
-  /// What all names of a suite's file begin with.
+  /// The prefix of all names of a suite's file.
   let stem: String
   /// The moment of the commit that made it.
   private var time: Timestamp

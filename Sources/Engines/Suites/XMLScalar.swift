@@ -17,7 +17,7 @@ enum XMLScalar {
     return isNegative ? -number : number
   }
 
-  /// What strtod(3) reads in the C locale, without its hexadecimal forms and payloads of `nan`.
+  /// Reads the syntax of strtod(3) in the C locale, without its hexadecimal forms and payloads of `nan`.
   static func real(_ text: String) throws(PropertyListError) -> Double {
     let digits = String(decoding: trim(text), as: UTF8.self).lowercased()
     switch digits {

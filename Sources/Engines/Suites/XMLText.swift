@@ -37,7 +37,7 @@ enum XMLText {
     return Array(text.utf8)
   }
 
-  /// What `<?xml … encoding="…"?>` says, in small letters; empty: nothing.
+  /// The encoding of `<?xml … encoding="…"?>`, in small letters; empty: none.
   private static func encoding(declaredBy bytes: [UInt8]) -> String {
     guard bytes.starts(with: "<?xml".utf8), let end = bytes.firstIndex(of: UInt8(ascii: ">")) else {
       return ""

@@ -153,7 +153,7 @@ extension ClassKeyRow {
     throw .accessDenied(reason: "the secret can be read on the device that stored it only")
   }
 
-  /// What a carried row holds: the earlier keys, and the seal as it was under them.
+  /// The content of a carried row: the earlier keys, and the seal as it was under them.
   private func carriedContent(
     _ keys: MasterKeys, _ accessibility: Accessibility, _ header: VaultHeader
   ) throws -> (keys: MasterKeys, sealed: [UInt8]) {

@@ -15,7 +15,7 @@ struct ItemTable {
     var record: ItemRecord
   }
 
-  /// What a walk over all rows found.
+  /// The result of a walk over all rows.
   struct ItemScan {
     var items: [Item] = []
     var damaged: [ItemKey] = []

@@ -64,7 +64,7 @@ struct KeySlot: Equatable {
     checksum = currentChecksum(header.format)
   }
 
-  /// What the slot holds; nil: the slot is whole and `source` is not its key. - Throws: `damaged`.
+  /// The keys in the slot; nil: the slot is whole and `source` is not its key. - Throws: `damaged`.
   func open(_ source: borrowing some KeySource & ~Copyable, _ header: VaultHeader) throws -> MasterKeys? {
     try checkIsWhole(header)
     let input = try source.input(parameters)
@@ -75,7 +75,7 @@ struct KeySlot: Equatable {
     return MasterKeys(master: keys[0], passcode: count == 2 ? keys[1] : nil)
   }
 
-  /// What a slot with a public key holds; nil: the slot is whole and the private key is another one's.
+  /// The keys in a slot with a public key; nil: the slot is whole and the private key is another one's.
   func open(_ privateKey: Curve25519.KeyAgreement.PrivateKey, _ header: VaultHeader) throws -> MasterKeys? {
     try checkIsWhole(header)
     guard SlotPublicKey(privateKey.publicKey).bytes == publicKey else { return nil }

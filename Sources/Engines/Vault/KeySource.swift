@@ -2,14 +2,14 @@ import Crypto
 import Model
 import SecretMemory
 
-/// What opens a slot: a key file, a passphrase, or both.
+/// The key for a slot: a key file, a passphrase, or both.
 protocol KeySource: ~Copyable {
   var kind: KeySlot.Kind { get }
 
   /// Parameters for a new slot: salts and costs.
   func makeParameters() -> [UInt8]
 
-  /// What the keys of a slot with these parameters, which are hostile input, are derived from. - Throws: `damaged`.
+  /// The input from which the keys of a slot are derived; its parameters are hostile input. - Throws: `damaged`.
   func input(_ parameters: [UInt8]) throws -> KeyInput
 }
 
@@ -38,7 +38,7 @@ struct KeyFileSource: KeySource, ~Copyable {
 struct PassphraseSource: KeySource, ~Copyable {
   let passphrase: SecretBytes
   let keyFile: SecretBytes?
-  /// What a new slot costs.
+  /// The cost of a new slot.
   var cost = PassphraseCost.standard
 
   var kind: KeySlot.Kind {

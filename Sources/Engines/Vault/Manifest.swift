@@ -4,7 +4,7 @@ import GRDB
 import Glibc
 import Model
 
-/// What the vault's tables have to be. Sealed, and replaced in every transaction that changes a row.
+/// The required state of the vault's tables. Sealed, and replaced in every transaction that changes a row.
 struct Manifest: Equatable {
   /// Grows with every row that is written; no number is used twice.
   var generation: UInt64 = 0
@@ -158,7 +158,7 @@ extension Manifest {
 }
 
 extension Manifest {
-  /// What the manifest says of the tables of slots and class keys.
+  /// The manifest's sums of the tables of slots and class keys.
   struct Digests: Equatable {
     var slots: [UInt8]
     var classKeys: [UInt8]

@@ -2,7 +2,7 @@ import Crypto
 import Model
 import SecretMemory
 
-/// What a key slot opens.
+/// The keys in a key slot.
 struct MasterKeys {
   /// The key that every other one is derived from or sealed under.
   let master: SymmetricKey

@@ -5,7 +5,7 @@ import Glibc
 import Model
 import SecretMemory
 
-/// What one derivation by scrypt (RFC 7914) costs.
+/// The cost of one derivation by scrypt (RFC 7914).
 public struct PassphraseCost: Sendable {
   /// The binary logarithm of scrypt's N.
   let logarithm: UInt8

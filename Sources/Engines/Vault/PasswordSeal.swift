@@ -3,10 +3,10 @@ import Model
 import SecretMemory
 import Store
 
-/// What an item's own password (`applicationPassword`) adds to its seal: a key that scrypt makes of it.
+/// The part of a seal by an item's own password (`applicationPassword`): a key that scrypt makes of it.
 struct PasswordSeal {
   let password: ItemPassword
-  /// What a new derivation costs.
+  /// The cost of a new derivation.
   let cost: PassphraseCost
 
   /// Parameters to seal with. Those that the password was used with before will do: another derivation would take

@@ -48,7 +48,7 @@ struct Rewriting {
   }
 }
 
-/// What a change of all keys did.
+/// The result of a change of all keys.
 struct RewritingSummary: Equatable {
   var items = 0
   /// Items whose metadata or secret did not open. They stay as they are.
@@ -63,7 +63,7 @@ struct RewritingSummary: Equatable {
 
 extension Rewriting {
   private mutating func rewriteClassKeys() throws {
-    // What opens here is opened before its row goes; so it stays known.
+    // A secret that opens here is opened before its row is deleted; so it stays known.
     for row in oldRows.values {
       guard let code = Accessibility(code: UInt8(truncatingIfNeeded: row.accessibility)) else { continue }
       _ = try? oldClassKeys.key(row.id, code, database)
@@ -208,7 +208,7 @@ extension Rewriting {
     return row
   }
 
-  /// What the item's password opens stays; the seal around it is made again.
+  /// The part that the item's password seals stays; the seal around it is made again.
   private func rewrapped(
     _ row: SecretRow, _ kind: SecretKind, _ record: ItemRecord, _ classKey: SymmetricKey
   ) throws -> SecretRow {

@@ -36,7 +36,7 @@ struct SealedSecret {
     try Sealing.openSecret(value, under: valueKey(classKey, password), boundTo: binding.value)
   }
 
-  /// What an item's password opens, as it is sealed with it: without what the class key adds. - Throws: `damaged`.
+  /// The part that an item's password seals, without the class key's part. - Throws: `damaged`.
   func passwordSeal(under classKey: SymmetricKey) throws -> Data {
     let inner = try Sealing.openSealed(wrapped, under: classKey, boundTo: binding.key)
     return try inner.combined.orDamaged()

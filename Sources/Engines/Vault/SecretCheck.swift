@@ -3,7 +3,7 @@ public import Model
 import SecretMemory
 import Store
 
-/// What opening every secret of a vault found.
+/// The result of opening every secret of a vault.
 public struct SecretCheck: Hashable, Sendable {
   /// An item of which a secret does not open.
   public struct Damage: Hashable, Sendable {

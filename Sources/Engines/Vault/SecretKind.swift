@@ -41,7 +41,7 @@ enum SecretKind: UInt64 {
     self = kind == .password ? .passwordAndClassKeyOfFormatOne : .classKeyOfFormatOne
   }
 
-  /// What a row becomes whose class key is replaced.
+  /// The new form of a row whose class key is replaced.
   var resealed: SecretKind {
     switch self {
     case .classKey, .classKeyOfFormatOne: .classKey

@@ -119,7 +119,7 @@ extension SecretTable {
     return try body(query)
   }
 
-  /// What the seals of a row are bound to, under its class key and inside.
+  /// The bindings of a row's seals, under its class key and inside.
   func bindings(
     _ place: SecretPlace, _ facts: SecretFacts, classKey: UInt64, _ kind: SecretKind, _ parameters: [UInt8]
   ) -> (outer: SecretBinding, inner: SecretBinding) {
@@ -200,7 +200,7 @@ struct SecretRow {
   }
 }
 
-/// What an item's metadata say about how its secret is sealed.
+/// The sealing of an item's secret, by its metadata.
 struct SecretFacts {
   var accessibility: Accessibility
   /// SHA-256 of the rules for it: `AccessRules`.

@@ -155,7 +155,7 @@ extension Session {
       advanceAnchor(manifest)
       return result
     } catch {
-      // What it sealed counts: a key seals a limited number of blobs.
+      // Its seals are counted: a key seals a limited number of blobs.
       lostRevisions = attempted
       classKeys.settle(committed: false)
       throw error
@@ -266,7 +266,7 @@ extension Session {
     row.record.item.id = row.key.id
     row.record.item.collection = nil
     row.record.settleOtpauth()
-    // Whatever is here is sealed.
+    // All items here are sealed.
     row.record.item.isSealed = false
     try items(database).insert(row)
     manifest.add(row.record.witness)

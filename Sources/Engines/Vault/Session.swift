@@ -167,7 +167,7 @@ extension Session {
     try connection.run { try Connection.dataVersion($0) }
   }
 
-  /// What one transaction finds in the vault.
+  /// The state of the vault in one transaction.
   struct Finding {
     var version: UInt64
     var scan: ItemTable.ItemScan

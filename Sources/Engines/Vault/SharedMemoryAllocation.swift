@@ -9,7 +9,7 @@ import Synchronization
 /// store into one of them on a full disk ends the process by SIGBUS. So the method that maps the memory is replaced by
 /// one that calls posix_fallocate(3) first, and says SQLITE_IOERR_SHMSIZE where there is no room.
 enum SharedMemoryAllocation {
-  /// What SQLite allocates by itself, in bytes.
+  /// The size that SQLite allocates by itself, in bytes.
   private static let unit = 4096
 
   /// SQLite finds the table of methods at the beginning; the rest is ours.

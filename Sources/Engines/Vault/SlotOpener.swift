@@ -1,7 +1,7 @@
 import Model
 import SecretMemory
 
-/// What a slot held, and which one it was.
+/// The keys of a slot, and its number.
 struct OpenedSlot {
   var slot: UInt64
   var keys: MasterKeys
@@ -19,7 +19,7 @@ struct SlotOpener: ~Copyable {
     do { self.passphrase = try SecretBytes(copying: passphrase) } catch { throw .outOfMemory }
   }
 
-  /// What each slot held that opens; a slot with a passphrase takes half a second.
+  /// The keys of each slot that opens; a slot with a passphrase takes half a second.
   ///
   /// - Throws: `rejected` for a wrong passphrase, `locked` where one is missing, `accessDenied` for a missing
   ///   or wrong key file, `damaged`, `outOfMemory`.

@@ -1,7 +1,7 @@
 /// The SQL of the tables that a change of keys or of the format reads and writes.
 struct Statements {
   let format: VaultFormat
-  /// What the tables' names end in: empty, or what they were renamed to while another format takes their place.
+  /// The suffix of the tables' names: empty, or another one while another format takes their place.
   let suffix: String
 
   let fetchItem: String
@@ -21,7 +21,7 @@ struct Statements {
   let deleteNewestSecrets: String
   let fetchClassKeys: String
 
-  /// What the tables of an older format are renamed to while they are replaced.
+  /// The suffix for tables of an older format while they are replaced.
   static let replaced = "_replaced"
 
   init(_ format: VaultFormat, suffix: String = "") {

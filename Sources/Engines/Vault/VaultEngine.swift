@@ -89,7 +89,7 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
-  /// What the manifest and this device's anchor say of the file, as of the last call that read it.
+  /// The trust by the manifest and this device's anchor, as of the last call that read the file.
   public var trust: KeychainTrust {
     door.use { door in door.session?.trust ?? .trusted }
   }
@@ -219,7 +219,7 @@ extension VaultEngine {
 
   var directory: VaultDirectory { door.use { $0.file.directory } }
 
-  /// What another process would have after it has unlocked the vault: a connection, and copies of the keys.
+  /// A second session, as another process has it after it has unlocked the vault: a connection, and copies of the keys.
   ///
   /// - Throws: `locked`; what `requireWritable` throws.
   func openSecondSession() throws(StoreError) -> Session {
@@ -244,7 +244,7 @@ extension VaultEngine {
   /// The state of the keys in this process; reading it takes no lock of the engine.
   public var lockState: KeychainLock { state.value }
 
-  /// What opens the vault now.
+  /// The kind of key that opens the vault now.
   public var key: VaultKey {
     let kinds = ((try? slots()) ?? []).compactMap { KeySlot.Kind(rawValue: $0.kind) }
     if kinds.contains(.passphraseAndKeyFile) { return .passphraseAndKeyFile }
@@ -305,7 +305,7 @@ extension VaultEngine {
   }
 }
 
-/// What a change of the vault's keys did.
+/// The result of a change of the vault's keys.
 public struct RekeyingReport: Hashable, Sendable {
   /// Items that have new keys.
   public let items: Int
@@ -330,7 +330,7 @@ public enum VaultPart: Sendable {
   case seals
 }
 
-/// What opens a vault.
+/// The kind of key that opens a vault.
 public enum VaultKey: String, Sendable {
   case keyFile
   case passphrase

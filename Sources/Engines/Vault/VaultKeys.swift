@@ -89,7 +89,7 @@ final class VaultKeys {
     return Array(mac(writer.bytes, indexKey.symmetric()).prefix(16))
   }
 
-  /// What a row adds to the manifest's sum: without the key it is not known which rows add up to what.
+  /// The term of a row in the manifest's sum: without the key it is not known which rows have which sum.
   func witness(of item: ItemKey, revision: UInt64) -> Witness {
     var writer = FieldWriter(capacity: 24)
     writer.put(raw: item.bytes)

@@ -9,18 +9,18 @@ import Store
 ///
 /// In one transaction, after a copy was made: a process that is killed leaves the old vault or the new one.
 public enum VaultUpgrade {
-  /// What happens to a vault that was put back, cut or edited.
+  /// The policy for a vault that was put back, cut or edited.
   public enum Policy: Sendable {
     case refusesDistrusted
     /// It is taken as it is: ask a person first.
     case acceptsAsItIs
   }
 
-  /// What an upgrade did.
+  /// The result of an upgrade.
   public struct Report: Hashable, Sendable {
     /// The path of the copy of the old vault, which opens with the same key file and passphrase as before.
     public let copy: String
-    /// What became of the keys, as with a change of the passphrase.
+    /// The change of the keys, as with a change of the passphrase.
     public let keys: RekeyingReport
   }
 

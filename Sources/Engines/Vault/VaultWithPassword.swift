@@ -4,7 +4,7 @@ import Store
 
 /// A vault for the calls about items that are sealed with one password besides.
 ///
-/// What takes half a second is done before the vault is entered: others do not wait for it.
+/// Derivations of half a second are done before the vault is entered: other calls do not wait for them.
 struct VaultWithPassword: KeychainEngine {
   let vault: VaultEngine
   let seal: PasswordSeal

@@ -8,7 +8,7 @@ public struct Contents {
   public var items: [ItemEntry] = []
   /// How many things of the file are not taken over.
   public var omitted = 0
-  /// What they are, and what else a person should know: for people.
+  /// Their kinds and other remarks, for the user.
   public var remarks: [String] = []
 
   /// No content.
@@ -36,7 +36,7 @@ public struct SettingEntry: Sendable {
   public var key: ExactString
   /// The value, as the format has it or a reader has typed it.
   public var value: SettingValue
-  /// What an archive shows; an import takes the moment of its own.
+  /// The time for an archive; an import takes the moment of its own.
   public var modified: Timestamp?
 
   /// - Parameters:
@@ -119,7 +119,7 @@ public struct ItemEntry {
 }
 
 extension ItemIdentity {
-  /// What attributes say, as an item shows them.
+  /// The identity in attributes, as an item shows them.
   init?(_ itemClass: ItemClass, _ attributes: [String: String]) {
     let text = { (name: String) in attributes["user." + name].map { ExactString($0) } }
     switch itemClass {

@@ -43,7 +43,7 @@ public struct ImportReader {
     self.service = service
   }
 
-  /// What the bytes seem to be; nil: nothing that is known.
+  /// The format that the bytes seem to have; nil: none that is known.
   ///
   /// - Throws: `FormatError` for what is known and can't be read, with what to do.
   public static func format(of source: ByteSource) throws(FormatError) -> ImportFormat? {

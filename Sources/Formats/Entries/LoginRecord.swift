@@ -1,6 +1,6 @@
 import Model
 
-/// What an address of the web says of an internet password: `https://example.com:8443/login`.
+/// The attributes of an internet password in a URL: `https://example.com:8443/login`.
 struct WebAddress {
   var scheme: String
   var host: String
@@ -44,7 +44,7 @@ struct LoginRecord {
   private(set) var attributes: [(name: String, value: String)] = []
   /// Further secrets, by name: each becomes an item of its own, for attributes are no place for secrets.
   private(set) var secrets: [(name: String, SecretSlice)] = []
-  /// What its one-time codes are computed from.
+  /// The key or URI of its one-time codes.
   private var code: OneTimeCode?
   /// Names of secrets for one-time codes that are no `otpauth:` URI, or another one.
   private var otherCodes: Set<String> = []
@@ -78,7 +78,7 @@ struct LoginRecord {
     secrets.append((Self.unique(base) { name in secrets.contains { $0.name == name } }, value))
   }
 
-  /// What one-time codes are computed from, as the manager has it. An empty one says nothing.
+  /// Adds the key or URI of one-time codes, as the manager has it. An empty one is ignored.
   mutating func addCode(_ value: SecretSlice) throws(FormatError) {
     guard !value.isEmpty else { return }
     if code == nil, let found = try OneTimeCode(value) { return code = found }
@@ -146,7 +146,7 @@ struct LoginRecord {
   }
 }
 
-/// What a reader does not take over, counted by what it is.
+/// The entries that a reader leaves out, counted by kind.
 struct Omissions {
   private var counts: [(one: String, many: String, count: Int)] = []
 

@@ -1,7 +1,7 @@
 import Model
 import SecretMemory
 
-/// What a password manager keeps for an entry's one-time codes, where it can be an `otpauth:` URI.
+/// A password manager's text for an entry's one-time codes, where it can be an `otpauth:` URI.
 struct OneTimeCode {
   private enum Kind {
     case uri

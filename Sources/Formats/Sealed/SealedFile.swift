@@ -8,13 +8,13 @@ public import SecretMemory
 /// pieces, each AES-256-GCM under a nonce that counts the pieces and marks the last one (the STREAM construction),
 /// so that none can be left out, moved, repeated or cut off. Only one piece has to be in memory at a time.
 public enum SealedFile {
-  /// What a sealed file holds: the first eight bytes of it.
+  /// The content of a sealed file: its first eight bytes.
   public enum Kind: String, CaseIterable, Sendable {
     case export = "KHEXPORT"
     case backup = "KHBACKUP"
   }
 
-  /// What a header asks for to open the file.
+  /// The kind of key that a header asks for.
   public enum Lock: Sendable {
     case passphrase
     /// The private half of an X25519 key pair, with its public half where the file names it.

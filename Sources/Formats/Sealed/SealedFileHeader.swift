@@ -15,7 +15,7 @@ public struct SealedFileHeader: Sendable {
     case publicKey([UInt8], encapsulated: [UInt8])
   }
 
-  /// What the file holds, by its magic number.
+  /// The content of the file, by its magic number.
   public let kind: SealedFile.Kind
   /// 1 or 2.
   public let version: UInt8
@@ -37,7 +37,7 @@ public struct SealedFileHeader: Sendable {
   /// A piece's bytes in the file.
   public var sealedPieceSize: Int { pieceSize + SealedFile.tagSize }
 
-  /// What opens the file.
+  /// The kind of key that opens the file.
   public var lock: SealedFile.Lock {
     switch recipient {
     case .passphrase: .passphrase
@@ -98,7 +98,7 @@ extension SealedFileHeader {
       }
     }
 
-    /// What the file says is not trusted: it could ask for any amount of memory.
+    /// The parameters in the file are not trusted: they could ask for any amount of memory.
     mutating func passphrase() throws(FormatError) -> Recipient {
       let (logN, r, p) = (try byte(), try byte(), try byte())
       guard (14...20).contains(logN), r == 8, p == 1 else { throw FormatError("the sealed file is damaged") }

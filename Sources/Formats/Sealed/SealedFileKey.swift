@@ -5,7 +5,7 @@ import SecretMemory
 
 /// The key of a sealed file's pieces, and its commitment.
 ///
-/// What scrypt or HPKE (RFC 9180, DHKEM(X25519, HKDF-SHA256), exported secret) gives goes through HKDF-SHA256 with the
+/// The output of scrypt or HPKE (RFC 9180, DHKEM(X25519, HKDF-SHA256), exported secret) goes through HKDF-SHA256 with the
 /// header as salt into 64 bytes: the key and the commitment. A file that opens under two passphrases would take a
 /// collision of SHA-256.
 struct SealedFileKey: Sendable {

@@ -54,7 +54,7 @@ struct TarWriter {
     put("0000000", 108)
     put("0000000", 116)
     put(octal(size, 11), 124)
-    // What eleven octal digits can say: the years 1970 to 2242.
+    // The range of eleven octal digits: the years 1970 to 2242.
     put(octal(Int(min(max(0, seconds), 0o777_7777_7777)), 11), 136)
     put("        ", 148)
     put(String(kind.rawValue), 156)

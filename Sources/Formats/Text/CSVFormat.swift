@@ -3,7 +3,7 @@ import Model
 /// Tables of passwords, known by their first line: Chrome's, Firefox's, Bitwarden's, 1Password's, KeePassXC's and
 /// KeePass'.
 struct CSVFormat {
-  /// What a column holds, by its heading in lower case.
+  /// The content of a column, by its heading in lower case.
   private static let columns: [String: Column] = [
     // Chrome: name,url,username,password,note
     "name": .title, "url": .address, "username": .account, "password": .password, "note": .notes,
@@ -30,7 +30,7 @@ struct CSVFormat {
     case field(String), flag(String)
   }
 
-  /// What KeePassXC calls its recycle bin, which the export does not mark otherwise.
+  /// The name of KeePassXC's recycle bin, which the export does not mark otherwise.
   private static let bins: Set<String> = [
     "Recycle Bin", "Papierkorb", "Corbeille", "Papelera de reciclaje", "Cestino", "Prullenbak", "Lixeira",
     "Корзина", "回收站", "ごみ箱",

@@ -1,7 +1,7 @@
 import CFuse
 import Glibc
 
-/// What `setattr` asks for: nil leaves an attribute as it is.
+/// The changes for `setattr`: nil leaves an attribute as it is.
 public struct AttributeChanges: Sendable {
   /// A time to set.
   public enum TimeChange: Hashable, Sendable {

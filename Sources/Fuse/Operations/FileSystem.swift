@@ -1,4 +1,4 @@
-/// What answers the kernel: one method for each of its operations.
+/// A file system: one method for each operation of the kernel.
 ///
 /// The methods are called on several threads at once and must not block: one that has to wait parks its reply and
 /// returns. Names are bytes without a zero or a slash, and nothing else is sure: up to 4,000 of them, newlines, any

@@ -1,6 +1,6 @@
 import CFuse
 
-/// What the kernel may do with a file or directory that was just opened.
+/// Options for a file or directory that was just opened.
 public struct OpenOptions: OptionSet, Sendable {
   /// The bits of the set, in an order of this library's own, not in that of `fuse_file_info`.
   public let rawValue: UInt32
@@ -12,7 +12,7 @@ public struct OpenOptions: OptionSet, Sendable {
 
   /// Each read and write comes to the file system; nothing enters the page cache but private mappings.
   public static let directIO = OpenOptions(rawValue: SHIM_OPEN_DIRECT_IO)
-  /// What the page cache holds of this node stays valid: reads that it answers never arrive.
+  /// The page cache of this node stays valid: reads that it answers never arrive.
   ///
   /// The cache is the node's, not the handle's: other readers see it too.
   public static let keepCache = OpenOptions(rawValue: SHIM_OPEN_KEEP_CACHE)

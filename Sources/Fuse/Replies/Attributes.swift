@@ -15,7 +15,7 @@ public struct Timestamp: Hashable, Sendable {
   }
 }
 
-/// What kind of file a node is: the upper bits of `st_mode`, in `inode(7)`.
+/// The type of a file: the upper bits of `st_mode`, in `inode(7)`.
 public struct FileKind: RawRepresentable, Hashable, Sendable {
   /// The file type bits of `st_mode` (`S_IFMT`), and no others.
   public let rawValue: UInt32

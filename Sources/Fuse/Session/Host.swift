@@ -1,7 +1,7 @@
 import CFuse
 import Synchronization
 
-/// What a request leads to: the file system that answers, and the connection that the answer takes.
+/// The destination of a request: the file system, and the connection for the reply.
 ///
 /// ``Session`` holds it, and requests arrive only while a session runs, so a request need not hold it.
 final class Host: Sendable {

@@ -1,6 +1,6 @@
 /// A session that could not be made, mounted or run.
 public struct SessionError: Error, Sendable, CustomStringConvertible {
-  /// What failed.
+  /// The step that failed.
   public enum Step: String, Sendable {
     case create = "starting a FUSE session"
     case mount = "mounting"
@@ -10,7 +10,7 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
 
   /// The step that failed.
   public let step: Step
-  /// What libfuse said, or what the error number means.
+  /// The message of libfuse, or the text of the error number.
   public let message: String
   /// The error number of the step: EINVAL for arguments that libfuse does not take, EBUSY for a second run.
   public let errno: Errno

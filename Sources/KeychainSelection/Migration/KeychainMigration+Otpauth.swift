@@ -74,7 +74,7 @@ extension KeychainMigration {
     }
   }
 
-  /// What protects the item protects its companion.
+  /// The protection of the item holds for its companion.
   private func companion(of item: Item, _ identity: ItemIdentity) -> Item {
     var companion = Item(
       id: ItemID(rawValue: ""), identity: identity, created: item.created,

@@ -14,7 +14,7 @@ package struct KeychainMigration {
   let permit: (Item) throws(StoreError) -> Permit?
   let path: (ItemIdentity) -> String
 
-  /// What became of `otpauth:` URIs where one of the keychains holds one secret of an item only.
+  /// The counts of `otpauth:` URIs where one of the keychains holds one secret of an item only.
   package struct Summary: Sendable {
     /// The paths of the items that such a URI is the secret of now.
     package internal(set) var companions: [String] = []
@@ -26,7 +26,7 @@ package struct KeychainMigration {
   package struct Failure: Error {
     /// The item that it failed on; nil: none in particular.
     package var item: ItemIdentity?
-    /// What the read or the write of the item threw.
+    /// The error of reading or writing the item.
     package var error: StoreError
   }
 
@@ -89,7 +89,7 @@ package struct KeychainMigration {
         progress(index + 1)
       }
     } catch {
-      // What an earlier run had brought there stays.
+      // Items that an earlier run has copied stay.
       try? target.remove(added)
       throw error
     }

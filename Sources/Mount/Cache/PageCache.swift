@@ -21,7 +21,7 @@ struct PageCache: Sendable {
     var readers = 0
     /// One of them has been closed: so the kernel has surely emptied the cache for it.
     var isSettled = false
-    /// Who wait until there is none.
+    /// The operations that wait until there is none.
     var waiting: [@Sendable () -> Void] = []
   }
 

@@ -12,7 +12,7 @@ extension TreeFileSystem {
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     guard replay(behind: request) == nil else {
-      // What the cache holds is dropped by the next reader, if it is another value.
+      // The next reader drops the cached value if it is another one.
       return _ = reply.succeed(.replay, options: [.directIO, .keepCache, .noFlush])
     }
     let (mode, caller) = (OpenMode(flags: flags), request.caller)

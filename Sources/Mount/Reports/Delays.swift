@@ -3,7 +3,8 @@ import Store
 import Synchronization
 import Tree
 
-/// What took long lately: a store that hangs, another process's lock, a slow disk. What waits for a person is not.
+/// Operations that took long lately: a store that hangs, another process's lock, a slow disk. Time in which the user is
+/// asked does not count.
 public final class Delays: Sendable {
   /// One operation that took long.
   public struct Entry: Sendable {

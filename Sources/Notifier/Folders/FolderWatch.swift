@@ -45,7 +45,7 @@ public final class FolderWatch: Sendable {
   public var failure: Int32? { core.failure }
 }
 
-/// What the watch's queue works on; its sources hold it weakly, so that it goes with the watch.
+/// The state for the watch's queue; its sources hold it weakly, so that it ends with the watch.
 private final class Core: Sendable {
   private struct State {
     var descriptor: WatchDescriptor?

@@ -24,7 +24,7 @@ final class WatchDescriptor: Sendable {
 
   deinit { close(number) }
 
-  /// What the kernel told since the last time.
+  /// The events of the kernel since the last time.
   struct News {
     /// Files of the folder, each once.
     var names: [String] = []

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What one inotify descriptor watches, and what its events mean.
+/// The folders that one inotify descriptor watches, and the meaning of its events.
 struct Watches: Sendable {
   private let descriptor: Int32
   private let path: String

@@ -1,10 +1,10 @@
 import Glibc
 
-/// What a disk would answer to a write now, found out without writing to any file that has a name.
+/// Whether a disk would take a write now, determined without writing to any file that has a name.
 package enum DiskProbe {
   /// In bytes: a disk with less is full for every purpose of Keyhole's.
   private static let leastRoom = 1 << 20
-  /// What the probe for a quota allocates, in bytes.
+  /// The size that the probe for a quota allocates, in bytes.
   private static let sample = 64 * 1024
 
   /// The errno with which the disk of a folder takes no write at all; 0: it takes some, or that is not known.

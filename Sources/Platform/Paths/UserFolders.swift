@@ -10,7 +10,7 @@ public struct UserFolders: Sendable {
   public let data: String
   /// Times of keys, the vault's anchor and device key.
   public let state: String
-  /// What lives only while something runs.
+  /// The folder of files that exist only while a process runs.
   public let runtime: String
 
   /// The folders as the environment says; nil where there is no home.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What proc(5) has about one process or thread: the only place that reads its files.
+/// The files of proc(5) about one process or thread: the only code that reads them.
 ///
 /// Each call reads again. Without a `ProcessHandle` that was alive after the reading, the answers may be about different
 /// processes that had the same number one after the other.
@@ -77,7 +77,7 @@ public struct ProcessFiles: Sendable {
   }
 }
 
-// What only a process may read that could also trace this one (ptrace(2), PTRACE_MODE_READ).
+// Files that only a process may read that could also trace this one (ptrace(2), PTRACE_MODE_READ).
 extension ProcessFiles {
   /// nil: it can't be read, as that of a process which is not dumpable.
   public var executable: FileID? { FileID("\(folder)/exe") }

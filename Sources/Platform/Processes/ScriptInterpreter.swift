@@ -2,8 +2,8 @@ import Glibc
 
 /// An interpreter that the system's administrator installed, whose first argument is the script that it runs.
 ///
-/// What an interpreter runs is known from its command line only, which is the process's own. A rule for a script separates
-/// scripts that a user trusts from each other; it does not hold against a program that means to be taken for one.
+/// The script of an interpreter is known from its command line only, which the process can change. A rule for a script
+/// separates scripts that a user trusts from each other; it does not hold against a program that means to be taken for one.
 package struct ScriptInterpreter {
   private static let folders = ["/usr/bin", "/bin", "/usr/local/bin"]
 

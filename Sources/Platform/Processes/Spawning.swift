@@ -37,7 +37,7 @@ package struct SpawnFailure: Error {
   package let program: String
   package let errno: Int32
 
-  /// What happened, for a message that names the program.
+  /// The cause of the end, for a message that names the program.
   package var reason: String { "it can't be started: \(systemMessage(errno))" }
 }
 

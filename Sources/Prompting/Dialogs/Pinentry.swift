@@ -25,7 +25,7 @@ final class Pinentry {
   static let open = Mutex<OpenDialog?>(nil)
 
   private let program: Child
-  /// What GETINFO says: `curses`, `gtk2`, `gnome3`, `qt`, …
+  /// The reply to GETINFO: `curses`, `gtk2`, `gnome3`, `qt`, …
   private let flavor: String
   /// The dialog had the last secret typed twice.
   private var hasRepeated = false
@@ -71,7 +71,7 @@ final class Pinentry {
     program.end()
   }
 
-  /// What Return does in a question.
+  /// The effect of Return in a question.
   enum Default {
     case allow
     case refuse
@@ -140,7 +140,7 @@ final class Pinentry {
     }
   }
 
-  /// What a person types. - Throws: `cancelled`, `late`, `broken`.
+  /// The text that the user types. - Throws: `cancelled`, `late`, `broken`.
   func secret(_ prompt: String, error: String? = nil) throws(Failure) -> SecretBytes {
     if let error { try command("SETERROR " + Self.escaped(error)) }
     try command("SETPROMPT " + Self.escaped(prompt))
@@ -155,7 +155,7 @@ final class Pinentry {
     }
   }
 
-  /// What a person types twice, so that they know what they have chosen. - Throws: as `secret`.
+  /// The text that the user types twice, to be sure of it. - Throws: as `secret`.
   func newSecret(_ prompt: String) throws(Failure) -> SecretBytes {
     var error: String?
     while true {
@@ -213,7 +213,7 @@ extension Pinentry {
     #endif
   }
 
-  /// What a dialog needs of the environment; nothing else of the mount's gets there.
+  /// The variables of the environment that a dialog needs; it gets no others of the mount.
   private static var baseEnvironment: [String] {
     let kept = ["HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES"].compactMap { name in
       environment(name).map { "\(name)=\($0)" }

@@ -1,7 +1,7 @@
 package import Store
 
 extension ApprovalFactors {
-  /// What a person can be asked for by `keyhole authenticate`: the passphrase of the vault, and PAM's services.
+  /// The factors that `keyhole authenticate` can ask for: the passphrase of the vault, and PAM's services.
   package static func ofMachine(_ keychain: KeychainStore) -> ApprovalFactors {
     var factors: ApprovalFactors = []
     if keychain.engine.hasPasscode(sealed: true) || PAM.hasService(PAM.passcode) { factors.insert(.passcode) }

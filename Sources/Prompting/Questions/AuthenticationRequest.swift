@@ -3,7 +3,7 @@ import Model
 import SecretMemory
 import Store
 
-/// What the helper is asked: lines of a name and a value, and an empty one.
+/// The request to the helper: lines of a name and a value, and an empty one.
 struct AuthenticationRequest {
   /// So many items are named.
   private static let shown = 10

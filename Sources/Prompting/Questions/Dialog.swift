@@ -5,7 +5,7 @@ import SecretMemory
 import Store
 import Vault
 
-/// What a person is asked, step by step.
+/// The questions to the user, step by step.
 struct Dialog {
   private let request: AuthenticationRequest
   private let places: PromptPlaces
@@ -73,7 +73,7 @@ struct Dialog {
     }
   }
 
-  /// What this machine can't do, or a reader did not recognise, leaves the others.
+  /// A factor that this machine does not have, or that a reader did not recognise, leaves the others.
   private func answer(toAnyOf demands: [Demand]) -> Answer {
     var last = Answer.impossible("no prompt is available")
     for demand in demands {

@@ -2,7 +2,7 @@ import Glibc
 import Model
 import Platform
 
-/// What a person should know about rules for programs before they hold.
+/// Warnings about rules for programs before they hold.
 package enum RuleWarning {
   package static let text = "`allow` for keyhole lets in every program that can start it."
 
@@ -21,7 +21,7 @@ package enum RuleWarning {
 }
 
 extension String {
-  /// What follows the last occurrence of a mark; all of it where there is none.
+  /// The part behind the last occurrence of a mark; all of it if there is none.
   fileprivate func components(after mark: Character) -> String {
     lastIndex(of: mark).map { String(self[index(after: $0)...]) } ?? self
   }

@@ -16,7 +16,7 @@ package enum SecretInput {
   /// A line that a person types on the terminal, unseen.
   package static func ask(_ prompt: String, limit: Int = lineLimit) throws -> SecretBytes {
     let line = try withoutEcho {
-      // Who answers at once must find the echo off, and what was typed before dropped.
+      // A user who types at once must find the echo off, and earlier input must be dropped.
       StandardError.write(prompt)
       return try readLine(limit: limit)
     }

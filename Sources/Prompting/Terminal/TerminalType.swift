@@ -1,7 +1,7 @@
 import Glibc
 import SecretMemory
 
-/// What a terminal understands, as the variable TERM of a program on it says.
+/// The abilities of a terminal, by the variable TERM of a program on it.
 enum TerminalType {
   /// nil: it is not known.
   static func of(_ process: Int32) -> String? {

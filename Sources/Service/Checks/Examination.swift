@@ -5,9 +5,9 @@ import Platform
 package import Store
 import Suites
 
-/// What `keyhole doctor` finds: in the system, in the mounts and in the stores.
+/// The findings of `keyhole doctor`: in the system, in the mounts and in the stores.
 package struct Examination {
-  /// What keeps Keyhole from working, each once.
+  /// The faults that keep Keyhole from working, each once.
   package let problems: [Problem]
   package let notes: [Note]
 

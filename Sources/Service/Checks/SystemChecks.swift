@@ -7,7 +7,7 @@ import Platform
 import Store
 import Synchronization
 
-/// What keeps mounts from being made, used or taken away, as `keyhole doctor` says it.
+/// Faults that keep mounts from being made, used or ended, as `keyhole doctor` reports them.
 package enum SystemChecks {
   /// fusermount3 mounts for users who may not: it has to be root's, and set-user-id.
   static var fusermount: [Problem] {

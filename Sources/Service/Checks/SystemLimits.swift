@@ -4,9 +4,9 @@ import Model
 import Platform
 import Store
 
-/// What the system grants, as far as it may be too little.
+/// The limits of the system that may be too low.
 enum SystemLimits {
-  /// What `keyhole doctor` says about it.
+  /// The report of `keyhole doctor` about it.
   static func problems(_ places: StoragePaths) -> [Problem] {
     inotify + memory + runtime(places)
   }

@@ -8,7 +8,7 @@ import Store
 import Tree
 import Vault
 
-/// What `keyhole doctor` finds in the vault.
+/// The findings of `keyhole doctor` in the vault.
 struct VaultExamination {
   private(set) var problems: [Problem] = []
   private(set) var notes: [Note] = []

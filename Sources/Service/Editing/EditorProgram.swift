@@ -35,7 +35,7 @@ package struct EditorProgram: Sendable {
     let words = ["/bin/sh", "-c", "\(command) \"$@\"", "sh"] + options + [file]
     // Known ones make folders for their temporaries, which this one can't have.
     let variables = kind == nil ? ["TMPDIR", "TMP", "TEMP"].map { "\($0)=\(folder)" } : []
-    // What the terminal sends to all is for the editor.
+    // Signals of the terminal to all processes are for the editor.
     let previous = signal(SIGQUIT, SIG_IGN)
     defer { _ = signal(SIGQUIT, previous) }
     do throws(SpawnFailure) { return try Child.run(words, variables: variables, onStart: onStart) } catch {

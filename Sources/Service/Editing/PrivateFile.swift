@@ -24,7 +24,7 @@ package struct PrivateFile {
   /// Whether it has its name.
   package var isThere: Bool { (try? tree.child(of: folder, named: name.utf8)) != nil }
 
-  /// What the file holds now; nothing where the program did not make it, or the folder was sealed.
+  /// The content of the file now; empty if the program did not make it, or the folder was sealed.
   package func read() throws -> SecretBytes {
     var copy = try SecretBytes()
     do throws(StoreError) {

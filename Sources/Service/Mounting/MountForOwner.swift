@@ -26,7 +26,7 @@ package enum MountForOwner {
 }
 
 extension MountOptions {
-  /// What mount(2) takes, as fusermount3 would pass it on.
+  /// The arguments for mount(2), as fusermount3 would pass them on.
   fileprivate var mountFlags: UInt {
     let known: [String: Int] = [
       "noatime": MS_NOATIME, "nodiratime": MS_NODIRATIME, "sync": MS_SYNCHRONOUS, "dirsync": MS_DIRSYNC,

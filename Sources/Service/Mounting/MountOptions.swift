@@ -6,7 +6,7 @@ import Platform
 import Prompting
 import Store
 
-/// What `-o` says (SPECIFICATION.md, section 10).
+/// The options of `-o` (SPECIFICATION.md, section 10).
 package struct MountOptions {
   package var keychain = KeychainConfiguration()
   var keepsLineEnds = false
@@ -18,7 +18,7 @@ package struct MountOptions {
   var group: String?
   /// Only a folder of that user's, and none of root's: the path may have been one that the user could lead elsewhere.
   var takesUsersFolderOnly = false
-  /// What the mount table shows as the source.
+  /// The source in the mount table.
   var source = "keyhole"
   /// Whether watchers of the mount get events for changes from outside.
   var replaysChanges = true
@@ -122,7 +122,7 @@ package struct MountOptions {
     return value
   }
 
-  /// What libfuse gets.
+  /// The options for libfuse.
   var sessionOptions: [String] {
     var options = ["fsname=\(source)", "subtype=keyhole", "nosuid", "nodev", "noexec"]
     if isReadOnly { options.append("ro") }

@@ -3,7 +3,7 @@ package import KeychainSelection
 
 /// A mount's process that does nothing in its own tree, for as long as this lives.
 ///
-/// What it does there, to replay outside changes for watchers, is over in less than a millisecond, but umount2(2) would
+/// Its calls there, which replay outside changes for watchers, end in less than a millisecond, but umount2(2) would
 /// find the mount in use.
 package struct ReplayPause: ~Copyable {
   /// In seconds.

@@ -6,7 +6,7 @@ import Glibc
 /// Its requests are known by its number and answered without a look at the stores. It holds nothing open in the mount
 /// between two replays, and ends when its starter does.
 package enum ReplayWorker {
-  /// What the starter and this process talk through.
+  /// The channel between the starter and this process.
   static let channel: Int32 = 3
 
   /// Performs replays until the starter ends. `device`: `major:minor` of the mount, because something else may be at

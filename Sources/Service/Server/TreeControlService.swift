@@ -7,7 +7,7 @@ import Store
 import Synchronization
 import Tree
 
-/// What the process of a mount does for requests on its control socket.
+/// The operations of a mount's process for requests on its control socket.
 final class TreeControlService: ControlService {
   let isReadOnly: Bool
   private let tree: FileTree

@@ -38,7 +38,7 @@ package struct RunningMount {
 
   package var isLocked: Bool { flag("locked") }
 
-  /// What its process knows of the keychain.
+  /// The trust of the keychain, as its process reports it.
   var trust: KeychainTrust { KeychainTrust(fields["keychainTrust"]) }
 
   var keychainProblems: [Problem] { Problem.all(in: fields["keychainProblems"]) }
@@ -71,7 +71,7 @@ package struct RunningMount {
     return lines.map { $0.escapedForTerminal + "\n" }.joined()
   }
 
-  /// What the process that serves says is wrong; it knows what it has open.
+  /// The problems that the serving process reports; it knows what it has open.
   var problems: [String] { list("problems") }
 
   private func list(_ name: ExactString) -> [String] {

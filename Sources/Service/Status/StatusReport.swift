@@ -27,13 +27,13 @@ final class StatusReport: Sendable {
     set { approvals.withLock { $0 = newValue } }
   }
 
-  /// What locks the keychain by itself; known once the mount runs.
+  /// The events that lock the keychain; known once the mount runs.
   var locking: @Sendable () -> String {
     get { lockers.withLock { $0 } }
     set { lockers.withLock { $0 = newValue } }
   }
 
-  /// What else a person should know, beside the keychain's own problems.
+  /// Other problems to report, beside the keychain's own.
   func add(problems: @escaping @Sendable () -> [String]) {
     others.withLock { others in
       let before = others
@@ -136,7 +136,7 @@ extension KeychainTrust {
     }
   }
 
-  /// What a status report says.
+  /// Reads the content of a status report.
   init(_ value: SettingValue?) {
     guard case .dictionary(let fields)? = value else {
       self = .trusted

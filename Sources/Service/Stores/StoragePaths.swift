@@ -13,7 +13,7 @@ package struct StoragePaths: Sendable {
   package private(set) var vault: String
   /// Times of keys, the vault's anchor and device key.
   package let state: String
-  /// What lives only while something runs.
+  /// The folder of files that exist only while a process runs.
   package let runtime: String
 
   /// - Throws: `Failure` where there is no home.

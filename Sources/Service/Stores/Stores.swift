@@ -14,9 +14,9 @@ package struct Stores {
   package let keychain: KeychainStore?
   /// Which keychain it is, and why.
   let explanation: String
-  /// What opens the same keychain again, whatever has come up since.
+  /// The configuration that opens the same keychain again, whichever services have started since.
   let keychainOpening: KeychainConfiguration
-  /// What `auto` has chosen now and for the first time.
+  /// The choice of `auto`, made now and for the first time.
   let firstChoice: KeychainChoice?
   /// The folder of the state, and of the vault.
   private let folders: (state: String, vault: String)
@@ -37,7 +37,7 @@ package struct Stores {
     loadingSettings loadsSettings: Bool = false
   ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
-    // What a process that was killed has left behind.
+    // The remains of a process that was killed.
     folder.removeLeftovers()
     settings = SettingsStore(engine: folder, feed: feed)
     // A mount reads both at its beginning; each of many thousands takes its time.

@@ -23,7 +23,7 @@ package struct TreePath: Sendable {
   /// Whether a secret stands there: then no value is taken as an argument.
   package var isSecret: Bool { components.first == "keychain" }
 
-  /// What to do in place of writing to this path, where its last name would be that of scratch; nil: it is not.
+  /// The remedy where the last name of this path is reserved for scratch files; nil: it is not.
   var storedName: String? {
     switch (components.first, components.count) {
     case ("defaults", 3) where ScratchName.isScratchInSuite(name.utf8):

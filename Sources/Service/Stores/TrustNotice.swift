@@ -80,6 +80,6 @@ extension MountRegistration {
     all(in: folder).last { $0.isAlive && ($0.keychain.vault ?? vault) == vault }
   }
 
-  /// What the mount's process knows of its keychain; nil: it does not answer.
+  /// The trust of the mount's keychain, as its process reports it; nil: it does not answer.
   package var trust: KeychainTrust? { try? RunningMount(self).trust }
 }

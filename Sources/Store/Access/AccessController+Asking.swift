@@ -111,7 +111,7 @@ extension AccessController {
     }
   }
 
-  /// What the last answer has decided for requests behind it.
+  /// Settles the requests that the last answer has decided.
   private func settleAnswered(_ queue: DialogQueue) {
     for request in state.withLock({ $0.waiting[queue] ?? [] }) {
       if let permit = reusedPermit(for: request) {

@@ -1,6 +1,6 @@
 public import Model
 
-/// What a program does with an item, and what an answer to a question covers.
+/// An operation of a program on an item, and the scope of an answer to a question.
 public enum AccessOperation: String, Sendable {
   case read
   case write
@@ -22,7 +22,7 @@ public enum AccessOperation: String, Sendable {
 
 /// One line of the record: who wanted which secret, and what was decided. Never a value.
 public struct AccessEvent: Sendable {
-  /// What the program wanted to do with the item.
+  /// The operation that the program requested.
   public typealias Operation = AccessOperation
 
   /// The outcome, by the word that `keyhole log` prints.
@@ -44,7 +44,7 @@ public struct AccessEvent: Sendable {
     /// Other fingers are enrolled than were when the item was stored.
     case revoked
     case timedOut
-    /// Who asked was gone before the answer.
+    /// The caller was gone before the answer.
     case withdrawn
     /// No prompt was available.
     case impossible
@@ -56,7 +56,7 @@ public struct AccessEvent: Sendable {
 
   /// When it was decided.
   public var time: Timestamp
-  /// What the program wanted to do with the item.
+  /// The operation that the program requested.
   public var operation: Operation
   /// By the number that the keychain gave it: its name would be readable on the disk. nil: none.
   public var item: ItemID?

@@ -28,7 +28,7 @@ public struct Question: Sendable {
   public var secrets: [ItemID: ItemSecrets] = [:]
   /// The process that wants access, as it was when the question was made.
   public var caller: Caller.Identity
-  /// What the process wants to do with the items.
+  /// The operation that the process requested.
   public var operation: AccessOperation
   /// nil: the operation is no change of protection.
   public var change: ProtectionChange?
@@ -47,7 +47,7 @@ public struct Question: Sendable {
   public var offersProcess = false
 }
 
-/// What a change of protection would change.
+/// The effects of a change of protection.
 public struct ProtectionChange: Sendable {
   /// For a person, a line each: `access flags: userPresence → none`. Empty: the process that asks did not say.
   public var lines: [String]
@@ -68,7 +68,7 @@ public struct ProtectionChange: Sendable {
 
 /// The result of a question.
 public enum Answer: Sendable {
-  /// What the person has agreed to.
+  /// The scope of the user's approval.
   public enum Scope: Sendable {
     /// The items that the question named.
     case items

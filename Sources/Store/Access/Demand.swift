@@ -1,6 +1,6 @@
 public import Model
 
-/// What a person has to do before a secret is given.
+/// The conditions that the user has to meet before a secret is given.
 public indirect enum Demand: Hashable, Sendable {
   /// To say yes.
   case consent
@@ -15,7 +15,7 @@ public indirect enum Demand: Hashable, Sendable {
 }
 
 extension AccessFlags {
-  /// What the flags ask of a person, but for the application password; nil: nothing.
+  /// The demand of the flags on the user, except the application password; nil: none.
   ///
   /// Constraints that neither `or` nor `and` joins all have to be met.
   ///
@@ -96,7 +96,7 @@ extension Item {
   var demand: Demand? { access.demand(ofSet: enrolledSet) }
 }
 
-/// What a person can be asked for on this machine, besides a plain yes.
+/// The factors that the user can be asked for on this machine, besides a plain yes.
 public struct ApprovalFactors: OptionSet, Sendable {
   /// The bits of the set.
   public let rawValue: Int

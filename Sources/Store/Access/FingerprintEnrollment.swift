@@ -7,7 +7,7 @@ public enum FingerprintEnrollment {
   /// The item's attribute that keeps the digest. Names that begin so are not shown.
   public static let attribute: ExactString = "keyhole.enrolled"
 
-  /// What an item is held to by its flags; nil: it has no such flag. `digest` gives that of the fingers that are
+  /// The enrollment that an item's flags require; nil: it has no such flag. `digest` gives that of the fingers that are
   /// enrolled now.
   ///
   /// - Throws: `unsupported` where nothing tells, or no finger is enrolled.

@@ -34,7 +34,7 @@ public final class ItemPassword: Sendable {
     self.engine = engine
   }
 
-  /// What `derive` makes of the password with these parameters; once only, because it may take half a second.
+  /// The key that `derive` makes of the password with these parameters; once only, because it may take half a second.
   public func key(
     _ parameters: [UInt8], _ derive: (borrowing SecretBytes) throws -> SecretBytes
   ) throws -> Key {

@@ -128,7 +128,7 @@ extension KeychainStore {
       })
   }
 
-  /// What the rules say of the caller; a change of what is guarded is always asked about.
+  /// The decision of the rules on the caller; a change of a guarded item always causes a question.
   private nonisolated func action(
     of item: Item, _ operation: AccessOperation, _ caller: Caller.Identity
   ) throws(StoreError) -> ProgramRules.Action {
@@ -136,7 +136,7 @@ extension KeychainStore {
     return item.action(for: caller, inherited: try inheritedRules(of: item.identity))
   }
 
-  /// What a person has to do; nil: only to give the password, or nothing.
+  /// The demand on the user; nil: only the password, or nothing.
   private nonisolated func demand(
     of item: Item, _ operation: AccessOperation, _ password: Question.Password
   ) -> Demand? {
@@ -187,7 +187,7 @@ extension KeychainStore {
 }
 
 extension Item {
-  /// What the rules say of a caller, the item's own first.
+  /// The decision of the rules on a caller, the item's own first.
   ///
   /// Where none fits, a person is asked if the item has flags, or if any of the rules allows something: a list of allowed
   /// programs keeps the others out. A list that only denies or asks leaves the others as they would be without it.
@@ -235,7 +235,7 @@ extension AccessFlags {
 extension ProgramRules.Rule {
   var isAllowing: Bool { action == .allow }
 
-  /// What the rule says of a caller; nil: it does not fit.
+  /// The action of the rule for a caller; nil: it does not match.
   ///
   /// A program is known by its file, whatever its path; of an interpreter also the script fits. An unidentified caller fits
   /// every rule for a path that does not let it in, as a question, since it may be that program.
@@ -258,7 +258,7 @@ extension ProgramRules.Rule {
 }
 
 extension [ProgramRules.Rule] {
-  /// What the first rule says that fits; nil: none does.
+  /// The action of the first rule that matches; nil: none does.
   func action(for caller: Caller.Identity) -> ProgramRules.Action? {
     lazy.compactMap { $0.action(for: caller) }.first
   }

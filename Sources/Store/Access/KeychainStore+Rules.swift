@@ -57,7 +57,7 @@ extension KeychainStore {
     try keepRules { item in item.attributes[scope.attribute] = rules.map { Array($0.utf8) } }
   }
 
-  /// What another process would change with the item that keeps the rules; nil: a folder has none any more.
+  /// The change of rules that another process makes with the item that keeps them; nil: a folder has none any more.
   ///
   /// - Throws: `invalidValue` for what are no rules.
   public nonisolated func rulesToChange(

@@ -8,7 +8,7 @@ public struct Permit: Sendable {
   let operation: AccessOperation
   /// The secrets of the item that it is for.
   let secrets: ItemSecrets
-  /// What the item is sealed with besides; nil: nothing.
+  /// The item's own password; nil: it has none.
   public let password: ItemPassword?
   /// The process that it was given to, until a file handle has it; nil: the item is not guarded.
   private var caller: Caller.Identity?
@@ -76,7 +76,7 @@ public final class PermissionRequest: Sendable {
   /// The permit, or why it was refused.
   public typealias Outcome = Result<Permit, StoreError>
 
-  /// What the question is about.
+  /// The subject of the question.
   struct Subject: Sendable {
     var item: ItemID
     /// Of the item.
@@ -143,12 +143,12 @@ public final class PermissionRequest: Sendable {
 
 extension PermissionRequest.Subject {
   func permit(password: ItemPassword? = nil) -> Permit {
-    // What protects one protects all.
+    // The protection of one secret holds for all.
     let covered: ItemSecrets = operation == .change ? [.value, .otpauth] : secrets
     return Permit(item: item, for: operation, covered, to: caller, password: password)
   }
 
-  /// What a person is shown: the item's path, and that of its `otpauth:` URI, each where the question is about it.
+  /// The paths for the dialog: the item's, and that of its `otpauth:` URI, each if the question is about it.
   var paths: [String] {
     let further = operation == .change || !secrets.contains(.otpauth)
     return (further || secrets.contains(.value) ? [path] : [])

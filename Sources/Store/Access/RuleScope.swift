@@ -1,6 +1,6 @@
 public import Model
 
-/// What rules for programs can hold for besides one item.
+/// The scope of rules for programs beyond one item.
 public enum RuleScope: Hashable, Sendable {
   case keychain
   /// A service or server.
@@ -91,7 +91,7 @@ extension KeychainIndex {
 extension ItemID {
   private static let rulesPrefix = "rules "
 
-  /// What a permit to change rules is for: no item has such a name.
+  /// The item ID in a permit to change rules: no item has it.
   fileprivate init(ofRules attribute: ExactString) {
     self.init(rawValue: Self.rulesPrefix + attribute.string)
   }

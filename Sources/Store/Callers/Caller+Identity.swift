@@ -2,7 +2,7 @@ import Glibc
 public import Platform
 
 extension Caller {
-  /// What the system knows of a process at one moment.
+  /// The identity of a process at one moment, as the system shows it.
   ///
   /// A process is **identified** if it has the user, pid and mount namespaces of this one and its executable can be read.
   /// In other namespaces a path or the executable itself may be the process's own choice (a bind mount, PR_SET_MM_MAP). The
@@ -49,7 +49,7 @@ extension Caller {
     public var user: UInt32?
     /// nil: the process is unidentified.
     public var executable: Executable?
-    /// What a script interpreter was given as its first argument, as an absolute path; nil: nothing, or no interpreter.
+    /// The first argument of a script interpreter, as an absolute path; nil: there is none, or it is no interpreter.
     public var script: String?
     /// As the process shows it: it may be anything.
     public var commandLine = ""

@@ -51,7 +51,7 @@ public struct Caller: Sendable {
   /// This process.
   public static var current: Caller { Caller(thread: getpid()) }
 
-  /// What the system knows of the process now; of a connection, what it knew when that was accepted.
+  /// The identity of the process now; for a connection, that of the moment when it was accepted.
   public func identity() -> Identity {
     switch source {
     case .thread(let thread): Identity(thread: thread)

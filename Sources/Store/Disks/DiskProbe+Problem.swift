@@ -23,7 +23,7 @@ extension DiskProbe {
     }
   }
 
-  /// What `keyhole doctor` says of the disk of a folder; nil: it takes writes. A folder that is missing is no problem.
+  /// The problem of a folder's disk for `keyhole doctor`; nil: it takes writes. A missing folder is no problem.
   ///
   /// Of two folders on one disk it says the same.
   package static func problem(of folder: String) -> Problem? {

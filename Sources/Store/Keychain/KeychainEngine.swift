@@ -73,7 +73,7 @@ public protocol KeychainEngine: Sendable {
   /// The room of the disk that holds the keychain; nil: it is not on a disk of this machine.
   func room() throws(StoreError) -> DiskRoom?
 
-  /// What a person should know: damaged items, a read-only store and why.
+  /// Problems to report: damaged items, a read-only store and why.
   func problems() -> [Problem]
 
   /// Whether it holds what was last stored in it, as far as this process has looked.
@@ -256,14 +256,14 @@ public protocol RemoteKeychainEngine: KeychainEngine {
   /// One of them.
   func known(_ item: ItemID) -> Item?
 
-  /// What happened since the last call, by this engine's calls too.
+  /// The changes since the last call, also those by this engine's calls.
   func takeNews() -> [ItemNews]
 
   /// Yields when `takeNews` may have something to tell, until the engine is dropped. For one listener.
   var news: AsyncStream<Void> { get }
 }
 
-/// What an item of a `RemoteKeychainEngine` is now, after something happened to it.
+/// The present state of an item of a `RemoteKeychainEngine` after a change.
 public struct ItemNews: Hashable, Sendable {
   /// The item that something happened to.
   public var id: ItemID

@@ -101,7 +101,7 @@ extension KeychainIndex {
     }
   }
 
-  /// What others did between `previous` and this one.
+  /// The changes by others between `previous` and this one.
   func changes(since previous: KeychainIndex) -> [Change] {
     var changes: [Change] = []
     for item in items.values {

@@ -107,7 +107,7 @@ extension SharedDictionary {
     }
   }
 
-  /// What makes this dictionary differ from `other`, in no particular order.
+  /// The differences of this dictionary from `other`, in no particular order.
   @inlinable public func differences(
     from other: SharedDictionary, by areEqual: (Value, Value) -> Bool
   ) -> [Difference] {

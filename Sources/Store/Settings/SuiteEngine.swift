@@ -14,7 +14,7 @@ public protocol SuiteEngine: Sendable {
   /// The stamp of what is stored under a name now; nil: nothing is.
   func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp?
 
-  /// What a suite holds; nil: there is none.
+  /// The contents of a suite; nil: there is none.
   ///
   /// - Throws: `damaged` for what is there and is no property list with a dictionary at the top (after
   ///   reading again what may have been caught half-written), `tooLarge`, `accessDenied`, `system`.
@@ -51,7 +51,7 @@ public protocol SuiteEngine: Sendable {
   /// The room of the disk that holds the suites: statvfs(3).
   func room() throws(StoreError) -> DiskRoom
 
-  /// What a person should know: files that are left alone, and why.
+  /// Problems to report: files that are left alone, and why.
   func problems() -> [Problem]
 
   /// The same suites, for calls that must not wait for another process's lock: changes throw `wouldWait` while it is
@@ -94,7 +94,7 @@ public struct SuiteStamp: Hashable, Sendable {
   }
 }
 
-/// What a suite holds at one moment.
+/// The contents of a suite at one moment.
 public struct SuiteContents: Sendable {
   /// Every key with its value and time.
   public var settings: SharedDictionary<Setting>
@@ -152,11 +152,11 @@ public struct DiskRoom: Hashable, Sendable {
 
 /// Something that `keyhole doctor` tells a person.
 public struct Problem: Hashable, Sendable {
-  /// What it is about: a path or a name.
+  /// The subject: a path or a name.
   public var subject: String
   /// The fault, as a clause.
   public var reason: String
-  /// What to do about it.
+  /// The remedy.
   public var remedy: String
 
   /// - Parameters:

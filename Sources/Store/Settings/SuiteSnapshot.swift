@@ -1,10 +1,10 @@
 public import Model
 
-/// What a suite holds at one moment, ready to be shown. Immutable, so that readers need no actor.
+/// The contents of a suite at one moment, with sizes and versions. Immutable, so that readers need no actor.
 public final class SuiteSnapshot: Sendable {
   /// Every key with its value, time, size and version.
   public let entries: SharedDictionary<Entry>
-  /// What it was made of, which spares the engine a read.
+  /// The contents that it was made of, which spare the engine a read.
   let contents: SuiteContents
 
   /// One key.
@@ -43,7 +43,7 @@ public final class SuiteSnapshot: Sendable {
     self.entries = entries
   }
 
-  /// What happened between `previous` and this one. Times alone are no change.
+  /// The changes between `previous` and this one. Times alone are no change.
   func changes(
     of suite: ExactString, since previous: SuiteSnapshot?, origin: Change.Origin
   ) -> [Change] {

@@ -159,7 +159,7 @@ extension SuiteStore {
   }
 }
 
-// What runs on the queue. These are not isolated themselves, because an engine's body must not cross
+// Functions for the queue. These are not isolated themselves, because an engine's body must not cross
 // into the actor; they enter it where they touch its state.
 extension SuiteStore {
   private nonisolated func reload() throws(StoreError) -> SuiteSnapshot? {
@@ -193,7 +193,7 @@ extension SuiteStore {
       before = stored
       try body(&stored)
     }
-    // What others changed since the last look is news of theirs, not of this commit.
+    // Changes by others since the last read are published as theirs, not as this commit's.
     if let before, before.stamp != known?.stamp { assumeIsolated { _ = $0.takeOver(before) } }
     beforePublishing()
     return assumeIsolated { $0.publish(after, moving: moving, origin: .local) }

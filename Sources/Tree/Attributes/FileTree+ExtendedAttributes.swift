@@ -160,7 +160,7 @@ extension FileTree {
     }
   }
 
-  /// What rules can hold for at a path; nil: no rules can be there.
+  /// The scope of rules at a path; nil: no rules can be there.
   public func ruleScope(at path: [String]) throws(StoreError) -> RuleScope? {
     var node = root
     for component in path { node = try child(of: node, named: component.utf8) }

@@ -1,7 +1,7 @@
 internal import Model
 internal import Store
 
-/// What Keyhole itself knows about an item, as it stands behind `user.keyhole.`.
+/// Keyhole's own attributes of an item, by the names behind `user.keyhole.`.
 enum KeyholeAttribute: String, CaseIterable {
   case access
   case accessible

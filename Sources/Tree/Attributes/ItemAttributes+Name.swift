@@ -1,6 +1,6 @@
 internal import Model
 
-/// What the name of an extended attribute of an item means.
+/// The meaning of an extended attribute's name on an item.
 enum ItemAttributeName {
   case keyhole(KeyholeAttribute)
   /// With what the item has there.
@@ -22,7 +22,7 @@ enum ItemAttributeName {
     }
   }
 
-  /// What follows a prefix, by bytes: a combining mark after the point makes one `Character` with it.
+  /// The rest behind a prefix, by bytes: a combining mark after the point makes one `Character` with it.
   static func rest(of name: String, after prefix: String) -> String? {
     guard name.utf8.starts(with: prefix.utf8) else { return nil }
     return String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)

@@ -19,7 +19,7 @@ public enum ItemAttributes {
     return names.filter(isAskable).map { ExactString($0) }.sorted().map(\.string)
   }
 
-  /// What getxattr(2) gives.
+  /// The value for getxattr(2).
   ///
   /// - Throws: `noSuchAttribute`, `unsupported` for a name that no item has.
   public static func value(_ name: String, of item: Item) throws(StoreError) -> [UInt8] {
@@ -33,7 +33,7 @@ public enum ItemAttributes {
     return value
   }
 
-  /// What setxattr(2) does, but for its flags.
+  /// The change by setxattr(2), without its flags.
   ///
   /// - Throws: `notPermitted` for another identity or what only Keyhole says, `invalidValue`, `unsupported`.
   public static func set(
@@ -48,7 +48,7 @@ public enum ItemAttributes {
     }
   }
 
-  /// What removexattr(2) does.
+  /// The change by removexattr(2).
   ///
   /// Identity and what Keyhole computes stays, without an error: rsync(1) removes all it did not send.
   ///

@@ -40,7 +40,7 @@ public final class EventReader: Sendable {
 
   deinit { log.withdraw(ticket) }
 
-  /// What there is at `offset`; empty: nothing yet.
+  /// The bytes at `offset`; empty: none yet.
   public func read(at offset: Int, count: Int) -> [UInt8] {
     state.withLock { $0.read(log, at: offset, count: count < Self.pieceSize ? count : count - 1) }
   }

@@ -17,7 +17,7 @@ public struct Replay: Hashable, Sendable {
     public static func < (left: Kind, right: Kind) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// What happened to the file.
+  /// The kind of the change of the file.
   public let kind: Kind
   let place: Place
 
@@ -79,7 +79,7 @@ public struct ReplayQueue: Sendable {
 }
 
 extension FileTree {
-  /// What a change lets watchers see. To be asked for every change in turn, also for those made here.
+  /// The replays of a change. To be called for every change in turn, also for those made here.
   public func replays(of change: Change) -> [Replay] {
     switch change.subject {
     case .suite(let name): replays(change, at: .suite(name))
@@ -180,7 +180,7 @@ extension FileTree {
     _ = noteFolders()
   }
 
-  /// What a locked keychain holds is not known before it is unlocked.
+  /// The items of a locked keychain are not known before it is unlocked.
   private func noteFolders() -> [Replay] {
     let folders = storedFolders()
     shownFolders.withLock { $0 = folders }

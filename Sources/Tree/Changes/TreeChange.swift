@@ -2,7 +2,7 @@ public import Model
 
 /// A change of the stores as it shows in the tree.
 public struct TreeChange: Hashable, Sendable {
-  /// What happened: the `kind` of the line.
+  /// The kind of the change: the `kind` of the line.
   public var kind: Change.Kind
   /// From the top of the tree, without a leading slash; empty: everything.
   public var path: String

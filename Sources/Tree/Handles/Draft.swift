@@ -1,6 +1,6 @@
 import Model
 
-/// What an open file holds that its store does not have, or has not committed.
+/// The content of an open file that is not in its store, or not committed.
 ///
 /// Each case is a state of its own: an addition without anything written, or an emptied file with content, can't be
 /// expressed.
@@ -10,7 +10,7 @@ enum Draft: Sendable {
   /// O_TRUNC, or a creation: empty, though nothing was written. The close of a copy leaves it alone; fsync(2) and the
   /// last close commit it.
   case emptied
-  /// What O_APPEND added; it goes to the end of the value of the moment of the commit. `base`: what was read, if it was.
+  /// Bytes of O_APPEND, which go to the end of the value of the moment of the commit. `base`: the value, if it was read.
   case appended(Content, base: Content?)
   /// The whole content.
   case rewritten(Content, isCommitted: Bool)
@@ -18,7 +18,7 @@ enum Draft: Sendable {
   case shared(isChanged: Bool)
 }
 
-/// What a commit stores: taken from a draft at one moment, and stored while the draft may go on changing.
+/// The content for a commit: taken from a draft at one moment, and stored while the draft may go on changing.
 enum DraftPart: Sendable {
   case shared
   case addition(Content)
@@ -42,7 +42,7 @@ extension Draft {
     return isUncommitted
   }
 
-  /// What the file was opened on has to be read before its bytes are known.
+  /// The value that the file was opened on has to be read before its bytes are known.
   var lacksBase: Bool {
     switch self {
     case .untouched(let base), .appended(_, let base): base == nil

@@ -55,7 +55,7 @@ extension Handle {
 }
 
 extension Handle {
-  /// What a commit stores, as it was when it began.
+  /// The content that a commit stores, as it was when the commit began.
   fileprivate struct Taken {
     let part: DraftPart
     let revision: UInt64

@@ -2,8 +2,8 @@ public import Model
 import Store
 import Synchronization
 
-// What a reader has: the value of the moment of its open. Where that is still the beginning of what is stored, it may
-// read on, as `tail -f` does, and what it has read is the present value's, from its first byte to its last.
+// The snapshot of a reader: the value of the moment of its open. Where that is still the beginning of the stored value,
+// it may read on, as `tail -f` does, and all that it has read is the present value's, from its first byte to its last.
 
 extension Handle {
   /// Which value the snapshot is of: another number for each other value. 0: none.

@@ -55,7 +55,7 @@ public final class Handle: Sendable {
     /// The same of an `otpauth:` URI.
     var keyURI: KeyURICheck?
     var declaredType: SettingType?
-    /// What its secret was opened with, and will be committed with.
+    /// The permit that its secret was opened with, and will be committed with.
     var permit: Permit?
     /// A time that was set since the last write.
     var modified: Timestamp?
@@ -64,7 +64,7 @@ public final class Handle: Sendable {
     var reserved = 0
   }
 
-  /// What happens to the draft next.
+  /// The next step of the draft.
   enum Fate: Sendable {
     /// A close commits it.
     case open
@@ -152,7 +152,7 @@ public final class Handle: Sendable {
 }
 
 extension Handle.Fate {
-  /// What each later call fails with; nil: none does.
+  /// The error of each later call; nil: there is none.
   var error: StoreError? {
     switch self {
     case .open, .refused, .abandoned: nil
@@ -172,7 +172,7 @@ extension Handle.Fate {
   }
 }
 
-// What the file was opened on.
+// The value that the file was opened on.
 extension Handle {
   private enum Base {
     case value(SettingValue)

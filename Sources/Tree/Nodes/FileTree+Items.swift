@@ -72,7 +72,7 @@ extension ItemPlace {
     self.init(itemClass: folder.itemClass, folder: folder.name, name: name)
   }
 
-  /// What the names say; nil: they are cut or disambiguated, or the leaf is none of its class.
+  /// The identity in the names; nil: they are cut or disambiguated, or the leaf is none of its class.
   var identity: ItemIdentity? {
     guard let folder else { return ItemIdentity(itemClass, parent: nil, leaf: name) }
     return folder.plain.flatMap { ItemIdentity(itemClass, parent: $0, leaf: name) }

@@ -38,7 +38,7 @@ extension ItemFolderName {
     itemClass == .internet ? .internetLeaf : .plain
   }
 
-  /// What `user.keyhole.name` holds: the leaf before it is encoded and cut.
+  /// The value of `user.keyhole.name`: the leaf before it is encoded and cut.
   public static func plainName(of identity: ItemIdentity) -> ExactString {
     switch identity {
     case .generic(_, let account): account

@@ -1,7 +1,7 @@
 import Model
 import Synchronization
 
-/// What lives in this mount only, and is gone with it: staged items, folders that are kept though empty,
+/// State of this mount only, which ends with it: staged items, folders that are kept though empty,
 /// keys that are created but not yet committed, scratch, and values that an editor has set aside.
 struct Overlay: Sendable {
   /// Item directories without a stored secret, with the attributes that wait for it.
@@ -12,7 +12,7 @@ struct Overlay: Sendable {
   var pending: [Place: PendingFile] = [:]
   /// By directory, because listings ask so.
   var scratch: [ScratchPlace.Directory: [ExactString: ScratchFile]] = [:]
-  /// What the first content of an empty key has to be: of one that was data and was emptied, and of one
+  /// The type of the first content of an empty key: of one that was data and was emptied, and of one
   /// that was created empty and has had `user.keyhole.type` set since (as tar does).
   var emptyTypes: [KeyPlace: SettingType] = [:]
   /// Stored values that stand aside under a scratch name: the mount shows them gone.
@@ -21,7 +21,7 @@ struct Overlay: Sendable {
 
 /// An item's directory before its secret is there.
 struct StagedItem: Sendable {
-  /// What the item will be; its id is that of the deleted item where it was one.
+  /// The item to be; its id is that of the deleted item if it was one.
   var item: Item
   /// Attributes that were set and that the item can't have, by full name; dropped at the commit.
   var extra: [String: [UInt8]] = [:]
@@ -38,7 +38,7 @@ struct StagedOtpauth: Sendable {
 /// A file that was created and not yet committed.
 struct PendingFile: Sendable {
   var created: Timestamp
-  /// What `user.keyhole.type` was set to before there was any content.
+  /// The type that `user.keyhole.type` was set to before there was any content.
   var declaredType: SettingType?
 }
 

@@ -6,7 +6,7 @@ public import Model
 /// always escaped, no plain name looks like a cut one, which ends in `%~` and 16 hexadecimal digits.
 /// Equality and order are those of the bytes.
 public struct PathName: Sendable {
-  /// What a name stands for: the last level of an internet password has parts, split by `;`.
+  /// The level of a name: the last one of an internet password has parts, split by `;`.
   public enum Level: Sendable {
     case plain
     case internetLeaf

@@ -131,7 +131,7 @@ extension FileTree {
     return commit.permit?.stored(as: added)
   }
 
-  /// What a commit does to an item besides its secret.
+  /// Applies a commit's changes to an item, besides its secret.
   private func finish(
     _ item: inout Item, _ secret: inout SecretBytes, _ commit: Commit
   ) throws(StoreError) {

@@ -131,7 +131,7 @@ extension FileTree {
     }
   }
 
-  /// What follows the content of a key while it is written; nil: it may become anything.
+  /// Follows the content of a key while it is written; nil: any content is valid.
   func prefix(for node: Node, declared: SettingType?) -> ContentPrefix? {
     expectedType(of: node, declared: declared).map(ContentPrefix.init)
   }
@@ -176,7 +176,7 @@ extension FileTree {
     }
   }
 
-  /// What a removed file counts as where it was opened only for writing, so that it can't be read: zero bytes. Its place
+  /// The content of a removed file that was opened only for writing, and so can't be read: zero bytes. Its place
   /// may be another file's by now.
   private func removedContent(of node: Node) throws(StoreError) -> Content {
     var content = try Content.empty(secret: node.isSecret)

@@ -10,7 +10,7 @@ extension FileTree {
     guard try requireKeychain().engine.holdsOtpauth else { throw .noOtpauth }
   }
 
-  /// What waits in memory for the item's secret; nil: nothing, or another file.
+  /// The URI that waits in memory for the item's secret; nil: none, or another file.
   func stagedContent(at place: Place) -> Content? {
     guard case .otpauth(let item) = place else { return nil }
     return overlay.withLock { $0.pending[place] == nil ? $0.stagedItems[item]?.otpauth?.content : nil }

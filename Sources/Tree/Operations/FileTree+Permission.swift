@@ -129,7 +129,7 @@ extension FileTree {
 }
 
 extension OpenMode {
-  /// What an answer to a question about this open has to cover.
+  /// The operation that an answer to a question about this open has to cover.
   fileprivate var operation: AccessOperation {
     contains(.write) ? contains(.read) ? .readWrite : .write : .read
   }

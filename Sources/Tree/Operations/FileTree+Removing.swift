@@ -23,7 +23,7 @@ extension FileTree {
     nodes.withLock { $0.remove(node, at: place) }
   }
 
-  /// What open files of a node show once its name is gone: fstat(2), fgetxattr(2).
+  /// Keeps the status that open files of a node show once its name is gone: fstat(2), fgetxattr(2).
   func keepStatus(of node: Node) {
     // The status remembers itself.
     guard !node.place.isDirectory, (try? status(of: node, for: Caller(thread: 0))) != nil else { return }
@@ -91,7 +91,7 @@ extension FileTree {
     let wasPending = overlay.withLock { overlay in
       let wasPending = overlay.pending.removeValue(forKey: .key(place)) != nil
       overlay.emptyTypes[place] = nil
-      // What stood aside for it is gone for good.
+      // The value that stood aside for it is removed.
       overlay.setAside[.key(place)] = nil
       return wasPending
     }

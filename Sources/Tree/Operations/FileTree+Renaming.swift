@@ -97,7 +97,7 @@ extension FileTree {
     }
   }
 
-  /// Whatever hid the stored value at `new` is replaced with it; what is known of `old` goes along.
+  /// An overlay at `new` is replaced with the value; the overlay of `old` moves with it.
   private func showMoved(_ old: KeyPlace, at new: KeyPlace) {
     overlay.withLock { overlay in
       overlay.pending[.key(new)] = nil

@@ -2,7 +2,7 @@ public import Model
 public import Store
 import Synchronization
 
-/// What stat(2) tells of a file.
+/// The attributes of a file that stat(2) returns.
 public struct NodeStatus: Sendable {
   /// The type of a file, of the three that the tree has.
   public enum Kind: Sendable {

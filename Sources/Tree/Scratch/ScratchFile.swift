@@ -107,7 +107,7 @@ extension ScratchFile.State {
   }
 }
 
-/// What a scratch file held at one moment.
+/// The content of a scratch file at one moment.
 struct ScratchSnapshot {
   let content: Content
   let attributes: [String: [UInt8]]

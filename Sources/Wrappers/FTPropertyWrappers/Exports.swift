@@ -1,4 +1,4 @@
-// What a program that imports FTPropertyWrappers alone gets: where secrets are kept, what `$property` is, and the types
+// Exports for a program that imports FTPropertyWrappers alone: the keychain, the type of `$property`, and the types
 // that stand in the declarations.
 @_exported public import DefaultKeychain
 @_exported public import Foundation

@@ -113,7 +113,7 @@ extension KeychainError: CustomStringConvertible {
 }
 
 extension KeychainError: LocalizedError, LoggedError {
-  /// What failed and what to do, for `localizedDescription`. It never holds a value.
+  /// The failure and its remedy, for `localizedDescription`. It never holds a value.
   public var errorDescription: String? { logText }
 
   package var logText: String {

@@ -5,7 +5,7 @@ public import WrapperCore
 
 /// A value in the keychain: the base class of `@GenericPassword` and `@InternetPassword`.
 open class KeychainItemPropertyWrapper<T: Codable>: SingleValueKeychainItem, Observable, @unchecked Sendable {
-  // What changes is behind locks.
+  // The mutable state is behind locks.
   /// When the keychain is read and written, as given to the initialiser.
   public let refreshPolicy: KeychainDataRefreshPolicy
   private let defaultValue: T?

@@ -17,7 +17,7 @@ public enum KeychainQueryPresenceConstraint: Hashable, Sendable {
 /// One attribute of an item, from when it is loaded or set until it is saved.
 @propertyWrapper
 public final class QueryElement<T>: @unchecked Sendable {
-  // What changes is behind the lock; a CFString is never changed.
+  // The mutable state is behind the lock; a CFString is never changed.
   let key: CFString
   let constraints: Set<KeychainQueryPresenceConstraint>
   private let isReadOnly: Bool

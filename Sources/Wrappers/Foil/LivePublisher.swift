@@ -32,7 +32,7 @@ where Downstream.Failure == Never {
     end.withLock { $0 = listening.cancel }
   }
 
-  /// What ends the following.
+  /// Begins an observation; the function that `follow` returns ends it.
   func follow(_ follow: (Outlet<Downstream.Input>) -> () -> Void) {
     let ending = follow(outlet)
     end.withLock { $0 = ending }

@@ -1,4 +1,4 @@
-// What a program that imports KeychainStorage alone gets: Keyhole's keychain, what `$property` is, and the types that
+// Exports for a program that imports KeychainStorage alone: Keyhole's keychain, the type of `$property`, and the types that
 // stand in the declarations.
 @_exported public import DefaultKeychain
 @_exported public import FoundationEssentials

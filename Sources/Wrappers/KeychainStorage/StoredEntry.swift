@@ -16,7 +16,7 @@ public enum KeychainStorageError: Error, Sendable {
 }
 
 extension KeychainStorageError: LocalizedError, LoggedError {
-  /// What failed, for `localizedDescription`. It never holds a value.
+  /// The failure, for `localizedDescription`. It never holds a value.
   public var errorDescription: String? { logText }
 
   package var logText: String {

@@ -1,4 +1,4 @@
-// What a program that imports PropertyKit alone gets: suites, the names of key-value observing, and Foundation's types
+// Exports for a program that imports PropertyKit alone: suites, the names of key-value observing, and Foundation's types
 // that stand in the declarations.
 @_exported public import DefaultSuites
 @_exported public import Foundation

@@ -1,4 +1,4 @@
-// What a program that imports UserDefault alone gets: suites, what `$property` is, and Foundation's types that stand
+// Exports for a program that imports UserDefault alone: suites, the type of `$property`, and Foundation's types that stand
 // in the declarations.
 @_exported public import DefaultSuites
 @_exported public import Foundation

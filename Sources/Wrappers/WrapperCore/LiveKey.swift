@@ -12,7 +12,7 @@ package final class LiveKey: Sendable {
   private let state = Mutex(State())
   private let registrations = Atomic<UInt64>(0)
 
-  /// What the store holds under the key.
+  /// The stored value of the key.
   package struct Stored: Sendable {
     /// Another number for each other value.
     package let version: UInt64
@@ -57,7 +57,7 @@ package final class LiveKey: Sendable {
     try suite.set([name: value])
   }
 
-  /// What the key reads as while nothing is stored; it is never stored itself, and the last one counts.
+  /// The default of the key; it is never stored itself, and the last one counts.
   package func register(_ value: SettingValue) {
     let isNew = state.withLock { state in
       guard state.registered?.value != value else { return false }

@@ -4,7 +4,7 @@ package import Model
 public struct SettingMismatch: Error, Hashable, Sendable, CustomStringConvertible {
   /// The stored value's type, as `user.keyhole.type` spells it.
   public let found: String
-  /// What it should have been.
+  /// The expected type.
   public let expected: String
   /// Where inside the value, for a part of an array or a dictionary.
   public let path: String

@@ -11,7 +11,7 @@ package enum TestRunner {
     }
   }()
 
-  /// What swift-testing's and XCTest's runners are called, and what they set.
+  /// The names of swift-testing's and XCTest's runners, and the variables that they set.
   private static var isRunning: Bool {
     let program = CommandLine.arguments.first ?? ""
     return program.hasSuffix(".xctest") || program.hasSuffix("/swiftpm-testing-helper")

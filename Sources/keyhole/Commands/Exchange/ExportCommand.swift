@@ -124,7 +124,7 @@ extension ExportCommand {
 extension ExportFormat: ExpressibleByArgument {}
 
 extension ExportCommand {
-  /// What the paths lead to, each thing once.
+  /// The settings and items at the paths, each once.
   private struct Collection {
     let session: TreeSession
     var contents = ExportContents()

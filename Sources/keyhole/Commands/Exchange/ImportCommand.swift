@@ -177,7 +177,7 @@ extension ImportFormat: ExpressibleByArgument {}
 extension ImportOptions.Duplicates: ExpressibleByArgument {}
 
 extension Stores {
-  /// What it takes to replace an item that asks before it is read, or to make one with a password of its own.
+  /// The permission to replace an item that asks before it is read, or to make one with a password of its own.
   fileprivate func permission(
     toReplace item: Item?, with new: Item, at path: String
   ) throws(StoreError) -> Permission {

@@ -20,7 +20,7 @@ extension CompletionKind {
   }
 }
 
-/// What a shell offers. Errors offer nothing.
+/// Completions for a shell. An error gives none.
 private enum Completion {
   static func paths(_ prefix: String) -> [String] {
     let scalars = prefix.unicodeScalars

@@ -55,7 +55,7 @@ struct UnlockCommand: ParsableCommand {
     try finish(failure, mount)
   }
 
-  /// What the mount answers; nil: it is unlocked.
+  /// The error that the mount replied; nil: it is unlocked.
   private func attempt(
     _ mount: MountRegistration, _ places: StoragePaths, _ passphrase: borrowing SecretBytes
   ) -> StoreError? {
@@ -165,7 +165,7 @@ struct PassphraseCommand: ParsableCommand {
 }
 
 extension RekeyingReport {
-  /// What a person has to know afterwards. `earlier`: what opened the vault before.
+  /// The notice for the user afterwards. `earlier`: the kind of key that opened the vault before.
   fileprivate func lines(_ earlier: VaultKey) -> [String] {
     let key = earlier == .keyFile ? "vault.key alone" : "the old passphrase"
     var lines = ["Copies of the vault from before still open with \(key); keep them as safe, or delete them."]
@@ -212,7 +212,7 @@ private struct ItemPasswordChange {
     }
   }
 
-  /// What only a mount has unlocked is locked here.
+  /// A keychain that only a mount has unlocked is locked here.
   private func unlock(_ engine: (any KeychainEngine)?) throws(StoreError) {
     guard let engine, engine.needsPassphrase, !engine.isOpenThroughout else { return }
     let isTerminal = isatty(STDIN_FILENO) == 1

@@ -71,7 +71,7 @@ struct LogCommand: ParsableCommand {
   }
 }
 
-/// What the items of the record are called now; those that are gone have their numbers only.
+/// The present names of the items in the record; deleted ones have their numbers only.
 private final class ItemNames {
   private let mounts: MountNames
   private lazy var session = try? TreeSession(for: TreePath("keychain"))
