@@ -163,7 +163,7 @@ let package = Package(
       // they hold pieces of a secret.
       linkerSettings: [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]),
 
-    // What mount-helpers/benchmark runs.
+    // The programs of mount-helpers/benchmark.
     .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
 
     .executableTarget(
@@ -218,7 +218,7 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
-      // What the parsers are given, and mutations of it.
+      // Input for the parsers, and mutations of it.
       exclude: ["Corpus"]),
     tests(
       "BackupTests",

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the examples share: a home of their own that is gone afterwards, and `shows`, which runs a command
+# Shared by the examples: a home of their own that is gone afterwards, and `shows`, which runs a command
 # before your eyes and ends the example when it does not print what it should.
 
 keyhole=${KEYHOLE:-$(command -v keyhole || true)}

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What up, test and benchmark share: finding the toolchain, the system packages and the kernel's part.
+# Shared by up, test and benchmark: finding the toolchain, the system packages and the kernel's part.
 # Sourced by them; `project` is the root of the checkout.
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# What the build links against, and fusermount3 for mounting without being root.
+# Libraries for the build, and fusermount3 for mounting without being root.
 build_packages=(fuse3 libfuse3-dev libsecret-1-dev libsqlite3-dev pkg-config libc6-dev)
 
 say() { printf '==> %s\n' "$*"; }

@@ -6,7 +6,7 @@ struct Comparison {
   /// Any folder laid out like the mount, where there is no `keyhole` to ask.
   var ours: String?
   var hello: String?
-  /// What the table calls hello_ll in the rows of getxattr: some versions need it added.
+  /// The name of hello_ll in the rows of getxattr: some versions need it added.
   var helloWithAttributes = "hello_ll"
   var passthrough: String?
   var tmpfs: String?

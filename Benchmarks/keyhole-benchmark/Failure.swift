@@ -8,7 +8,7 @@ struct Failure: Error, CustomStringConvertible {
     self.description = description
   }
 
-  /// What a system call said of `what`.
+  /// The error of a system call for `what`.
   static func system(_ what: String) -> Failure {
     Failure("\(what): \(unsafe String(cString: strerror(errno)))")
   }

@@ -33,7 +33,7 @@ struct Folder: ~Copyable {
     try file.close()
   }
 
-  /// What a shell does for `echo text > name`: the first close comes before anything is written.
+  /// The calls of a shell for `echo text > name`: the first close comes before anything is written.
   func echo(_ text: String, to name: String) throws(Failure) {
     let opened = try File(opening: name, below: descriptor, flags: O_WRONLY | O_CREAT | O_TRUNC)
     let standardOutput = try opened.duplicate()

@@ -41,7 +41,7 @@ struct Keyring {
     try lookup.run()
   }
 
-  /// What a mount that knows nothing yet asks of the service. Not of gnome-keyring: with 5,000 items it takes longer
+  /// The first calls of a mount to the service. Not to gnome-keyring: with 5,000 items it takes longer
   /// than the 25 seconds after which secret-tool gives up.
   private func measureListing(into table: inout Table) throws(Failure) {
     let (output, count) = ("\(keyhole.scratch)/stand-in", items)

@@ -1,4 +1,4 @@
-/// What the project has set itself for one row.
+/// The target for one row.
 enum Target {
   case ratio(Double)
   /// The median, and what 99 of 100 stay below.

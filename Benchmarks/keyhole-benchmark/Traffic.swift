@@ -1,6 +1,6 @@
 import Glibc
 
-/// What crosses the session bus meanwhile, as `dbus-monitor` hears it.
+/// The messages on the session bus meanwhile, as `dbus-monitor` reports them.
 struct Traffic {
   /// All messages, of every sender.
   private(set) var bytes = 0

@@ -1,4 +1,4 @@
-// What a get and a set of the wrappers cost beside Foundation's UserDefaults, in one run.
+// The cost of a get and a set of the wrappers beside Foundation's UserDefaults, in one run.
 //
 //   wrappers-benchmark [--check] [--quick] [--mount PATH --keyhole PROGRAM]
 //   wrappers-benchmark follow     (the other process of the last rows)

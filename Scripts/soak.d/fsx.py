@@ -8,7 +8,7 @@ import harness
 
 FSX = os.path.join(os.path.dirname(__file__), "xfstests/fsx")
 KEY, SECRET, SCRATCH = "defaults/fsx/key", "keychain/generic/fsx/item/value", "keychain/generic/fsx/item/scratch"
-# What fsx says of a call that it tries once and then leaves out.
+# The message of fsx for a call that it tries once and then leaves out.
 LEFT_OUT = re.compile(rb"main: (.*not support.*)")
 # Name, file, divisor of the count, options. -W and -R: without mmap; -c 10: closes and opens the file at each tenth operation.
 RUNS = [

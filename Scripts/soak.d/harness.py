@@ -1,4 +1,4 @@
-"""What the suites share: a mount with folders of its own, exclusions, and the line with the result."""
+"""Shared by the suites: a mount with folders of its own, exclusions, and the line with the result."""
 
 import argparse
 import json

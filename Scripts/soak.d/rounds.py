@@ -248,7 +248,7 @@ def restore(storm):
     key = backup_key(storm)
     file = f"{storm.home.folder}/home/backup"
     storm.home.must("backup", *BACKUP[storm.engine], file)
-    # What the Secret Service holds is in no backup.
+    # Items of the Secret Service are in no backup.
     slots = [slot for slot in storm.model.all() if not slot.is_secret or storm.engine == "vault"]
     inside = {slot.path: slot.known for slot in slots}
     suites = os.listdir(f"{storm.home.folder}/config")

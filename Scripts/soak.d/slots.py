@@ -1,4 +1,4 @@
-"""What the kill storm stores: values whose every byte is known, and what may be stored after a kill."""
+"""The values of the kill storm, whose every byte is known, and those that may be stored after a kill."""
 
 import errno
 import hashlib
@@ -62,7 +62,7 @@ class Slot:
         return generate(self.path, self.counter, size, self.kind)
 
     def fetch(self, home):
-        """What the mount has of it now; None if there is nothing."""
+        """The value in the mount now; None if there is none."""
         return read(home.path(self.path))
 
     def may_be(self, content):

@@ -17,7 +17,7 @@ checkout() {
     die "$folder has no commit $commit of $repository."
 }
 
-# What their configure scripts find on any Linux of today.
+# Features that their configure scripts find on any Linux of today.
 present() { printf -- '-DHAVE_%s=1\n' "$@"; }
 
 build_pjdfstest() {

@@ -111,7 +111,7 @@ import Testing
     expectUnchanged(fixture, "cut off")
   }
 
-  /// Whatever the content says, it ends with an error or a restore into the folders, never elsewhere or in a trap.
+  /// Any content ends with an error or a restore into the folders, never elsewhere or in a trap.
   @Test func forgedContentStaysInItsFolders() throws {
     let fixture = try fixture()
     let content = try fixture.content()

@@ -7,7 +7,7 @@ import Suites
 import Testing
 import Vault
 
-/// What a backup holds, and what comes of it elsewhere.
+/// The contents of a backup, and its restore elsewhere.
 @Suite struct BackupFileTests {
   private func secrets(_ vault: VaultEngine) throws -> [String: String] {
     var found: [String: String] = [:]

@@ -275,7 +275,7 @@ import Vault
     #expect(try mount.count == 2)
   }
 
-  /// What serves no transaction, as a Secret Service behind a mount, says so.
+  /// A keychain without transactions, as a Secret Service behind a mount, says so.
   @Test func anotherKeychainTakesOneItemAtATime() throws {
     let mount = try Mount()
     defer { mount.stop() }

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Control
 
-/// Who connects to the control socket, what it sends, and what it does not send.
+/// Connections to the control socket, complete and incomplete.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct ControlSocketTests {
   /// A connection as any program can make it.
   private static func connect(_ mount: Mount) -> Int32 {
@@ -117,7 +117,7 @@ import Testing
 
   // MARK: Idle and slow connections
 
-  /// What keeps a connection busy without asking for anything.
+  /// Bytes that keep a connection busy without a request.
   enum Idler: CaseIterable {
     case silent, half, greeted, halfRequest
 

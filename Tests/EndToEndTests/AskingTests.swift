@@ -319,7 +319,7 @@ struct AskingTests {
     return "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
   }
 
-  /// What steers a window or a terminal is written out, and parts of a path that are written from right to left do not
+  /// Characters that control a window or terminal are escaped, and parts of a path that are written from right to left do not
   /// exchange their places.
   @Test func namesChangeNothingInADialog() async throws {
     try await withWorld { outer in

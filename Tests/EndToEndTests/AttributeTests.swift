@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  /// What `setfacl -m u::rw,g::-,o::-` sets.
+  /// The attribute that `setfacl -m u::rw,g::-,o::-` sets.
   static let accessControlList: [UInt8] =
     [2, 0, 0, 0] + [1, 4, 32].flatMap { [$0, 0, $0 == 1 ? 6 : 0, 0, 255, 255, 255, 255] as [UInt8] }
 

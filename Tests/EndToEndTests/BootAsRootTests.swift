@@ -5,7 +5,7 @@ import Testing
 @Suite(
   .timeLimit(.minutes(3)), .enabled(if: canBoot, "needs root, systemd with logind, and cgroups of version 2"))
 struct BootAsRootTests {
-  /// What a unit of the container does when it is up; its output is the test's.
+  /// The script of a unit of the container; its output is the test's.
   private static func run(_ script: String, in world: World) throws -> Output {
     let name = "keyhole-test-\(world.root.suffix(6))"
     try world.check("cat > \"$OUT/script\"", sending: Array((lead + script).utf8))

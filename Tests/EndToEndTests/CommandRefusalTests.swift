@@ -1,6 +1,6 @@
 import Testing
 
-/// What a slip of the hand would lose or do: the command refuses it, says what was meant, and changes nothing.
+/// Slips of the hand: the command refuses them, names the right command, and changes nothing.
 @Suite(.timeLimit(.minutes(1))) struct CommandRefusalTests {
   private func refuses(
     _ world: World, _ script: String, _ reason: String, status: Int32 = 1,

@@ -276,7 +276,7 @@ import Testing
     }
   }
 
-  /// What tells watchers of outside changes uses the mount itself, but never when it is to go.
+  /// The replay of outside changes uses the mount itself, but never while it is to be unmounted.
   @Test func changesFromOutsideAreNoUse() async throws {
     try await withWorld { world in
       try world.check(

@@ -1,6 +1,6 @@
 import Testing
 
-/// What the tab key does in bash, zsh and fish: a person types into the shell, in a terminal.
+/// The tab key in bash, zsh and fish: keys are typed into the shell, in a terminal.
 @Suite(.timeLimit(.minutes(1))) struct CompletionTests {
   enum Shell: String, CaseIterable {
     case bash

@@ -33,7 +33,7 @@ import Testing
           try writer.verify("round \(round) of seed \(seed), killed after \(delay) ms")
         }
       }
-      // What a killed process left is gone after the next write, in the settings as in the vault.
+      // The remains of a killed process are gone after the next write, in the settings as in the vault.
       for (writer, present) in zip(writers, present) {
         repeat { try writer.step() } while writer.present != present
       }
@@ -71,7 +71,7 @@ private final class Storm: Sendable {
     self.writers = writers
   }
 
-  /// What failed before the kill, which is nothing.
+  /// Failures before the kill, of which there are none.
   func run(killing keyhole: MountedKeyhole, after delay: Duration) throws -> [String] {
     let threads = writers.map { writer in
       Thread { [self] in
@@ -97,13 +97,13 @@ private final class Storm: Sendable {
 
 /// One writer of the storm: things in the tree that only it changes, and what they may be now.
 private final class Writer: Sendable {
-  /// What each path holds; nil: it is not there. `PATH@NAME` is an attribute.
+  /// The content of each path; nil: it is not there. `PATH@NAME` is an attribute.
   typealias Picture = [String: String?]
 
   struct Change {
     /// The state after the change was acknowledged.
     let after: Picture
-    /// What else a crash may leave: where SPECIFICATION.md says that a change has a middle.
+    /// Other states that a crash may leave: where SPECIFICATION.md says that a change has a middle.
     var between: [Picture] = []
     let perform: @Sendable () throws -> Void
   }
@@ -223,7 +223,7 @@ extension Writer {
     ]
   }
 
-  /// What a content reads as.
+  /// The value of a content.
   private static func shown(_ content: String, _ path: String) -> String {
     path.hasPrefix("defaults") ? content + "\n" : content
   }

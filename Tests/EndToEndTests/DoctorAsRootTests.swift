@@ -1,6 +1,6 @@
 import Testing
 
-/// What `keyhole doctor` says of the system to a user, each typed by root on a machine of the test's own.
+/// The remedies of `keyhole doctor` for the system, each typed by root on a machine of the test's own.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Privileges.isRoot, "Only root can spoil a system."))
 struct DoctorAsRootTests {
   /// Spoils something, expects doctor to name it with a command, types that as root, and expects it gone.
@@ -52,7 +52,7 @@ struct DoctorAsRootTests {
       word: name, command: "sysctl")
   }
 
-  /// What installs a program is not typed here: that it is named is what counts.
+  /// Commands that install a program are not typed here: they only have to be named.
   @Test(arguments: [("fusermount3", "fuse3", "problem"), ("pinentry", "pinentry-curses", "note")])
   func programThatIsMissing(program: String, package: String, kind: String) async throws {
     try await withMachine { machine in

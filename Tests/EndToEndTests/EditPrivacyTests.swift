@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  /// What an editor is doing, on its own terminal: its save fails, and it says why.
+  /// An editor at work on its own terminal: its save fails, and it says why.
   @Test func vimSaysWhyItCanNotSaveAfterALock() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("echo one | keyhole set \(Self.item)")

@@ -7,7 +7,7 @@ struct EditedFile: Sendable {
   var line = 0
   /// The inserted text, the first time and the second.
   let text: @Sendable (_ marker: String, _ time: Int) -> String
-  /// What the file holds after that many times.
+  /// The content of the file after that many times.
   let after: @Sendable (_ marker: String, _ times: Int) -> [UInt8]
   var isBinary = false
 

@@ -5,19 +5,19 @@ struct Editor: Sendable, CustomStringConvertible {
   var options: [String] = []
   /// Its settings, by path in the home folder.
   var settings: [String: String] = [:]
-  /// What it shows when one may begin to type.
+  /// The text on the screen when it takes input.
   let ready: String
   let down: String
   /// Before and after text is put in at the beginning of a line.
   let insert: String
   var leave = ""
   let save: String
-  /// What it shows when it has saved.
+  /// The text on the screen when it has saved.
   let saved: String
   let quit: String
-  /// What it says on standard error whatever file it had open.
+  /// Its output on standard error with any file.
   var farewell = ""
-  /// What it leaves beside the file because it was asked to.
+  /// The files that it leaves beside the file because it is configured to.
   var leaves: @Sendable (_ file: String) -> [String] = { _ in [] }
   /// Whether it can change bytes that are no text.
   var isBinary = false

@@ -1,6 +1,6 @@
 import Testing
 
-/// What another user of the machine can put in the way: a runtime folder of theirs, and links below a mount point.
+/// Obstacles by another user of the machine: a runtime folder of theirs, and links below a mount point.
 @Suite(
   .timeLimit(.minutes(2)), .enabled(if: Privileges.isRoot, "Only root can play several users."))
 struct ForeignFolderAsRootTests {

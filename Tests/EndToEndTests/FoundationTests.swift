@@ -3,7 +3,7 @@ import Testing
 
 /// Section 3: an unmodified Foundation program and the mount on one suite.
 @Suite(.timeLimit(.minutes(1))) struct FoundationTests {
-  /// What the program writes, as the mount shows it.
+  /// The values that the program writes, as the mount shows them.
   static let written: [(key: String, type: String, content: String)] = [
     ("string", "string", "hello\n"), ("emoji", "string", "e\u{301} é 😀\u{200D}👍🏽\n"),
     ("lines", "string", "a\r\nb\rc\n\n"),

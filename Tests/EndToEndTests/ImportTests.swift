@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  /// What an import that was killed between two suites leaves: the journal, and one suite of two.
+  /// The remains of an import that was killed between two suites: the journal, and one suite of two.
   @Test func theNextCommandTakesItBackButNotWhatOthersChanged() async throws {
     try await withWorld { world in
       try world.check(

@@ -27,7 +27,7 @@ import Testing
       }
       try keyhole.writeSuite("many", list("x"))
       let inotify = try Self.prepare(keyhole)
-      // What tells of the new suite has come.
+      // The event of the new suite has come.
       _ = try Self.told(inotify, keyhole)
       try keyhole.writeSuite("many", list("y"))
       let path = "defaults/many/k500"
@@ -120,7 +120,7 @@ import Testing
         try keyhole.world.launch(
           "echo \"$MOUNT/defaults/s/k\" | exec entr -n -p cat /_ 2>&1"))
       let tail = Watcher(try keyhole.world.launch("exec tail -n +1 -F \"$MOUNT/defaults/s/log\" 2>&1"))
-      // What a path unit does: wait for the file, then start something.
+      // The work of a path unit: wait for the file, then start something.
       let unit = Watcher(
         try keyhole.world.launch(
           """
@@ -246,7 +246,7 @@ import Testing
     }
   }
 
-  /// What others do by the same calls is theirs: it goes to the store.
+  /// The same calls by others are their own changes: they go to the store.
   @Test func nobodyElseIsTakenForAnEcho() async throws {
     try await withKeyhole { keyhole in
       let inotify = try Self.prepare(keyhole)

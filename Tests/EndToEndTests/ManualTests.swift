@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// What completes a word is asked of the command, which looks at names and never at a secret.
+  /// Completions come from the command, which reads names and never a secret.
   @Test func pathsAndAttributesAreCompleted() async throws {
     try await withWorld { world in
       try world.check(

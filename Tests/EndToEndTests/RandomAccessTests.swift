@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What fsx does: random reads, writes, truncations and mappings against an array of bytes.
+/// The operations of fsx: random reads, writes, truncations and mappings against an array of bytes.
 ///
 /// It is a tester of our own, because the original is in no package of Debian, and expects every write to be
 /// visible to all readers at once: here a value changes when its writer closes.
@@ -70,7 +70,7 @@ private struct RandomAccess {
     case 830..<910: try truncate()
     case 910..<950: try allocate()
     case 950..<970: try map()
-    // What commits is rare, as each has to reach the disk: there are some thousand of them all the same.
+    // Commits are rare, as each has to reach the disk: there are some thousand of them all the same.
     case 970..<975: try sync()
     case 975..<980: try closeCopy()
     case 980..<988: try reopen()

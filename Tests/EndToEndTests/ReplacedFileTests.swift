@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  /// What another program than the mount changes in place: the new value is not cut at the old one's length.
+  /// A change in place by another program than the mount: the new value is not cut at the old one's length.
   @Test func readerGetsWhatAnotherProgramStored() async throws {
     try await withKeyhole { keyhole in
       try System.mkdir(keyhole / "defaults/s")

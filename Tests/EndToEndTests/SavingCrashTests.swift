@@ -81,7 +81,7 @@ import Testing
       ], environment: keyhole.world.environment, directory: keyhole.world.outside)
     defer { tracer.kill() }
     while let line = try tracer.line(), !line.contains("attached") {}
-    // What it says and how it ends is its own affair once its file system is gone.
+    // Its output and exit code don't matter once its file system is gone.
     _ = try keyhole.sh("timeout -s KILL 20 \(save) < /dev/null")
     // Looking is a call too, so the tracer has to be gone before. Of a dead process's threads strace may wait for
     // the first before it takes the others, without end; then it has to be killed.

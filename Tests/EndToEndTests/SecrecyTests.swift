@@ -229,7 +229,7 @@ import Testing
 
   @Test func processCanNotBeLookedIntoByItsOwnUser() async throws {
     try await withKeyhole { keyhole in
-      // What prctl(PR_SET_DUMPABLE, 0) does shows in the owner of the process's files.
+      // The effect of prctl(PR_SET_DUMPABLE, 0) shows in the owner of the process's files.
       let process = try keyhole.process
       #expect(try System.status("/proc/\(process)/mem").st_uid == 0)
       let limits = try System.text("/proc/\(process)/limits").split(separator: "\n").first {

@@ -136,7 +136,7 @@ import Testing
           _ = try both.mapped(21, MAP_SHARED, protection: PROT_READ | PROT_WRITE)
         }
       }
-      // What a private mapping read is dropped when the last handle closes.
+      // Pages of a private mapping are dropped when the last handle closes.
       let again = try OpenFile(path, O_RDONLY)
       #expect(try again.cachedPages(21) == 0)
       try System.write(path, "another secret\nof the same")

@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// What leaves the service is what came, with its attributes.
+  /// Items that leave the service are as they came, with their attributes.
   @Test func anExportGoesIntoAVaultAndBack() async throws {
     try await withWorld { world in
       try world.check(

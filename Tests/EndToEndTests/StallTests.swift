@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  /// What a program that does not lock writes meanwhile is seen: a look at the suite must not wait for its writer.
+  /// Values that a program without locks writes meanwhile are seen: a read of the suite must not wait for its writer.
   @Test func outsideChangeIsSeenMeanwhile() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir defaults/s; echo old > defaults/s/k; sync defaults/s")

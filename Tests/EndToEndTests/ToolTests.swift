@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  /// What only reads, or leaves the value as it is: each says nothing where it got the whole value.
+  /// Programs that only read, or leave the value as it is: each prints nothing if it got the whole value.
   static let readers = [
     Use("cat", "cat $F | cmp - $OUT/old; cat < $F | cmp - $OUT/old; cat $F $F > $OUT/twice"),
     Use("head", "head -c 1000 $F | cmp - $OUT/old; head -n 100 $F | cmp - $OUT/old"),
@@ -67,7 +67,7 @@ import Testing
     Use("patch of nothing", "patch -s --dry-run $F < <(diff -au --label a --label b $OUT/old $OUT/new)"),
   ]
 
-  /// What makes the new value of the old one.
+  /// Programs that make the new value from the old one.
   static let writers = [
     Use("redirection", "cat $OUT/new > $F"),
     Use("dash", "dash -c 'cat $OUT/new > $F'"),

@@ -1,6 +1,6 @@
 import Testing
 
-/// Who sees what: users without root's rights, allow_other, user namespaces, and mounts that root makes for others.
+/// Access to mounts: users without root's rights, allow_other, user namespaces, and mounts that root makes for others.
 @Suite(
   .timeLimit(.minutes(1)), .enabled(if: Privileges.isRoot, "Only root can play several users."))
 struct UsersAsRootTests {
@@ -134,7 +134,7 @@ struct UsersAsRootTests {
     }
   }
 
-  /// What a rootless container does: it maps the user to its own root, and binds the folder.
+  /// The set-up of a rootless container: it maps the user to its own root, and binds the folder.
   @Test func aRootlessContainerSeesABoundMount() async throws {
     try await withMachine { machine in
       try machine.check(

@@ -12,7 +12,7 @@ import Testing
     }
   }
 
-  /// What the README says is a backup: `cp` of two files, put into a new home.
+  /// The backup of the README: `cp` of two files, put into a new home.
   @Test func afterUnmountTwoFilesAreTheWholeVault() async throws {
     try await Self.withVault { keyhole in
       try keyhole.unmount()

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What the commands say of a vault that is not what was last stored in it.
+/// The messages of commands about a vault that differs from its last stored state.
 @Suite(.timeLimit(.minutes(5))) struct VaultTrustCommandTests {
   private static let value = "keychain/generic/svc/bob/value"
   private static let folder = "\"$DATA/keyhole\""

@@ -90,7 +90,7 @@ import UserDefault
   }
 }
 
-/// What each of several readers has heard, in order.
+/// The values that each of several readers got, in order.
 private final class Notes: Sendable {
   private let heard = Mutex<[String: [Int]]>([:])
 

@@ -491,7 +491,7 @@ import Testing
       _ = failure { try file.write("2") }
       #expect(failure { try file.close() } == .invalid)
       try keyhole.check("cat defaults/s/integer", prints: "50\n")
-      // What a script sees that ignores the first error.
+      // The second error of a script that ignores the first one.
       #expect(
         try keyhole.sh("exec 3> defaults/s/integer; echo x >&3; echo 7 >&3; exec 3>&-").error.contains(
           "Invalid"))

@@ -5,7 +5,7 @@ import SecretMemory
 import Suites
 import Testing
 
-/// What files of other programs become.
+/// The items of other programs' files.
 @Suite struct ImportFormatTests {
   private func read(_ name: String, suite: ExactString? = nil, service: ExactString? = nil) throws -> Contents
   {
@@ -171,7 +171,7 @@ import Testing
     for name in ["tar/small.tar", "tar/all.tar"] {
       let bytes = Corpus.bytes(name)
       _ = try reader().read(try source(bytes), as: .tar)
-      // What follows the two zero blocks is padding.
+      // Bytes behind the two zero blocks are padding.
       let content = bytes.lastIndex { $0 != 0 }.map { ($0 / 512 + 1) * 512 } ?? 0
       for end in Array(stride(from: 0, to: content + 1024, by: 128)) + [content + 1023] {
         #expect(throws: FormatError.self, "\(name), cut at \(end)") {
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  /// Whatever lies across the border of two pieces reads the same.
+  /// A value across the border of two pieces reads the same.
   @Test(arguments: [1, 7, 512])
   func piecesReadAsTheWhole(size: Int) throws {
     for name in [

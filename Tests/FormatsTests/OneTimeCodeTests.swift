@@ -61,7 +61,7 @@ import Testing
   }
 }
 
-/// What an import does with an item's `otpauth:` URI.
+/// An item's `otpauth:` URI in an import.
 @Suite struct OtpauthImportTests {
   private static let uri = "otpauth://totp/s:u?secret=JBSWY3DPEHPK3PXP"
   private static let other = "otpauth://totp/s:u?secret=JBSWY3DPEHPK3PXQ"
@@ -122,7 +122,7 @@ import Testing
     try run(plan([entry("1", Self.uri)], keychain), keychain)
     #expect(try stored(keychain) == ("1", Self.uri))
     #expect(try steps(plan([entry("1", Self.uri)], keychain)) == ["same u"])
-    // What the import does not name stays.
+    // Items and secrets that are not in the import stay.
     #expect(try steps(plan([entry("1", nil)], keychain)) == ["same u"])
     #expect(try steps(plan([entry("1", Self.other)], keychain)) == ["conflict u"])
     try run(plan([entry("1", Self.other)], keychain, .keep), keychain)

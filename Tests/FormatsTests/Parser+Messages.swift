@@ -26,7 +26,7 @@ enum ControlTarget {
     }
   }
 
-  /// What the other side does with an item of a message.
+  /// The effect of the other side on an item of a message.
   private static func use(_ message: ControlMessage) throws {
     switch message {
     case .add(let item), .batchItem(let item):

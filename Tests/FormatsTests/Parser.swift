@@ -22,7 +22,7 @@ enum Parser: String, CaseIterable, Sendable {
   case journal
   /// Names and values of extended attributes.
   case attributes
-  // What a vault's blobs hold when they are opened.
+  // The content of a vault's blobs.
   case record, manifest
   /// The records of a backup.
   case backup
@@ -39,7 +39,7 @@ enum Parser: String, CaseIterable, Sendable {
     return files.flatMap { Corpus.files(of: $0.rawValue).map(\.bytes) } + samples
   }
 
-  /// What no file of the corpus holds, because this version's own code makes it.
+  /// Input that no file of the corpus has, because this version's own code makes it.
   private var samples: [[UInt8]] {
     switch self {
     case .record: VaultSamples.records

@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  /// Whatever of it is cut off, changed, moved or repeated.
+  /// Any part of it is cut off, changed, moved or repeated.
   @Test func everyDamageIsFound() throws {
     let key = try SealedFile.makePrivateKey()
     let file = try sealed(content(2 * Self.size + 40), to: SealedFile.publicKey(of: key))
@@ -107,7 +107,7 @@ import Testing
     #expect(try read(file, opener) == Array("s_a='hunter2'\n".utf8))
   }
 
-  /// What Keyhole 0.1.0 wrote for one secret, with --format env, under “a passphrase”.
+  /// The export of Keyhole 0.1.0 of one secret, with --format env, under “a passphrase”.
   private static let firstVersion =
     "S0hFWFBPUlQBEQgBUQQiZVWfxtrbu7R766MUABuUbD/rPlt/o93TtOkCQ3Dckfme7ofT5e+5dxAX/A=="
 }

@@ -7,7 +7,7 @@ import Testing
 
 /// A file system mounted in a private folder, for as long as a test's body runs.
 ///
-/// Whatever the body does, the mount is gone afterwards; and a body that hangs is freed after twenty seconds, by
+/// The mount ends with the body in any case, and a body that hangs is freed after twenty seconds, by
 /// cutting the connection.
 @discardableResult
 func withMount<Result>(

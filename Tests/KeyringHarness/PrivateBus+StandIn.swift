@@ -1,5 +1,5 @@
 extension PrivateBus {
-  /// What a stand-in does that a real service can't be made to do.
+  /// The behaviour of a stand-in that a real service can't be made to have.
   public enum Oddity: String, Sendable {
     /// It knows no encrypted session.
     case plain

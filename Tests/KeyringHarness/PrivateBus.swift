@@ -160,7 +160,7 @@ public final class PrivateBus: Sendable {
     String(decoding: try bytes(of: script, input: input), as: UTF8.self)
   }
 
-  /// What a script prints, byte for byte.
+  /// The output of a script, byte for byte.
   public func bytes(of script: String, input: [UInt8] = []) throws -> [UInt8] {
     try Shell.run(script, [folder], environment, input: input)
   }

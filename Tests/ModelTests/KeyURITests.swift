@@ -1,7 +1,7 @@
 import Model
 import Testing
 
-/// What counts as an `otpauth:` URI.
+/// The syntax of `otpauth:` URIs.
 @Suite struct KeyURITests {
   @Test(arguments: [
     "otpauth://totp/Example:alice@example.org?secret=JBSWY3DPEHPK3PXP&issuer=Example",
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  /// Whatever the bytes are, nothing traps.
+  /// No bytes cause a trap.
   @Test func anyBytesAreJudged() {
     var generator = SystemRandomNumberGenerator()
     let uri = Array("otpauth://totp/a%20b:c?counter=0&secret=JBSWY3DPEHPK3PXP&digits=6&period=30".utf8)

@@ -138,13 +138,13 @@ extension ContentPrefix {
 }
 
 extension SettingType {
-  /// What a `ContentPrefix` says to each byte.
+  /// The results of a `ContentPrefix` for each byte.
   func answers(to content: some Sequence<UInt8>) -> [Bool] {
     var prefix = ContentPrefix(self)
     return content.map { prefix.append([$0]) }
   }
 
-  /// What a `ContentPrefix` says to all of it at once.
+  /// The result of a `ContentPrefix` for all bytes at once.
   func mayBegin(with content: [UInt8]) -> Bool {
     var prefix = ContentPrefix(self)
     return prefix.append(content)

@@ -89,7 +89,7 @@ import Testing
 
   /// Every reader through the cache reads the value that the cache was filled with.
   @Test mutating func nobodyReadsAnotherValueThroughTheCache() {
-    // What the kernel has in its cache; each reader's emptying of it may come any time before it reads or closes.
+    // The value in the kernel's cache; each reader's emptying of it may come any time before it reads or closes.
     var (readers, filled): ([UInt64], UInt64?) = ([], nil)
     var number: UInt64 = 1
     for _ in 0..<5_000 {

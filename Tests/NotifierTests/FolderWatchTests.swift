@@ -172,7 +172,7 @@ extension FolderWatchTests {
   }
 }
 
-/// What a watch told, in order.
+/// The reports of a watch, in order.
 private struct Listener {
   private let watch: FolderWatch
   private var news: AsyncStream<FolderWatch.News>.Iterator

@@ -4,7 +4,7 @@ import PowerLossProgram
 import Testing
 
 extension PowerLossTests {
-  /// What the mount has to show after a power loss, and the disk that it left.
+  /// The contents that the mount has to show after a power loss, and the disk that it left.
   private struct Promise {
     let disk: LossyDisk
     /// A script that prints it, and what it prints.

@@ -22,7 +22,7 @@ final class Sandbox: Sendable {
   }
 }
 
-/// What the tests themselves could not do.
+/// A failure of the tests themselves.
 struct Failure: Error, CustomStringConvertible {
   let description: String
 

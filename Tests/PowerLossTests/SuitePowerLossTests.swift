@@ -6,7 +6,7 @@ extension PowerLossTests {
   /// A suite at one moment; nil: it is not there.
   private typealias Moment = SuiteState?
 
-  /// What each suite may hold after `acknowledged` steps: what it held when it was last synchronised, or
+  /// The possible contents of each suite after `acknowledged` steps: those when it was last synchronised, or
   /// anything that it held since then, the step under way included.
   private static func moments(_ steps: [SuiteStep], _ acknowledged: Int) -> [String: [Moment]] {
     var suites: [String: SuiteState] = [:]

@@ -4,7 +4,7 @@ import PowerLossProgram
 import Testing
 
 extension PowerLossTests {
-  /// What a vault may hold after `acknowledged` steps: the one that was under way may be done or not.
+  /// The possible contents of a vault after `acknowledged` steps: the one that was under way may be done or not.
   private static func states(_ steps: [KeychainStep], _ acknowledged: Int) -> [KeychainState] {
     var before: KeychainState = [:]
     for step in steps.prefix(acknowledged) { before.apply(step) }

@@ -109,7 +109,7 @@ private func readsOwnMemory(at address: UInt) -> Bool {
   return unsafe pread(descriptor, &byte, 1, off_t(address)) == 1
 }
 
-/// What /proc/self/smaps says of the mapping that holds an address.
+/// The fields in /proc/self/smaps of the mapping that holds an address.
 private struct Mapping {
   var isSecret = false
   var flags: [Substring] = []

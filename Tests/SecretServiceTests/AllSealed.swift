@@ -59,7 +59,7 @@ struct AllSealed: KeychainEngine {
 }
 
 extension SealingKeychain {
-  /// What derives a password's key here is cheap.
+  /// The derivation of a password's key is cheap here.
   init(_ bus: PrivateBus) throws {
     let folder = bus.folder + "/data/keyhole"
     try self.init(

@@ -47,7 +47,7 @@ import Testing
     #expect(Set(try engine.items().map(\.id)) == [item.id, second.id])
   }
 
-  /// What asks it holds up a whole mount.
+  /// A call that waits for it holds up a whole mount.
   @Test(.timeLimit(.minutes(1))) func lockIsKnownWithoutAsking() throws {
     try keyring.bus.lock()
     try engine.catchUp()

@@ -28,7 +28,7 @@ struct TestKeyring {
     try bus.run("secret-tool store --label='\(label)' \(attributes)", input: Array(secret.utf8))
   }
 
-  /// What the engine says next, by itself.
+  /// The engine's next report.
   func nextNews(where isWanted: (ItemNews) -> Bool) async -> ItemNews? {
     var rest = engine.news.makeAsyncIterator()
     repeat {

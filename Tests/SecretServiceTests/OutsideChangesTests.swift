@@ -6,7 +6,7 @@ import Testing
 
 @testable import SecretService
 
-/// What other programs do shows here, by the service's own signals.
+/// Changes by other programs show here, through the service's signals.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct OutsideChangesTests {
   let keyring: TestKeyring
 

@@ -221,7 +221,7 @@ import Vault
     #expect(throws: StoreError.rejected) { try locked.unlock(KeychainSamples.secret("wrong")) }
     #expect(try locked.bytes(of: first.id) == [0x31])
     try locked.unlock(KeychainSamples.secret("pw"))
-    // What the vault says of it has to arrive first.
+    // The vault's report of it has to arrive first.
     #expect(throws: StoreError.locked) { _ = try locked.bytes(of: item.id) }
     #expect(locked.takeNews().contains { $0.id == item.id && $0.item?.access == item.access })
     #expect(try locked.bytes(of: item.id) == Array("secret of a".utf8))

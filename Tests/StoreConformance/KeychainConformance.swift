@@ -2,7 +2,7 @@ public import Model
 public import SecretMemory
 public import Store
 
-/// What every `KeychainEngine` has to do, as cases to run on a fresh, empty keychain each.
+/// The rules of every `KeychainEngine`, as cases to run on a fresh, empty keychain each.
 ///
 ///     @Test(arguments: KeychainConformance.cases)
 ///     func keepsTheProtocol(_ test: KeychainConformance.Case) throws {
@@ -27,7 +27,7 @@ public enum KeychainConformance {
     }
   }
 
-  /// What a case is run on.
+  /// The keychain of a case.
   struct Keychain {
     let open: () throws -> any KeychainEngine
     let comparable: (Item) -> Item
@@ -41,7 +41,7 @@ public enum KeychainConformance {
       left.map { Set($0.map(comparable)) } == right.map { Set($0.map(comparable)) }
     }
 
-    /// What others did, as far as it has happened.
+    /// The changes by others so far.
     func news(of engine: any KeychainEngine) throws -> [Item]? {
       try catchUp(engine)
       return try engine.refresh()

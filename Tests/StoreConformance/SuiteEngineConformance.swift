@@ -1,7 +1,7 @@
 import Model
 public import Store
 
-/// What every `SuiteEngine` has to do, as cases to run on a fresh engine each.
+/// The rules of every `SuiteEngine`, as cases to run on a fresh engine each.
 ///
 ///     @Test(arguments: SuiteEngineConformance.cases)
 ///     func keepsTheProtocol(_ test: SuiteEngineConformance.Case) throws { try test.run(MemorySuites()) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// What proc(5) says of processes that are started here.
+/// The files of proc(5) of processes that are started here.
 @Suite(.timeLimit(.minutes(1))) struct CallerTests {
   /// A process that waits until its standard input ends.
   private final class Waiting {

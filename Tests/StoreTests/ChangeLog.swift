@@ -2,7 +2,7 @@ import Model
 
 @testable import Store
 
-/// What a feed published, read without waiting: a mark is published behind it.
+/// The changes that a feed published, read without waiting: a mark is published behind them.
 struct ChangeLog {
   private static let mark = Change(.modified, .suite("mark"), origin: .external)
 

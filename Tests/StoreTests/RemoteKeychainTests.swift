@@ -7,7 +7,7 @@ import Testing
 
 @testable import Store
 
-/// What the store does with an engine in another process.
+/// The store with an engine in another process.
 @Suite(.timeLimit(.minutes(1))) struct RemoteKeychainTests {
   let engine = RemoteMemory()
   let store: KeychainStore

@@ -74,7 +74,7 @@ import Testing
       let engine = PropertyListFolder(folder: disk, stateFolder: sandbox.state)
       _ = try engine.create("a")
       #expect(try engine.readOnlyReason(of: "a") == nil)
-      // What ext4 does after an error of the disk.
+      // The state of ext4 after an error of the disk.
       try #require(SuiteSandbox.run(["mount", "-o", "remount,abort", disk]) == 0)
       #expect(try engine.readOnlyReason(of: "a") != nil)
       #expect(throws: StoreError.self) { try engine.set("k", .bool(true), in: "a") }

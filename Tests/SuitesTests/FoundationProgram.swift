@@ -5,7 +5,7 @@ import Model
 struct FoundationProgram {
   let sandbox: SuiteSandbox
 
-  /// What it prints, less the last line feed; nil: it failed.
+  /// The output, without the last line feed; nil: it failed.
   func callAsFunction(_ arguments: String..., input: [UInt8] = []) -> String? {
     let (source, sink) = (sandbox.root + "/input", sandbox.root + "/output")
     sandbox.write(input, to: source)
@@ -20,7 +20,7 @@ struct FoundationProgram {
     return String(sandbox.text(sink).dropLast())
   }
 
-  /// What it writes, byte for byte.
+  /// The output, byte for byte.
   func bytes(_ arguments: String...) -> [UInt8] {
     let sink = sandbox.root + "/output"
     let code = SuiteSandbox.run(

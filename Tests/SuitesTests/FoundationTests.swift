@@ -4,7 +4,7 @@ import StoreConformance
 import Suites
 import Testing
 
-/// What an unmodified program with Foundation's UserDefaults sees of Keyhole, and Keyhole of it.
+/// Settings between Keyhole and an unmodified program with Foundation's UserDefaults.
 @Suite(.timeLimit(.minutes(2))) struct FoundationTests {
   let sandbox = SuiteSandbox()
   var foundation: FoundationProgram { FoundationProgram(sandbox: sandbox) }

@@ -13,7 +13,7 @@ import Testing
     try #require(try sandbox.engine().read(suite)).settings.mapValues(\.modified).dictionary
   }
 
-  /// What another program does: other content, at a time of the test's choice.
+  /// A write by another program: other content, at a time of the test's choice.
   private func rewrite(_ body: String, at seconds: Int) {
     sandbox.write(plist(body), to: sandbox.path("a"))
     touch(seconds)

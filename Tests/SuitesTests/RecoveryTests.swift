@@ -105,7 +105,7 @@ import Testing
   }
 }
 
-/// What inotify(7) tells of the names in a folder.
+/// The events of inotify(7) for the names in a folder.
 private final class FolderEvents {
   private let number: Int32
 

@@ -1,6 +1,6 @@
 import Tree
 
-/// What SPECIFICATION.md says of `keychain/generic`, in dictionaries: folders, items, scratch, and open files.
+/// The rules of SPECIFICATION.md for `keychain/generic`, in dictionaries: folders, items, scratch, and open files.
 ///
 /// It knows one handle an item, and leaves out what no program relies on (see `KeychainRun`).
 struct KeychainModel {

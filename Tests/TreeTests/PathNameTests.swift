@@ -74,7 +74,7 @@ import Tree
     }
   }
 
-  /// Whatever is taken for a name is the encoding of its plain form, and of nothing else.
+  /// A name that is accepted is the encoding of its plain form, and of nothing else.
   @Test func noTwoNamesHaveOnePlainForm() {
     var generator = SeededGenerator(seed: 8)
     for _ in 0..<10_000 {

@@ -2,7 +2,7 @@ import Model
 import StoreConformance
 import Tree
 
-/// What SPECIFICATION.md says of `defaults`, in dictionaries: two suites, keys, scratch, and open files.
+/// The rules of SPECIFICATION.md for `defaults`, in dictionaries: two suites, keys, scratch, and open files.
 ///
 /// It knows one handle a file.
 struct SettingsModel {
@@ -33,7 +33,7 @@ struct SettingsModel {
     init(_ file: File, _ name: Name) { (self.file, self.name) = (file, name) }
   }
 
-  /// What a program sees of an operation: the value of errno(3), by name.
+  /// The result of an operation for a program: the value of errno(3), by name.
   enum Failure: Error { case missing, exists, invalid, notEmpty }
 
   let codec = SettingCodec(propertyLists: NoPropertyLists())
@@ -42,7 +42,7 @@ struct SettingsModel {
   var aside: [Name: Name] = [:]
   /// Created and not committed, with the type that was declared.
   var pending: [Name: SettingType?] = [:]
-  /// What empty keys are read as: data that was emptied stays data, a type that was set waits for the first content;
+  /// The types of empty keys: data that was emptied stays data, a type that was set waits for the first content;
   /// what was only created empty takes the type of that content.
   var emptyTypes: [Name: SettingType] = [:]
   var files: [Name: File] = [:]
@@ -62,7 +62,7 @@ struct SettingsModel {
     return (try? codec.content(of: value)) ?? []
   }
 
-  /// What `ls` shows of a suite.
+  /// The names that `ls` shows of a suite.
   func list(_ suite: String) -> Set<String> {
     let keys = (stored[suite] ?? [:]).keys.map { Name(suite: suite, name: $0) }
     let names = keys + pending.keys + scratch.keys
@@ -184,7 +184,7 @@ extension SettingsModel {
     (writer.isChanged, writer.isTruncated, writer.declared) = (false, false, nil)
   }
 
-  /// What a file that was set aside while it was open gets is the scratch file's.
+  /// Writes to a file that was set aside while it was open go to the scratch file.
   private mutating func put(_ content: [UInt8], at name: Name, as type: SettingType?) throws {
     guard name.isScratch else { return try store(content, at: name, as: type) }
     scratch[name] = content

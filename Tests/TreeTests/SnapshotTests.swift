@@ -3,7 +3,7 @@ import Store
 import Testing
 import Tree
 
-/// What a reader has: the value of its open, and what was only added to it since.
+/// The snapshot of a reader: the value of its open, and bytes that were only added to it since.
 @Suite struct SnapshotTests {
   private static let secret = "keychain/generic/S/A/value"
 
@@ -23,7 +23,7 @@ import Tree
       let reader = try fixture.open(path, .read)
       #expect(try reader.text() == first)
       try fixture.append(path, "two\n")
-      // What lies before its end is the same in both values.
+      // The bytes before its end are the same in both values.
       #expect(try text(of: reader, from: 0) == first)
       #expect(try text(of: reader, from: first.utf8.count) == "two\n")
       #expect(reader.snapshotSize == first.utf8.count + 4)

@@ -43,7 +43,7 @@ struct TreeFixture {
     try tree.status(of: node(path), for: caller)
   }
 
-  /// What the store holds, whatever the tree shows.
+  /// The stored value, independent of the tree.
   func stored(_ key: ExactString, in suite: ExactString = "s") throws -> SettingValue? {
     try suites.read(suite)?.settings[key]?.value
   }

@@ -73,7 +73,7 @@ import Testing
     #expect(try engine.apply(Self.changes(20), from: spool) { () throws(StoreError) in }.count == 20)
   }
 
-  /// What a process leaves that is killed now, and what its file holds.
+  /// The remains of a process that is killed now, and the content of its file.
   @Test func theSpoolHasNoNameAndNoPlaintext() throws {
     let fixture = try VaultFixture()
     let engine = try fixture.open()

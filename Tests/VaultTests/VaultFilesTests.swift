@@ -56,7 +56,7 @@ import Testing
     _ = try fixture.open().items()
     #expect(fixture.isLocked)
     _ = try first.items()
-    // What would have happened.
+    // The change that would have happened.
     // SAFETY: a variadic call without its variable part.
     close(unsafe Glibc.open(fixture.database, O_RDONLY))
     #expect(!fixture.isLocked)

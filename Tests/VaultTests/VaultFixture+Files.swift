@@ -46,7 +46,7 @@ extension StoreError {
 }
 
 extension VaultFixture {
-  /// What the vault's folder holds, but for SQLite's own files beside the database.
+  /// The files of the vault's folder, except SQLite's own beside the database.
   func snapshot() -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
     for name in names(in: directory) where !name.hasSuffix("-shm") && name != "vault.reserve" {

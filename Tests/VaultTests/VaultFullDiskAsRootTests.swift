@@ -94,7 +94,7 @@ private final class SmallDisk {
     let engine = try disk.fixture.open()
     let item = try engine.add(KeychainSamples.generic("a"), "old")
     try engine.requireWritable()
-    // What ext4 does after an error of the disk.
+    // The state of ext4 after an error of the disk.
     try #require(unsafe mount(nil, disk.fixture.directory, nil, UInt(MS_REMOUNT), "abort") == 0)
     #expect(failure { try engine.requireWritable() }?.errno == EROFS)
     #expect(failure { try engine.set(item.id, [1]) }?.errno == EROFS)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Vault
 
-/// What a process leaves that is killed at any statement of a change of all keys, or of an upgrade: the files as the
+/// The remains of a process that is killed at any statement of a change of all keys, or of an upgrade: the files as the
 /// kernel has them at that moment.
 @Suite(.timeLimit(.minutes(3))) struct VaultKillTests {
   @Test func passphraseThatIsChangedIsTheOldOneOrTheNew() throws {

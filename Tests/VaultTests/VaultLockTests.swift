@@ -107,7 +107,7 @@ import Testing
       #expect(isReadable || failure { _ = try engine.bytes(of: id) } == .locked)
     }
     #expect(throws: StoreError.locked) { try engine.add(KeychainSamples.generic("new"), "x") }
-    // What failed took nothing with it that stays open.
+    // A failed call leaves nothing open.
     let lasting = try #require(ids[.afterFirstUnlock])
     #expect(try engine.bytes(of: lasting) == Array("secret".utf8))
     try engine.remove([try #require(ids[.whenUnlocked])])
@@ -192,7 +192,7 @@ import Testing
     #expect(hex.joined() == "d798f00a253b1ec5c0ac07e5efb4f595a5c0ea9e38ca7ea127e2a7515fdb09c2")
   }
 
-  /// What a memory image of the process has once it is locked; memfd_secret(2)'s pages are in none.
+  /// A memory image of the process once it is locked; memfd_secret(2)'s pages are in none.
   @Test func memoryOfALockedVaultHasNoKey() throws {
     let engine = try fixture.open()
     try change(engine, to: .passphrase, "correct horse battery staple")

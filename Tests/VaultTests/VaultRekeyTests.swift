@@ -295,7 +295,7 @@ import Testing
     #expect(try open("p").problems().isEmpty)
   }
 
-  /// What later versions of Keyhole store beside an item's secret is sealed again with it.
+  /// Secrets that later versions of Keyhole store beside an item's are sealed again with it.
   @Test func versionsAttachmentsAndFurtherSecretsAreKept() throws {
     let ids = try fixture.makeVault(["a", "b"])
     let key = try #require(ItemKey(ids[0]))

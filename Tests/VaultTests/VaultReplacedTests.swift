@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// What happens to a vault's files while it is open.
+/// Changes of a vault's files while it is open.
 enum Displacement: CaseIterable {
   case folderRemoved, filesRemoved, databaseRemoved, folderRenamed, logRemoved
   /// The others put a copy of the same vault there.

@@ -1,4 +1,4 @@
-// What Swift can't say itself: bit fields, and a zeroing that the optimiser keeps. No logic. `_FILE_OFFSET_BITS` stays
+// Code that Swift can't express: bit fields, and a zeroing that the optimiser keeps. No logic. `_FILE_OFFSET_BITS` stays
 // undefined: on x86-64 it is not needed, and it makes `flock` clash with the Glibc module.
 #pragma once
 

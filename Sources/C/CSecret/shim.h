@@ -1,4 +1,4 @@
-// What Swift can't say itself: variadic calls and casts of callbacks. No logic.
+// Code that Swift can't express: variadic calls and casts of callbacks. No logic.
 #pragma once
 
 // For secret_service_encode_dbus_secret and its kind, which the library has exported unchanged since 2012.

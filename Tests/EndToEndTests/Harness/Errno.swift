@@ -46,7 +46,7 @@ extension Errno: CustomStringConvertible {
   }
 }
 
-/// What `body` fails with; nil where it succeeds.
+/// The error of `body`; nil if it succeeds.
 func failure(_ body: () throws -> Void) -> Errno? {
   do {
     try body()

@@ -61,7 +61,7 @@ extension MountedKeyhole {
     do { _ = try System.status(self / "defaults") } catch { throw didNotStart(program) }
   }
 
-  /// What a test reports whose file system went without being asked to.
+  /// The failure of a test whose file system ended unasked.
   func died() -> any Error {
     guard let program = try? program else { return Errno.notConnected }
     let status = (try? program.waitForEnd(until: Deadline(in: .seconds(5)))) ?? -1

@@ -100,7 +100,7 @@ extension OpenFile {
     return try unsafe body(UnsafeMutableRawBufferPointer(start: address, count: count))
   }
 
-  /// What the first `count` bytes are through a mapping.
+  /// The first `count` bytes through a mapping.
   func mapped(_ count: Int, _ flags: Int32, protection: Int32 = PROT_READ) throws -> String {
     String(decoding: try mappedBytes(count, flags, protection: protection), as: UTF8.self)
   }

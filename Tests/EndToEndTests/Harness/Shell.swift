@@ -60,14 +60,14 @@ extension MountedKeyhole {
     #expect(output.error.contains(reason.description), "\(script)", sourceLocation: sourceLocation)
   }
 
-  /// What a path holds. Read here: starting a reader would close a copy of every open handle, which commits.
+  /// The content of a path. Read here: starting a reader would close a copy of every open handle, which commits.
   func cat(_ path: String) throws -> String {
     var text = ""
     let error = failure { text = try System.text(self / path) }
     return error.map { "cat: \($0.description)" } ?? text
   }
 
-  /// What another process sees as the size of a path.
+  /// The size of a path in another process.
   func size(_ path: String) throws -> Int? {
     Int(try launch(["/usr/bin/stat", "-c", "%s", path]).finish().text.dropLast())
   }

@@ -78,7 +78,7 @@ enum System {
     Dictionary(try listing(path).map { ($0.name, $0.number) }) { $1 }
   }
 
-  /// What readdir(3) gives, one after the other, without `.` and `..`.
+  /// The entries of readdir(3), one after the other, without `.` and `..`.
   static func listing(_ path: String) throws(Errno) -> [(name: String, number: ino_t)] {
     guard let directory = unsafe opendir(path) else { throw Errno.last }
     defer { unsafe closedir(directory) }
@@ -124,7 +124,7 @@ enum System {
     String(decoding: try read(path), as: UTF8.self)
   }
 
-  /// What `printf … > path` does: open with O_CREAT and O_TRUNC, write, close; the first error is thrown.
+  /// The calls of `printf … > path`: open with O_CREAT and O_TRUNC, write, close; the first error is thrown.
   static func write(_ path: String, _ bytes: [UInt8]) throws(Errno) {
     let file = try OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC)
     if !bytes.isEmpty { try file.write(bytes) }

@@ -28,7 +28,7 @@ final class Terminal: Sendable {
     program.kill()
   }
 
-  /// What a person has seen so far, without what steers the terminal.
+  /// The text on the terminal so far, without control sequences.
   var text: String { Self.plain(shown.withLock { $0 }) }
 
   /// Presses keys, when the program has taken those that were pressed before.

@@ -78,7 +78,7 @@ enum Products {
   static let wrapperProgram = folder + "/WrapperProgram"
 }
 
-/// What the tests that need more than a user's rights ask for.
+/// The requirements of tests that need more than a user's rights.
 enum Privileges {
   static let isRoot = geteuid() == 0
 }

@@ -9,7 +9,7 @@
 //   FoundationProgram parse                         reads a property list from standard input, prints it as `read` does
 //   FoundationProgram serialize FORMAT              writes the values of `write` as xml or binary to standard output
 //
-// What Foundation on Linux does (Swift 6.3), as the tests of Suites find it:
+// The behaviour of Foundation on Linux (Swift 6.3), as the tests of Suites find it:
 //  - The folder is $XDG_CONFIG_HOME where that is absolute, else ~/.config of $HOME. It is made where missing.
 //  - The file is rewritten in place, without a lock and without a temporary one: others can see half of it.
 //  - A suite whose last key is removed loses its file.

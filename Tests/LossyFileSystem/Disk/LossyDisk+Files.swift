@@ -23,7 +23,7 @@ extension LossyDisk {
     synchronizeAll()
   }
 
-  /// What a file holds; nil: there is none.
+  /// The content of a file; nil: there is none.
   package func bytes(_ path: String) -> [UInt8]? {
     guard let file = node(path.split(separator: "/").map { Array($0.utf8) }).flatMap({ nodes[$0]?.file })
     else { return nil }

@@ -32,7 +32,7 @@ package struct LossyDisk: Sendable {
     var nanoseconds: Int
   }
 
-  /// What one call did to a folder's names; nil: the name is gone.
+  /// The change of a folder's names by one call; nil: the name is gone.
   struct NameChange: Sendable {
     let names: [(name: Name, node: UInt64?)]
   }

@@ -97,7 +97,7 @@ extension LossyFile {
         if state > 0 { file.pages[number] = states[state - 1].bytes }
       }
     }
-    // What lies behind the end is no content, also when the file grows again.
+    // Bytes behind the end are no content, also when the file grows again.
     file.truncate(to: file.size)
     file.synchronize()
     return file

@@ -1,4 +1,4 @@
-/// What outlives a power loss beside what was synchronised, which always does.
+/// The content that survives a power loss besides synchronised content, which always does.
 package enum Survival: Hashable, Sendable {
   /// Nothing.
   case nothing

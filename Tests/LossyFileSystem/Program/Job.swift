@@ -1,4 +1,4 @@
-/// What the program does on a lossy disk: `PowerLossProgram WORK ROOT SEED STEPS`.
+/// The work of the program on a lossy disk: `PowerLossProgram WORK ROOT SEED STEPS`.
 ///
 /// A process of its own, since the one that answers for the disk can't map SQLite's shared memory there.
 struct Job {

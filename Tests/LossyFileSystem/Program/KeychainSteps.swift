@@ -1,7 +1,7 @@
 import LossyFileSystem
 package import Model
 
-/// What a keychain holds, by the accounts of its items.
+/// The contents of a keychain, by the accounts of its items.
 package typealias KeychainState = [String: KeychainEntry]
 
 /// The known state of one item.
@@ -42,7 +42,7 @@ package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
   private var number = 0
   private var state: KeychainState = [:]
 
-  /// What an item with a password of its own has as one.
+  /// The password of an item that has one of its own.
   package static let passwords = ["first", "second"]
 
   /// An item whose password is changed, and back.
@@ -54,7 +54,7 @@ package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
     .changePassword("account", to: passwords[0]),
   ]
 
-  /// What a vault has as passphrases; empty: none.
+  /// The passphrases of a vault; empty: none.
   package static let passphrases = ["", "first", "second"]
 
   /// A vault whose passphrase is set, changed and taken away.

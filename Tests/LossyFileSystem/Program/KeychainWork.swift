@@ -69,7 +69,7 @@ package final class KeychainWork {
     return contents
   }
 
-  /// What the engine finds wrong.
+  /// The problems that the engine reports.
   package func problems() -> [String] {
     engine.problems().map { "\($0.subject): \($0.reason)" }
   }

@@ -1,6 +1,6 @@
 import LossyFileSystem
 
-/// What a suite holds; every value of the tests is a string.
+/// The contents of a suite; every value of the tests is a string.
 package typealias SuiteState = [String: String]
 
 /// One call of an engine of suites.

@@ -38,7 +38,7 @@ package struct SuiteWork {
     return contents
   }
 
-  /// What the engine finds wrong.
+  /// The problems that the engine reports.
   package func problems() -> [String] {
     engine.problems().map { "\($0.subject): \($0.reason)" }
   }

@@ -156,7 +156,7 @@ import Testing
     func deleteC() throws { try _declC.deleteKeychain() }
   }
 
-  /// What the README prints.
+  /// The output in the README.
   private func printed(_ value: String?) -> String { "\(String(describing: value))" }
 
   @Test func identityOfOneRecord() {
@@ -235,7 +235,7 @@ import Testing
   }
 }
 
-// What the documentation and the sources of FTPropertyWrappers say beside the examples.
+// Statements in the documentation and the sources of FTPropertyWrappers beside the examples.
 extension FTPropertyWrappersReadmeTests {
   @Test func manualTouchesNothing() throws {
     try alone {
@@ -287,7 +287,7 @@ extension FTPropertyWrappersReadmeTests {
       #expect(other.creator == number && other.type == number && other.isInvisible == true)
       #expect(other.accesible == kSecAttrAccessibleAfterFirstUnlock)
       #expect(other.creationDate != nil && other.modificationDate != nil)
-      // What it read is no part of what it means.
+      // The values that it has read don't matter for its equality.
       #expect(other.account == nil && other.service == "my.service")
 
       (other.description, other.comment, other.label) = (nil, nil, nil)

@@ -140,7 +140,7 @@ import UserDefault
     #expect(one.defaults.object(forKey: "number") == nil)
   }
 
-  /// What its documentation says of types of one's own: they may store themselves as they like.
+  /// Types of one's own, by its documentation: they may store themselves as they like.
   @Test func aValueThatStoresItself() throws {
     struct Point: DefaultsValue, Equatable {
       var x = 0, y = 0

@@ -35,7 +35,7 @@ struct OtherProcess: ~Copyable {
       ], output: root + "/output")
   }
 
-  /// What the last program printed so far.
+  /// The output of the last program so far.
   var output: String { Self.text(root + "/output") }
 
   static func wait(_ process: pid_t?) -> Int32 {

@@ -12,7 +12,7 @@ import Testing
 @testable import DefaultKeychain
 @testable import WrapperCore
 
-/// What happens between two steps of a wrapper: each test lets the other side act exactly there.
+/// Changes between two steps of a wrapper: each test lets the other side act exactly there.
 @Suite(.timeLimit(.minutes(1))) struct RaceTests {
   @Test func changeWhileAValueIsStoredIsNotOverwritten() {
     let provider = TellingProvider()

@@ -10,7 +10,7 @@ import Testing
 import UserDefault
 import WrapperCore
 
-/// What another process changes reaches every wrapper of this one.
+/// Changes by another process reach every wrapper of this one.
 @Suite(.timeLimit(.minutes(2))) struct TwoProcessTests {
   @Test func everyKindOfReaderSeesAChange() async {
     let other = OtherProcess()

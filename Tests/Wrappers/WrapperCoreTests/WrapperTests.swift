@@ -13,7 +13,7 @@ import WrapperCore
 
 @testable import DefaultSuites
 
-/// What the wrappers have in common, on one suite in memory.
+/// The common behaviour of the wrappers, on one suite in memory.
 @Suite(.timeLimit(.minutes(1))) struct WrapperTests {
   private let suite = Suite("app", in: .memory())
 

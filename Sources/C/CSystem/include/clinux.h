@@ -113,7 +113,7 @@ static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* 
 /// needed again comes back from the page cache. Most of it is needed once, for starting.
 void linux_forget_code(void);
 
-/// What a module of PAM says or wants to know (`style` as in pam_conv(3)): the answer goes into `buffer`. Not 0: the
+/// A message or question of a PAM module (`style` as in pam_conv(3)): the answer goes into `buffer`. Not 0: the
 /// conversation ends here.
 typedef int (*linux_pam_answer)(void *context, int style, const char *message, char *buffer, size_t size);
 

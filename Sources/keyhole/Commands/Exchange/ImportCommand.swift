@@ -14,7 +14,7 @@ struct ImportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Take over settings and secrets from a file.",
     discussion: """
-      What `keyhole export` writes, lists of `defaults export` of macOS, .env files, JSON and CSV of Bitwarden, \
+      Files of `keyhole export`, lists of `defaults export` of macOS, .env files, JSON and CSV of Bitwarden, \
       CSV of 1Password, Chrome and Firefox, XML and CSV of KeePass and KeePassXC, and stores of pass and gopass. \
       All of it is taken over or nothing, also where the command is interrupted. A name that is taken by another \
       value, attribute or flag is an error, unless --replace or --keep says which stays.
