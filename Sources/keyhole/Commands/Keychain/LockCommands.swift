@@ -96,7 +96,7 @@ struct PassphraseCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The cost of a guess at the new passphrase: 2^COST times 1 KiB of memory, 14 to 20.", valueName: "cost"))
+      "The cost of a guess at the passphrase: 2^COST times 1 KiB of memory, 14 to 20.", valueName: "cost"))
   var cost: UInt8?
 
   @Argument(help: "A path of an item.", completion: .treePath)
