@@ -5,6 +5,8 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
+  // Spans as properties: `SecretBytes.span`.
+  .enableExperimentalFeature("Lifetimes"),
   .strictMemorySafety(),
   .treatAllWarnings(as: .error),
 ]
@@ -59,15 +61,15 @@ let package = Package(
       providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
 
-    // 0: plain values, and memory for secrets.
-    module("Model"),
-    module("SecretMemory", ["CSystem"]),
-    // Linux behind Swift types: processes as proc(5) shows them, and the folders of a user.
+    // 0: the one door to Linux: descriptors, files, clocks, users, and processes as proc(5) shows them.
     module("Platform", ["CSystem"]),
+    // Plain values, and memory for secrets.
+    module("Model", ["Platform"]),
+    module("SecretMemory", ["CSystem"]),
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "Platform", "SecretMemory"]),
-    engine("Suites", ["Store", "Model", "Platform", "CSystem"]),
+    engine("Suites", ["Store", "Model", "Platform"]),
     engine(
       "Vault",
       [
@@ -96,7 +98,7 @@ let package = Package(
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Store", "Model", "Platform", "SecretMemory"]),
-    module("Fuse", ["CFuse"]),
+    module("Fuse", ["CFuse", "Platform"]),
 
     // 3: the tree for the kernel.
     module("Mount", ["Tree", "Fuse", "Store", "Model", "Platform", "SecretMemory"]),
@@ -174,7 +176,7 @@ let package = Package(
     module(
       "StoreConformance", ["InMemory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
-    tests("ModelTests", ["Model"]),
+    tests("ModelTests", ["Model", "Platform"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
     tests("PlatformTests", ["Platform", "Model"]),
     tests("StoreTests", ["Store", "InMemory", "Platform", "StoreConformance", "Model", "SecretMemory"]),
@@ -209,7 +211,7 @@ let package = Package(
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests("TreeTests", ["Tree", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
-    tests("FuseTests", ["Fuse"]),
+    tests("FuseTests", ["Fuse", "Platform"]),
     tests(
       "FormatsTests",
       [
@@ -223,7 +225,7 @@ let package = Package(
     tests(
       "BackupTests",
       ["Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault"]),
-    tests("MountTests", ["Mount", "Model"]),
+    tests("MountTests", ["Mount", "Fuse", "Model", "Platform"]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
       path: "Tests/Wrappers/Fixtures/WrapperProgram"),
@@ -249,7 +251,7 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
     // A disk that loses what was not synchronised, and what has to outlive that.
-    module("LossyFileSystem", ["Fuse"], path: "Tests/LossyFileSystem/Disk"),
+    module("LossyFileSystem", ["Fuse", "Platform"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(
       name: "PowerLossProgram",
       dependencies: ["LossyFileSystem", "Suites", "Vault", "Store", "Model", "SecretMemory"],

@@ -110,7 +110,7 @@ enum Folder {
     guard unsafe access(path, X_OK) == 0 else {
       throw BackupError(path, "what is in it can't be read: \(systemMessage(errno)). Nothing was written")
     }
-    return namesInBytes(in: path)
+    return (try? Files.rawNames(in: path)) ?? []
   }
 
   /// A name that is not UTF-8 for a person: what is not ASCII as `\xHH`.

@@ -47,7 +47,7 @@ package enum ControlClient {
     switch error {
     case EAGAIN: MessageChannel.noAnswer
     case ENOENT, ECONNREFUSED: gone
-    default: .system(errno: error, operation: "connect")
+    default: .system(Errno(rawValue: error), operation: "connect")
     }
   }
 

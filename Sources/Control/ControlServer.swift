@@ -24,7 +24,7 @@ package final class ControlServer: Sendable {
     }
     path = ControlClient.path(of: getpid(), in: folder)
     let listener = unsafe linux_listen(path)
-    guard listener >= 0 else { throw .system(errno: errno, operation: "bind") }
+    guard listener >= 0 else { throw .system(.current, operation: "bind") }
     loop = ControlLoop(listener, service)
     guard threads.run({ [loop] in loop.run() }) else { throw .outOfMemory }
   }

@@ -52,7 +52,7 @@ public struct MountAuthenticator: Authenticator {
       fallback?.ask(question, withdrawal)
       ?? .impossible(
         "approval is required, and without a mount no prompt is available; `keyhole mount` mounts")
-    let now = Timestamp(seconds: Int64(time(nil)))
+    let now = Timestamp(seconds: Timestamp.now.seconds)
     for id in question.ids where record.takes(guarded: true) {
       let secrets = question.secrets[id] ?? .value
       record.note(AccessEvent(question.operation, id, secrets, by: question.caller, .init(answer), at: now))

@@ -1,4 +1,5 @@
 import Model
+import Platform
 
 extension WireWriter {
   mutating func put(_ error: StoreError) {
@@ -14,7 +15,7 @@ extension WireWriter {
     case .damaged(let what): put(107, what)
     case .system(let errno, let operation):
       put(108, operation)
-      put(errno)
+      put(errno.rawValue)
     case .tooLarge(let limit):
       put(109, "")
       put(Int64(limit))
@@ -42,7 +43,7 @@ extension WireReader {
     case 105: return .unsupported(reason: text)
     case 106: return .unreachable(reason: text)
     case 107: return .damaged(what: text)
-    case 108: return .system(errno: try integer(), operation: text)
+    case 108: return .system(Errno(rawValue: try integer()), operation: text)
     case 109: return .tooLarge(limit: Int(try integer(Int64.self)))
     default: throw Self.unreadable
     }

@@ -94,7 +94,7 @@ struct ImportJournalFile: ~Copyable {
     switch errno {
     case ENOSPC: .noSpace
     case EDQUOT: .quotaExceeded
-    case let error: .system(errno: error, operation: operation)
+    case let error: .system(Errno(rawValue: error), operation: operation)
     }
   }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// A string that equals another only when both hold the same Unicode scalars.
 ///
@@ -37,17 +37,8 @@ public struct ExactString: Sendable {
 extension ExactString: Hashable {
   /// Compares the bytes of UTF-8, by memcmp(3).
   public static func == (left: ExactString, right: ExactString) -> Bool {
-    let (left, right) = (left.string.utf8.span, right.string.utf8.span)
-    let count = left.count
-    guard count == right.count else { return false }
     // The standard library would compare byte by byte, and this is where a commit spends its time.
-    return unsafe left.withUnsafeBytes { left in
-      unsafe right.withUnsafeBytes { right in
-        guard let left = left.baseAddress, let right = right.baseAddress else { return true }
-        // SAFETY: both have `count` bytes.
-        return unsafe memcmp(left, right, count) == 0
-      }
-    }
+    left.string.utf8.span.hasSameBytes(as: right.string.utf8.span)
   }
 
   /// Hashes the bytes of UTF-8.

@@ -1,4 +1,4 @@
-private import Glibc
+import Platform
 
 extension StoreError {
   /// One line for people: what failed, and what to do where something can be done. It never holds a value.
@@ -40,11 +40,11 @@ extension StoreError {
     case .unreachable(let reason): "the store can't be reached: \(reason)"
     case .damaged(let what): "\(what) is damaged; `keyhole doctor` says more"
     case .interrupted: "it was interrupted; try again"
-    case .system(EIO, let operation):
+    case .system(.EIO, let operation):
       "\(operation) failed: the disk reports an error (EIO); `dmesg` says more"
-    case .system(EFBIG, let operation):
+    case .system(.EFBIG, let operation):
       "\(operation) failed: the process may not write files of this size (EFBIG, `ulimit -f`)"
-    case .system(let errno, let operation): "\(operation) failed with error \(errno)"
+    case .system(let errno, let operation): "\(operation) failed: \(errno)"
     default: "it failed"
     }
   }

@@ -1,3 +1,5 @@
+public import Platform
+
 /// Why something could not be done. It carries names and reasons, never a value.
 ///
 /// One family for every layer: `errno` in `StoreError+Errno.swift` is the one place that maps it to a
@@ -44,8 +46,8 @@ public enum StoreError: Error, Hashable, Sendable {
   /// The stored content fails its authentication or can't be parsed.
   case damaged(what: String)
   case interrupted
-  /// A call of the system's failed with this errno(3).
-  case system(errno: Int32, operation: String)
+  /// A system call failed with this errno(3); `operation` names it, and what it was about.
+  case system(Errno, operation: String)
 }
 
 extension StoreError {

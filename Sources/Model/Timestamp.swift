@@ -1,3 +1,5 @@
+public import Platform
+
 /// A point in time as the kernel keeps it: seconds since 1970-01-01T00:00:00Z, and nanoseconds.
 public struct Timestamp: Hashable, Comparable, Sendable {
   /// Whole seconds since 1970-01-01T00:00:00Z; negative before.
@@ -14,5 +16,20 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   /// The order in time.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+  }
+}
+
+extension Timestamp {
+  public init(_ time: SystemTime) {
+    self.init(seconds: time.seconds, nanoseconds: time.nanoseconds)
+  }
+
+  /// The present moment (CLOCK_REALTIME), as finely as the kernel knows it.
+  public static var now: Timestamp { Timestamp(SystemTime.now) }
+}
+
+extension SystemTime {
+  public init(_ time: Timestamp) {
+    self.init(seconds: time.seconds, nanoseconds: time.nanoseconds)
   }
 }

@@ -1,6 +1,7 @@
 import Fuse
 import Glibc
 import Model
+import Platform
 import Store
 import Tree
 
@@ -25,7 +26,7 @@ extension Request {
 
 extension Errno {
   init(_ error: StoreError) {
-    self.init(rawValue: error.errno)
+    self = error.errno
   }
 }
 

@@ -31,6 +31,12 @@ public struct SecretBytes: ~Copyable {
     unsafe block.bytes.copyMemory(from: bytes)
   }
 
+  /// A copy of `bytes`, which the caller still has to wipe.
+  public init(copying bytes: Span<UInt8>) throws(SecretMemoryError) {
+    try self.init(count: bytes.count)
+    unsafe bytes.withUnsafeBytes { unsafe block.bytes.copyMemory(from: $0) }
+  }
+
   /// A copy of `other`.
   public init(copying other: borrowing SecretBytes) throws(SecretMemoryError) {
     try self.init(count: other.count)
@@ -47,7 +53,27 @@ public struct SecretBytes: ~Copyable {
   /// In bytes.
   var capacity: Int { block.capacity }
 
-  /// Lends the bytes; the pointer must not leave `body`.
+  /// The bytes, lent as long as this value is not changed.
+  public var span: Span<UInt8> {
+    @_lifetime(borrow self)
+    borrowing get {
+      // SAFETY: the block holds at least `count` bytes and lives as long as `self`.
+      let bytes = unsafe UnsafeRawBufferPointer(rebasing: block.bytes[..<count])
+      return unsafe _overrideLifetime(Span(_unsafeBytes: bytes), borrowing: self)
+    }
+  }
+
+  /// The bytes, lent for changing.
+  public var mutableSpan: MutableSpan<UInt8> {
+    @_lifetime(&self)
+    mutating get {
+      // SAFETY: as above.
+      let bytes = unsafe UnsafeMutableRawBufferPointer(rebasing: block.bytes[..<count])
+      return unsafe _overrideLifetime(MutableSpan(_unsafeBytes: bytes), mutating: &self)
+    }
+  }
+
+  /// Lends the bytes to C functions; the pointer must not leave `body`.
   public borrowing func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -86,6 +112,18 @@ public struct SecretBytes: ~Copyable {
     if end > count { try resize(to: end) }
     // SAFETY: the block holds at least `end` bytes.
     unsafe UnsafeMutableRawBufferPointer(rebasing: block.bytes[offset..<end]).copyMemory(from: bytes)
+  }
+
+  /// The same for bytes that are lent.
+  public mutating func write(_ bytes: Span<UInt8>, at offset: Int) throws(SecretMemoryError) {
+    try unsafe bytes.withUnsafeBytes { (bytes) throws(SecretMemoryError) in
+      try unsafe write(bytes, at: offset)
+    }
+  }
+
+  /// Adds `bytes` at the end.
+  public mutating func append(_ bytes: Span<UInt8>) throws(SecretMemoryError) {
+    try write(bytes, at: count)
   }
 
   /// Adds `bytes` at the end.

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import Store
 import StoreConformance
 import Testing
@@ -40,7 +41,7 @@ import Testing
     .changed([item]), .beginBatch(rewriting: [id, id]), .batchItem(item),
     .batchOtpauth(item.identity, modified: item.modified), .commitBatch, .finishBatches,
     .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),
-    .failed(.system(errno: 5, operation: "read")), .failed(.tooLarge(limit: 9)), .done, .path("keychain/a"),
+    .failed(.system(.EIO, operation: "read")), .failed(.tooLarge(limit: 9)), .done, .path("keychain/a"),
     .path(nil), .replayPaused, .secret, .stored(snapshot), .settled(snapshot),
     .problems([Problem(subject: "s", reason: "r", remedy: "m")]),
     .room(DiskRoom(blockSize: 1, blocks: 2, freeBlocks: 3, availableBlocks: 4)), .room(nil), .state(state),

@@ -1,5 +1,6 @@
 import InMemory
 import Model
+import Platform
 import SecretMemory
 import Store
 import Suites
@@ -66,7 +67,7 @@ enum ControlSamples {
     .update([item.id, item.id]), .fetchOtpauth(item.id), .rewriteOtpauth(item.id, readingSecret: true),
     .rewrite(item.id, readingSecret: true), .changed([item]), .beginBatch(rewriting: [item.id]),
     .batchItem(item), .batchOtpauth(item.identity, modified: item.modified),
-    .failed(.system(errno: 5, operation: "read")),
+    .failed(.system(.EIO, operation: "read")),
     .failed(.tooLarge(limit: 9)), .path("keychain/a"), .stored(snapshot), .someItems(snapshot),
     .problems([Problem(subject: "s", reason: "r", remedy: "m")]),
     .room(DiskRoom(blockSize: 1, blocks: 2, freeBlocks: 3, availableBlocks: 4)), .state(KeychainState()),

@@ -1,5 +1,6 @@
 import Fuse
 import Glibc
+import Platform
 
 /// System calls as a program makes them, each with its error number.
 enum Client {

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import Testing
 
 @Suite struct StoreErrorTests {
@@ -14,12 +15,12 @@ import Testing
     (.noSpace, ENOSPC), (.quotaExceeded, EDQUOT), (.tooManyOpen, EMFILE), (.outOfMemory, ENOMEM),
     (.unreachable(reason: "r"), EIO),
     (.damaged(what: "w"), EIO), (.interrupted, EINTR),
-    (.system(errno: EKEYREJECTED, operation: "o"), EKEYREJECTED),
+    (.system(.EKEYREJECTED, operation: "o"), EKEYREJECTED),
   ]
 
   @Test(arguments: numbers)
   func errorHasANumber(error: StoreError, number: Int32) {
-    #expect(error.errno == number)
+    #expect(error.errno.rawValue == number)
   }
 
   @Test(arguments: numbers)

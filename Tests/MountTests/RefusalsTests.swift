@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import Testing
 
 @testable import Mount
@@ -26,7 +27,7 @@ import Testing
     (.exists, false), (.isDirectory, false), (.notDirectory, false), (.resultTooLarge, false),
     (.invalidValue(reason: ""), true), (.readOnly(reason: ""), true), (.locked, true), (.noSpace, true),
     (.accessDenied(reason: ""), true), (.damaged(what: ""), true), (.tooLarge(limit: 1), true),
-    (.system(errno: EIO, operation: ""), true),
+    (.system(.EIO, operation: ""), true),
   ])
   func whatExplainsItselfIsNotTold(error: StoreError, isWorthTelling: Bool) {
     #expect(error.isWorthTelling == isWorthTelling)

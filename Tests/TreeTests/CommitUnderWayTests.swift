@@ -94,7 +94,7 @@ import Testing
     let handle = try tree.open(node(), [.write, .truncate], by: .current)
     try handle.write("longer text", at: 0)
     suites.good.refuse(.noSpace)
-    #expect(errorNumber { try handle.flush(by: .current) } == StoreError.noSpace.errno)
+    #expect(errorNumber { try handle.flush(by: .current) } == StoreError.noSpace.errno.rawValue)
     #expect(try size(for: .current) == 4)
     handle.close()
     #expect(try size(for: .current) == 4)
@@ -113,7 +113,7 @@ import Testing
         try unsafe most.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
       }
     }
-    #expect(error == StoreError.noSpace.errno && handles.count > 4)
+    #expect(error == StoreError.noSpace.errno.rawValue && handles.count > 4)
     for handle in handles { handle.abandon() }
     handles = []
     let handle = try tree.open(node(), [.write, .truncate], by: .current)

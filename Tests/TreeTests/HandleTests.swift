@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import Store
 import StoreConformance
 import Testing
@@ -156,7 +157,7 @@ import Tree
 
   @Test(arguments: [
     (StoreError.noSpace, ENOSPC), (.readOnly(reason: ""), EROFS), (.unreachable(reason: ""), EIO),
-    (.system(errno: EIO, operation: "fsync"), EIO),
+    (.system(.EIO, operation: "fsync"), EIO),
   ])
   func storesErrorIsTheClosesError(error: StoreError, number: Int32) throws {
     let fixture = TreeFixture(["k": .integer(1)])

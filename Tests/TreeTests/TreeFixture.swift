@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Store
 import StoreConformance
 import Testing
@@ -176,6 +177,6 @@ func errorNumber(_ body: () throws -> Void) -> Int32? {
     try body()
     return nil
   } catch {
-    return (error as? StoreError)?.errno ?? -1
+    return (error as? StoreError)?.errno.rawValue ?? -1
   }
 }

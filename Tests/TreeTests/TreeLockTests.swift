@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Store
 import StoreConformance
 import Testing
@@ -102,7 +103,7 @@ import Tree
     #expect {
       try fixture.setAttribute("user.keyhole.accessible", "whenPasscodeSetThisDeviceOnly", Self.item)
     } throws: {
-      ($0 as? StoreError)?.errno == StoreError.invalidValue(reason: "").errno
+      ($0 as? StoreError)?.errno.rawValue == StoreError.invalidValue(reason: "").errno.rawValue
     }
     fixture.items.seal("p")
     try unlock("p")

@@ -1,6 +1,7 @@
 import GRDB
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 import StoreConformance

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 import StoreConformance
@@ -96,8 +97,8 @@ private final class SmallDisk {
     try engine.requireWritable()
     // The state of ext4 after an error of the disk.
     try #require(unsafe mount(nil, disk.fixture.directory, nil, UInt(MS_REMOUNT), "abort") == 0)
-    #expect(failure { try engine.requireWritable() }?.errno == EROFS)
-    #expect(failure { try engine.set(item.id, [1]) }?.errno == EROFS)
+    #expect(failure { try engine.requireWritable() }?.errno.rawValue == EROFS)
+    #expect(failure { try engine.set(item.id, [1]) }?.errno.rawValue == EROFS)
     #expect(try engine.bytes(of: item.id) == Array("old".utf8))
     #expect(engine.problems().contains { $0.subject == disk.fixture.directory })
   }

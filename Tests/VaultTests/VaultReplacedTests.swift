@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Platform
 import Store
 import StoreConformance
 import Testing
@@ -38,7 +39,7 @@ enum Displacement: CaseIterable {
     let item = try engine.add(KeychainSamples.generic("a"), "old")
     _ = try engine.items()
     try displacement.happen(to: fixture)
-    #expect(failure { try engine.requireWritable() }?.errno == EIO)
+    #expect(failure { try engine.requireWritable() }?.errno.rawValue == EIO)
     #expect(failure { try engine.set(item.id, Array("new".utf8)) }?.kind == "unreachable")
     #expect(failure { try engine.add(KeychainSamples.generic("b"), "x") }?.kind == "unreachable")
     #expect(failure { try engine.remove([item.id]) }?.kind == "unreachable")

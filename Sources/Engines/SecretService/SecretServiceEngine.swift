@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 public import Model
+import Platform
 public import SecretMemory
 public import Store
 import Synchronization
@@ -32,7 +33,7 @@ public final class SecretServiceEngine: RemoteKeychainEngine {
   /// Nothing is asked of it before the first call. - Throws: `system` where there can be no thread.
   public init(address: String, allowsPlain: Bool = false) throws(StoreError) {
     let loop = MainLoop()
-    guard loop.start() else { throw .system(errno: EAGAIN, operation: "pthread_create") }
+    guard loop.start() else { throw .system(.EAGAIN, operation: "pthread_create") }
     let (news, isHeard) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     (self.news, self.isHeard) = (news, isHeard)
     keyring = SecretServiceClient(address: address, allowsPlain: allowsPlain, loop: loop) { isHeard.yield() }

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Store
 import Synchronization
 
@@ -45,7 +45,7 @@ final class KeyTimes: Sendable {
         return (key, Setting(value, modified: entry ?? fileTime))
       }
       // Reading makes no folder: where there is none, the times are kept in memory until the first commit.
-      if FileSystem.allows(W_OK | X_OK, folder) {
+      if Files.allows([.write, .execute], folder) {
         append(unknown, suite, &all)
       } else if !unknown.isEmpty {
         all[suite, default: Known()].take(unknown)
@@ -71,15 +71,15 @@ final class KeyTimes: Sendable {
   func forget(_ suite: ExactString) {
     known.withLock { all in
       all[suite] = nil
-      try? FileSystem.remove(path(suite))
+      try? SuiteFiles.remove(path(suite))
     }
   }
 
   func move(_ suite: ExactString, to name: ExactString) {
     known.withLock { all in
       all[name] = all.removeValue(forKey: suite)
-      try? FileSystem.remove(path(name))
-      try? FileSystem.rename(path(suite), to: path(name))
+      try? SuiteFiles.remove(path(name))
+      try? SuiteFiles.rename(path(suite), to: path(name))
     }
   }
 
@@ -99,7 +99,7 @@ extension KeyTimes {
   private func refresh(_ suite: ExactString, _ all: inout [ExactString: Known]) {
     if all.count > Self.mostSuites { all = [:] }
     var known = all[suite] ?? Known()
-    guard let status = try? FileSystem.status(path(suite)), status.isRegular else {
+    guard let status = try? SuiteFiles.status(path(suite)), status.isRegular else {
       // Times that were never in a file, because there can be none, are kept.
       if known.file != nil { all[suite] = nil }
       return
@@ -107,9 +107,9 @@ extension KeyTimes {
     if known.file == status.stamp { return }
     let isSame = known.file.map { $0.number == status.stamp.number && $0.device == status.stamp.device }
     if isSame != true || status.stamp.size < known.end { known = Known() }
-    guard let file = try? Descriptor(path(suite), O_RDONLY | O_NONBLOCK),
-      lseek(file.number, known.end, SEEK_SET) >= 0,
-      let bytes = try? file.read(limit: SuiteFile.largest, expecting: Int(status.stamp.size) - known.end)
+    guard let file = try? Descriptor(path(suite), [.reading, .nonBlocking]),
+      (try? file.seek(to: Int64(known.end))) != nil,
+      let bytes = try? file.readToEnd(limit: SuiteFile.largest, expecting: Int(status.stamp.size) - known.end)
     else { return }
     let (records, length) = KeyTimeRecord.parse(bytes)
     known.file = status.stamp
@@ -137,7 +137,7 @@ extension KeyTimes {
     if known.file?.number != status.stamp.number { known = Known() }
     let records = (known.entries.isEmpty ? unstored : []) + records
     // The remains of a crash behind the last whole record.
-    if status.stamp.size > known.end { ftruncate(file.number, known.end) }
+    if status.stamp.size > known.end { try? file.truncate(to: Int64(known.end)) }
     let bytes = records.flatMap(\.bytes)
     guard (try? file.write(bytes)) != nil else { return false }
     known.take(records)
@@ -149,18 +149,18 @@ extension KeyTimes {
   }
 
   private func lockedFile(_ suite: ExactString) -> Descriptor? {
-    try? FileSystem.makeFolder(folder)
+    try? SuiteFiles.makeFolder(folder)
     for _ in 0..<10 {
       do {
-        let file = try Descriptor(path(suite), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
+        let file = try Descriptor(path(suite), [.writing, .create, .append, .noFollow, .nonBlocking])
         // Others hold it for one write(2), which no disk delays. A process that holds it longer must not delay a
         // reader: then the times are kept in memory only.
         guard try file.tryLock() else {
-          usleep(1000)
+          Pause.microseconds(1000)
           continue
         }
-        let own = try file.status.stamp.number
-        if try FileSystem.status(path(suite))?.stamp.number == own { return file }
+        let own = try file.status.id
+        if try SuiteFiles.status(path(suite))?.id == own { return file }
       } catch { return nil }
     }
     return nil
@@ -169,10 +169,10 @@ extension KeyTimes {
   private func compact(_ suite: ExactString, _ all: inout [ExactString: Known]) {
     guard let known = all[suite] else { return }
     let temporary = path(suite) + ".tmp"
-    try? FileSystem.remove(temporary)
-    guard let file = try? Descriptor(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW),
+    try? SuiteFiles.remove(temporary)
+    guard let file = try? Descriptor(temporary, [.writing, .create, .exclusive, .noFollow]),
       (try? file.write(known.entries.values.flatMap(\.bytes))) != nil,
-      (try? FileSystem.rename(temporary, to: path(suite))) != nil
+      (try? SuiteFiles.rename(temporary, to: path(suite))) != nil
     else { return }
     all[suite] = nil
   }

@@ -1,5 +1,5 @@
-import Glibc
 public import Model
+import Platform
 public import Store
 
 extension PropertyListFolder {
@@ -29,7 +29,7 @@ extension PropertyListFolder {
     if let reason = old.readOnly { throw .readOnly(reason: reason) }
     var new = old
     try body(&new)
-    let change = SuiteChange(from: old.settings, to: new.settings, at: FileSystem.now)
+    let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
     let stamp = try change.isOfValues ? write(change, of: suite, over: lock, to: target) : old.stamp
     guard let stamp else { return nil }
     times.record(change, of: suite)
@@ -103,10 +103,10 @@ extension PropertyListFolder {
   public func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
     try SuiteFile.check(suite)
     guard let file = SuiteFile(folder: folder, suite: suite) else { throw .nameTooLong }
-    try FileSystem.makeFolder(folder)
-    guard try FileSystem.status(file.path, follow: false) == nil else { throw .exists }
+    try SuiteFiles.makeFolder(folder)
+    guard try SuiteFiles.status(file.path, follow: false) == nil else { throw .exists }
     let bytes = try propertyLists.xml(.dictionary([:]))
-    let version = SuiteVersion(bytes: bytes, time: FileSystem.now, showsDamage: true)
+    let version = SuiteVersion(bytes: bytes, time: Timestamp.now, showsDamage: true)
     guard let stamp = try SuiteCommits.to(file.path).create(version) else {
       throw .unreachable(reason: "another process removes what is written")
     }
@@ -124,10 +124,10 @@ extension PropertyListFolder {
     guard let contents = try contents(of: file) else { throw .notFound }
     if let reason = contents.readOnly { throw .readOnly(reason: reason) }
     guard contents.settings.isEmpty else { throw .notEmpty }
-    try FileSystem.remove(file.path)
+    try SuiteFiles.remove(file.path)
     times.forget(suite)
     // Nothing is left that `synchronize` could be asked for.
-    try FileSystem.synchronizeNames(in: folder)
+    try SuiteFiles.synchronizeNames(in: folder)
   }
 
   /// Renames the file under its lock.
@@ -142,7 +142,7 @@ extension PropertyListFolder {
     defer { _ = lock }
     if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
     try SuiteCommits.to(target).synchronize()
-    try FileSystem.renameKeeping(file.path, to: renamed.path)
+    try SuiteFiles.renameKeeping(file.path, to: renamed.path)
     times.move(suite, to: name)
   }
 }

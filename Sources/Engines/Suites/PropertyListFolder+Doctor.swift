@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 public import Store
 
 extension PropertyListFolder {
@@ -41,7 +41,7 @@ extension PropertyListFolder {
     case .damaged(let what): "it is not read as a property list with settings: \(what)"
     case .tooLarge(let limit): "it is larger than \(limit >> 20) MiB"
     case .accessDenied: "it can't be read by this user"
-    case .system(let number, let operation): "\(operation) failed with error \(number)"
+    case .system(let error, let operation): "\(operation) failed: \(error)"
     default: "it can't be read"
     }
   }
@@ -51,16 +51,15 @@ extension PropertyListFolder {
     case .damaged: "put back a copy of the file, or repair it; Keyhole leaves it as it is"
     case .tooLarge: "move it elsewhere if it holds no settings"
     case .accessDenied:
-      owner(path) == getuid()
+      owner(path) == User.real
         ? "`chmod u+r \(path.quotedForShell)`" : "`sudo chown $(id -u) \(path.quotedForShell)`"
     default: "look at the file and its disk"
     }
   }
 
   /// nil: there is no such file any more.
-  private func owner(_ path: String) -> uid_t? {
-    var status = stat()
-    return unsafe stat(path, &status) == 0 ? status.st_uid : nil
+  private func owner(_ path: String) -> UInt32? {
+    (try? SuiteFiles.status(path))?.owner
   }
 }
 

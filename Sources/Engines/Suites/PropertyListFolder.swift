@@ -1,4 +1,3 @@
-import Glibc
 public import Model
 import Platform
 public import Store
@@ -74,8 +73,8 @@ public final class PropertyListFolder: SuiteEngine {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return nil }
     let target = try file.target()
     if let reason = file.readOnlyReason(of: target) { return reason }
-    let folder = FileSystem.folder(of: target)
-    switch DiskProbe.refusal(of: FileSystem.areOnOneDisk(folder, stateFolder) ? stateFolder : folder) {
+    let folder = Files.folder(of: target)
+    switch DiskProbe.refusal(of: SuiteFiles.areOnOneDisk(folder, stateFolder) ? stateFolder : folder) {
     case .readOnly(let reason): return reason
     case let refusal?: throw refusal
     case nil: return nil
@@ -91,14 +90,10 @@ public final class PropertyListFolder: SuiteEngine {
   /// statvfs(3) of the folder, or of the nearest one above that exists.
   public func room() throws(StoreError) -> DiskRoom {
     var place = folder
-    while try FileSystem.status(place) == nil, place != "/", place != "." {
-      place = FileSystem.folder(of: place)
+    while try SuiteFiles.status(place) == nil, place != "/", place != "." {
+      place = Files.folder(of: place)
     }
-    var room = statvfs()
-    try FileSystem.retrying("statvfs") { Int(unsafe statvfs(place, &room)) }
-    return DiskRoom(
-      blockSize: UInt64(room.f_frsize), blocks: UInt64(room.f_blocks), freeBlocks: UInt64(room.f_bfree),
-      availableBlocks: UInt64(room.f_bavail))
+    return try DiskRoom(SuiteFiles.call("statvfs") { [place] () throws(Errno) in try Volume(at: place) })
   }
 }
 
@@ -110,7 +105,7 @@ extension PropertyListFolder {
   }
 
   func files() throws(StoreError) -> [Entry] {
-    try FileSystem.names(in: folder).compactMap { name in
+    try SuiteFiles.names(in: folder).compactMap { name in
       guard let name else { return Entry(name: nil, file: nil) }
       guard name.hasSuffix(SuiteFile.ending) else { return nil }
       let suite = ExactString(String(name.dropLast(SuiteFile.ending.count)))

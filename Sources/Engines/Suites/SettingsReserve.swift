@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 import Store
 import Synchronization
@@ -27,7 +26,7 @@ final class SettingsReserve: Sendable {
     known.withLock { known in
       guard known < wanted else { return }
       // The first suite of a user may be written before anything of the state is.
-      try? FileSystem.makeFolder(stateFolder)
+      try? SuiteFiles.makeFolder(stateFolder)
       guard let file else { return }
       file.restore(wanted)
       known = wanted
@@ -43,8 +42,8 @@ final class SettingsReserve: Sendable {
 
   /// nil: there is no folder for it yet.
   var file: ReserveFile? {
-    let isWithState = FileSystem.areOnOneDisk(folder, stateFolder)
-    guard isWithState || FileSystem.allows(W_OK, folder) else { return nil }
+    let isWithState = SuiteFiles.areOnOneDisk(folder, stateFolder)
+    guard isWithState || Files.allows(.write, folder) else { return nil }
     return ReserveFile(isWithState ? stateFolder + "/settings.reserve" : path(in: folder))
   }
 

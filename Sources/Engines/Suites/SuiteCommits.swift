@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Model
 import Platform
 import Store
@@ -66,12 +65,14 @@ final class SuiteCommits: Sendable {
   /// A process that is killed in between leaves a file that is cut off. What it loses is what was to be removed.
   func overwrite(_ version: SuiteVersion, _ lock: borrowing SuiteLock) throws(StoreError) -> SuiteStamp {
     try state.withLock { state throws(StoreError) in
-      let file = try Descriptor(target, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
-      let size = min(lock.status.stamp.size, Int64(version.bytes.count))
-      try FileSystem.retrying("ftruncate") { Int(ftruncate(file.number, Int(size))) }
-      try file.write(version.bytes)
-      try file.synchronizeData()
-      let stamp = try file.status.stamp
+      let size = min(lock.status.size, Int64(version.bytes.count))
+      let stamp = try SuiteFiles.call("write") { () throws(Errno) in
+        let file = try Descriptor(target, [.writing, .noFollow, .nonBlocking])
+        try file.truncate(to: size)
+        try file.write(version.bytes)
+        try file.synchronizeData()
+        return try file.status.stamp
+      }
       state.last = stamp
       return stamp
     }
@@ -85,7 +86,7 @@ final class SuiteCommits: Sendable {
     let stamp = try temporary.write(version, like: nil)
     try temporary.synchronize()
     do throws(StoreError) {
-      try FileSystem.renameKeeping(temporary.path, to: target)
+      try SuiteFiles.renameKeeping(temporary.path, to: target)
       return stamp
     } catch .notFound {
       return nil
@@ -137,11 +138,12 @@ extension SuiteCommits {
   private func makeSafe(_ lock: borrowing SuiteLock, _ state: inout State) throws(StoreError) {
     guard state.last == lock.status.stamp else {
       // The version of another process.
-      return try state.predecessor == nil ? lock.file.synchronizeData() : synchronize(&state)
+      if state.predecessor != nil { return try synchronize(&state) }
+      return try SuiteFiles.call("fdatasync") { () throws(Errno) in try lock.file.synchronizeData() }
     }
     guard state.predecessor != nil, !state.hasSafeNames else { return }
     // The disk may take names in any order: that of the predecessor has to be there before another commit.
-    try FileSystem.synchronizeNames(in: FileSystem.folder(of: target))
+    try SuiteFiles.synchronizeNames(in: Files.folder(of: target))
     state.hasSafeNames = true
   }
 
@@ -149,13 +151,13 @@ extension SuiteCommits {
   private func exchange(
     _ temporary: consuming Temporary, _ lock: borrowing SuiteLock, _ state: inout State
   ) throws(StoreError) -> Bool {
-    let kept = try Descriptor(copying: lock.file)
-    guard try FileSystem.exchange(temporary.path, with: target) else {
+    let kept = try SuiteFiles.call("dup") { () throws(Errno) in try Descriptor(copying: lock.file) }
+    guard try SuiteFiles.exchange(temporary.path, with: target) else {
       state.canExchange = false
       return try replace(temporary, lock)
     }
-    guard (try? FileSystem.status(temporary.path))?.stamp == lock.status.stamp else {
-      _ = try FileSystem.exchange(temporary.path, with: target)
+    guard (try? SuiteFiles.status(temporary.path))?.stamp == lock.status.stamp else {
+      _ = try SuiteFiles.exchange(temporary.path, with: target)
       return false
     }
     guard state.predecessor == nil else { return true }
@@ -172,14 +174,14 @@ extension SuiteCommits {
   ) throws(StoreError) -> Bool {
     // Without, XFS and ext4 may have the name and no content after a power cut.
     try temporary.synchronize()
-    guard try FileSystem.status(target)?.stamp == lock.status.stamp else { return false }
-    try FileSystem.rename(temporary.path, to: target)
+    guard try SuiteFiles.status(target)?.stamp == lock.status.stamp else { return false }
+    try SuiteFiles.rename(temporary.path, to: target)
     return true
   }
 
   private func synchronize(_ state: inout State) throws(StoreError) {
-    try FileSystem.synchronize(target)
-    try FileSystem.synchronizeNames(in: FileSystem.folder(of: target))
+    try SuiteFiles.synchronize(target)
+    try SuiteFiles.synchronizeNames(in: Files.folder(of: target))
     state.predecessor = nil
   }
 }
@@ -217,7 +219,7 @@ extension SuiteCommits {
 
   /// A process that ends right after a commit leaves nothing beside the file: atexit(3).
   private static let settlesAtExit: Void = {
-    atexit {
+    CurrentProcess.atExit {
       let unsettled = SuiteCommits.atExit { SuiteCommits.all.withLockIfAvailable { Array($0.values) } } ?? []
       for commits in unsettled {
         _ = SuiteCommits.atExit {
@@ -234,7 +236,7 @@ extension SuiteCommits {
   private static func atExit<Value>(_ body: () -> Value?) -> Value? {
     for _ in 0..<1000 {
       if let value = body() { return value }
-      usleep(1_000)
+      Pause.microseconds(1000)
     }
     return nil
   }

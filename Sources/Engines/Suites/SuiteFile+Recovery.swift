@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Store
 
 // After a power cut a file may be without its bytes, while the version before it is complete beside it
@@ -23,13 +23,14 @@ extension SuiteFile {
   /// Puts the version before it in the place of an incomplete file. False: there is none.
   private func putBack() throws(StoreError) -> Bool {
     let target = try target()
-    guard let damaged = try FileSystem.status(target) else { return false }
+    guard let damaged = try SuiteFiles.status(target) else { return false }
     for path in try predecessors(of: target, damaged) {
       // The process that locks it is alive: the damage is not by a power cut.
-      guard let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), try file.tryLock(),
-        try FileSystem.status(path, follow: false)?.stamp == file.status.stamp, isComplete(file)
+      guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]),
+        (try? file.tryLock()) == true,
+        try SuiteFiles.status(path, follow: false)?.stamp == file.suiteStatus().stamp, isComplete(file)
       else { continue }
-      try FileSystem.rename(path, to: target)
+      try SuiteFiles.rename(path, to: target)
       return true
     }
     return false
@@ -37,9 +38,9 @@ extension SuiteFile {
 
   /// Versions that were set aside shortly before the file was written, the last first.
   private func predecessors(of target: String, _ damaged: FileStatus) throws(StoreError) -> [String] {
-    let folder = FileSystem.folder(of: target)
+    let folder = Files.folder(of: target)
     let name = TemporaryName(of: target, at: damaged.stamp.modified)
-    let times = try FileSystem.names(in: folder).compactMap { entry in
+    let times = try SuiteFiles.names(in: folder).compactMap { entry in
       entry.flatMap { entry in name.time(in: entry).map { (entry, $0) } }
     }
     return times.filter { (0...Self.patience).contains(age(of: $0.1, before: damaged.stamp.modified)) }
@@ -53,7 +54,7 @@ extension SuiteFile {
   }
 
   private func isComplete(_ file: borrowing Descriptor) -> Bool {
-    guard let bytes = try? file.read(limit: Self.largest, expecting: 0) else { return false }
+    guard let bytes = try? file.readToEnd(limit: Self.largest) else { return false }
     return (try? Self.values(bytes)) != nil && (bytes.starts(with: BinaryReader.magic) || !bytes.hasZeros)
   }
 }
@@ -62,9 +63,9 @@ extension PropertyListFolder {
   /// Removes what writers left that were killed or lost their power: what no process holds. Call it at the start.
   public func removeLeftovers() {
     let suites = ((try? files()) ?? []).compactMap(\.file)
-    let folders = Set(suites.compactMap { try? FileSystem.folder(of: $0.target()) } + [folder])
+    let folders = Set(suites.compactMap { try? Files.folder(of: $0.target()) } + [folder])
     let leftovers = folders.flatMap { folder in
-      ((try? FileSystem.names(in: folder)) ?? []).compactMap { $0 }.filter(TemporaryName.isTemporary)
+      ((try? SuiteFiles.names(in: folder)) ?? []).compactMap { $0 }.filter(TemporaryName.isTemporary)
         .map { folder + "/" + $0 }
     }
     guard !leftovers.isEmpty else { return }
@@ -75,7 +76,7 @@ extension PropertyListFolder {
   /// Sees to it that nothing beside a suite's file is needed any more. - Returns: what begins so still is.
   private func stemInNeed(_ file: SuiteFile, _ leftovers: [String]) -> String? {
     guard let target = try? file.target() else { return nil }
-    let stem = FileSystem.folder(of: target) + "/" + TemporaryName(of: target, at: FileSystem.now).stem
+    let stem = Files.folder(of: target) + "/" + TemporaryName(of: target, at: Timestamp.now).stem
     guard leftovers.contains(where: { $0.hasPrefix(stem) }) else { return nil }
     do throws(StoreError) {
       _ = try file.readWhole()
@@ -87,9 +88,9 @@ extension PropertyListFolder {
   }
 
   private func removeLeftover(_ path: String) {
-    guard let status = try? FileSystem.status(path, follow: false), status.isRegular,
-      let file = try? Descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), (try? file.tryLock()) == true
+    guard let status = try? SuiteFiles.status(path, follow: false), status.isRegular,
+      let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]), (try? file.tryLock()) == true
     else { return }
-    try? FileSystem.remove(path)
+    try? SuiteFiles.remove(path)
   }
 }

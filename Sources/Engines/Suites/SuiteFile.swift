@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Store
 
 /// The file of one suite.
@@ -26,17 +26,17 @@ struct SuiteFile {
     guard !suite.utf8.contains(where: { $0 == 0x2F || $0 == 0 }) else {
       throw .invalidName(reason: "a suite's name can't hold “/” or NUL")
     }
-    guard suite.utf8.count + ending.utf8.count <= Int(NAME_MAX) else { throw .nameTooLong }
+    guard suite.utf8.count + ending.utf8.count <= 255 else { throw .nameTooLong }
   }
 
   /// The status of the file, links followed; nil: it does not exist, or is no regular file.
   ///
   /// It is asked before the file is opened: opening a device or a FIFO can have effects.
   func status() throws(StoreError) -> FileStatus? {
-    do {
-      guard let status = try FileSystem.status(path), status.isRegular else { return nil }
+    do throws(StoreError) {
+      guard let status = try SuiteFiles.status(path), status.isRegular else { return nil }
       return status
-    } catch StoreError.system(errno: ELOOP, operation: _) {
+    } catch .system(.ELOOP, operation: _) {
       return nil
     }
   }
@@ -45,27 +45,27 @@ struct SuiteFile {
   ///
   /// - Throws: `notFound`, also for what is no regular file.
   func target() throws(StoreError) -> String {
-    guard let status = try FileSystem.status(path, follow: false) else { throw .notFound }
+    guard let status = try SuiteFiles.status(path, follow: false) else { throw .notFound }
     guard status.isLink else {
       guard status.isRegular else { throw .notFound }
       return path
     }
-    guard let resolved = unsafe realpath(path, nil) else {
-      throw errno == ELOOP ? .notFound : StoreError(errno: errno, operation: "realpath")
+    let target: String
+    do { target = try Files.realPath(path) } catch .ELOOP {
+      throw .notFound
+    } catch {
+      throw StoreError(ofSuite: error, "realpath")
     }
-    // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
-    defer { unsafe free(resolved) }
-    let target = unsafe String(cString: resolved)
-    guard try FileSystem.status(target)?.isRegular == true else { throw .notFound }
+    guard try SuiteFiles.status(target)?.isRegular == true else { throw .notFound }
     return target
   }
 
   /// Why the suite can't be changed; nil: it can.
   func readOnlyReason(of target: String) -> String? {
-    let targetFolder = FileSystem.folder(of: target)
-    let isFileWritable = FileSystem.allows(W_OK, target)
-    if isFileWritable, FileSystem.allows(W_OK | X_OK, targetFolder) { return nil }
-    if FileSystem.isReadOnly(target) || FileSystem.isReadOnly(targetFolder) {
+    let targetFolder = Files.folder(of: target)
+    let isFileWritable = Files.allows(.write, target)
+    if isFileWritable, Files.allows([.write, .execute], targetFolder) { return nil }
+    if [target, targetFolder].contains(where: { (try? Volume(at: $0))?.isReadOnly == true }) {
       return "its file system is mounted read-only"
     }
     return isFileWritable ? "the folder of its file is not writable" : "its file is not writable"
@@ -89,7 +89,7 @@ extension SuiteFile {
   ///
   /// Foundation writes in place, so that a file may be caught empty or in part. One that changed within the
   /// last second is read again for up to 50 ms before it counts as damaged.
-  func read(pausing: () -> Void = { usleep(Self.pause) }) throws(StoreError) -> Content? {
+  func read(pausing: () -> Void = { Pause.microseconds(Self.pause) }) throws(StoreError) -> Content? {
     for attempt in 1... {
       guard let status = try status() else { return nil }
       guard status.stamp.size <= Self.largest else { throw .tooLarge(limit: Self.largest) }
@@ -105,27 +105,40 @@ extension SuiteFile {
       } catch let error as StoreError {
         throw error
       } catch {
-        throw .system(errno: EIO, operation: "read")
+        throw .system(.EIO, operation: "read")
       }
     }
     return nil
   }
 
   private func bytes(_ status: FileStatus) throws -> [UInt8]? {
-    let file: Descriptor
-    do {
-      file = try Descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
-    } catch StoreError.notFound {
+    do throws(StoreError) {
+      return try bytes(of: Self.open(path), status)
+    } catch .notFound {
       return nil
-    }
-    guard try file.status.stamp == status.stamp else {
+    } catch .interrupted {
       throw PropertyListError("it changes while it is read")
     }
-    let bytes = try file.read(limit: Self.largest, expecting: Int(status.stamp.size))
-    guard bytes.count == status.stamp.size, try file.status.stamp == status.stamp else {
-      throw PropertyListError("it changes while it is read")
+  }
+
+  /// - Throws: `interrupted` where it changes meanwhile.
+  private func bytes(of file: borrowing Descriptor, _ status: FileStatus) throws(StoreError) -> [UInt8] {
+    guard try file.suiteStatus().stamp == status.stamp else { throw .interrupted }
+    let bytes: [UInt8]
+    do { bytes = try file.readToEnd(limit: Self.largest, expecting: Int(clamping: status.size)) } catch {
+      throw StoreError(ofSuite: error, "read")
+    }
+    guard bytes.count == status.size, try file.suiteStatus().stamp == status.stamp else {
+      throw .interrupted
     }
     return bytes
+  }
+
+  /// Reading only, without effects on devices and terminals.
+  static func open(_ path: String, _ options: OpenFlags = .reading) throws(StoreError) -> Descriptor {
+    try SuiteFiles.call("open") { () throws(Errno) in
+      try Descriptor(path, options.union([.nonBlocking, .noControllingTerminal]))
+    }
   }
 
   static func values(_ bytes: [UInt8]) throws(PropertyListError) -> [ExactString: SettingValue] {
@@ -141,14 +154,11 @@ extension SuiteFile {
 extension FileStatus {
   /// It changed within the last second (or will have: clocks are set back).
   fileprivate var isYoung: Bool {
-    stamp.modified.seconds >= FileSystem.now.seconds - 1
+    stamp.modified.seconds >= Timestamp.now.seconds - 1
   }
 }
 
 extension [UInt8] {
   /// memchr(3), as large suites want it.
-  var hasZeros: Bool {
-    // SAFETY: memchr(3) gets the buffer's size.
-    unsafe withUnsafeBytes { unsafe $0.baseAddress.flatMap { unsafe memchr($0, 0, count) } != nil }
-  }
+  var hasZeros: Bool { span.firstOffset(of: 0) != nil }
 }

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Store
 
 /// The lock of a suite, held until it goes: flock(2) on the suite's own file, which every Keyhole obeys.
@@ -32,7 +32,7 @@ struct SuiteLock: ~Copyable {
       guard ContinuousClock.now < deadline else {
         throw .unreachable(reason: "another process holds the lock of the suite")
       }
-      usleep(pause)
+      Pause.microseconds(pause)
       pause = min(pause * 2, Self.longestPause)
     }
   }
@@ -41,24 +41,26 @@ struct SuiteLock: ~Copyable {
   ///
   /// Reading is enough for a lock, and tells no watcher of a writer; NFS alone wants to write.
   private static func locked(_ target: String) throws(StoreError) -> Descriptor? {
-    do {
-      let file = try Descriptor(target, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    let file = try SuiteFile.open(target)
+    do throws(Errno) {
       guard try file.tryLock() else { return nil }
+    } catch .EBADF {
+      let file = try SuiteFile.open(target, .readingAndWriting)
+      guard try SuiteFiles.call("flock", { () throws(Errno) in try file.tryLock() }) else { return nil }
       return file
-    } catch .system(errno: EBADF, operation: _) {
-      let file = try Descriptor(target, O_RDWR | O_NONBLOCK | O_NOCTTY)
-      guard try file.tryLock() else { return nil }
-      return file
+    } catch {
+      throw StoreError(ofSuite: error, "flock")
     }
+    return file
   }
 
   /// The status of the file that has the name now; nil: another file than the locked one, which was replaced while we waited.
   private static func status(
     of file: borrowing Descriptor, at target: String
   ) throws(StoreError) -> FileStatus? {
-    guard let present = try FileSystem.status(target) else { throw .notFound }
-    let locked = try file.status
-    let isSame = present.stamp.number == locked.stamp.number && present.stamp.device == locked.stamp.device
+    guard let present = try SuiteFiles.status(target) else { throw .notFound }
+    let locked = try file.suiteStatus()
+    let isSame = present.id == locked.id
     return isSame ? present : nil
   }
 }

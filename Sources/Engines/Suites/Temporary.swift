@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Store
 
 /// A file beside a suite's, with a name that no program takes for a suite's: the next version until it is
@@ -12,7 +12,7 @@ struct Temporary: ~Copyable {
   /// An empty file, for the version of a moment.
   init(beside target: String, at time: Timestamp) throws(StoreError) {
     var name = TemporaryName(of: target, at: time)
-    let folder = FileSystem.folder(of: target) + "/"
+    let folder = Files.folder(of: target) + "/"
     var file = try Self.make(folder + name.text)
     var attempts = 1
     while attempts < Self.mostAttempts, try !Self.isSpared(folder + name.text, file) {
@@ -25,25 +25,24 @@ struct Temporary: ~Copyable {
   }
 
   /// Nothing is there any more once it was moved: no other file has its name.
-  deinit { try? FileSystem.remove(path) }
+  deinit { try? SuiteFiles.remove(path) }
 
   /// Writes a version, with the mode and owner of the one before. It need not be on the disk then.
   ///
   /// Watchers get IN_CLOSE_WRITE while the file has this name: it is written through a descriptor of its
   /// own.
   func write(_ version: SuiteVersion, like old: FileStatus?) throws(StoreError) -> SuiteStamp {
-    try Descriptor(path, O_WRONLY | O_NOFOLLOW).write(version.bytes)
+    try SuiteFiles.call("write") { () throws(Errno) in
+      try Descriptor(path, [.writing, .noFollow]).write(version.bytes)
+    }
     if let old { try keep(old) }
-    var times = [timespec(), timespec()]
-    let time = timespec(tv_sec: Int(version.time.seconds), tv_nsec: Int(version.time.nanoseconds))
-    for index in 0..<2 { times[index] = time }
-    try FileSystem.retrying("futimens") { Int(unsafe futimens(file.number, times)) }
-    return try file.status.stamp
+    try SuiteFiles.call("futimens") { () throws(Errno) in try file.setModified(SystemTime(version.time)) }
+    return try file.suiteStatus().stamp
   }
 
   /// fdatasync(2).
   func synchronize() throws(StoreError) {
-    try file.synchronizeData()
+    try SuiteFiles.call("fdatasync") { () throws(Errno) in try file.synchronizeData() }
   }
 
   /// The name has another file now, which `lock` keeps locked.
@@ -56,20 +55,23 @@ extension Temporary {
   private static let mostAttempts = 8
 
   private static func make(_ path: String) throws(StoreError) -> Descriptor {
-    try Descriptor(path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+    try SuiteFiles.call("open") { () throws(Errno) in
+      try Descriptor(path, [.reading, .create, .exclusive, .noFollow])
+    }
   }
 
   /// False: before it was locked, another process's `removeLeftovers` has taken it, or is about to.
   private static func isSpared(_ path: String, _ file: borrowing Descriptor) throws(StoreError) -> Bool {
     guard (try? file.tryLock()) ?? true else { return false }
-    return try FileSystem.status(path, follow: false) != nil
+    return try SuiteFiles.status(path, follow: false) != nil
   }
 
   /// An owner that can't be kept is no error; then the file's mode gives no other user rights.
   private func keep(_ old: FileStatus) throws(StoreError) {
-    let isOwn = old.owner == geteuid() && old.group == getegid()
-    let isKept = isOwn || fchown(file.number, old.owner, old.group) == 0
-    let mode = old.mode & (isKept ? 0o7777 : 0o700)
-    try FileSystem.retrying("fchmod") { Int(fchmod(file.number, mode)) }
+    let isOwn = old.owner == User.effective && old.group == User.effectiveGroup
+    let isKept = isOwn || (try? file.setOwner(old.owner, group: old.group)) != nil
+    try SuiteFiles.call("fchmod") { () throws(Errno) in
+      try file.setPermissions(old.permissions & (isKept ? 0o7777 : 0o700))
+    }
   }
 }

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Store
 
 /// The name of a file that belongs to a suite's, and when.

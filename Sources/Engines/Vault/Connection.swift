@@ -1,6 +1,5 @@
 import GRDB
 import GRDBSQLite
-import Glibc
 import Model
 import Platform
 import SecretMemory
@@ -38,7 +37,7 @@ final class Connection {
     do {
       queue = try DatabaseQueue(path: path, configuration: configuration)
     } catch {
-      throw StoreError(vault: error, errno: errno)
+      throw StoreError(vault: error, errno: Errno.current.rawValue)
     }
     file = Self.openFile(queue, path)
     known = KnownStamp(path, file)
@@ -65,7 +64,7 @@ final class Connection {
       }
       queue = try DatabaseQueue(configuration: configuration)
     } catch {
-      throw StoreError(vault: error, errno: errno)
+      throw StoreError(vault: error, errno: Errno.current.rawValue)
     }
     checkpoints = LogCheckpoints(path, queue, known)
     isCopy = true
@@ -73,9 +72,10 @@ final class Connection {
 
   private static func content(of path: String) throws(StoreError) -> [UInt8] {
     guard let file = try KeptFile.open(path) else { throw .notFound }
-    var bytes = [UInt8](repeating: 0, count: Int(try file.descriptor.status(path).st_size))
-    let count = unsafe bytes.withUnsafeMutableBytes { unsafe file.descriptor.read(into: $0, at: 0) }
-    guard count == bytes.count, count > 20 else { throw .damaged(what: path) }
+    var bytes = try StoreError.call("read \(path)") { () throws(Errno) in
+      try file.descriptor.read(Int(clamping: file.descriptor.status.size), at: 0)
+    }
+    guard bytes.count > 20 else { throw .damaged(what: path) }
     // The versions of the format (https://sqlite.org/fileformat.html, 1.3): 1 keeps no log.
     (bytes[18], bytes[19]) = (1, 1)
     return bytes
@@ -147,8 +147,7 @@ final class Connection {
   ///
   /// Of the log: the times of the database tell when something was last written into it.
   private func announce() {
-    // SAFETY: the strings are alive during the calls; no times mean now.
-    if unsafe utimensat(AT_FDCWD, path + "-wal", nil, 0) != 0 { _ = unsafe utimensat(AT_FDCWD, path, nil, 0) }
+    if (try? Files.touch(path + "-wal")) == nil { try? Files.touch(path) }
   }
 
   /// Another process has committed something, which nothing may have brought into the database yet.
@@ -282,7 +281,8 @@ extension StoreError {
     switch error {
     case let error as StoreError: self = error
     case is SecretMemoryError: self = .outOfMemory
-    case let error as DatabaseError: self.init(sqlite: error.extendedResultCode, errno: errno)
+    case let error as DatabaseError:
+      self.init(sqlite: error.extendedResultCode, errno: Errno.current.rawValue)
     default: self = .damaged(what: "the vault")
     }
   }
@@ -296,14 +296,14 @@ extension StoreError {
     case .SQLITE_NOMEM: self = .outOfMemory
     case .SQLITE_CONSTRAINT: self = .exists
     case .SQLITE_TOOBIG: self = .tooLarge(limit: VaultEngine.largestSecret)
-    case .SQLITE_IOERR, .SQLITE_CANTOPEN: self.init(inputOutput: code, errno: errno)
+    case .SQLITE_IOERR, .SQLITE_CANTOPEN: self.init(inputOutput: code, errno: Errno.current.rawValue)
     default: self = .damaged(what: "the vault's database")
     }
   }
 
   private init(inputOutput code: ResultCode, errno: Int32) {
     // Reads past the end and the like have no errno.
-    let error = errno == 0 ? EIO : errno
-    self = code == .SQLITE_IOERR_SHMSIZE ? .noSpace : StoreError(errno: error, "the vault's database")
+    let error = errno == 0 ? Errno.EIO : Errno(rawValue: errno)
+    self = code == .SQLITE_IOERR_SHMSIZE ? .noSpace : StoreError(error, "the vault's database")
   }
 }

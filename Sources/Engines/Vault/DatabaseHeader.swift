@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 
 /// The first 100 bytes of the database file, looked at before SQLite is: a file that is no whole vault is
 /// told from one that is without a byte of it being written.
@@ -10,14 +10,17 @@ enum DatabaseHeader {
   static func check(_ directory: VaultDirectory) throws(StoreError) {
     let path = directory.database
     guard let file = try KeptFile.open(path) else { throw .notFound }
-    var header = [UInt8](repeating: 0, count: 100)
     // The header before the size: another process may be adding pages.
-    let count = unsafe header.withUnsafeMutableBytes { unsafe file.descriptor.read(into: $0, at: 0) }
+    var header = try StoreError.call("read \(path)") { () throws(Errno) in
+      try file.descriptor.read(100, at: 0)
+    }
+    let count = header.count
+    header += [UInt8](repeating: 0, count: 100 - count)
     guard count > 0 else { throw .damaged(what: "\(path) is empty: put back a copy of it") }
     try checkKind(header, count, path)
     _ = try checkVersion(word(header, 60), path)
-    let size = UInt64(try file.descriptor.status(path).st_size)
-    try checkSize(header, size, directory)
+    let status = try StoreError.call("stat \(path)") { () throws(Errno) in try file.descriptor.status }
+    try checkSize(header, UInt64(clamping: status.size), directory)
   }
 
   /// The format of a `user_version`.
@@ -57,8 +60,8 @@ extension DatabaseHeader {
   }
 
   private static func hasLog(_ directory: VaultDirectory) throws(StoreError) -> Bool {
-    guard let log = try PrivateFile.open(directory.log, O_RDONLY) else { return false }
-    return try log.status(directory.log).st_size > 0
+    guard let log = try PrivateFile.open(directory.log) else { return false }
+    return try StoreError.call("stat \(directory.log)") { () throws(Errno) in try log.status }.size > 0
   }
 
   private static func truncated(_ path: String) -> StoreError {

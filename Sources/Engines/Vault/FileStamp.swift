@@ -1,25 +1,23 @@
-import Glibc
+import Platform
 import Synchronization
 
 /// Which file has a path now, and when it was written to last.
 struct FileStamp: Equatable {
-  private let device: UInt64
-  private let inode: UInt64
+  private let id: FileID
   let size: Int64
-  private let seconds: Int64
-  private let nanoseconds: Int64
+  private let modified: SystemTime
 
   /// stat(2), which follows links as SQLite does; nil: no file has the path.
   init?(_ path: String) {
-    var status = stat()
-    guard unsafe stat(path, &status) == 0 else { return nil }
-    (device, inode, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int64(status.st_size))
-    (seconds, nanoseconds) = (Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec))
+    guard let status = try? Files.status(path) else { return nil }
+    id = status.id
+    size = status.size
+    modified = status.modified
   }
 
   /// The two are of one file, whatever was written to it in between.
   func isSameFile(as other: FileStamp) -> Bool {
-    device == other.device && inode == other.inode
+    id == other.id
   }
 }
 

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import Synchronization
 
 /// A file that SQLite may have locks on, open for reading.
@@ -19,13 +19,14 @@ final class KeptFile: Sendable {
   /// The file at a path, as `PrivateFile.open` opens it for reading; nil: there is none.
   static func open(_ path: String) throws(StoreError) -> KeptFile? {
     if let file = kept(path) {
-      try PrivateFile.check(file.descriptor.status(path), path)
+      guard let status = file.status else { throw .notFound }
+      try PrivateFile.check(status, path)
       return file
     }
-    guard let descriptor = try PrivateFile.open(path, O_RDONLY) else { return nil }
+    guard let descriptor = try PrivateFile.open(path) else { return nil }
     let file = KeptFile(descriptor)
     files.withLock { files in
-      files.removeAll { $0.status.map { $0.st_nlink == 0 } ?? true }
+      files.removeAll { $0.status.map { $0.links == 0 } ?? true }
       files.append(file)
     }
     return file
@@ -33,18 +34,9 @@ final class KeptFile: Sendable {
 
   /// nil: what has the path is not open yet. A symbolic link is never.
   private static func kept(_ path: String) -> KeptFile? {
-    var present = stat()
-    guard unsafe lstat(path, &present) == 0 else { return nil }
-    return files.withLock { files in
-      files.first { file in
-        guard let status = file.status else { return false }
-        return status.st_dev == present.st_dev && status.st_ino == present.st_ino
-      }
-    }
+    guard let present = try? Files.status(path, followingLinks: false) else { return nil }
+    return files.withLock { files in files.first { $0.status?.id == present.id } }
   }
 
-  private var status: stat? {
-    var status = stat()
-    return unsafe fstat(descriptor.number, &status) == 0 ? status : nil
-  }
+  private var status: FileStatus? { try? descriptor.status }
 }

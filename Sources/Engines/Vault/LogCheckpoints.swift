@@ -1,7 +1,7 @@
 import Dispatch
 import GRDB
 import GRDBSQLite
-import Glibc
+import Platform
 import Synchronization
 
 /// Brings the database's log (`-wal`) into the database two seconds after the last commit, and when the process ends.
@@ -105,7 +105,7 @@ extension LogCheckpoints {
 
   /// atexit(3): what this process committed, and what one that was killed left, is in the database when a command ends.
   private static let runsAtExit: Void = {
-    atexit {
+    CurrentProcess.atExit {
       let due = (LogCheckpoints.all.withLockIfAvailable { $0.values.compactMap(\.value) } ?? [])
         .filter(\.isDue)
       guard !due.isEmpty else { return }
@@ -122,10 +122,9 @@ extension LogCheckpoints {
 
   private var isDue: Bool {
     if state.withLock({ $0.isPending }) { return true }
-    var status = stat()
-    guard unsafe stat(path + "-wal", &status) == 0, status.st_size > 0 else { return false }
+    guard let status = try? Files.status(path + "-wal"), status.size > 0 else { return false }
     // The process that wrote it lately is still there, and will do it.
-    return Int64(status.st_mtim.tv_sec) < Int64(time(nil)) - 2 * Int64(Self.delay)
+    return status.modified.seconds < SystemTime.now.seconds - 2 * Int64(Self.delay)
   }
 }
 

@@ -1,5 +1,5 @@
 import Crypto
-import Glibc
+import Platform
 
 /// This machine and the user, as far as a vault tells devices apart by them.
 struct MachineIdentity {
@@ -9,7 +9,7 @@ struct MachineIdentity {
 
   /// The machine that this process runs on, and its user.
   static var current: MachineIdentity {
-    MachineIdentity(machine: machineID() ?? hostName(), user: geteuid())
+    MachineIdentity(machine: machineID() ?? hostName(), user: User.effective)
   }
 
   /// The number of the device in a vault's manifest: without the key it tells nothing.
@@ -23,17 +23,11 @@ struct MachineIdentity {
 
   private static func machineID() -> [UInt8]? {
     for path in ["/etc/machine-id", "/var/lib/dbus/machine-id"] {
-      guard let file = unsafe fopen(path, "re") else { continue }
-      defer { unsafe fclose(file) }
-      var bytes = [UInt8](repeating: 0, count: 32)
-      if unsafe fread(&bytes, 1, bytes.count, file) == bytes.count { return bytes }
+      guard let bytes = try? Descriptor(path, .reading).read(32), bytes.count == 32 else { continue }
+      return bytes
     }
     return nil
   }
 
-  private static func hostName() -> [UInt8] {
-    var name = [CChar](repeating: 0, count: 256)
-    guard unsafe gethostname(&name, name.count - 1) == 0 else { return [] }
-    return name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-  }
+  private static func hostName() -> [UInt8] { CurrentProcess.hostName }
 }

@@ -1,7 +1,6 @@
 import Crypto
 import FoundationEssentials
 import GRDB
-import Glibc
 import Model
 
 /// The required state of the vault's tables. Sealed, and replaced in every transaction that changes a row.
@@ -184,13 +183,5 @@ extension Manifest {
         "its class keys are not those that Keyhole stored: an older one was put back, or one added or deleted"
     }
     return nil
-  }
-}
-
-extension Timestamp {
-  static var now: Timestamp {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: time.tv_nsec))
   }
 }

@@ -1,8 +1,8 @@
 import Crypto
 import CryptoExtras
 import FoundationEssentials
-import Glibc
 import Model
+import Platform
 import SecretMemory
 
 /// The cost of one derivation by scrypt (RFC 7914).
@@ -112,11 +112,8 @@ struct PassphraseParameters {
 
   /// `MemAvailable` of /proc/meminfo in bytes; nil: it does not say.
   private static var availableMemory: UInt64? {
-    guard let file = unsafe fopen("/proc/meminfo", "re") else { return nil }
-    defer { unsafe fclose(file) }
-    var bytes = [UInt8](repeating: 0, count: 4096)
-    let count = unsafe fread(&bytes, 1, bytes.count, file)
-    let lines = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: "\n")
+    guard let bytes = try? Files.read("/proc/meminfo") else { return nil }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     guard let line = lines.first(where: { $0.hasPrefix("MemAvailable:") }) else { return nil }
     return UInt64(line.filter(\.isNumber)).map { $0 * 1024 }
   }

@@ -1,6 +1,5 @@
 import Crypto
 import GRDB
-import Glibc
 import Model
 import SecretMemory
 import Store

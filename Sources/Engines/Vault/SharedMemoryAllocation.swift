@@ -1,6 +1,6 @@
 import GRDB
 import GRDBSQLite
-import Glibc
+import Platform
 import Synchronization
 
 /// Has the disk give all the room of SQLite's shared memory (`-shm`) when that grows, not when it is first written to.
@@ -43,9 +43,8 @@ enum SharedMemoryAllocation {
 
   private static func blockSize(_ path: String) -> Int? {
     guard let slash = path.lastIndex(of: "/") else { return nil }
-    var room = statvfs()
-    guard unsafe statvfs(String(path[..<slash]), &room) == 0 else { return nil }
-    return Int(clamping: room.f_bsize)
+    guard let volume = try? Volume(at: String(path[..<slash])) else { return nil }
+    return Int(clamping: volume.preferredSize)
   }
 }
 
@@ -60,10 +59,14 @@ private let mapAllocated:
     guard let map = unsafe methods.pointee.original.pointee.xShmMap else { return SQLITE_IOERR }
     let status = unsafe map(file, region, size, extends, memory)
     guard status == SQLITE_OK, extends != 0, unsafe memory?.pointee != nil else { return status }
-    let failure = unsafe posix_fallocate(methods.pointee.file, Int(region) * Int(size), Int(size))
-    guard failure == ENOSPC || failure == EDQUOT else { return SQLITE_OK }
-    // SQLITE_IOERR_SHMSIZE, a macro: SQLITE_IOERR | 19 << 8.
-    return SQLITE_IOERR | 19 << 8
+    do throws(Errno) {
+      try unsafe Files.allocate(
+        methods.pointee.file, at: Int64(region) * Int64(size), count: Int64(size))
+      return SQLITE_OK
+    } catch {
+      // SQLITE_IOERR_SHMSIZE, a macro: SQLITE_IOERR | 19 << 8.
+      return error == .ENOSPC || error == .EDQUOT ? SQLITE_IOERR | 19 << 8 : SQLITE_OK
+    }
   }
 
 /// Descriptors of the files behind shared memory. None is ever closed: that would drop the locks that SQLite has on the
@@ -77,8 +80,7 @@ private enum SharedMemoryFiles {
       if let entry = known[path], let stamp = FileStamp(path), entry.stamp.isSameFile(as: stamp) {
         return entry.file
       }
-      // SAFETY: a variadic call with its one argument.
-      let file = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      let file = (try? Descriptor(path, [.readingAndWriting, .create, .noFollow]))?.release() ?? -1
       if file >= 0, let stamp = FileStamp(path) { known[path] = (stamp, file) }
       return file
     }

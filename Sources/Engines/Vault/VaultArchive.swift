@@ -1,6 +1,6 @@
 import GRDB
-import Glibc
 public import Model
+import Platform
 public import SecretMemory
 
 /// A vault's rows as they are stored, for a backup.
@@ -42,9 +42,7 @@ public enum VaultArchive {
   }
 
   private static func isThere(_ path: String) throws(StoreError) -> Bool {
-    if unsafe access(path, F_OK) == 0 { return true }
-    guard errno == ENOENT || errno == ENOTDIR else { throw StoreError(errno: errno, path) }
-    return false
+    try StoreError.call(path) { () throws(Errno) in try Files.status(path) != nil }
   }
 
   /// Reads one state of the vault in a folder, row by row, whatever other processes do meanwhile.

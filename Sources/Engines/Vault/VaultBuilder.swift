@@ -1,6 +1,6 @@
 import GRDB
-import Glibc
 public import Model
+import Platform
 public import SecretMemory
 
 /// Makes a vault's files of the records of a backup, in a folder of its own.
@@ -36,9 +36,7 @@ public final class VaultBuilder {
   /// Writes the key file.
   public func write(key: borrowing SecretBytes) throws(StoreError) {
     guard key.count == KeyFileSource.length else { throw .damaged(what: "the backup") }
-    try unsafe key.withUnsafeBytes { bytes throws(StoreError) in
-      try unsafe PrivateFile.create(folder + "/vault.key", bytes)
-    }
+    try PrivateFile.create(folder + "/vault.key", key.span)
   }
 
   /// Checks the tables, brings all to the disk and closes the file.
@@ -48,8 +46,8 @@ public final class VaultBuilder {
     try connection.run { try $0.commit() }
     try connection.run { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
     try connection.close()
-    guard let file = try PrivateFile.open(path, O_RDONLY) else { throw .notFound }
-    try file.synchronize()
+    guard let file = try PrivateFile.open(path) else { throw .notFound }
+    try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() }
     try PrivateFile.synchronize(directory: folder)
   }
 

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 
@@ -13,8 +13,7 @@ struct VaultDirectory {
 
   /// Where a file of the vault lies.
   static func folder(of file: String) -> String {
-    file.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(decoding: file.utf8[..<$0], as: UTF8.self) }
-      ?? "."
+    Files.folder(of: file)
   }
 
   var log: String { path + "/vault.db-wal" }
@@ -39,9 +38,9 @@ struct VaultDirectory {
   func locked<Result: ~Copyable>(
     _ directory: String, _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    let number = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard number >= 0 else { throw StoreError(errno: errno, "open \(directory)") }
-    let lock = Descriptor(number)
+    let lock = try StoreError.call("open \(directory)") { () throws(Errno) in
+      try Descriptor(directory, [.reading, .folder])
+    }
     try wait(for: lock)
     return try body()
   }
@@ -57,26 +56,29 @@ struct VaultDirectory {
   func makeKeyIfMissing() throws(StoreError) {
     try locked(path) { () throws(StoreError) in
       try PrivateFile.finish(key)
-      guard unsafe access(key, F_OK) != 0 else { return }
+      guard !Files.exists(key) else { return }
       try PrivateFile.createKey(key, count: KeyFileSource.length)
     }
   }
 
   /// Why the file can't be written; nil: it can.
   var readOnlyReason: String? {
-    guard unsafe faccessat(AT_FDCWD, database, W_OK, AT_EACCESS) != 0 else { return nil }
-    switch errno {
-    case EROFS: return "the disk of \(database) is mounted read-only"
-    case EACCES: return "\(database) is not writable"
-    default: return nil
+    do throws(Errno) {
+      try Files.require(.write, database)
+      return nil
+    } catch {
+      switch error {
+      case .EROFS: return "the disk of \(database) is mounted read-only"
+      case .EACCES: return "\(database) is not writable"
+      default: return nil
+      }
     }
   }
 
   /// A folder on the vault's disk in which a look for room is no news to those who watch the vault.
   var probedFolder: String {
-    var (own, other) = (stat(), stat())
-    guard unsafe stat(path, &own) == 0, unsafe stat(state, &other) == 0 else { return path }
-    return own.st_dev == other.st_dev ? state : path
+    guard let own = FileID(path), let other = FileID(state) else { return path }
+    return own.device == other.device ? state : path
   }
 
   /// This device's key; nil: none was made yet.
@@ -90,7 +92,7 @@ struct VaultDirectory {
     if let key = try fetchDeviceKey(), !PrivateFile.isUnfinished(deviceKey) { return key }
     try locked(state) { () throws(StoreError) in
       try PrivateFile.finish(deviceKey)
-      guard unsafe access(deviceKey, F_OK) != 0 else { return }
+      guard !Files.exists(deviceKey) else { return }
       try PrivateFile.createKey(deviceKey, count: 32)
     }
     guard let key = try fetchDeviceKey() else { throw .damaged(what: deviceKey) }
@@ -99,18 +101,14 @@ struct VaultDirectory {
 
   /// fsync(2) of SQLite's log and its name. SQLite has no locks on this file that closing it would drop.
   func synchronizeLog() throws(StoreError) {
-    guard let file = try PrivateFile.open(log, O_RDONLY) else { return }
-    try file.synchronize()
+    guard let file = try PrivateFile.open(log) else { return }
+    try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() }
     try PrivateFile.synchronize(directory: path)
   }
 
   /// statvfs(3) of the vault's disk.
   func diskRoom() throws(StoreError) -> DiskRoom {
-    var room = statvfs()
-    guard unsafe statvfs(path, &room) == 0 else { throw StoreError(errno: errno, "statvfs \(path)") }
-    return DiskRoom(
-      blockSize: UInt64(room.f_frsize), blocks: UInt64(room.f_blocks), freeBlocks: UInt64(room.f_bfree),
-      availableBlocks: UInt64(room.f_bavail))
+    try DiskRoom(StoreError.call("statvfs \(path)") { () throws(Errno) in try Volume(at: path) })
   }
 }
 
@@ -120,31 +118,30 @@ extension VaultDirectory {
     // By scalars: a slash and a combining mark behind it are one Character.
     for part in path.unicodeScalars.split(separator: "/") {
       parent += "/" + String(part)
-      guard unsafe mkdir(parent, 0o700) != 0, errno != EEXIST else { continue }
-      // EROFS, EACCES and others come for folders that exist, too.
-      let error = errno
-      guard unsafe access(parent, F_OK) == 0 else { throw StoreError(errno: error, "mkdir \(parent)") }
+      do { try Files.makeFolder(parent) } catch {
+        // EROFS, EACCES and others come for folders that exist, too.
+        if error != .EEXIST, !Files.exists(parent) { throw StoreError(error, "mkdir \(parent)") }
+      }
     }
     try check(path)
   }
 
   private static func check(_ path: String) throws(StoreError) {
-    var status = stat()
-    guard unsafe stat(path, &status) == 0 else { throw StoreError(errno: errno, "stat \(path)") }
-    guard status.st_mode & S_IFMT == S_IFDIR else { throw .notDirectory }
-    guard status.st_uid == geteuid() else {
+    let found = try StoreError.call("stat \(path)") { () throws(Errno) in try Files.status(path) }
+    guard let status = found else { throw .system(.ENOENT, operation: "stat \(path)") }
+    guard status.isFolder else { throw .notDirectory }
+    guard status.owner == User.effective else {
       throw .accessDenied(reason: "\(path) belongs to another user")
     }
-    guard status.st_mode & 0o077 == 0 else {
+    guard !status.isShared else {
       throw .accessDenied(reason: "others can enter \(path): `chmod 700 \(path)`")
     }
   }
 
   private func wait(for lock: borrowing Descriptor) throws(StoreError) {
     for _ in 0..<450 {
-      guard flock(lock.number, LOCK_EX | LOCK_NB) != 0 else { return }
-      guard errno == EWOULDBLOCK || errno == EINTR else { throw StoreError(errno: errno, "flock \(path)") }
-      usleep(20_000)
+      do { if try lock.tryLock() { return } } catch { throw StoreError(error, "flock \(path)") }
+      Pause.microseconds(20_000)
     }
     throw .unreachable(reason: "another process has been making \(path) for 9 seconds")
   }

@@ -1,6 +1,5 @@
 import Crypto
 import GRDB
-import Glibc
 public import Model
 public import SecretMemory
 public import Store

@@ -1,6 +1,6 @@
 import GRDB
-import Glibc
 import Model
+import Platform
 import SecretMemory
 
 /// Makes new vaults.
@@ -57,15 +57,14 @@ enum VaultFactory {
   }
 
   private static func synchronize(_ path: String) throws(StoreError) {
-    guard let file = try PrivateFile.open(path, O_RDONLY) else { throw .notFound }
-    try file.synchronize()
+    guard let file = try PrivateFile.open(path) else { throw .notFound }
+    try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() }
   }
 
   /// True also for a symbolic link that leads nowhere.
   private static func exists(_ path: String) throws(StoreError) -> Bool {
-    var status = stat()
-    if unsafe lstat(path, &status) == 0 { return true }
-    guard errno == ENOENT else { throw StoreError(errno: errno, "stat \(path)") }
-    return false
+    try StoreError.call("stat \(path)") { () throws(Errno) in
+      try Files.status(path, followingLinks: false) != nil
+    }
   }
 }

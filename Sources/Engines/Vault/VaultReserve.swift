@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 import Store
 
@@ -12,7 +11,7 @@ extension VaultDirectory {
   /// Makes the reserve where it is missing and there is room for it several times over.
   func restoreReserve() {
     // As 0.1 named it.
-    unsafe rename(path + "/vault.ballast", reserve.path)
+    try? Files.rename(path + "/vault.ballast", to: reserve.path)
     reserve.restore(Self.reserveSize)
   }
 }
@@ -21,7 +20,7 @@ extension VaultDirectory {
   /// The problems around the database: a key file that is gone, a disk that takes no writes, no reserve.
   func problems(needingKey: Bool) -> [Problem] {
     var problems: [Problem] = []
-    if needingKey, unsafe access(key, F_OK) != 0, errno == ENOENT {
+    if needingKey, case .some(.none) = try? Files.status(key) {
       problems.append(
         Problem(
           subject: key,

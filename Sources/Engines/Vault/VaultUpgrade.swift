@@ -1,7 +1,7 @@
 import Crypto
 import GRDB
-import Glibc
 public import Model
+import Platform
 public import SecretMemory
 import Store
 
@@ -29,7 +29,7 @@ public enum VaultUpgrade {
   /// - Throws: as `VaultEngine.init`.
   public static func isNeeded(_ directory: String, stateDirectory: String) throws(StoreError) -> Bool {
     let place = try VaultDirectory(directory, state: stateDirectory)
-    guard unsafe access(place.database, F_OK) == 0 else { return false }
+    guard Files.exists(place.database) else { return false }
     return try VaultFile(opening: place).header.format < .newest
   }
 
@@ -47,7 +47,7 @@ public enum VaultUpgrade {
   static func run(
     _ place: VaultDirectory, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost
   ) throws(StoreError) -> Report? {
-    guard unsafe access(place.database, F_OK) == 0 else { throw .notFound }
+    guard Files.exists(place.database) else { throw .notFound }
     return try run(VaultFile(opening: place), passphrase, policy, cost)
   }
 
@@ -175,8 +175,8 @@ private enum VaultCopy {
 
   private static func freeName(_ place: VaultDirectory) -> String {
     let name = place.path + "/vault-\(VaultFormat.one.rawValue)"
-    guard unsafe access(name + ".db", F_OK) == 0 else { return name + ".db" }
-    let number = (2...).first { unsafe access("\(name)-\($0).db", F_OK) != 0 } ?? 2
+    guard Files.exists(name + ".db") else { return name + ".db" }
+    let number = (2...).first { !Files.exists("\(name)-\($0).db") } ?? 2
     return "\(name)-\(number).db"
   }
 
@@ -185,8 +185,8 @@ private enum VaultCopy {
     let connection = try Connection(path)
     try connection.run { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
     try connection.close()
-    guard let file = try PrivateFile.open(path, O_RDONLY) else { throw .notFound }
-    try file.synchronize()
+    guard let file = try PrivateFile.open(path) else { throw .notFound }
+    try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() }
   }
 
   private static func remove(_ path: String) {

@@ -1,3 +1,5 @@
+import Platform
+
 /// The answers of a file system that does not implement an operation: that of a read-only one without contents.
 extension FileSystem {
   /// Fails with ENOENT: no name exists.

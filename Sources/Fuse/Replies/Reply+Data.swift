@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+import Platform
 
 /// Owed by `read` and `readlink`.
 public typealias DataReply = Reply<DataAnswer>

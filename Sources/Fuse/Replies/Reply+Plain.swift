@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+public import Platform
 
 /// Owed by operations that only succeed or fail.
 public typealias EmptyReply = Reply<EmptyAnswer>

@@ -1,4 +1,5 @@
 import CFuse
+public import Platform
 
 /// An answer that is owed to the kernel, exactly once.
 ///

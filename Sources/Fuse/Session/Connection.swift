@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+import Platform
 
 /// libfuse's session, alive as long as a reply may be sent through it.
 ///

@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+import Platform
 
 extension Connection {
   /// Has libfuse write to the kernel's device through us.

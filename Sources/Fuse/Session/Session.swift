@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+import Platform
 import Synchronization
 
 /// One mount of a ``FileSystem``: made, mounted, run, unmounted.

@@ -1,3 +1,5 @@
+public import Platform
+
 /// A session that could not be made, mounted or run.
 public struct SessionError: Error, Sendable, CustomStringConvertible {
   /// The step that failed.

@@ -1,5 +1,6 @@
 import Fuse
 import Model
+import Platform
 public import Store
 import Synchronization
 public import Tree

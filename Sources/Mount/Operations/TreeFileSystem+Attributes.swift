@@ -1,6 +1,7 @@
 public import Fuse
 import Glibc
 import Model
+import Platform
 import Store
 import Synchronization
 import Tree

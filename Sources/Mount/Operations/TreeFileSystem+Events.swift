@@ -1,5 +1,6 @@
 public import Fuse
 import Glibc
+import Platform
 import Synchronization
 import Tree
 

@@ -1,6 +1,7 @@
 import Fuse
 import Glibc
 import Model
+import Platform
 import Store
 import Tree
 

@@ -1,5 +1,3 @@
-import Glibc
-
 /// The mount that a folder is on, as /proc/self/mountinfo has it: proc(5).
 package struct MountedDisk {
   private let mount: MountTable.Entry
@@ -12,10 +10,7 @@ package struct MountedDisk {
 
   /// nil: it is not known.
   package init?(of folder: String) {
-    guard let real = unsafe realpath(folder, nil) else { return nil }
-    // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
-    defer { unsafe free(real) }
-    let path = unsafe String(cString: real)
+    guard let path = try? Files.realPath(folder) else { return nil }
     // Of two that are mounted on each other, the later one shows.
     let holding = MountTable().entries.filter { $0.holds(path) }.reversed()
     guard let mount = holding.max(by: { $0.path.utf8.count < $1.path.utf8.count }) else { return nil }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// A file that only takes room: given up when the disk is full, so that deleting still works.
 package struct ReserveFile: Sendable {
   /// The least that is worth keeping, in bytes.
@@ -15,9 +13,8 @@ package struct ReserveFile: Sendable {
 
   /// In bytes; nil: there is none.
   package var size: Int? {
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-    return Int(status.st_size)
+    guard let status = try? Files.status(path, followingLinks: false), status.isRegular else { return nil }
+    return Int(clamping: status.size)
   }
 
   /// Makes the file of `wanted` bytes, or lets it grow to that: half as much, and so on, where the disk has not room
@@ -35,17 +32,13 @@ package struct ReserveFile: Sendable {
 
   /// True: there is room now that was not there before.
   @discardableResult package func giveUp() -> Bool {
-    unsafe unlink(path) == 0
+    (try? Files.remove(path)) == true
   }
 
   private func allocate(_ size: Int) -> Bool {
-    // SAFETY: a variadic call with its one argument.
-    let file = unsafe open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
-    guard file >= 0 else { return false }
-    defer { close(file) }
-    var status = stat()
-    guard unsafe fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-      posix_fallocate(file, 0, size) == 0
+    guard let file = try? Descriptor(path, [.writing, .create, .noFollow, .nonBlocking]) else { return false }
+    guard let status = try? file.status, status.isRegular, status.owner == User.effective,
+      (try? file.allocate(Int64(size))) != nil
     else {
       // An empty one would be taken for none; one of another kind is not ours.
       if self.size == 0 { giveUp() }
@@ -57,9 +50,7 @@ package struct ReserveFile: Sendable {
   /// In bytes; nil: it is not known.
   private var availableRoom: Int? {
     guard let slash = path.lastIndex(of: "/") else { return nil }
-    var room = statvfs()
-    guard unsafe statvfs(String(path[..<slash]), &room) == 0 else { return nil }
-    let (bytes, overflow) = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
-    return overflow ? .max : Int(clamping: bytes)
+    guard let volume = try? Volume(at: String(path[..<slash])) else { return nil }
+    return Int(clamping: volume.availableBytes)
   }
 }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Where a user's things live, by the XDG base directory specification.
 public struct UserFolders: Sendable {
   /// The home directory: `$HOME`, or passwd(5)'s.
@@ -17,23 +15,23 @@ public struct UserFolders: Sendable {
   ///
   /// The runtime folder is found also without its variable, as in cron(8) and su(1): see `runtimeFolder`.
   public static func current() -> UserFolders? {
-    guard let home = environment("HOME") ?? homeOfUser() else { return nil }
-    let state = (environment("XDG_STATE_HOME") ?? home + "/.local/state") + "/keyhole"
+    guard let home = Environment.absolutePath("HOME") ?? User.home else { return nil }
+    let state = (Environment.absolutePath("XDG_STATE_HOME") ?? home + "/.local/state") + "/keyhole"
     return UserFolders(
       home: home,
-      configuration: environment("XDG_CONFIG_HOME") ?? home + "/.config",
-      data: (environment("XDG_DATA_HOME") ?? home + "/.local/share") + "/keyhole",
+      configuration: Environment.absolutePath("XDG_CONFIG_HOME") ?? home + "/.config",
+      data: (Environment.absolutePath("XDG_DATA_HOME") ?? home + "/.local/share") + "/keyhole",
       state: state, runtime: runtimeFolder(state))
   }
 
   /// Where the user's session has its runtime folder, whatever the environment says.
-  private static var standardRuntime: String { "/run/user/\(geteuid())" }
+  private static var standardRuntime: String { "/run/user/\(User.effective)" }
 
   /// XDG_RUNTIME_DIR if it is the user's own; without it the session's, `/run/user/UID`; else a folder below the state.
   ///
   /// Of those, the first in which a mount is noted: a mount that was made without a session, as at boot, is found in one.
   private static func runtimeFolder(_ state: String) -> String {
-    let named = environment("XDG_RUNTIME_DIR").flatMap { isOwn($0) ? $0 : nil }
+    let named = Environment.absolutePath("XDG_RUNTIME_DIR").flatMap { isOwn($0) ? $0 : nil }
     let session = isOwn(standardRuntime) ? standardRuntime : nil
     let folders = [named ?? session].compactMap { $0 }.map { $0 + "/keyhole" } + [state + "/run"]
     return folders.first(where: hasMount) ?? folders[0]
@@ -41,25 +39,24 @@ public struct UserFolders: Sendable {
 
   /// Why XDG_RUNTIME_DIR is not used; nil: it is, or is not set.
   package static var runtimeRefusal: String? {
-    guard let named = environment("XDG_RUNTIME_DIR"), !isOwn(named) else { return nil }
+    guard let named = Environment.absolutePath("XDG_RUNTIME_DIR"), !isOwn(named) else { return nil }
     return "XDG_RUNTIME_DIR is \(named), which is no folder of this user's; it is not used"
   }
 
   private static func isOwn(_ folder: String) -> Bool {
-    var status = stat()
-    return unsafe stat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-      && status.st_uid == geteuid()
+    guard let status = try? Files.status(folder) else { return false }
+    return status.isFolder && status.owner == User.effective
   }
 
   /// Whether a process that is there has noted a mount.
   private static func hasMount(_ folder: String) -> Bool {
     guard RuntimeFolder.problem(folder) == nil else { return false }
-    return names(in: folder).contains { name in
+    return ((try? Files.names(in: folder)) ?? []).contains { name in
       let parts = name.split(separator: ".", maxSplits: 1)
       guard parts.count == 2, parts[1] == "mount", let process = Int32(parts[0]), process > 0 else {
         return false
       }
-      return kill(process, 0) == 0
+      return ProcessNumber.isTaken(process)
     }
   }
 
@@ -69,19 +66,7 @@ public struct UserFolders: Sendable {
     // By scalars: a slash and a combining mark behind it are one Character.
     for part in folder.unicodeScalars.split(separator: "/") {
       path += "/" + String(part)
-      unsafe mkdir(path, 0o700)
+      try? Files.makeFolder(path)
     }
-  }
-
-  /// A variable that is set to an absolute path; the specification has others ignored.
-  private static func environment(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let path = unsafe String(cString: value)
-    return path.hasPrefix("/") ? path : nil
-  }
-
-  private static func homeOfUser() -> String? {
-    guard let entry = unsafe getpwuid(getuid()), let home = unsafe entry.pointee.pw_dir else { return nil }
-    return unsafe String(cString: home)
   }
 }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// The files of proc(5) about one process or thread: the only code that reads them.
 ///
 /// Each call reads again. Without a `ProcessHandle` that was alive after the reading, the answers may be about different
@@ -114,32 +112,16 @@ extension ProcessFiles {
   }
 
   private static func bytes(_ path: String) -> [UInt8]? {
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 16 * 1024)
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(file, $0.baseAddress, $0.count) }
-    return count < 0 ? nil : Array(bytes[..<count])
+    try? Descriptor(path, .reading).read(16 * 1024)
   }
 
   private static func link(_ path: String) -> String? {
-    var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe bytes.withUnsafeMutableBytes { bytes in
-      unsafe bytes.withMemoryRebound(to: CChar.self) { bytes in
-        guard let start = bytes.baseAddress else { return -1 }
-        return unsafe readlink(path, start, bytes.count)
-      }
-    }
-    return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+    try? Files.target(ofLink: path)
   }
 }
 
 /// nil: it is none, or there is no such file.
 private func characterDevice(_ path: String) -> UInt64? {
-  var status = stat()
-  guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFCHR else { return nil }
-  return UInt64(status.st_rdev)
+  guard let status = try? Files.status(path), status.kind == .characterDevice else { return nil }
+  return status.representedDevice
 }

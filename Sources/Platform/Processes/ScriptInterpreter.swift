@@ -1,5 +1,3 @@
-import Glibc
-
 /// An interpreter that the system's administrator installed, whose first argument is the script that it runs.
 ///
 /// The script of an interpreter is known from its command line only, which the process can change. A rule for a script
@@ -19,9 +17,9 @@ package struct ScriptInterpreter {
     guard let slash = path.lastIndex(of: "/"), Self.folders.contains(String(path[..<slash])),
       Self.isInterpreter(path[path.index(after: slash)...])
     else { return nil }
-    var status = stat()
-    guard unsafe stat(path, &status) == 0, FileID(status) == file else { return nil }
-    guard status.st_uid == 0, status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { return nil }
+    guard let status = try? Files.status(path), status.id == file,
+      status.owner == 0, status.permissions & 0o022 == 0
+    else { return nil }
   }
 
   /// Whether a file's name is that of an interpreter, alone or with a version.

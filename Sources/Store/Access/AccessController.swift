@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 import Synchronization
@@ -88,11 +87,7 @@ public final class AccessController: Sendable {
   }
 
   /// CLOCK_BOOTTIME in seconds.
-  public static let bootTime: @Sendable () -> UInt64 = {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
-    return UInt64(clamping: time.tv_sec)
-  }
+  public static let bootTime: @Sendable () -> UInt64 = { UInt64(clamping: SystemTime.sinceBoot.seconds) }
 
   /// The keychain was locked: every answer is forgotten, and open questions about items that a lock closes end with
   /// `locked`.
@@ -138,7 +133,7 @@ extension AccessController {
     _ decision: AccessEvent.Decision, guarded: Bool = true
   ) {
     guard let record, record.takes(guarded: guarded) else { return }
-    let now = Timestamp(seconds: Int64(time(nil)))
+    let now = Timestamp(seconds: Timestamp.now.seconds)
     record.note(AccessEvent(operation, item, secrets, by: caller(), decision, at: now))
   }
 

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 
@@ -12,12 +11,12 @@ extension Caller.Identity {
   }
 
   static func digest(ofFile path: String) -> String? {
-    guard let file = unsafe fopen(path, "re") else { return nil }
-    defer { unsafe fclose(file) }
+    guard let file = try? Descriptor(path, .reading) else { return nil }
     var hash = SHA256Hasher()
-    var chunk = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = unsafe fread(&chunk, 1, chunk.count, file), count > 0 {
-      hash.update(chunk.span.extracting(..<count))
+    while true {
+      guard let chunk = try? file.read(1 << 16) else { return nil }
+      if chunk.isEmpty { break }
+      hash.update(chunk.span)
     }
     return hash.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }

@@ -1,4 +1,3 @@
-import Glibc
 package import Model
 package import Platform
 
@@ -8,17 +7,17 @@ extension DiskProbe {
   /// - Returns: `readOnly` for EROFS, `system` for EIO and for a device that is gone.
   package static func refusal(of folder: String) -> StoreError? {
     switch writeError(in: folder) {
-    case 0: nil
-    case EROFS: .readOnly(reason: "the disk of \(folder) is mounted read-only, or became so after an error")
-    case let error: .system(errno: error, operation: "writing to the disk of \(folder)")
+    case nil: nil
+    case .EROFS?: .readOnly(reason: "the disk of \(folder) is mounted read-only, or became so after an error")
+    case let error?: .system(error, operation: "writing to the disk of \(folder)")
     }
   }
 
   /// Why nothing can be stored in a folder for want of room; nil: there is some, or that is not known.
   package static func shortage(of folder: String) -> StoreError? {
     switch roomError(in: folder) {
-    case EDQUOT: .quotaExceeded
-    case ENOSPC: .noSpace
+    case .EDQUOT?: .quotaExceeded
+    case .ENOSPC?: .noSpace
     default: nil
     }
   }
@@ -40,10 +39,9 @@ extension DiskProbe {
       return Problem(
         subject: subject, reason: "its disk is mounted read-only",
         remedy: "`sudo mount -o remount,rw \(subject.quotedForShell)` makes it writable")
-    case .system(let number, _)?:
-      let message = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
+    case .system(let error, _)?:
       return Problem(
-        subject: subject, reason: "its disk takes no writes: \(message)",
+        subject: subject, reason: "its disk takes no writes: \(error)",
         remedy: "`sudo dmesg` shows why; `keyhole backup FILE` on another disk saves what can be read")
     default: return roomProblem(folder, subject)
     }

@@ -1,4 +1,5 @@
 public import Model
+package import Platform
 
 /// A folder of suites: where settings are kept.
 ///
@@ -147,6 +148,14 @@ public struct DiskRoom: Hashable, Sendable {
     self.blocks = blocks
     self.freeBlocks = freeBlocks
     self.availableBlocks = availableBlocks
+  }
+}
+
+extension DiskRoom {
+  package init(_ volume: Volume) {
+    self.init(
+      blockSize: volume.blockSize, blocks: volume.blocks, freeBlocks: volume.freeBlocks,
+      availableBlocks: volume.availableBlocks)
   }
 }
 

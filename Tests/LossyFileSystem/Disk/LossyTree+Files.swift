@@ -1,5 +1,6 @@
 import Fuse
 import Glibc
+import Platform
 import Synchronization
 
 extension LossyTree {

@@ -1,4 +1,5 @@
 import Fuse
+import Platform
 import Synchronization
 
 /// A lossy disk for the kernel.

@@ -1,10 +1,8 @@
-public import Glibc
-
 /// A file by its device and inode, independent of its path.
 public struct FileID: Hashable, Sendable {
-  /// The file system's number (`st_dev`).
+  /// The number of the file system's device (`st_dev`); it may be another one after the next start of the system.
   public var device: UInt64
-  /// The file's number in its file system (`st_ino`).
+  /// The inode's number (`st_ino`), unique within the device while the file is there.
   public var inode: UInt64
 
   /// The identity that stat(2) gives as `st_dev` and `st_ino`.
@@ -13,15 +11,9 @@ public struct FileID: Hashable, Sendable {
     self.inode = inode
   }
 
-  /// The identity in a result of stat(2).
-  public init(_ status: stat) {
-    self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
-  }
-
   /// stat(2): the file that a path leads to, symbolic links followed; nil: there is none, or it can't be read.
   public init?(_ path: String) {
-    var status = stat()
-    guard unsafe stat(path, &status) == 0 else { return nil }
-    self.init(status)
+    guard let status = try? Files.status(path) else { return nil }
+    self = status.id
   }
 }

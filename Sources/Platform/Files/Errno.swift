@@ -16,6 +16,8 @@ public struct Errno: RawRepresentable, Error, Hashable, Sendable {
 extension Errno {
   /// Operation not permitted.
   public static let EPERM = Errno(rawValue: Glibc.EPERM)
+  /// No such process.
+  public static let ESRCH = Errno(rawValue: Glibc.ESRCH)
   /// No such file or directory.
   public static let ENOENT = Errno(rawValue: Glibc.ENOENT)
   /// Interrupted.
@@ -90,6 +92,14 @@ extension Errno {
   public static let EBADMSG = Errno(rawValue: Glibc.EBADMSG)
   /// Operation not supported.
   public static let EOPNOTSUPP = Errno(rawValue: Glibc.EOPNOTSUPP)
+  /// Address in use, as of the path of a socket.
+  public static let EADDRINUSE = Errno(rawValue: Glibc.EADDRINUSE)
+  /// Connection refused: no process listens on the socket.
+  public static let ECONNREFUSED = Errno(rawValue: Glibc.ECONNREFUSED)
+  /// The other end closed the connection.
+  public static let ECONNRESET = Errno(rawValue: Glibc.ECONNRESET)
+  /// No child process.
+  public static let ECHILD = Errno(rawValue: Glibc.ECHILD)
   /// Not connected: the file system's process is gone.
   public static let ENOTCONN = Errno(rawValue: Glibc.ENOTCONN)
   /// Aborted: the mount was cut off in the middle of the request.
@@ -123,5 +133,22 @@ extension Errno: CustomStringConvertible {
 
 extension Errno {
   /// The calling thread's `errno`, to be read right after the call that failed.
-  static var current: Errno { Errno(rawValue: Glibc.errno) }
+  public static var current: Errno { Errno(rawValue: Glibc.errno) }
+
+  /// Runs a call until no signal interrupts it (EINTR). A negative result means that it failed.
+  @discardableResult
+  package static func retrying<Result: SignedInteger>(_ call: () -> Result) throws(Errno) -> Result {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let error = current
+      if error != .EINTR { throw error }
+    }
+  }
+
+  /// Runs a call that returns 0, or an error number in place of setting `errno`, as those of pthreads(7) do.
+  package static func checking(_ call: () -> Int32) throws(Errno) {
+    let number = call()
+    if number != 0 { throw Errno(rawValue: number) }
+  }
 }

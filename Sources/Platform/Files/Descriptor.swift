@@ -1,0 +1,246 @@
+import CSystem
+import Glibc
+
+/// An open file, closed with its value: close(2).
+package struct Descriptor: ~Copyable, Sendable {
+  package let number: Int32
+
+  /// Takes over a descriptor that the process has.
+  package init(owning number: Int32) {
+    self.number = number
+  }
+
+  /// open(2), again where a signal interrupts it. The descriptor is not passed on to other programs (O_CLOEXEC).
+  ///
+  /// `permissions` are those of a file that is made, less the bits of umask(2).
+  package init(_ path: String, _ flags: OpenFlags, permissions: UInt32 = 0o600) throws(Errno) {
+    // SAFETY: a variadic call with its one argument.
+    number = try Errno.retrying { unsafe open(path, flags.rawValue | O_CLOEXEC, permissions) }
+  }
+
+  /// fcntl(2) F_DUPFD_CLOEXEC: another number for the same open file. A lock of flock(2) lasts as long as either.
+  package init(copying other: borrowing Descriptor) throws(Errno) {
+    let original = other.number
+    number = try Errno.retrying { fcntl(original, F_DUPFD_CLOEXEC, 0) }
+  }
+
+  /// open(2) with O_TMPFILE: a file without a name on the disk of a folder, which is gone when it is closed.
+  package init(unnamedIn folder: String) throws(Errno) {
+    // A macro that Glibc's module does not show: __O_TMPFILE | O_DIRECTORY.
+    let unnamed: Int32 = 0o20000000 | O_DIRECTORY
+    // SAFETY: a variadic call with its one argument.
+    number = try Errno.retrying { unsafe open(folder, O_RDWR | O_CLOEXEC | unnamed, 0o600) }
+  }
+
+  deinit { close(number) }
+
+  /// Gives up the descriptor without closing it.
+  package consuming func release() -> Int32 {
+    let number = number
+    discard self
+    return number
+  }
+}
+
+/// How a file is opened: flags of open(2).
+package struct OpenFlags: OptionSet, Sendable {
+  package let rawValue: Int32
+  package init(rawValue: Int32) { self.rawValue = rawValue }
+
+  package static let reading = OpenFlags(rawValue: O_RDONLY)
+  package static let writing = OpenFlags(rawValue: O_WRONLY)
+  package static let readingAndWriting = OpenFlags(rawValue: O_RDWR)
+  /// A file that is missing is made.
+  package static let create = OpenFlags(rawValue: O_CREAT)
+  /// With `create`: EEXIST where the name is taken, by a symbolic link also.
+  package static let exclusive = OpenFlags(rawValue: O_EXCL)
+  package static let truncate = OpenFlags(rawValue: O_TRUNC)
+  /// Each write goes to the file's end.
+  package static let append = OpenFlags(rawValue: O_APPEND)
+  /// ELOOP where the last part of the path is a symbolic link.
+  package static let noFollow = OpenFlags(rawValue: O_NOFOLLOW)
+  /// Opening does not wait, as for the other end of a FIFO.
+  package static let nonBlocking = OpenFlags(rawValue: O_NONBLOCK)
+  /// A terminal does not become the controlling one.
+  package static let noControllingTerminal = OpenFlags(rawValue: O_NOCTTY)
+  /// ENOTDIR for all but folders.
+  package static let folder = OpenFlags(rawValue: O_DIRECTORY)
+}
+
+// MARK: - Reading and writing
+
+extension Descriptor {
+  /// read(2), or pread(2) with an offset, once: how many bytes came; 0 at the end.
+  package func read(into bytes: inout MutableSpan<UInt8>, at offset: Int64? = nil) throws(Errno) -> Int {
+    try unsafe bytes.withUnsafeMutableBytes { (buffer) throws(Errno) in
+      try unsafe read(into: buffer, at: offset)
+    }
+  }
+
+  private func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64?) throws(Errno) -> Int {
+    let number = number
+    // SAFETY: the buffer says how long it is, and lives during the call.
+    return try Errno.retrying {
+      if let offset { return unsafe pread(number, buffer.baseAddress, buffer.count, Int(clamping: offset)) }
+      return unsafe Glibc.read(number, buffer.baseAddress, buffer.count)
+    }
+  }
+
+  /// The next bytes, or those from an offset on: fewer than `count` at the file's end only.
+  package func read(_ count: Int, at offset: Int64? = nil) throws(Errno) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: max(0, count))
+    var filled = 0
+    while filled < bytes.count {
+      let position = offset.map { $0 &+ Int64(filled) }
+      var span = bytes.mutableSpan
+      let part = try unsafe span.withUnsafeMutableBytes { (buffer) throws(Errno) in
+        // SAFETY: `filled` lies inside the buffer.
+        try unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), at: position)
+      }
+      if part == 0 { break }
+      filled += part
+    }
+    return filled < bytes.count ? Array(bytes.prefix(filled)) : bytes
+  }
+
+  /// All from the present position on, but no more than one byte more than `limit`, which tells that there is more.
+  ///
+  /// `size` bytes are expected, so that most files take one call.
+  package func readToEnd(limit: Int, expecting size: Int = 4095) throws(Errno) -> [UInt8] {
+    var bytes: [UInt8] = []
+    // One byte more than there should be: so the end is found without another call.
+    var room = min(max(size, 0), limit) + 1
+    while bytes.count <= limit {
+      let wanted = min(room, limit + 1 - bytes.count)
+      let chunk = try read(wanted)
+      bytes = bytes.isEmpty ? chunk : bytes + chunk
+      if chunk.count < wanted { break }
+      room = 65536
+    }
+    return bytes
+  }
+
+  /// write(2), or pwrite(2) with an offset, until all is written.
+  package func write(_ bytes: Span<UInt8>, at offset: Int64? = nil) throws(Errno) {
+    let number = number
+    var written = 0
+    while written < bytes.count {
+      let rest = bytes.extracting(written...)
+      written += try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
+        // SAFETY: the buffer says how long it is, and lives during the call.
+        try Errno.retrying {
+          if let offset {
+            return unsafe pwrite(
+              number, buffer.baseAddress, buffer.count, Int(clamping: offset) &+ written)
+          }
+          return unsafe Glibc.write(number, buffer.baseAddress, buffer.count)
+        }
+      }
+    }
+  }
+
+  package func write(_ bytes: [UInt8], at offset: Int64? = nil) throws(Errno) {
+    try write(bytes.span, at: offset)
+  }
+}
+
+// MARK: - The file
+
+extension Descriptor {
+  /// fstat(2).
+  package var status: FileStatus {
+    get throws(Errno) {
+      var raw = stat()
+      let number = number
+      try Errno.retrying { unsafe fstat(number, &raw) }
+      return FileStatus(raw)
+    }
+  }
+
+  /// fsync(2): returns when content and status are on the disk.
+  package func synchronize() throws(Errno) {
+    let number = number
+    try Errno.retrying { fsync(number) }
+  }
+
+  /// fdatasync(2): returns when the content can be read after a power cut.
+  package func synchronizeData() throws(Errno) {
+    let number = number
+    try Errno.retrying { fdatasync(number) }
+  }
+
+  /// ftruncate(2).
+  package func truncate(to size: Int64) throws(Errno) {
+    let number = number
+    try Errno.retrying { ftruncate(number, Int(clamping: size)) }
+  }
+
+  /// posix_fallocate(3): makes sure that the disk has room for the first `size` bytes.
+  package func allocate(_ size: Int64) throws(Errno) {
+    let number = number
+    try Errno.checking { posix_fallocate(number, 0, Int(clamping: size)) }
+  }
+
+  /// lseek(2) from the start.
+  package func seek(to offset: Int64) throws(Errno) {
+    let number = number
+    try Errno.retrying { lseek(number, Int(clamping: offset), SEEK_SET) }
+  }
+
+  /// fchmod(2).
+  package func setPermissions(_ permissions: UInt32) throws(Errno) {
+    let number = number
+    try Errno.retrying { fchmod(number, permissions) }
+  }
+
+  /// fchown(2).
+  package func setOwner(_ owner: UInt32, group: UInt32) throws(Errno) {
+    let number = number
+    try Errno.retrying { fchown(number, owner, group) }
+  }
+
+  /// futimens(3): the times of the last access and of the last change.
+  package func setModified(_ time: SystemTime) throws(Errno) {
+    let (number, moment) = (number, time.timespec)
+    // SAFETY: the array has the two elements that the call reads.
+    try Errno.retrying { unsafe futimens(number, [moment, moment]) }
+  }
+}
+
+// MARK: - Locks of flock(2)
+
+extension Descriptor {
+  package enum Lock: Sendable {
+    case shared, exclusive
+  }
+
+  /// flock(2): waits until the lock is free.
+  package func lock(_ lock: Lock = .exclusive) throws(Errno) {
+    let number = number
+    try Errno.retrying { flock(number, lock.operation) }
+  }
+
+  /// flock(2) with LOCK_NB. - Returns: false: another open file holds the lock.
+  package func tryLock(_ lock: Lock = .exclusive) throws(Errno) -> Bool {
+    let number = number
+    do {
+      try Errno.retrying { flock(number, lock.operation | LOCK_NB) }
+      return true
+    } catch .EAGAIN {
+      return false
+    }
+  }
+
+  package func unlock() {
+    flock(number, LOCK_UN)
+  }
+}
+
+extension Descriptor.Lock {
+  fileprivate var operation: Int32 {
+    switch self {
+    case .shared: LOCK_SH
+    case .exclusive: LOCK_EX
+    }
+  }
+}

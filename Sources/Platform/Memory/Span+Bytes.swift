@@ -1,0 +1,36 @@
+import Glibc
+
+extension MutableSpan<UInt8> {
+  /// getentropy(3): fills all with random bytes of the kernel. - Throws: EIO for more than 256 bytes.
+  package mutating func fillWithEntropy() throws(Errno) {
+    _ = try unsafe withUnsafeMutableBytes { (bytes) throws(Errno) in
+      // SAFETY: the buffer says how long it is.
+      try Errno.retrying { unsafe getentropy(bytes.baseAddress, bytes.count) }
+    }
+  }
+}
+
+extension Span<UInt8> {
+  /// memchr(3): the offset of the first byte of a value, from an offset on; nil: there is none.
+  package func firstOffset(of byte: UInt8, from start: Int = 0) -> Int? {
+    guard start < count else { return nil }
+    return unsafe extracting(start...).withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      // SAFETY: memchr(3) gets the buffer's size.
+      guard let found = unsafe memchr(base, Int32(byte), bytes.count) else { return nil }
+      return unsafe start + (UnsafeRawPointer(found) - base)
+    }
+  }
+
+  /// memcmp(3): whether two have the same bytes. Not for secrets: the time tells where they differ.
+  package func hasSameBytes(as other: Span<UInt8>) -> Bool {
+    guard count == other.count else { return false }
+    return unsafe withUnsafeBytes { left in
+      unsafe other.withUnsafeBytes { right in
+        guard let left = left.baseAddress, let right = right.baseAddress else { return true }
+        // SAFETY: both have `count` bytes.
+        return unsafe memcmp(left, right, count) == 0
+      }
+    }
+  }
+}

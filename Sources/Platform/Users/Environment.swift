@@ -1,0 +1,15 @@
+import Glibc
+
+/// The variables of this process's environment.
+package enum Environment {
+  /// getenv(3); nil: it is not set.
+  package static func value(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    return unsafe String(cString: value)
+  }
+
+  /// A variable that is set to an absolute path; the XDG base directory specification has others ignored.
+  package static func absolutePath(_ name: String) -> String? {
+    value(name).flatMap { $0.hasPrefix("/") ? $0 : nil }
+  }
+}
