@@ -20,6 +20,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 }
 
 extension Timestamp {
+  /// The moment of the system's clock, exactly.
   public init(_ time: SystemTime) {
     self.init(seconds: time.seconds, nanoseconds: time.nanoseconds)
   }
@@ -29,6 +30,7 @@ extension Timestamp {
 }
 
 extension SystemTime {
+  /// The moment as the system's calls take it, exactly.
   public init(_ time: Timestamp) {
     self.init(seconds: time.seconds, nanoseconds: time.nanoseconds)
   }

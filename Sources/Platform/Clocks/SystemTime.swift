@@ -7,6 +7,7 @@ public struct SystemTime: Hashable, Sendable {
   /// Less than 1,000,000,000; later within the second also before 1970.
   public var nanoseconds: UInt32
 
+  /// `nanoseconds` is below 1,000,000,000.
   public init(seconds: Int64, nanoseconds: UInt32 = 0) {
     self.seconds = seconds
     self.nanoseconds = nanoseconds
@@ -29,6 +30,7 @@ public struct SystemTime: Hashable, Sendable {
 }
 
 extension SystemTime: Comparable {
+  /// The order in time.
   public static func < (left: SystemTime, right: SystemTime) -> Bool {
     (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
   }
