@@ -226,6 +226,9 @@ let package = Package(
       "BackupTests",
       ["Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault"]),
     tests("MountTests", ["Mount", "Fuse", "Model", "Platform"]),
+    tests("PromptingTests", ["Prompting", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
+    tests(
+      "ServiceTests", ["Service", "KeychainSelection", "Model", "Platform", "Store", "Suites", "Tree"]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
       path: "Tests/Wrappers/Fixtures/WrapperProgram"),

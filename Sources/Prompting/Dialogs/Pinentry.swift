@@ -56,8 +56,8 @@ final class Pinentry {
       }
       // It ends by itself, and leaves its terminal as it was, before this process is ended.
       _ = try? command("SETTIMEOUT \(max(2, seconds) - 1)")
-      try command("SETTITLE " + Self.escaped(title))
-      try command("SETDESC " + Self.escaped(text))
+      try command("SETTITLE " + Assuan.escaped(title))
+      try command("SETDESC " + Assuan.escaped(text))
     } catch {
       Self.endOpen()
       program.end()
@@ -128,9 +128,9 @@ final class Pinentry {
   /// - Throws: `late`, `broken`.
   func choose(_ first: String, _ second: String, _ refuse: String) throws(Failure) -> Choice {
     do throws(Failure) {
-      try command("SETOK " + Self.escaped(first))
-      try command("SETNOTOK " + Self.escaped(second))
-      try command("SETCANCEL " + Self.escaped(refuse))
+      try command("SETOK " + Assuan.escaped(first))
+      try command("SETNOTOK " + Assuan.escaped(second))
+      try command("SETCANCEL " + Assuan.escaped(refuse))
       try command("CONFIRM")
       return .first
     } catch .cancelled {
@@ -142,8 +142,8 @@ final class Pinentry {
 
   /// The text that the user types. - Throws: `cancelled`, `late`, `broken`.
   func secret(_ prompt: String, error: String? = nil) throws(Failure) -> SecretBytes {
-    if let error { try command("SETERROR " + Self.escaped(error)) }
-    try command("SETPROMPT " + Self.escaped(prompt))
+    if let error { try command("SETERROR " + Assuan.escaped(error)) }
+    try command("SETPROMPT " + Assuan.escaped(prompt))
     send("GETPIN")
     guard var secret = try? SecretBytes() else { throw .broken }
     while true {
@@ -159,7 +159,7 @@ final class Pinentry {
   func newSecret(_ prompt: String) throws(Failure) -> SecretBytes {
     var error: String?
     while true {
-      _ = try? command("SETREPEAT " + Self.escaped(Self.again))
+      _ = try? command("SETREPEAT " + Assuan.escaped(Self.again))
       hasRepeated = false
       let first = try secret(prompt, error: error)
       // Not every pinentry can ask twice by itself; which can says so.
@@ -175,19 +175,8 @@ extension Pinentry {
   /// True: the answer is complete.
   private func take(_ line: UnsafeRawBufferPointer, into secret: inout SecretBytes) throws(Failure) -> Bool {
     if unsafe line.starts(with: "S PIN_REPEATED".utf8) { hasRepeated = true }
-    guard unsafe line.starts(with: "D ".utf8) else {
-      return try unsafe Self.isOK(String(decoding: line.prefix(64), as: UTF8.self))
-    }
-    var rest = unsafe line.dropFirst(2)
-    while let byte = unsafe rest.popFirst() {
-      var plain = byte
-      if byte == UInt8(ascii: "%"), unsafe rest.count >= 2 {
-        let digits = unsafe String(decoding: rest.prefix(2), as: UTF8.self)
-        plain = UInt8(digits, radix: 16) ?? byte
-        unsafe rest = unsafe rest.dropFirst(2)
-      }
-      let isKept: Void? = try? unsafe withUnsafeBytes(of: &plain) { try unsafe secret.append($0) }
-      guard isKept != nil else { throw .broken }
+    guard try unsafe Assuan.append(line, to: &secret) else {
+      return try unsafe Assuan.isOK(String(decoding: line.prefix(64), as: UTF8.self))
     }
     return false
   }
@@ -245,7 +234,7 @@ extension Pinentry {
 
   private func command(_ line: String) throws(Failure) {
     send(line)
-    while try !Self.isOK(Self.readLine(program)) {}
+    while try !Assuan.isOK(Self.readLine(program)) {}
   }
 
   private static func readLine(_ program: Child) throws(Failure) -> String {
@@ -253,25 +242,5 @@ extension Pinentry {
       throw .broken
     }
     return unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
-  }
-
-  /// False: another line follows. - Throws: what an error's number means (libgpg-error; the upper bits say whose).
-  private static func isOK(_ line: String) throws(Failure) -> Bool {
-    if line.hasPrefix("OK") { return true }
-    guard line.hasPrefix("ERR ") else {
-      if line.isEmpty { throw .broken }
-      return false
-    }
-    let number = line.dropFirst(4).split(separator: " ").first.flatMap { Int($0) } ?? 0
-    switch number & 0xFFFF {
-    case 99: throw .cancelled
-    case 114: throw .notConfirmed
-    case 62: throw .late
-    default: throw .broken
-    }
-  }
-
-  private static func escaped(_ text: String) -> String {
-    text.replacing("%", with: "%25").replacing("\n", with: "%0A").replacing("\r", with: "%0D")
   }
 }

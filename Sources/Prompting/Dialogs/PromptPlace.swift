@@ -1,8 +1,7 @@
 import LoginSessions
-import Platform
 
 /// Where a person is asked.
-enum PromptPlace {
+enum PromptPlace: Equatable {
   /// Windows on a display: the variables that lead to it.
   case window([String])
   /// The device of a terminal, such as `/dev/pts/3`.
@@ -24,18 +23,26 @@ struct PromptPlaces {
 
   /// `terminal`: the controlling terminal of the program that asks; nil: it has none.
   init(terminal: String?) {
-    let sessions: [LoginSession]
-    var reason = "this user has no active session with a window, and logind names no terminal of theirs here"
-    do throws(LoginSession.Failure) {
-      sessions = try LoginSession.ofUser()
-    } catch {
-      sessions = []
-      reason = error.reason
-    }
-    let trusted = Self.window(sessions) ?? Self.terminal(terminal, sessions)
-    consent = trusted
-    typing = trusted ?? terminal.map(PromptPlace.terminal) ?? Self.ownDisplay()
-    self.reason = reason
+    var sessions: [LoginSession] = []
+    var failure: String?
+    do throws(LoginSession.Failure) { sessions = try LoginSession.ofUser() } catch { failure = error.reason }
+    self.init(
+      terminal: terminal, sessions, failure: failure, managerDisplay: UserManager.displayVariables,
+      ownDisplay: UserManager.ownDisplayVariables)
+  }
+
+  /// `failure`: why logind tells no sessions. `managerDisplay`: the variables of the display as the user's service
+  /// manager has them. `ownDisplay`: those that this process was started with; a passphrase may be asked for there,
+  /// which no program can answer.
+  init(
+    terminal: String?, _ sessions: [LoginSession], failure: String?, managerDisplay: () -> [String],
+    ownDisplay: [String]
+  ) {
+    consent = Self.window(sessions, managerDisplay) ?? Self.terminal(terminal, sessions)
+    let display: PromptPlace? = Self.hasDisplay(ownDisplay) ? .window(ownDisplay) : nil
+    typing = consent ?? terminal.map(PromptPlace.terminal) ?? display
+    reason =
+      failure ?? "this user has no active session with a window, and logind names no terminal of theirs here"
   }
 
   private static func terminal(_ device: String?, _ sessions: [LoginSession]) -> PromptPlace? {
@@ -43,11 +50,13 @@ struct PromptPlaces {
     return .terminal(device)
   }
 
-  private static func window(_ sessions: [LoginSession]) -> PromptPlace? {
+  private static func window(
+    _ sessions: [LoginSession], _ managerDisplay: () -> [String]
+  ) -> PromptPlace? {
     guard let session = sessions.first(where: { $0.isActive && $0.isGraphical && !$0.isRemote }) else {
       return nil
     }
-    var variables = UserManager.displayVariables()
+    var variables = managerDisplay()
     if !session.display.isEmpty {
       variables.removeAll { $0.hasPrefix("DISPLAY=") }
       variables.append("DISPLAY=" + session.display)
@@ -57,11 +66,5 @@ struct PromptPlaces {
 
   private static func hasDisplay(_ variables: [String]) -> Bool {
     variables.contains { $0.hasPrefix("DISPLAY=") || $0.hasPrefix("WAYLAND_DISPLAY=") }
-  }
-
-  /// The display that the mount was started on: for passphrases only, which no program can answer.
-  private static func ownDisplay() -> PromptPlace? {
-    let variables = UserManager.display.compactMap { name in environment(name).map { "\(name)=\($0)" } }
-    return hasDisplay(variables) ? .window(variables) : nil
   }
 }

@@ -4,12 +4,17 @@ import SecretMemory
 
 /// The user's service manager, which knows the display of the session, also when it came up after the mount.
 enum UserManager {
-  static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"]
+  private static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"]
 
   static var runtimeFolder: String { "/run/user/\(getuid())" }
 
   static var variables: [String] {
     ["XDG_RUNTIME_DIR=\(runtimeFolder)", "DBUS_SESSION_BUS_ADDRESS=unix:path=\(runtimeFolder)/bus"]
+  }
+
+  /// The variables of this process's environment that lead to a display.
+  static var ownDisplayVariables: [String] {
+    display.compactMap { name in environment(name).map { "\(name)=\($0)" } }
   }
 
   /// Of its environment what leads to the display; empty where there is no such manager.

@@ -31,6 +31,8 @@ struct AuthenticationRequest {
   var vault = ""
   var state = ""
 
+  init() {}
+
   init(_ question: Question, vault: String, state: String) {
     items = question.items
     (program, command) = (question.caller.programName, question.caller.commandLine)

@@ -10,11 +10,13 @@ enum TerminalType {
     guard file >= 0 else { return nil }
     defer { close(file) }
     guard let variables = try? SecretInput.read(descriptor: file, limit: 1 << 20) else { return nil }
-    let type = unsafe variables.withUnsafeBytes { bytes in
-      unsafe bytes.split(separator: 0).first { unsafe $0.starts(with: "TERM=".utf8) }
-        .map { unsafe String(decoding: $0.dropFirst(5), as: UTF8.self) }
-    }
-    // A program may say anything here.
+    return unsafe variables.withUnsafeBytes { unsafe type(in: $0) }
+  }
+
+  /// The value of TERM in the text of /proc/PID/environ; nil: none, or no name of a terminal. A program may put anything there.
+  static func type(in variables: UnsafeRawBufferPointer) -> String? {
+    let type = unsafe variables.split(separator: 0).first { unsafe $0.starts(with: "TERM=".utf8) }
+      .map { unsafe String(decoding: $0.dropFirst(5), as: UTF8.self) }
     guard let type, !type.isEmpty, type.utf8.count < 64 else { return nil }
     return type.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-+._".contains($0)) } ? type : nil
   }

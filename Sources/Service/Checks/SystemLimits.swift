@@ -8,14 +8,14 @@ import Store
 enum SystemLimits {
   /// The report of `keyhole doctor` about it.
   static func problems(_ places: StoragePaths) -> [Problem] {
-    inotify + memory + runtime(places)
+    inotify { readFile($0) } + memory + runtime(places)
   }
 
   /// Changes from outside are heard of by inotify(7), one instance and a few watches a mount.
-  private static var inotify: [Problem] {
+  static func inotify(_ read: (_ path: String) -> String) -> [Problem] {
     [("max_user_instances", 16), ("max_user_watches", 1024)].compactMap { name, least in
       let path = "/proc/sys/fs/inotify/\(name)"
-      guard let number = Int(readFile(path).split(separator: "\n").first ?? ""), number < least else {
+      guard let number = Int(read(path).split(separator: "\n").first ?? ""), number < least else {
         return nil
       }
       return Problem(
@@ -33,6 +33,11 @@ enum SystemLimits {
     }
     var limit = rlimit()
     unsafe getrlimit(__rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */), &limit)
+    return memory(limit)
+  }
+
+  /// The same of a limit of locked memory.
+  static func memory(_ limit: rlimit) -> [Problem] {
     guard limit.rlim_cur < 1024 * 1024 else { return [] }
     return [
       Problem(

@@ -33,21 +33,20 @@ enum SystemNotes {
 
   /// Keyhole itself leaves no core file; the programs that read secrets do.
   private static var cores: [Note] {
-    guard let limit = callersCoreLimit, limit != "0", !readFile("/proc/sys/kernel/core_pattern").isEmpty
-    else {
-      return []
-    }
+    cores(limits: readFile("/proc/\(getppid())/limits"), pattern: readFile("/proc/sys/kernel/core_pattern"))
+  }
+
+  /// `limits`: those of the caller, as proc(5) has them: this process has given up its own.
+  static func cores(limits: String, pattern: String) -> [Note] {
+    let name = "Max core file size"
+    let limit = limits.split(separator: "\n").first { $0.hasPrefix(name) }?
+      .dropFirst(name.count).split(separator: " ").first
+    guard let limit, limit != "0", !pattern.isEmpty else { return [] }
     return [
       Note(
         subject: "core files", reason: "a program that crashes while it holds a secret leaves it in one",
         remedy: "`ulimit -c 0` in the shell, `LimitCORE=0` in a unit")
     ]
-  }
-
-  /// The caller's: this process has given up its own.
-  private static var callersCoreLimit: Substring? {
-    readFile("/proc/\(getppid())/limits").split(separator: "\n").first { $0.hasPrefix("Max core file size") }?
-      .dropFirst("Max core file size".count).split(separator: " ").first
   }
 
   /// Locked memory is never swapped, but hibernation writes all of it; not so what memfd_secret(2) gives.
@@ -57,7 +56,12 @@ enum SystemNotes {
       close(descriptor)
       return []
     }
-    return readFile("/proc/swaps").split(separator: "\n").dropFirst().compactMap { line in
+    return swaps(readFile("/proc/swaps"), isHarmless: isHarmless)
+  }
+
+  /// Of the text of /proc/swaps.
+  static func swaps(_ text: String, isHarmless: (_ device: String) -> Bool) -> [Note] {
+    text.split(separator: "\n").dropFirst().compactMap { line in
       guard let device = line.split(separator: " ").first.map(String.init), !isHarmless(device) else {
         return nil
       }

@@ -25,7 +25,13 @@ package struct EditorProgram: Sendable {
     guard let path = find(String(word)) else {
       throw Failure(command, "there is no such editor; set VISUAL or EDITOR")
     }
-    return EditorProgram(command: command, kind: kind(of: String(word)) ?? kind(of: resolved(path)))
+    return EditorProgram(command: command, names: [String(word), resolved(path)])
+  }
+
+  /// `names`: those of the program, of which the first that is known says which editor it is.
+  init(command: String, names: [String]) {
+    self.command = command
+    kind = names.lazy.compactMap(Self.kind).first
   }
 
   /// Runs it on a file, on this terminal, and returns its exit code. `onStart` gets the number of its process.
@@ -43,7 +49,8 @@ package struct EditorProgram: Sendable {
     }
   }
 
-  private var options: [String] {
+  /// Options that keep the editor from writing its text to a disk; empty: the editor is not known.
+  var options: [String] {
     switch kind {
     case .vim, .nvim:
       // The swap file; what is remembered of registers; and after the user's settings, all else.

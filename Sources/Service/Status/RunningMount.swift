@@ -14,20 +14,26 @@ package struct RunningMount {
 
   /// - Throws: `Failure` with what to do.
   package init(_ record: MountRegistration) throws(Failure) {
-    path = record.path
     let death = Failure(
       record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")
     guard record.isAlive else { throw death }
-    guard let report = readWithDeadline(path + "/.keyhole/status") else {
+    guard let report = readWithDeadline(record.path + "/.keyhole/status") else {
       throw Failure(
         record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
     }
-    let codec = SettingCodec(propertyLists: PropertyLists())
     // A read that fails at once: a process that was killed is there a moment longer than its mount answers.
+    guard let mount = RunningMount(report, path: record.path) else { throw death }
+    self = mount
+  }
+
+  /// nil: the text is no report.
+  init?(_ report: String, path: String) {
+    let codec = SettingCodec(propertyLists: PropertyLists())
     guard case .dictionary(let fields)? = try? codec.value(of: Array(report.utf8), as: .dictionary) else {
-      throw death
+      return nil
     }
     self.report = report
+    self.path = path
     self.fields = fields
   }
 

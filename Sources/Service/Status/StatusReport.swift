@@ -106,7 +106,7 @@ extension Delays.Entry {
 }
 
 extension Problem {
-  fileprivate var value: SettingValue {
+  var value: SettingValue {
     .dictionary([
       "subject": .string(ExactString(subject)), "reason": .string(ExactString(reason)),
       "remedy": .string(ExactString(remedy)),
@@ -128,7 +128,7 @@ extension Problem {
 }
 
 extension KeychainTrust {
-  fileprivate var value: SettingValue {
+  var value: SettingValue {
     switch self {
     case .trusted: .dictionary([:])
     case .firstUse(let changed): .dictionary(["firstUse": .string(ExactString(changed.iso8601))])

@@ -1,0 +1,77 @@
+import Store
+import Testing
+
+@testable import Prompting
+
+/// The request that the process of a mount writes to the process that asks.
+@Suite struct AuthenticationRequestTests {
+  private static func readBack(_ request: AuthenticationRequest) -> AuthenticationRequest? {
+    var pipe = Pipe()
+    request.send(to: pipe.writeEnd)
+    pipe.closeWriteEnd()
+    return AuthenticationRequest(reading: pipe.readEnd)
+  }
+
+  private static func read(_ text: String) -> AuthenticationRequest? {
+    let pipe = Pipe(holding: text.utf8)
+    return AuthenticationRequest(reading: pipe.readEnd)
+  }
+
+  @Test func everyPartIsReadBack() throws {
+    var request = AuthenticationRequest()
+    request.items = ["keychain/generic/s/a", "keychain/generic/s/b c"]
+    request.program = "/usr/bin/cat"
+    request.command = "cat value"
+    request.script = "/home/u/script"
+    request.parents = "bash (1) ← sshd (2)"
+    request.operation = .readWrite
+    request.changes = ["access flags: none → userPresence"]
+    request.removesProtection = true
+    request.offersProcess = true
+    request.process = 77
+    request.terminal = "/dev/pts/1"
+    request.demand = .any([.passcode, .biometry])
+    request.password = .new
+    request.failures = 2
+    request.timeout = 30
+    request.reuse = 5
+    request.vault = "/home/u/vault"
+    request.state = "/home/u/state"
+    let read = try #require(Self.readBack(request))
+    #expect(read.items == request.items && read.others == 0)
+    #expect(read.program == request.program && read.command == request.command)
+    #expect(read.script == request.script && read.parents == request.parents)
+    #expect(read.operation == .readWrite && read.changes == request.changes)
+    #expect(read.removesProtection && read.offersProcess && read.process == 77)
+    #expect(read.terminal == request.terminal && read.demand == request.demand && read.password == .new)
+    #expect(read.failures == 2 && read.timeout == 30 && read.reuse == 5)
+    #expect(read.vault == request.vault && read.state == request.state)
+  }
+
+  @Test func tenItemsAreNamedAndTheOthersCounted() throws {
+    var request = AuthenticationRequest()
+    request.items = (0..<13).map { "keychain/generic/s/\($0)" }
+    let read = try #require(Self.readBack(request))
+    #expect(read.items.count == 10 && read.others == 3)
+  }
+
+  /// A program may have any name, and it must not answer for the question's other lines.
+  @Test func lineFeedInANameBeginsNoOtherLine() throws {
+    var request = AuthenticationRequest()
+    request.items = ["keychain/generic/s/a\nreuse 9999"]
+    request.command = "x\n\nitem other"
+    let read = try #require(Self.readBack(request))
+    #expect(read.items == ["keychain/generic/s/a\\u{a}reuse 9999"] && read.reuse == 0)
+    #expect(read.command == "x\\u{a}\\u{a}item other")
+  }
+
+  @Test(arguments: ["", "\n", "program x\n\n", "item x\nnonsense y\n\n", "item\n\n", "item a\nitem"])
+  func otherTextIsNoRequest(text: String) {
+    #expect(Self.read(text) == nil)
+  }
+
+  @Test func whatHasNoNumberHasItsDefault() throws {
+    let request = try #require(Self.read("item a\ntimeout x\nreuse 99999999999999999999\nprocess 1.5\n\n"))
+    #expect(request.timeout == 60 && request.reuse == 0 && request.process == 0)
+  }
+}

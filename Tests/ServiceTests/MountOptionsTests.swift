@@ -1,0 +1,76 @@
+import KeychainSelection
+import Testing
+
+@testable import Service
+
+@Suite struct MountOptionsTests {
+  @Test func withoutOptionsThereAreTheDefaults() throws {
+    let options = try MountOptions([])
+    #expect(!options.isReadOnly && options.replaysChanges && options.keychain.choice == .automatic)
+    #expect(options.authTimeout == 60 && options.authReuse == 10 && options.autoLock == 0)
+    #expect(options.sessionOptions == ["fsname=keyhole", "subtype=keyhole", "nosuid", "nodev", "noexec"])
+  }
+
+  @Test func listsAreReadInTheirOrder() throws {
+    let options = try MountOptions(["ro,,rw", "ro", "keychain=vault,vault=/v,auto-lock=300"])
+    #expect(options.isReadOnly && options.keychain.choice == .vault && options.keychain.vault == "/v")
+    #expect(options.autoLock == 300)
+  }
+
+  @Test func eachOptionIsTaken() throws {
+    let options = try MountOptions([
+      "eol=exact,uid=anna,gid=100,folder=user,fsname=a=b,plain-session,echo=off,auth-timeout=5,auth-reuse=0"
+    ])
+    #expect(options.keepsLineEnds && options.user == "anna" && options.group == "100")
+    #expect(options.takesUsersFolderOnly && options.source == "a=b" && options.keychain.allowsPlainSession)
+    #expect(!options.replaysChanges && options.authTimeout == 5 && options.authReuse == 0)
+  }
+
+  /// A question that may wait for no second could not be answered.
+  @Test func timeOfAQuestionIsASecondAtLeast() throws {
+    #expect(try MountOptions(["auth-timeout=0"]).authTimeout == 1)
+  }
+
+  @Test(arguments: [
+    ("nonsense", "unknown mount option `nonsense`"), ("ro=1", "unknown mount option `ro=1`"),
+    ("eol=crlf", "unknown mount option `eol=crlf`"), ("fsname=", "unknown mount option `fsname=`"),
+    ("keychain=kde", "mount option `keychain=kde`: it is one of auto, secret-service, vault, none"),
+    ("vault=relative", "mount option `vault=relative`: it takes a path that begins with `/`"),
+    ("auto-lock=-1", "mount option `auto-lock=-1`: it takes a number of seconds"),
+    ("auth-reuse=65536", "mount option `auth-reuse=65536`: it takes a number of seconds"),
+    ("auth-timeout=", "mount option `auth-timeout=`: it takes a number of seconds"),
+    ("allow_other,allow_root", "mount options `allow_other` and `allow_root`: it is one or the other"),
+  ])
+  func otherOptionIsNamed(list: String, message: String) {
+    let error = #expect(throws: UsageError.self) { try MountOptions([list]) }
+    #expect(error?.message == message)
+  }
+
+  @Test func programThatIsNotThereIsRefused() {
+    #expect(throws: UsageError.self) { try MountOptions(["auth-command=/nowhere/program"]) }
+    #expect(throws: UsageError.self) { try MountOptions(["auth-command=true"]) }
+  }
+
+  @Test func longOptionIsAbbreviated() {
+    let error = #expect(throws: UsageError.self) {
+      try MountOptions([String(repeating: "x", count: 5_000)])
+    }
+    #expect((error?.message.count ?? .max) < 1_000)
+  }
+
+  /// mount(8) passes what stands in fstab(5).
+  @Test func optionsOfMountAreIgnoredOrPassedOn() throws {
+    let options = try MountOptions([
+      "defaults,noauto,users,_netdev,nofail,x-systemd.automount,comment=x,user=anna,noatime,nosuid,sync"
+    ])
+    #expect(options.forKernel == ["noatime", "nosuid", "sync"])
+    #expect(options.sessionOptions.filter { $0 == "nosuid" }.count == 1)
+    #expect(options.sessionOptions.contains("noatime"))
+  }
+
+  /// Without default_permissions, users that are let in could read the secrets.
+  @Test(arguments: ["allow_other", "allow_root"])
+  func othersAreLetInOnlyAsFarAsTheModesSay(option: String) throws {
+    #expect(try MountOptions([option]).sessionOptions.contains("default_permissions"))
+  }
+}

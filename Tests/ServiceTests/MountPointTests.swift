@@ -1,0 +1,69 @@
+import Glibc
+import KeychainSelection
+import Model
+import Testing
+
+@testable import Service
+
+/// Which folders a mount may be made on.
+@Suite struct MountPointTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private var places: StoragePaths {
+    StoragePaths(
+      home: folder.path, configuration: folder.path + "/c", vault: folder.path + "/v",
+      state: folder.path + "/s",
+      runtime: folder.path + "/r")
+  }
+
+  private func reason(_ path: String) -> String? {
+    do {
+      _ = try MountPoint(path, places)
+      return nil
+    } catch {
+      return (error as? Failure)?.reason
+    }
+  }
+
+  @Test func emptyFolderIsTakenByItsRealPath() throws {
+    #expect(try MountPoint("/tmp/../\(folder.path)", places).path == folder.path)
+  }
+
+  /// Without an argument it is made.
+  @Test func folderOfTheHomeIsMade() throws {
+    #expect(try MountPoint(nil, places).path == folder.path + "/Keyhole")
+    #expect(folder.names == ["Keyhole"])
+  }
+
+  @Test func folderThatIsNotEmptyIsRefused() {
+    folder.write("file")
+    #expect(reason(folder.path) == "it is not empty; use an empty folder")
+    #expect(reason(folder.path + "/file") == "it is not a folder")
+  }
+
+  @Test func folderThatOthersMayWriteToIsRefused() {
+    unsafe chmod(folder.path, 0o720)
+    #expect(reason(folder.path) == "others may write to it; `chmod go-w` it first")
+  }
+
+  @Test func linkAndMissingFolderAreRefused() {
+    unsafe symlink(folder.path, folder.path + "/link")
+    #expect(reason(folder.path + "/link") == "it is a symbolic link; name the folder itself")
+    #expect(reason(folder.path + "/missing") == "there is no such folder; make it with `mkdir`")
+    #expect(reason("") == "the mount point is an empty path; name a folder of yours")
+  }
+
+  @Test func placeOfAnotherFileSystemIsRefused() {
+    #expect(reason("/proc") == "proc is mounted there; use another folder")
+  }
+
+  /// Doctor leaves the mounts of edits out.
+  @Test(arguments: [
+    ("/run/k/edit.12", true), ("edit.7", true), ("/run/k/edit.x", false), ("/home/u/Keyhole", false),
+  ])
+  func folderOfAnEditIsKnownByItsName(path: String, isOne: Bool) {
+    #expect(PrivateFolder.isOne(path) == isOne)
+  }
+}
