@@ -283,18 +283,4 @@ import Testing
       try world.check("keyhole unmount \"$MOUNT\"; keyhole unmount")
     }
   }
-
-  @Test(arguments: [
-    "auth-command=/nonexistent", "allow_other,allow_root", "fsname=", "x".padded(to: 5_000),
-  ])
-  func mountOptionsThatCanNotBeMeantAreRefused(options: String) async throws {
-    try await withWorld { world in
-      let output = try world.sh("keyhole mount -o keychain=none,\(options) \"$MOUNT\"")
-      #expect(output.status == 2 && output.error.utf8.count < 2_000, "\(output)")
-    }
-  }
-}
-
-extension String {
-  fileprivate func padded(to count: Int) -> String { String(repeating: self, count: count) }
 }

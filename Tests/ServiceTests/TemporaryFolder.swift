@@ -1,4 +1,5 @@
 import Glibc
+import Platform
 
 /// A folder that is gone with its test.
 final class TemporaryFolder {
@@ -12,8 +13,12 @@ final class TemporaryFolder {
 
   struct Failed: Error {}
 
-  deinit {
-    for name in names { unsafe remove("\(path)/\(name)") }
+  deinit { Self.remove(path) }
+
+  /// A file, a link, or a folder with everything in it.
+  private static func remove(_ path: String) {
+    if unsafe unlink(path) == 0 { return }
+    for name in Platform.names(in: path) { remove("\(path)/\(name)") }
     unsafe rmdir(path)
   }
 
@@ -22,18 +27,7 @@ final class TemporaryFolder {
   }
 
   /// The names in it, sorted.
-  var names: [String] {
-    guard let folder = unsafe opendir(path) else { return [] }
-    defer { unsafe closedir(folder) }
-    var names: [String] = []
-    while let entry = unsafe readdir(folder) {
-      let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name != ".", name != ".." { names.append(name) }
-    }
-    return names.sorted()
-  }
+  var names: [String] { Platform.names(in: path).sorted() }
 
   /// `major:minor` of the file system that it is on.
   var device: String {
