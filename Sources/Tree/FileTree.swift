@@ -1,4 +1,5 @@
 public import Model
+public import Notifier
 import SecretMemory
 public import Store
 import Synchronization
@@ -37,7 +38,7 @@ public final class FileTree: Sendable {
   /// The top directory, number 1. It is never forgotten.
   public let root: Node
   /// The changes of the stores, for `.keyhole/events`.
-  public let events = EventLog()
+  public let events = EventLog { .now }
   /// Directories of services and servers that the keychain's items make.
   let shownFolders: Mutex<Set<FolderPlace>> = Mutex([])
   let overlay = Mutex(Overlay())

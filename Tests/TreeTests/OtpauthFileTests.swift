@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Notifier
 import Store
 import StoreConformance
 import Testing
@@ -187,7 +188,7 @@ import Tree
     #expect(try fixture.read(Self.file) == Self.uri)
     let change = Change(.created, .otpauth(id, .generic(service: "S", account: "A")), origin: .external)
     #expect(fixture.tree.replays(of: change).map(\.path) == [Self.file])
-    #expect(TreeChange(change).path == Self.file)
+    #expect(ChangeEvent(change).path == Self.file)
     #expect(fixture.tree.staleNames(after: change).map(\.name) == ["otpauth"])
   }
 }

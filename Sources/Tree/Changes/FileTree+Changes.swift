@@ -1,4 +1,5 @@
 public import Model
+import Notifier
 import Store
 import Synchronization
 
@@ -15,7 +16,7 @@ public struct StaleName: Sendable {
 extension FileTree {
   /// Adds a change to the log of events.
   public func record(_ change: Change) {
-    events.append(TreeChange(change))
+    events.append(ChangeEvent(change))
   }
 
   /// The names that a change from outside makes stale, as far as they were looked up.

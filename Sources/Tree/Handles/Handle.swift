@@ -1,4 +1,5 @@
 public import Model
+public import Notifier
 import SecretMemory
 import Store
 import Synchronization

@@ -1,4 +1,5 @@
 public import Model
+import Notifier
 import SecretMemory
 public import Store
 import Synchronization

@@ -1,4 +1,5 @@
 public import Model
+import Notifier
 public import Store
 import Synchronization
 

@@ -42,7 +42,7 @@ struct WatchCommand: ParsableCommand {
     for problem in watch.problems { StandardError.write("keyhole: \(problem.escapedForTerminal)\n") }
     Task(executorPreference: Background.tasks) { [json, exec] in
       var number = 0
-      for await change in changes.map(TreeChange.init) where change.concerns(path) {
+      for await change in changes.map(ChangeEvent.init) where change.concerns(path) {
         number += 1
         if let exec {
           change.run(exec)
@@ -55,7 +55,7 @@ struct WatchCommand: ParsableCommand {
   }
 }
 
-extension TreeChange {
+extension ChangeEvent {
   /// Whether it is about a path, or something below or above it.
   fileprivate func concerns(_ wanted: TreePath) -> Bool {
     [path, from ?? path].contains { path in

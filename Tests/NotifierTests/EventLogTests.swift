@@ -2,13 +2,13 @@ import Model
 import Synchronization
 import Testing
 
-@testable import Tree
+@testable import Notifier
 
 @Suite(.timeLimit(.minutes(1))) struct EventLogTests {
-  private let log = EventLog()
+  private let log = EventLog { Timestamp(seconds: 0) }
 
   private func append(_ name: ExactString) {
-    log.append(TreeChange(Change(.created, .suite(name), origin: .local)))
+    log.append(ChangeEvent(.created, path: "defaults/\(name)", origin: .local))
   }
 
   private func line(_ number: Int, _ name: String) -> String {
@@ -130,9 +130,8 @@ import Testing
   }
 
   @Test func pathsAreEscapedAndMovesNameBoth() {
-    let moved = Change(
-      .moved, .key(suite: "a\"b", key: "c\\d"), previous: .key(suite: "s", key: "ö\n"), origin: .external)
-    log.append(TreeChange(moved))
+    log.append(
+      ChangeEvent(.moved, path: #"defaults/a"b/c\d"#, from: "defaults/s/ö%0A", origin: .external))
     let text = EventReader(log).read(at: 0, count: 4096).untimed
     #expect(
       text
@@ -140,53 +139,10 @@ import Testing
         + "\n")
   }
 
-  @Test func itemIsItsSecretOrItsDirectory() {
-    let identity = ItemIdentity.generic(service: "s", account: "a")
-    let subject = Change.Subject.item(ItemID(rawValue: "1"), identity)
-    let paths = [Change.Kind.created, .modified, .deleted, .attributes, .moved].map { kind in
-      TreeChange(Change(kind, subject, origin: .local)).path
-    }
-    let value = "keychain/generic/s/a/value"
-    #expect(paths == [value, value, value, "keychain/generic/s/a", "keychain/generic/s/a"])
-    #expect(TreeChange(Change(.locked, .keychain, origin: .local)).path == "keychain")
-  }
-
   private func readAll(_ reader: EventReader) -> [String] {
     var text: [UInt8] = []
     while case let piece = reader.read(at: text.count, count: 5_000), !piece.isEmpty { text += piece }
     return text.untimed.split(separator: "\n").map(String.init)
-  }
-}
-
-@Suite(.timeLimit(.minutes(1))) struct EchoTests {
-  private func queue(_ replays: (Replay.Kind, Place)...) -> [Replay] {
-    var queue = ReplayQueue()
-    for (kind, place) in replays { queue.add(Replay(kind: kind, place: place)) }
-    var due: [Replay] = []
-    while let replay = queue.next() { due.append(replay) }
-    return due
-  }
-
-  private let suite = Place.suite("s")
-  private let key = Place.key(KeyPlace(suite: "s", key: "k"))
-
-  @Test func directoriesComeFirstAndGoLast() {
-    let other = Place.key(KeyPlace(suite: "s", key: "o"))
-    #expect(queue((.creation, suite), (.creation, key)).map(\.place) == [suite, key])
-    #expect(queue((.deletion, key), (.deletion, suite)).map(\.place) == [key, suite])
-    // In addition to earlier replays of the directory.
-    #expect(queue((.attributes, suite), (.deletion, key), (.deletion, suite)).map(\.place) == [key, suite])
-    #expect(queue((.modification, key), (.creation, other)).map(\.place) == [key, other])
-  }
-
-  @Test func changesOfOneFileBecomeOne() {
-    #expect(queue((.modification, key), (.modification, key)).map(\.kind) == [.modification])
-    #expect(queue((.creation, key), (.modification, key)).map(\.kind) == [.creation])
-    #expect(queue((.modification, key), (.deletion, key)).map(\.kind) == [.deletion])
-    #expect(queue((.creation, key), (.deletion, key)).isEmpty)
-    #expect(queue((.deletion, key), (.creation, key)).map(\.kind) == [.modification])
-    #expect(queue((.deletion, suite), (.creation, suite)).isEmpty)
-    #expect(queue((.modification, key), (.attributes, key)).map(\.kind) == [.modification, .attributes])
   }
 }
 

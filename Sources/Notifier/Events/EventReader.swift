@@ -1,4 +1,3 @@
-import Model
 import Synchronization
 
 /// An open handle of `.keyhole/events`.
@@ -27,13 +26,14 @@ public final class EventReader: Sendable {
   /// full. That would wait, and what is there already with it: so none is full.
   private static let pieceSize = 64 * 1024
 
-  /// The log that is read.
+  /// The log that it reads.
   public let log: EventLog
-  /// Tells those who wait in poll(2) on this handle.
+  /// Its ticket for poll(2).
   public let ticket: EventLog.Ticket
   private let state = Mutex(State())
 
-  init(_ log: EventLog) {
+  /// A reader at the beginning of the log.
+  public init(_ log: EventLog) {
     self.log = log
     ticket = log.ticket()
   }
@@ -73,7 +73,7 @@ extension EventReader.State {
     // Behind a gap the offset is at most `end`, so this is exact; without one the shift is 0.
     position = offset &+ (gap?.shift ?? 0)
     if position < EventLog.beginning {
-      // Only who wants no more than the blank, as `tail` does that reads from the end, gets it.
+      // The blank is for a read of no more than it, as of `tail`, which reads from the end.
       guard count > EventLog.beginning - position else { return read(.blank, offset, count) }
       gap = EventReader.Gap(offset: offset, bytes: [], resumption: EventLog.beginning)
       position = EventLog.beginning

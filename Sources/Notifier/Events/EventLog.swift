@@ -1,14 +1,15 @@
-import Model
+public import Model
 import Synchronization
 
 /// The changes of the stores as lines of JSON: what `.keyhole/events` shows (SPECIFICATION.md, section 9).
 ///
-/// The last 1,000 lines are kept. Offsets count from the beginning of the mount and never shrink.
+/// The last 1,000 lines are kept. Offsets count from the beginning of the mount and never shrink. Readers wait with a
+/// ``Ticket``, without a thread.
 public final class EventLog: Sendable {
   /// How many lines are kept.
   static let limit = 1_000
   /// The log begins with a blank, so that it is never empty: `tail -f` reads an empty file to its end before
-  /// it follows it, and this one has no end. Who reads from the beginning does not get it.
+  /// it follows it, and this one has no end. A reader from the beginning does not get the blank.
   static let beginning = 1
 
   fileprivate struct Line {
@@ -22,23 +23,29 @@ public final class EventLog: Sendable {
     var dropped = 0
     var end = EventLog.beginning
     var number = 0
-    var time = Timestamp.now
+    var time: Timestamp
     var waiters: [Ticket: @Sendable () -> Void] = [:]
     var tickets = 0
   }
 
-  /// Names one who waits.
+  /// Identifies a reader that waits.
   public struct Ticket: Hashable, Sendable {
     fileprivate let number: Int
   }
 
-  private let state = Mutex(State())
+  private let state: Mutex<State>
+  private let now: @Sendable () -> Timestamp
 
-  init() {}
+  /// `now` is the clock that the lines' times are read from.
+  public init(_ now: @escaping @Sendable () -> Timestamp) {
+    state = Mutex(State(time: now()))
+    self.now = now
+  }
 
-  func append(_ change: TreeChange) {
+  /// Adds a line, and calls the readers that wait for it.
+  public func append(_ event: ChangeEvent) {
     let waiters = state.withLock { state in
-      state.append(change)
+      state.append(event, at: now())
       defer { state.waiters = [:] }
       return state.waiters.values
     }
@@ -46,18 +53,18 @@ public final class EventLog: Sendable {
   }
 
   /// The length so far, in bytes, with what is no longer kept.
-  var end: Int { state.withLock { $0.end } }
+  public var end: Int { state.withLock { $0.end } }
 
-  /// The line for who missed some, and where what is kept begins.
+  /// The line that stands for those that are no longer kept, and where the kept ones begin.
   var overflow: (line: [UInt8], start: Int) {
     state.withLock { state in
       let last = state.number - state.lines.count + state.dropped
-      return (Array(TreeChange.overflow.line(number: last, time: .now).utf8), state.start)
+      return (Array(ChangeEvent.overflow.line(number: last, time: now()).utf8), state.start)
     }
   }
 
   /// When the last line was added.
-  var modified: Timestamp { state.withLock { $0.time } }
+  public var modified: Timestamp { state.withLock { $0.time } }
 
   /// Up to `count` bytes from `offset`; nil: they are no longer kept.
   func bytes(from offset: Int, count: Int) -> [UInt8]? {
@@ -74,7 +81,7 @@ public final class EventLog: Sendable {
     }
   }
 
-  /// A new ticket, which no other call returns.
+  /// A new ticket for a reader that may wait.
   public func ticket() -> Ticket {
     state.withLock { state in
       state.tickets += 1
@@ -92,17 +99,17 @@ public final class EventLog: Sendable {
     if isThere { body() }
   }
 
-  /// The one who waits gives up.
+  /// Ends a wait: the body of ``wait(_:beyond:_:)`` is not called any more.
   public func withdraw(_ ticket: Ticket) {
     state.withLock { _ = $0.waiters.removeValue(forKey: ticket) }
   }
 }
 
 extension EventLog.State {
-  fileprivate mutating func append(_ change: TreeChange) {
+  fileprivate mutating func append(_ event: ChangeEvent, at now: Timestamp) {
     number += 1
-    time = .now
-    let line = EventLog.Line(offset: end, bytes: Array(change.line(number: number, time: time).utf8))
+    time = now
+    let line = EventLog.Line(offset: end, bytes: Array(event.line(number: number, time: time).utf8))
     lines.append(line)
     end += line.bytes.count
     if lines.count - dropped > EventLog.limit { dropped += 1 }
