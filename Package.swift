@@ -97,11 +97,11 @@ let package = Package(
     module("Control", ["Platform", "Store", "Model", "SecretMemory", "CSystem", "Notifier"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Store", "Model", "Platform", "SecretMemory"]),
+    module("Tree", ["Notifier", "Store", "Model", "Platform", "SecretMemory"]),
     module("Fuse", ["CFuse", "Platform"]),
 
     // 3: the tree for the kernel.
-    module("Mount", ["Tree", "Fuse", "Store", "Model", "Platform", "SecretMemory"]),
+    module("Mount", ["Tree", "Fuse", "Notifier", "Store", "Model", "Platform", "SecretMemory"]),
 
     // Bytes to values and back, for import and export: no file is opened here.
     module(
@@ -210,7 +210,7 @@ let package = Package(
         "Vault",
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
-    tests("TreeTests", ["Tree", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests("TreeTests", ["Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse", "Platform"]),
     tests(
       "FormatsTests",

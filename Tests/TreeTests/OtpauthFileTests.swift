@@ -187,7 +187,7 @@ import Tree
     try fixture.tree.keychain?.refresh()
     #expect(try fixture.read(Self.file) == Self.uri)
     let change = Change(.created, .otpauth(id, .generic(service: "S", account: "A")), origin: .external)
-    #expect(fixture.tree.replays(of: change).map(\.path) == [Self.file])
+    #expect(fixture.tree.replays(of: change).map(\.target.path) == [Self.file])
     #expect(ChangeEvent(change).path == Self.file)
     #expect(fixture.tree.staleNames(after: change).map(\.name) == ["otpauth"])
   }

@@ -28,7 +28,7 @@ public final class PrivateFileSystem: Sendable {
     sealed.store(true, ordering: .sequentiallyConsistent)
     let open = tree.tree.openSecrets
     try? tree.tree.lock()
-    tree.dropPages(of: open)
+    tree.cache.dropPages(of: open)
   }
 
   /// Content that is read while this is false was not wiped before.

@@ -3,7 +3,6 @@ import Glibc
 import Model
 import Platform
 import Store
-import Synchronization
 import Tree
 
 extension TreeFileSystem {
@@ -13,15 +12,15 @@ extension TreeFileSystem {
   ) {
     do throws(StoreError) {
       let node = try self.node(node)
-      readOn(node)
-      var (attributes, timeout) = try attributes(of: node, for: request.caller)
+      cache.readOn(node)
+      var (attributes, timeout) = try cache.attributes(of: node, for: request.caller)
       // The kernel asks for the sake of a read: that ends where the reader's own value ends.
       if let size = handle.flatMap({ snapshotSize($0, of: node) }), size != attributes.size {
         (attributes.size, timeout) = (size, 0)
       }
       reply.succeed(attributes, timeout: timeout)
     } catch {
-      refuseNode(reply, error, node)
+      fail(reply, error, .found(node))
     }
   }
 
@@ -31,35 +30,24 @@ extension TreeFileSystem {
     return reader.hasSnapshot ? reader.snapshotSize : nil
   }
 
-  /// Readers through the page cache go on where their value has grown; the cache is all theirs, so all do, or none.
-  private func readOn(_ node: Node) {
-    let readers = cachedReaders.withLock { $0[node.number] ?? [] }.map(\.handle)
-    guard let version = tree.readOn(readers) else { return }
-    _ = pages.withLock { $0.replace(node.number, with: version, for: readers.count) }
-  }
-
-  /// Whether what the kernel believes of the file is right for a while only: its readers have other sizes.
-  func hasOutdatedReaders(_ node: Node) -> Bool {
-    cachedReaders.withLock { $0[node.number]?.first }?.handle.isOutdated ?? false
-  }
-
   /// SETATTR: truncate(2), chmod(2), utimensat(2). EPERM for another owner or group than the user's.
   public func setattr(
     _ node: NodeID, to changes: AttributeChanges, handle: FileHandle?, request: Request,
     reply: consuming AttributesReply
   ) {
-    guard changes.userID ?? userID == userID, changes.groupID ?? groupID == groupID else {
-      return refuse(reply, .notPermitted(reason: "all files belong to the mounting user"), node)
+    guard changes.userID ?? cache.userID == cache.userID, changes.groupID ?? cache.groupID == cache.groupID
+    else {
+      return fail(reply, .notPermitted(reason: "all files belong to the mounting user"), .node(node))
     }
     let caller = request.caller
-    guard replay(behind: request) == nil else {
+    guard replay.current(for: request) == nil else {
       return change(node, AttributeChanges(), nil, caller, nil, reply)
     }
     let file = handle.map(OpenFiles.file)
     guard changes.size != nil, file == nil, let found = tree.node(node.rawValue) else {
       return change(node, changes, file, caller, nil, reply)
     }
-    permitted(reply, of: node) { () throws(StoreError) in
+    withAccess(reply, of: .node(node)) { () throws(StoreError) in
       try tree.permission(toOpen: found, .write, by: caller)
     } _: { [self] reply, permit in
       change(node, changes, file, caller, permit, reply)
@@ -77,9 +65,9 @@ extension TreeFileSystem {
         accessed: changes.accessTime?.time, modified: changes.modificationTime?.time, of: node)
       // For this moment only: the kernel can't apply an invalidation to this answer while it is under way, as it
       // does to others, and a size that is too small would cut off the next reader.
-      return (try attributes(of: node, for: caller).0, 0)
+      return (try cache.attributes(of: node, for: caller).0, 0)
     }
-    performAsync(reply, of: node, work) { reply, result in reply.succeed(result.0, timeout: result.1) }
+    performAsync(reply, of: .node(node), work) { reply, result in reply.succeed(result.0, timeout: result.1) }
   }
 
   private func resize(
@@ -97,7 +85,7 @@ extension TreeFileSystem {
       if mask & W_OK != 0 { try tree.checkWritable(node) }
       reply.succeed()
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -108,7 +96,7 @@ extension TreeFileSystem {
       statistics.maximumNameLength = UInt(tree.longestName(in: try self.node(node)))
       reply.succeed(statistics)
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -123,7 +111,7 @@ extension TreeFileSystem {
       // SAFETY: bytes are bytes; the array outlives the call. So in all spans below.
       unsafe reply.succeed(value.span.bytes)
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -134,7 +122,7 @@ extension TreeFileSystem {
       for name in try tree.attributeNames(of: self.node(node)) { names += name.utf8 + [0] }
       unsafe reply.succeed(names.span.bytes)
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -147,17 +135,18 @@ extension TreeFileSystem {
       let name = try attributeName(name)
       let condition = try condition(flags)
       let (value, caller) = (value.array, request.caller)
-      permitted(reply, of: node) { () throws(StoreError) in
+      withAccess(reply, of: .node(node)) { () throws(StoreError) in
         try tree.permission(toSet: name, to: value, of: self.node(node), by: caller)
       } _: { [self] reply, permit in
-        performAsync(reply, of: node) { [self] () throws(StoreError) in
+        performAsync(reply, of: .node(node)) { [self] () throws(StoreError) in
           let node = try self.node(node)
           try tree.setAttribute(name, to: value, of: node, if: condition, by: caller, permit)
-          forgetSize(of: node)
+          // Another type is another text; the kernel takes a new attribute for a new time only.
+          if !node.isDirectory { cache.invalidateAttributes(of: node) }
         }
       }
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -168,15 +157,15 @@ extension TreeFileSystem {
     do throws(StoreError) {
       let name = try attributeName(name)
       let caller = request.caller
-      permitted(reply, of: node) { () throws(StoreError) in
+      withAccess(reply, of: .node(node)) { () throws(StoreError) in
         try tree.permission(toSet: name, to: nil, of: self.node(node), by: caller)
       } _: { [self] reply, permit in
-        performAsync(reply, of: node) { [self] () throws(StoreError) in
+        performAsync(reply, of: .node(node)) { [self] () throws(StoreError) in
           try tree.removeAttribute(name, of: self.node(node), permit)
         }
       }
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -194,17 +183,6 @@ extension TreeFileSystem {
     case 2: .mustExist
     default: throw .invalidValue(reason: "contradictory flags")
     }
-  }
-
-  /// Another type is another text; the kernel takes a new attribute for a new time only.
-  private func forgetSize(of node: Node) {
-    if !node.isDirectory { invalidateAttributes(of: node) }
-  }
-
-  /// Has the kernel ask for a file's attributes again. It waits for no lock in the kernel, so a request may do it before
-  /// it is answered.
-  func invalidateAttributes(of node: Node) {
-    _ = kernel.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
   }
 }
 

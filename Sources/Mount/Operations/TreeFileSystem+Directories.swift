@@ -1,8 +1,6 @@
 public import Fuse
-import Glibc
 import Model
 import Platform
-import Synchronization
 import Tree
 
 extension TreeFileSystem {
@@ -14,12 +12,12 @@ extension TreeFileSystem {
       return OpenDirectory(node, try tree.list(node))
     }
     guard !mayBlock(lookingIn: node) else {
-      return performAsync(reply, of: node, staleOnNotFound: true, list) { Self.answer($0, $1) }
+      return performAsync(reply, of: .found(node), list) { Self.answer($0, $1) }
     }
     do throws(StoreError) {
       Self.answer(reply, try list())
     } catch {
-      refuseNode(reply, error, node)
+      fail(reply, error, .found(node))
     }
   }
 
@@ -66,7 +64,7 @@ extension TreeFileSystem {
         continue
       }
       // Gone since the directory was opened: nothing is lost by leaving it out.
-      guard let entry = try? entry(of: tree.node(of: line), for: request.caller) else { continue }
+      guard let entry = try? cache.entry(of: tree.node(of: line), for: request.caller) else { continue }
       guard reply.add(line.name.utf8.span, entry: entry, nextOffset: index + 1) else {
         forget(entry.node, lookups: 1)
         break
@@ -88,7 +86,9 @@ extension TreeFileSystem {
   public func fsyncdir(
     _ node: NodeID, handle: FileHandle, scope: SyncScope, request: Request, reply: consuming EmptyReply
   ) {
-    performAsync(reply, of: node) { [self] () throws(StoreError) in try tree.synchronize(self.node(node)) }
+    performAsync(reply, of: .node(node)) { [self] () throws(StoreError) in
+      try tree.synchronize(self.node(node))
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 public import Fuse
 import Glibc
+import Notifier
 import Platform
-import Synchronization
 import Tree
 
 // `.keyhole/events`: reads wait for the next line, and poll(2) tells when it is there.

@@ -1,9 +1,7 @@
 public import Fuse
-import Glibc
 import Model
 import Platform
 import Store
-import Synchronization
 import Tree
 
 extension TreeFileSystem: FileSystem {
@@ -12,13 +10,15 @@ extension TreeFileSystem: FileSystem {
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
   ) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
-    if let replay = replay(behind: request) { return lookup(name.array, in: parent, for: replay, reply) }
+    if let current = replay.current(for: request) {
+      return replay.lookup(name.array, in: parent, for: current, reply)
+    }
     let (name, caller) = (name.array, request.caller)
     let look: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
-      try entry(of: tree.child(of: node(parent), named: name), for: caller)
+      try cache.entry(of: tree.child(of: node(parent), named: name), for: caller)
     }
     guard !mayBlock(lookingIn: parent) else {
-      return performAsync(reply, of: parent, about: EntryName(name, in: parent), look) { reply, entry in
+      return performAsync(reply, of: .entry(name, in: parent), look) { reply, entry in
         reply.succeed(entry)
       } onAbandoned: { [self] in
         forget($0.node, lookups: 1)
@@ -27,25 +27,13 @@ extension TreeFileSystem: FileSystem {
     do throws(StoreError) {
       reply.succeed(try look())
     } catch {
-      refuse(reply, error, parent, about: EntryName(name, in: parent))
+      fail(reply, error, .entry(name, in: parent))
     }
-  }
-
-  func mayBlock(lookingIn directory: NodeID) -> Bool {
-    tree.node(directory.rawValue).map(tree.mayBlock(lookingIn:)) ?? false
   }
 
   /// FORGET: takes lookups back; a node without lookups is dropped.
   public func forget(_ node: NodeID, lookups count: UInt64) {
-    let isForgotten = lookups.withLock { lookups in
-      let left = (lookups[node.rawValue] ?? 0) &- count
-      lookups[node.rawValue] = left == 0 ? nil : left
-      return left == 0
-    }
-    guard isForgotten else { return }
-    pages.withLock { $0.forget(node.rawValue) }
-    cachedAttributes.withLock { $0.forget(node.rawValue) }
-    if let node = tree.node(node.rawValue) { tree.forget(node) }
+    cache.forget(node, lookups: count)
   }
 
   /// MKNOD: makes a regular file; EPERM for devices, pipes and sockets.
@@ -53,11 +41,11 @@ extension TreeFileSystem: FileSystem {
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, device: UInt64, request: Request,
     reply: consuming EntryReply
   ) {
-    if let replay = replay(behind: request) { return answer(reply, tree.node(of: replay)) }
+    if let current = replay.current(for: request) { return replay.create(current, reply) }
     guard FileKind(rawValue: mode) == .file else {
-      return refuse(
-        reply, .notPermitted(reason: "only regular files and directories stand here"), parent,
-        about: EntryName(name.array, in: parent))
+      return fail(
+        reply, .notPermitted(reason: "only regular files and directories stand here"),
+        .entry(name.array, in: parent))
     }
     make(reply, request, in: parent, name.array) { tree, directory, name, caller throws(StoreError) in
       try tree.makeFile(name, in: directory, by: caller)
@@ -68,7 +56,7 @@ extension TreeFileSystem: FileSystem {
   public func mkdir(
     _ name: Span<UInt8>, in parent: NodeID, mode: UInt32, request: Request, reply: consuming EntryReply
   ) {
-    if let replay = replay(behind: request) { return answer(reply, tree.node(of: replay)) }
+    if let current = replay.current(for: request) { return replay.create(current, reply) }
     make(reply, request, in: parent, name.array) { tree, directory, name, _ throws(StoreError) in
       try tree.makeDirectory(name, in: directory)
     }
@@ -90,9 +78,7 @@ extension TreeFileSystem: FileSystem {
     _ node: NodeID, as newName: Span<UInt8>, in newParent: NodeID, request: Request,
     reply: consuming EntryReply
   ) {
-    refuse(
-      reply, .notPermitted(reason: "a value has one name"), newParent,
-      about: EntryName(newName.array, in: newParent))
+    fail(reply, .notPermitted(reason: "a value has one name"), .entry(newName.array, in: newParent))
   }
 
   /// READLINK: the target of a symbolic link in memory.
@@ -101,7 +87,7 @@ extension TreeFileSystem: FileSystem {
       let target = try tree.linkTarget(of: self.node(node))
       unsafe reply.succeed(target.span.bytes)
     } catch {
-      refuse(reply, error, node)
+      fail(reply, error, .node(node))
     }
   }
 
@@ -109,9 +95,9 @@ extension TreeFileSystem: FileSystem {
   public func unlink(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
-    if let replay = replay(behind: request) { return remove(replay, reply) }
+    if let current = replay.current(for: request) { return replay.remove(current, reply) }
     let name = name.array
-    performAsync(reply, of: parent, about: EntryName(name, in: parent)) { [self] () throws(StoreError) in
+    performAsync(reply, of: .entry(name, in: parent)) { [self] () throws(StoreError) in
       try tree.remove(name, in: node(parent))
     }
   }
@@ -120,9 +106,9 @@ extension TreeFileSystem: FileSystem {
   public func rmdir(
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EmptyReply
   ) {
-    if let replay = replay(behind: request) { return remove(replay, reply) }
+    if let current = replay.current(for: request) { return replay.remove(current, reply) }
     let name = name.array
-    performAsync(reply, of: parent, about: EntryName(name, in: parent)) { [self] () throws(StoreError) in
+    performAsync(reply, of: .entry(name, in: parent)) { [self] () throws(StoreError) in
       try tree.removeDirectory(name, in: node(parent))
     }
   }
@@ -133,17 +119,17 @@ extension TreeFileSystem: FileSystem {
     request: Request, reply: consuming EmptyReply
   ) {
     let (name, newName, caller) = (name.array, newName.array, request.caller)
-    let entry = EntryName(newName, in: newParent)
+    let subject = Subject(node: parent, entry: EntryName(newName, in: newParent))
     // Of linux/fs.h only RENAME_NOREPLACE, 1.
     guard flags & ~1 == 0 else {
       refusals.note(
-        path: path(entry), reason: "two values can't change places in one step; use a third name")
+        path: path(of: subject), reason: "two values can't change places in one step; use a third name")
       return _ = reply.fail(.EINVAL)
     }
-    permitted(reply, of: parent, about: entry) { () throws(StoreError) in
+    withAccess(reply, of: subject) { () throws(StoreError) in
       try tree.permission(toRename: name, in: node(parent), to: newName, by: caller)
     } _: { [self] reply, permit in
-      performAsync(reply, of: parent, about: entry) { [self] () throws(StoreError) in
+      performAsync(reply, of: subject) { [self] () throws(StoreError) in
         try tree.rename(
           name, in: node(parent), to: newName, in: node(newParent), replacing: flags == 0, by: caller, permit)
       }
@@ -156,9 +142,9 @@ extension TreeFileSystem: FileSystem {
   ) {
     let caller = request.caller
     let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
-      try entry(of: make(tree, node(parent), name, caller), for: caller)
+      try cache.entry(of: make(tree, node(parent), name, caller), for: caller)
     }
-    performAsync(reply, of: parent, about: EntryName(name, in: parent), work) { reply, entry in
+    performAsync(reply, of: .entry(name, in: parent), work) { reply, entry in
       reply.succeed(entry)
     } onAbandoned: { [self] in
       forget($0.node, lookups: 1)

@@ -9,7 +9,7 @@ public final class ReplaySchedule<Target: ReplayTarget>: Sendable {
   public typealias Condition =
     @Sendable (_ replay: Replay<Target>, _ start: @escaping @Sendable () -> Void) -> Bool
 
-  private struct State {
+  fileprivate struct State {
     var waiting = ReplayQueue<Target>()
     /// The one that is being performed, or about to be.
     var current: Replay<Target>?

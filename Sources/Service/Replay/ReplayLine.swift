@@ -1,12 +1,12 @@
-import Tree
+import Notifier
 
 /// A replay as a line: a letter, a blank, and the path in the tree.
 enum ReplayLine {
-  static func text(of replay: Replay) -> String {
-    "\(letter(replay.kind, isDirectory: replay.isDirectory)) \(replay.path)\n"
+  static func text(of replay: Replay<some ReplayTarget>) -> String {
+    "\(letter(replay.kind, isDirectory: replay.target.isDirectory)) \(replay.target.path)\n"
   }
 
-  private static func letter(_ kind: Replay.Kind, isDirectory: Bool) -> Character {
+  private static func letter(_ kind: ReplayKind, isDirectory: Bool) -> Character {
     switch kind {
     case .deletion: isDirectory ? "D" : "d"
     case .creation: isDirectory ? "C" : "c"

@@ -2,11 +2,10 @@ import CSystem
 import Dispatch
 import Glibc
 import KeychainSelection
-import Mount
+import Notifier
 import Platform
 import Store
 import Synchronization
-import Tree
 
 /// The process that performs replays, started with the first one (`ReplayWorker` is its other side).
 final class ReplayProcess: ReplayPerformer {
@@ -47,7 +46,7 @@ final class ReplayProcess: ReplayPerformer {
       "inotify on the mount tells no outside changes: the process that replays them ended \(Self.patience) times"
   }
 
-  func perform(_ replay: Replay, done: @escaping @Sendable () -> Void) {
+  func perform(_ replay: Replay<some ReplayTarget>, done: @escaping @Sendable () -> Void) {
     queue.async { [self] in
       guard let channel = channel() else { return done() }
       state.withLock { $0.done = done }

@@ -64,10 +64,10 @@ final class TreeControlService: ControlService {
   }
 
   func pauseReplay(_ done: @escaping @Sendable () -> Void) {
-    mount.restEchoes(done)
+    mount.pauseReplay(done)
   }
 
   func resumeReplay() {
-    mount.resumeEchoes()
+    mount.resumeReplay()
   }
 }

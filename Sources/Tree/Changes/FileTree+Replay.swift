@@ -1,6 +1,7 @@
 import Dispatch
 public import Model
 public import Notifier
+import Platform
 import Store
 import Synchronization
 

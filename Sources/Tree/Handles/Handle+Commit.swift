@@ -28,7 +28,7 @@ extension Handle {
   /// Commits without waiting for the disk, also unchanged content.
   func commitNow() throws(StoreError) {
     try loadBase()
-    try commit(unwritten: true) { _ in true }
+    try commit(.all) { _ in true }
   }
 
   /// The last close: commits an O_TRUNC alone, a creation, and what was written through a mapping.
@@ -62,40 +62,44 @@ extension Handle {
     let commit: Commit
   }
 
+  /// Which content a commit stores.
+  private enum Scope {
+    case changed
+    /// Also content that was not changed since it was read or committed.
+    case all
+  }
+
   /// Commits where `isWanted` says that there is anything to, asked when all earlier commits are done.
   ///
   /// - Throws: what the store refuses it with, and what the handle fails with already.
   private func commit(
-    unwritten: Bool = false, _ isWanted: (State) -> Bool
+    _ scope: Scope = .changed, _ isWanted: (State) -> Bool
   ) throws(StoreError) {
     try commits.withLock { _ throws(StoreError) in
       let taken = try state.withLock { (state) throws(StoreError) in
         if let error = state.fate.error { throw error }
-        return isWanted(state) ? try take(from: state, unwritten: unwritten) : nil
+        return isWanted(state) ? try take(scope, from: state) : nil
       }
-      if let taken { try store(taken) }
+      // Content that is written to a removed file stays with the handle.
+      guard let taken, !node.isRemoved else { return }
+      do throws(StoreError) {
+        try settle(taken, store(taken.part, taken.commit))
+      } catch {
+        state.withLock { $0.refuse(taken) }
+        throw error
+      }
     }
   }
 
-  private func take(from state: State, unwritten: Bool) throws(StoreError) -> Taken? {
-    guard let part = try state.draft.part(unwritten: unwritten, secret: node.isSecret) else { return nil }
+  private func take(_ scope: Scope, from state: State) throws(StoreError) -> Taken? {
+    guard let part = try state.draft.part(unwritten: scope == .all, secret: node.isSecret) else { return nil }
     let commit = Commit(declaredType: state.declaredType, modified: state.modified, permit: state.permit)
     return Taken(part: part, revision: state.revision, commit: commit)
   }
 
-  private func store(_ taken: Taken) throws(StoreError) {
-    // Content that is written to a removed file stays with the handle.
-    guard !node.isRemoved else { return }
-    do {
-      let permit = try store(taken.part, taken.commit)
-      try state.withLock { (state) throws(StoreError) in
-        try state.settle(taken, permit, secret: node.isSecret)
-      }
-    } catch {
-      state.withLock { state in
-        if state.revision == taken.revision, state.fate.error == nil { state.fate = .refused }
-      }
-      throw error
+  private func settle(_ taken: Taken, _ permit: Permit?) throws(StoreError) {
+    try state.withLock { (state) throws(StoreError) in
+      try state.settle(taken, permit, secret: node.isSecret)
     }
   }
 
@@ -133,6 +137,11 @@ extension Handle {
 extension Handle.State {
   fileprivate mutating func abandon() {
     if fate.error == nil { fate = .abandoned }
+  }
+
+  /// The taken part can't be stored.
+  fileprivate mutating func refuse(_ taken: Handle.Taken) {
+    if revision == taken.revision, fate.error == nil { fate = .refused }
   }
 
   /// The taken part is stored. Later writes wait for the next commit.

@@ -48,8 +48,7 @@ extension Handle {
       try state.draft.rewrite(secret: node.isSecret) { (content) throws(StoreError) in
         try content.resize(to: count)
       }
-      state.prefix = count == 0 ? tree.prefix(for: node, declared: state.declaredType) : nil
-      if count == 0, case .otpauth = node.place { state.keyURI = KeyURICheck() } else { state.keyURI = nil }
+      state.check = count == 0 ? tree.check(ofEmpty: node, declared: state.declaredType) : .none
       state.noteWrite(by: caller)
     }
   }
@@ -72,7 +71,7 @@ extension Handle {
       state.declaredType = type
       // Of what is there already, the commit is the judge.
       let isEmpty = state.draft.addition == nil && state.draft.count(stored: 0) == 0
-      state.prefix = isEmpty ? ContentPrefix(type) : nil
+      state.check = isEmpty ? .setting(ContentPrefix(type)) : .none
       return true
     }
   }
@@ -106,7 +105,7 @@ extension Handle {
     if offset == count {
       try unsafe follow(bytes, in: &state)
     } else {
-      (state.prefix, state.keyURI) = (nil, nil)
+      state.check = .none
     }
     state.noteWrite(by: caller)
   }
@@ -130,7 +129,7 @@ extension Handle {
   private func add(
     _ bytes: UnsafeRawBufferPointer, to stored: Int, in state: inout State, by caller: Caller
   ) throws(StoreError) {
-    if state.draft.addition == nil { state.prefix = try prefixOfStored() }
+    if state.draft.addition == nil { state.check = try checkOfStored() }
     let added = (state.draft.addition ?? 0) + bytes.count
     guard added <= limit - min(stored, limit) else { throw .tooLarge(limit: limit) }
     try reserve(added, for: &state)
@@ -149,38 +148,15 @@ extension Handle {
   private func follow(
     _ bytes: UnsafeRawBufferPointer, in state: inout State
   ) throws(StoreError) {
-    if state.keyURI != nil { return try unsafe followURI(bytes, in: &state) }
-    guard var prefix = state.prefix else { return }
-    // The key may have got another type since: then the commit decides.
-    guard prefix.type == tree.expectedType(of: node, declared: state.declaredType) else {
-      state.prefix = nil
-      return
-    }
-    guard unsafe prefix.append(bytes) else {
-      throw .invalidValue(reason: "this can't become a value of the key's type")
-    }
-    state.prefix = prefix
-  }
-
-  /// A line with its end, as `echo` writes it, is complete.
-  private func followURI(
-    _ bytes: UnsafeRawBufferPointer, in state: inout State
-  ) throws(StoreError) {
-    for index in bytes.indices {
-      let byte = unsafe bytes[index]
-      guard byte == 0x0A else {
-        try state.keyURI?.take(byte)
-        continue
-      }
-      try state.keyURI?.finish()
-    }
+    let declared = state.declaredType
+    try unsafe state.check.take(bytes, expecting: tree.expectedType(of: node, declared: declared))
   }
 
   /// Of a key only, whose value is in memory.
-  private func prefixOfStored() throws(StoreError) -> ContentPrefix? {
-    guard var prefix = tree.prefix(for: node, declared: nil) else { return nil }
+  private func checkOfStored() throws(StoreError) -> ContentCheck {
+    guard var prefix = tree.prefix(for: node, declared: nil) else { return .none }
     let stored = try tree.committedContent(of: node)
-    return unsafe stored.withBytes { unsafe prefix.append($0) } ? prefix : nil
+    return unsafe stored.withBytes { unsafe prefix.append($0) } ? .setting(prefix) : .none
   }
 }
 

@@ -27,8 +27,10 @@ public struct OpenMode: OptionSet, Sendable {
 /// A value changes all at once, when the handle commits: at `flush` (each close of a descriptor), at `synchronize`
 /// (fsync) or, for what neither saw, at `close` (the last one).
 ///
-/// `state` is held for memory only, never while a store is asked: stat(2) of the file takes it too. A commit takes
-/// what it stores from the draft, stores it without the lock, and settles the draft afterwards.
+/// **Locks.** No lock that an operation on memory takes, as that of stat(2), is held across a commit, a lock file or a call
+/// over a bus. A commit takes from the draft what it stores, stores it without `state`, and settles the draft afterwards; the
+/// locks of the tree (`overlay`, `nodes`, `Node.state`) are held for memory only, too. `commits` is held through a
+/// commit, and by nothing else but another commit of the same handle, so that they are stored in turn.
 public final class Handle: Sendable {
   /// The file that is open. It stays this one when another file gets its name.
   public let node: Node
@@ -51,10 +53,7 @@ public final class Handle: Sendable {
     var version: UInt64 = 0
     /// The value that a key had when it was opened; nil: the store is asked.
     var original: SettingValue?
-    /// Follows the content while it is written in one go, to refuse early what can't become a value.
-    var prefix: ContentPrefix?
-    /// The same of an `otpauth:` URI.
-    var keyURI: KeyURICheck?
+    var check = ContentCheck.none
     var declaredType: SettingType?
     /// The permit that its secret was opened with, and will be committed with.
     var permit: Permit?

@@ -115,8 +115,7 @@ extension FileTree {
   ) {
     guard mode.isSuperset(of: [.write, .truncate]) else { return }
     state.draft = .emptied
-    state.prefix = prefix(for: node, declared: nil)
-    if case .otpauth = node.place { state.keyURI = KeyURICheck() }
+    state.check = check(ofEmpty: node, declared: nil)
     if let process = caller.process { state.writers[caller] = process }
   }
 
@@ -130,6 +129,12 @@ extension FileTree {
       guard case .outOfMemory = error else { throw error }
       throw .tooManyOpen
     }
+  }
+
+  /// The check of the content of a file that is empty now.
+  func check(ofEmpty node: Node, declared: SettingType?) -> ContentCheck {
+    if case .otpauth = node.place { return .uri(KeyURICheck()) }
+    return prefix(for: node, declared: declared).map(ContentCheck.setting) ?? .none
   }
 
   /// Follows the content of a key while it is written; nil: any content is valid.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import Model
+import Notifier
 import Platform
 import Prompting
 import Service

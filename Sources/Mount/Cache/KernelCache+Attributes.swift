@@ -1,0 +1,84 @@
+import Fuse
+import Model
+import Store
+import Synchronization
+import Tree
+
+extension KernelCache {
+  /// The entry of a node for the kernel, which then counts as looked up once more.
+  func entry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
+    let (attributes, timeout) = try attributes(of: node, for: caller)
+    return countedEntry(node, attributes, timeout: timeout, nameTimeout: Self.nameTimeout)
+  }
+
+  /// The entry of a name that is gone: enough to delete it.
+  func tombstoneEntry(of node: Node) -> Entry {
+    let attributes = Attributes(
+      inode: node.number, kind: node.isDirectory ? .directory : .file,
+      permissions: node.isDirectory ? 0o700 : 0o600, linkCount: node.isDirectory ? 2 : 1, userID: userID,
+      groupID: groupID)
+    return countedEntry(node, attributes, timeout: 0, nameTimeout: 0)
+  }
+
+  private func countedEntry(
+    _ node: Node, _ attributes: Attributes, timeout: Double, nameTimeout: Double
+  ) -> Entry {
+    lookups.withLock { $0[node.number, default: 0] += 1 }
+    return Entry(
+      node: NodeID(rawValue: node.number), attributes: attributes, attributesTimeout: timeout,
+      entryTimeout: nameTimeout)
+  }
+
+  /// Whether the kernel knows a node, so that it can be watched.
+  func isKnown(_ node: Node) -> Bool {
+    node === tree.root || lookups.withLock { $0[node.number] != nil }
+  }
+
+  /// Takes lookups back. A node without lookups is dropped.
+  func forget(_ id: NodeID, lookups count: UInt64) {
+    let isForgotten = lookups.withLock { lookups in
+      let left = (lookups[id.rawValue] ?? 0) &- count
+      lookups[id.rawValue] = left == 0 ? nil : left
+      return left == 0
+    }
+    guard isForgotten else { return }
+    pages.withLock { $0.forget(id.rawValue) }
+    cachedAttributes.withLock { $0.forget(id.rawValue) }
+    if let node = tree.node(id.rawValue) { tree.forget(node) }
+  }
+
+  /// The attributes of a node, and how many seconds the kernel may keep them.
+  func attributes(
+    of node: Node, for caller: Caller
+  ) throws(StoreError) -> (Attributes, timeout: Double) {
+    // Checked first: a write that begins while the status is read makes it short-lived.
+    guard node.isStable, !hasOutdatedReaders(node) else {
+      return (Attributes(try tree.status(of: node, for: caller), of: node, userID, groupID), 0)
+    }
+    cachedAttributes.withLock { $0.beginReply(node.number) }
+    var version: UInt64?
+    defer { cachedAttributes.withLock { [version] in $0.endReply(node.number, version: version) } }
+    let status = try tree.status(of: node, for: caller)
+    // The size of a file that is created and not committed is changed by the next commit, and no change is reported for that.
+    if status.version != 0 { version = status.version }
+    let attributes = Attributes(status, of: node, userID, groupID)
+    return (attributes, version == nil ? 0 : Self.attributesTimeout)
+  }
+}
+
+extension Attributes {
+  fileprivate init(_ status: NodeStatus, of node: Node, _ userID: UInt32, _ groupID: UInt32) {
+    self.init(
+      inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
+      linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
+      time: Timestamp(status.modified))
+    if let accessed = status.accessed { accessTime = Timestamp(accessed) }
+  }
+}
+
+extension Node {
+  /// Only a change that is reported to this process can change its status.
+  fileprivate var isStable: Bool {
+    !isDirectory && !isSecret && !isScratch && !isControl && !isBeingWritten && !isRemoved
+  }
+}

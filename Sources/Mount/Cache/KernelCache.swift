@@ -1,0 +1,84 @@
+import Dispatch
+import Fuse
+import Glibc
+import Store
+import Synchronization
+import Tree
+
+/// What the kernel caches of a mount, and when it has to drop it.
+///
+/// **What it may cache.** A name, for a second. The attributes of a file, for a day, if only a change that is reported to
+/// this process can change them: not those of a directory, a secret or scratch, and not while the file is being written or
+/// a reader has another value than the stored one. The pages of a setting, while every open handle reads the same value
+/// (``PageCache``). Those of a secret never, but for a program that maps the file.
+///
+/// **When it drops them.**
+/// 1. Attributes, before an open is answered that serves another value than they are of (``CachedAttributes``). So no read
+///    ends at the size of another value, even where another program's change has not been reported yet.
+/// 2. Attributes, before setxattr(2) of a key's type is answered: the same value has another text.
+/// 3. Attributes of the file and its directory, after a reported change of another program, and after a creation that is
+///    given up.
+/// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
+/// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
+///
+/// Names are never dropped before their second is over: for that the kernel takes the directory's lock, and a process that
+/// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and
+/// then the kernel looks it up again.
+///
+/// **In which order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, in
+/// the order of the changes, and the replay of a change for watchers follows on the same queue, so watchers find the new
+/// attributes. 3 and 5 are never done inside a request: the kernel may wait for locks and pages that the request's caller
+/// holds.
+final class KernelCache: Sendable {
+  /// In seconds.
+  static let attributesTimeout: Double = 86_400
+  /// In seconds.
+  static let nameTimeout: Double = 1
+
+  let tree: FileTree
+  let userID = getuid()
+  let groupID = getgid()
+  /// For what is done after a change, in turn: dropping attributes, and the replay.
+  let queue = DispatchQueue(label: "keyhole.invalidation")
+  private let queueOfPages = DispatchQueue(label: "keyhole.pages")
+  private let invalidator = Mutex<CacheInvalidator?>(nil)
+  let pages = Mutex(PageCache())
+  /// The lookup count of each node: entries that the kernel was given and has not forgotten.
+  let lookups = Mutex<[UInt64: UInt64]>([:])
+  let cachedAttributes = Mutex(CachedAttributes())
+  /// The files that are read through the kernel's page cache.
+  let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
+
+  init(_ tree: FileTree) {
+    self.tree = tree
+  }
+
+  /// Sets the session whose kernel cache is dropped from. Before that, the kernel caches nothing.
+  func connect(_ invalidator: CacheInvalidator) {
+    self.invalidator.withLock { $0 = invalidator }
+  }
+
+  /// Drops a file's attributes: rules 1 and 2.
+  func invalidateAttributes(of node: Node) {
+    _ = invalidator.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
+  }
+
+  /// Drops the attributes of files that changed, and of their directories: rule 3.
+  func invalidate(_ names: [StaleName]) {
+    guard !names.isEmpty, let invalidator = invalidator.withLock({ $0 }) else { return }
+    queue.async {
+      for name in names {
+        if let node = name.node { invalidator.invalidateAttributes(of: NodeID(rawValue: node.number)) }
+        invalidator.invalidateAttributes(of: NodeID(rawValue: name.directory.number))
+      }
+    }
+  }
+
+  /// Drops the pages of secrets: rule 5. On a queue of its own, as it waits for pages that are being read.
+  func dropPages(of nodes: [Node]) {
+    guard !nodes.isEmpty, let invalidator = invalidator.withLock({ $0 }) else { return }
+    queueOfPages.async {
+      for node in nodes { invalidator.invalidateNode(NodeID(rawValue: node.number)) }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import Dispatch
+import Fuse
+import Model
+import Platform
+import Notifier
+import Store
+import Tree
+
+/// The replay of other programs' changes on this mount, so that inotify(7) watchers see them.
+///
+/// A performer makes the change again through the mount's path. Its requests are known by their thread, and are answered
+/// without the store: what they ask for has happened already.
+struct MountReplay: Sendable {
+  private let tree: FileTree
+  private let cache: KernelCache
+  let schedule: ReplaySchedule<ReplayPlace>
+
+  init(_ tree: FileTree, _ cache: KernelCache) {
+    self.tree = tree
+    self.cache = cache
+    schedule = ReplaySchedule(on: cache.queue) { replay, start in
+      // A directory that the kernel does not know can't be watched.
+      guard let directory = tree.directory(of: replay), cache.isKnown(directory), tree.isTrue(replay) else {
+        return false
+      }
+      let node = tree.node(of: replay)
+      if replay.kind == .modification, cache.isRead(node) {
+        cache.whenUnread(node) { cache.queue.async(execute: start) }
+      } else {
+        start()
+      }
+      return true
+    }
+  }
+
+  /// The replay that a request belongs to; nil: it belongs to none.
+  func current(for request: Request) -> TreeReplay? { schedule.replay(of: request.threadID) }
+
+  /// LOOKUP: a created name is not there yet, and a deleted one is still there.
+  func lookup(_ name: [UInt8], in parent: NodeID, for replay: TreeReplay, _ reply: consuming EntryReply) {
+    guard let directory = tree.node(parent.rawValue),
+      let child = tree.node(named: name, in: directory, onTheWayTo: replay),
+      replay.kind != .creation || child !== tree.node(of: replay)
+    else { return _ = reply.fail(.ENOENT) }
+    answer(reply, child)
+  }
+
+  /// MKNOD and MKDIR: the node that is there already.
+  func create(_ replay: TreeReplay, _ reply: consuming EntryReply) {
+    answer(reply, tree.node(of: replay))
+  }
+
+  /// UNLINK and RMDIR.
+  func remove(_ replay: TreeReplay, _ reply: consuming EmptyReply) {
+    tree.giveUpName(of: replay)
+    reply.succeed()
+  }
+
+  /// OPEN: the next reader drops the cached pages if they are of another value.
+  func open(_ reply: consuming OpenReply) {
+    reply.succeed(.replay, options: [.directIO, .keepCache, .noFlush])
+  }
+
+  private func answer(_ reply: consuming EntryReply, _ node: Node) {
+    let entry = (try? cache.entry(of: node, for: Caller(thread: 0))) ?? cache.tombstoneEntry(of: node)
+    if !reply.succeed(entry) { cache.forget(entry.node, lookups: 1) }
+  }
+}
+
+extension FileHandle {
+  /// That of a replay: no open file belongs to it.
+  static let replay = FileHandle(rawValue: 0)
+}

@@ -1,0 +1,49 @@
+public import Fuse
+public import Model
+public import Notifier
+import Store
+import Tree
+
+// Changes of the stores.
+extension TreeFileSystem {
+  /// Connects the session that has the kernel drop cached attributes and pages. Before that, the kernel caches nothing.
+  public func connect(_ invalidator: CacheInvalidator) {
+    cache.connect(invalidator)
+  }
+
+  /// Takes what the stores hold now as known; what differs later is a change.
+  public func beginFollowing() {
+    tree.beginFollowing()
+  }
+
+  /// Has other programs' changes replayed by `performer` for watchers of the mount, from now on.
+  public func replay(through performer: any ReplayPerformer) {
+    replay.schedule.start(performer)
+  }
+
+  /// Performs no replay until ``resumeReplay()``, as each uses the mount, which then can't be unmounted; calls `body` once
+  /// when none is under way any more.
+  public func pauseReplay(_ body: @escaping @Sendable () -> Void) {
+    replay.schedule.pause(body)
+  }
+
+  /// To be called once for each ``pauseReplay(_:)``.
+  public func resumeReplay() {
+    replay.schedule.resume()
+  }
+
+  /// Logs every change, and has the kernel drop what those of other programs have made wrong, until the stream ends.
+  public func follow(_ changes: AsyncStream<Change>) async {
+    for await change in changes {
+      if change.kind == .locked {
+        tree.forgetLocked()
+        cache.dropPages(of: tree.openSecrets)
+      }
+      tree.record(change)
+      let replays = tree.replays(of: change)
+      guard change.origin == .external else { continue }
+      cache.invalidate(tree.staleNames(after: change))
+      replay.schedule.add(replays)
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import Dispatch
+import Fuse
+import Glibc
+import Model
+import Platform
+import Store
+import Tree
+
+// Operations that may wait: for a disk or another process, and for a person.
+extension TreeFileSystem {
+  /// Runs `work` where it may wait, and answers when it is done; `onAbandoned` gets the result where the caller
+  /// has gone away meanwhile.
+  ///
+  /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
+  /// size must not make a save look failed.
+  func performAsync<Answer: ~Copyable & Sendable, Value: Sendable>(
+    _ reply: consuming Reply<Answer>, of subject: Subject,
+    _ work: @escaping @Sendable () throws(StoreError) -> Value,
+    answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void,
+    onAbandoned: @escaping @Sendable (Value) -> Void = { _ in }
+  ) {
+    let cause = cause(ofWaitAt: subject.node)
+    let patience = DispatchTimeInterval.milliseconds(cause == .process ? 20 : 500)
+    let parked = reply.park { parked in
+      Background.run(after: patience) {
+        _ = parked.claim()?.fail(.EINTR)
+      }
+    }
+    let began = ContinuousClock.now
+    let isTaken = waiting.run(cause) { [self] in
+      let result: Result<Value, StoreError>
+      do throws(StoreError) { result = .success(try work()) } catch { result = .failure(error) }
+      delays.note(began.duration(to: .now), path: path(of: subject))
+      guard let reply = parked.claim() else {
+        if case .success(let value) = result { onAbandoned(value) }
+        return
+      }
+      switch result {
+      case .success(let value): answer(reply, value)
+      case .failure(let error): fail(reply, error, subject)
+      }
+    }
+    if !isTaken, let reply = parked.claim() { fail(reply, .tooManyOpen, subject) }
+  }
+
+  /// The same for work without a result.
+  func performAsync(
+    _ reply: consuming EmptyReply, of subject: Subject,
+    _ work: @escaping @Sendable () throws(StoreError) -> Void
+  ) {
+    performAsync(reply, of: subject, work) { reply, _ in reply.succeed() }
+  }
+
+  private func cause(ofWaitAt node: NodeID) -> WaitingOperations.Cause {
+    guard let node = tree.node(node.rawValue), tree.mayWait(using: node) else { return .disk }
+    return tree.mayBlock(using: node) ? .process : .vault
+  }
+
+  /// Whether opening a file, or making one in a directory, may wait.
+  func mayWait(using node: NodeID) -> Bool {
+    tree.node(node.rawValue).map(tree.mayWait(using:)) ?? false
+  }
+
+  /// Whether looking at the contents of a directory may wait.
+  func mayBlock(lookingIn directory: NodeID) -> Bool {
+    tree.node(directory.rawValue).map(tree.mayBlock(lookingIn:)) ?? false
+  }
+
+  /// Returns when all operations that were asked for before the mount went are done.
+  public func finish() {
+    waiting.finish()
+  }
+}
+
+extension TreeFileSystem {
+  /// Runs `body` with the permit that an operation takes; where a person has to be asked first, once they have
+  /// agreed. Meanwhile the reply is parked, and delays no other request. An interrupt withdraws the question.
+  ///
+  /// `flags`: open(2)'s; with O_NONBLOCK no person is asked.
+  func withAccess<Answer: ~Copyable & Sendable>(
+    _ reply: consuming Reply<Answer>, of subject: Subject, flags: Int32 = 0,
+    _ permission: () throws(StoreError) -> Permission?,
+    _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
+  ) {
+    let needed: Permission?
+    do throws(StoreError) { needed = try permission() } catch { return fail(reply, error, subject) }
+    switch needed {
+    case .none: body(reply, nil)
+    case .given(let permit): body(reply, permit)
+    case .asked where flags & O_NONBLOCK != 0: fail(reply, .wouldWait, subject)
+    case .asked(let request): ask(reply, of: subject, request, body)
+    }
+  }
+
+  private func ask<Answer: ~Copyable & Sendable>(
+    _ reply: consuming Reply<Answer>, of subject: Subject, _ request: PermissionRequest,
+    _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
+  ) {
+    let parked = reply.park { parked in
+      request.withdraw()
+      _ = parked.claim()?.fail(.EINTR)
+    }
+    request.start { [self] outcome in
+      guard let reply = parked.claim() else { return }
+      switch outcome {
+      case .success(let permit): body(reply, permit)
+      case .failure(let error): fail(reply, error, subject)
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import Model
+
+/// Follows new content while it is written in one go, to refuse early what can't become a value.
+enum ContentCheck: Sendable {
+  /// The commit alone decides.
+  case none
+  /// The content of a key whose type is known.
+  case setting(ContentPrefix)
+  /// An `otpauth:` URI.
+  case uri(KeyURICheck)
+}
+
+extension ContentCheck {
+  /// Takes the bytes that follow. `expected` is the key's type now: if it has changed, the commit decides.
+  ///
+  /// - Throws: `invalidValue` as soon as nothing that could follow makes the content a value.
+  mutating func take(
+    _ bytes: UnsafeRawBufferPointer, expecting expected: @autoclosure () -> SettingType?
+  ) throws(StoreError) {
+    switch self {
+    case .none: return
+    case .setting(var prefix):
+      guard prefix.type == expected() else { return self = .none }
+      guard unsafe prefix.append(bytes) else {
+        throw .invalidValue(reason: "this can't become a value of the key's type")
+      }
+      self = .setting(prefix)
+    case .uri(var check):
+      try unsafe check.takeLines(bytes)
+      self = .uri(check)
+    }
+  }
+}
+
+extension KeyURICheck {
+  /// A line with its end, as `echo` writes it, is complete.
+  fileprivate mutating func takeLines(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+    for index in bytes.indices {
+      let byte = unsafe bytes[index]
+      if byte == 0x0A { try finish() } else { try take(byte) }
+    }
+  }
+}
