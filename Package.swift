@@ -210,7 +210,8 @@ let package = Package(
         "Vault",
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
-    tests("TreeTests", ["Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
+    tests(
+      "TreeTests", ["Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
     tests("FuseTests", ["Fuse", "Platform"]),
     tests(
       "FormatsTests",

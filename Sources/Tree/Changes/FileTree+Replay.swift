@@ -55,7 +55,8 @@ extension FileTree {
   public func node(of replay: TreeReplay) -> Node { node(at: replay.place) }
 
   /// The file or directory of that name on the way to a replay's file, whether or not it is still there.
-  public func node(named name: some Collection<UInt8>, in directory: Node, onTheWayTo replay: TreeReplay) -> Node?
+  public func node(named name: some Collection<UInt8>, in directory: Node, onTheWayTo replay: TreeReplay)
+    -> Node?
   {
     let above = sequence(first: replay.place, next: \.parent)
     let place = above.first { $0.parent == directory.place && $0.name.utf8.elementsEqual(name) }
