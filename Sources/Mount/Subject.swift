@@ -1,12 +1,12 @@
 import Fuse
 
-/// What an operation is about: for its error, and for the path in reports.
+/// The file or name that an operation is about: for its error, and for the path in reports.
 struct Subject: Sendable {
   /// The file, or the directory that the operation changes.
   let node: NodeID
   /// A name that may not exist; nil: the subject is the node itself.
   var entry: EntryName?
-  /// What a missing file means to the kernel.
+  /// The error for a missing file.
   var onMissing = Missing.fails
 
   enum Missing {

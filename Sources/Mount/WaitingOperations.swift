@@ -5,7 +5,7 @@ import Synchronization
 
 /// Runs the operations that may wait, off the workers that read the kernel's requests.
 final class WaitingOperations: Sendable {
-  /// What an operation may wait for.
+  /// The cause of a wait.
   enum Cause {
     /// A disk, or another process's lock on a suite.
     case disk

@@ -5,14 +5,14 @@ import Store
 import Synchronization
 import Tree
 
-/// What the kernel caches of a mount, and when it has to drop it.
+/// The kernel's cache of a mount: the names, attributes and pages that it may keep, and when it has to drop them.
 ///
-/// **What it may cache.** A name, for a second. The attributes of a file, for a day, if only a change that is reported to
+/// **Kept.** A name, for a second. The attributes of a file, for a day, if only a change that is reported to
 /// this process can change them: not those of a directory, a secret or scratch, and not while the file is being written or
 /// a reader has another value than the stored one. The pages of a setting, while every open handle reads the same value
 /// (``PageCache``). Those of a secret never, but for a program that maps the file.
 ///
-/// **When it drops them.**
+/// **Dropped.**
 /// 1. Attributes, before an open is answered that serves another value than they are of (``CachedAttributes``). So no read
 ///    ends at the size of another value, even where another program's change has not been reported yet.
 /// 2. Attributes, before setxattr(2) of a key's type is answered: the same value has another text.
@@ -25,10 +25,9 @@ import Tree
 /// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and
 /// then the kernel looks it up again.
 ///
-/// **In which order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, in
-/// the order of the changes, and the replay of a change for watchers follows on the same queue, so watchers find the new
-/// attributes. 3 and 5 are never done inside a request: the kernel may wait for locks and pages that the request's caller
-/// holds.
+/// **Order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, in the order of
+/// the changes, and the replay of a change for watchers follows on the same queue, so watchers find the new attributes.
+/// 5 is done on a queue of its own and never inside a request: the kernel waits for pages that are being read.
 final class KernelCache: Sendable {
   /// In seconds.
   static let attributesTimeout: Double = 86_400

@@ -5,7 +5,7 @@ import Platform
 import Store
 import Synchronization
 
-/// What a replay is about: a place of the tree, whether or not something stands there.
+/// The place of a replay in the tree, whether or not a file stands there.
 public struct ReplayPlace: ReplayTarget {
   let place: Place
 
