@@ -1,8 +1,8 @@
 import Dispatch
 import Fuse
 import Model
-import Platform
 import Notifier
+import Platform
 import Store
 import Tree
 
