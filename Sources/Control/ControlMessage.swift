@@ -121,12 +121,14 @@ package struct KeychainState: Hashable, Sendable {
   package init() {}
 
   init(of engine: any KeychainEngine) {
-    (lock, needsPassphrase) = (engine.lockState, engine.needsPassphrase)
-    hasPasscode = engine.hasPasscode(sealed: false)
-    hasPasscodeForSealed = engine.hasPasscode(sealed: true)
-    (sealsWithPasswords, readOnlyReason) = (engine.sealsWithPasswords, engine.readOnlyReason)
-    holdsOtpauth = engine.holdsOtpauth
-    takesBatches = (engine as? any SpoolingKeychainEngine)?.takesBatches ?? false
+    let locking = engine.locking
+    (lock, needsPassphrase) = (locking.lockState, locking.needsPassphrase)
+    hasPasscode = locking.hasPasscode(sealed: false)
+    hasPasscodeForSealed = locking.hasPasscode(sealed: true)
+    sealsWithPasswords = engine.passwords != nil
+    readOnlyReason = engine.readOnlyReason
+    holdsOtpauth = engine.otpauthURIs != nil
+    takesBatches = engine.spooling != nil
   }
 }
 

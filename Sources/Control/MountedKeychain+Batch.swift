@@ -2,9 +2,9 @@ public import Model
 public import SecretMemory
 public import Store
 
-extension MountedKeychain {
-  /// Whether the mount's keychain takes batches, as it said when the connection was made.
-  public var takesBatches: Bool { memory.state.takesBatches }
+extension MountedKeychain: BatchKeychain {
+  /// nil: the mount's keychain takes none, as it said when the connection was made.
+  public var batches: (any BatchKeychain)? { memory.state.takesBatches ? self : nil }
 
   /// Sends the changes one after the other; the mount's process keeps them sealed until all are there, and makes them in
   /// one transaction.

@@ -12,7 +12,7 @@ import Synchronization
 /// The mount's process decides who gets a secret, asks whom it has to ask, and keeps the record, as if this
 /// process had opened the mount's files. Without a mount the keychain is locked; with the next one it is there
 /// again.
-public final class MountedKeychain: RemoteKeychainEngine, BatchKeychainEngine {
+public final class MountedKeychain: KeychainEngine, RemoteKeychain {
   /// The name of the mount's engine.
   public let name: String
   private let runtimeFolder: String
@@ -177,25 +177,6 @@ extension MountedKeychain {
     return secret
   }
 
-  /// Whether the mount's keychain holds `otpauth:` URIs.
-  public var holdsOtpauth: Bool { memory.state.holdsOtpauth }
-
-  /// The URI, as `secret(of:)`.
-  public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
-    let reply = try request(.fetchOtpauth(item)).channel.reply()
-    guard let secret = reply.takeSecret() else { throw WireReader.unreadable }
-    return secret
-  }
-
-  /// Changes the URI: the mount reads and stores, `body` runs in this process.
-  public func rewriteOtpauth(
-    of item: ItemID, readingSecret: Bool,
-    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
-  ) throws(StoreError) -> Item {
-    let call = try request(.rewriteOtpauth(item, readingSecret: readingSecret))
-    return try rewrite(call) { (item, secret) throws(StoreError) in try body(&item.otpauth, &secret) }
-  }
-
   /// Has the mount's process ask for the present password of an item and for a new one, and change it.
   ///
   /// - Throws: `invalidValue` for an item without one, `accessDenied`, `rejected`, `locked`, `readOnly`, `noSpace`.
@@ -215,23 +196,6 @@ extension MountedKeychain {
       throw WireReader.unreadable
     }
     return added
-  }
-
-  /// In two steps; what the second one refuses takes back the first.
-  public func add(
-    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
-  ) throws(StoreError) -> Item {
-    let added = try add(item, secret: secret)
-    guard let further = item.otpauth else { return added }
-    do throws(StoreError) {
-      return try rewriteOtpauth(of: added.id, readingSecret: false) { present, secret throws(StoreError) in
-        present = further
-        do { secret = try SecretBytes(copying: otpauth) } catch { throw .outOfMemory }
-      }
-    } catch {
-      try remove([added.id])
-      throw error
-    }
   }
 
   /// Fetches the items, changes them in this process, and sends them back; again where they have changed meanwhile.
@@ -260,7 +224,7 @@ extension MountedKeychain {
     try rewrite(request(.rewrite(item, readingSecret: readingSecret)), body)
   }
 
-  private func rewrite(
+  func rewrite(
     _ call: Call, _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     while true {
@@ -289,42 +253,17 @@ extension MountedKeychain {
 // MARK: - State
 
 extension MountedKeychain {
+  /// The mount's process reports changes.
+  public var remote: (any RemoteKeychain)? { self }
+
   /// The mount's process decides who gets a secret.
   public var decidesAccess: Bool { true }
-
-  /// The lock as the mount last reported it; locked without a mount.
-  public var lockState: KeychainLock { memory.state.lock }
-
-  /// Whether the mount's keychain takes a passphrase, as last reported.
-  public var needsPassphrase: Bool { memory.state.needsPassphrase }
-
-  /// As the mount last reported it.
-  public func hasPasscode(sealed: Bool) -> Bool {
-    let state = memory.state
-    return sealed ? state.hasPasscodeForSealed : state.hasPasscode
-  }
 
   /// The reason that the mount last reported; nil: the keychain can be changed.
   public var readOnlyReason: String? { memory.state.readOnlyReason }
 
-  /// Whether the mount's keychain does, as last reported.
-  public var sealsWithPasswords: Bool { memory.state.sealsWithPasswords }
-
-  /// The mount's process asks for the password.
-  public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine { self }
-
   /// Every commit of the mount is on the disk already.
   public func synchronize() throws(StoreError) {}
-
-  /// Throws `unsupported`: the mount's process locks its keychain itself.
-  public func lock() throws(StoreError) {
-    throw .unsupported(reason: "the mount locks it; `keyhole lock` has it done")
-  }
-
-  /// Throws `unsupported`: the mount's process unlocks its keychain itself.
-  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    throw .unsupported(reason: "the mount unlocks it; `keyhole unlock` has it done")
-  }
 
   /// The problems that the mount knows of; empty where it does not answer.
   public func problems() -> [Problem] {

@@ -63,7 +63,7 @@ public struct ImportPlan {
     }
     let distinct: DistinctItems
     do throws(FormatError) {
-      let holdsOtpauth = keychain?.engine.holdsOtpauth ?? false
+      let holdsOtpauth = keychain?.engine.otpauthURIs != nil
       distinct = try DistinctItems(contents.items, options.duplicates, holdsOtpauth: holdsOtpauth) {
         identity in
         (try? keychain?.read { $0[identity] }.first).map(Self.protection) ?? []

@@ -24,7 +24,7 @@ package enum OrphanedKey {
 ///
 /// Commands take it, so that reading makes no folder, no vault and no key file. One that another process has made
 /// meanwhile is opened.
-final class AbsentVault: BatchKeychainEngine {
+final class AbsentVault: KeychainEngine {
   let name = KeychainChoice.vault.rawValue
 
   private let folder: String
@@ -94,8 +94,28 @@ extension AbsentVault {
     try required().rewrite(item, readingSecret: readingSecret, body)
   }
 
-  var holdsOtpauth: Bool { true }
+  func remove(_ items: [ItemID]) throws(StoreError) { try present()?.remove(items) }
 
+  func synchronize() throws(StoreError) { try known?.synchronize() }
+
+  func room() throws(StoreError) -> DiskRoom? { try known?.room() }
+
+  func problems() -> [Problem] { known?.problems() ?? [] }
+
+  var readOnlyReason: String? { known?.readOnlyReason }
+}
+
+extension AbsentVault {
+  var locking: any LockingKeychain {
+    if let known { known } else { NeverLocked() }
+  }
+  var passwords: (any PasswordKeychain)? { self }
+  var otpauthURIs: (any OtpauthKeychain)? { self }
+  var batches: (any BatchKeychain)? { self }
+  var encryption: (any EncryptedKeychain)? { known }
+}
+
+extension AbsentVault: OtpauthKeychain {
   func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes { try required().otpauth(of: item) }
 
   func add(
@@ -110,49 +130,27 @@ extension AbsentVault {
   ) throws(StoreError) -> Item {
     try required().rewriteOtpauth(of: item, readingSecret: readingSecret, body)
   }
+}
 
+extension AbsentVault: BatchKeychain {
   func apply(
     _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) -> [Item] {
     try changes.isEmpty ? [] : made().apply(changes, secret: secret)
   }
-
-  func remove(_ items: [ItemID]) throws(StoreError) { try present()?.remove(items) }
-
-  func synchronize() throws(StoreError) { try known?.synchronize() }
-
-  func room() throws(StoreError) -> DiskRoom? { try known?.room() }
-
-  func problems() -> [Problem] { known?.problems() ?? [] }
-
-  var readOnlyReason: String? { known?.readOnlyReason }
 }
 
-extension AbsentVault {
-  var lockState: KeychainLock { known?.lockState ?? .open }
-
-  var needsPassphrase: Bool { known?.needsPassphrase ?? false }
-
-  func hasPasscode(sealed: Bool) -> Bool { known?.hasPasscode(sealed: sealed) ?? false }
-
-  var isOpenThroughout: Bool { known?.isOpenThroughout ?? true }
-
-  func lock() throws(StoreError) { try known?.lock() }
-
-  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try known?.unlock(passphrase) }
-
-  func isAccessible(_ item: Item) -> Bool { known?.isAccessible(item) ?? true }
-
+extension AbsentVault: PasswordKeychain {
   func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine { try made().using(password) }
-
-  var sealsWithPasswords: Bool { true }
 
   func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
     try required().check(password, of: item)
   }
 
-  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
-    try required().changePassword(of: item, to: password)
+  func changePassword(
+    of item: ItemID, from present: ItemPassword, to new: ItemPassword
+  ) throws(StoreError) {
+    try required().changePassword(of: item, from: present, to: new)
   }
 
   func prepare(_ password: ItemPassword) throws(StoreError) { try made().prepare(password) }

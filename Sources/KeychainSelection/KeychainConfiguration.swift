@@ -228,11 +228,11 @@ extension KeychainConfiguration {
 extension KeychainEngine {
   /// Whether only a mount can open all of it.
   fileprivate func isTheMounts(_ find: () -> Int32?) -> Bool {
-    guard hasPasscode(sealed: true) else { return false }
-    guard name != KeychainChoice.vault.rawValue else { return lockState != .open }
+    guard locking.hasPasscode(sealed: true) else { return false }
+    guard name != KeychainChoice.vault.rawValue else { return locking.lockState != .open }
     // Unsealed items can be read without a mount. Which ones are sealed is known only now.
     guard find() != nil, (try? items()) != nil else { return false }
-    return !isOpenThroughout
+    return !locking.isOpenThroughout
   }
 }
 

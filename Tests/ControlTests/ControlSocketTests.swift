@@ -155,7 +155,7 @@ import Testing
     let engine = mount.open()
     #expect(try engine.bytes(of: id) == Array("one".utf8))
     try mount.ask(.lock)
-    #expect(mount.store.engine.lockState == .locked)
+    #expect(mount.store.engine.locking.lockState == .locked)
     // They are closed by themselves.
     #expect(connections.allSatisfy { Self.isClosed($0) })
   }
@@ -248,7 +248,7 @@ import Testing
     #expect(throws: StoreError.self) {
       _ = try ControlClient.ask(1, in: mount.folder, .unlock, secret: KeychainSamples.secret("horse"))
     }
-    #expect(mount.store.engine.lockState == .open)
+    #expect(mount.store.engine.locking.lockState == .open)
   }
 
   @Test(.timeLimit(.minutes(1))) func hungMountIsNamedInTime() throws {
@@ -294,6 +294,6 @@ import Testing
       _ = try ControlClient.ask(getpid(), in: mount.folder, .unlock, secret: KeychainSamples.secret("dog"))
     }
     _ = try ControlClient.ask(getpid(), in: mount.folder, .unlock, secret: KeychainSamples.secret("horse"))
-    #expect(mount.store.engine.lockState == .open)
+    #expect(mount.store.engine.locking.lockState == .open)
   }
 }

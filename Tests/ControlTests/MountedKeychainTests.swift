@@ -130,7 +130,7 @@ import Testing
     #expect(
       try holds {
         try store.refresh()
-        return store.isLoaded && store.engine.lockState == .open
+        return store.isLoaded && store.engine.locking.lockState == .open
       })
     #expect(KeychainSamples.bytes(try store.secret(of: id)) == Array("one".utf8))
   }

@@ -8,7 +8,7 @@ import Vault
 @testable import Sealing
 
 /// A keychain of which every new item is sealed.
-struct AllSealed: KeychainEngine {
+struct AllSealed: KeychainEngine, PasswordKeychain {
   let keychain: any KeychainEngine
 
   /// The keyring of a bus, sealed by a vault in the bus's folder.
@@ -27,7 +27,7 @@ struct AllSealed: KeychainEngine {
   }
 
   func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
-    AllSealed(try keychain.using(password))
+    AllSealed(try keychain.requirePasswords().using(password))
   }
 
   func update(
@@ -40,15 +40,17 @@ struct AllSealed: KeychainEngine {
   ) throws(StoreError) -> Item { try keychain.rewrite(item, readingSecret: readingSecret, body) }
 
   func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
-    try keychain.check(password, of: item)
+    try keychain.requirePasswords().check(password, of: item)
   }
 
-  func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
-    try keychain.changePassword(of: item, to: password)
+  func changePassword(
+    of item: ItemID, from present: ItemPassword, to new: ItemPassword
+  ) throws(StoreError) {
+    try keychain.requirePasswords().changePassword(of: item, from: present, to: new)
   }
 
   var name: String { keychain.name }
-  var sealsWithPasswords: Bool { keychain.sealsWithPasswords }
+  var passwords: (any PasswordKeychain)? { self }
   func items() throws(StoreError) -> [Item] { try keychain.items() }
   func refresh() throws(StoreError) -> [Item]? { try keychain.refresh() }
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes { try keychain.secret(of: item) }

@@ -7,9 +7,7 @@ extension KeychainConformance {
   static let passwords: [Case] = [
     Case(description: "an item with a password opens with that alone") { open in
       let engine = try open()
-      guard engine.sealsWithPasswords else {
-        return try require(.unsupported(reason: "")) { _ = try engine.using(password("p")) }
-      }
+      guard engine.passwords != nil else { return }
       let id = try protected(engine)
       try require(.accessDenied(reason: "")) { _ = try engine.secret(of: id) }
       try require(.rejected) { _ = try engine.using(password("q")).secret(of: id) }
@@ -18,7 +16,7 @@ extension KeychainConformance {
     },
     Case(description: "without a password no item is stored that needs one") { open in
       let engine = try open()
-      guard engine.sealsWithPasswords else { return }
+      guard engine.passwords != nil else { return }
       var item = KeychainSamples.generic("a")
       let plain = try engine.add(item, "secret")
       item = KeychainSamples.generic("b")
@@ -31,7 +29,7 @@ extension KeychainConformance {
     },
     Case(description: "a password is set, used and removed with itself only") { open in
       let engine = try open()
-      guard engine.sealsWithPasswords else { return }
+      guard engine.passwords != nil else { return }
       let id = try engine.add(KeychainSamples.generic("a"), "secret").id
       _ = try engine.using(password("p")).update([id]) { $0.access = [.applicationPassword] }
       try require(.accessDenied(reason: "")) { _ = try engine.secret(of: id) }
@@ -44,26 +42,25 @@ extension KeychainConformance {
     },
     Case(description: "a password is changed with the present one, in one step") { open in
       let engine = try open()
-      guard engine.sealsWithPasswords else { return }
+      guard let passwords = engine.passwords else { return }
       let id = try protected(engine)
-      try require(.accessDenied(reason: "")) { try engine.changePassword(of: id, to: password("q")) }
-      try require(.rejected) { try engine.using(password("x")).changePassword(of: id, to: password("q")) }
-      try engine.check(password("p"), of: id)
+      try require(.rejected) { try passwords.changePassword(of: id, from: password("x"), to: password("q")) }
+      try passwords.check(password("p"), of: id)
       let before = try engine.items()
-      try engine.using(password("p")).changePassword(of: id, to: password("q"))
+      try passwords.changePassword(of: id, from: password("p"), to: password("q"))
       try require(engine.using(password("q")).bytes(of: id) == Array("secret".utf8), "the new one opens it")
       try require(open().using(password("q")).bytes(of: id) == Array("secret".utf8), "opened anew")
       try require(.rejected) { _ = try engine.using(password("p")).secret(of: id) }
-      try require(.rejected) { try engine.check(password("p"), of: id) }
+      try require(.rejected) { try passwords.check(password("p"), of: id) }
       try require(open.same(engine.items(), before), "nothing else has changed")
       let plain = try engine.add(KeychainSamples.generic("plain"), "1").id
       try require(.invalidValue(reason: "")) {
-        try engine.using(password("p")).changePassword(of: plain, to: password("q"))
+        try passwords.changePassword(of: plain, from: password("p"), to: password("q"))
       }
     },
     Case(description: "what is not protected changes without the password") { open in
       let engine = try open()
-      guard engine.sealsWithPasswords else { return }
+      guard engine.passwords != nil else { return }
       let id = try protected(engine)
       _ = try engine.update([id]) { $0.identity = .generic(service: "b", account: "me") }
       try require(engine.using(password("p")).bytes(of: id) == Array("secret".utf8), "moved")
@@ -181,7 +178,7 @@ extension KeychainConformance {
     Case(description: "every class and flag keeps the secret readable") { open in
       let engine = try open()
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
-      let hasPasscode = engine.hasPasscode(sealed: false)
+      let hasPasscode = engine.locking.hasPasscode(sealed: false)
       for accessibility in Accessibility.allCases
       where hasPasscode || accessibility != .whenPasscodeSetThisDeviceOnly {
         let others = AccessFlags.Flag.allCases.filter { $0 != .applicationPassword }

@@ -10,23 +10,17 @@ extension KeychainConformance {
   static let secondSecrets: [Case] = [
     Case(description: "an engine that holds no otpauth URI says so") { open in
       let engine = try open()
-      guard !engine.holdsOtpauth else { return }
+      guard engine.otpauthURIs == nil else { return }
       let id = try engine.add(KeychainSamples.generic("a"), "secret").id
       try require(.unsupported(reason: "")) { try engine.setOtpauth(id, uri) }
-      try require(.notFound) { _ = try engine.otpauth(of: id) }
-      var item = KeychainSamples.generic("b")
-      item.otpauth = FurtherSecret(modified: KeychainSamples.time)
-      let secret = try KeychainSamples.secret("s")
-      let further = try KeychainSamples.secret(uri)
-      try require(.unsupported(reason: "")) { _ = try engine.add(item, secret: secret, otpauth: further) }
-      try require(engine.items().map(\.id) == [id], "nothing was added")
+      try require(open().items().first?.otpauth == nil, "no item has one")
     },
     Case(description: "an otpauth URI is set, replaced and removed, and the secret stays") { open in
       let engine = try open()
-      guard engine.holdsOtpauth else { return }
+      guard engine.otpauthURIs != nil else { return }
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
       try require(item.otpauth == nil, "a new item has none")
-      try require(.notFound) { _ = try engine.otpauth(of: item.id) }
+      try require(.notFound) { _ = try engine.otpauthBytes(of: item.id) }
       var expected = item
       expected.otpauth = FurtherSecret(size: uri.utf8.count, modified: KeychainSamples.time)
       try require(open.same(engine.setOtpauth(item.id, uri), expected), "with its size and time")
@@ -35,20 +29,20 @@ extension KeychainConformance {
       try engine.setOtpauth(item.id, other)
       try require(open().otpauthBytes(of: item.id) == Array(other.utf8), "replaced")
       try require(engine.bytes(of: item.id) == Array("secret".utf8), "the secret is the same")
-      let removed = try engine.rewriteOtpauth(of: item.id, readingSecret: false) { further, _ in
+      let removed = try engine.requireOtpauthURIs().rewriteOtpauth(of: item.id, readingSecret: false) { further, _ in
         further = nil
       }
       try require(open.same(removed, item) && open.same(engine.items(), [item]), "as before")
-      try require(.notFound) { _ = try engine.otpauth(of: item.id) }
+      try require(.notFound) { _ = try engine.otpauthBytes(of: item.id) }
       try require(.notFound) { try engine.setOtpauth(ItemID(rawValue: "missing"), uri) }
     },
     Case(description: "changes of an item keep its otpauth URI") { open in
       let engine = try open()
-      guard engine.holdsOtpauth else { return }
+      guard engine.otpauthURIs != nil else { return }
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
       try engine.setOtpauth(item.id, uri)
       try engine.set(item.id, Array("new".utf8))
-      let hasPasscode = engine.hasPasscode(sealed: false)
+      let hasPasscode = engine.locking.hasPasscode(sealed: false)
       for accessibility in Accessibility.allCases
       where hasPasscode || accessibility != .whenPasscodeSetThisDeviceOnly {
         let changed = try engine.update([item.id]) { item throws(StoreError) in
@@ -63,38 +57,38 @@ extension KeychainConformance {
       try require(open().otpauthBytes(of: item.id) == Array(uri.utf8), "moved")
       try require(engine.bytes(of: item.id) == Array("new".utf8), "and the secret")
       try engine.remove([item.id])
-      try require(.notFound) { _ = try engine.otpauth(of: item.id) }
+      try require(.notFound) { _ = try engine.otpauthBytes(of: item.id) }
       try require(engine.add(KeychainSamples.generic("b"), "again").otpauth == nil, "gone with its item")
     },
     Case(description: "an item is added with its otpauth URI, or not at all") { open in
       let engine = try open()
-      guard engine.holdsOtpauth else { return }
+      guard engine.otpauthURIs != nil else { return }
       var item = KeychainSamples.generic("a")
       item.otpauth = FurtherSecret(modified: KeychainSamples.time)
       let secret = try KeychainSamples.secret("s")
       let further = try KeychainSamples.secret(uri)
-      let added = try engine.add(item, secret: secret, otpauth: further)
+      let added = try engine.requireOtpauthURIs().add(item, secret: secret, otpauth: further)
       try require(added.otpauth?.size == uri.utf8.count && open.same(open().items(), [added]), "both")
       try require(engine.otpauthBytes(of: added.id) == Array(uri.utf8), "the URI")
       let large = try KeychainSamples.secret(uri + String(repeating: "a", count: 1 << 20))
       item.identity = .generic(service: "b", account: "me")
-      try require(.tooLarge(limit: 0)) { _ = try engine.add(item, secret: secret, otpauth: large) }
+      try require(.tooLarge(limit: 0)) { _ = try engine.requireOtpauthURIs().add(item, secret: secret, otpauth: large) }
       try require(open.same(engine.items(), [added]), "all or nothing")
     },
     Case(description: "a change of an otpauth URI that throws, or changes nothing, is none") { open in
       let (one, two) = (try open(), try open())
-      guard one.holdsOtpauth else { return }
+      guard one.otpauthURIs != nil else { return }
       let id = try one.add(KeychainSamples.generic("a"), "secret").id
       let item = try one.setOtpauth(id, uri)
       _ = try two.items()
       _ = try open.news(of: two)
       try require(.locked) {
-        _ = try one.rewriteOtpauth(of: id, readingSecret: true) { further, secret throws(StoreError) in
+        _ = try one.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: true) { further, secret throws(StoreError) in
           further = nil
           throw .locked
         }
       }
-      let same = try one.rewriteOtpauth(of: id, readingSecret: true) { _, secret throws(StoreError) in
+      let same = try one.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: true) { _, secret throws(StoreError) in
         guard KeychainSamples.bytes(secret) == Array(uri.utf8) else { throw .damaged(what: "URI") }
       }
       try require(open.same(same, item) && open.news(of: two) == nil, "no news")
@@ -103,8 +97,8 @@ extension KeychainConformance {
       try require(two.otpauthBytes(of: id) == Array(other.utf8), "read as it is now")
     },
     Case(description: "a transaction gives items their otpauth URIs") { open in
-      guard let engine = try open() as? any BatchKeychainEngine, engine.takesBatches, engine.holdsOtpauth
-      else { return }
+      let engine = try open()
+      guard let batches = engine.batches, engine.otpauthURIs != nil else { return }
       let present = try engine.add(KeychainSamples.generic("old"), "secret")
       let new = KeychainSamples.generic("new")
       let changes: [ItemChange] = [
@@ -114,12 +108,12 @@ extension KeychainConformance {
       let contents = ["value", uri, other]
       try require(.notFound) {
         let missing = ItemChange.setOtpauth(.other(label: "none"), modified: KeychainSamples.time)
-        _ = try engine.apply(changes + [missing]) { index throws(StoreError) in
+        _ = try batches.apply(changes + [missing]) { index throws(StoreError) in
           try Self.secret((contents + [uri])[index])
         }
       }
       try require(open.same(engine.items(), [present]), "all or nothing")
-      _ = try engine.apply(changes) { index throws(StoreError) in try Self.secret(contents[index]) }
+      _ = try batches.apply(changes) { index throws(StoreError) in try Self.secret(contents[index]) }
       let added = try open().items().first { $0.identity == new.identity }
       try require(added.map { try engine.otpauthBytes(of: $0.id) } == Array(uri.utf8), "of the new one")
       try require(engine.otpauthBytes(of: present.id) == Array(other.utf8), "of the present one")
@@ -131,30 +125,30 @@ extension KeychainConformance {
   static let secondSecretsWithPasswords: [Case] = [
     Case(description: "an item's password holds for its otpauth URI") { open in
       let engine = try open()
-      guard engine.holdsOtpauth, engine.sealsWithPasswords else { return }
+      guard engine.otpauthURIs != nil, engine.passwords != nil else { return }
       let id = try engine.add(KeychainSamples.generic("a"), "secret").id
       try engine.setOtpauth(id, uri)
       _ = try engine.using(password("p")).update([id]) { $0.access = [.applicationPassword] }
-      try require(.accessDenied(reason: "")) { _ = try engine.otpauth(of: id) }
+      try require(.accessDenied(reason: "")) { _ = try engine.otpauthBytes(of: id) }
       try require(.accessDenied(reason: "")) { try engine.setOtpauth(id, other) }
-      try require(.rejected) { _ = try engine.using(password("q")).otpauth(of: id) }
+      try require(.rejected) { _ = try engine.using(password("q")).otpauthBytes(of: id) }
       try require(.rejected) { try engine.using(password("q")).setOtpauth(id, other) }
       try require(engine.using(password("p")).otpauthBytes(of: id) == Array(uri.utf8), "opens with it")
       try engine.using(password("p")).set(id, Array("new".utf8))
-      try engine.using(password("p")).changePassword(of: id, to: password("q"))
-      try require(.rejected) { _ = try engine.using(password("p")).otpauth(of: id) }
+      try engine.requirePasswords().changePassword(of: id, from: password("p"), to: password("q"))
+      try require(.rejected) { _ = try engine.using(password("p")).otpauthBytes(of: id) }
       try require(open().using(password("q")).otpauthBytes(of: id) == Array(uri.utf8), "the new one opens it")
       _ = try engine.using(password("q")).update([id]) { $0.access = [] }
       try require(open().otpauthBytes(of: id) == Array(uri.utf8), "without a password again")
     },
     Case(description: "an otpauth URI is removed without the item's password") { open in
       let engine = try open()
-      guard engine.holdsOtpauth, engine.sealsWithPasswords else { return }
+      guard engine.otpauthURIs != nil, engine.passwords != nil else { return }
       var item = KeychainSamples.generic("a")
       item.access = [.applicationPassword]
       let id = try engine.using(password("p")).add(item, "secret").id
       try engine.using(password("p")).setOtpauth(id, uri)
-      _ = try engine.rewriteOtpauth(of: id, readingSecret: false) { further, _ in further = nil }
+      _ = try engine.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: false) { further, _ in further = nil }
       try require(engine.items().first?.otpauth == nil, "removed")
       try require(engine.using(password("p")).bytes(of: id) == Array("secret".utf8), "the secret is there")
     },
@@ -168,13 +162,13 @@ extension KeychainConformance {
 extension KeychainEngine {
   /// The bytes of a test's `otpauth:` URI.
   public func otpauthBytes(of item: ItemID) throws -> [UInt8] {
-    KeychainSamples.bytes(try otpauth(of: item))
+    KeychainSamples.bytes(try requireOtpauthURIs().otpauth(of: item))
   }
 
   /// Gives an item a test's `otpauth:` URI.
   @discardableResult public func setOtpauth(_ item: ItemID, _ uri: String) throws -> Item {
     let new = try KeychainSamples.secret(uri)
-    return try rewriteOtpauth(of: item, readingSecret: false) { further, secret throws(StoreError) in
+    return try requireOtpauthURIs().rewriteOtpauth(of: item, readingSecret: false) { further, secret throws(StoreError) in
       further = FurtherSecret(modified: KeychainSamples.time)
       do { secret = try SecretBytes(copying: new) } catch { throw .outOfMemory }
     }

@@ -121,6 +121,11 @@ public enum KeychainSamples {
 }
 
 extension KeychainEngine {
+  /// The same keychain, for an item of this password. - Throws: `unsupported` where it seals with none.
+  public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
+    try requirePasswords().using(password)
+  }
+
   /// The bytes of a test's secret.
   public func bytes(of item: ItemID) throws -> [UInt8] {
     KeychainSamples.bytes(try secret(of: item))

@@ -128,7 +128,7 @@ private final class AbsentPerson: Authenticator {
     #expect(try ask(store, id, caller(1)) == nil)
     #expect(try ask(store, id, caller(1)) == nil)
     #expect(person.count == 1)
-    try engine.using(password("old")).changePassword(of: id, to: password("new"))
+    try engine.changePassword(of: id, from: password("old"), to: password("new"))
     #expect(try ask(store, id, caller(1)) == nil)
     #expect(try ask(store, id, caller(1)) == nil)
     #expect(person.count == 2)

@@ -82,7 +82,7 @@ import Testing
 }
 
 /// A keychain in memory that plays one of another process.
-final class RemoteMemory: RemoteKeychainEngine {
+final class RemoteMemory: KeychainEngine, RemoteKeychain, LockingKeychain {
   let name = "remote"
   let news = AsyncStream<Void> { $0.finish() }
   private let untold = Mutex<[ItemNews]>([])
@@ -105,6 +105,12 @@ final class RemoteMemory: RemoteKeychainEngine {
       return untold
     }
   }
+
+  var remote: (any RemoteKeychain)? { self }
+  var locking: any LockingKeychain { self }
+
+  func lock() { isLocked = true }
+  func unlock(_ passphrase: borrowing SecretBytes) { isLocked = false }
 
   var lockState: KeychainLock { isLocked ? .locked : .open }
 

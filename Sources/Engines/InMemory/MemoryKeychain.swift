@@ -5,7 +5,7 @@ import Synchronization
 
 /// A keychain in memory that does what `KeychainEngine` says; the model of the real ones, and their
 /// stand-in where a test is about something else.
-public final class MemoryKeychain: KeychainEngine {
+public final class MemoryKeychain: KeychainEngine, LockingKeychain, PasswordKeychain, OtpauthKeychain {
   /// `memory`.
   public let name = "memory"
 
@@ -37,8 +37,8 @@ public final class MemoryKeychain: KeychainEngine {
     seen.store(other.seen.load(ordering: .relaxed), ordering: .relaxed)
   }
 
-  /// true: the password is compared, nothing is encrypted.
-  public let sealsWithPasswords = true
+  /// Itself: the password is compared, nothing is encrypted.
+  public var passwords: (any PasswordKeychain)? { self }
 
   /// The same items, of which only those of this password open.
   public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
@@ -46,8 +46,13 @@ public final class MemoryKeychain: KeychainEngine {
   }
 
   /// Replaces the password in one step. - Throws: `notFound`, `rejected`, `invalidValue` for an item without one.
-  public func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
-    let new = MemoryKeychain(self, password).password
+  public func changePassword(
+    of item: ItemID, from present: ItemPassword, to new: ItemPassword
+  ) throws(StoreError) {
+    try MemoryKeychain(self, present).changePassword(of: item, to: MemoryKeychain(self, new).password)
+  }
+
+  private func changePassword(of item: ItemID, to new: [UInt8]?) throws(StoreError) {
     try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
       guard entry.password != nil else { throw .invalidValue(reason: "the item has no password of its own") }
@@ -136,8 +141,10 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
-  /// As given to the initialiser.
-  public let holdsOtpauth: Bool
+  private let holdsOtpauth: Bool
+
+  /// nil unless the initialiser was told that there is room for two secrets.
+  public var otpauthURIs: (any OtpauthKeychain)? { holdsOtpauth ? self : nil }
 
   /// A copy of the URI. - Throws: `notFound`, `locked`, `rejected`.
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
@@ -149,11 +156,10 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
-  /// Adds the item with both secrets. - Throws: `unsupported` unless `holdsOtpauth`; as `add(_:secret:)`.
+  /// Adds the item with both secrets. - Throws: as `add(_:secret:)`.
   public func add(
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes
   ) throws(StoreError) -> Item {
-    guard holdsOtpauth || item.otpauth == nil else { throw .noOtpauth }
     let added = try add(item, secret: secret)
     guard let further = item.otpauth else { return added }
     let new = Entry.Box(try copy(otpauth))
@@ -168,12 +174,11 @@ public final class MemoryKeychain: KeychainEngine {
     }
   }
 
-  /// Changes the URI alone. - Throws: `unsupported` unless `holdsOtpauth`; as `rewrite`.
+  /// Changes the URI alone. - Throws: as `rewrite`.
   public func rewriteOtpauth(
     of item: ItemID, readingSecret: Bool,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    guard holdsOtpauth else { throw .noOtpauth }
     return try attempt { state throws(StoreError) in
       guard let entry = state.entries[item] else { throw .notFound }
       var changed = entry.item
@@ -209,6 +214,9 @@ public final class MemoryKeychain: KeychainEngine {
 
   /// Empty: memory is never damaged.
   public func problems() -> [Problem] { [] }
+
+  /// Itself.
+  public var locking: any LockingKeychain { self }
 
   /// Open until `lock()` or `seal(_:)` is called.
   public var lockState: KeychainLock { shared.use { $0.lock } }

@@ -8,16 +8,19 @@ import Vault
 ///
 /// The vault is made when it is first needed. It decides about a sealed item: taking away the item's mark, its
 /// flags, or putting one item's secret into another opens nothing, and is reported as damage.
-package struct SealingKeychain: RemoteKeychainEngine {
-  package let base: any RemoteKeychainEngine
+package struct SealingKeychain: KeychainEngine, RemoteKeychain {
+  package typealias Base = KeychainEngine & RemoteKeychain
+
+  package let base: any Base
   let seals: Seals
   var password: ItemPassword?
 
-  package init(_ base: any RemoteKeychainEngine, _ seals: Seals) {
+  package init(_ base: any Base, _ seals: Seals) {
     (self.base, self.seals) = (base, seals)
   }
 
   package var name: String { base.name }
+  package var remote: (any RemoteKeychain)? { self }
   package var news: AsyncStream<Void> { base.news }
 
   package func items() throws(StoreError) -> [Item] {
@@ -62,29 +65,31 @@ package struct SealingKeychain: RemoteKeychainEngine {
 
 // MARK: Locking
 
-extension SealingKeychain {
-  /// The other keychain's own. What is sealed may be locked besides.
-  package var lockState: KeychainLock { base.lockState }
+extension SealingKeychain: LockingKeychain {
+  package var locking: any LockingKeychain { self }
 
-  package var isOpenThroughout: Bool { base.isOpenThroughout && (!sealsAreUsed || seals.isOpen) }
+  /// The other keychain's own. What is sealed may be locked besides.
+  package var lockState: KeychainLock { base.locking.lockState }
+
+  package var isOpenThroughout: Bool { base.locking.isOpenThroughout && (!sealsAreUsed || seals.isOpen) }
 
   package var needsPassphrase: Bool { sealsAreUsed && seals.needsPassphrase }
 
   package func hasPasscode(sealed: Bool) -> Bool { sealed && seals.needsPassphrase }
 
   package func isAccessible(_ item: Item) -> Bool {
-    base.isAccessible(item) && (!item.isToBeSealed || seals.isAccessible(item))
+    base.locking.isAccessible(item) && (!item.isToBeSealed || seals.isAccessible(item))
   }
 
   package func lock() throws(StoreError) {
     try seals.lock()
-    try base.lock()
+    try base.locking.lock()
   }
 
   /// The passphrase is the vault's; the other keychain asks by itself, but not before the passphrase is right.
   package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     if sealsAreUsed { try seals.unlock(passphrase) }
-    try base.unlock(passphrase)
+    try base.locking.unlock(passphrase)
     // Only now it is known what is sealed.
     _ = try base.items()
     if sealsAreUsed { try seals.unlock(passphrase) }
@@ -92,21 +97,33 @@ extension SealingKeychain {
 
   private var sealsAreUsed: Bool { seals.isUsed ?? base.known.contains(where: \.isSealed) }
 
+}
+
+// MARK: Passwords
+
+extension SealingKeychain: PasswordKeychain {
+  package var passwords: (any PasswordKeychain)? { self }
+
   package func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     var keychain = self
     keychain.password = password
     return keychain
   }
 
-  package var sealsWithPasswords: Bool { true }
-
   /// The vault alone knows.
   package func check(_ password: ItemPassword, of item: ItemID) throws(StoreError) {
-    try requireVault(making: false).check(password, of: seal(of: item).id)
+    try vaultPasswords().check(password, of: seal(of: item).id)
   }
 
-  package func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
-    try requireVault(making: false).changePassword(of: seal(of: item).id, to: password)
+  package func changePassword(
+    of item: ItemID, from present: ItemPassword, to new: ItemPassword
+  ) throws(StoreError) {
+    try vaultPasswords().changePassword(of: seal(of: item).id, from: present, to: new)
+  }
+
+  private func vaultPasswords() throws(StoreError) -> any PasswordKeychain {
+    guard let vault = try seals.vault(making: false) else { throw .sealedElsewhere }
+    return try vault.requirePasswords()
   }
 
   private func seal(of item: ItemID) throws(StoreError) -> Item {
@@ -119,7 +136,7 @@ extension SealingKeychain {
   }
 
   package func prepare(_ password: ItemPassword) throws(StoreError) {
-    try seals.vault(making: true)?.prepare(password)
+    try seals.vault(making: true)?.passwords?.prepare(password)
   }
 }
 
@@ -187,7 +204,7 @@ extension SealingKeychain {
     // A vault that was just made is known to be empty.
     if making { seals.refresh() }
     guard let password else { return vault }
-    return try vault.using(password)
+    return try vault.requirePasswords().using(password)
   }
 
   static func copy(_ secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {

@@ -122,24 +122,24 @@ extension Seals {
   /// Whether a secret that is sealed, or is to be, can be opened now. From memory.
   func isAccessible(_ item: Item) -> Bool {
     guard let vault = present else { return true }
-    return !state.withLock { $0.isUntold } && vault.isAccessible(item)
+    return !state.withLock { $0.isUntold } && vault.locking.isAccessible(item)
   }
 
-  var isOpen: Bool { present.map { $0.lockState == .open } ?? true }
+  var isOpen: Bool { present.map { $0.locking.lockState == .open } ?? true }
 
-  var needsPassphrase: Bool { present?.needsPassphrase ?? false }
+  var needsPassphrase: Bool { present?.locking.needsPassphrase ?? false }
 
   func lock() throws(StoreError) {
-    guard let vault = state.withLock({ $0.vault }), vault.lockState == .open else { return }
-    try vault.lock()
+    guard let locking = state.withLock({ $0.vault })?.locking, locking.lockState == .open else { return }
+    try locking.lock()
   }
 
   /// - Throws: `rejected`, `locked` where a passphrase is missing.
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    guard let vault = try vault(making: false), vault.lockState != .open else { return }
-    guard !passphrase.isEmpty || !vault.needsPassphrase else { throw .locked }
+    guard let locking = try vault(making: false)?.locking, locking.lockState != .open else { return }
+    guard !passphrase.isEmpty || !locking.needsPassphrase else { throw .locked }
     state.withLock { $0.isUntold = true }
-    try vault.unlock(passphrase)
+    try locking.unlock(passphrase)
     refresh()
     state.withLock { $0.hasNews = true }
   }

@@ -12,7 +12,7 @@ import Synchronization
 /// Secrets cross the bus in libsecret's encrypted session. Nothing but names, attributes and lengths is kept
 /// here; the service's signals keep them as they are there. A call waits only for its own answer, and at most
 /// nine seconds.
-public final class SecretServiceEngine: RemoteKeychainEngine {
+public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingKeychain {
   /// In bytes.
   public static let largestSecret = 1 << 20
   /// One that is sealed before it comes here is larger than what is in it. In bytes.
@@ -63,6 +63,12 @@ extension SecretServiceEngine {
   public func hasCollection() throws(StoreError) -> Bool {
     try wait { keyring, deadline throws(StoreError) in try await keyring.hasCollection(before: deadline) }
   }
+
+  /// The service itself: signals report the changes of other programs.
+  public var remote: (any RemoteKeychain)? { self }
+
+  /// The service itself.
+  public var locking: any LockingKeychain { self }
 
   /// From memory: open where one collection is.
   public var lockState: KeychainLock { keyring.ledger.lockState }

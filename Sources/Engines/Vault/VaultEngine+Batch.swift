@@ -3,7 +3,13 @@ public import SecretMemory
 public import Store
 import Synchronization
 
-extension VaultEngine: SpoolingKeychainEngine {
+extension VaultEngine: BatchKeychain, SpoolingKeychain {
+  /// The vault itself.
+  public var batches: (any BatchKeychain)? { self }
+
+  /// The vault itself.
+  public var spooling: (any SpoolingKeychain)? { self }
+
   /// Makes the changes in one SQLite transaction; other calls wait meanwhile. - Throws: as the protocol.
   public func apply(
     _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
@@ -20,7 +26,7 @@ extension VaultEngine: SpoolingKeychainEngine {
   public func apply(
     _ changes: [ItemChange], from spool: any SecretSpool, progress: () throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
-    try batches.run { isLocked throws(StoreError) in
+    try turns.run { isLocked throws(StoreError) in
       let session = try openSecondSession()
       return try session.apply(changes) { (index) throws(StoreError) in
         guard !isLocked() else { throw .locked }

@@ -1,11 +1,11 @@
 import Crypto
 public import Model
 public import SecretMemory
-import Store
+public import Store
 
-extension VaultEngine {
-  /// true: a row of its own holds the URI.
-  public var holdsOtpauth: Bool { true }
+extension VaultEngine: OtpauthKeychain {
+  /// The vault itself: a row of its own holds the URI.
+  public var otpauthURIs: (any OtpauthKeychain)? { self }
 
   /// Opens the URI with the keys of the item's class. - Throws: `notFound`, `locked`, `damaged`, `outOfMemory`.
   public func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {

@@ -10,7 +10,7 @@ import Synchronization
 /// The format is `Documentation/VAULT.md`'s. Several processes may have one vault open: every change works
 /// on what is stored at that moment, in a transaction, and is on the disk when the call returns. A file that
 /// was edited or put back is recognised (see `problems`); what still opens can be read.
-public final class VaultEngine: KeychainEngine {
+public final class VaultEngine: KeychainEngine, LockingKeychain, PasswordKeychain {
   /// In bytes.
   public static let largestSecret = 1 << 20
   /// An item's names and attributes together, in bytes.
@@ -27,7 +27,7 @@ public final class VaultEngine: KeychainEngine {
   let door: Locked<VaultDoor>
   /// The lock's state, for threads that must not wait for `door`.
   private let state = LockState()
-  let batches = BatchTurns()
+  let turns = BatchTurns()
 
   /// Opens the vault in `directory`, or makes one where there is none. It is unlocked at once where its key
   /// file is all it takes.
@@ -124,12 +124,20 @@ public final class VaultEngine: KeychainEngine {
     try withSession { session throws(StoreError) in try session.secret(of: item) }
   }
 
-  /// true: scrypt derives a key from the password, which seals the secret's key.
-  public let sealsWithPasswords = true
+  /// The vault itself: scrypt derives a key from the password, which seals the secret's key.
+  public var passwords: (any PasswordKeychain)? { self }
 
   /// The vault for items of this password. The key is derived with the first call that needs it.
   public func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
     VaultWithPassword(vault: self, seal: PasswordSeal(password: password, cost: passwordCost))
+  }
+
+  /// Seals the item's secrets with the new password in one transaction. - Throws: as the protocol.
+  public func changePassword(
+    of item: ItemID, from present: ItemPassword, to new: ItemPassword
+  ) throws(StoreError) {
+    let present = PasswordSeal(password: present, cost: passwordCost)
+    try VaultWithPassword(vault: self, seal: present).changePassword(of: item, to: new)
   }
 
   /// Derives the key with scrypt at the cost for new passwords.
@@ -207,6 +215,21 @@ public final class VaultEngine: KeychainEngine {
   /// Damaged entries, a file that was put back or edited, and unsafe modes.
   public func problems() -> [Problem] { door.use { $0.problems() } }
 
+}
+
+extension VaultEngine: EncryptedKeychain {
+  /// The vault itself.
+  public var encryption: (any EncryptedKeychain)? { self }
+
+  /// By which of a passphrase and the key file the vault is opened.
+  public var keyDescription: String {
+    switch key {
+    case .keyFile: "by its key file"
+    case .passphrase: "by a passphrase alone"
+    case .passphraseAndKeyFile: "by its key file and a passphrase"
+    }
+  }
+
   /// Items whose entries are damaged, as `problems` names them.
   public var damagedEntries: [String] { door.use { $0.session?.damaged.map { "item " + $0.text } ?? [] } }
 }
@@ -240,6 +263,9 @@ extension VaultEngine {
 // MARK: - Locking
 
 extension VaultEngine {
+  /// The vault itself.
+  public var locking: any LockingKeychain { self }
+
   /// The state of the keys in this process; reading it takes no lock of the engine.
   public var lockState: KeychainLock { state.value }
 
@@ -259,7 +285,7 @@ extension VaultEngine {
   public func lock() throws(StoreError) {
     defer { wipeStack() }
     // Also where the vault can't be read to keep what outlasts the lock.
-    defer { batches.end() }
+    defer { turns.end() }
     try door.use { door throws(StoreError) in try door.lock() }
   }
 

@@ -5,7 +5,7 @@ import Store
 /// A vault for the calls about items that are sealed with one password besides.
 ///
 /// Derivations of half a second are done before the vault is entered: other calls do not wait for them.
-struct VaultWithPassword: KeychainEngine {
+struct VaultWithPassword: KeychainEngine, OtpauthKeychain {
   let vault: VaultEngine
   let seal: PasswordSeal
 
@@ -32,7 +32,7 @@ struct VaultWithPassword: KeychainEngine {
     }
   }
 
-  var holdsOtpauth: Bool { vault.holdsOtpauth }
+  var otpauthURIs: (any OtpauthKeychain)? { self }
 
   func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
     guard let (sealed, classKey) = try vault.sealedOtpauth(of: item) else { throw .notFound }
@@ -99,11 +99,7 @@ extension VaultWithPassword {
   var trust: KeychainTrust { vault.trust }
   var readOnlyReason: String? { vault.readOnlyReason }
   func requireWritable() throws(StoreError) { try vault.requireWritable() }
-  var lockState: KeychainLock { vault.lockState }
-  var needsPassphrase: Bool { vault.needsPassphrase }
-  func lock() throws(StoreError) { try vault.lock() }
-  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try vault.unlock(passphrase) }
-  func using(_ password: ItemPassword) throws(StoreError) -> any KeychainEngine {
-    try vault.using(password)
-  }
+  var locking: any LockingKeychain { vault }
+  var passwords: (any PasswordKeychain)? { vault }
+  var encryption: (any EncryptedKeychain)? { vault }
 }

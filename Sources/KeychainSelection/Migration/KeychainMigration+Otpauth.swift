@@ -9,7 +9,7 @@ extension KeychainMigration {
 
   /// The companions that may become second secrets, by the identity of their items.
   func pairs(among items: [Item]) -> [ItemIdentity: Item] {
-    guard target.holdsOtpauth, !source.holdsOtpauth else { return [:] }
+    guard target.otpauthURIs != nil, source.otpauthURIs == nil else { return [:] }
     let owners = Dictionary(items.map { (path($0.identity), $0) }) { first, _ in first }
     var pairs: [ItemIdentity: Item] = [:]
     for companion in items {
@@ -35,14 +35,14 @@ extension KeychainMigration {
   ) throws(StoreError) -> HeldURI {
     if let companion { return HeldURI(try source.secret(of: companion.id)) }
     guard item.otpauth != nil else { return try HeldURI() }
-    return HeldURI(try source.using(password).otpauth(of: item.id))
+    return HeldURI(try source.using(password).requireOtpauthURIs().otpauth(of: item.id))
   }
 
   /// Whether an item of the other keychain has this URI; nil: whether it has none.
   func has(_ uri: HeldURI?, _ item: Item, _ target: any KeychainEngine) throws(StoreError) -> Bool {
     guard let uri else { return item.otpauth == nil }
     guard item.otpauth != nil else { return false }
-    return try target.otpauth(of: item.id) == uri.bytes
+    return try target.requireOtpauthURIs().otpauth(of: item.id) == uri.bytes
   }
 
   /// Gives a keychain that has no room for it the URI of an item as a companion. Returns where it is, and the new item;
@@ -90,7 +90,7 @@ extension KeychainMigration {
   ) throws(StoreError) -> HeldURI {
     let target = try target.using(password)
     guard item.otpauth != nil else { return try HeldURI() }
-    if copy.otpauth != nil { return HeldURI(try target.otpauth(of: copy.id)) }
+    if copy.otpauth != nil { return HeldURI(try target.requireOtpauthURIs().otpauth(of: copy.id)) }
     for companion in copies where companion.belongs(to: path(item.identity)) {
       let secret = try target.secret(of: companion.id)
       if KeyURI.isOne(secret) { return HeldURI(secret) }

@@ -81,7 +81,7 @@ package struct KeychainMigration {
             added.append(new)
           }
           if companion != nil { summary.joined.append(path(item.identity)) }
-          guard item.otpauth != nil, !target.holdsOtpauth else { return }
+          guard item.otpauth != nil, target.otpauthURIs == nil else { return }
           let (identity, new) = try copyOtpauth(of: item, present: present, among: items, password)
           if let new { added.append(new) }
           summary.companions.append(path(identity))
@@ -101,7 +101,15 @@ package struct KeychainMigration {
 extension KeychainEngine {
   func using(_ password: ItemPassword?) throws(StoreError) -> any KeychainEngine {
     guard let password else { return self }
-    return try using(password)
+    return try requirePasswords().using(password)
+  }
+
+  /// Adds an item, with a URI if it has one.
+  fileprivate func add(
+    _ item: Item, secret: borrowing SecretBytes, _ uri: HeldURI
+  ) throws(StoreError) -> Item {
+    guard item.otpauth != nil else { return try add(item, secret: secret) }
+    return try requireOtpauthURIs().add(item, secret: secret, otpauth: uri.bytes)
   }
 }
 
@@ -126,7 +134,7 @@ extension KeychainMigration {
     let target = try target.using(password)
     let uri = try otpauth(of: item, companion, password)
     var new = item
-    new.otpauth = target.holdsOtpauth ? item.otpauth : nil
+    new.otpauth = target.otpauthURIs == nil ? nil : item.otpauth
     if let companion { new.otpauth = FurtherSecret(modified: companion.modified) }
     if let present {
       guard present.isCopy(of: item) else { throw .exists }
@@ -138,7 +146,7 @@ extension KeychainMigration {
     }
     new.collection = nil
     if seals, new.isShown { new.isSealed = true }
-    let added = try target.add(new, secret: secret, otpauth: uri.bytes)
+    let added = try target.add(new, secret: secret, uri)
     // Believed only when it was read.
     let hasURI = try has(new.otpauth == nil ? nil : uri, added, target)
     let arrived = try target.secret(of: added.id) == secret && added.isCopy(of: item) && hasURI
@@ -194,11 +202,11 @@ extension KeychainMigration {
         let password = passwords[owner ?? item.identity]
         let target = try target.using(password)
         guard owner == nil else {
-          _ = try source.add(item, secret: target.otpauth(of: copy.id))
+          _ = try source.add(item, secret: target.requireOtpauthURIs().otpauth(of: copy.id))
           continue
         }
         let uri = try uriOfCopy(of: item, copy, copies, password)
-        _ = try source.using(password).add(item, secret: target.secret(of: copy.id), otpauth: uri.bytes)
+        _ = try source.using(password).add(item, secret: target.secret(of: copy.id), uri)
       }
     } catch {
       // Nothing is lost: every item is in the new keychain, and some in the old one too.

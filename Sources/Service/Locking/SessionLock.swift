@@ -61,7 +61,7 @@ final class SessionLock: Sendable {
   }
 
   private func lock() {
-    guard keychain.engine.lockState == .open else { return }
+    guard keychain.engine.locking.lockState == .open else { return }
     state.withLock { $0.isLockedHere = true }
     try? tree.lock()
   }
@@ -72,7 +72,7 @@ final class SessionLock: Sendable {
       state.isLockedHere = false
       return true
     }
-    guard isWanted, keychain.engine.lockState != .open, !keychain.mayBlock, !keychain.engine.needsPassphrase
+    guard isWanted, keychain.engine.locking.lockState != .open, !keychain.mayBlock, !keychain.engine.locking.needsPassphrase
     else { return }
     guard let none = try? SecretBytes() else { return }
     try? keychain.unlock(none)

@@ -3,7 +3,6 @@ import Model
 import Mount
 import Store
 import Synchronization
-import Vault
 
 /// The content of `.keyhole/status`: one JSON object. It holds names and reasons, never a value.
 final class StatusReport: Sendable {
@@ -62,7 +61,7 @@ final class StatusReport: Sendable {
 
   var content: [UInt8] {
     var report = fixed
-    report["locked"] = .bool(keychain.map { $0.engine.lockState != .open } ?? false)
+    report["locked"] = .bool(keychain.map { $0.engine.locking.lockState != .open } ?? false)
     report["locking"] = .string(ExactString(locking()))
     report["approval"] = .string(ExactString(approval()))
     report["sealed"] = .string(ExactString(sealing))
@@ -77,14 +76,7 @@ final class StatusReport: Sendable {
     return (try? codec.content(of: .dictionary(report))) ?? []
   }
 
-  private var sealing: String {
-    switch (keychain?.engine as? VaultEngine)?.key {
-    case .keyFile: "by its key file"
-    case .passphrase: "by a passphrase alone"
-    case .passphraseAndKeyFile: "by its key file and a passphrase"
-    case nil: ""
-    }
-  }
+  private var sealing: String { keychain?.engine.encryption?.keyDescription ?? "" }
 }
 
 extension Refusals.Entry {

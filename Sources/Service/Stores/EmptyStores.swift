@@ -5,15 +5,19 @@ import Suites
 import Synchronization
 
 /// A keychain that has no items and takes none, for scratch files. It can be locked, once.
-final class NoItems: KeychainEngine {
+final class NoItems: KeychainEngine, LockingKeychain {
   private static let refusal = StoreError.readOnly(reason: "only scratch files can be here")
 
   let name = "none"
   private let isLocked = Atomic(false)
 
+  var locking: any LockingKeychain { self }
+
   var lockState: KeychainLock { isLocked.load(ordering: .relaxed) ? .locked : .open }
 
   func lock() { isLocked.store(true, ordering: .relaxed) }
+
+  func unlock(_ passphrase: borrowing SecretBytes) {}
 
   /// Also what would outlast the lock of a keychain.
   func isAccessible(_ item: Item) -> Bool { lockState == .open }

@@ -26,10 +26,10 @@ package final class StoreWatch: Sendable {
       (watches, remote) = ([(places.configuration, suites)], nil)
       return
     }
-    if let engine = keychain.engine as? any RemoteKeychainEngine {
+    if let served = keychain.engine.remote {
       watches = [(places.configuration, suites)]
       remote = Task(executorPreference: Background.tasks) {
-        for await _ in engine.news { try? keychain.refresh() }
+        for await _ in served.news { try? keychain.refresh() }
       }
     } else {
       let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }

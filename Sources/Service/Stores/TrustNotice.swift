@@ -15,10 +15,13 @@ package final class TrustNotice: Sendable {
     (self.engine, self.places) = (engine, places)
   }
 
+  /// A mount serves the keychain.
+  private var isOfMount: Bool { engine?.remote?.decidesAccess ?? false }
+
   /// The present trust in the keychain. A vault that a mount has unlocked is the mount's to judge.
   var trust: KeychainTrust {
     guard let engine else { return .trusted }
-    guard engine is MountedKeychain else { return engine.trust }
+    guard isOfMount else { return engine.trust }
     return MountRegistration.serving(vault: places.vault, in: places.runtime)?.trust ?? .trusted
   }
 
@@ -31,13 +34,13 @@ package final class TrustNotice: Sendable {
       return StandardError.write("keyhole: \(problem.text)\n")
     }
     // A vault beside another keychain is opened when an item needs it, so it has to be asked again.
-    if trust != .trusted || engine is MountedKeychain { isWritten.withLock { $0 = true } }
+    if trust != .trusted || isOfMount { isWritten.withLock { $0 = true } }
     if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
   }
 
   /// The vault is to be read, and only its key file is there.
   private var orphanedKey: Problem? {
-    guard let engine, !(engine is MountedKeychain), engine.name == KeychainChoice.vault.rawValue else {
+    guard let engine, !isOfMount, engine.name == KeychainChoice.vault.rawValue else {
       return nil
     }
     return OrphanedKey.problem(in: places.vault)

@@ -19,6 +19,6 @@ extension KeychainStore {
   /// In a change the index can't be asked: it may be the change that it waits for.
   nonisolated func guarding(_ permit: Permit?) throws(StoreError) -> KeptProtection {
     let rules = try read { $0.rulesItem }.map { KeychainIndex([$0]) } ?? KeychainIndex()
-    return KeptProtection(rules: rules, permit: permit, isDecidedElsewhere: engine.decidesAccess)
+    return KeptProtection(rules: rules, permit: permit, isDecidedElsewhere: isDecidedElsewhere)
   }
 }

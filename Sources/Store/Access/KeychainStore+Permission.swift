@@ -59,7 +59,7 @@ extension KeychainStore {
   private nonisolated func permissionToChoosePassword(
     for item: Item, _ path: String, _ caller: Caller
   ) throws(StoreError) -> Permission {
-    if engine.decidesAccess { return .given(Permit(item: item.id, for: .change)) }
+    if isDecidedElsewhere { return .given(Permit(item: item.id, for: .change)) }
     let controller = try requireController()
     let subject = PermissionRequest.Subject(
       item: item.id, path: path, operation: .change, caller: caller.identity(), demand: nil, password: .new,
@@ -68,7 +68,7 @@ extension KeychainStore {
       PermissionRequest(subject, controller) { [engine] (password) throws(StoreError) in
         // Another process checks its own.
         guard password.engine == nil else { return }
-        try engine.prepare(password)
+        try engine.passwords?.prepare(password)
       })
   }
 
@@ -82,8 +82,8 @@ extension KeychainStore {
   private nonisolated func requireAccessible(
     _ item: Item, _ operation: AccessOperation, _ secrets: ItemSecrets, _ caller: Caller
   ) throws(StoreError) {
-    guard !engine.isAccessible(item) else { return }
-    if !engine.decidesAccess {
+    guard !engine.locking.isAccessible(item) else { return }
+    if !isDecidedElsewhere {
       controller?.note(
         operation, item.id, secrets, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true)
     }
@@ -95,7 +95,7 @@ extension KeychainStore {
     _ password: Question.Password,
     _ path: () -> String, _ caller: Caller
   ) throws(StoreError) -> Permission {
-    if engine.decidesAccess { return .given(Permit(item: item.id, for: operation, secrets)) }
+    if isDecidedElsewhere { return .given(Permit(item: item.id, for: operation, secrets)) }
     guard try isGuarded(item) || password != .none else {
       if operation != .change {
         controller?.note(operation, item.id, secrets, caller.identity(), .allowed, guarded: false)
@@ -123,8 +123,8 @@ extension KeychainStore {
       PermissionRequest(subject, controller) { [engine] (password) throws(StoreError) in
         // Another process checks its own.
         guard password.engine == nil else { return }
-        guard isPresent else { return try engine.prepare(password) }
-        try engine.check(password, of: item.id)
+        guard isPresent else { return try engine.passwords?.prepare(password) ?? () }
+        try engine.requirePasswords().check(password, of: item.id)
       })
   }
 
@@ -149,7 +149,7 @@ extension KeychainStore {
   /// Without flags, protection is changed with the keychain's passphrase where it has one.
   nonisolated func consentToChange(sealed: Bool, _ password: Question.Password = .none) -> Demand? {
     if password == .present { return nil }
-    return engine.hasPasscode(sealed: sealed) ? .passcode : .consent
+    return engine.locking.hasPasscode(sealed: sealed) ? .passcode : .consent
   }
 
   private static func password(_ item: Item, _ target: Item) -> Question.Password {
@@ -180,7 +180,7 @@ extension KeychainStore {
 
   /// Whether the item has access flags or rules, and this store decides about them.
   nonisolated func isGuarded(_ item: Item) throws(StoreError) -> Bool {
-    guard !engine.decidesAccess else { return false }
+    guard !isDecidedElsewhere else { return false }
     guard item.access.isEmpty, item.programs == nil else { return true }
     return try !inheritedRules(of: item.identity).isEmpty
   }

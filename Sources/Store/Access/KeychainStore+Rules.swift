@@ -27,8 +27,8 @@ extension KeychainStore {
   private nonisolated func permission(
     toChangeRulesOf scope: RuleScope, _ change: ProtectionChange, _ path: String, _ caller: Caller
   ) throws(StoreError) -> Permission {
-    guard engine.lockState == .open else { throw .locked }
-    if engine.decidesAccess { return .given(Permit(item: scope.permitID, for: .change)) }
+    guard engine.locking.lockState == .open else { throw .locked }
+    if isDecidedElsewhere { return .given(Permit(item: scope.permitID, for: .change)) }
     let (present, demands) = try protection(of: scope)
     guard !present.isEmpty || !demands.isEmpty else {
       return .given(Permit(item: scope.permitID, for: .change))
@@ -47,9 +47,9 @@ extension KeychainStore {
   public nonisolated func setRules(
     _ rules: ExactString?, of scope: RuleScope, _ permit: Permit?
   ) throws(StoreError) {
-    guard engine.lockState == .open else { throw .locked }
+    guard engine.locking.lockState == .open else { throw .locked }
     let (present, demands) = try protection(of: scope)
-    let isOpen = engine.decidesAccess || (present.isEmpty && demands.isEmpty)
+    let isOpen = isDecidedElsewhere || (present.isEmpty && demands.isEmpty)
     guard isOpen || (permit?.item == scope.permitID && permit?.operation == .change) else {
       throw .accessDenied(reason: "a person has to agree to a change of these rules")
     }

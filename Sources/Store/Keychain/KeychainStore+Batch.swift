@@ -3,9 +3,7 @@ public import SecretMemory
 
 extension KeychainStore {
   /// Whether `apply` makes all its changes in one transaction.
-  public nonisolated var isTransactional: Bool {
-    (engine as? any BatchKeychainEngine)?.takesBatches ?? false
-  }
+  public nonisolated var isTransactional: Bool { engine.batches != nil }
 
   /// Adds items and replaces others, all or none. `permits`: for items that ask before they are changed; those with a
   /// password of their own are not changed so.
@@ -16,15 +14,13 @@ extension KeychainStore {
     _ changes: [ItemChange], _ permits: [ItemID: Permit] = [:],
     secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) {
-    guard let engine = engine as? any BatchKeychainEngine, engine.takesBatches else {
-      throw .unsupported(reason: "this keychain takes one item at a time")
-    }
+    let batches = try engine.requireBatches()
     let checked = try checked(changes, permits)
     noteUse()
     defer { wipeStack() }
     let present = try read { index in Set(index.all.map(\.id)) }
     _ = try change { () throws(StoreError) in
-      try engine.apply(checked) { index throws(StoreError) in
+      try batches.apply(checked) { index throws(StoreError) in
         let content = try secret(index)
         if case .setOtpauth = checked[index] { try KeyURI.check(content) }
         return content
@@ -41,34 +37,27 @@ extension KeychainStore {
     _ changes: [ItemChange], _ permits: [ItemID: Permit], from spool: any SecretSpool,
     progress: () throws(StoreError) -> Void
   ) throws(StoreError) {
-    let engine = try spoolingEngine()
+    let spooling = try engine.requireSpooling()
     let checked = try checked(changes, permits)
     noteUse()
     defer { wipeStack() }
-    _ = try engine.apply(checked, from: spool, progress: progress)
+    _ = try spooling.apply(checked, from: spool, progress: progress)
     // A failed refresh is no error: the items are stored.
     try? refresh()
   }
 
   /// Keeps the secrets of a batch that comes from another process.
   public nonisolated func makeSpool() throws(StoreError) -> any SecretSpool {
-    try spoolingEngine().makeSpool()
+    try engine.requireSpooling().makeSpool()
   }
 
   /// Returns when it is known whether the batches of processes that have ended were applied, and what is stored.
   ///
   /// - Throws: `locked`, `unreachable`.
   public nonisolated func finishBatches() throws(StoreError) {
-    try (engine as? any BatchKeychainEngine)?.finishBatches()
+    try remote?.finishBatches()
     try load()
     try refresh()
-  }
-
-  private nonisolated func spoolingEngine() throws(StoreError) -> any SpoolingKeychainEngine {
-    guard let engine = engine as? any SpoolingKeychainEngine else {
-      throw .unsupported(reason: "this keychain takes one item at a time")
-    }
-    return engine
   }
 
   /// The changes, each refused where it may not be made.

@@ -28,22 +28,22 @@ extension KeychainStore {
     }
   }
 
-  nonisolated func takeNews(of remote: any RemoteKeychainEngine) {
+  nonisolated func takeNews(of remote: any RemoteKeychain) {
     // Only now can it be read for the first time.
-    if !isLoaded, knownLock.withLock({ $0 == .sealed }), remote.lockState != .sealed {
+    if !isLoaded, knownLock.withLock({ $0 == .sealed }), engine.locking.lockState != .sealed {
       try? load()
       knownLock.withLock { $0 = .sealed }
     }
     executor.run {
       guard isLoaded else { return }
       assumeIsolated { $0.takeOver(remote.takeNews()) }
-      noteLock(of: remote)
+      noteLock()
     }
   }
 
   /// Publishes that another process has locked or unlocked the keychain.
-  private nonisolated func noteLock(of remote: any RemoteKeychainEngine) {
-    let now = remote.lockState
+  private nonisolated func noteLock() {
+    let now = engine.locking.lockState
     let isNews = knownLock.withLock { known in
       guard let last = known else { return false }
       known = now

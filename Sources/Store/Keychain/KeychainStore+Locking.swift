@@ -5,11 +5,11 @@ import Synchronization
 extension KeychainStore {
   /// Drops what opens the secrets; who holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
-    guard engine.lockState == .open else { return }
+    guard engine.locking.lockState == .open else { return }
     controller?.lock()
     knownLock.withLock { $0 = nil }
-    defer { knownLock.withLock { $0 = engine.lockState } }
-    try engine.lock()
+    defer { knownLock.withLock { $0 = engine.locking.lockState } }
+    try engine.locking.lock()
     feed.publish([Change(.locked, .keychain, origin: .local)])
   }
 
@@ -20,8 +20,8 @@ extension KeychainStore {
     // Not inside the actor: it takes long, and who wants an item that is not locked shall not wait for it.
     noteUse()
     knownLock.withLock { $0 = nil }
-    defer { knownLock.withLock { $0 = engine.lockState } }
-    try engine.unlock(passphrase)
+    defer { knownLock.withLock { $0 = engine.locking.lockState } }
+    try engine.locking.unlock(passphrase)
     try load()
     try refresh()
     feed.publish([Change(.unlocked, .keychain, origin: .local)])

@@ -10,10 +10,10 @@ extension KeychainStore {
     guard item.otpauth != nil else { throw .notFound }
     noteUse()
     defer { wipeStack() }
-    return try engine(for: permit).otpauth(of: item.id)
+    return try engine(for: permit).requireOtpauthURIs().otpauth(of: item.id)
   }
 
-  /// Gives an item another `otpauth:` URI, or its first, or takes it away, in one step: `KeychainEngine.rewriteOtpauth`.
+  /// Gives an item another `otpauth:` URI, or its first, or takes it away, in one step: `OtpauthKeychain.rewriteOtpauth`.
   ///
   /// Taking it away needs no permit, as removing the item does not.
   /// - Throws: what `body` throws; `invalidValue` for what is no such URI; `unsupported` for a keychain that holds none;
@@ -24,11 +24,11 @@ extension KeychainStore {
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try checkAccess(to: found(item), permit, .otpauth)
-    let engine = try engine(for: permit)
+    let uris = try engine(for: permit).requireOtpauthURIs()
     noteUse()
     defer { wipeStack() }
     return try change { () throws(StoreError) in
-      try engine.rewriteOtpauth(of: item, readingSecret: readingSecret) {
+      try uris.rewriteOtpauth(of: item, readingSecret: readingSecret) {
         (further, secret) throws(StoreError) in
         try body(&further, &secret)
         if further != nil { try KeyURI.check(secret) }
@@ -43,9 +43,9 @@ extension KeychainStore {
   /// - Throws: `notFound`, also for an item that has none; `readOnly`, `noSpace`.
   public nonisolated func removeOtpauth(of item: ItemID) throws(StoreError) {
     guard try found(item).otpauth != nil else { throw .notFound }
-    let engine = engine
+    let uris = try engine.requireOtpauthURIs()
     _ = try change { () throws(StoreError) in
-      try engine.rewriteOtpauth(of: item, readingSecret: false) { further, _ in further = nil }
+      try uris.rewriteOtpauth(of: item, readingSecret: false) { further, _ in further = nil }
     } note: { store, written in
       store.note(written, kind: .attributes)
     }

@@ -30,7 +30,7 @@ extension KeychainStore {
   public nonisolated func checkAccess(
     to item: Item, _ permit: Permit? = nil, _ secrets: ItemSecrets = .value
   ) throws(StoreError) {
-    guard engine.isAccessible(item) else { throw .locked }
+    guard engine.locking.isAccessible(item) else { throw .locked }
     guard try isGuarded(item) else { return }
     guard let permit, permit.item == item.id, permit.secrets.isSuperset(of: secrets) else {
       throw .accessDenied(reason: "a person or a rule has to permit it first")
@@ -41,6 +41,6 @@ extension KeychainStore {
   nonisolated func engine(for permit: Permit?) throws(StoreError) -> any KeychainEngine {
     guard let password = permit?.password else { return engine }
     if let engine = password.engine { return engine }
-    return try engine.using(password)
+    return try engine.requirePasswords().using(password)
   }
 }

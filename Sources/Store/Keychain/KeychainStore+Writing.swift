@@ -28,7 +28,8 @@ extension KeychainStore {
     noteUse()
     defer { wipeStack() }
     return try change { () throws(StoreError) in
-      try engine.add(item, secret: secret, otpauth: otpauth)
+      guard item.otpauth != nil else { return try engine.add(item, secret: secret) }
+      return try engine.requireOtpauthURIs().add(item, secret: secret, otpauth: otpauth)
     } note: { store, added in
       store.note(added, kind: .created)
     }
@@ -66,7 +67,7 @@ extension KeychainStore {
     _ items: [ItemID], _ permit: Permit? = nil, _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     let present = try read { index in items.compactMap { index[$0] } }
-    guard present.allSatisfy(engine.isAccessible) else { throw .locked }
+    guard present.allSatisfy(engine.locking.isAccessible) else { throw .locked }
     try permit?.requireUnchangedCaller()
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     _ = try change { () throws(StoreError) in
@@ -88,14 +89,15 @@ extension KeychainStore {
     of item: ItemID, _ permit: Permit, to new: Permit
   ) throws(StoreError) {
     try checkAccess(to: item, permit)
-    guard permit.password != nil, let password = new.password else {
+    guard let present = permit.password, let password = new.password else {
       throw .accessDenied(reason: "the item's present password and a new one are needed")
     }
+    let passwords = try (present.engine ?? engine).requirePasswords()
     noteUse()
     defer { wipeStack() }
     // Nothing of it shows.
     try change { () throws(StoreError) in
-      try engine(for: permit).changePassword(of: item, to: password)
+      try passwords.changePassword(of: item, from: present, to: password)
     } note: { _, _ in
     }
   }

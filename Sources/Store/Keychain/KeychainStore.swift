@@ -15,7 +15,7 @@ public actor KeychainStore {
   public nonisolated let feed: ChangeFeed
   /// nil: this process can't ask a person, and items that demand it are refused.
   public nonisolated let controller: AccessController?
-  nonisolated let remote: (any RemoteKeychainEngine)?
+  nonisolated let remote: (any RemoteKeychain)?
   nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
   /// How many changes are under way.
   nonisolated let changes = Atomic(0)
@@ -35,7 +35,7 @@ public actor KeychainStore {
     self.controller = controller
     self.engine = engine
     self.feed = feed
-    remote = engine as? any RemoteKeychainEngine
+    remote = engine.remote
   }
 
   /// A serial queue of the store's own, because engines block while they read and write.
@@ -60,10 +60,10 @@ public actor KeychainStore {
   public nonisolated func load() throws(StoreError) {
     guard !isLoaded else { return }
     if remote != nil {
-      knownLock.withLock { $0 = $0 ?? engine.lockState }
+      knownLock.withLock { $0 = $0 ?? engine.locking.lockState }
       let items = try engine.items()
       executor.run { index.withLock { if $0 == nil { $0 = KeychainIndex(items) } } }
-      knownLock.withLock { $0 = engine.lockState }
+      knownLock.withLock { $0 = engine.locking.lockState }
     } else {
       try executor.run { () throws(StoreError) in
         guard !isLoaded else { return }
@@ -90,6 +90,9 @@ public actor KeychainStore {
   /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
   /// some seconds should ask for them.
   public nonisolated var mayBlock: Bool { remote != nil }
+
+  /// Whether the process that serves the keychain decides at each call who gets a secret; else this store does.
+  nonisolated var isDecidedElsewhere: Bool { remote?.decidesAccess ?? false }
 
   /// Whether an item is being changed. It may wait for another process's transaction, and readers of a secret wait with it.
   public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }
@@ -128,7 +131,7 @@ public actor KeychainStore {
   ///
   /// - Throws: `locked`; `invalidValue` for a class that needs a passphrase where there is none.
   public nonisolated func checkRoom(for item: Item) throws(StoreError) {
-    guard engine.isAccessible(item) else { throw .locked }
+    guard engine.locking.isAccessible(item) else { throw .locked }
     try StorableClasses(engine).check(item)
   }
 

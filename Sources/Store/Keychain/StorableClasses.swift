@@ -8,10 +8,10 @@ struct StorableClasses {
   private let hasPasscodeForSealed: Bool
 
   init(_ engine: any KeychainEngine) {
-    lockState = engine.lockState
-    (hasPasscode, hasPasscodeForSealed) = (
-      engine.hasPasscode(sealed: false), engine.hasPasscode(sealed: true)
-    )
+    let locking = engine.locking
+    lockState = locking.lockState
+    hasPasscode = locking.hasPasscode(sealed: false)
+    hasPasscodeForSealed = locking.hasPasscode(sealed: true)
   }
 
   func check(_ item: Item) throws(StoreError) {

@@ -170,7 +170,7 @@ extension FileTree {
   private func rules(at place: Place) throws(StoreError) -> ExactString? {
     guard let keychain, let scope = try ruleScope(at: place) else { return nil }
     // A keychain that was never unlocked has no attributes, and listing those of its folder must not fail.
-    guard keychain.engine.lockState != .sealed else { return nil }
+    guard keychain.engine.locking.lockState != .sealed else { return nil }
     return try keychain.read { $0.rules(of: scope) }
   }
 
@@ -292,7 +292,7 @@ extension FileTree {
   /// - Throws: `unsupported` for a password where nothing would hold it, and for flags that can't be met here.
   func requireSupport(for access: AccessFlags) throws(StoreError) {
     let keychain = try requireKeychain()
-    guard !access.needsPassword || keychain.engine.sealsWithPasswords else {
+    guard !access.needsPassword || keychain.engine.passwords != nil else {
       throw .unsupported(reason: "this keychain can't seal an item with a password of its own")
     }
     try access.requireSatisfiable(with: options.factors(keychain))

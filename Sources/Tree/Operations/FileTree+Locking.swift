@@ -43,9 +43,9 @@ extension FileTree {
   private func isUnlocked(_ place: ItemPlace) -> Bool {
     guard let keychain, let item = try? anyItem(place) else {
       // Removed since it was opened: nothing tells its class any more.
-      return keychain?.engine.lockState == .open
+      return keychain?.engine.locking.lockState == .open
     }
-    return keychain.engine.isAccessible(item)
+    return keychain.engine.locking.isAccessible(item)
   }
 
   private func wipe(_ place: ScratchPlace) {

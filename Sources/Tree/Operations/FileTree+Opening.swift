@@ -78,7 +78,7 @@ extension FileTree {
     begin(&state, mode, node, caller)
     let handle = Handle(node, in: self, mode: mode, state: state)
     // A lock that came meanwhile may have missed the handle.
-    guard stored.map(keychain.engine.isAccessible) ?? isUnlocked(file) else {
+    guard stored.map(keychain.engine.locking.isAccessible) ?? isUnlocked(file) else {
       handle.seal()
       throw .locked
     }

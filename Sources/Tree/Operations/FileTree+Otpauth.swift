@@ -7,7 +7,7 @@ import Synchronization
 extension FileTree {
   /// - Throws: `unsupported` for a keychain that holds one secret of an item.
   func requireOtpauth() throws(StoreError) {
-    guard try requireKeychain().engine.holdsOtpauth else { throw .noOtpauth }
+    guard try requireKeychain().engine.otpauthURIs != nil else { throw .noOtpauth }
   }
 
   /// The URI that waits in memory for the item's secret; nil: none, or another file.

@@ -84,7 +84,7 @@ public struct KeychainLocation: Sendable {
     _ engine: any KeychainEngine, data: String, _ controller: AccessController? = nil
   ) -> LiveKeychain.Opened {
     LiveKeychain.Opened(store: KeychainStore(engine: engine, controller: controller)) { changed in
-      guard let remote = engine as? any RemoteKeychainEngine else {
+      guard let remote = engine.remote else {
         return FolderWatch(data) { _ in changed() }
       }
       return NewsWatch(remote.news, changed)

@@ -41,7 +41,8 @@ package final class KeychainWork {
       for account in accounts { items[account] = nil }
     case .changePassword(let account, let password):
       guard let id = ids([account]).first else { return }
-      try engine.using(Self.password(passwords[account])).changePassword(of: id, to: Self.password(password))
+      try engine.changePassword(
+        of: id, from: Self.password(passwords[account]), to: Self.password(password))
       passwords[account] = password
     case .changePassphrase(let present, let new):
       let passphrase = try Self.secret(Array(new.utf8))

@@ -9,7 +9,6 @@ import Service
 import Store
 import Suites
 import Tree
-import Vault
 
 struct ExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -133,7 +132,7 @@ extension ExportCommand {
 
     /// Items of which not even the name can be read: they are in no folder.
     func noteDamagedEntries() {
-      let entries = (session.tree.keychain?.engine as? VaultEngine)?.damagedEntries ?? []
+      let entries = session.tree.keychain?.engine.encryption?.damagedEntries ?? []
       damaged.paths += entries
     }
 

@@ -214,11 +214,11 @@ private struct ItemPasswordChange {
 
   /// A keychain that only a mount has unlocked is locked here.
   private func unlock(_ engine: (any KeychainEngine)?) throws(StoreError) {
-    guard let engine, engine.needsPassphrase, !engine.isOpenThroughout else { return }
+    guard let locking = engine?.locking, locking.needsPassphrase, !locking.isOpenThroughout else { return }
     let isTerminal = isatty(STDIN_FILENO) == 1
     let passphrase = try? isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
     guard let passphrase else { throw .locked }
-    try engine.unlock(passphrase)
+    try locking.unlock(passphrase)
   }
 }
 

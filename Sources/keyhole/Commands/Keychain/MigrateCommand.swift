@@ -113,10 +113,10 @@ struct MigrateCommand: ParsableCommand {
   private func openByMount(_ opening: KeychainConfiguration, _ places: StoragePaths) throws -> (
     any KeychainEngine
   )? {
-    guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.decidesAccess else {
+    guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.remote?.decidesAccess == true else {
       return nil
     }
-    guard engine.isOpenThroughout, let items = try? engine.items() else { return nil }
+    guard engine.locking.isOpenThroughout, let items = try? engine.items() else { return nil }
     return items.contains(where: \.isToBeSealed) ? nil : engine
   }
 
@@ -124,15 +124,15 @@ struct MigrateCommand: ParsableCommand {
   private func unlock(_ engine: any KeychainEngine) throws(StoreError) {
     do throws(StoreError) {
       _ = try engine.items()
-      if engine.isOpenThroughout { return }
+      if engine.locking.isOpenThroughout { return }
     } catch {
       guard error == .locked else { throw error }
     }
-    guard let passphrase = try? engine.needsPassphrase ? SecretInput.ask("Passphrase: ") : SecretBytes()
+    guard let passphrase = try? engine.locking.needsPassphrase ? SecretInput.ask("Passphrase: ") : SecretBytes()
     else {
       throw .locked
     }
-    try engine.unlock(passphrase)
+    try engine.locking.unlock(passphrase)
   }
 
   private func tell(_ items: [Item]) {

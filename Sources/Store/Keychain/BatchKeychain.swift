@@ -12,10 +12,7 @@ public enum ItemChange {
 }
 
 /// A keychain that can make many changes in one transaction.
-public protocol BatchKeychainEngine: KeychainEngine {
-  /// Whether `apply` can be called: an engine that passes calls on knows it only of the keychain behind it.
-  var takesBatches: Bool { get }
-
+public protocol BatchKeychain: Sendable {
   /// Makes all changes or none, in their order. `secret` gives the secret of each by its index, one at a time, and may
   /// be slow: other callers wait meanwhile.
   ///
@@ -25,19 +22,6 @@ public protocol BatchKeychainEngine: KeychainEngine {
   func apply(
     _ changes: [ItemChange], secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) -> [Item]
-
-  /// Returns when no batch is under way that another process makes for one that may have ended since.
-  ///
-  /// - Throws: `locked`, `unreachable` where that process is gone.
-  func finishBatches() throws(StoreError)
-}
-
-extension BatchKeychainEngine {
-  /// true, unless an engine says otherwise.
-  public var takesBatches: Bool { true }
-
-  /// Does nothing: the engine makes its batches in this process.
-  public func finishBatches() throws(StoreError) {}
 }
 
 /// Keeps the secrets of a batch, in their order, until all have come. Used by one thread at a time.
@@ -50,7 +34,7 @@ public protocol SecretSpool: AnyObject {
 }
 
 /// A keychain that makes a batch of changes without other callers waiting for it.
-public protocol SpoolingKeychainEngine: BatchKeychainEngine {
+public protocol SpoolingKeychain: Sendable {
   /// An empty spool for one batch. - Throws: `noSpace`, `readOnly`, `outOfMemory`.
   func makeSpool() throws(StoreError) -> any SecretSpool
 
