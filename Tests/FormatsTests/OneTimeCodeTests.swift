@@ -110,7 +110,9 @@ import Testing
   private func stored(_ keychain: KeychainStore) throws -> (value: String, uri: String?) {
     let item = try #require(try keychain.read { $0[Self.identity] }.first)
     let value = try text(keychain.engine.secret(of: item.id))
-    return (value, item.otpauth == nil ? nil : try text(keychain.engine.requireOtpauthURIs().otpauth(of: item.id)))
+    return (
+      value, item.otpauth == nil ? nil : try text(keychain.engine.requireOtpauthURIs().otpauth(of: item.id))
+    )
   }
 
   private func text(_ secret: borrowing SecretBytes) -> String {

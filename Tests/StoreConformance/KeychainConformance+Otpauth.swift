@@ -29,7 +29,8 @@ extension KeychainConformance {
       try engine.setOtpauth(item.id, other)
       try require(open().otpauthBytes(of: item.id) == Array(other.utf8), "replaced")
       try require(engine.bytes(of: item.id) == Array("secret".utf8), "the secret is the same")
-      let removed = try engine.requireOtpauthURIs().rewriteOtpauth(of: item.id, readingSecret: false) { further, _ in
+      let removed = try engine.requireOtpauthURIs().rewriteOtpauth(of: item.id, readingSecret: false) {
+        further, _ in
         further = nil
       }
       try require(open.same(removed, item) && open.same(engine.items(), [item]), "as before")
@@ -72,7 +73,9 @@ extension KeychainConformance {
       try require(engine.otpauthBytes(of: added.id) == Array(uri.utf8), "the URI")
       let large = try KeychainSamples.secret(uri + String(repeating: "a", count: 1 << 20))
       item.identity = .generic(service: "b", account: "me")
-      try require(.tooLarge(limit: 0)) { _ = try engine.requireOtpauthURIs().add(item, secret: secret, otpauth: large) }
+      try require(.tooLarge(limit: 0)) {
+        _ = try engine.requireOtpauthURIs().add(item, secret: secret, otpauth: large)
+      }
       try require(open.same(engine.items(), [added]), "all or nothing")
     },
     Case(description: "a change of an otpauth URI that throws, or changes nothing, is none") { open in
@@ -83,12 +86,14 @@ extension KeychainConformance {
       _ = try two.items()
       _ = try open.news(of: two)
       try require(.locked) {
-        _ = try one.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: true) { further, secret throws(StoreError) in
+        _ = try one.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: true) {
+          further, secret throws(StoreError) in
           further = nil
           throw .locked
         }
       }
-      let same = try one.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: true) { _, secret throws(StoreError) in
+      let same = try one.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: true) {
+        _, secret throws(StoreError) in
         guard KeychainSamples.bytes(secret) == Array(uri.utf8) else { throw .damaged(what: "URI") }
       }
       try require(open.same(same, item) && open.news(of: two) == nil, "no news")
@@ -148,7 +153,9 @@ extension KeychainConformance {
       item.access = [.applicationPassword]
       let id = try engine.using(password("p")).add(item, "secret").id
       try engine.using(password("p")).setOtpauth(id, uri)
-      _ = try engine.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: false) { further, _ in further = nil }
+      _ = try engine.requireOtpauthURIs().rewriteOtpauth(of: id, readingSecret: false) { further, _ in
+        further = nil
+      }
       try require(engine.items().first?.otpauth == nil, "removed")
       try require(engine.using(password("p")).bytes(of: id) == Array("secret".utf8), "the secret is there")
     },
@@ -168,7 +175,8 @@ extension KeychainEngine {
   /// Gives an item a test's `otpauth:` URI.
   @discardableResult public func setOtpauth(_ item: ItemID, _ uri: String) throws -> Item {
     let new = try KeychainSamples.secret(uri)
-    return try requireOtpauthURIs().rewriteOtpauth(of: item, readingSecret: false) { further, secret throws(StoreError) in
+    return try requireOtpauthURIs().rewriteOtpauth(of: item, readingSecret: false) {
+      further, secret throws(StoreError) in
       further = FurtherSecret(modified: KeychainSamples.time)
       do { secret = try SecretBytes(copying: new) } catch { throw .outOfMemory }
     }

@@ -143,7 +143,7 @@ public final class MemoryKeychain: KeychainEngine, LockingKeychain, PasswordKeyc
 
   private let holdsOtpauth: Bool
 
-  /// nil unless the initialiser was told that there is room for two secrets.
+  /// nil where the initialiser got `holdsOtpauth: false`.
   public var otpauthURIs: (any OtpauthKeychain)? { holdsOtpauth ? self : nil }
 
   /// A copy of the URI. - Throws: `notFound`, `locked`, `rejected`.

@@ -17,7 +17,9 @@ struct AutoLock {
     let pace = Int32(clamping: max(250, min(10_000, seconds * 250)))
     let isTaken = threads.run { [isEnded] in
       while !isEnded.wait(milliseconds: pace) {
-        guard keychain.engine.locking.lockState == .open, keychain.idleSeconds >= UInt64(seconds) else { continue }
+        guard keychain.engine.locking.lockState == .open, keychain.idleSeconds >= UInt64(seconds) else {
+          continue
+        }
         try? tree.lock()
       }
     }

@@ -72,7 +72,8 @@ final class SessionLock: Sendable {
       state.isLockedHere = false
       return true
     }
-    guard isWanted, keychain.engine.locking.lockState != .open, !keychain.mayBlock, !keychain.engine.locking.needsPassphrase
+    guard isWanted, keychain.engine.locking.lockState != .open, !keychain.mayBlock,
+      !keychain.engine.locking.needsPassphrase
     else { return }
     guard let none = try? SecretBytes() else { return }
     try? keychain.unlock(none)

@@ -113,7 +113,8 @@ struct MigrateCommand: ParsableCommand {
   private func openByMount(_ opening: KeychainConfiguration, _ places: StoragePaths) throws -> (
     any KeychainEngine
   )? {
-    guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.remote?.decidesAccess == true else {
+    guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.remote?.decidesAccess == true
+    else {
       return nil
     }
     guard engine.locking.isOpenThroughout, let items = try? engine.items() else { return nil }
@@ -128,7 +129,8 @@ struct MigrateCommand: ParsableCommand {
     } catch {
       guard error == .locked else { throw error }
     }
-    guard let passphrase = try? engine.locking.needsPassphrase ? SecretInput.ask("Passphrase: ") : SecretBytes()
+    guard
+      let passphrase = try? engine.locking.needsPassphrase ? SecretInput.ask("Passphrase: ") : SecretBytes()
     else {
       throw .locked
     }
