@@ -6,7 +6,7 @@ public import SecretMemory
 /// `KeychainStore` changes an engine's items from one place at a time, and reads secrets from anywhere.
 /// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 ///
-/// What not every keychain can do is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
+/// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
 /// `otpauthURIs`, `batches`, `spooling`, `remote`, `encryption`. An engine in front of another one passes on what that
 /// one has.
 public protocol KeychainEngine: Sendable {
@@ -150,7 +150,7 @@ extension KeychainEngine {
 
 /// A keychain whose items this process encrypts.
 public protocol EncryptedKeychain: Sendable {
-  /// What opens the encryption, for a person: `by its key file`.
+  /// The key that opens the encryption, for a person: `by its key file`.
   var keyDescription: String { get }
 
   /// Items of which not even the name can be read, as `problems` names them.
