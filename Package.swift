@@ -107,7 +107,7 @@ let package = Package(
     module(
       "Formats",
       [
-        "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto"),
+        "Model", "Platform", "SecretMemory", .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
 

@@ -1,6 +1,4 @@
-import CSystem
 import Formats
-import Glibc
 import Model
 import Platform
 public import SecretMemory
@@ -31,22 +29,20 @@ public struct BackupFile {
     self.path = try Self.resolved(path)
     self.folders = folders
     self.existing = existing
-    if existing == .isKept, Folder.exists(path) { throw taken }
-    var status = stat()
-    guard unsafe lstat(self.path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+    if existing == .isKept, Files.hasName(path) { throw taken }
+    let status = try? Files.status(self.path, followingLinks: false)
+    guard status?.isRegular != false else {
       throw BackupError(path, "it is no file; nothing was written")
     }
   }
 
   /// Where a symbolic link leads: a backup that is meant for another disk must not come to lie beside the link.
   private static func resolved(_ path: String) throws(BackupError) -> String {
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
-    guard let target = unsafe realpath(path, nil) else {
+    guard let status = try? Files.status(path, followingLinks: false), status.isLink else { return path }
+    guard let target = try? Files.realPath(path) else {
       throw BackupError(path, "it is a link that leads nowhere; nothing was written")
     }
-    defer { unsafe free(target) }
-    return unsafe String(cString: target)
+    return target
   }
 
   /// Writes the backup beside its place, brings it to the disk, reads it back, and gives it its name.
@@ -73,14 +69,14 @@ public struct BackupFile {
 extension BackupFile {
   private func write(_ sealing: Sealing) throws(BackupError) -> BackupSummary {
     removeLeftovers()
-    let temporary = "\(path).\(getpid())\(Self.ending)"
+    let temporary = "\(path).\(CurrentProcess.number)\(Self.ending)"
     do throws(BackupError) {
       let summary = try attempt(path) { try write(to: temporary, sealing) }
       try giveName(temporary)
       Folder.synchronize(around: path)
       return summary
     } catch {
-      unsafe unlink(temporary)
+      _ = try? Files.remove(temporary)
       throw error
     }
   }
@@ -98,7 +94,7 @@ extension BackupFile {
 
   private func makeFile(_ temporary: String) throws(BackupError) -> OpenFile {
     do throws(BackupError) {
-      return try OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+      return try OpenFile(temporary, [.writing, .create, .exclusive, .noFollow])
     } catch {
       throw BackupError(path, "it can't be written: \(error.reason)")
     }
@@ -111,10 +107,11 @@ extension BackupFile {
       let path = "\(folders.settings)/\(name)"
       if try writer.write(suite: name, at: path, times: suites.timesFile(of: suite)) { continue }
       // One that is gone by now was removed by its owner.
-      guard Folder.exists(path) else { continue }
+      guard Files.hasName(path) else { continue }
       onOmission(
         path,
-        Folder.target(ofLink: path) == nil ? "it is no regular file" : "it is a link that leads to no file")
+        (try? Files.target(ofLink: path)) == nil
+          ? "it is no regular file" : "it is a link that leads to no file")
     }
     if try attempt(folders.vault, { try VaultArchive.exists(in: folders.vault) }) {
       try attempt(folders.vault) { try addVault(to: writer) }
@@ -144,29 +141,38 @@ extension BackupFile {
 
   /// In one step: a file of that name that has come up meanwhile is kept as well.
   private func giveName(_ temporary: String) throws(BackupError) {
-    if existing == .isKept {
-      if unsafe linux_rename_noreplace(temporary, path) == 0 { return }
-      if errno == EEXIST { throw taken }
+    do throws(Errno) {
+      if existing == .isKept { return try Files.renameWithoutReplacing(temporary, to: path) }
+      try Files.rename(temporary, to: path)
+    } catch {
+      switch error {
+      case .EEXIST where existing == .isKept: throw taken
       // Not every file system can do that.
-      guard errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP else { throw failure }
-      if Folder.exists(path) { throw taken }
+      case .EINVAL, .ENOSYS, .EOPNOTSUPP: try giveNameInTwoSteps(temporary)
+      default: throw failure(error)
+      }
     }
-    guard unsafe rename(temporary, path) == 0 else { throw failure }
   }
 
-  private var failure: BackupError { BackupError(path, "it can't be written: \(systemMessage(errno))") }
+  private func giveNameInTwoSteps(_ temporary: String) throws(BackupError) {
+    if existing == .isKept, Files.hasName(path) { throw taken }
+    do { try Files.rename(temporary, to: path) } catch { throw failure(error) }
+  }
+
+  private func failure(_ error: Errno) -> BackupError { BackupError(path, "it can't be written: \(error)") }
 
   private static let ending = ".part"
 
   /// The remains of processes that were killed while they wrote a backup of this name.
   private func removeLeftovers() {
-    let folder = Folder.parent(of: path)
-    let start = Folder.name(of: path) + "."
-    for name in names(in: folder) where name.hasPrefix(start) && name.hasSuffix(Self.ending) {
+    let folder = Files.folder(of: path)
+    let start = Files.name(of: path) + "."
+    for name in (try? Files.names(in: folder)) ?? []
+    where name.hasPrefix(start) && name.hasSuffix(Self.ending) {
       guard let process = Int32(name.dropFirst(start.count).dropLast(Self.ending.count)),
-        process == getpid() || kill(process, 0) != 0 && errno == ESRCH
+        process == CurrentProcess.number || !ProcessNumber.isTaken(process)
       else { continue }
-      unsafe unlink("\(folder)/\(name)")
+      _ = try? Files.remove("\(folder)/\(name)")
     }
   }
 }
@@ -177,13 +183,5 @@ private final class SharedSecret {
 
   init(_ secret: borrowing SecretBytes, _ subject: String) throws(BackupError) {
     do { bytes = try SecretBytes(copying: secret) } catch { throw BackupError(about: subject, error) }
-  }
-}
-
-extension Timestamp {
-  static var now: Timestamp {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(truncatingIfNeeded: time.tv_nsec))
   }
 }

@@ -1,5 +1,4 @@
 public import Formats
-import Glibc
 public import SecretMemory
 
 /// A backup that is read. One piece of it is in memory at a time, whatever its size; a pipe will do.
@@ -12,10 +11,10 @@ public struct BackupInput {
   /// Opens a file. - Throws: `BackupError` for what is no backup of Keyhole, or one of a newer version.
   public init(_ path: String) throws(BackupError) {
     self.path = path
-    let file = try OpenFile(path, O_RDONLY)
+    let file = try OpenFile(path)
     self.file = file
     // Content that was just written has to come from the disk.
-    posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED)
+    file.dropCache()
     (start, header) = try attempt(path) {
       let start = try file.read(SealedFileHeader.longest)
       guard let kind = SealedFile.kind(of: start) else {

@@ -1,5 +1,4 @@
 import Formats
-import Glibc
 import Model
 import Platform
 public import SecretMemory
@@ -27,11 +26,11 @@ public enum BackupKey {
   /// - Throws: `BackupError` for a file that is damaged, or that others can write to.
   public static func publicKey(_ configuration: String) throws(BackupError) -> [UInt8]? {
     let path = path(configuration)
-    guard Folder.exists(path) else { return nil }
-    let file = try OpenFile(path, O_RDONLY | O_NONBLOCK)
+    guard Files.hasName(path) else { return nil }
+    let file = try OpenFile(path, [.reading, .nonBlocking])
     let (status, bytes) = try attempt(path) { (try file.status(), try file.read(1024)) }
     // Another key in its place would make backups that its owner can open.
-    guard status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+    guard status.owner == User.effective, status.permissions & 0o022 == 0 else {
       throw BackupError(path, "others can change it; `chown` and `chmod 600` it after a look at its number")
     }
     let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
@@ -47,18 +46,21 @@ public enum BackupKey {
   /// Keeps the public half, on the disk when this returns. - Throws: `BackupError` where there is one.
   public static func keep(_ publicKey: [UInt8], _ configuration: String) throws(BackupError) {
     let path = path(configuration)
-    UserFolders.make(Folder.parent(of: path))
+    UserFolders.make(Files.folder(of: path))
     let temporary = path + ".new"
-    unsafe unlink(temporary)
+    _ = try? Files.remove(temporary)
     try attempt(path) {
-      let file = try OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+      let file = try OpenFile(temporary, [.writing, .create, .exclusive, .noFollow])
       try file.write(Array((publicPrefix + digits(publicKey) + number(of: publicKey) + "\n").utf8))
       try file.synchronize()
     }
-    guard unsafe link(temporary, path) == 0 || rename(temporary, path) == 0 else {
-      throw BackupError(path, "it can't be written: \(systemMessage(errno))")
+    do throws(Errno) {
+      // Not every file system has hard links.
+      do throws(Errno) { try Files.link(temporary, as: path) } catch { try Files.rename(temporary, to: path) }
+    } catch {
+      throw BackupError(path, "it can't be written: \(error)")
     }
-    unsafe unlink(temporary)
+    _ = try? Files.remove(temporary)
     Folder.synchronize(around: path)
   }
 
@@ -68,13 +70,12 @@ public enum BackupKey {
       let number = number(of: try SealedFile.publicKey(of: privateKey))
       var text = try SecretBytes()
       try append(Array(privatePrefix.utf8), to: &text)
-      try unsafe privateKey.withUnsafeBytes { bytes in
-        for index in bytes.indices {
-          let byte = unsafe bytes[index]
-          var pair = [hexadecimal(byte >> 4), hexadecimal(byte & 15)]
-          try append(pair, to: &text)
-          unsafe pair.withUnsafeMutableBytes { unsafe wipe($0) }
-        }
+      try text.resize(to: text.count + 2 * privateKey.count)
+      let (bytes, start) = (privateKey.span, privatePrefix.utf8.count)
+      var digits = text.mutableSpan
+      for index in bytes.indices {
+        digits[start + 2 * index] = hexadecimal(bytes[index] >> 4)
+        digits[start + 2 * index + 1] = hexadecimal(bytes[index] & 15)
       }
       try append(Array(number.utf8), to: &text)
       return text
@@ -87,8 +88,8 @@ public enum BackupKey {
   public static func privateKey(of text: borrowing SecretBytes) throws(BackupError) -> SecretBytes {
     try attempt("the key") {
       var bytes = try SecretBytes(count: SealedFile.keySize + numberSize)
-      try unsafe text.withUnsafeBytes { try unsafe read($0, into: &bytes) }
-      let number = unsafe bytes.withUnsafeBytes { unsafe Array($0[SealedFile.keySize...]) }
+      try read(text.span, into: &bytes)
+      let number = (SealedFile.keySize..<bytes.count).map { bytes.span[$0] }
       try bytes.resize(to: SealedFile.keySize)
       let expected = SHA256Hasher.hash(try SealedFile.publicKey(of: bytes)).prefix(numberSize)
       guard number.elementsEqual(expected) else { throw wrong }
@@ -96,17 +97,20 @@ public enum BackupKey {
     }
   }
 
-  private static func read(_ text: UnsafeRawBufferPointer, into bytes: inout SecretBytes) throws {
-    let start = unsafe text.starts(with: privatePrefix.utf8) ? privatePrefix.utf8.count : 0
+  private static func read(_ text: Span<UInt8>, into bytes: inout SecretBytes) throws {
+    let prefix = Array(privatePrefix.utf8)
+    let hasPrefix = text.count >= prefix.count && prefix.indices.allSatisfy { text[$0] == prefix[$0] }
+    let start = hasPrefix ? prefix.count : 0
+    var values = bytes.mutableSpan
     var count = 0
     for index in start..<text.count {
-      let character = unsafe text[index]
+      let character = text[index]
       if character <= 0x20 || character == UInt8(ascii: "-") { continue }
-      guard let digit = value(character), count < 2 * bytes.count else { throw wrong }
-      unsafe bytes.withUnsafeMutableBytes { unsafe $0[count / 2] = $0[count / 2] << 4 | digit }
+      guard let digit = value(character), count < 2 * values.count else { throw wrong }
+      values[count / 2] = values[count / 2] << 4 | digit
       count += 1
     }
-    guard count == 2 * bytes.count else { throw wrong }
+    guard count == 2 * values.count else { throw wrong }
   }
 
   private static var wrong: BackupError {
@@ -114,7 +118,7 @@ public enum BackupKey {
   }
 
   private static func append(_ bytes: [UInt8], to text: inout SecretBytes) throws(SecretMemoryError) {
-    try unsafe bytes.span.withUnsafeBytes { bytes throws(SecretMemoryError) in try unsafe text.append(bytes) }
+    try text.append(bytes.span)
   }
 }
 

@@ -1,6 +1,6 @@
 import Formats
-import Glibc
 import Model
+import Platform
 import SecretMemory
 import Vault
 
@@ -121,8 +121,7 @@ extension RecordReader {
     while bytes.count < count {
       guard try fetch() else { throw FormatError("the backup is cut off") }
       let end = min(piece.count, position + count - bytes.count)
-      // SAFETY: both bounds lie inside the piece.
-      unsafe piece.withUnsafeBytes { unsafe bytes.append(contentsOf: $0[position..<end]) }
+      bytes += piece.span.extracting(position..<end).array
       position = end
     }
     return bytes
@@ -136,10 +135,7 @@ extension RecordReader {
       while bytes.count < count {
         guard try fetch() else { throw FormatError("the backup is cut off") }
         let end = min(piece.count, position + count - bytes.count)
-        // SAFETY: both bounds lie inside the piece.
-        try unsafe piece.withUnsafeBytes {
-          try unsafe bytes.append(UnsafeRawBufferPointer(rebasing: $0[position..<end]))
-        }
+        try bytes.append(piece.span.extracting(position..<end))
         position = end
       }
       return bytes

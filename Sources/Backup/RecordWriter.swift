@@ -1,6 +1,6 @@
 import Formats
-import Glibc
 import Model
+import Platform
 import SecretMemory
 import Vault
 
@@ -21,8 +21,7 @@ final class RecordWriter {
   /// A suite's file, and that with the times of its keys. False: it is gone by now, or is no file.
   func write(suite name: String, at path: String, times: String) throws -> Bool {
     guard let file = try Self.file(path) else { return false }
-    let modified = try file.status().st_mtim
-    let time = Timestamp(seconds: Int64(modified.tv_sec), nanoseconds: UInt32(clamping: modified.tv_nsec))
+    let time = Timestamp(try file.status().modified)
     try write(.suite, RecordFields.bytes(of: time) + Array(name.utf8))
     try write(contentOf: file)
     summary.suites += 1
@@ -45,7 +44,7 @@ final class RecordWriter {
 
   func write(keyFile: borrowing SecretBytes) throws(FormatError) {
     try writeHeader(.keyFile, keyFile.count)
-    try unsafe keyFile.withUnsafeBytes { bytes throws(FormatError) in try unsafe sealed.write(bytes) }
+    try sealed.write(keyFile.span)
   }
 
   func count(_ vault: VaultArchive.Summary) {
@@ -70,7 +69,7 @@ final class RecordWriter {
   }
 
   private func writePlain(_ bytes: [UInt8]) throws(FormatError) {
-    try unsafe bytes.span.withUnsafeBytes { bytes throws(FormatError) in try unsafe sealed.write(bytes) }
+    try sealed.write(bytes.span)
   }
 
   private func write(contentOf file: OpenFile) throws(FormatError) {
@@ -84,8 +83,8 @@ final class RecordWriter {
   /// nil: nothing is there, or something else than a file.
   private static func file(_ path: String) throws -> OpenFile? {
     // A FIFO in the file's place must not hold the backup up.
-    guard unsafe access(path, F_OK) == 0 else { return nil }
-    let file = try OpenFile(path, O_RDONLY | O_NONBLOCK)
-    return try file.status().st_mode & S_IFMT == S_IFREG ? file : nil
+    guard Files.exists(path) else { return nil }
+    let file = try OpenFile(path, [.reading, .nonBlocking])
+    return try file.status().isRegular ? file : nil
   }
 }

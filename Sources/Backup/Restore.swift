@@ -1,5 +1,4 @@
 import Formats
-import Glibc
 import Platform
 
 /// Puts the content of a backup in its places, and sets aside what is there.
@@ -105,7 +104,7 @@ public enum RestoreRecovery {
         if let file = try RestoreJournalFile(in: folder) { return try recover(file) }
         // As long as another process only prepares files, all is as it was.
         guard RestoreJournalFile.read(in: folder)?.phase == .moving else { return .nothing }
-        usleep(20_000)
+        Pause.microseconds(20_000)
       }
       throw BackupError(folder, "another process is restoring a backup")
     } catch {
@@ -129,7 +128,7 @@ public enum RestoreRecovery {
 extension RestoreJournal {
   /// Whether no file was moved yet.
   var isUntouched: Bool {
-    phase == .preparing || !moves.isEmpty && moves.allSatisfy { $0.isPending && !Folder.exists($0.aside) }
+    phase == .preparing || !moves.isEmpty && moves.allSatisfy { $0.isPending && !Files.hasName($0.aside) }
   }
 
   /// Moves what is not moved yet, and brings all names to the disk.
@@ -138,7 +137,7 @@ extension RestoreJournal {
   func carryOut() throws(BackupError) -> [String] {
     var aside: [String] = []
     for move in moves { if let path = try move.carryOut() { aside.append(path) } }
-    let folders = Set((moves.flatMap { [$0.prepared, $0.place] } + aside).map(Folder.parent))
+    let folders = Set((moves.flatMap { [$0.prepared, $0.place] } + aside).map { Files.folder(of: $0) })
     for folder in folders { Folder.synchronize(around: folder + "/x") }
     RestorePlaces.remove(prepared)
     return aside

@@ -1,5 +1,4 @@
 import Formats
-import Glibc
 import Platform
 
 /// The intended moves of a restore, so that the next start of any command or mount can finish it or take it back.
@@ -57,7 +56,7 @@ struct RestoreJournalFile: ~Copyable {
 
   private static func path(_ folder: String) -> String { folder + "/restore.journal" }
 
-  static func exists(in folder: String) -> Bool { unsafe access(path(folder), F_OK) == 0 }
+  static func exists(in folder: String) -> Bool { Files.exists(path(folder)) }
 
   /// The journal, also while another process holds the lock; nil: there is none that can be read.
   static func read(in folder: String) -> RestoreJournal? { RestoreJournal(readFile(path(folder))) }
@@ -66,8 +65,8 @@ struct RestoreJournalFile: ~Copyable {
   init?(in folder: String) throws(BackupError) {
     self.folder = folder
     UserFolders.make(folder)
-    lock = try OpenFile(folder + "/restore.lock", O_RDWR | O_CREAT | O_NOFOLLOW)
-    guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else { return nil }
+    lock = try OpenFile(folder + "/restore.lock", [.readingAndWriting, .create, .noFollow])
+    guard lock.tryLock() else { return nil }
   }
 
   /// nil: there is none. - Throws: `BackupError` for one that can't be read.
@@ -84,20 +83,20 @@ struct RestoreJournalFile: ~Copyable {
   func write(_ journal: RestoreJournal) throws(BackupError) {
     let path = Self.path(folder)
     let temporary = path + ".new"
-    unsafe unlink(temporary)
+    _ = try? Files.remove(temporary)
     try attempt(path) {
-      let file = try OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+      let file = try OpenFile(temporary, [.writing, .create, .exclusive, .noFollow])
       try file.write(Array(journal.text.utf8))
       try file.synchronize()
     }
-    guard unsafe rename(temporary, path) == 0 else {
-      throw BackupError(path, "it can't be written: \(systemMessage(errno))")
+    do { try Files.rename(temporary, to: path) } catch {
+      throw BackupError(path, "it can't be written: \(error)")
     }
     Folder.synchronize(around: path)
   }
 
   func remove() {
-    unsafe unlink(Self.path(folder))
+    _ = try? Files.remove(Self.path(folder))
     Folder.synchronize(around: Self.path(folder))
   }
 }

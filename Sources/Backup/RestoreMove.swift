@@ -1,5 +1,3 @@
-import CSystem
-import Glibc
 import Platform
 
 /// One file or folder that a restore puts in its place; what is there is set aside.
@@ -15,7 +13,7 @@ struct RestoreMove: Equatable {
   let identity: FileIdentity
 
   init(_ prepared: String, to place: String, aside: String) throws(BackupError) {
-    guard let identity = FileIdentity(prepared) else { throw BackupError(prepared, systemMessage(errno)) }
+    guard let identity = FileIdentity(prepared) else { throw BackupError(prepared, "\(Errno.current)") }
     (self.prepared, self.place, self.aside, self.identity) = (prepared, place, aside, identity)
   }
 
@@ -30,55 +28,66 @@ struct RestoreMove: Equatable {
     var path: String?
     if isPending { path = try putInPlace() }
     // The file that was in the place has the name now.
-    if Folder.exists(prepared) { path = try setAside(prepared) }
-    return path ?? (Folder.exists(aside) ? aside : nil)
+    if Files.hasName(prepared) { path = try setAside(prepared) }
+    return path ?? (Files.hasName(aside) ? aside : nil)
   }
 
   /// In one step where the file system can exchange two names: so there is always a vault in the vault's place.
   ///
   /// - Returns: what was set aside already.
   private func putInPlace() throws(BackupError) -> String? {
-    UserFolders.make(Folder.parent(of: place))
-    if unsafe linux_rename_noreplace(prepared, place) == 0 { return nil }
-    if errno == EEXIST, unsafe linux_rename_exchange(prepared, place) == 0 { return nil }
-    guard [EEXIST, EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw failure(place) }
-    let path = Folder.exists(place) ? try setAside(place) : nil
-    guard unsafe rename(prepared, place) == 0 else { throw failure(place) }
+    UserFolders.make(Files.folder(of: place))
+    do throws(Errno) {
+      do throws(Errno) { try Files.renameWithoutReplacing(prepared, to: place) } catch {
+        guard error == .EEXIST else { throw error }
+        try Files.exchange(prepared, with: place)
+      }
+      return nil
+    } catch {
+      guard [.EEXIST, .EINVAL, .ENOSYS, .EOPNOTSUPP].contains(error) else { throw failure(place, error) }
+    }
+    let path = Files.hasName(place) ? try setAside(place) : nil
+    try moving(place) { () throws(Errno) in try Files.rename(prepared, to: place) }
     return path
   }
 
   private func setAside(_ path: String) throws(BackupError) -> String {
-    UserFolders.make(Folder.parent(of: aside))
+    UserFolders.make(Files.folder(of: aside))
     var name = aside
     // A second one comes up where a program made a file while an interrupted restore was waiting.
-    for number in 2..<100 where Folder.exists(name) { name = "\(aside)-\(number)" }
+    for number in 2..<100 where Files.hasName(name) { name = "\(aside)-\(number)" }
     if let target = relativeTarget(of: path) { return try setAside(linkTo: target, at: path, name) }
-    guard !Folder.exists(name), unsafe rename(path, name) == 0 else { throw failure(path) }
+    guard !Files.hasName(name) else { throw failure(path, .EEXIST) }
+    try moving(path) { () throws(Errno) in try Files.rename(path, to: name) }
     return name
   }
 
   /// Where a symbolic link leads that would lead elsewhere from another folder; nil: it is none.
   private func relativeTarget(of path: String) -> String? {
-    guard Folder.parent(of: aside) != Folder.parent(of: place), let target = Folder.target(ofLink: path),
+    guard Files.folder(of: aside) != Files.folder(of: place), let target = (try? Files.target(ofLink: path)),
       !target.hasPrefix("/")
     else { return nil }
-    return Folder.parent(of: place) + "/" + target
+    return Files.folder(of: place) + "/" + target
   }
 
   private func setAside(
     linkTo target: String, at path: String, _ name: String
   ) throws(BackupError) -> String {
     // An earlier attempt was interrupted before it removed the link from its place.
-    let name = Folder.target(ofLink: aside) == target ? aside : name
-    if name != aside || !Folder.exists(aside) {
-      guard unsafe symlink(target, name) == 0 else { throw failure(path) }
+    let name = (try? Files.target(ofLink: aside)) == target ? aside : name
+    if name != aside || !Files.hasName(aside) {
+      try moving(path) { () throws(Errno) in try Files.makeLink(name, to: target) }
     }
-    guard unsafe unlink(path) == 0 else { throw failure(path) }
+    try moving(path) { () throws(Errno) in _ = try Files.remove(path) }
     return name
   }
 
-  private func failure(_ path: String) -> BackupError {
-    BackupError(path, "it can't be moved: \(systemMessage(errno))")
+  private func moving(_ path: String, _ body: () throws(Errno) -> Void) throws(BackupError) {
+    do { try body() } catch { throw failure(path, error) }
+  }
+
+  private func failure(_ path: String, _ error: Errno) -> BackupError {
+    BackupError(path, "it can't be moved: \(error)")
   }
 }
 

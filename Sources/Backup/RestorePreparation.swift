@@ -1,5 +1,4 @@
 import Formats
-import Glibc
 import Model
 import Platform
 import Suites
@@ -60,12 +59,12 @@ final class RestorePreparation {
   }
 
   private var timesName: String {
-    Folder.name(of: suites.timesFile(of: ExactString(String(suite.dropLast(".plist".count)))))
+    Files.name(of: suites.timesFile(of: ExactString(String(suite.dropLast(".plist".count)))))
   }
 
   private func open(_ path: String, _ modified: Timestamp?) throws {
-    UserFolders.make(Folder.parent(of: path))
-    let file = try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+    UserFolders.make(Files.folder(of: path))
+    let file = try OpenFile(path, [.writing, .create, .exclusive, .noFollow])
     target = Target(path: path, file: file, modified: modified)
   }
 
@@ -83,7 +82,7 @@ final class RestorePreparation {
     }
     let place = "\(folders.settings)/\(suite)"
     isSame = FileComparison.isSame(target.path, place)
-    guard !isSame else { return _ = unsafe unlink(target.path) }
+    guard !isSame else { return _ = try? Files.remove(target.path) }
     suitesMoved += 1
     moves.append(try RestoreMove(target.path, to: place, aside: "\(places.asideSettings)/\(suite)"))
   }
@@ -108,7 +107,7 @@ final class RestorePreparation {
     try vault.finish()
     Folder.synchronize(around: places.preparedVault)
     // An empty folder is nothing to set aside.
-    unsafe rmdir(folders.vault)
+    try? Files.removeFolder(folders.vault)
     moves.insert(
       try RestoreMove(places.preparedVault, to: folders.vault, aside: places.asideVault), at: 0)
   }
@@ -136,7 +135,7 @@ struct RestorePlaces {
         "\(folders.vault)-\(end)", "\(folders.settings)/keyhole-\(end)", "\(folders.state)/times-\(end)",
       ]
     }
-    let number = (1..<1_000).first { !paths($0).contains(where: Folder.exists) } ?? 1_000
+    let number = (1..<1_000).first { !paths($0).contains(where: Files.hasName) } ?? 1_000
     let free = paths(number)
     (asideVault, asideSettings, asideTimes) = (free[0], free[1], free[2])
   }
@@ -144,8 +143,8 @@ struct RestorePlaces {
   /// Removes what was prepared and is not to be moved any more.
   static func remove(_ prepared: [String]) {
     for folder in prepared {
-      for name in names(in: folder) { unsafe unlink("\(folder)/\(name)") }
-      unsafe rmdir(folder)
+      for name in (try? Files.names(in: folder)) ?? [] { _ = try? Files.remove("\(folder)/\(name)") }
+      try? Files.removeFolder(folder)
     }
   }
 }
@@ -155,8 +154,8 @@ enum FileComparison {
   private static let part = 16 * 1024
 
   static func isSame(_ path: String, _ other: String) -> Bool {
-    guard let first = try? OpenFile(path, O_RDONLY), let second = try? OpenFile(other, O_RDONLY | O_NONBLOCK),
-      let status = try? second.status(), status.st_mode & S_IFMT == S_IFREG
+    guard let first = try? OpenFile(path), let second = try? OpenFile(other, [.reading, .nonBlocking]),
+      let status = try? second.status(), status.isRegular
     else { return false }
     while true {
       guard let bytes = try? first.read(part), let others = try? second.read(part), bytes == others else {

@@ -1,5 +1,5 @@
 public import Formats
-import Glibc
+import Platform
 public import SecretMemory
 
 /// Where an export goes: a descriptor, as it is or sealed.
@@ -11,16 +11,16 @@ public struct ExportFile {
   /// Writes what `sink` gets to a descriptor, readable for all who can read that.
   public init(_ descriptor: Int32) throws(FormatError) {
     sealed = nil
-    sink = try unsafe ByteSink { (bytes) throws(FormatError) in try unsafe write(bytes, to: descriptor) }
+    sink = try ByteSink { (bytes) throws(FormatError) in try write(bytes, to: descriptor) }
   }
 
   /// Seals what `sink` gets under a passphrase.
   public init(_ descriptor: Int32, sealedTo passphrase: borrowing SecretBytes) throws(FormatError) {
     let writer = try SealedFileWriter(.export, passphrase: passphrase) { (bytes) throws(FormatError) in
-      try write(bytes, to: descriptor)
+      try write(bytes.span, to: descriptor)
     }
     sealed = writer
-    sink = try unsafe ByteSink { (bytes) throws(FormatError) in try unsafe writer.write(bytes) }
+    sink = try ByteSink { (bytes) throws(FormatError) in try writer.write(bytes) }
   }
 
   /// Writes what is left; without it, a sealed export is known to be cut off.
@@ -30,27 +30,7 @@ public struct ExportFile {
   }
 }
 
-private func write(_ bytes: [UInt8], to descriptor: Int32) throws(FormatError) {
-  var position = 0
-  while position < bytes.count {
-    let rest = bytes[position...]
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-    guard count > 0 || errno == EINTR else {
-      throw FormatError("it can't be written: \(systemMessage(errno))")
-    }
-    position += max(count, 0)
-  }
-}
-
-private func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(FormatError) {
-  var rest = unsafe bytes[...]
-  while unsafe !rest.isEmpty {
-    // SAFETY: the slice says how long it is.
-    let count = unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-    guard count > 0 || errno == EINTR else {
-      throw FormatError("it can't be written: \(systemMessage(errno))")
-    }
-    unsafe rest = unsafe rest.dropFirst(max(count, 0))
-  }
+/// write(2) until all is written, to a descriptor that the caller owns.
+private func write(_ bytes: Span<UInt8>, to descriptor: Int32) throws(FormatError) {
+  do { try Files.write(bytes, to: descriptor) } catch { throw FormatError("it can't be written: \(error)") }
 }

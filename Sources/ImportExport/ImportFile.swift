@@ -1,37 +1,41 @@
 public import Formats
-import Glibc
+import Platform
 import SecretMemory
 
 /// A file that is imported. It is read in pieces of 16 KiB, of which one is in memory at a time, whatever its size.
 public struct ImportFile: ~Copyable {
   private static let pieceSize = 16 * 1024
 
-  private let descriptor: Int32
+  private let file: Descriptor
   /// The file's size; nil: it is a pipe or a device, which can be read once only.
   private let size: Int?
 
   /// Opens a file, or takes standard input. - Throws: `FormatError`.
   public init(_ path: String?) throws(FormatError) {
-    guard let path else {
-      descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-      guard descriptor >= 0 else { throw FormatError("it can't be read: \(systemMessage(errno))") }
-      size = Self.size(descriptor)
-      return
-    }
-    // SAFETY: a variadic call without its variable part.
-    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-    guard descriptor >= 0 else { throw FormatError("it can't be opened: \(systemMessage(errno))") }
-    size = Self.size(descriptor)
+    file = try Self.open(path)
+    size = Self.size(file)
   }
 
-  deinit { close(descriptor) }
+  private static func open(_ path: String?) throws(FormatError) -> Descriptor {
+    do throws(Errno) {
+      guard let path else { return try Descriptor(duplicating: 0) }
+      return try Descriptor(path, [.reading, .noControllingTerminal])
+    } catch {
+      throw FormatError("it can't be opened: \(error)")
+    }
+  }
 
-  private static func size(_ descriptor: Int32) -> Int? {
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+  private static func size(_ file: borrowing Descriptor) -> Int? {
+    guard let status = try? file.status, status.isRegular else { return nil }
     // One that was read in part already, as a shell's `{ read line; keyhole import; } < file` leaves it.
-    guard lseek(descriptor, 0, SEEK_CUR) == 0 else { return nil }
-    return Int(status.st_size)
+    guard (try? file.position) == 0 else { return nil }
+    return Int(clamping: status.size)
+  }
+
+  private func openFile() throws(FormatError) -> OpenFile {
+    do { return OpenFile(try Descriptor(copying: file)) } catch {
+      throw FormatError("it can't be read: \(error)")
+    }
   }
 
   /// The header of a sealed file; nil: it is none.
@@ -52,7 +56,7 @@ public struct ImportFile: ~Copyable {
   public consuming func source() throws(FormatError) -> ByteSource {
     guard let size else { return try spooled() }
     guard size <= ImportReader.largestFile else { throw FormatError("it is too large to be an export") }
-    let file = OpenFile(descriptor: fcntl(descriptor, F_DUPFD_CLOEXEC, 3))
+    let file = try openFile()
     return try ByteSource(count: size, pieceSize: Self.pieceSize) { (number) throws(FormatError) in
       let start = number * Self.pieceSize
       return try file.secret(at: start, count: min(Self.pieceSize, size - start))
@@ -64,7 +68,7 @@ public struct ImportFile: ~Copyable {
   /// - Throws: `FormatError` where it is damaged or cut off.
   public consuming func source(opening opener: SealedFileOpener) throws(FormatError) -> ByteSource {
     guard let size else { throw FormatError("a sealed export has to be a file: its passphrase is read here") }
-    let file = OpenFile(descriptor: fcntl(descriptor, F_DUPFD_CLOEXEC, 3))
+    let file = try openFile()
     let start = opener.header.count
     return try Self.source(opener, count: size - start, isChecked: false) { (range) throws(FormatError) in
       try file.bytes(at: start + range.lowerBound, count: range.count)
@@ -76,7 +80,7 @@ public struct ImportFile: ~Copyable {
     let key = try SealedFile.makePrivateKey()
     var sealed: [UInt8] = []
     let writer = try SealedFileWriter(.export, publicKey: SealedFile.publicKey(of: key)) { sealed += $0 }
-    try unsafe readAll { (chunk) throws(FormatError) in try unsafe writer.write(chunk) }
+    try readAll { (chunk) throws(FormatError) in try writer.write(chunk) }
     try writer.finish()
     let header = try SealedFileHeader(reading: Array(sealed.prefix(SealedFileHeader.longest)))
     let content = sealed
@@ -107,39 +111,38 @@ public struct ImportFile: ~Copyable {
 
   private func bytes(at offset: Int, count: Int) throws(FormatError) -> [UInt8] {
     guard let size else { return [] }
-    let file = OpenFile(descriptor: fcntl(descriptor, F_DUPFD_CLOEXEC, 3))
+    let file = try openFile()
     return try file.bytes(at: offset, count: min(count, max(0, size - offset)))
   }
 
   private func readAll(
-    _ body: (UnsafeRawBufferPointer) throws(FormatError) -> Void
+    _ body: (Span<UInt8>) throws(FormatError) -> Void
   ) throws(FormatError) {
     var chunk: SecretBytes
     do throws(SecretMemoryError) { chunk = try SecretBytes(pinnable: Self.pieceSize) } catch {
       throw FormatError(error)
     }
     while true {
-      // SAFETY: the chunk says how long it is.
-      let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw FormatError("it can't be read: \(systemMessage(errno))") }
-      guard count > 0 else { return }
-      try unsafe chunk.withUnsafeBytes { bytes throws(FormatError) in
-        try unsafe body(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+      let count: Int
+      do throws(Errno) {
+        var bytes = chunk.mutableSpan
+        count = try file.read(into: &bytes)
+      } catch {
+        throw FormatError("it can't be read: \(error)")
       }
+      guard count > 0 else { return }
+      try body(chunk.span.extracting(..<count))
     }
   }
 }
 
-/// A descriptor that is closed with its last user.
+/// An open file that several pieces of an import read.
 private final class OpenFile {
-  private let descriptor: Int32
+  private let file: Descriptor
 
-  init(descriptor: Int32) {
-    self.descriptor = descriptor
+  init(_ file: consuming Descriptor) {
+    self.file = file
   }
-
-  deinit { close(descriptor) }
 
   /// pread(2) into memory that the kernel may pin, as files without a page cache need.
   func secret(at offset: Int, count: Int) throws(FormatError) -> SecretBytes {
@@ -147,37 +150,24 @@ private final class OpenFile {
     do throws(SecretMemoryError) { secret = try SecretBytes(pinnable: count) } catch {
       throw FormatError(error)
     }
-    let isRead = unsafe secret.withUnsafeMutableBytes { unsafe read(into: $0, at: offset) }
-    guard isRead else { throw FormatError("it can't be read: \(systemMessage(errno))") }
+    do throws(Errno) {
+      var bytes = secret.mutableSpan
+      // A file that became shorter meanwhile.
+      guard try file.fill(&bytes, at: Int64(offset)) == count else { throw .EIO }
+    } catch {
+      throw FormatError("it can't be read: \(error)")
+    }
     return secret
   }
 
   /// Bytes that are no secret, as sealed pieces are none.
   func bytes(at offset: Int, count: Int) throws(FormatError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: max(0, count))
-    let isRead = unsafe bytes.withUnsafeMutableBytes { unsafe read(into: $0, at: offset) }
-    guard isRead else { throw FormatError("it can't be read: \(systemMessage(errno))") }
-    return bytes
-  }
-
-  /// Whether all of it was read; a file that became shorter meanwhile is EIO.
-  private func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
-    var done = 0
-    while done < buffer.count {
-      // SAFETY: the rest of the buffer is behind `done`.
-      let count = unsafe pread(
-        descriptor, buffer.baseAddress.map { unsafe $0 + done }, buffer.count - done, off_t(offset + done))
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        if count == 0 { errno = EIO }
-        return false
-      }
-      done += count
+    do throws(Errno) {
+      let bytes = try file.read(count, at: Int64(offset))
+      guard bytes.count == count else { throw .EIO }
+      return bytes
+    } catch {
+      throw FormatError("it can't be read: \(error)")
     }
-    return true
   }
-}
-
-func systemMessage(_ error: Int32) -> String {
-  unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
 }

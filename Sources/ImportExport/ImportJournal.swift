@@ -1,5 +1,4 @@
 import Formats
-import Glibc
 import Model
 import Store
 

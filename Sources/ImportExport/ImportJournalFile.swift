@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 import Store
@@ -6,29 +5,31 @@ import Store
 /// The journal's file and its lock.
 struct ImportJournalFile: ~Copyable {
   private let folder: String
-  private let lock: Int32
+  private let lock: Descriptor
 
   private static func path(_ folder: String) -> String { folder + "/import.journal" }
 
   static func exists(in folder: String) -> Bool {
-    unsafe access(path(folder), F_OK) == 0
+    Files.exists(path(folder))
   }
 
   /// Takes the lock; nil: another process has it. - Throws: `StoreError.system`.
   init?(in folder: String) throws(StoreError) {
-    self.folder = folder
     UserFolders.make(folder)
-    // SAFETY: a variadic call with its one argument.
-    let descriptor = unsafe open(folder + "/import.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw Self.failure("opening import.lock") }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      close(descriptor)
-      return nil
-    }
-    lock = descriptor
+    guard let lock = try Self.lock(in: folder) else { return nil }
+    self.lock = lock
+    self.folder = folder
   }
 
-  deinit { close(lock) }
+  private static func lock(in folder: String) throws(StoreError) -> Descriptor? {
+    do throws(Errno) {
+      let file = try Descriptor(folder + "/import.lock", [.readingAndWriting, .create, .noFollow])
+      guard try file.tryLock() else { return nil }
+      return file
+    } catch {
+      throw StoreError(error, "opening import.lock")
+    }
+  }
 
   /// The journal that an import has left; nil: there is none.
   ///
@@ -46,55 +47,21 @@ struct ImportJournalFile: ~Copyable {
   func write(_ journal: ImportJournal, _ lists: any PropertyListCoding) throws(StoreError) {
     let bytes = try lists.xml(journal.value)
     let temporary = Self.path(folder) + ".new"
-    unlink(temporary)
-    // SAFETY: a variadic call with its one argument.
-    let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw Self.failure("writing import.journal") }
-    defer { close(descriptor) }
-    do throws(StoreError) {
-      try Self.write(bytes, to: descriptor)
-      guard fsync(descriptor) == 0, unsafe rename(temporary, Self.path(folder)) == 0 else {
-        throw Self.failure("writing import.journal")
-      }
+    do throws(Errno) {
+      try Files.remove(temporary)
+      let file = try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow])
+      try file.write(bytes)
+      try file.synchronize()
+      try Files.rename(temporary, to: Self.path(folder))
     } catch {
-      unlink(temporary)
-      throw error
+      _ = try? Files.remove(temporary)
+      throw StoreError(error, "writing import.journal")
     }
-    synchronizeFolder()
+    try? Files.synchronizeFolder(folder)
   }
 
   func remove() {
-    unlink(Self.path(folder))
-    synchronizeFolder()
-  }
-
-  private func synchronizeFolder() {
-    // SAFETY: a variadic call without its variable part.
-    let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    fsync(descriptor)
-    close(descriptor)
-  }
-
-  private func unlink(_ path: String) { _ = unsafe Glibc.unlink(path) }
-
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(StoreError) {
-    var position = 0
-    while position < bytes.count {
-      // SAFETY: the buffer says how long it is.
-      let count = unsafe bytes[position...].withUnsafeBytes {
-        unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
-      }
-      guard count > 0 || errno == EINTR else { throw failure("writing import.journal") }
-      position += max(count, 0)
-    }
-  }
-
-  private static func failure(_ operation: String) -> StoreError {
-    switch errno {
-    case ENOSPC: .noSpace
-    case EDQUOT: .quotaExceeded
-    case let error: .system(Errno(rawValue: error), operation: operation)
-    }
+    _ = try? Files.remove(Self.path(folder))
+    try? Files.synchronizeFolder(folder)
   }
 }

@@ -1,5 +1,4 @@
 import Formats
-import Glibc
 public import Model
 import SecretMemory
 public import Store

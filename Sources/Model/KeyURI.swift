@@ -9,9 +9,9 @@ public enum KeyURI {
   public static let scheme = "otpauth://"
 
   /// - Throws: `invalidValue` with the reason.
-  public static func check(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+  public static func check(_ bytes: Span<UInt8>) throws(StoreError) {
     var check = KeyURICheck()
-    for index in bytes.indices { try check.take(unsafe bytes[index]) }
+    for index in bytes.indices { try check.take(bytes[index]) }
     try check.finish()
   }
 }

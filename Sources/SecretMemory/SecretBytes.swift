@@ -73,6 +73,28 @@ public struct SecretBytes: ~Copyable {
     }
   }
 
+  /// Lends a part of the bytes, also of a property of an object.
+  public borrowing func withSpan<Result: ~Copyable, Failure: Error>(
+    _ range: Range<Int>, _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(span.extracting(range))
+  }
+
+  /// A byte, changed in place.
+  public subscript(index: Int) -> UInt8 {
+    get { span[index] }
+    set {
+      var bytes = mutableSpan
+      bytes[index] = newValue
+    }
+  }
+
+  /// A copy in memory that is not protected, for bytes that turn out to be no secret.
+  public var unprotected: [UInt8] {
+    let bytes = span
+    return bytes.indices.map { bytes[$0] }
+  }
+
   /// Lends the bytes to C functions; the pointer must not leave `body`.
   public borrowing func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

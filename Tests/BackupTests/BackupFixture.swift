@@ -90,7 +90,7 @@ final class BackupFixture {
   func forge(_ content: [UInt8]) throws -> String {
     var sealed: [UInt8] = []
     let writer = try SealedFileWriter(.backup, publicKey: key) { sealed += $0 }
-    try unsafe content.withUnsafeBytes { try unsafe writer.write($0) }
+    try writer.write(content.span)
     try writer.finish()
     try Files.write(sealed, to: root + "/forged")
     return root + "/forged"

@@ -1,6 +1,7 @@
 import Formats
 import ImportExport
 import Model
+import Platform
 import SecretMemory
 import Suites
 import Testing
@@ -36,7 +37,7 @@ import Testing
     -> [UInt8]
   {
     var bytes: [UInt8] = []
-    let sink = try unsafe ByteSink { unsafe bytes.append(contentsOf: $0) }
+    let sink = try ByteSink { bytes += $0.array }
     var writer = ExportWriter(format, propertyLists: PropertyLists(), paths: TreePaths())
     writer.prefixesService = prefix
     try writer.write(contents, to: sink)
@@ -82,7 +83,7 @@ import Testing
 
   @Test func aNameThatWouldBeTwiceIsFoundBeforeAnythingIsWritten() throws {
     var bytes: [UInt8] = []
-    let sink = try unsafe ByteSink { unsafe bytes.append(contentsOf: $0) }
+    let sink = try ByteSink { bytes += $0.array }
     let contents = export([("a", "x", "1"), ("a.b", "c", "2"), ("a_b", "c", "3")])
     #expect(throws: FormatError.self) {
       try ExportWriter(.env, propertyLists: PropertyLists(), paths: TreePaths()).write(contents, to: sink)

@@ -12,7 +12,7 @@ enum BackupTarget {
       let writer = try SealedFileWriter(.backup, publicKey: SealedFile.publicKey(of: key)) {
         sealed.bytes += $0
       }
-      try unsafe bytes.withUnsafeBytes { try unsafe writer.write($0) }
+      try writer.write(bytes.span)
       try writer.finish()
       return try read(sealed.bytes, key)
     }

@@ -122,7 +122,7 @@ enum Parser: String, CaseIterable, Sendable {
     let text = String(decoding: bytes, as: UTF8.self)
     if Timestamp(iso8601: text)?.iso8601 != nil { outcome += "time " }
     if ProgramRules(ExactString(text)) != nil { outcome += "rules " }
-    if (try? unsafe bytes.withUnsafeBytes({ try unsafe KeyURI.check($0) })) != nil { outcome += "otpauth " }
+    if (try? KeyURI.check(bytes.span)) != nil { outcome += "otpauth " }
     if AccessFlags(text: text) != nil { outcome += "flags " }
     if (try? TreePaths().decode(text)) != nil { outcome += "name " }
     for itemClass in ItemClass.allCases where TreePaths().identity(itemClass, ["a", text]) != nil {

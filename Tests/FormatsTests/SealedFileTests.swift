@@ -18,7 +18,7 @@ import Testing
   private func sealed(_ content: [UInt8], to publicKey: [UInt8]) throws -> [UInt8] {
     var file: [UInt8] = []
     let writer = try SealedFileWriter(.backup, publicKey: publicKey) { file += $0 }
-    try unsafe content.withUnsafeBytes { try unsafe writer.write($0) }
+    try writer.write(content.span)
     try writer.finish()
     return file
   }
@@ -58,7 +58,7 @@ import Testing
     var file: [UInt8] = []
     let writer = try SealedFileWriter(.export, passphrase: secret(Self.passphrase)) { file += $0 }
     let content = content(Self.size + 5)
-    try unsafe content.withUnsafeBytes { try unsafe writer.write($0) }
+    try writer.write(content.span)
     try writer.finish()
     let header = try SealedFileHeader(reading: Array(file.prefix(SealedFileHeader.longest)))
     #expect(throws: FormatError.self) { try SealedFileOpener(header, passphrase: secret([1])) }

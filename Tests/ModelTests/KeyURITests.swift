@@ -52,7 +52,7 @@ import Testing
           in: .min ... .max, using: &generator)
       }
       bytes.removeLast(Int.random(in: 0...bytes.count, using: &generator))
-      unsafe bytes.withUnsafeBytes { bytes in try? unsafe KeyURI.check(bytes) }
+      try? KeyURI.check(bytes.span)
     }
   }
 

@@ -44,13 +44,14 @@ enum Base64Text {
     }
   }
 
-  static func write(_ bytes: some RandomAccessCollection<UInt8>, to sink: ByteSink) throws(FormatError) {
+  static func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
     var index = 0
     while index < bytes.count {
-      let part = (0..<3).map {
-        index + $0 < bytes.count ? UInt32(bytes[bytes.index(bytes.startIndex, offsetBy: index + $0)]) : 0
+      var bits: UInt32 = 0
+      for step in 0..<3 {
+        let place = index + step
+        bits = bits << 8 | (place < bytes.count ? UInt32(bytes[place]) : 0)
       }
-      let bits = part[0] << 16 | part[1] << 8 | part[2]
       for place in 0..<4 {
         let isPadding = index + place > bytes.count
         try sink.write(isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> (18 - 6 * UInt32(place))) & 63])

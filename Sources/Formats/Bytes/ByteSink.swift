@@ -1,9 +1,9 @@
 import SecretMemory
 
 /// Takes what is written, and gives it on in pieces from memory for secrets.
-@safe public final class ByteSink {
-  /// Takes the next piece; the pointer must not leave it.
-  public typealias Output = (UnsafeRawBufferPointer) throws(FormatError) -> Void
+public final class ByteSink {
+  /// Takes the next piece.
+  public typealias Output = (Span<UInt8>) throws(FormatError) -> Void
 
   private static let pieceSize = 8 * 1024
 
@@ -13,7 +13,7 @@ import SecretMemory
 
   /// - Throws: `FormatError` without memory for secrets.
   public init(_ output: @escaping Output) throws(FormatError) {
-    unsafe self.output = output
+    self.output = output
     do throws(SecretMemoryError) { piece = try SecretBytes(count: Self.pieceSize) } catch {
       throw FormatError(error)
     }
@@ -21,12 +21,12 @@ import SecretMemory
 
   func write(_ byte: UInt8) throws(FormatError) {
     if count == Self.pieceSize { try flush() }
-    unsafe piece.withUnsafeMutableBytes { unsafe $0[count] = byte }
+    piece[count] = byte
     count += 1
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    for index in bytes.indices { try unsafe write(bytes[index]) }
+  func write(_ bytes: Span<UInt8>) throws(FormatError) {
+    for index in bytes.indices { try write(bytes[index]) }
   }
 
   func write(_ text: String) throws(FormatError) {
@@ -39,10 +39,7 @@ import SecretMemory
 
   /// Gives on what is left.
   public func flush() throws(FormatError) {
-    let count = count
-    try unsafe piece.withUnsafeBytes { bytes throws(FormatError) in
-      try unsafe output(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-    }
-    self.count = 0
+    try piece.withSpan(0..<count, output)
+    count = 0
   }
 }

@@ -1,3 +1,4 @@
+import Platform
 public import SecretMemory
 
 /// Input as bytes that leave no copy: memory for secrets, or pieces that are fetched one at a time.
@@ -56,17 +57,16 @@ public import SecretMemory
     return unsafe buffer[index - range.lowerBound]
   }
 
-  /// Lends a part, in one piece or in several; the pointers must not leave `body`.
+  /// Lends a part, in one piece or in several.
   func forEachChunk(
-    _ part: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(FormatError) -> Void
+    _ part: Range<Int>, _ body: (Span<UInt8>) throws(FormatError) -> Void
   ) throws(FormatError) {
     var start = part.lowerBound
     while start < part.upperBound {
       if !range.contains(start) { fetch(start) }
       guard range.contains(start) else { throw failure ?? FormatError("it is cut off at byte \(start)") }
       let end = min(part.upperBound, range.upperBound)
-      try unsafe body(
-        UnsafeRawBufferPointer(rebasing: buffer[(start - range.lowerBound)..<(end - range.lowerBound)]))
+      try piece.withSpan((start - range.lowerBound)..<(end - range.lowerBound), body)
       start = end
     }
   }
@@ -74,7 +74,7 @@ public import SecretMemory
   /// A part that is no secret: a name, an attribute, a setting. What lies beyond the end is left out.
   public func bytes(_ part: Range<Int>) -> [UInt8] {
     var bytes: [UInt8] = []
-    try? unsafe forEachChunk(part) { (chunk) throws(FormatError) in unsafe bytes.append(contentsOf: chunk) }
+    try? forEachChunk(part) { (chunk) throws(FormatError) in bytes += chunk.array }
     return bytes
   }
 

@@ -28,23 +28,21 @@ struct Inflater: ~Copyable {
   private static var damage: FormatError { FormatError("a compressed attachment is damaged") }
 
   private static func contentStart(_ packed: borrowing SecretBytes) throws(FormatError) -> Int {
-    try unsafe packed.withUnsafeBytes { bytes throws(FormatError) in
-      guard bytes.count > 18, unsafe bytes[0] == 0x1F, unsafe bytes[1] == 0x8B, unsafe bytes[2] == 8
-      else { throw damage }
-      let flags = unsafe bytes[3]
-      var start = 10
-      if flags & 4 != 0 { start += 2 + Int(unsafe bytes[10]) + Int(unsafe bytes[11]) << 8 }
-      for flag: UInt8 in [8, 16] where flags & flag != 0 {
-        while start < bytes.count, unsafe bytes[start] != 0 { start += 1 }
-        start += 1
-      }
-      return flags & 2 != 0 ? start + 2 : start
+    let bytes = packed.span
+    guard bytes.count > 18, bytes[0] == 0x1F, bytes[1] == 0x8B, bytes[2] == 8 else { throw damage }
+    let flags = bytes[3]
+    var start = 10
+    if flags & 4 != 0 { start += 2 + Int(bytes[10]) + Int(bytes[11]) << 8 }
+    for flag: UInt8 in [8, 16] where flags & flag != 0 {
+      while start < bytes.count, bytes[start] != 0 { start += 1 }
+      start += 1
     }
+    return flags & 2 != 0 ? start + 2 : start
   }
 
   private func byte(_ index: Int) -> UInt8? {
     guard index >= 0, index < input.count else { return nil }
-    return unsafe input.withUnsafeBytes { unsafe $0[index] }
+    return input[index]
   }
 
   private mutating func take(_ count: UInt32) throws(FormatError) -> Int {

@@ -65,7 +65,7 @@ public struct SecretSlice {
   /// Text that is no secret: a name, a note.
   func text() throws(FormatError) -> String {
     let bytes = try bytes()
-    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+    guard let text = String(validating: bytes.unprotected, as: UTF8.self) else {
       throw FormatError("a name is not UTF-8 at byte \(range.lowerBound)")
     }
     return text
@@ -91,15 +91,15 @@ struct DecodedSecret: ~Copyable {
 
   mutating func append(_ byte: UInt8) throws(FormatError) {
     if count == bytes.count { try resize(to: 2 * count) }
-    unsafe bytes.withUnsafeMutableBytes { unsafe $0[count] = byte }
+    bytes[count] = byte
     count += 1
   }
 
   mutating func append(_ source: ByteSource, _ range: Range<Int>) throws(FormatError) {
     let end = count + range.count
     if end > bytes.count { try resize(to: end) }
-    try unsafe source.forEachChunk(range) { (chunk) throws(FormatError) in
-      do throws(SecretMemoryError) { try unsafe bytes.write(chunk, at: count) } catch {
+    try source.forEachChunk(range) { (chunk) throws(FormatError) in
+      do throws(SecretMemoryError) { try bytes.write(chunk, at: count) } catch {
         throw FormatError(error)
       }
       count += chunk.count
@@ -113,7 +113,7 @@ struct DecodedSecret: ~Copyable {
   /// The byte that was appended `distance` bytes before the next one; nil: there is none.
   func last(_ distance: Int) -> UInt8? {
     guard distance > 0, distance <= count else { return nil }
-    return unsafe bytes.withUnsafeBytes { unsafe $0[count - distance] }
+    return bytes[count - distance]
   }
 
   consuming func finish() -> SecretBytes {

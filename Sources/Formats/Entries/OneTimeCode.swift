@@ -19,23 +19,23 @@ struct OneTimeCode {
   init?(_ slice: SecretSlice) throws(FormatError) {
     self.slice = slice
     let bytes = try slice.bytes()
-    if unsafe bytes.withUnsafeBytes({ unsafe Self.isURI($0) }) {
+    if Self.isURI(bytes.span) {
       kind = .uri
-    } else if unsafe bytes.withUnsafeBytes({ unsafe Self.isKey($0) }) {
+    } else if Self.isKey(bytes.span) {
       kind = .key
     } else {
       return nil
     }
   }
 
-  private static func isURI(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    (try? unsafe KeyURI.check(bytes)) != nil
+  private static func isURI(_ bytes: Span<UInt8>) -> Bool {
+    (try? KeyURI.check(bytes)) != nil
   }
 
-  private static func isKey(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  private static func isKey(_ bytes: Span<UInt8>) -> Bool {
     var (count, isPadded) = (0, false)
     for index in bytes.indices {
-      let byte = unsafe bytes[index]
+      let byte = bytes[index]
       if isSeparator(byte) { continue }
       if byte == UInt8(ascii: "=") {
         isPadded = true
@@ -74,10 +74,8 @@ struct OneTimeCode {
   ) throws(FormatError) {
     let bytes = try key.bytes()
     for byte in "\(KeyURI.scheme)totp/\(label)?secret=".utf8 { try decoded.append(byte) }
-    try unsafe bytes.withUnsafeBytes { (bytes) throws(FormatError) in
-      for index in bytes.indices {
-        if let digit = unsafe base32(bytes[index]) { try decoded.append(digit) }
-      }
+    for index in bytes.span.indices {
+      if let digit = base32(bytes[index]) { try decoded.append(digit) }
     }
     if !issuer.isEmpty { for byte in "&issuer=\(issuer)".utf8 { try decoded.append(byte) } }
   }

@@ -54,7 +54,7 @@ struct JSONFormat {
     }
     try sink.write("\"value\": \"")
     let text = content.last == 0x0A ? Array(content.dropLast()) : content
-    try JSONText.write(text, to: sink)
+    try JSONText.write(text.span, to: sink)
     try sink.write("\"")
   }
 
@@ -69,7 +69,7 @@ struct JSONFormat {
 
   private func writeBase64(_ bytes: [UInt8], to sink: ByteSink) throws(FormatError) {
     try sink.write("\"base64\": \"")
-    try Base64Text.write(bytes, to: sink)
+    try Base64Text.write(bytes.span, to: sink)
     try sink.write("\"")
   }
 
@@ -94,14 +94,12 @@ struct JSONFormat {
       separator = ", "
     }
     try sink.write("}, ")
-    try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in
-      let isText = unsafe isText(bytes)
-      try sink.write(isText ? "\"value\": \"" : "\"base64\": \"")
-      if isText {
-        try unsafe JSONText.write(bytes, to: sink)
-      } else {
-        try unsafe Base64Text.write(bytes, to: sink)
-      }
+    let isText = isText(secret.span)
+    try sink.write(isText ? "\"value\": \"" : "\"base64\": \"")
+    if isText {
+      try JSONText.write(secret.span, to: sink)
+    } else {
+      try Base64Text.write(secret.span, to: sink)
     }
     try sink.write("\"")
   }
@@ -110,21 +108,17 @@ struct JSONFormat {
   private func writeOtpauth(_ item: ExportItem, to sink: ByteSink) throws(FormatError) {
     guard let uri = try item.otpauth?() else { return }
     try sink.write(", \"otpauth\": \"")
-    try unsafe uri.withUnsafeBytes { bytes throws(FormatError) in try unsafe JSONText.write(bytes, to: sink) }
+    try JSONText.write(uri.span, to: sink)
     try sink.write("\"")
   }
 
   /// Whether the bytes are UTF-8 without NUL, found without a copy.
-  private func isText(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    var decoder = UTF8()
-    var iterator = unsafe bytes.makeIterator()
-    while true {
-      switch unsafe decoder.decode(&iterator) {
-      case .scalarValue(let scalar) where scalar != "\0": continue
-      case .emptyInput: return true
-      default: return false
-      }
+  private func isText(_ bytes: Span<UInt8>) -> Bool {
+    var check = UTF8Check()
+    for index in bytes.indices {
+      guard bytes[index] != 0, check.append(bytes[index]) else { return false }
     }
+    return check.isComplete
   }
 
   // MARK: Reading
@@ -192,7 +186,7 @@ struct JSONFormat {
   private func readBase64(_ scanner: inout JSONScanner) throws(FormatError) -> [UInt8] {
     let string = try scanner.string()
     let bytes = try SecretSlice(string.source, string.range, .base64).bytes()
-    return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+    return bytes.unprotected
   }
 
   private func readItem(_ scanner: inout JSONScanner) throws(FormatError) -> ItemEntry {

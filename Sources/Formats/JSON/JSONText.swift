@@ -3,8 +3,9 @@ import SecretMemory
 /// JSON (RFC 8259) between bytes and bytes, so that a secret in it is never a string of Swift's.
 enum JSONText {
   /// Writes the text between the quotes.
-  static func write(_ bytes: some Sequence<UInt8>, to sink: ByteSink) throws(FormatError) {
-    for byte in bytes {
+  static func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
+    for index in bytes.indices {
+      let byte = bytes[index]
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"):
         try sink.write(UInt8(ascii: "\\"))
@@ -18,7 +19,7 @@ enum JSONText {
   }
 
   static func write(_ text: String, to sink: ByteSink) throws(FormatError) {
-    try write(text.utf8, to: sink)
+    try write(text.utf8.span, to: sink)
   }
 
   static func decode(

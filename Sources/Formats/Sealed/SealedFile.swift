@@ -44,17 +44,7 @@ public enum SealedFile {
 
   /// The bytes in memory for secrets; the original is wiped.
   static func secret(_ bytes: inout Data) throws(FormatError) -> SecretBytes {
-    let count = bytes.count
-    do {
-      defer { unsafe bytes.withUnsafeMutableBytes { unsafe wipe($0) } }
-      var secret = try SecretBytes(count: count)
-      try unsafe bytes.withUnsafeBytes { try unsafe secret.write($0, at: 0) }
-      return secret
-    } catch let error as SecretMemoryError {
-      throw FormatError(error)
-    } catch {
-      throw FormatError("there is not enough memory")
-    }
+    do throws(SecretMemoryError) { return try SecretBytes(moving: &bytes) } catch { throw FormatError(error) }
   }
 
   /// The public half of a private key. - Throws: `FormatError` where the bytes are none.

@@ -106,8 +106,8 @@ struct SealedFileKey: Sendable {
     _ privateKey: borrowing SecretBytes
   ) throws(FormatError) -> Curve25519.KeyAgreement.PrivateKey {
     do {
-      return try unsafe privateKey.withUnsafeBytes {
-        try unsafe Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0)
+      return try privateKey.span.withBorrowedData {
+        try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0)
       }
     } catch {
       throw FormatError("the private key is not \(SealedFile.keySize) bytes")
@@ -122,18 +122,13 @@ struct SealedFileKey: Sendable {
     }
     guard !passphrase.isEmpty else { throw FormatError("the passphrase is empty") }
     defer { wipeStack() }
-    return try unsafe passphrase.withUnsafeBytes { bytes throws(FormatError) in
-      guard let base = bytes.baseAddress else { throw FormatError("the passphrase is empty") }
-      // SAFETY: the Data is read only, by a call that returns before the bytes go.
-      let borrowed = unsafe Data(
-        bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)
-      do {
-        return try KDF.Scrypt.deriveKey(
-          from: borrowed, salt: salt, outputByteCount: 32, rounds: 1 << Int(logN), blockSize: 8,
-          parallelism: 1)
-      } catch {
-        throw FormatError("there is not enough memory to make a key of the passphrase")
+    do {
+      return try passphrase.span.withBorrowedData {
+        try KDF.Scrypt.deriveKey(
+          from: $0, salt: salt, outputByteCount: 32, rounds: 1 << Int(logN), blockSize: 8, parallelism: 1)
       }
+    } catch {
+      throw FormatError("there is not enough memory to make a key of the passphrase")
     }
   }
 }

@@ -44,18 +44,14 @@ public final class SealedFileWriter {
   }
 
   /// Adds bytes to the content.
-  public func write(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    var rest = unsafe bytes[...]
-    while unsafe !rest.isEmpty {
+  public func write(_ bytes: Span<UInt8>) throws(FormatError) {
+    var written = 0
+    while written < bytes.count {
       if count == SealedFile.pieceSize { try flush(isLast: false) }
-      let part = unsafe rest.prefix(SealedFile.pieceSize - count)
-      do throws(SecretMemoryError) {
-        try unsafe piece.write(UnsafeRawBufferPointer(rebasing: part), at: count)
-      } catch {
-        throw FormatError(error)
-      }
-      unsafe count += part.count
-      unsafe rest = unsafe rest.dropFirst(part.count)
+      let part = bytes.extracting(written..<min(bytes.count, written + SealedFile.pieceSize - count))
+      do throws(SecretMemoryError) { try piece.write(part, at: count) } catch { throw FormatError(error) }
+      count += part.count
+      written += part.count
     }
   }
 
@@ -73,9 +69,9 @@ public final class SealedFileWriter {
   }
 
   private func flush(isLast: Bool) throws(FormatError) {
-    let sealed = try unsafe piece.withUnsafeBytes { bytes throws(FormatError) in
-      try unsafe PieceSeal(key: key, header: header).seal(
-        UnsafeRawBufferPointer(rebasing: bytes[..<count]), number: number, isLast: isLast)
+    let seal = PieceSeal(key: key, header: header)
+    let sealed = try piece.withSpan(0..<count) { (bytes) throws(FormatError) in
+      try seal.seal(bytes, number: number, isLast: isLast)
     }
     number += 1
     count = 0
@@ -89,16 +85,13 @@ struct PieceSeal: Sendable {
   let header: [UInt8]
 
   func seal(
-    _ bytes: UnsafeRawBufferPointer, number: UInt64, isLast: Bool
+    _ bytes: Span<UInt8>, number: UInt64, isLast: Bool
   ) throws(FormatError) -> [UInt8] {
     defer { wipeStack() }
-    // SAFETY: the Data is read only, by a call that returns before the bytes go.
-    let borrowed = unsafe bytes.baseAddress.map {
-      unsafe Data(bytesNoCopy: UnsafeMutableRawPointer(mutating: $0), count: bytes.count, deallocator: .none)
-    }
     do {
-      let box = try AES.GCM.seal(
-        borrowed ?? Data(), using: key, nonce: nonce(number, isLast), authenticating: header)
+      let box = try bytes.withBorrowedData {
+        try AES.GCM.seal($0, using: key, nonce: nonce(number, isLast), authenticating: header)
+      }
       return Array(box.ciphertext) + Array(box.tag)
     } catch {
       throw FormatError("it can't be sealed")

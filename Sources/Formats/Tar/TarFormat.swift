@@ -25,12 +25,12 @@ struct TarFormat {
       guard let secret = try item.secret() else { continue }
       try writer.header(item.path + "/", .folder, size: 0, item.modified, item.attributes)
       try writer.header(item.path + "/value", .file, size: secret.count, item.modified, [])
-      try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in try unsafe sink.write(bytes) }
+      try sink.write(secret.span)
       try writer.pad(secret.count)
       guard let uri = try item.otpauth?() else { continue }
       let path = "\(item.path)/\(ItemSecrets.otpauthName)"
       try writer.header(path, .file, size: uri.count, item.modified, [])
-      try unsafe uri.withUnsafeBytes { bytes throws(FormatError) in try unsafe sink.write(bytes) }
+      try sink.write(uri.span)
       try writer.pad(uri.count)
     }
     try writer.finish()

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import SecretMemory
 
 /// `--format env`: lines `NAME='value'`, as a shell's `.` and most readers of `.env` files take them.
@@ -19,18 +20,17 @@ struct EnvironmentFormat {
     for (_, settings) in contents.suites {
       for setting in settings {
         try sink.write(Self.name([setting.key.string]) + "=")
-        try write(Array(try codec.exported(setting.value).dropLast()), to: sink)
+        let content = try codec.exported(setting.value)
+        try write(content.span.extracting(droppingLast: min(1, content.count)), to: sink)
       }
     }
     for (item, name) in zip(contents.items, items) {
       guard let secret = try item.secret() else { continue }
-      try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in
-        guard unsafe !bytes.contains(0) else {
-          throw FormatError("\(item.path) has a NUL, which no variable can hold")
-        }
-        try sink.write(name + "=")
-        try unsafe write(bytes, to: sink)
+      guard secret.span.firstOffset(of: 0) == nil else {
+        throw FormatError("\(item.path) has a NUL, which no variable can hold")
       }
+      try sink.write(name + "=")
+      try write(secret.span, to: sink)
     }
   }
 
@@ -65,9 +65,10 @@ struct EnvironmentFormat {
   }
 
   /// Between single quotes everything stands for itself but the quote.
-  private func write(_ bytes: some Sequence<UInt8>, to sink: ByteSink) throws(FormatError) {
+  private func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
     try sink.write("'")
-    for byte in bytes {
+    for index in bytes.indices {
+      let byte = bytes[index]
       if byte == UInt8(ascii: "'") { try sink.write("'\\''") } else { try sink.write(byte) }
     }
     try sink.write("'\n")
@@ -108,7 +109,7 @@ struct EnvironmentFormat {
       switch target {
       case .suite(let suite):
         let bytes = try variable.value.bytes()
-        let value = unsafe bytes.withUnsafeBytes { unsafe codec.inferred(from: Array($0)) }
+        let value = codec.inferred(from: bytes.unprotected)
         contents.settings.append(SettingEntry(suite: suite, key: ExactString(variable.name), value: value))
       case .service(let service):
         let identity = ItemIdentity.generic(service: service, account: ExactString(variable.name))

@@ -198,9 +198,7 @@ struct KeePassFormat {
     guard let bytes = try? SecretSlice(text.source, text.range, .base64).bytes(), bytes.count == 8 else {
       return nil
     }
-    let seconds = unsafe bytes.withUnsafeBytes {
-      unsafe $0.reversed().reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    }
+    let seconds = bytes.unprotected.reversed().reduce(Int64(0)) { $0 << 8 | Int64($1) }
     let (sinceEpoch, overflows) = seconds.subtractingReportingOverflow(62_135_596_800)
     // Dates of the years 1 to 9999.
     guard !overflows, (-62_135_596_800...253_402_300_799).contains(sinceEpoch) else { return nil }

@@ -56,20 +56,16 @@ struct PropertyListFormat {
         try sink.write("<string>\(XMLCharacters.escaped(text))</string>\n")
       } else {
         try sink.write("<data>")
-        try Base64Text.write(attribute.value, to: sink)
+        try Base64Text.write(attribute.value.span, to: sink)
         try sink.write("</data>\n")
       }
     }
     try sink.write("</dict>\n<key>value</key>\n<data>")
-    try unsafe secret.withUnsafeBytes { bytes throws(FormatError) in
-      try unsafe Base64Text.write(bytes, to: sink)
-    }
+    try Base64Text.write(secret.span, to: sink)
     try sink.write("</data>\n")
     if let uri = try item.otpauth?() {
       try sink.write("<key>otpauth</key>\n<data>")
-      try unsafe uri.withUnsafeBytes { bytes throws(FormatError) in
-        try unsafe Base64Text.write(bytes, to: sink)
-      }
+      try Base64Text.write(uri.span, to: sink)
       try sink.write("</data>\n")
     }
     try sink.write("</dict>\n")
@@ -182,7 +178,7 @@ struct PropertyListFormat {
           let value = element == "data" ? SecretSlice(content.source, content.range, .base64) : content
           let bytes = try value.bytes()
           attributes.append(
-            ItemEntry.Attribute("user." + name, unsafe bytes.withUnsafeBytes { unsafe Array($0) }))
+            ItemEntry.Attribute("user." + name, bytes.unprotected))
         }
       default: throw FormatError("an item has the unknown key `\(key)`")
       }

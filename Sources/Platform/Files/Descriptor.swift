@@ -24,6 +24,11 @@ package struct Descriptor: ~Copyable, Sendable {
     number = try Errno.retrying { fcntl(original, F_DUPFD_CLOEXEC, 0) }
   }
 
+  /// fcntl(2) F_DUPFD_CLOEXEC of a descriptor that other code owns, such as 0, standard input.
+  package init(duplicating number: Int32) throws(Errno) {
+    self.number = try Errno.retrying { fcntl(number, F_DUPFD_CLOEXEC, 3) }
+  }
+
   /// open(2) with O_TMPFILE: a file without a name on the disk of a folder, which is gone when it is closed.
   package init(unnamedIn folder: String) throws(Errno) {
     // A macro that Glibc's module does not show: __O_TMPFILE | O_DIRECTORY.
@@ -84,6 +89,21 @@ extension Descriptor {
       if let offset { return unsafe pread(number, buffer.baseAddress, buffer.count, Int(clamping: offset)) }
       return unsafe Glibc.read(number, buffer.baseAddress, buffer.count)
     }
+  }
+
+  /// Reads until a buffer is full: how many bytes came, fewer at the file's end only.
+  package func fill(_ bytes: inout MutableSpan<UInt8>, at offset: Int64) throws(Errno) -> Int {
+    var filled = 0
+    while filled < bytes.count {
+      let position = offset &+ Int64(filled)
+      let part = try unsafe bytes.withUnsafeMutableBytes { (buffer) throws(Errno) in
+        // SAFETY: `filled` lies inside the buffer.
+        try unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), at: position)
+      }
+      if part == 0 { break }
+      filled += part
+    }
+    return filled
   }
 
   /// The next bytes, or those from an offset on: fewer than `count` at the file's end only.
@@ -179,6 +199,19 @@ extension Descriptor {
   package func allocate(_ size: Int64) throws(Errno) {
     let number = number
     try Errno.checking { posix_fallocate(number, 0, Int(clamping: size)) }
+  }
+
+  /// posix_fadvise(2) POSIX_FADV_DONTNEED: what is read next comes from the disk and not from memory.
+  package func dropCache() {
+    posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED)
+  }
+
+  /// lseek(2): where the next bytes are read or written, from the start. - Throws: ESPIPE for a pipe.
+  package var position: Int64 {
+    get throws(Errno) {
+      let number = number
+      return Int64(try Errno.retrying { lseek(number, 0, SEEK_CUR) })
+    }
   }
 
   /// lseek(2) from the start.

@@ -162,6 +162,18 @@ extension Files {
 // MARK: - Whole files
 
 extension Files {
+  /// write(2) to a descriptor that other code owns, until all is written.
+  package static func write(_ bytes: Span<UInt8>, to number: Int32) throws(Errno) {
+    var written = 0
+    while written < bytes.count {
+      let rest = bytes.extracting(written...)
+      written += try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
+        // SAFETY: the buffer says how long it is, and lives during the call.
+        try Errno.retrying { unsafe Glibc.write(number, buffer.baseAddress, buffer.count) }
+      }
+    }
+  }
+
   /// posix_fallocate(3) of a descriptor that another library owns.
   package static func allocate(_ number: Int32, at offset: Int64, count: Int64) throws(Errno) {
     try Errno.checking { posix_fallocate(number, Int(clamping: offset), Int(clamping: count)) }

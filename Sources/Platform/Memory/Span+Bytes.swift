@@ -11,6 +11,17 @@ extension MutableSpan<UInt8> {
 }
 
 extension Span<UInt8> {
+  /// A copy that outlives the span. Not for secrets.
+  package var array: [UInt8] { unsafe withUnsafeBufferPointer { unsafe [UInt8]($0) } }
+
+  package var last: UInt8? { isEmpty ? nil : self[count - 1] }
+
+  /// Whether they begin with the bytes of a text.
+  package func starts(with text: String) -> Bool {
+    let text = text.utf8.span
+    return count >= text.count && extracting(..<text.count).hasSameBytes(as: text)
+  }
+
   /// memchr(3): the offset of the first byte of a value, from an offset on; nil: there is none.
   package func firstOffset(of byte: UInt8, from start: Int = 0) -> Int? {
     guard start < count else { return nil }

@@ -55,6 +55,6 @@ extension KeychainStore {
 extension KeyURI {
   /// - Throws: `invalidValue` for what is no `otpauth:` URI.
   public static func check(_ secret: borrowing SecretBytes) throws(StoreError) {
-    try unsafe secret.withUnsafeBytes { (bytes) throws(StoreError) in try unsafe check(bytes) }
+    try check(secret.span)
   }
 }
