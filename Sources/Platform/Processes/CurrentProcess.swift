@@ -25,4 +25,21 @@ package enum ProcessNumber {
   package static func isTaken(_ number: Int32) -> Bool {
     number > 0 && (kill(number, 0) == 0 || Errno.current != .ESRCH)
   }
+
+  /// kill(2): a process that has ended gets nothing.
+  package static func send(_ signal: Signal, to number: Int32) {
+    if number > 0 { kill(number, signal.rawValue) }
+  }
+
+  /// kill(2) of each process of the group that this process leads.
+  package static func send(_ signal: Signal, toGroup number: Int32) {
+    if number > 1 { kill(-number, signal.rawValue) }
+  }
+
+  /// Signals that end a process (signal(7)).
+  package enum Signal: Int32, Sendable {
+    case kill = 9
+    case alarm = 14
+    case terminate = 15
+  }
 }

@@ -32,6 +32,12 @@ package func spawn(
   return error == 0 ? .success(process) : .failure(SpawnFailure(program: path, errno: error))
 }
 
+/// waitpid(2), again where a signal interrupts it: returns when a child has ended and its number is free.
+package func waitForChild(_ process: Int32) {
+  var status: Int32 = 0
+  while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
+}
+
 /// A program that could not be started: errno(3).
 package struct SpawnFailure: Error {
   package let program: String
@@ -54,5 +60,5 @@ package var inheritedEnvironment: [String] {
 
 /// A variable of this process that is not empty.
 package func environment(_ name: String) -> String? {
-  unsafe getenv(name).map { unsafe String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+  Environment.value(name).flatMap { $0.isEmpty ? nil : $0 }
 }

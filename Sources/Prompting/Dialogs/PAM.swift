@@ -20,7 +20,9 @@ enum PAM {
 
   /// `answer` gets what PAM wants to know; nil gives up.
   static func authenticate(_ service: String, _ answer: (String) -> SecretBytes?) -> Bool {
-    guard let entry = unsafe getpwuid(getuid()), let name = unsafe entry.pointee.pw_name else { return false }
+    guard let entry = unsafe getpwuid(User.real), let name = unsafe entry.pointee.pw_name else {
+      return false
+    }
     return withoutActuallyEscaping(answer) { answer in
       let box = Box(answer)
       return withExtendedLifetime(box) {

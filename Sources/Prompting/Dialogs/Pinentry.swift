@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 import SecretMemory
@@ -189,7 +188,7 @@ extension Pinentry {
     case .terminal: names = ["pinentry-curses", "pinentry-tty", "pinentry"]
     }
     let paths = names.flatMap { name in programFolders.map { "\($0)/\(name)" } }
-    guard let path = paths.first(where: { unsafe access($0, X_OK) == 0 }) else { return nil }
+    guard let path = paths.first(where: { Files.allows(.execute, $0) }) else { return nil }
     return try? Child([path], input: .pipedInOurGroup, environment: variables)
   }
 
@@ -207,7 +206,7 @@ extension Pinentry {
     let kept = ["HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES"].compactMap { name in
       environment(name).map { "\(name)=\($0)" }
     }
-    let hasManager = unsafe access(UserManager.runtimeFolder, F_OK) == 0
+    let hasManager = Files.exists(UserManager.runtimeFolder)
     return kept + ["PATH=/usr/local/bin:/usr/bin:/bin"] + (hasManager ? UserManager.variables : [])
   }
 
@@ -228,7 +227,7 @@ extension Pinentry {
   private static func send(_ line: String, to program: Child) {
     // SAFETY: the buffer says how long it is.
     _ = unsafe Array((line + "\n").utf8).withUnsafeBytes {
-      unsafe write(program.input, $0.baseAddress, $0.count)
+      unsafe writeAll($0, to: program.input)
     }
   }
 

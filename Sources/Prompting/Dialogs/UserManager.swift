@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 import SecretMemory
 
@@ -6,7 +5,7 @@ import SecretMemory
 enum UserManager {
   private static let display = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"]
 
-  static var runtimeFolder: String { "/run/user/\(getuid())" }
+  static var runtimeFolder: String { "/run/user/\(User.real)" }
 
   static var variables: [String] {
     ["XDG_RUNTIME_DIR=\(runtimeFolder)", "DBUS_SESSION_BUS_ADDRESS=unix:path=\(runtimeFolder)/bus"]
@@ -19,7 +18,7 @@ enum UserManager {
 
   /// Of its environment what leads to the display; empty where there is no such manager.
   static func displayVariables() -> [String] {
-    guard unsafe access(runtimeFolder + "/systemd", F_OK) == 0 else { return [] }
+    guard Files.exists(runtimeFolder + "/systemd") else { return [] }
     let words = ["/usr/bin/systemctl", "--user", "show-environment"]
     guard let child = try? Child(words, input: .piped, environment: variables) else { return [] }
     defer { child.end() }

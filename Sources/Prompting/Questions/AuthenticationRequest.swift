@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import SecretMemory
 import Store
@@ -81,7 +80,7 @@ struct AuthenticationRequest {
     // A line feed in a name must not begin another line.
     let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
     // SAFETY: the buffer says how long it is. A pipe takes this much at once, or the helper reads.
-    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
   }
 
   private mutating func take(_ name: String, _ value: String) -> Bool {

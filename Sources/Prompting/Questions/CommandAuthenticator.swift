@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 import SecretMemory
 package import Store
@@ -27,7 +26,7 @@ package struct CommandAuthenticator: Authenticator {
     guard let command = try? Child(words, input: .piped) else {
       return .impossible("\(program) can't be started")
     }
-    withdrawal.whenWithdrawn { [process = command.process] in kill(-process, SIGKILL) }
+    withdrawal.whenWithdrawn { [process = command.process] in ProcessNumber.send(.kill, toGroup: process) }
     defer {
       withdrawal.whenWithdrawn(nil)
       command.end()

@@ -1,6 +1,6 @@
-import Glibc
 import KeychainSelection
 import Model
+import Platform
 import SecretMemory
 import Store
 import Vault
@@ -113,7 +113,7 @@ struct Dialog {
   /// The vault's passphrase; where it has none, what PAM's service `keyhole` wants to know.
   private func askPasscode() -> Answer {
     // Not to make one where there is none.
-    guard unsafe access(request.vault + "/vault.db", F_OK) == 0 else { return askByPAM() }
+    guard Files.exists(request.vault + "/vault.db") else { return askByPAM() }
     guard let vault = try? VaultEngine(directory: request.vault, stateDirectory: request.state) else {
       return .impossible("the vault can't be opened")
     }

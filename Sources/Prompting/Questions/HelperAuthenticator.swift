@@ -1,4 +1,3 @@
-import Glibc
 import KeychainSelection
 import Platform
 package import Store
@@ -22,7 +21,7 @@ package struct HelperAuthenticator: Authenticator {
       return .impossible("no dialog can be started")
     }
     // Not SIGKILL: it first takes its dialog off the terminal.
-    withdrawal.whenWithdrawn { [process = helper.process] in kill(process, SIGTERM) }
+    withdrawal.whenWithdrawn { [process = helper.process] in ProcessNumber.send(.terminate, to: process) }
     defer {
       withdrawal.whenWithdrawn(nil)
       helper.terminate()

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Platform
 import Synchronization
 
 /// The process that asks a person: `keyhole authenticate`, which the process of a mount starts (`HelperAuthenticator`).
@@ -21,7 +22,7 @@ package enum PromptProcess {
   private static var isStartedByKeyhole: Bool {
     var (own, parent) = (stat(), stat())
     guard unsafe stat("/proc/self/exe", &own) == 0 else { return false }
-    guard unsafe stat("/proc/\(getppid())/exe", &parent) == 0 else { return errno == EACCES }
+    guard unsafe stat("/proc/\(CurrentProcess.parent)/exe", &parent) == 0 else { return errno == EACCES }
     return own.st_dev == parent.st_dev && own.st_ino == parent.st_ino
   }
 

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 

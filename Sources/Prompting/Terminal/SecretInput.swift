@@ -9,8 +9,18 @@ package enum SecretInput {
   ///
   /// - Throws: `Failure` where more than `limit` bytes come, or nothing can be read.
   package static func read(prompt: String, hidden: Bool, limit: Int) throws -> SecretBytes {
-    guard hidden, isatty(STDIN_FILENO) == 1 else { return try read(descriptor: STDIN_FILENO, limit: limit) }
+    guard hidden, isTyped else { return try read(descriptor: STDIN_FILENO, limit: limit) }
     return try ask(prompt, limit: limit)
+  }
+
+  /// Whether a person types: standard input is a terminal.
+  package static var isTyped: Bool { StandardStream.input.isTerminal }
+
+  /// A passphrase: typed unseen on a terminal, else the first line of standard input.
+  ///
+  /// - Throws: as `readLine(descriptor:limit:)`.
+  package static func passphrase(_ prompt: String) throws -> SecretBytes {
+    try isTyped ? ask(prompt) : readLine()
   }
 
   /// A line that a person types on the terminal, unseen.

@@ -1,15 +1,13 @@
-import Glibc
+import Platform
 import SecretMemory
 
 /// The abilities of a terminal, by the variable TERM of a program on it.
 enum TerminalType {
   /// nil: it is not known.
   static func of(_ process: Int32) -> String? {
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe open("/proc/\(process)/environ", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    guard let variables = try? SecretInput.read(descriptor: file, limit: 1 << 20) else { return nil }
+    guard let file = try? Descriptor("/proc/\(process)/environ", .reading),
+      let variables = try? SecretInput.read(descriptor: file.number, limit: 1 << 20)
+    else { return nil }
     return unsafe variables.withUnsafeBytes { unsafe type(in: $0) }
   }
 

@@ -1,6 +1,6 @@
-import Glibc
 import KeychainSelection
 import Model
+import Platform
 import Prompting
 import Store
 import Tree
@@ -9,7 +9,7 @@ import Tree
 enum AccessNotes {
   /// Looking must not make a vault.
   static func all(_ places: StoragePaths) -> [Note] {
-    guard unsafe access(places.vault, F_OK) == 0,
+    guard Files.exists(places.vault),
       let stores = try? Stores(for: TreePath("keychain"), places), let keychain = stores.keychain,
       let items = try? keychain.read({ Array($0.all) })
     else { return [] }

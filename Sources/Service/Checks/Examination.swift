@@ -1,4 +1,3 @@
-import Glibc
 import KeychainSelection
 import Model
 import Platform
@@ -30,12 +29,11 @@ package struct Examination {
 
   private static func ofSystem() -> [Problem] {
     var problems: [Problem] = []
-    if unsafe access("/dev/fuse", R_OK | W_OK) != 0 {
-      let error = errno
+    do throws(Errno) { try Files.require([.read, .write], "/dev/fuse") } catch {
       problems.append(
         Problem(
-          subject: "/dev/fuse", reason: "it can't be opened: \(systemMessage(error))",
-          remedy: error == EACCES
+          subject: "/dev/fuse", reason: "it can't be opened: \(error)",
+          remedy: error == .EACCES
             ? "`sudo chmod 666 /dev/fuse` lets users open it"
             : "`sudo modprobe fuse` loads the kernel's module"
         ))

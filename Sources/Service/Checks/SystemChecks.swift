@@ -1,6 +1,5 @@
 import CSystem
 import Dispatch
-import Glibc
 import KeychainSelection
 import Model
 import Platform
@@ -11,7 +10,7 @@ import Synchronization
 package enum SystemChecks {
   /// fusermount3 mounts for users who may not: it has to be root's, and set-user-id.
   static var fusermount: [Problem] {
-    guard getuid() != 0 else { return [] }
+    guard User.real != 0 else { return [] }
     guard let path = find("fusermount3") else {
       return [
         Problem(
@@ -19,8 +18,7 @@ package enum SystemChecks {
           remedy: "`sudo apt-get install fuse3`")
       ]
     }
-    var status = stat()
-    guard unsafe stat(path, &status) == 0, status.st_uid != 0 || status.st_mode & S_ISUID == 0 else {
+    guard let status = try? Files.status(path), status.owner != 0 || status.permissions & 0o4000 == 0 else {
       return []
     }
     return [
@@ -53,8 +51,8 @@ package enum SystemChecks {
 
   /// Where a program is; nil: it is in no folder of PATH.
   static func find(_ program: String) -> String? {
-    let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin:/bin"
-    return path.split(separator: ":").map { "\($0)/\(program)" }.first { unsafe access($0, X_OK) == 0 }
+    let path = Environment.value("PATH") ?? "/usr/bin:/bin"
+    return path.split(separator: ":").map { "\($0)/\(program)" }.first { Files.allows(.execute, $0) }
   }
 
   /// Mounts that nothing answers for, and processes that were stopped.
@@ -78,7 +76,7 @@ package enum SystemChecks {
   /// are not looked at, as a stopped one would not answer. What an edit has left, the next one takes away.
   package static func dead(besides alive: Set<String> = []) -> [String] {
     MountTable().entries.filter { entry in
-      entry.isKeyhole(of: getuid()) && !alive.contains(entry.path) && !PrivateFolder.isOne(entry.path)
+      entry.isKeyhole(of: User.real) && !alive.contains(entry.path) && !PrivateFolder.isOne(entry.path)
         && isDead(entry)
     }.map(\.path)
   }

@@ -61,14 +61,13 @@ enum SystemLimits {
 
   /// A user who can write there could put another socket in the place of ours.
   private static func runtime(_ places: StoragePaths) -> [Problem] {
-    var status = stat()
-    guard unsafe lstat(places.runtime, &status) == 0 else { return [] }
-    guard status.st_uid != getuid() || status.st_mode & 0o077 != 0 else { return [] }
+    guard let status = try? Files.status(places.runtime, followingLinks: false) else { return [] }
+    guard status.owner != User.real || status.isShared else { return [] }
     let path = places.runtime.quotedForShell
     return [
       Problem(
         subject: places.runtime, reason: "others can use it",
-        remedy: status.st_uid == getuid()
+        remedy: status.owner == User.real
           ? "`chmod 700 \(path)`" : "`sudo chown $(id -u) \(path) && chmod 700 \(path)`")
     ]
   }

@@ -33,7 +33,9 @@ enum SystemNotes {
 
   /// Keyhole itself leaves no core file; the programs that read secrets do.
   private static var cores: [Note] {
-    cores(limits: readFile("/proc/\(getppid())/limits"), pattern: readFile("/proc/sys/kernel/core_pattern"))
+    cores(
+      limits: readFile("/proc/\(CurrentProcess.parent)/limits"),
+      pattern: readFile("/proc/sys/kernel/core_pattern"))
   }
 
   /// `limits`: those of the caller, as proc(5) has them: this process has given up its own.
@@ -79,9 +81,7 @@ enum SystemNotes {
 
   /// A bus that was promised and a keyring on it.
   private static var bus: [Note] {
-    guard let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS"), unsafe address.pointee != 0 else {
-      return []
-    }
+    guard environment("DBUS_SESSION_BUS_ADDRESS") != nil else { return [] }
     guard let reason = KeychainConfiguration.whyNoSecretService() else { return freshKeyring }
     // Then it is a problem: the vault does not take its place.
     guard (try? SystemChecks.isSecretServiceChosen(StoragePaths.ofMount())) != true else { return [] }
@@ -105,7 +105,7 @@ enum SystemNotes {
 
   /// fusermount3 wants it to unmount.
   private static var mountTable: [Note] {
-    guard getuid() != 0, unsafe access("/etc/mtab", R_OK) != 0 else { return [] }
+    guard User.real != 0, !Files.allows(.read, "/etc/mtab") else { return [] }
     return [
       Note(
         subject: "/etc/mtab", reason: "it is missing, and fusermount3 can't unmount without it",

@@ -1,4 +1,3 @@
-import Glibc
 import KeychainSelection
 import Model
 import Platform
@@ -15,10 +14,10 @@ struct VaultExamination {
 
   /// A vault that was never made is no problem, and looking must not make one. `opensSecrets`: each of them.
   init(_ places: StoragePaths, opensSecrets: Bool) throws {
-    guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
+    guard Files.exists(places.vault + "/vault.db") else {
       problems += OrphanedKey.problem(in: places.vault).map { [$0] } ?? []
       // A log without its database is damage; opening the vault does not make one then.
-      if unsafe access(places.vault + "/vault.db-wal", F_OK) == 0 { try examine(places, opensSecrets: false) }
+      if Files.exists(places.vault + "/vault.db-wal") { try examine(places, opensSecrets: false) }
       return
     }
     try examine(places, opensSecrets: opensSecrets)
@@ -58,8 +57,7 @@ struct VaultExamination {
   }
 
   private func unlock(_ vault: VaultEngine) throws(StoreError) {
-    let isTerminal = isatty(STDIN_FILENO) == 1
-    let passphrase = try? isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+    let passphrase = try? SecretInput.passphrase("Passphrase of the vault: ")
     guard let passphrase else { throw .locked }
     try vault.unlock(passphrase)
   }

@@ -85,21 +85,17 @@ package struct EditorProgram: Sendable {
   }
 
   private static func variable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.allSatisfy(\.isWhitespace) ? nil : text
+    Environment.value(name).flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
   }
 
   private static func find(_ program: String) -> String? {
-    if program.contains("/") { return unsafe access(program, X_OK) == 0 ? program : nil }
+    if program.contains("/") { return Files.allows(.execute, program) ? program : nil }
     let folders = (variable("PATH") ?? "/usr/bin:/bin").split(separator: ":")
-    return folders.map { "\($0)/\(program)" }.first { unsafe access($0, X_OK) == 0 }
+    return folders.map { "\($0)/\(program)" }.first { Files.allows(.execute, $0) }
   }
 
   /// `vi` is a name that many editors go by.
   private static func resolved(_ path: String) -> String {
-    guard let real = unsafe realpath(path, nil) else { return path }
-    defer { unsafe free(real) }
-    return unsafe String(cString: real)
+    (try? Files.realPath(path)) ?? path
   }
 }

@@ -1,7 +1,6 @@
 import CSystem
 import Dispatch
 import Fuse
-import Glibc
 import Model
 import Mount
 import Platform
@@ -21,7 +20,7 @@ package final class PrivateFolder: Sendable {
   private let fileSystem: PrivateFileSystem
   private let session: Session
   /// A process of a session of its own, which reads from a pipe that this process keeps open until its end.
-  private let cleaner: pid_t
+  private let cleaner: Int32
   /// Programs that were kept out, with their processes.
   private let refused: RefusedPrograms
 
@@ -31,18 +30,18 @@ package final class PrivateFolder: Sendable {
   package init(_ places: StoragePaths) throws {
     if let problem = RuntimeFolder.make(places.runtime) { throw Failure(places.runtime, problem) }
     Self.removeLeftovers(places)
-    path = "\(places.runtime)/\(Self.prefix)\(getpid())"
+    path = "\(places.runtime)/\(Self.prefix)\(CurrentProcess.number)"
     tree = FileTree(settings: SettingsStore(engine: NoSuites()), keychain: KeychainStore(engine: NoItems()))
     do throws(StoreError) { folder = try Self.stageItem(tree) } catch { throw Failure(path, error) }
     mount = TreeFileSystem(tree)
     refused = RefusedPrograms()
     fileSystem = PrivateFileSystem(mount, folder: folder, admitting: try Self.admission(refused))
-    unsafe mkdir(path, 0o700)
+    try? Files.makeFolder(path)
     let cleaner = try Self.cleaner(of: path)
     self.cleaner = cleaner.process
     do throws(SessionError) { session = try Self.mount(fileSystem, at: path) } catch {
       cleaner.end()
-      unsafe rmdir(path)
+      try? Files.removeFolder(path)
       throw Failure(nil, "there is no memory to edit in: \(error.description)")
     }
     mount.connect(session.invalidator)
@@ -52,8 +51,8 @@ package final class PrivateFolder: Sendable {
   package func remove() {
     session.unmount()
     seal()
-    unsafe rmdir(path)
-    kill(-cleaner, SIGKILL)
+    try? Files.removeFolder(path)
+    ProcessNumber.send(.kill, toGroup: cleaner)
   }
 
   /// Wipes every file, and lets no program use one any more.
@@ -78,7 +77,7 @@ package final class PrivateFolder: Sendable {
   /// Lets this process in and all that descend from it, which stay its descendants: it adopts their orphans.
   private static func admission(_ refused: RefusedPrograms) throws -> @Sendable (Caller) -> Bool {
     guard linux_adopt_orphans() == 0, let own = Caller.current.identity().process else {
-      throw Failure(nil, "the editor's processes can't be recognised: \(systemMessage(errno))")
+      throw Failure(nil, "the editor's processes can't be recognised: \(Errno.current)")
     }
     return { caller in
       if caller.descends(from: own) { return true }
@@ -118,7 +117,7 @@ extension PrivateFolder {
       guard let process = Int32(name.dropFirst(prefix.count)), hasEnded(process) else { continue }
       let path = "\(places.runtime)/\(name)"
       try? Unmounting.take(path, lazily: true)
-      unsafe rmdir(path)
+      try? Files.removeFolder(path)
     }
   }
 
@@ -130,6 +129,6 @@ extension PrivateFolder {
 
   /// Of an earlier process with this one's number too.
   private static func hasEnded(_ process: Int32) -> Bool {
-    process == getpid() || kill(process, 0) != 0 && errno == ESRCH
+    process == CurrentProcess.number || !ProcessNumber.isTaken(process)
   }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import LoginSessions
 import Platform
 import SecretMemory

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 
@@ -7,7 +6,7 @@ extension MountOptions {
   ///
   /// - Throws: `Failure`
   package func checkFuseConfiguration() throws {
-    guard allowsOthers || allowsRoot, getuid() != 0 else { return }
+    guard allowsOthers || allowsRoot, User.real != 0 else { return }
     let lines = readFile("/etc/fuse.conf").split(separator: "\n")
     guard !lines.contains(where: { $0.split(separator: " ").first == "user_allow_other" }) else { return }
     throw Failure(

@@ -1,5 +1,4 @@
 import Control
-import Glibc
 package import KeychainSelection
 import Model
 import Platform
@@ -107,10 +106,10 @@ package struct MountOptions {
   /// A program that is not there would refuse every secret.
   private static func program(_ name: String, _ value: String) throws -> String {
     let path = try path(name, value)
-    guard unsafe access(path, X_OK) == 0 else {
+    do throws(Errno) { try Files.require(.execute, path) } catch {
       throw UsageError(
         message:
-          "mount option `\(name)=\(value.abbreviated)`: this program can't be run: \(systemMessage(errno))")
+          "mount option `\(name)=\(value.abbreviated)`: this program can't be run: \(error.description)")
     }
     return path
   }

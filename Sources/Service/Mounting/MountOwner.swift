@@ -22,8 +22,8 @@ package struct MountOwner {
     group = try options.group.map(Self.group) ?? entry.group
     name = entry.name
     home = entry.home
-    if getuid() == user, getgid() == group { return nil }
-    guard getuid() == 0 else {
+    if User.real == user, getgid() == group { return nil }
+    guard User.real == 0 else {
       throw Failure(nil, "only root can mount for another user; leave `uid=` and `gid=` out, or use sudo")
     }
   }
@@ -35,7 +35,7 @@ package struct MountOwner {
     let found =
       unsafe text.map { text in
         unsafe getpwnam(text) ?? (uid_t(text).flatMap { unsafe getpwuid($0) })
-      } ?? getpwuid(getuid())
+      } ?? getpwuid(User.real)
     guard let entry = unsafe found else { throw Failure(nil, "there is no user `\(text ?? "")`") }
     // SAFETY: the entry stands until the next look-up, and its strings are copied before.
     return unsafe (
@@ -58,7 +58,7 @@ package struct MountOwner {
   /// - Throws: `Failure`; the process must then end.
   package func become() throws {
     let isDone = unsafe initgroups(name, group) == 0 && setgid(group) == 0 && setuid(user) == 0
-    guard isDone, getuid() == user, geteuid() == user, getgid() == group else {
+    guard isDone, User.real == user, geteuid() == user, getgid() == group else {
       throw Failure(nil, "it can't become user \(name): \(systemMessage(errno))")
     }
     let kept = Self.kept.compactMap { name in environment(name).map { (name, $0) } }
@@ -80,7 +80,7 @@ package struct MountOwner {
     var status = stat()
     guard unsafe lstat(folder, &status) == 0, status.st_uid == user else { return }
     unsafe setenv("XDG_RUNTIME_DIR", folder, 1)
-    guard unsafe access(folder + "/bus", R_OK | W_OK) == 0 else { return }
+    guard Files.allows([.read, .write], folder + "/bus") else { return }
     unsafe setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=\(folder)/bus", 1)
   }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import KeychainSelection
 import Model
 import Platform
@@ -13,7 +12,7 @@ package struct MountPoint {
     guard !wanted.isEmpty else {
       throw Failure(nil, "the mount point is an empty path; name a folder of yours")
     }
-    if argument == nil { unsafe mkdir(wanted, 0o700) }
+    if argument == nil { try? Files.makeFolder(wanted) }
     try Self.clearDead(wanted, nil)
     path = Self.absolute(wanted)
     try Self.checkFree(path)
@@ -25,7 +24,7 @@ package struct MountPoint {
     // Of a dead mount realpath(3) can't tell either, so the path is taken as it is too.
     let table = MountTable()
     guard let entry = table.entry(at: absolute(path)) ?? table.entry(at: path),
-      entry.isKeyhole(of: owner?.user ?? getuid()), entry.isDead
+      entry.isKeyhole(of: owner?.user ?? User.real), entry.isDead
     else { return }
     try Unmounting.take(entry.path, lazily: true)
   }
@@ -41,24 +40,22 @@ package struct MountPoint {
   }
 
   private static func check(_ path: String) throws {
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0 else {
-      guard errno == ENOENT else { throw Failure(path, "it can't be used: \(systemMessage(errno))") }
-      throw Failure(path, "there is no such folder; make it with `mkdir`")
+    let found: FileStatus?
+    do throws(Errno) { found = try Files.status(path, followingLinks: false) } catch {
+      throw Failure(path, "it can't be used: \(error)")
     }
-    guard status.st_mode & S_IFMT != S_IFLNK else {
-      throw Failure(path, "it is a symbolic link; name the folder itself")
-    }
-    try check(status, path, contents: path, users: [getuid()])
+    guard let status = found else { throw Failure(path, "there is no such folder; make it with `mkdir`") }
+    guard !status.isLink else { throw Failure(path, "it is a symbolic link; name the folder itself") }
+    try check(status, path, contents: path, users: [User.real])
   }
 
   /// A folder of one of these users, to which no other may write, and in which nothing is.
-  static func check(_ status: stat, _ path: String, contents: String, users: [uid_t]) throws {
-    guard status.st_mode & S_IFMT == S_IFDIR else { throw Failure(path, "it is not a folder") }
-    guard users.contains(status.st_uid) else {
+  static func check(_ status: FileStatus, _ path: String, contents: String, users: [UInt32]) throws {
+    guard status.isFolder else { throw Failure(path, "it is not a folder") }
+    guard users.contains(status.owner) else {
       throw Failure(path, "it belongs to another user; use a folder of yours")
     }
-    guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+    guard status.permissions & 0o022 == 0 else {
       throw Failure(path, "others may write to it; `chmod go-w` it first")
     }
     guard names(in: contents).isEmpty else { throw Failure(path, "it is not empty; use an empty folder") }
@@ -66,8 +63,6 @@ package struct MountPoint {
 
   /// realpath(3); the path itself where that fails.
   package static func absolute(_ path: String) -> String {
-    guard let resolved = unsafe realpath(path, nil) else { return path }
-    defer { unsafe free(resolved) }
-    return unsafe String(cString: resolved)
+    (try? Files.realPath(path)) ?? path
   }
 }

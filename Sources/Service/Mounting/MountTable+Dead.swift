@@ -1,5 +1,4 @@
 import CSystem
-import Glibc
 import KeychainSelection
 import Platform
 
@@ -8,7 +7,7 @@ extension MountTable.Entry {
   ///
   /// Only the mounting user gets that error; others, root too, have no access.
   var isDead: Bool {
-    let error = unsafe linux_stat_as(user ?? getuid(), group ?? getgid(), path)
-    return error == ENOTCONN || error == ECONNABORTED
+    let error = unsafe linux_stat_as(user ?? User.real, group ?? User.realGroup, path)
+    return [.ENOTCONN, .ECONNABORTED].contains(Errno(rawValue: error))
   }
 }

@@ -31,7 +31,7 @@ package enum Unmounting {
 
   private static func failure(_ path: String, _ error: Int32) -> Failure {
     guard error == EBUSY else { return Failure(path, "it can't be unmounted: \(systemMessage(error))") }
-    if getuid() != 0, unsafe access("/etc/mtab", R_OK) != 0 {
+    if User.real != 0, !Files.allows(.read, "/etc/mtab") {
       return Failure(
         path, "fusermount3 can't unmount without /etc/mtab; `sudo ln -s ../proc/self/mounts /etc/mtab`")
     }

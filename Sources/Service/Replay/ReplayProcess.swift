@@ -115,10 +115,7 @@ final class ReplayProcess: ReplayPerformer {
     shutdown(running.channel, Int32(SHUT_RDWR))
     let process = running.process
     kill(process, SIGKILL)
-    Background.run {
-      var status: Int32 = 0
-      while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
-    }
+    Background.run { waitForChild(process) }
   }
 
   private func write(_ text: String, to channel: Int32) -> Bool {

@@ -2,7 +2,6 @@ import CSystem
 import Control
 import Dispatch
 import Fuse
-import Glibc
 import KeychainSelection
 import Model
 import Mount

@@ -1,6 +1,7 @@
 import CSystem
 import Dispatch
 import Glibc
+import Platform
 
 /// systemd(1), told how the mount is: sd_notify(3), without its library.
 ///
@@ -16,7 +17,7 @@ final class ServiceManager: @unchecked Sendable {
     self.socket = socket
     let interval = Self.take("WATCHDOG_USEC").flatMap(Int.init)
     let process = Self.take("WATCHDOG_PID")
-    let isMeant = process == nil || process == String(getpid())
+    let isMeant = process == nil || process == String(CurrentProcess.number)
     watchdog = isMeant ? interval.map { Self.watchdog(every: $0 / 2, socket, mountPoint) } : nil
   }
 

@@ -1,7 +1,7 @@
 import Control
-import Glibc
 import Model
 import Mount
+import Platform
 import SecretMemory
 import Store
 import Synchronization
@@ -46,7 +46,7 @@ final class TreeControlService: ControlService {
   /// After the third wrong passphrase each costs a second more, up to ten.
   private func slowDown() {
     let count = failures.add(1, ordering: .relaxed).newValue
-    if count >= 3 { sleep(UInt32(min(count - 2, 10))) }
+    if count >= 3 { Pause.microseconds(1_000_000 * UInt32(min(count - 2, 10))) }
   }
 
   func path(of item: ItemID) throws(StoreError) -> String? { try tree.path(of: item) }

@@ -1,6 +1,6 @@
-import Glibc
 import Model
 import Mount
+import Platform
 import Store
 import Synchronization
 
@@ -47,9 +47,9 @@ final class StatusReport: Sendable {
     keychain = stores.keychain
     fixed = [
       "version": .string(ExactString(version)),
-      "pid": .integer(Int128(getpid())),
+      "pid": .integer(Int128(CurrentProcess.number)),
       "mountpoint": .string(ExactString(mountPoint)),
-      "started": .string(ExactString(Timestamp(seconds: Int64(time(nil))).iso8601)),
+      "started": .string(ExactString(Timestamp(seconds: SystemTime.now.seconds).iso8601)),
       "readOnly": .bool(options.isReadOnly),
       "settings": .string(ExactString(places.configuration)),
       "echo": .bool(options.replaysChanges && !options.isReadOnly),

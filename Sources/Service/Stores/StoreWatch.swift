@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Notifier
 import Platform
@@ -52,9 +51,9 @@ package final class StoreWatch: Sendable {
   }
 
   private static func reason(_ failure: Int32) -> String {
-    switch failure {
-    case ENOSPC: "too many watches; fs.inotify.max_user_watches is the limit"
-    case EMFILE: "too many watchers; fs.inotify.max_user_instances is the limit"
+    switch Errno(rawValue: failure) {
+    case .ENOSPC: "too many watches; fs.inotify.max_user_watches is the limit"
+    case .EMFILE: "too many watchers; fs.inotify.max_user_instances is the limit"
     default: systemMessage(failure)
     }
   }

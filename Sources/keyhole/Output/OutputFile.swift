@@ -18,7 +18,7 @@ struct OutputFile: ~Copyable {
   /// - Throws: `Failure`.
   init(_ path: String) throws {
     self.path = path
-    temporary = "\(path).\(getpid()).part"
+    temporary = "\(path).\(CurrentProcess.number).part"
     let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
     // SAFETY: a variadic call with its one argument.
     var file = unsafe open(String(folder), O_WRONLY | O_CLOEXEC | Self.withoutName, 0o600)

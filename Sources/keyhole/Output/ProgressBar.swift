@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 import Prompting
 
 /// The progress of something, on a terminal; elsewhere nothing is printed.
@@ -6,7 +6,7 @@ final class ProgressBar {
   private static let width = 40
 
   private let total: Int
-  private let isShown = isatty(STDERR_FILENO) == 1
+  private let isShown = StandardStream.errors.isTerminal
   private var last = -1
   private var done = 0
 

@@ -22,8 +22,8 @@ enum StandardOutput {
 
 extension String {
   /// As it is for programs, escaped for people: what a line of standard output has of names.
-  var forStandardOutput: String { isatty(STDOUT_FILENO) == 1 ? escapedForTerminal : self }
+  var forStandardOutput: String { StandardStream.output.isTerminal ? escapedForTerminal : self }
 
   /// The same of a JSON text.
-  var jsonForStandardOutput: String { isatty(STDOUT_FILENO) == 1 ? visibleAsJSON : self }
+  var jsonForStandardOutput: String { StandardStream.output.isTerminal ? visibleAsJSON : self }
 }

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Backup
 import Formats
-import Glibc
 import KeychainSelection
 import Model
 import Platform

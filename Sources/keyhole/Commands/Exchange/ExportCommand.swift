@@ -1,8 +1,8 @@
 public import ArgumentParser
 public import Formats
-import Glibc
 import ImportExport
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -73,7 +73,7 @@ struct ExportCommand: ParsableCommand {
   }
 
   private func write(_ collection: Collection, _ passphrase: consuming SecretBytes?) throws {
-    guard let output else { return try write(collection, passphrase, STDOUT_FILENO) }
+    guard let output else { return try write(collection, passphrase, StandardStream.output.number) }
     var file = try OutputFile(output)
     try write(collection, passphrase, file.descriptor)
     try file.finish()
@@ -258,7 +258,7 @@ extension TreeSession {
 enum Passphrases {
   /// Typed twice by a person.
   static func new() throws -> SecretBytes {
-    guard isatty(STDIN_FILENO) == 1 else { return try checked(SecretInput.readLine()) }
+    guard SecretInput.isTyped else { return try checked(SecretInput.readLine()) }
     let first = try SecretInput.ask("Passphrase for the export: ")
     let second = try SecretInput.ask("The same again: ")
     guard first == second else { throw Failure(nil, "the two passphrases differ; nothing was written") }
@@ -266,7 +266,7 @@ enum Passphrases {
   }
 
   static func present() throws -> SecretBytes {
-    guard isatty(STDIN_FILENO) == 1 else { return try checked(SecretInput.readLine()) }
+    guard SecretInput.isTyped else { return try checked(SecretInput.readLine()) }
     return try checked(SecretInput.ask("Passphrase of the export: "))
   }
 

@@ -1,8 +1,8 @@
 public import ArgumentParser
 public import Formats
-import Glibc
 public import ImportExport
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -219,7 +219,7 @@ extension ImportConflict {
 extension ImportSummary {
   /// On a terminal always; else only where something of the import is not there under its own name.
   fileprivate func report() {
-    if isatty(STDOUT_FILENO) == 1 {
+    if StandardStream.output.isTerminal {
       StandardOutput.print(line.escapedForTerminal)
     } else if !isComplete {
       StandardError.write("keyhole: \(line.escapedForTerminal)\n")

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Backup
 import Formats
-import Glibc
 import KeychainSelection
 import Model
 import Prompting
@@ -159,10 +158,7 @@ private struct RestoredVault {
     do throws(StoreError) {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
       guard vault.needsPassphrase else { return vault }
-      let isTerminal = isatty(STDIN_FILENO) == 1
-      let passphrase =
-        try? isTerminal
-        ? SecretInput.ask("Passphrase of the restored vault (empty: later): ") : SecretInput.readLine()
+      let passphrase = try? SecretInput.passphrase("Passphrase of the restored vault (empty: later): ")
       guard let passphrase, !passphrase.isEmpty else { return nil }
       try vault.unlock(passphrase)
       return vault

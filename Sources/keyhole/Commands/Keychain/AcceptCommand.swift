@@ -1,7 +1,7 @@
 import ArgumentParser
-import Glibc
 import KeychainSelection
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -23,7 +23,7 @@ struct AcceptCommand: ParsableCommand {
   func run() throws {
     let places = try StoragePaths.current()
     try places.requireUnmounted("")
-    guard unsafe access(places.vault + "/vault.db", F_OK) == 0 else {
+    guard Files.exists(places.vault + "/vault.db") else {
       throw Failure(places.vault, "there is no vault")
     }
     let vault = try opened(places)
@@ -40,8 +40,7 @@ struct AcceptCommand: ParsableCommand {
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
     }
     guard vault.needsPassphrase else { return vault }
-    let isTerminal = isatty(STDIN_FILENO) == 1
-    let passphrase = try isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+    let passphrase = try SecretInput.passphrase("Passphrase of the vault: ")
     try attempt(places) { () throws(StoreError) in try vault.unlock(passphrase) }
     return vault
   }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Control
-import Glibc
 import KeychainSelection
 import Model
 import Platform
@@ -136,7 +135,7 @@ struct PassphraseCommand: ParsableCommand {
   /// On a terminal it is asked for until it is right, three times at most.
   private func presentPassphrase(of vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     guard vault.needsPassphrase else { return try SecretBytes() }
-    guard isatty(STDIN_FILENO) == 1 else { return try SecretInput.readLine() }
+    guard SecretInput.isTyped else { return try SecretInput.readLine() }
     for _ in 0..<2 {
       let present = try SecretInput.ask("Present passphrase: ")
       do throws(StoreError) {
@@ -151,7 +150,7 @@ struct PassphraseCommand: ParsableCommand {
   }
 
   private func newPassphrase() throws -> SecretBytes {
-    guard isatty(STDIN_FILENO) == 1 else { return try SecretInput.readLine() }
+    guard SecretInput.isTyped else { return try SecretInput.readLine() }
     let new = try SecretInput.ask("New passphrase (empty: none): ")
     let again = try SecretInput.ask("Once more: ")
     guard new == again else { throw Failure(nil, "the passphrases do not match; nothing was changed") }
@@ -215,8 +214,7 @@ private struct ItemPasswordChange {
   /// A keychain that only a mount has unlocked is locked here.
   private func unlock(_ engine: (any KeychainEngine)?) throws(StoreError) {
     guard let locking = engine?.locking, locking.needsPassphrase, !locking.isOpenThroughout else { return }
-    let isTerminal = isatty(STDIN_FILENO) == 1
-    let passphrase = try? isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+    let passphrase = try? SecretInput.passphrase("Passphrase of the vault: ")
     guard let passphrase else { throw .locked }
     try locking.unlock(passphrase)
   }
@@ -247,7 +245,7 @@ struct PassphraseSourceOptions: ParsableArguments {
 
   /// How often a person may try; what is read from elsewhere does not get better.
   var attempts: Int {
-    descriptor == nil && credential == nil && (asksBySystem || isatty(STDIN_FILENO) == 1) ? 3 : 1
+    descriptor == nil && credential == nil && (asksBySystem || SecretInput.isTyped) ? 3 : 1
   }
 
   /// Whether an option says where the passphrase is.
@@ -260,18 +258,18 @@ struct PassphraseSourceOptions: ParsableArguments {
     if let descriptor { return try SecretInput.readLine(descriptor: descriptor) }
     if let credential { return try readCredential(credential) }
     if asksBySystem { return try askBySystem(prompt) }
-    return isatty(STDIN_FILENO) == 1 ? try SecretInput.ask(prompt) : try SecretInput.readLine()
+    return try SecretInput.passphrase(prompt)
   }
 
   private func readCredential(_ name: String) throws -> SecretBytes {
-    guard let folder = unsafe getenv("CREDENTIALS_DIRECTORY").map({ unsafe String(cString: $0) }) else {
+    guard let folder = Environment.value("CREDENTIALS_DIRECTORY") else {
       throw Failure(nil, "there are no credentials: CREDENTIALS_DIRECTORY is not set")
     }
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe open("\(folder)/\(name)", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw Failure(name, "there is no such credential: \(systemMessage(errno))") }
-    defer { close(file) }
-    return try SecretInput.readLine(descriptor: file)
+    let file: Descriptor
+    do throws(Errno) { file = try Descriptor("\(folder)/\(name)", .reading) } catch {
+      throw Failure(name, "there is no such credential: \(error)")
+    }
+    return try SecretInput.readLine(descriptor: file.number)
   }
 
   private func askBySystem(_ prompt: String) throws -> SecretBytes {

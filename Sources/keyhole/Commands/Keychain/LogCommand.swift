@@ -1,7 +1,6 @@
 import ArgumentParser
 import Control
 import Dispatch
-import Glibc
 import Model
 import Notifier
 import Platform
@@ -65,7 +64,7 @@ struct LogCommand: ParsableCommand {
       .record, nil, by: Caller.current.identity(), all ? .all : on ? .on : .off, at: .now)
     UserFolders.make(places.state)
     guard log.note(all ? .everything : on ? .guarded : .nothing) else {
-      throw Failure(log.path, systemMessage(errno))
+      throw Failure(log.path, Errno.current.description)
     }
     log.note(event)
   }
@@ -100,7 +99,7 @@ private final class LogReader {
   private let codec = SettingCodec(propertyLists: PropertyLists())
   private let names: ItemNames
   /// How much of the file with which inode was printed.
-  private var (inode, offset): (ino_t, Int) = (0, 0)
+  private var (inode, offset): (UInt64, Int) = (0, 0)
 
   init(_ log: AccessLog, json: Bool, _ names: ItemNames) {
     (self.log, isJSON, self.names) = (log, json, names)
@@ -113,8 +112,8 @@ private final class LogReader {
 
   /// Prints the lines since the last call; of a file that became the older one meanwhile the rest too.
   func printNew() {
-    var status = stat()
-    let isNew = unsafe stat(log.path, &status) == 0 && status.st_ino != inode
+    let status = try? Files.status(log.path)
+    let isNew = status.map { $0.id.inode != inode } ?? false
     if isNew, inode != 0 { show(Self.bytes(log.olderPath, from: offset).bytes) }
     if isNew { offset = 0 }
     let (bytes, found) = Self.bytes(log.path, from: offset)
@@ -161,17 +160,11 @@ private final class LogReader {
     return columns.map(\.escapedForTerminal).joined(separator: "\t")
   }
 
-  private static func bytes(_ path: String, from offset: Int) -> (bytes: [UInt8], inode: ino_t) {
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard file >= 0 else { return ([], 0) }
-    defer { close(file) }
-    var status = stat()
-    unsafe fstat(file, &status)
-    let length = max(0, min(Int(status.st_size), 4 * AccessLog.limit) - offset)
-    var bytes = [UInt8](repeating: 0, count: length)
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(file, $0.baseAddress, $0.count, offset) }
-    return (Array(bytes.prefix(max(0, count))), status.st_ino)
+  private static func bytes(_ path: String, from offset: Int) -> (bytes: [UInt8], inode: UInt64) {
+    guard let file = try? Descriptor(path, [.reading, .noFollow]), let status = try? file.status else {
+      return ([], 0)
+    }
+    let length = max(0, min(Int(clamping: status.size), 4 * AccessLog.limit) - offset)
+    return ((try? file.read(length, at: Int64(offset))) ?? [], status.id.inode)
   }
 }

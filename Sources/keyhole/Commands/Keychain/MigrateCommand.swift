@@ -1,6 +1,5 @@
 import ArgumentParser
 import Control
-import Glibc
 import KeychainSelection
 import Model
 import Prompting

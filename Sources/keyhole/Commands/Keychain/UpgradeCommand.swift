@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import KeychainSelection
 import Model
 import Prompting
@@ -39,10 +38,9 @@ struct UpgradeCommand: ParsableCommand {
 
   private func passphrase(_ places: StoragePaths) throws(StoreError) -> SecretBytes {
     let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
-    let isTerminal = isatty(STDIN_FILENO) == 1
     let given: SecretBytes? =
       if vault.needsPassphrase {
-        try? isTerminal ? SecretInput.ask("Passphrase of the vault: ") : SecretInput.readLine()
+        try? SecretInput.passphrase("Passphrase of the vault: ")
       } else {
         try? SecretBytes()
       }

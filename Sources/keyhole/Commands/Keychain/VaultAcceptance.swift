@@ -1,5 +1,4 @@
 import Backup
-import Glibc
 import Model
 import Prompting
 import Service
@@ -67,7 +66,7 @@ struct VaultAcceptance {
   }
 
   private func isAgreed() throws -> Bool {
-    guard isatty(STDIN_FILENO) == 1 else {
+    guard SecretInput.isTyped else {
       throw Unanswered(
         reason:
           "the vault can only be read: without a terminal there is no question, and `keyhole accept` asks later"

@@ -117,7 +117,7 @@ private final class Edit: Sendable {
       try unsafe edited.withUnsafeBytes { try unsafe session.write($0, to: path) }
       return true
     } catch let failure as Failure {
-      guard isatty(STDIN_FILENO) == 1, !folder.isSealed else { throw failure }
+      guard SecretInput.isTyped, !folder.isSealed else { throw failure }
       failure.report()
       StandardError.write("Edit again? (y/n) ")
       guard readLine()?.hasPrefix("y") == true else { throw Failure(path.string, "nothing was changed") }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import Model
 import Prompting
 import SecretMemory

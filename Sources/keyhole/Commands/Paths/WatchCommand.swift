@@ -1,6 +1,5 @@
 import ArgumentParser
 import Dispatch
-import Glibc
 import Model
 import Notifier
 import Platform
@@ -76,9 +75,7 @@ extension ChangeEvent {
     let environment = inheritedEnvironment.filter { !$0.hasPrefix("KEYHOLE_") } + own
     switch spawn("/bin/sh", ["/bin/sh", "-c", command], environment: environment) {
     case .failure(let failure): StandardError.write("keyhole: /bin/sh: \(systemMessage(failure.errno))\n")
-    case .success(let process):
-      var status: Int32 = 0
-      while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
+    case .success(let process): waitForChild(process)
     }
   }
 }
