@@ -1,0 +1,158 @@
+import ArgumentParser
+import Control
+import KeychainSelection
+import Model
+import Prompting
+import SecretMemory
+import Service
+import Store
+import Tree
+import Vault
+
+struct PassphraseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "passphrase",
+    abstract: "Set, change or remove the passphrase of the vault, or an item's password.",
+    discussion: """
+      On a terminal all is asked for, unseen. Otherwise lines of standard input are read: the present \
+      passphrase where there is one, then the new one. An empty new one removes it; items that are \
+      accessible `whenPasscodeSetThisDeviceOnly` are deleted then.
+
+      The vault opens with the passphrase and its key file together, unless --alone is given. All keys of the vault \
+      are made new, and every item is encrypted again, in one step: a crash leaves the old passphrase valid or the \
+      new one. Copies of the vault from before still open with the old key, which opens nothing of the vault any more. \
+      A mount that has the vault open goes on with the new keys.
+
+      With the PATH of an item that has the access flag `applicationPassword`, the item's own password is changed: a \
+      dialog asks for the present one and for the new one. A crash leaves one of the two valid.
+      """)
+
+  @Flag(help: "The passphrase opens the vault without its key file, which a copy elsewhere may lack.")
+  var alone = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The cost of a guess at the passphrase: 2^COST times 1 KiB of memory, 14 to 20.", valueName: "cost"))
+  var cost: UInt8?
+
+  @Argument(help: "A path of an item.", completion: .treePath)
+  var path: String?
+
+  func validate() throws {
+    if let cost, PassphraseCost(logarithm: cost) == nil { throw ValidationError("--cost is 14 to 20") }
+    guard let path else { return }
+    guard cost == nil else { throw ValidationError("--cost is about the vault's passphrase") }
+    guard TreePath(path).isSecret else { throw ValidationError("only items of the keychain have passwords") }
+    guard !alone else { throw ValidationError("--alone is about the vault's passphrase") }
+  }
+
+  func run() throws {
+    if let path { return try ItemPasswordChange(TreePath(path)).run() }
+    let places = try StoragePaths.ofMount()
+    let vault = try attempt(places) { () throws(StoreError) in
+      try VaultEngine(directory: places.vault, stateDirectory: places.state)
+    }
+    let present = try presentPassphrase(of: vault, places)
+    let new = try newPassphrase()
+    let key: VaultKey = new.isEmpty ? .keyFile : alone ? .passphrase : .passphraseAndKeyFile
+    let earlier = vault.key
+    let mount = MountRegistration.serving(vault: places.vault, in: places.runtime)
+    let isOpenThere = try mount.map { try !RunningMount($0).isLocked } ?? false
+    let cost = cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
+    let report = try attempt(places) { () throws(StoreError) in
+      try vault.change(to: key, new, present: present, cost: cost)
+    }
+    // Its keys are those from before: it gets the new ones now, where it had any.
+    if let mount, isOpenThere {
+      try mount.attempt { () throws(StoreError) in try mount.ask(.unlock, secret: new, places) }
+    }
+    for line in report.lines(earlier) { StandardError.write(line + "\n") }
+  }
+
+  /// On a terminal it is asked for until it is right, three times at most.
+  private func presentPassphrase(of vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
+    guard vault.needsPassphrase else { return try SecretBytes() }
+    guard SecretInput.isTyped else { return try SecretInput.readLine() }
+    for _ in 0..<2 {
+      let present = try SecretInput.ask("Present passphrase: ")
+      do throws(StoreError) {
+        try vault.check(present)
+        return present
+      } catch {
+        guard error == .rejected || error == .locked else { throw Failure(places.vault, error) }
+        StandardError.write("That is not the passphrase.\n")
+      }
+    }
+    return try SecretInput.ask("Present passphrase: ")
+  }
+
+  private func newPassphrase() throws -> SecretBytes {
+    guard SecretInput.isTyped else { return try SecretInput.readLine() }
+    let new = try SecretInput.ask("New passphrase (empty: none): ")
+    let again = try SecretInput.ask("Once more: ")
+    guard new == again else { throw Failure(nil, "the passphrases do not match; nothing was changed") }
+    return new
+  }
+
+  private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value
+  {
+    do throws(StoreError) { return try body() } catch { throw Failure(places.vault, error) }
+  }
+}
+
+extension RekeyingReport {
+  /// The notice for the user afterwards. `earlier`: the kind of key that opened the vault before.
+  fileprivate func lines(_ earlier: VaultKey) -> [String] {
+    let key = earlier == .keyFile ? "vault.key alone" : "the old passphrase"
+    var lines = ["Copies of the vault from before still open with \(key); keep them as safe, or delete them."]
+    if deleted > 0 {
+      let items = deleted == 1 ? "1 item was" : "\(deleted) items were"
+      lines.append("\(items) deleted that had the class whenPasscodeSetThisDeviceOnly.")
+    }
+    if damaged > 0 {
+      let items = damaged == 1 ? "1 item is damaged and stays" : "\(damaged) items are damaged and stay"
+      lines.append("\(items) so: `keyhole doctor --secrets` says which.")
+    }
+    return lines
+  }
+}
+
+/// The change of an item's own password: by the running mount, or else in this process.
+private struct ItemPasswordChange {
+  private let path: TreePath
+
+  init(_ path: TreePath) {
+    self.path = path
+  }
+
+  func run() throws {
+    let places = try StoragePaths.ofMount()
+    if let mounted = KeychainConfiguration.mounted(runtime: places.runtime) {
+      return try change(through: mounted)
+    }
+    let session = try TreeSession(aloneIn: places)
+    try session.attempt(path) { () throws(StoreError) in try unlock(session.tree.keychain?.engine) }
+    let node = try session.node(at: path)
+    try session.attempt(path) { () throws(StoreError) in
+      try session.tree.changePassword(of: node, by: session.caller)
+    }
+  }
+
+  /// The mount's process asks for both passwords: an item's own password leaves it on no road.
+  private func change(through mounted: MountedKeychain) throws {
+    let session = try TreeSession(for: path)
+    let node = try session.node(at: path)
+    try session.attempt(path) { () throws(StoreError) in
+      guard let item = try session.tree.item(of: node) else { throw .notFound }
+      try mounted.changePassword(of: item.id)
+    }
+  }
+
+  /// A keychain that only a mount has unlocked is locked here.
+  private func unlock(_ engine: (any KeychainEngine)?) throws(StoreError) {
+    guard let locking = engine?.locking, locking.needsPassphrase, !locking.isOpenThroughout else { return }
+    let passphrase = try? SecretInput.passphrase("Passphrase of the vault: ")
+    guard let passphrase else { throw .locked }
+    try locking.unlock(passphrase)
+  }
+}
