@@ -1,6 +1,5 @@
 import Dispatch
 import Fuse
-import Glibc
 import Model
 import Platform
 import Store
@@ -87,7 +86,7 @@ extension TreeFileSystem {
     switch needed {
     case .none: body(reply, nil)
     case .given(let permit): body(reply, permit)
-    case .asked where flags & O_NONBLOCK != 0: fail(reply, .wouldWait, subject)
+    case .asked where CallFlags.isNonBlocking(flags): fail(reply, .wouldWait, subject)
     case .asked(let request): ask(reply, of: subject, request, body)
     }
   }

@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 
 // SAFETY: as in Operations+Names.swift; libfuse's file information is alive during the call.
 

@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 
 /// A name's answer: which node it is, its attributes, and how long the kernel may believe both.
 ///

@@ -1,5 +1,5 @@
 import CFuse
-import Glibc
+import Platform
 
 /// A request that is owed one answer: the core of every ``Reply``.
 ///
@@ -20,7 +20,7 @@ import Glibc
 
   deinit {
     // SAFETY: the request is alive: an answer would have discarded self.
-    _ = unsafe settle { unsafe fuse_reply_err($0, EIO) }
+    _ = unsafe settle { unsafe fuse_reply_err($0, Errno.EIO.rawValue) }
   }
 
   /// Sends the answer and says whether the kernel took it.

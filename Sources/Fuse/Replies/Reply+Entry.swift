@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 
 /// Owed by `lookup`, `mknod`, `mkdir`, `symlink` and `link`.
 public typealias EntryReply = Reply<EntryAnswer>

@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 public import Platform
 
 /// Owed by operations that only succeed or fail.

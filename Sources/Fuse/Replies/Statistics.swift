@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 
 /// The room on a file system, as `statvfs(3)` shows it.
 public struct Statistics: Hashable, Sendable {

@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 public import Platform
 
 /// Tells the kernel what it must no longer believe.

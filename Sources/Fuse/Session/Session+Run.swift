@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 import Platform
 import Synchronization
 

@@ -1,6 +1,6 @@
 import Dispatch
 import Fuse
-import Glibc
+import Platform
 import Store
 import Synchronization
 import Tree
@@ -35,8 +35,8 @@ final class KernelCache: Sendable {
   static let nameTimeout: Double = 1
 
   let tree: FileTree
-  let userID = getuid()
-  let groupID = getgid()
+  let userID = User.real
+  let groupID = User.realGroup
   /// For what is done after a change, in turn: dropping attributes, and the replay.
   let queue = DispatchQueue(label: "keyhole.invalidation")
   private let queueOfPages = DispatchQueue(label: "keyhole.pages")

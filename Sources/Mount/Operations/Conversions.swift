@@ -30,6 +30,24 @@ extension Errno {
   }
 }
 
+/// open(2)'s flags, and access(2)'s mask, as far as they matter here.
+enum CallFlags {
+  /// O_EXCL: the file must be new.
+  static func isExclusive(_ flags: Int32) -> Bool { flags & O_EXCL != 0 }
+
+  /// O_APPEND: each write goes to the end.
+  static func isAppending(_ flags: Int32) -> Bool { flags & O_APPEND != 0 }
+
+  /// O_NONBLOCK: a caller that does not wait.
+  static func isNonBlocking(_ flags: Int32) -> Bool { flags & O_NONBLOCK != 0 }
+
+  /// X_OK: whether the file can be executed, or the directory entered.
+  static func asksExecution(_ mask: Int32) -> Bool { mask & X_OK != 0 }
+
+  /// W_OK: whether the file can be written.
+  static func asksWriting(_ mask: Int32) -> Bool { mask & W_OK != 0 }
+}
+
 extension OpenMode {
   /// open(2)'s flags.
   init(flags: Int32) {

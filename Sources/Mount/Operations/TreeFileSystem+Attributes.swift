@@ -1,5 +1,4 @@
 public import Fuse
-import Glibc
 import Model
 import Platform
 import Store
@@ -81,8 +80,8 @@ extension TreeFileSystem {
   public func access(_ node: NodeID, mask: Int32, request: Request, reply: consuming EmptyReply) {
     do throws(StoreError) {
       let node = try self.node(node)
-      guard mask & X_OK == 0 || node.isDirectory else { return _ = reply.fail(.EACCES) }
-      if mask & W_OK != 0 { try tree.checkWritable(node) }
+      guard !CallFlags.asksExecution(mask) || node.isDirectory else { return _ = reply.fail(.EACCES) }
+      if CallFlags.asksWriting(mask) { try tree.checkWritable(node) }
       reply.succeed()
     } catch {
       fail(reply, error, .node(node))

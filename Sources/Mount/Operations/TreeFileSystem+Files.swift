@@ -1,5 +1,4 @@
 public import Fuse
-import Glibc
 import Model
 import Notifier
 import Platform
@@ -56,7 +55,7 @@ extension TreeFileSystem {
     _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin,
     request: Request, reply: consuming WriteReply
   ) {
-    let isAppended = origin.flags & O_APPEND != 0 && !origin.isFromPageCache
+    let isAppended = CallFlags.isAppending(origin.flags) && !origin.isFromPageCache
     let file = OpenFiles.file(handle)
     do throws(StoreError) {
       try unsafe bytes.withUnsafeBytes { (bytes) throws(StoreError) in

@@ -1,5 +1,4 @@
 public import Fuse
-import Glibc
 import Model
 import Platform
 import Store
@@ -76,7 +75,7 @@ extension TreeFileSystem {
     _ name: [UInt8], in parent: NodeID, _ flags: Int32, _ caller: Caller, _ permit: Permit?,
     _ reply: consuming CreateReply
   ) {
-    let (mode, isExclusive) = (OpenMode(flags: flags), flags & O_EXCL != 0)
+    let (mode, isExclusive) = (OpenMode(flags: flags), CallFlags.isExclusive(flags))
     let make: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
       try tree.create(name, in: node(parent), mode, exclusive: isExclusive, by: caller, permit)
     }

@@ -1,0 +1,60 @@
+import Model
+import Store
+import Synchronization
+
+// The attributes of a key: its name and its type.
+extension FileTree {
+  func attribute(_ name: String, of place: KeyPlace) throws(StoreError) -> [UInt8] {
+    switch name {
+    case AttributeName.name: return Array(place.key.utf8)
+    case AttributeName.type: return Array(try type(of: place).rawValue.utf8)
+    default: throw .unsupported(reason: "a key has `user.keyhole.name` and `user.keyhole.type` only")
+    }
+  }
+
+  func type(of place: KeyPlace) throws(StoreError) -> SettingType {
+    if let pending = overlay.withLock({ $0.pending[.key(place)] }) { return pending.declaredType ?? .data }
+    let entry = settings.suite(place.suite).snapshot?.entries[place.key]
+    guard let entry else { throw .notFound }
+    return settledType(of: entry.value, at: place) ?? entry.value.type
+  }
+
+  func setAttribute(
+    _ name: String, _ value: [UInt8], of place: KeyPlace, _ node: Node, by caller: Caller
+  ) throws(StoreError) {
+    guard name == AttributeName.type else { return try checkUnchanged(name, value, node) }
+    guard let type = SettingType(rawValue: String(decoding: value, as: UTF8.self)) else {
+      let types = SettingType.allCases.map(\.rawValue).joined(separator: ", ")
+      throw .invalidValue(reason: "a type is one of \(types)")
+    }
+    guard !declare(type, at: place, node, by: caller) else { return }
+    try convert(place, to: type)
+  }
+
+  /// Before the content is committed, the type says how it will be read.
+  func declare(
+    _ type: SettingType, at place: KeyPlace, _ node: Node, by caller: Caller
+  ) -> Bool {
+    let isPending = overlay.withLock { overlay in
+      overlay.pending[.key(place)]?.declaredType = type
+      return overlay.pending[.key(place)] != nil
+    }
+    let writers = node.state.withLock { Array($0.writers.values) }
+    let isWritten = writers.filter { $0.declare(type, by: caller) }.count > 0
+    return isPending || isWritten
+  }
+
+  func convert(_ place: KeyPlace, to type: SettingType) throws(StoreError) {
+    try settings.suite(place.suite).update { (contents) throws(StoreError) in
+      guard let setting = contents.settings[place.key] else { throw .notFound }
+      if type != .string, setting.value == .data([]) {
+        // Created empty, by tar before it writes: the type waits for the first content.
+        return overlay.withLock { $0.emptyTypes[place] = type }
+      }
+      guard setting.value.type != type else { return }
+      let content = try settings.codec.content(of: setting.value)
+      let value = try settings.codec.value(of: content, as: type)
+      contents.settings[place.key] = Setting(value, modified: setting.modified)
+    }
+  }
+}
