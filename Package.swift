@@ -80,9 +80,9 @@ let package = Package(
       ]),
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret"]),
     // A keychain of another program, of which the vault seals items.
-    engine("Sealing", ["Store", "Model", "SecretMemory", "Vault"]),
+    engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault"]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
-    module("Notifier", ["Model"]),
+    module("Notifier", ["Model", "Platform"]),
     module("LoginSessions", ["CSystem"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
@@ -120,7 +120,7 @@ let package = Package(
 
     // 3: the store for Swift programs. `WrapperCore` is what the five share; the two `Default…` bring the engines,
     // so that who uses settings only links no keychain.
-    wrappers("WrapperCore", ["Store", "Model"]),
+    wrappers("WrapperCore", ["Store", "Model", "Platform"]),
     wrappers("KeyPathObservation", ["WrapperCore"]),
     wrappers("DefaultSuites", ["WrapperCore", "Platform", "InMemory", "Store", "Suites", "Notifier"]),
     wrappers(

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import SecretMemory
 package import Store
 import Synchronization
@@ -9,10 +9,7 @@ import Vault
 package enum OrphanedKey {
   /// nil: there is a vault, or no key file.
   package static func problem(in folder: String) -> Problem? {
-    var status = stat()
-    guard AbsentVault.isAbsent(in: folder), unsafe lstat(folder + "/vault.key", &status) == 0 else {
-      return nil
-    }
+    guard AbsentVault.isAbsent(in: folder), Files.hasName(folder + "/vault.key") else { return nil }
     return Problem(
       subject: folder + "/vault.db", reason: "it is missing, but its key file vault.key is there",
       remedy:
@@ -39,8 +36,8 @@ final class AbsentVault: KeychainEngine {
   /// Whether there is a vault in a folder, or what is left of one.
   static func isAbsent(in folder: String) -> Bool {
     ["vault.db", "vault.db-wal", "vault.db.new"].allSatisfy { name in
-      var status = stat()
-      return unsafe lstat(folder + "/" + name, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
+      // One that can't be looked at may be there.
+      do { return try Files.status(folder + "/" + name, followingLinks: false) == nil } catch { return false }
     }
   }
 

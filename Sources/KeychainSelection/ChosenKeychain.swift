@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 
 /// Which keychain `keychain=auto` has chosen for this user: one word in the file `keychain` of the state folder.
@@ -20,22 +19,17 @@ package enum ChosenKeychain {
 
   /// Records the first choice; a later one changes nothing.
   package static func note(_ choice: KeychainChoice, state: String) {
-    write(choice, state: state, O_EXCL)
+    write(choice, state: state, .exclusive)
   }
 
   /// Records what all items were moved to.
   package static func change(to choice: KeychainChoice, state: String) {
-    write(choice, state: state, O_TRUNC)
+    write(choice, state: state, .truncate)
   }
 
-  private static func write(_ choice: KeychainChoice, state: String, _ flag: Int32) {
+  private static func write(_ choice: KeychainChoice, state: String, _ flag: OpenFlags) {
     UserFolders.make(state)
-    // SAFETY: a variadic call with its one argument.
-    let descriptor = unsafe open(file(state), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flag, 0o600)
-    guard descriptor >= 0 else { return }
-    let bytes = Array((choice.rawValue + "\n").utf8)
-    // SAFETY: the buffer says how long it is.
-    _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-    close(descriptor)
+    guard let file = try? Descriptor(file(state), flag.union([.writing, .create, .noFollow])) else { return }
+    try? file.write(Array((choice.rawValue + "\n").utf8))
   }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import SecretService
 import Store
 import Vault

@@ -1,5 +1,4 @@
 package import Control
-import Glibc
 package import Model
 import Sealing
 import SecretService

@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 
 /// Where the session bus is, as GLib finds it: DBUS_SESSION_BUS_ADDRESS, else the socket `bus` in the user's runtime
@@ -6,19 +5,14 @@ import Platform
 enum SessionBus {
   /// nil: there is none.
   static var address: String? {
-    if let address = unsafe getenv("DBUS_SESSION_BUS_ADDRESS").map({ unsafe String(cString: $0) }),
-      !address.isEmpty
-    {
-      return address
-    }
-    let folder = unsafe getenv("XDG_RUNTIME_DIR").map { unsafe String(cString: $0) } ?? ""
-    let path = (folder.hasPrefix("/") ? folder : "/run/user/\(getuid())") + "/bus"
+    if let address = Environment.value("DBUS_SESSION_BUS_ADDRESS"), !address.isEmpty { return address }
+    let path = (Environment.absolutePath("XDG_RUNTIME_DIR") ?? "/run/user/\(User.real)") + "/bus"
     return isSocketOfUser(path) ? "unix:path=" + escaped(path) : nil
   }
 
   private static func isSocketOfUser(_ path: String) -> Bool {
-    var status = stat()
-    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK && status.st_uid == getuid()
+    guard let status = try? Files.status(path) else { return false }
+    return status.kind == .socket && status.owner == User.real
   }
 
   /// Addresses of D-Bus have all but a few characters in hexadecimal.

@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization
@@ -39,7 +39,7 @@ package final class Seals: Sendable {
 
   /// Those of the vault in a folder.
   package convenience init(vault folder: String, state: String, passwordCost: PassphraseCost = .standard) {
-    self.init(isThere: { unsafe access(folder + "/vault.db", F_OK) == 0 }) { () throws(StoreError) in
+    self.init(isThere: { Files.exists(folder + "/vault.db") }) { () throws(StoreError) in
       try VaultEngine(directory: folder, stateDirectory: state, part: .seals, passwordCost: passwordCost)
     }
   }

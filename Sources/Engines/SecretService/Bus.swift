@@ -1,6 +1,5 @@
 internal import CSecret
 import Dispatch
-import Glibc
 import Model
 import Platform
 import Store
@@ -64,7 +63,7 @@ extension Bus {
     }
     let bus = unsafe Bus(try made.get().pointer)
     unsafe g_dbus_connection_set_exit_on_close(bus.pointer, 0)
-    guard unsafe shim_peer_user(bus.pointer) == Int(getuid()) else {
+    guard unsafe shim_peer_user(bus.pointer) == Int(User.real) else {
       throw .gone(reason: "the session bus does not belong to this user")
     }
     return bus

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Store
 
@@ -297,14 +296,5 @@ extension String {
       }
     }
     return String(decoding: bytes, as: UTF8.self)
-  }
-}
-
-extension Timestamp {
-  /// CLOCK_REALTIME.
-  static var now: Timestamp {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 }

@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 public import Model
 import Platform
 public import SecretMemory

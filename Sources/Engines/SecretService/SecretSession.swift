@@ -1,5 +1,4 @@
 internal import CSecret
-import Glibc
 import Model
 import SecretMemory
 

@@ -1,4 +1,3 @@
-import Glibc
 import Platform
 import Synchronization
 
@@ -8,19 +7,17 @@ import Synchronization
 /// drops the lock with the process, however it ends: a file without a lock was left by a process that was killed.
 package final class MountLock: Sendable {
   private let path: String
-  private let file: Mutex<Int32>
+  private let file: Mutex<Descriptor?>
 
   /// nil: the state folder can't be written.
   package init?(_ mountPoint: String, state: String) {
     let folder = Self.folder(state)
     UserFolders.make(folder)
     for path in Self.files(folder) { Self.removeIfUnused(path) }
-    guard let (path, file) = Self.make(in: folder) else { return nil }
-    self.path = path
-    self.file = Mutex(file)
-    let bytes = Array(mountPoint.utf8)
-    // SAFETY: the buffer says how long it is.
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
+    guard let made = Self.make(in: folder) else { return nil }
+    try? made.file.write(Array(mountPoint.utf8))
+    path = made.path
+    file = Mutex(made.file)
   }
 
   deinit { end() }
@@ -28,10 +25,9 @@ package final class MountLock: Sendable {
   /// The stores are not used any more.
   package func end() {
     file.withLock { file in
-      guard file >= 0 else { return }
-      unsafe unlink(path)
-      close(file)
-      file = -1
+      guard file != nil else { return }
+      _ = try? Files.remove(path)
+      file = nil
     }
   }
 
@@ -46,38 +42,33 @@ package final class MountLock: Sendable {
     names(in: folder).map { "\(folder)/\($0)" }
   }
 
+  private struct NewFile: ~Copyable {
+    let path: String
+    let file: Descriptor
+  }
+
   /// A new file, locked. nil: it can't be made.
-  private static func make(in folder: String) -> (path: String, file: Int32)? {
+  private static func make(in folder: String) -> NewFile? {
     for _ in 0..<10 {
       let path = "\(folder)/\(UInt64.random(in: .min ... .max))"
-      // SAFETY: a variadic call with its one argument.
-      let file = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-      guard file >= 0 else { return nil }
+      guard let file = try? Descriptor(path, [.readingAndWriting, .create, .exclusive, .noFollow]) else {
+        return nil
+      }
       // Before the lock, another process may have taken it for a file that is left.
-      if flock(file, LOCK_EX | LOCK_NB) == 0, hasName(file) { return (path, file) }
-      close(file)
+      if (try? file.tryLock()) == true, let status = try? file.status, status.links > 0 {
+        return NewFile(path: path, file: file)
+      }
     }
     return nil
   }
 
-  private static func hasName(_ file: Int32) -> Bool {
-    var status = stat()
-    return unsafe fstat(file, &status) == 0 && status.st_nlink > 0
-  }
-
   private static func isLocked(_ path: String) -> Bool {
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard file >= 0 else { return false }
-    defer { close(file) }
-    return flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+    guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]) else { return false }
+    return (try? file.tryLock(.shared)) == false
   }
 
   private static func removeIfUnused(_ path: String) {
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard file >= 0 else { return }
-    defer { close(file) }
-    if flock(file, LOCK_EX | LOCK_NB) == 0 { unsafe unlink(path) }
+    guard let file = try? Descriptor(path, [.readingAndWriting, .noFollow, .nonBlocking]) else { return }
+    if (try? file.tryLock()) == true { _ = try? Files.remove(path) }
   }
 }

@@ -1,5 +1,4 @@
 import Control
-import Glibc
 import Platform
 
 /// A note that a mount's process leaves in the runtime folder for as long as it serves.
@@ -22,23 +21,17 @@ package struct MountRegistration: Sendable {
     _ = RuntimeFolder.make(folder)
     // Those of processes that were killed while they served the same folder.
     for record in all(in: folder) where record.path == path && !record.isAlive { record.remove() }
-    let file = "\(folder)/\(getpid())\(ending)"
-    // SAFETY: a variadic call with its one argument.
-    let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    if descriptor >= 0 {
-      // Of all bytes only this one is in no path.
-      let bytes = Array("\(path)\0\(keychain.word)\0\(keychain.vault ?? "")".utf8)
-      // SAFETY: the buffer says how long it is.
-      _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-      close(descriptor)
-    }
-    return MountRegistration(getpid(), file)
+    let file = "\(folder)/\(CurrentProcess.number)\(ending)"
+    // Of all bytes only NUL is in no path.
+    let text = "\(path)\0\(keychain.word)\0\(keychain.vault ?? "")"
+    try? Descriptor(file, [.writing, .create, .truncate, .noFollow]).write(Array(text.utf8))
+    return MountRegistration(CurrentProcess.number, file)
   }
 
   /// With the socket, which a process that was killed leaves behind.
   package func remove() {
-    unsafe unlink(file)
-    unsafe unlink(String(file.dropLast(Self.ending.count)) + ControlClient.socketEnding)
+    _ = try? Files.remove(file)
+    _ = try? Files.remove(String(file.dropLast(Self.ending.count)) + ControlClient.socketEnding)
   }
 
   /// The mounts noted in a runtime folder that are still in the mount table, the newest last.

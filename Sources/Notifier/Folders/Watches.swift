@@ -1,4 +1,5 @@
 import Glibc
+import Platform
 
 /// The folders that one inotify descriptor watches, and the meaning of its events.
 struct Watches: Sendable {
@@ -66,11 +67,10 @@ struct Watches: Sendable {
 
   /// Watches the folders of the files that links lead to.
   private mutating func watchLinks(_ ending: String) throws(WatchFailure) {
-    for name in entries(of: path) where name.hasSuffix(ending) && isLink(path + "/" + name) {
-      guard let target = unsafe realpath(path + "/" + name, nil) else { continue }
-      // SAFETY: realpath(3) gives a string of its own, which ends with NUL.
-      defer { unsafe free(target) }
-      let parts = unsafe String(cString: target).unicodeScalars.split(separator: "/").map { String($0) }
+    for name in (try? Files.names(in: path)) ?? []
+    where name.hasSuffix(ending) && isLink(path + "/" + name) {
+      guard let target = try? Files.realPath(path + "/" + name) else { continue }
+      let parts = target.unicodeScalars.split(separator: "/").map { String($0) }
       guard let file = parts.last else { continue }
       let events = content | Self.own | Int(IN_MASK_ADD)
       guard let watch = try add("/" + parts.dropLast().joined(separator: "/"), events) else { continue }
@@ -112,24 +112,8 @@ extension Watches {
   }
 }
 
-private func exists(_ path: String) -> Bool {
-  unsafe access(path, F_OK) == 0
-}
+private func exists(_ path: String) -> Bool { Files.exists(path) }
 
 private func isLink(_ path: String) -> Bool {
-  var status = stat()
-  return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
-}
-
-private func entries(of path: String) -> [String] {
-  guard let folder = unsafe opendir(path) else { return [] }
-  defer { unsafe closedir(folder) }
-  var names: [String] = []
-  while let entry = unsafe readdir(folder) {
-    let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-    }
-    names.append(name)
-  }
-  return names
+  (try? Files.status(path, followingLinks: false))?.isLink == true
 }

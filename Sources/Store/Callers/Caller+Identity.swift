@@ -1,4 +1,3 @@
-import Glibc
 public import Platform
 
 extension Caller {
@@ -167,7 +166,7 @@ extension Caller.Identity {
 
   /// Empty: they can't be read.
   private static let ownNamespaces: [ProcessFiles.Namespace: FileID] = {
-    let own = ProcessFiles(getpid())
+    let own = ProcessFiles(CurrentProcess.number)
     let all = ProcessFiles.Namespace.allCases.map { ($0, own.namespace($0)) }
     guard all.allSatisfy({ $0.1 != nil }) else { return [:] }
     return Dictionary(uniqueKeysWithValues: all.compactMap { name, file in file.map { (name, $0) } })

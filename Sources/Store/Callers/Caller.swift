@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Platform
 import Synchronization
 
@@ -49,7 +48,7 @@ public struct Caller: Sendable {
   }
 
   /// This process.
-  public static var current: Caller { Caller(thread: getpid()) }
+  public static var current: Caller { Caller(thread: CurrentProcess.number) }
 
   /// The identity of the process now; for a connection, that of the moment when it was accepted.
   public func identity() -> Identity {

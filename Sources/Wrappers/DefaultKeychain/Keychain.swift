@@ -1,5 +1,4 @@
 public import FoundationEssentials
-import Glibc
 import Model
 package import WrapperCore
 

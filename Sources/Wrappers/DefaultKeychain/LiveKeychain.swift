@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import KeychainSelection
 package import Model
 import SecretMemory
@@ -176,9 +175,7 @@ package final class LiveKeychain: Sendable {
   }
 
   private func tick() -> Timestamp {
-    var now = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &now)
-    let time = Timestamp(seconds: Int64(now.tv_sec), nanoseconds: UInt32(now.tv_nsec))
+    let time = Timestamp.now
     return state.withLock { state in
       let next =
         state.clock.nanoseconds < 999_999_999

@@ -1,5 +1,5 @@
-import Glibc
 package import Model
+import Platform
 
 /// An error whose text may be logged: it names places, types and reasons, never a value.
 package protocol LoggedError: Error {
@@ -17,9 +17,7 @@ extension SettingMismatch: LoggedError {
 /// One line on standard error for what a wrapper can't throw. It names places and reasons, never a value.
 package enum Log {
   package static func note(_ subject: String, _ reason: String) {
-    let bytes = Array(line(subject, reason).utf8)
-    // SAFETY: the buffer says how long it is.
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    try? Files.write(line(subject, reason).utf8.span, to: StandardStream.errors.number)
   }
 
   /// Of an error whose text may hold a value, its type is logged.

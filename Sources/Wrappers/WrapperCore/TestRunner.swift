@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// Whether this process runs tests, so that wrappers keep away from the user's settings and secrets.
 package enum TestRunner {
@@ -20,6 +20,6 @@ package enum TestRunner {
   }
 
   private static func variable(_ name: String) -> String? {
-    unsafe getenv(name).map { unsafe String(cString: $0) }
+    Environment.value(name)
   }
 }

@@ -63,8 +63,8 @@ struct LogCommand: ParsableCommand {
     let event = AccessEvent(
       .record, nil, by: Caller.current.identity(), all ? .all : on ? .on : .off, at: .now)
     UserFolders.make(places.state)
-    guard log.note(all ? .everything : on ? .guarded : .nothing) else {
-      throw Failure(log.path, Errno.current.description)
+    do { try log.note(all ? .everything : on ? .guarded : .nothing) } catch {
+      throw Failure(log.path, "\(error)")
     }
     log.note(event)
   }
