@@ -35,9 +35,14 @@ struct ImportJournalFile: ~Copyable {
   ///
   /// - Throws: `damaged` for one that can't be read.
   func read(_ lists: any PropertyListCoding) throws(StoreError) -> ImportJournal? {
-    let text = readFile(Self.path(folder))
-    guard !text.isEmpty else { return nil }
-    guard let value = lists.value(xml: Array(text.utf8)), let journal = ImportJournal(value) else {
+    let bytes: [UInt8]
+    do throws(Errno) { bytes = try Files.read(Self.path(folder), limit: .max - 1) } catch {
+      if error == .ENOENT { return nil }
+      // One that can't be read is not missing: what it would take back stands in it.
+      throw StoreError(error, "reading import.journal")
+    }
+    guard !bytes.isEmpty else { return nil }
+    guard let value = lists.value(xml: bytes), let journal = ImportJournal(value) else {
       throw .damaged(what: Self.path(folder))
     }
     return journal

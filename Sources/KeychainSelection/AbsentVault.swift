@@ -104,7 +104,7 @@ extension AbsentVault {
 
 extension AbsentVault {
   var locking: any LockingKeychain {
-    if let known { known } else { NeverLocked() }
+    if let known { known } else { NotMadeYet() }
   }
   var passwords: (any PasswordKeychain)? { self }
   var otpauthURIs: (any OtpauthKeychain)? { self }
@@ -151,4 +151,11 @@ extension AbsentVault: PasswordKeychain {
   }
 
   func prepare(_ password: ItemPassword) throws(StoreError) { try made().prepare(password) }
+}
+
+/// The lock of a vault that is not there: to lock it does nothing, and is no error.
+private struct NotMadeYet: LockingKeychain {
+  var lockState: KeychainLock { .open }
+  func lock() {}
+  func unlock(_ passphrase: borrowing SecretBytes) {}
 }

@@ -300,11 +300,24 @@ import Testing
     }
   }
 
+  /// Process 1 is no mount of this user's, whatever a note that outlived a restart says.
+  @Test(.enabled(if: geteuid() != 0)) func noteWithTheNumberOfAForeignProcessIsNoMount() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        umask 077; mkdir -p "$XDG_STATE_HOME/keyhole/run"; echo /nowhere > "$XDG_STATE_HOME/keyhole/run/1.mount"
+        echo x | keyhole set keychain/generic/s/a/value
+        EDITOR='readlink -f' keyhole edit keychain/generic/s/a/value | grep -c "^$XDG_RUNTIME_DIR/"
+        """, prints: "1\n")
+    }
+  }
+
   /// Core files of the calling program: Keyhole itself leaves none.
   @Test func doctorSaysHowToLeaveNoCoreFiles() async throws {
     try await withWorld { world in
       try world.check(
-        "printf 'keyhole doctor | grep -c \\\"core files: .*ulimit -c 0\\\" || :' > \"$OUT/doctor\"")
+        "printf 'keyhole doctor 2> /dev/null | grep -c \\\"core files: .*ulimit -c 0\\\" || :' > \"$OUT/doctor\""
+      )
       try world.check(
         "prlimit --core=1000000 bash \"$OUT/doctor\"; prlimit --core=0 bash \"$OUT/doctor\"", prints: "1\n0\n"
       )

@@ -145,10 +145,11 @@ import Testing
       try keyhole.refuses("echo '\(Self.other)' > \(Self.file)", .noKey)
       try keyhole.check("keyhole unlock < /dev/null; cat \(Self.file)", prints: Self.uri)
       // A changed passphrase seals all of it again.
-      try keyhole.world.check("echo horse | keyhole passphrase 2> /dev/null", within: LockTests.patience)
+      try keyhole.world.check(
+        "echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
       try keyhole.check("cat \(Self.file)", prints: Self.uri)
       try keyhole.world.check(
-        "printf 'horse\\nstaple\\n' | keyhole passphrase 2> /dev/null; keyhole get \(Self.file)",
+        "printf 'horse\\nstaple\\n' | keyhole passphrase --cost 14 2> /dev/null; keyhole get \(Self.file)",
         prints: Self.uri, within: LockTests.patience)
       try keyhole.world.check("echo '\(Self.other)' | keyhole set \(Self.file)", within: LockTests.patience)
       try keyhole.check("cat \(Self.file); keyhole lock", prints: Self.other)

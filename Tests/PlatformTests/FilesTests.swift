@@ -53,6 +53,23 @@ import Testing
     }
   }
 
+  @Test func textIsReadWholeWhateverItsSize() throws {
+    try withFolder { folder in
+      try Descriptor(folder + "/a", [.writing, .create]).write([UInt8](repeating: 0x61, count: 17 << 20))
+      #expect(readFile(folder + "/a").utf8.count == 17 << 20)
+      #expect(readFile(folder + "/b").isEmpty)
+    }
+  }
+
+  @Test func processesOfOthersTakeNoSignals() {
+    #expect(ProcessNumber.isTaken(1) && ProcessNumber.isTaken(CurrentProcess.number))
+    #expect(ProcessNumber.takesSignals(CurrentProcess.number))
+    #expect(ProcessNumber.takesSignals(1) == User.isRoot)
+    for number: Int32 in [0, -1] {
+      #expect(!ProcessNumber.isTaken(number) && !ProcessNumber.takesSignals(number))
+    }
+  }
+
   @Test(arguments: [
     ("/a/b", "/a", "b"), ("/a", "/", "a"), ("a", ".", "a"), ("a/b", "a", "b"), ("/", "/", ""),
     ("/e/\u{301}x", "/e", "\u{301}x"),

@@ -1,5 +1,7 @@
+import GRDB
 import Glibc
 import Model
+import Platform
 import Store
 import StoreConformance
 import Testing
@@ -7,6 +9,17 @@ import Testing
 @testable import Vault
 
 @Suite struct VaultFilesTests {
+  /// SQLite has one code for all of them.
+  @Test(arguments: [
+    (EDQUOT, StoreError.quotaExceeded), (ENOSPC, .noSpace), (EMFILE, .tooManyOpen),
+    (0, .system(.EIO, operation: "the vault's database")),
+  ])
+  func errorOfTheDiskIsTheOneOfTheCall(number: Int32, error: StoreError) {
+    let failure = DatabaseError(resultCode: .SQLITE_IOERR_WRITE)
+    errno = EEXIST
+    #expect(StoreError(vault: failure, errno: number) == error)
+  }
+
   @Test func everythingIsTheUsersAlone() throws {
     let fixture = try VaultFixture()
     let engine = try fixture.open()

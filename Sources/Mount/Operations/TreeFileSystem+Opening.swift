@@ -100,7 +100,10 @@ extension TreeFileSystem {
       let entry = try cache.entry(of: handle.node, for: caller)
       let (file, options) = cache.open(handle)
       let number = register(file)
-      if !reply.succeed(entry, handle: number, options: options) { drop(number) }
+      if !reply.succeed(entry, handle: number, options: options) {
+        drop(number)
+        forget(entry.node, lookups: 1)
+      }
     } catch {
       handle.abandon()
       fail(reply, error, .node(parent))

@@ -133,7 +133,7 @@ extension Descriptor {
     while bytes.count <= limit {
       let wanted = min(room, limit + 1 - bytes.count)
       let chunk = try read(wanted)
-      bytes = bytes.isEmpty ? chunk : bytes + chunk
+      if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
       if chunk.count < wanted { break }
       room = 65536
     }
@@ -146,7 +146,7 @@ extension Descriptor {
     var written = 0
     while written < bytes.count {
       let rest = bytes.extracting(written...)
-      written += try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
+      let part = try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
         // SAFETY: the buffer says how long it is, and lives during the call.
         try Errno.retrying {
           if let offset {
@@ -156,6 +156,9 @@ extension Descriptor {
           return unsafe Glibc.write(number, buffer.baseAddress, buffer.count)
         }
       }
+      // Only a file system with a defect takes nothing and reports no error.
+      if part == 0 { throw .EIO }
+      written += part
     }
   }
 

@@ -167,10 +167,13 @@ extension Files {
     var written = 0
     while written < bytes.count {
       let rest = bytes.extracting(written...)
-      written += try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
+      let part = try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
         // SAFETY: the buffer says how long it is, and lives during the call.
         try Errno.retrying { unsafe Glibc.write(number, buffer.baseAddress, buffer.count) }
       }
+      // Only a file system with a defect takes nothing and reports no error.
+      if part == 0 { throw .EIO }
+      written += part
     }
   }
 

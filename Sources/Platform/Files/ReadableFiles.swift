@@ -5,5 +5,5 @@ package func names(in path: String) -> [String] {
 
 /// The whole file as text; empty where it can't be read.
 package func readFile(_ path: String) -> String {
-  String(decoding: (try? Files.read(path)) ?? [], as: UTF8.self)
+  String(decoding: (try? Files.read(path, limit: .max - 1)) ?? [], as: UTF8.self)
 }

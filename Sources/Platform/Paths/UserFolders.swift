@@ -56,7 +56,7 @@ public struct UserFolders: Sendable {
       guard parts.count == 2, parts[1] == "mount", let process = Int32(parts[0]), process > 0 else {
         return false
       }
-      return ProcessNumber.isTaken(process)
+      return ProcessNumber.takesSignals(process)
     }
   }
 

@@ -26,6 +26,9 @@ package enum ProcessNumber {
     number > 0 && (kill(number, 0) == 0 || Errno.current != .ESRCH)
   }
 
+  /// kill(2) with signal 0: whether a process has the number and this user may send it signals.
+  package static func takesSignals(_ number: Int32) -> Bool { number > 0 && kill(number, 0) == 0 }
+
   /// kill(2): a process that has ended gets nothing.
   package static func send(_ signal: Signal, to number: Int32) {
     if number > 0 { kill(number, signal.rawValue) }

@@ -111,8 +111,12 @@ extension ProcessFiles {
     Self.bytes("\(folder)/\(name)").map { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// One read(2): the answer is about one process, also where that ends or starts another program meanwhile.
   private static func bytes(_ path: String) -> [UInt8]? {
-    try? Descriptor(path, .reading).read(16 * 1024)
+    var bytes = [UInt8](repeating: 0, count: 16 * 1024)
+    var span = bytes.mutableSpan
+    guard let count = try? Descriptor(path, .reading).read(into: &span) else { return nil }
+    return Array(bytes[..<count])
   }
 
   private static func link(_ path: String) -> String? {

@@ -28,21 +28,22 @@ public final class ProcessHandle: Sendable {
   }
 
   /// Whether the process has not ended. A pidfd is readable when it has.
-  public var isAlive: Bool { !hasEnded(within: 0) }
+  public var isAlive: Bool { poll(within: 0) == 0 }
 
   /// Waits for the end of the process. False: it has not ended within so many seconds.
   package func waitForEnd(seconds: Int) -> Bool {
     let (milliseconds, isTooLong) = seconds.multipliedReportingOverflow(by: 1000)
-    return hasEnded(within: isTooLong ? .max : Int32(clamping: milliseconds))
+    return poll(within: isTooLong ? .max : Int32(clamping: milliseconds)) > 0
   }
 
-  private func hasEnded(within milliseconds: Int32) -> Bool {
+  /// poll(2) of the pidfd: 0: it has not ended; less: that is not known.
+  private func poll(within milliseconds: Int32) -> Int32 {
     var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     while true {
       // SAFETY: one element, as the call says.
-      let count = unsafe poll(&watched, 1, milliseconds)
+      let count = unsafe Glibc.poll(&watched, 1, milliseconds)
       if count < 0, errno == EINTR { continue }
-      return count > 0
+      return count
     }
   }
 }

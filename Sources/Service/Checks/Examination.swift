@@ -8,7 +8,11 @@ import Suites
 package struct Examination {
   /// The faults that keep Keyhole from working, each once.
   package let problems: [Problem]
-  package let notes: [Note]
+  private let places: StoragePaths
+  private let notesOfVault: [Note]
+
+  /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
+  package var notes: [Note] { SystemNotes.all + AccessNotes.all(places) + notesOfVault }
 
   /// `opensSecrets`: each secret of the vault is opened too.
   ///
@@ -24,7 +28,8 @@ package struct Examination {
     // Several folders may be on one disk.
     var seen: Set<Problem> = []
     self.problems = problems.filter { seen.insert($0).inserted }
-    notes = SystemNotes.all + AccessNotes.all(places) + vault.notes
+    self.places = places
+    notesOfVault = vault.notes
   }
 
   private static func ofSystem() -> [Problem] {

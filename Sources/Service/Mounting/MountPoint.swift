@@ -44,7 +44,12 @@ package struct MountPoint {
     do throws(Errno) { found = try Files.status(path, followingLinks: false) } catch {
       throw Failure(path, "it can't be used: \(error)")
     }
-    guard let status = found else { throw Failure(path, "there is no such folder; make it with `mkdir`") }
+    guard let status = found else {
+      let isBelowFile = (try? Files.status(Files.folder(of: path)))?.isFolder == false
+      let reason =
+        isBelowFile ? "it can't be used: \(Errno.ENOTDIR)" : "there is no such folder; make it with `mkdir`"
+      throw Failure(path, reason)
+    }
     guard !status.isLink else { throw Failure(path, "it is a symbolic link; name the folder itself") }
     try check(status, path, contents: path, users: [User.real])
   }

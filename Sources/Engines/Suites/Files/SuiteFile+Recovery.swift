@@ -27,7 +27,7 @@ extension SuiteFile {
     for path in try predecessors(of: target, damaged) {
       // The process that locks it is alive: the damage is not by a power cut.
       guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]),
-        (try? file.tryLock()) == true,
+        try SuiteFiles.call("flock", { () throws(Errno) in try file.tryLock() }),
         try SuiteFiles.status(path, follow: false)?.stamp == file.suiteStatus().stamp, isComplete(file)
       else { continue }
       try SuiteFiles.rename(path, to: target)

@@ -88,7 +88,8 @@ enum SuiteFiles {
     } catch .EINVAL, .ENOSYS, .EOPNOTSUPP {
       return false
     } catch {
-      throw StoreError(ofSuite: error, "renameat2")
+      // Each of the two names is to get another file, as by rename(2).
+      throw StoreError(ofSuite: error, "rename")
     }
   }
 
@@ -120,7 +121,7 @@ extension StoreError {
     case .ENOTDIR: self = .notDirectory
     case .ENOTEMPTY: self = .notEmpty
     case .ENAMETOOLONG: self = .nameTooLong
-    case .EBUSY where operation.hasPrefix("rename"): self = .readOnly(reason: "its file is a mount point")
+    case .EBUSY where operation == "rename": self = .readOnly(reason: "its file is a mount point")
     case .EACCES:
       self = .accessDenied(reason: "the permissions of the suite's file or folder do not allow it")
     case .EPERM: self = .notPermitted(reason: "the system does not permit it")

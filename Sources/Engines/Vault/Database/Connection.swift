@@ -72,10 +72,13 @@ final class Connection {
 
   private static func content(of path: String) throws(StoreError) -> [UInt8] {
     guard let file = try KeptFile.open(path) else { throw .notFound }
-    var bytes = try StoreError.call("read \(path)") { () throws(Errno) in
-      try file.descriptor.read(Int(clamping: file.descriptor.status.size), at: 0)
+    let size = try StoreError.call("stat \(path)") { () throws(Errno) in
+      Int(clamping: try file.descriptor.status.size)
     }
-    guard bytes.count > 20 else { throw .damaged(what: path) }
+    var bytes = try StoreError.call("read \(path)") { () throws(Errno) in
+      try file.descriptor.read(size, at: 0)
+    }
+    guard bytes.count == size, size > 20 else { throw .damaged(what: path) }
     // The versions of the format (https://sqlite.org/fileformat.html, 1.3): 1 keeps no log.
     (bytes[18], bytes[19]) = (1, 1)
     return bytes
@@ -282,7 +285,7 @@ extension StoreError {
     case let error as StoreError: self = error
     case is SecretMemoryError: self = .outOfMemory
     case let error as DatabaseError:
-      self.init(sqlite: error.extendedResultCode, errno: Errno.current.rawValue)
+      self.init(sqlite: error.extendedResultCode, errno: errno)
     default: self = .damaged(what: "the vault")
     }
   }
@@ -296,7 +299,7 @@ extension StoreError {
     case .SQLITE_NOMEM: self = .outOfMemory
     case .SQLITE_CONSTRAINT: self = .exists
     case .SQLITE_TOOBIG: self = .tooLarge(limit: VaultEngine.largestSecret)
-    case .SQLITE_IOERR, .SQLITE_CANTOPEN: self.init(inputOutput: code, errno: Errno.current.rawValue)
+    case .SQLITE_IOERR, .SQLITE_CANTOPEN: self.init(inputOutput: code, errno: errno)
     default: self = .damaged(what: "the vault's database")
     }
   }

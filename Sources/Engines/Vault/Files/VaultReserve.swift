@@ -20,7 +20,7 @@ extension VaultDirectory {
   /// The problems around the database: a key file that is gone, a disk that takes no writes, no reserve.
   func problems(needingKey: Bool) -> [Problem] {
     var problems: [Problem] = []
-    if needingKey, case .some(.none) = try? Files.status(key) {
+    if needingKey, isMissing(key) {
       problems.append(
         Problem(
           subject: key,
@@ -38,5 +38,10 @@ extension VaultDirectory {
             "free \(4 * ReserveFile.leastSize / 1024) KiB or more; it is made at the next use of the vault"))
     }
     return problems
+  }
+
+  /// Whether nothing has a path. False where that can't be found out.
+  private func isMissing(_ path: String) -> Bool {
+    do { return try Files.status(path) == nil } catch { return false }
   }
 }
