@@ -97,11 +97,12 @@ class MemoryFileSystem: FileSystem, @unchecked Sendable {
     reply: consuming DataReply
   ) {
     let bytes = state.withLock { Array(($0.files[node.rawValue]?.bytes ?? []).dropFirst(offset)) }
-    unsafe reply.succeed(bytes.span.bytes)
+    reply.succeed(bytes.span)
   }
 
   func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin, request: Request,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
+    request: Request,
     reply: consuming WriteReply
   ) {
     let new = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
@@ -156,7 +157,7 @@ class MemoryFileSystem: FileSystem, @unchecked Sendable {
   }
 
   func setxattr(
-    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    _ node: NodeID, name: Span<UInt8>, value: Span<UInt8>, flags: Int32, request: Request,
     reply: consuming EmptyReply
   ) {
     let key = String(decoding: bytes(name), as: UTF8.self)
@@ -173,13 +174,13 @@ class MemoryFileSystem: FileSystem, @unchecked Sendable {
       reply.fail(.ENODATA)
       return
     }
-    unsafe reply.succeed(value.span.bytes)
+    reply.succeed(value.span)
   }
 
   func listxattr(_ node: NodeID, request: Request, reply: consuming ExtendedAttributeReply) {
     let names: [String] = state.withLock { $0.files[node.rawValue]?.attributes.keys.sorted() ?? [] }
     let bytes: [UInt8] = names.flatMap { Array($0.utf8) + [0] }
-    unsafe reply.succeed(bytes.span.bytes)
+    reply.succeed(bytes.span)
   }
 
   func bytes(_ name: Span<UInt8>) -> [UInt8] { unsafe name.withUnsafeBufferPointer { unsafe Array($0) } }

@@ -20,10 +20,11 @@ final class RememberingFileSystem: MemoryFileSystem, @unchecked Sendable {
   }
 
   override func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin, request: Request,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
+    request: Request,
     reply: consuming WriteReply
   ) {
-    let count = bytes.byteCount
+    let count = bytes.count
     let start = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
     place.withLock { $0 = (start, count) }
     guard state.withLock({ $0.names[Array("later".utf8)] }) == node.rawValue else {

@@ -33,11 +33,11 @@ final class SecretFileSystem: MemoryFileSystem, @unchecked Sendable {
     reply: consuming DataReply
   ) {
     guard let start = unsafe UnsafeRawPointer(bitPattern: address), offset < byteCount else {
-      reply.succeed(RawSpan())
+      reply.succeed(Span<UInt8>())
       return
     }
     let bytes = unsafe UnsafeRawBufferPointer(start: start + offset, count: byteCount - offset)
-    let span = unsafe bytes.bytes
+    let span = unsafe Span<UInt8>(_unsafeBytes: bytes)
     if node.rawValue == 2 { reply.succeed(secret: span) } else { reply.succeed(span) }
   }
 }

@@ -133,7 +133,7 @@ struct TextCodec {
 
 extension ContentPrefix {
   mutating func append(_ bytes: [UInt8]) -> Bool {
-    unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    append(bytes.span)
   }
 }
 

@@ -65,7 +65,7 @@ final class SettingsFixture {
     let handle = try tree.create(
       name.utf8, in: folder, [.write, .truncate], exclusive: false, by: .current)
     defer { handle.close() }
-    try unsafe content.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
+    try handle.write(content.span, at: 0, by: .current)
     try handle.flush(by: .current)
   }
 
@@ -75,14 +75,14 @@ final class SettingsFixture {
     let handle = try tree.create(name.utf8, in: folder, .write, exclusive: true, by: .current)
     defer { handle.close() }
     try setType(path, type)
-    try unsafe Array(content.utf8).withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
+    try handle.write(Array(content.utf8).span, at: 0, by: .current)
     try handle.flush(by: .current)
   }
 
   func bytes(_ path: String) throws -> [UInt8] {
     let handle = try tree.open(node(path), .read, by: .current)
     defer { handle.close() }
-    return try unsafe handle.read(at: 0, count: 32 << 20) { unsafe Array($0) }
+    return try handle.read(at: 0, count: 32 << 20) { $0.array }
   }
 
   func text(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }

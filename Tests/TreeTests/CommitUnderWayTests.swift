@@ -110,14 +110,14 @@ import Testing
       let handle = try tree.open(node(), [.write, .truncate], by: .current)
       handles.append(handle)
       error = errorNumber {
-        try unsafe most.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
+        try handle.write(most.span, at: 0, by: .current)
       }
     }
     #expect(error == StoreError.noSpace.errno.rawValue && handles.count > 4)
     for handle in handles { handle.abandon() }
     handles = []
     let handle = try tree.open(node(), [.write, .truncate], by: .current)
-    try unsafe most.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
+    try handle.write(most.span, at: 0, by: .current)
     handle.abandon()
   }
 }

@@ -194,8 +194,8 @@ import Tree
     let fixture = TreeFixture(["k": .string("text")])
     let reader = try fixture.open("defaults/s/k", .read)
     for (offset, count, text) in [(0, 2, "te"), (3, 9, "t\n"), (5, 1, ""), (99, 1, ""), (0, 0, "")] {
-      let read = try unsafe reader.read(at: offset, count: count) {
-        unsafe String(decoding: $0, as: UTF8.self)
+      let read = try reader.read(at: offset, count: count) {
+        String(decoding: $0.array, as: UTF8.self)
       }
       #expect(read == text)
     }

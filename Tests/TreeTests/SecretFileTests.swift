@@ -26,7 +26,7 @@ import Tree
     try fixture.makeDirectories(Self.path)
     let handle = try fixture.create(Self.path + "/value")
     let bytes: [UInt8] = [0xFF, 0x0A]
-    try unsafe bytes.withUnsafeBytes { try unsafe handle.write($0, at: 0, by: .current) }
+    try handle.write(bytes.span, at: 0, by: .current)
     try handle.finish()
     #expect(try fixture.open(Self.path + "/value", .read).bytes() == [0xFF, 0x0A])
   }

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Store
 import Testing
 import Tree
@@ -14,7 +15,7 @@ import Tree
   }
 
   private func text(of reader: Handle, from offset: Int) throws -> String {
-    String(decoding: try unsafe reader.read(at: offset, count: 1000) { unsafe Array($0) }, as: UTF8.self)
+    String(decoding: try reader.read(at: offset, count: 1000) { $0.array }, as: UTF8.self)
   }
 
   @Test func readerAtItsEndReadsWhatWasAdded() throws {

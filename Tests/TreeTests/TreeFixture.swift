@@ -148,11 +148,11 @@ extension Handle {
   /// write(2); without an offset, with O_APPEND.
   func write(_ text: String, at offset: Int?, by caller: Caller = .current) throws {
     let bytes = Array(text.utf8)
-    try unsafe bytes.withUnsafeBytes { try unsafe write($0, at: offset, by: caller) }
+    try write(bytes.span, at: offset, by: caller)
   }
 
   func bytes() throws -> [UInt8] {
-    try unsafe read(at: 0, count: 32 << 20) { unsafe Array($0) }
+    try read(at: 0, count: 32 << 20) { $0.array }
   }
 
   func text() throws -> String {

@@ -111,7 +111,8 @@ extension FileSystem {
 
   /// Fails with EROFS.
   public func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin, request: Request,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
+    request: Request,
     reply: consuming WriteReply
   ) {
     reply.fail(.EROFS)
@@ -157,7 +158,8 @@ extension FileSystem {
 
   /// Fails with ENOTTY, which ioctl(2) names for an unknown command.
   public func ioctl(
-    _ node: NodeID, handle: FileHandle, command: UInt32, input: RawSpan, outputSize: Int, request: Request,
+    _ node: NodeID, handle: FileHandle, command: UInt32, input: Span<UInt8>, outputSize: Int,
+    request: Request,
     reply: consuming ControlReply
   ) {
     reply.fail(.ENOTTY)
@@ -206,7 +208,7 @@ extension FileSystem {
 
   /// Fails with EOPNOTSUPP: there are no extended attributes.
   public func setxattr(
-    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    _ node: NodeID, name: Span<UInt8>, value: Span<UInt8>, flags: Int32, request: Request,
     reply: consuming EmptyReply
   ) {
     reply.fail(.EOPNOTSUPP)
@@ -221,7 +223,7 @@ extension FileSystem {
 
   /// Replies with no names.
   public func listxattr(_ node: NodeID, request: Request, reply: consuming ExtendedAttributeReply) {
-    reply.succeed(RawSpan())
+    reply.succeed(Span<UInt8>())
   }
 
   /// Fails with ENODATA: no file has an extended attribute.

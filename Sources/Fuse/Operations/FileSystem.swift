@@ -65,7 +65,8 @@ public protocol FileSystem: AnyObject, Sendable {
     reply: consuming DataReply)
   /// The payload is zeroed in libfuse's buffer when the reply is answered, or else when this returns.
   func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin, request: Request,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
+    request: Request,
     reply: consuming WriteReply)
   /// One of the descriptors of a handle is closed; it may come often, and before anything was written.
   func flush(
@@ -86,7 +87,8 @@ public protocol FileSystem: AnyObject, Sendable {
     reply: consuming SeekReply)
   /// IOCTL: `command` with the bytes at its argument; at most `outputSize` bytes are copied back.
   func ioctl(
-    _ node: NodeID, handle: FileHandle, command: UInt32, input: RawSpan, outputSize: Int, request: Request,
+    _ node: NodeID, handle: FileHandle, command: UInt32, input: Span<UInt8>, outputSize: Int,
+    request: Request,
     reply: consuming ControlReply)
   /// `wakeup` is there if the caller wants to wait; it stays valid, and replaces the handle's earlier one.
   func poll(
@@ -111,7 +113,7 @@ public protocol FileSystem: AnyObject, Sendable {
   // Extended attributes. ENOSYS would turn an operation off for the whole mount.
   /// `flags`: XATTR_CREATE and XATTR_REPLACE; the kernel passes both together too.
   func setxattr(
-    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    _ node: NodeID, name: Span<UInt8>, value: Span<UInt8>, flags: Int32, request: Request,
     reply: consuming EmptyReply)
   /// `security.capability` is asked for before each write.
   func getxattr(

@@ -56,7 +56,7 @@ private func onSetxattr(
   guard let request = unsafe request else { return }
   let bytes = unsafe UnsafeRawBufferPointer(start: value, count: size)
   unsafe fileSystem(of: request).setxattr(
-    NodeID(rawValue: node), name: nameBytes(name).span, value: bytes.bytes, flags: flags,
+    NodeID(rawValue: node), name: nameBytes(name).span, value: Span(_unsafeBytes: bytes), flags: flags,
     request: Request(request), reply: EmptyReply(Pending(request), EmptyAnswer()))
 }
 

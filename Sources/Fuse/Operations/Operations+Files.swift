@@ -64,7 +64,8 @@ private func onWrite(
   let origin = unsafe WriteOrigin(
     flags: info.pointee.flags, isFromPageCache: shim_is_page_cache_write(info) != 0)
   unsafe fileSystem(of: request).write(
-    NodeID(rawValue: node), handle: FileHandle(info), offset: offset, bytes: bytes.bytes, origin: origin,
+    NodeID(rawValue: node), handle: FileHandle(info), offset: offset, bytes: Span(_unsafeBytes: bytes),
+    origin: origin,
     request: Request(request), reply: WriteReply(Pending(request), WriteAnswer(payload: payload)))
 }
 
@@ -116,7 +117,7 @@ private func onIoctl(
   guard let request = unsafe request, let info = unsafe info else { return }
   let input = unsafe UnsafeRawBufferPointer(start: input, count: inputSize)
   unsafe fileSystem(of: request).ioctl(
-    NodeID(rawValue: node), handle: FileHandle(info), command: command, input: input.bytes,
+    NodeID(rawValue: node), handle: FileHandle(info), command: command, input: Span(_unsafeBytes: input),
     outputSize: outputSize, request: Request(request),
     reply: ControlReply(Pending(request), ControlAnswer()))
 }

@@ -17,8 +17,8 @@ struct BounceBuffer: ~Copyable {
   private let capacity: Int
 
   /// Nil if no memory can be locked.
-  init?(copying bytes: RawSpan) {
-    let byteCount = bytes.byteCount
+  init?(copying bytes: Span<UInt8>) {
+    let byteCount = bytes.count
     let isPooled = byteCount <= Self.pooledSize
     capacity = isPooled ? Self.pooledSize : (byteCount + 4095) & ~4095
     self.byteCount = byteCount
@@ -47,7 +47,7 @@ extension BounceBuffer {
   /// Where the bytes are, while self is alive.
   var start: UnsafeMutableRawPointer? { unsafe UnsafeMutableRawPointer(bitPattern: address) }
 
-  private borrowing func copy(_ bytes: RawSpan) {
+  private borrowing func copy(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBytes { bytes in
       guard let start = unsafe start, let source = bytes.baseAddress else { return }
       // SAFETY: the buffer was made for as many bytes, and is apart from theirs.

@@ -33,7 +33,9 @@ import Platform
   }
 
   /// Sends an answer made of bytes.
-  consuming func answer(_ bytes: RawSpan, _ send: (OpaquePointer, UnsafeRawBufferPointer) -> Int32) -> Bool {
+  consuming func answer(_ bytes: Span<UInt8>, _ send: (OpaquePointer, UnsafeRawBufferPointer) -> Int32)
+    -> Bool
+  {
     let status = unsafe bytes.withUnsafeBytes { bytes in unsafe settle { unsafe send($0, bytes) } }
     discard self
     return status == 0

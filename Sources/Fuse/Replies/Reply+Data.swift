@@ -29,7 +29,7 @@ extension Reply where Answer == DataAnswer {
   /// Not from `memfd_secret` memory, which the kernel can't read: the caller gets EIO. For that there is
   /// ``succeed(secret:)``. In libfuse: `fuse_reply_buf`.
   @discardableResult
-  public consuming func succeed(_ bytes: RawSpan) -> Bool {
+  public consuming func succeed(_ bytes: Span<UInt8>) -> Bool {
     // SAFETY: `answer` hands over a live request, once, and the bytes during the call.
     unsafe pending.answer(bytes.extracting(first: answer.limit)) {
       unsafe fuse_reply_buf($0, $1.baseAddress, $1.count)
@@ -41,9 +41,9 @@ extension Reply where Answer == DataAnswer {
   /// They go through a locked buffer that is in no core file, and that is zeroed when the kernel has taken them: from
   /// `memfd_secret` memory the kernel can't read itself. Answers ENOMEM when no memory can be locked (RLIMIT_MEMLOCK).
   @discardableResult
-  public consuming func succeed(secret bytes: RawSpan) -> Bool {
+  public consuming func succeed(secret bytes: Span<UInt8>) -> Bool {
     let bytes = bytes.extracting(first: answer.limit)
-    guard bytes.byteCount > 0 else { return succeed(bytes) }
+    guard bytes.count > 0 else { return succeed(bytes) }
     guard let buffer = BounceBuffer(copying: bytes) else { return fail(.ENOMEM) }
     // SAFETY: the buffer is dropped, and so zeroed, after the answer.
     return unsafe pending.answer { unsafe fuse_reply_buf($0, buffer.start, buffer.byteCount) }
@@ -59,10 +59,10 @@ extension Reply where Answer == ExtendedAttributeAnswer {
   /// Of `listxattr` the value is the names, each ended by a zero byte. In libfuse: `fuse_reply_buf` and
   /// `fuse_reply_xattr`.
   @discardableResult
-  public consuming func succeed(_ value: RawSpan) -> Bool {
+  public consuming func succeed(_ value: Span<UInt8>) -> Bool {
     let size = answer.size
-    if size == 0 { return succeed(length: value.byteCount) }
-    guard value.byteCount <= size else { return fail(.ERANGE) }
+    if size == 0 { return succeed(length: value.count) }
+    guard value.count <= size else { return fail(.ERANGE) }
     // SAFETY: as above.
     return unsafe pending.answer(value) { unsafe fuse_reply_buf($0, $1.baseAddress, $1.count) }
   }

@@ -96,7 +96,7 @@ extension Reply where Answer == ControlAnswer {
   ///
   /// In libfuse: `fuse_reply_ioctl`.
   @discardableResult
-  public consuming func succeed(result: Int32, output: RawSpan) -> Bool {
+  public consuming func succeed(result: Int32, output: Span<UInt8>) -> Bool {
     unsafe pending.answer(output) { unsafe fuse_reply_ioctl($0, result, $1.baseAddress, $1.count) }
   }
 }

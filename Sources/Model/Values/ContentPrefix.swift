@@ -16,8 +16,8 @@ public struct ContentPrefix: Sendable {
   }
 
   /// Takes the next bytes. False, from then on: nothing that could follow makes it a value.
-  public mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    isPossible = unsafe isPossible && reading.append(bytes)
+  public mutating func append(_ bytes: Span<UInt8>) -> Bool {
+    isPossible = isPossible && reading.append(bytes)
     return isPossible
   }
 }

@@ -6,15 +6,16 @@ protocol ContentReading: Sendable {
   /// Takes the next byte. False: nothing that could follow makes a value of it; the reader is spoiled.
   mutating func append(_ byte: UInt8) -> Bool
 
-  mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool
+  mutating func append(_ bytes: Span<UInt8>) -> Bool
 
   /// The value that was read, nil where it is not complete.
   mutating func finish() -> SettingValue?
 }
 
 extension ContentReading {
-  mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    unsafe bytes.allSatisfy { append($0) }
+  mutating func append(_ bytes: Span<UInt8>) -> Bool {
+    for index in bytes.indices where !append(bytes[index]) { return false }
+    return true
   }
 }
 
@@ -71,7 +72,7 @@ struct BlankReading<Value: ContentReading>: ContentReading {
 struct DataReading: ContentReading {
   mutating func append(_ byte: UInt8) -> Bool { true }
 
-  mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+  mutating func append(_ bytes: Span<UInt8>) -> Bool { true }
 
   /// The codec takes the bytes as they are; nothing is kept here.
   mutating func finish() -> SettingValue? { nil }

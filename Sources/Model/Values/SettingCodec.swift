@@ -96,7 +96,7 @@ extension SettingCodec {
   /// One reader judges what is written piece by piece and what is committed, so that the two agree.
   private func fed(_ content: [UInt8], as type: SettingType) -> SettingValue? {
     var reading = type.reading
-    guard unsafe content.withUnsafeBytes({ unsafe reading.append($0) }) else { return nil }
+    guard reading.append(content.span) else { return nil }
     return reading.finish()
   }
 

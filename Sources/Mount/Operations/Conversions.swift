@@ -7,19 +7,6 @@ import Tree
 
 // From the kernel's words to the tree's, and back.
 
-extension Span<UInt8> {
-  /// A copy that outlives the call.
-  var array: [UInt8] {
-    unsafe withUnsafeBufferPointer { unsafe [UInt8]($0) }
-  }
-}
-
-extension RawSpan {
-  var array: [UInt8] {
-    unsafe withUnsafeBytes { unsafe [UInt8]($0) }
-  }
-}
-
 extension Request {
   var caller: Caller { Caller(thread: threadID) }
 }

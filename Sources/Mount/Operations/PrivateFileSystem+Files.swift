@@ -31,7 +31,7 @@ extension PrivateFileSystem {
 
   /// Passes WRITE on to the tree for any process with the descriptor, until `seal()`.
   public func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
     request: Request, reply: consuming WriteReply
   ) {
     if let errno = refusal { return _ = reply.fail(errno) }

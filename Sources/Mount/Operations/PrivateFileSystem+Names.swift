@@ -108,7 +108,7 @@ extension PrivateFileSystem: FileSystem {
 
   /// Passes SETXATTR on to the tree, or refuses as `lookup` does.
   public func setxattr(
-    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    _ node: NodeID, name: Span<UInt8>, value: Span<UInt8>, flags: Int32, request: Request,
     reply: consuming EmptyReply
   ) {
     if let errno = refusal(request) { return _ = reply.fail(errno) }

@@ -108,7 +108,7 @@ extension TreeFileSystem {
     do throws(StoreError) {
       let value = try tree.attribute(attributeName(name), of: self.node(node))
       // SAFETY: bytes are bytes; the array outlives the call. So in all spans below.
-      unsafe reply.succeed(value.span.bytes)
+      reply.succeed(value.span)
     } catch {
       fail(reply, error, .node(node))
     }
@@ -119,7 +119,7 @@ extension TreeFileSystem {
     do throws(StoreError) {
       var names: [UInt8] = []
       for name in try tree.attributeNames(of: self.node(node)) { names += name.utf8 + [0] }
-      unsafe reply.succeed(names.span.bytes)
+      reply.succeed(names.span)
     } catch {
       fail(reply, error, .node(node))
     }
@@ -127,7 +127,7 @@ extension TreeFileSystem {
 
   /// SETXATTR: stores an attribute; a change of an item's protection may ask the user first.
   public func setxattr(
-    _ node: NodeID, name: Span<UInt8>, value: RawSpan, flags: Int32, request: Request,
+    _ node: NodeID, name: Span<UInt8>, value: Span<UInt8>, flags: Int32, request: Request,
     reply: consuming EmptyReply
   ) {
     do throws(StoreError) {

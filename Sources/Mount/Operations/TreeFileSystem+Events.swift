@@ -10,7 +10,7 @@ extension TreeFileSystem {
     let bytes = reader.read(at: offset, count: size)
     guard bytes.isEmpty, size > 0 else {
       // SAFETY: bytes are bytes; the array outlives the call.
-      return _ = unsafe reply.succeed(bytes.span.bytes)
+      return _ = reply.succeed(bytes.span)
     }
     guard !reply.isNonBlocking else { return _ = reply.fail(.EAGAIN) }
     let ticket = reader.log.ticket()
@@ -29,7 +29,7 @@ extension TreeFileSystem {
   func readPage(of log: EventLog, at offset: Int, size: Int, reply: consuming DataReply) {
     guard let page = log.page(at: offset, count: size) else { return _ = reply.fail(.EIO) }
     // SAFETY: bytes are bytes; the array outlives the call.
-    _ = unsafe reply.succeed(page.span.bytes)
+    _ = reply.succeed(page.span)
   }
 
   /// POLL: for `.keyhole/events` readable when there are lines that the handle has not read; other files always are.

@@ -37,12 +37,12 @@ extension TreeFileSystem {
   ) {
     var owed: DataReply? = consume reply
     do throws(StoreError) {
-      try unsafe reader.readLoaded(at: offset, count: size) { bytes in
+      try reader.readLoaded(at: offset, count: size) { bytes in
         guard let reply = owed.take() else { return }
         if reader.node.isSecret {
-          unsafe reply.succeed(secret: bytes.bytes)
+          reply.succeed(secret: bytes)
         } else {
-          unsafe reply.succeed(bytes.bytes)
+          reply.succeed(bytes)
         }
       }
     } catch {
@@ -52,16 +52,14 @@ extension TreeFileSystem {
 
   /// WRITE: into the handle's draft, in memory; EINVAL as soon as the draft can't become a value of the key's type.
   public func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
     request: Request, reply: consuming WriteReply
   ) {
     let isAppended = CallFlags.isAppending(origin.flags) && !origin.isFromPageCache
     let file = OpenFiles.file(handle)
     do throws(StoreError) {
-      try unsafe bytes.withUnsafeBytes { (bytes) throws(StoreError) in
-        try unsafe file.handle.write(bytes, at: isAppended ? nil : offset, by: request.caller)
-      }
-      reply.succeed(written: bytes.byteCount)
+      try file.handle.write(bytes, at: isAppended ? nil : offset, by: request.caller)
+      reply.succeed(written: bytes.count)
     } catch {
       refusals.note(path: file.handle.node.path, error)
       reply.fail(Errno(error))

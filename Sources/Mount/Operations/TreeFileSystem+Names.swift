@@ -85,7 +85,7 @@ extension TreeFileSystem: FileSystem {
   public func readlink(_ node: NodeID, request: Request, reply: consuming DataReply) {
     do throws(StoreError) {
       let target = try tree.linkTarget(of: self.node(node))
-      unsafe reply.succeed(target.span.bytes)
+      reply.succeed(target.span)
     } catch {
       fail(reply, error, .node(node))
     }

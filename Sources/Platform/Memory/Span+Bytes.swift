@@ -1,6 +1,26 @@
 import Glibc
 
+extension [UInt8] {
+  /// Adds bytes at the end.
+  package mutating func append(copying bytes: Span<UInt8>) {
+    unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+  }
+}
+
 extension MutableSpan<UInt8> {
+  /// Puts bytes at an offset; those that do not fit are left out.
+  package mutating func copy(_ bytes: Span<UInt8>, at offset: Int) {
+    guard offset >= 0, offset < count else { return }
+    let number = Swift.min(bytes.count, count - offset)
+    unsafe withUnsafeMutableBytes { target in
+      unsafe bytes.withUnsafeBytes { source in
+        // SAFETY: `number` bytes are there in both.
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset..<offset + number])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<number]))
+      }
+    }
+  }
+
   /// getentropy(3): fills all with random bytes of the kernel. - Throws: EIO for more than 256 bytes.
   package mutating func fillWithEntropy() throws(Errno) {
     _ = try unsafe withUnsafeMutableBytes { (bytes) throws(Errno) in

@@ -225,10 +225,7 @@ extension Pinentry {
   }
 
   private static func send(_ line: String, to program: Child) {
-    // SAFETY: the buffer says how long it is.
-    _ = unsafe Array((line + "\n").utf8).withUnsafeBytes {
-      unsafe writeAll($0, to: program.input)
-    }
+    try? Files.write(Array((line + "\n").utf8).span, to: program.input)
   }
 
   private func command(_ line: String) throws(Failure) {

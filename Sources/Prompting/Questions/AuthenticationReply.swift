@@ -1,3 +1,4 @@
+import Platform
 import SecretMemory
 import Store
 
@@ -24,7 +25,9 @@ enum AuthenticationReply {
     switch answer {
     case .approved(let password?, _):
       write("password\n", to: descriptor)
-      unsafe password.bytes.withUnsafeBytes { _ = unsafe writeAll($0, to: descriptor) }
+      try? password.bytes.withSpan(0..<password.bytes.count) { (bytes) throws(Errno) in
+        try Files.write(bytes, to: descriptor)
+      }
       write("\n", to: descriptor)
     case .approved(nil, .process): write("approved-process\n", to: descriptor)
     case .approved: write("approved\n", to: descriptor)
@@ -37,6 +40,6 @@ enum AuthenticationReply {
   }
 
   private static func write(_ text: String, to descriptor: Int32) {
-    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
+    try? Files.write(Array(text.utf8).span, to: descriptor)
   }
 }

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import SecretMemory
 import Store
 
@@ -79,8 +80,8 @@ struct AuthenticationRequest {
     lines += password == .none ? [] : [("password", password == .new ? "new" : "present")]
     // A line feed in a name must not begin another line.
     let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
-    // SAFETY: the buffer says how long it is. A pipe takes this much at once, or the helper reads.
-    _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
+    // A pipe takes this much at once, or the helper reads.
+    try? Files.write(Array(text.utf8).span, to: descriptor)
   }
 
   private mutating func take(_ name: String, _ value: String) -> Bool {

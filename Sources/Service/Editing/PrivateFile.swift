@@ -10,12 +10,12 @@ package struct PrivateFile {
   let folder: Node
   let tree: FileTree
 
-  package func write(_ bytes: UnsafeRawBufferPointer) throws {
+  package func write(_ bytes: Span<UInt8>) throws {
     do throws(StoreError) {
       let handle = try tree.create(
         name.utf8, in: folder, [.write, .truncate], exclusive: false, by: .current)
       defer { handle.close() }
-      try unsafe handle.write(bytes, at: 0, by: .current)
+      try handle.write(bytes, at: 0, by: .current)
     } catch {
       throw Failure(path, error)
     }
@@ -32,8 +32,8 @@ package struct PrivateFile {
       let handle = try tree.open(node, .read, by: .current)
       defer { handle.close() }
       var failure: SecretMemoryError?
-      try unsafe handle.read(at: 0, count: .max) { bytes in
-        do throws(SecretMemoryError) { try unsafe copy.append(bytes) } catch { failure = error }
+      try handle.read(at: 0, count: .max) { bytes in
+        do throws(SecretMemoryError) { try copy.append(bytes) } catch { failure = error }
       }
       if failure != nil { throw .outOfMemory }
     } catch {

@@ -122,25 +122,25 @@ package struct TreeSession {
   }
 
   /// Runs `body` with the file open for reading.
-  package func read(_ path: TreePath, _ body: (UnsafeRawBufferPointer) -> Void) throws {
+  package func read(_ path: TreePath, _ body: (Span<UInt8>) -> Void) throws {
     let node = try node(at: path)
     try attempt(path) { () throws(StoreError) in
       let permit = try tree.permission(toOpen: node, .read, by: caller)?.fetch()
       let handle = try tree.open(node, .read, by: caller, permit)
       defer { handle.close() }
-      try unsafe handle.read(at: 0, count: .max) { unsafe body($0) }
+      try handle.read(at: 0, count: .max) { body($0) }
     }
   }
 
   /// Replaces the file's content, or makes it.
-  package func write(_ bytes: UnsafeRawBufferPointer, to path: TreePath) throws {
+  package func write(_ bytes: Span<UInt8>, to path: TreePath) throws {
     let folder = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
       let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
       let handle = try tree.create(
         path.name.utf8, in: folder, [.write, .truncate], exclusive: false, by: caller, permit)
       defer { handle.close() }
-      try unsafe handle.write(bytes, at: 0, by: caller)
+      try handle.write(bytes, at: 0, by: caller)
       try handle.flush(by: caller)
     }
     if path.isSecret { stores.settleKeychain() }

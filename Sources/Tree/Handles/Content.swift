@@ -1,5 +1,5 @@
-import Glibc
 import Model
+import Platform
 import SecretMemory
 
 /// The bytes of a file while a program writes or reads them: a secret's in locked memory, others' not.
@@ -31,24 +31,24 @@ enum Content: Sendable {
   }
 
   func withBytes<Value: ~Copyable, Failure: Error>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+    _ body: (Span<UInt8>) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     switch self {
-    case .plain(let bytes): try unsafe bytes.withRawBytes(body)
-    case .secret(let secret): try unsafe secret.withBytes(body)
+    case .plain(let bytes): try body(bytes.span)
+    case .secret(let secret): try secret.withBytes(body)
     }
   }
 
   /// Puts `bytes` at `offset`; a gap reads as zero bytes.
-  mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(StoreError) {
+  mutating func write(_ bytes: Span<UInt8>, at offset: Int) throws(StoreError) {
     switch self {
     case .plain(var plain):
       // Only one may refer to the array, or it would be copied.
       self = .plain([])
-      unsafe plain.write(bytes, at: offset)
+      plain.write(bytes, at: offset)
       self = .plain(plain)
     case .secret:
-      try changeSecret { (secret) throws(SecretMemoryError) in try unsafe secret.write(bytes, at: offset) }
+      try changeSecret { (secret) throws(SecretMemoryError) in try secret.write(bytes, at: offset) }
     }
   }
 
@@ -64,20 +64,16 @@ enum Content: Sendable {
     }
   }
 
-  mutating func append(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-    try unsafe write(bytes, at: count)
+  mutating func append(_ bytes: Span<UInt8>) throws(StoreError) {
+    try write(bytes, at: count)
   }
 
   /// Whether `other` begins with these bytes and has more.
   func isBeginning(of other: Content) -> Bool {
     let count = count
     guard count < other.count else { return false }
-    return unsafe withBytes { bytes in
-      // SAFETY: both have at least `count` bytes; where there are none, nothing is read.
-      unsafe other.withBytes { more in
-        guard let bytes = bytes.baseAddress, let more = more.baseAddress else { return true }
-        return unsafe memcmp(bytes, more, count) == 0
-      }
+    return withBytes { bytes in
+      other.withBytes { more in bytes.hasSameBytes(as: more.extracting(..<count)) }
     }
   }
 
@@ -109,9 +105,9 @@ final class SharedSecret: @unchecked Sendable {
   var count: Int { bytes.count }
 
   func withBytes<Value: ~Copyable, Failure: Error>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+    _ body: (Span<UInt8>) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    try unsafe bytes.withUnsafeBytes(body)
+    try bytes.withSpan(0..<bytes.count, body)
   }
 
   fileprivate func copy() throws(SecretMemoryError) -> SharedSecret {
@@ -126,12 +122,6 @@ final class SharedSecret: @unchecked Sendable {
 }
 
 extension [UInt8] {
-  func withRawBytes<Value: ~Copyable, Failure: Error>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
-  ) throws(Failure) -> Value {
-    try unsafe span.bytes.withUnsafeBytes(body)
-  }
-
   fileprivate mutating func resize(to newCount: Int) {
     if newCount < count {
       removeLast(count - newCount)
@@ -140,10 +130,11 @@ extension [UInt8] {
     }
   }
 
-  fileprivate mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
-    if offset == count { return unsafe append(contentsOf: bytes) }
+  fileprivate mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
+    if offset == count { return append(copying: bytes) }
     // The limit of a value, or of scratch, was checked before.
     resize(to: Swift.max(count, offset + bytes.count))
-    unsafe replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    var span = mutableSpan
+    span.copy(bytes, at: offset)
   }
 }

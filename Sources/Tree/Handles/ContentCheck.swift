@@ -15,18 +15,18 @@ extension ContentCheck {
   ///
   /// - Throws: `invalidValue` as soon as nothing that could follow makes the content a value.
   mutating func take(
-    _ bytes: UnsafeRawBufferPointer, expecting expected: @autoclosure () -> SettingType?
+    _ bytes: Span<UInt8>, expecting expected: @autoclosure () -> SettingType?
   ) throws(StoreError) {
     switch self {
     case .none: return
     case .setting(var prefix):
       guard prefix.type == expected() else { return self = .none }
-      guard unsafe prefix.append(bytes) else {
+      guard prefix.append(bytes) else {
         throw .invalidValue(reason: "this can't become a value of the key's type")
       }
       self = .setting(prefix)
     case .uri(var check):
-      try unsafe check.takeLines(bytes)
+      try check.takeLines(bytes)
       self = .uri(check)
     }
   }
@@ -34,9 +34,9 @@ extension ContentCheck {
 
 extension KeyURICheck {
   /// A line with its end, as `echo` writes it, is complete.
-  fileprivate mutating func takeLines(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+  fileprivate mutating func takeLines(_ bytes: Span<UInt8>) throws(StoreError) {
     for index in bytes.indices {
-      let byte = unsafe bytes[index]
+      let byte = bytes[index]
       if byte == 0x0A { try finish() } else { try take(byte) }
     }
   }

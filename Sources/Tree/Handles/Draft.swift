@@ -74,7 +74,7 @@ extension Draft {
     case .rewritten(let content, _): return content
     case .appended(let added, let base):
       guard var joined = base else { return nil }
-      try unsafe added.withBytes { (bytes) throws(StoreError) in try unsafe joined.append(bytes) }
+      try added.withBytes { (bytes) throws(StoreError) in try joined.append(bytes) }
       return joined
     case .emptied, .shared: return nil
     }
@@ -117,7 +117,7 @@ extension Draft {
   }
 
   /// Adds bytes to what O_APPEND has added before.
-  mutating func append(_ bytes: UnsafeRawBufferPointer, secret isSecret: Bool) throws(StoreError) {
+  mutating func append(_ bytes: Span<UInt8>, secret isSecret: Bool) throws(StoreError) {
     var added = try Content.empty(secret: isSecret)
     var base: Content?
     switch self {
@@ -127,7 +127,7 @@ extension Draft {
     }
     self = .emptied
     defer { self = .appended(added, base: base) }
-    try unsafe added.append(bytes)
+    try added.append(bytes)
   }
 }
 
@@ -163,8 +163,8 @@ extension Draft {
   mutating func settle(addition stored: Content, secret isSecret: Bool) throws(StoreError) {
     guard case .appended(let added, _) = self else { return }
     var rest = try Content.empty(secret: isSecret)
-    try unsafe added.withBytes { (bytes) throws(StoreError) in
-      try unsafe rest.append(bytes.slice(at: stored.count, count: bytes.count))
+    try added.withBytes { (bytes) throws(StoreError) in
+      try rest.append(bytes.slice(at: stored.count, count: bytes.count))
     }
     self = .appended(rest, base: nil)
   }

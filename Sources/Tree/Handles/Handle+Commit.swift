@@ -127,7 +127,7 @@ extension Handle {
     case .shared:
       if let scratch { try file.replace(with: scratch.snapshot().content) }
     case .addition(let added):
-      try unsafe added.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: nil) }
+      try added.withBytes { (bytes) throws(StoreError) in try file.write(bytes, at: nil) }
     case .whole(let content):
       try file.replace(with: content)
     }

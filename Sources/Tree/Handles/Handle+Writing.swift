@@ -11,19 +11,19 @@ extension Handle {
   ///   key's type, `tooLarge`, `noSpace` for scratch and where all unsaved content together would be too much.
   ///   A failed write spoils the handle.
   public func write(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int?, by caller: Caller
+    _ bytes: Span<UInt8>, at offset: Int?, by caller: Caller
   ) throws(StoreError) {
     if let scratch {
       try requireUnsealed()
-      try unsafe scratch.write(bytes, at: offset)
+      try scratch.write(bytes, at: offset)
       // Written after the file got a value's name: then the next flush commits it.
       return state.withLock { $0.noteWriteToScratch(by: caller) }
     }
     do throws(StoreError) {
       if let offset {
-        try unsafe put(bytes, at: offset, by: caller)
+        try put(bytes, at: offset, by: caller)
       } else {
-        try unsafe append(bytes, by: caller)
+        try append(bytes, by: caller)
       }
     } catch {
       state.withLock { $0.fate.fail(error) }
@@ -83,58 +83,58 @@ extension Handle {
   }
 
   private func put(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int, by caller: Caller
+    _ bytes: Span<UInt8>, at offset: Int, by caller: Caller
   ) throws(StoreError) {
     try requireUnspoilt()
     // The kernel gives any offset up to 2⁶³ - 1.
     guard bytes.count <= limit, (0...(limit - bytes.count)).contains(offset) else {
       throw .tooLarge(limit: limit)
     }
-    try withBase { (state) throws(StoreError) in try unsafe put(bytes, at: offset, into: &state, by: caller) }
+    try withBase { (state) throws(StoreError) in try put(bytes, at: offset, into: &state, by: caller) }
   }
 
   private func put(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int, into state: inout State, by caller: Caller
+    _ bytes: Span<UInt8>, at offset: Int, into state: inout State, by caller: Caller
   ) throws(StoreError) {
     if let error = state.fate.error { throw error }
     let count = state.draft.count(stored: 0)
     try reserve(max(count, offset + bytes.count), for: &state)
     try state.draft.rewrite(secret: node.isSecret) { (content) throws(StoreError) in
-      try unsafe content.write(bytes, at: offset)
+      try content.write(bytes, at: offset)
     }
     if offset == count {
-      try unsafe follow(bytes, in: &state)
+      try follow(bytes, in: &state)
     } else {
       state.check = .none
     }
     state.noteWrite(by: caller)
   }
 
-  private func append(_ bytes: UnsafeRawBufferPointer, by caller: Caller) throws(StoreError) {
+  private func append(_ bytes: Span<UInt8>, by caller: Caller) throws(StoreError) {
     let stored = tree.committedSize(of: node)
     try state.withLock { (state) throws(StoreError) in
       if let error = state.fate.error { throw error }
       switch state.draft {
-      case .untouched, .appended: try unsafe add(bytes, to: stored, in: &state, by: caller)
+      case .untouched, .appended: try add(bytes, to: stored, in: &state, by: caller)
       // After O_TRUNC, or an ordinary write, the handle's own content is what grows.
       case .emptied, .rewritten, .shared:
         let end = state.draft.count(stored: 0)
         guard bytes.count <= limit - min(end, limit) else { throw .tooLarge(limit: limit) }
-        try unsafe put(bytes, at: end, into: &state, by: caller)
+        try put(bytes, at: end, into: &state, by: caller)
       }
     }
   }
 
   /// Adds bytes behind the value of the moment of the commit, which has `stored` bytes now.
   private func add(
-    _ bytes: UnsafeRawBufferPointer, to stored: Int, in state: inout State, by caller: Caller
+    _ bytes: Span<UInt8>, to stored: Int, in state: inout State, by caller: Caller
   ) throws(StoreError) {
     if state.draft.addition == nil { state.check = try checkOfStored() }
     let added = (state.draft.addition ?? 0) + bytes.count
     guard added <= limit - min(stored, limit) else { throw .tooLarge(limit: limit) }
     try reserve(added, for: &state)
-    try unsafe state.draft.append(bytes, secret: node.isSecret)
-    try unsafe follow(bytes, in: &state)
+    try state.draft.append(bytes, secret: node.isSecret)
+    try follow(bytes, in: &state)
     state.noteWrite(by: caller)
   }
 
@@ -146,17 +146,17 @@ extension Handle {
   }
 
   private func follow(
-    _ bytes: UnsafeRawBufferPointer, in state: inout State
+    _ bytes: Span<UInt8>, in state: inout State
   ) throws(StoreError) {
     let declared = state.declaredType
-    try unsafe state.check.take(bytes, expecting: tree.expectedType(of: node, declared: declared))
+    try state.check.take(bytes, expecting: tree.expectedType(of: node, declared: declared))
   }
 
   /// Of a key only, whose value is in memory.
   private func checkOfStored() throws(StoreError) -> ContentCheck {
     guard var prefix = tree.prefix(for: node, declared: nil) else { return .none }
     let stored = try tree.committedContent(of: node)
-    return unsafe stored.withBytes { unsafe prefix.append($0) } ? .setting(prefix) : .none
+    return stored.withBytes { prefix.append($0) } ? .setting(prefix) : .none
   }
 }
 

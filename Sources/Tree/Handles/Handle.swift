@@ -104,28 +104,28 @@ public final class Handle: Sendable {
 
   /// Lends up to `count` bytes from `offset`; fewer, or none, at the end.
   public func read<Value: Sendable>(
-    at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Value
+    at offset: Int, count: Int, _ body: (Span<UInt8>) -> Value
   ) throws(StoreError) -> Value {
     if let events {
-      return unsafe events.read(at: offset, count: count).withUnsafeBytes { unsafe body($0) }
+      return body(events.read(at: offset, count: count).span)
     }
     try readOn(from: offset)
-    return try unsafe readLoaded(at: offset, count: count, body)
+    return try readLoaded(at: offset, count: count, body)
   }
 
   /// The same of a value, without a look at whether it has grown.
   public func readLoaded<Value: Sendable>(
-    at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Value
+    at offset: Int, count: Int, _ body: (Span<UInt8>) -> Value
   ) throws(StoreError) -> Value {
     if let scratch {
       try requireUnsealed()
       return scratch.state.withLock { state in
-        unsafe state.content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
+        state.content.withBytes { body($0.slice(at: offset, count: count)) }
       }
     }
     let content = try withBase { (state) throws(StoreError) in try state.draft.content() }
-    guard let content else { return unsafe body(.empty) }
-    return unsafe content.withBytes { unsafe body($0.slice(at: offset, count: count)) }
+    guard let content else { return body(Span()) }
+    return content.withBytes { body($0.slice(at: offset, count: count)) }
   }
 
   /// Whether `caller`'s process has written something here that a close may still commit, and its size then.
@@ -213,11 +213,11 @@ extension Handle {
   }
 }
 
-extension UnsafeRawBufferPointer {
-  static var empty: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
-
-  func slice(at offset: Int, count: Int) -> UnsafeRawBufferPointer {
-    guard offset >= 0, count > 0, offset < self.count else { return unsafe .empty }
-    return unsafe UnsafeRawBufferPointer(rebasing: self[offset...].prefix(count))
+extension Span<UInt8> {
+  /// Up to `count` bytes from `offset`; none beyond the end.
+  @_lifetime(copy self)
+  func slice(at offset: Int, count: Int) -> Span<UInt8> {
+    guard offset >= 0, count > 0, offset < self.count else { return Span() }
+    return extracting(offset...).extracting(first: count)
   }
 }

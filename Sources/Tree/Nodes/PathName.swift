@@ -91,8 +91,7 @@ extension PathName {
 
   /// That it is no UTF-8 goes before its length: the kernel lets through names of up to 1,024 bytes.
   private static func text(of bytes: some Collection<UInt8>) throws(StoreError) -> String {
-    let text = bytes.withContiguousStorageIfAvailable { unsafe String(validating: $0, as: UTF8.self) }
-    guard let string = text ?? String(validating: bytes, as: UTF8.self) else { throw .notUnicode }
+    guard let string = String(validating: bytes, as: UTF8.self) else { throw .notUnicode }
     guard string.utf8.count <= maximumLength else { throw .nameTooLong }
     return string
   }

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization
@@ -16,7 +17,7 @@ extension FileTree {
     var permit: Permit?
     switch place {
     case .key(let key):
-      let bytes = unsafe content.withBytes { unsafe [UInt8]($0) }
+      let bytes = content.withBytes { $0.array }
       try storeSetting(bytes, appending: appending, at: key, commit)
     case .value(let item):
       let secret = try secretCopy(of: content)
@@ -145,8 +146,8 @@ extension FileTree {
   }
 
   func secretCopy(of content: Content) throws(StoreError) -> SecretBytes {
-    try unsafe content.withBytes { (bytes) throws(StoreError) in
-      do { return try unsafe SecretBytes(copying: bytes) } catch { throw .outOfMemory }
+    try content.withBytes { (bytes) throws(StoreError) in
+      do { return try SecretBytes(copying: bytes) } catch { throw .outOfMemory }
     }
   }
 
@@ -157,9 +158,7 @@ extension FileTree {
   func join(
     _ content: borrowing SecretBytes, to secret: inout SecretBytes
   ) throws(StoreError) {
-    try unsafe content.withUnsafeBytes { (bytes) throws(StoreError) in
-      do { try unsafe secret.append(bytes) } catch { throw .outOfMemory }
-    }
+    do { try secret.append(content.span) } catch { throw .outOfMemory }
   }
 
   func dropLast(of secret: inout SecretBytes) throws(StoreError) {
@@ -178,13 +177,11 @@ extension SettingCodec {
 extension SecretBytes {
   /// One line of UTF-8, ended by one line feed: what `echo` writes.
   fileprivate var isOneLine: Bool {
-    unsafe withUnsafeBytes { bytes in
-      guard unsafe bytes.last == 0x0A, unsafe bytes.firstIndex(of: 0x0A) == bytes.count - 1 else {
-        return false
-      }
-      // Not through a String, which would be a copy of the secret.
-      var check = UTF8Check()
-      return unsafe bytes.allSatisfy { check.append($0) } && check.isComplete
-    }
+    let bytes = span
+    guard bytes.last == 0x0A, bytes.firstOffset(of: 0x0A) == bytes.count - 1 else { return false }
+    // Not through a String, which would be a copy of the secret.
+    var check = UTF8Check()
+    for index in bytes.indices where !check.append(bytes[index]) { return false }
+    return check.isComplete
   }
 }

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization
@@ -52,7 +53,7 @@ extension FileTree {
   ) throws(StoreError) -> SecretBytes {
     var new = try appending ? copy(of: present) : copy(of: content)
     if appending { try join(content, to: &new) }
-    if unsafe new.withUnsafeBytes({ unsafe $0.last == 0x0A }) { try dropLast(of: &new) }
+    if new.span.last == 0x0A { try dropLast(of: &new) }
     return new
   }
 

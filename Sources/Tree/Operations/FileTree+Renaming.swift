@@ -147,7 +147,7 @@ extension FileTree {
   ) throws(StoreError) {
     let file = try ScratchFile(quota: quota(for: scratch))
     let content = try committedContent(of: node(at: place), permit)
-    try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe file.write(bytes, at: 0) }
+    try content.withBytes { (bytes) throws(StoreError) in try file.write(bytes, at: 0) }
     try removeSetAside(as: scratch, except: place)
     overlay.withLock { overlay in
       overlay[scratch] = file

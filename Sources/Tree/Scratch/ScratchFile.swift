@@ -52,14 +52,14 @@ final class ScratchFile: Sendable {
   }
 
   /// - Throws: `noSpace` where all scratch together would be too much.
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int?) throws(StoreError) {
+  func write(_ bytes: Span<UInt8>, at offset: Int?) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       let start = offset ?? state.content.count
       // The kernel gives any offset up to 2⁶³ - 1.
       let (end, overflows) = start.addingReportingOverflow(bytes.count)
       guard start >= 0, !overflows else { throw .noSpace }
       try grow(by: end - state.content.count) { () throws(StoreError) in
-        try unsafe state.content.write(bytes, at: start)
+        try state.content.write(bytes, at: start)
       }
       state.touch()
     }
@@ -77,7 +77,7 @@ final class ScratchFile: Sendable {
   /// Takes the whole content of a writer that had the file open under another name.
   func replace(with content: Content) throws(StoreError) {
     try resize(to: content.count)
-    try unsafe content.withBytes { (bytes) throws(StoreError) in try unsafe write(bytes, at: 0) }
+    try content.withBytes { (bytes) throws(StoreError) in try write(bytes, at: 0) }
   }
 
   func resize(to count: Int) throws(StoreError) {

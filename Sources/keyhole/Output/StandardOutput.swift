@@ -7,16 +7,16 @@ import Prompting
 ///
 /// A failed write ends the process with exit code 1: a script must not take half for the whole.
 enum StandardOutput {
-  static func write(_ text: String) { unsafe Array(text.utf8).withUnsafeBytes { unsafe write($0) } }
+  static func write(_ text: String) { write(Array(text.utf8).span) }
 
   /// Output for people ends in a line feed; a value is written as it is.
   static func print(_ line: String) { write(line + "\n") }
 
-  static func write(_ bytes: UnsafeRawBufferPointer) {
-    let error = unsafe writeAll(bytes, to: STDOUT_FILENO)
-    guard error != 0 else { return }
-    StandardError.write("keyhole: standard output can't be written: \(systemMessage(error))\n")
-    exit(1)
+  static func write(_ bytes: Span<UInt8>) {
+    do { try Files.write(bytes, to: StandardStream.output.number) } catch {
+      StandardError.write("keyhole: standard output can't be written: \(error)\n")
+      exit(1)
+    }
   }
 }
 

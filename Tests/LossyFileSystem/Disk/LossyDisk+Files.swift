@@ -15,7 +15,7 @@ extension LossyDisk {
     var parts = path.split(separator: "/").map { Array($0.utf8) }
     guard let name = parts.popLast(), let folder = node(parts) else { return }
     var file = LossyFile()
-    unsafe file.write(bytes.span.bytes, at: 0)
+    file.write(bytes.span, at: 0)
     var node = folderNode
     node.file = file
     node.mode = 0o600

@@ -48,14 +48,14 @@ extension LossyFile {
     return bytes
   }
 
-  mutating func write(_ bytes: RawSpan, at offset: Int) {
+  mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
     var done = 0
-    while done < bytes.byteCount {
+    while done < bytes.count {
       let start = (offset + done) % Self.pageSize
-      let part = min(Self.pageSize - start, bytes.byteCount - done)
+      let part = min(Self.pageSize - start, bytes.count - done)
       var page = pages[(offset + done) / Self.pageSize] ?? Self.empty
       for index in 0..<part {
-        page[start + index] = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: done + index, as: UInt8.self)
+        page[start + index] = bytes[done + index]
       }
       set((offset + done) / Self.pageSize, page)
       done += part

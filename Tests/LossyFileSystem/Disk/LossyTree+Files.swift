@@ -48,11 +48,12 @@ extension LossyTree {
     reply: consuming DataReply
   ) {
     let bytes = state.withLock { $0.disk[node.rawValue]?.file?.bytes(at: offset, count: size) ?? [] }
-    unsafe reply.succeed(bytes.span.bytes)
+    reply.succeed(bytes.span)
   }
 
   func write(
-    _ node: NodeID, handle: FileHandle, offset: Int, bytes: RawSpan, origin: WriteOrigin, request: Request,
+    _ node: NodeID, handle: FileHandle, offset: Int, bytes: Span<UInt8>, origin: WriteOrigin,
+    request: Request,
     reply: consuming WriteReply
   ) {
     state.withLock { state in
@@ -60,7 +61,7 @@ extension LossyTree {
       state.disk[node.rawValue]?.file?.write(bytes, at: offset)
       state.disk[node.rawValue]?.modified = .now
     }
-    reply.succeed(written: bytes.byteCount)
+    reply.succeed(written: bytes.count)
   }
 
   func fsync(

@@ -39,7 +39,7 @@ struct BackupKeyPair {
 
       """)
     let text = try BackupKey.text(of: key)
-    unsafe text.withUnsafeBytes { unsafe StandardOutput.write($0) }
+    StandardOutput.write(text.span)
     StandardOutput.write("\n")
   }
 

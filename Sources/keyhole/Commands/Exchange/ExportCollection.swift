@@ -136,9 +136,9 @@ extension TreeSession {
     let handle = try tree.open(root(path), .read, by: caller, permit)
     defer { handle.close() }
     var secret: SecretBytes?
-    try unsafe handle.read(at: 0, count: .max) { bytes in
+    try handle.read(at: 0, count: .max) { bytes in
       // Without memory it stays nil.
-      secret = try? unsafe SecretBytes(copying: bytes)
+      secret = try? SecretBytes(copying: bytes)
     }
     guard let secret else { throw .outOfMemory }
     return secret

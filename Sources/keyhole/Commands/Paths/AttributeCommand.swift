@@ -42,7 +42,7 @@ struct AttributeCommand: ParsableCommand {
       }
       if let value { return try set(full, value, node, session) }
       let bytes = try session.tree.attribute(full, of: node)
-      unsafe (bytes + [0x0A]).withUnsafeBytes { unsafe StandardOutput.write($0) }
+      StandardOutput.write((bytes + [0x0A]).span)
     }
   }
 

@@ -101,7 +101,7 @@ private final class Edit: Sendable {
   private func fill(_ file: PrivateFile) throws {
     try stored.withLock { stored in
       guard let bytes = stored.take() else { return }
-      let result = Result { try unsafe bytes.withUnsafeBytes { try unsafe file.write($0) } }
+      let result = Result { try file.write(bytes.span) }
       stored = consume bytes
       try result.get()
     }
@@ -114,7 +114,7 @@ private final class Edit: Sendable {
         return true
       }
       try checkStored()
-      try unsafe edited.withUnsafeBytes { try unsafe session.write($0, to: path) }
+      try session.write(edited.span, to: path)
       return true
     } catch let failure as Failure {
       guard SecretInput.isTyped, !folder.isSealed else { throw failure }
@@ -192,8 +192,8 @@ extension Edit {
     guard !node.isDirectory else { throw Failure(path.string, StoreError.isDirectory) }
     var copy = try SecretBytes()
     var failure: SecretMemoryError?
-    try unsafe session.read(path) { bytes in
-      do throws(SecretMemoryError) { try unsafe copy.append(bytes) } catch { failure = error }
+    try session.read(path) { bytes in
+      do throws(SecretMemoryError) { try copy.append(bytes) } catch { failure = error }
     }
     if let failure { throw failure }
     return copy
@@ -214,7 +214,7 @@ extension TreePath {
 extension SecretBytes {
   fileprivate borrowing func endingLine() throws -> SecretBytes {
     var copy = try SecretBytes(copying: self)
-    try unsafe [UInt8(ascii: "\n")].withUnsafeBytes { try unsafe copy.append($0) }
+    try copy.append([UInt8(ascii: "\n")].span)
     return copy
   }
 

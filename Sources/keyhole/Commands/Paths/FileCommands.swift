@@ -1,5 +1,6 @@
 import ArgumentParser
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -16,15 +17,14 @@ struct GetCommand: ParsableCommand {
   func run() throws {
     let path = TreePath(path)
     var chunk = try SecretBytes(pinnable: 16 * 1024)
-    try unsafe TreeSession(for: path).read(path) { bytes in
-      var rest = unsafe bytes[...]
-      while unsafe !rest.isEmpty {
-        let piece = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(chunk.count))
-        unsafe chunk.withUnsafeMutableBytes { chunk in
-          unsafe chunk.copyMemory(from: piece)
-          unsafe StandardOutput.write(UnsafeRawBufferPointer(rebasing: chunk[..<piece.count]))
-        }
-        unsafe rest = unsafe rest.dropFirst(piece.count)
+    try TreeSession(for: path).read(path) { bytes in
+      var start = 0
+      while start < bytes.count {
+        let piece = bytes.extracting(start..<min(bytes.count, start + chunk.count))
+        var room = chunk.mutableSpan
+        room.copy(piece, at: 0)
+        StandardOutput.write(chunk.span.extracting(..<piece.count))
+        start += piece.count
       }
     }
   }
@@ -71,18 +71,18 @@ struct SetCommand: ParsableCommand {
     let session = try TreeSession(for: path)
     try session.requireStored(path)
     if let value {
-      return try unsafe Array(value.utf8).withUnsafeBytes { try unsafe session.write($0, to: path) }
+      return try session.write(Array(value.utf8).span, to: path)
     }
     if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
     if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     guard path.isSecret else {
       // A setting may be larger than the locked memory of a user.
       let input = try SettingInput.read(limit: FileTree.settingLimit)
-      return try unsafe input.withUnsafeBytes { try unsafe session.write($0, to: path) }
+      return try session.write(input.span, to: path)
     }
     let input = try SecretInput.read(
       prompt: "Value of \(path.string): ", hidden: true, limit: FileTree.secretLimit + 1)
-    try unsafe input.withUnsafeBytes { bytes throws in try unsafe session.write(bytes, to: path) }
+    try session.write(input.span, to: path)
   }
 }
 

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 
@@ -9,16 +8,13 @@ enum SettingInput {
   /// - Throws: `Failure` if read(2) fails, or if there are more than `limit` bytes.
   static func read(limit: Int) throws -> [UInt8] {
     var input: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 64 * 1024)
     while true {
-      // SAFETY: the buffer says how long it is.
-      let count = unsafe chunk.withUnsafeMutableBytes {
-        unsafe Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count)
+      let chunk: [UInt8]
+      do { chunk = try Descriptor(duplicating: StandardStream.input.number).read(64 * 1024) } catch {
+        throw Failure(nil, "standard input can't be read: \(error)")
       }
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw Failure(nil, "standard input can't be read: \(systemMessage(errno))") }
-      if count == 0 { return input }
-      input += chunk[..<count]
+      if chunk.isEmpty { return input }
+      input += chunk
       guard input.count <= limit else {
         throw Failure(nil, "standard input has more than the \(limit) bytes that a setting may have")
       }
