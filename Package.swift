@@ -173,6 +173,7 @@ let package = Package(
     ),
 
     // Tests, and what they share.
+    module("TestSupport", path: "Tests/TestSupport"),
     module(
       "StoreConformance", ["InMemory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
@@ -207,7 +208,7 @@ let package = Package(
       "ControlTests",
       [
         "CSystem", "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory",
-        "Vault",
+        "Vault", "TestSupport",
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
@@ -229,7 +230,8 @@ let package = Package(
     tests("MountTests", ["Mount", "Fuse", "Model", "Platform"]),
     tests("PromptingTests", ["Prompting", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
     tests(
-      "ServiceTests", ["Service", "KeychainSelection", "Model", "Platform", "Store", "Suites", "Tree"]),
+      "ServiceTests",
+      ["Service", "KeychainSelection", "Model", "Platform", "Store", "Suites", "TestSupport", "Tree"]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
       path: "Tests/Wrappers/Fixtures/WrapperProgram"),
@@ -251,14 +253,14 @@ let package = Package(
       "EndToEndTests",
       [
         "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers", "KeychainStorage",
-        "PropertyKit", "UserDefault", "KeyringHarness",
+        "PropertyKit", "UserDefault", "KeyringHarness", "TestSupport",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
     // A disk that loses what was not synchronised, and what has to outlive that.
-    module("LossyFileSystem", ["Fuse", "Platform"], path: "Tests/LossyFileSystem/Disk"),
+    module("LossyFileSystem", ["Fuse", "Platform", "TestSupport"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(
       name: "PowerLossProgram",
-      dependencies: ["LossyFileSystem", "Suites", "Vault", "Store", "Model", "SecretMemory"],
+      dependencies: ["LossyFileSystem", "TestSupport", "Suites", "Vault", "Store", "Model", "SecretMemory"],
       path: "Tests/LossyFileSystem/Program", swiftSettings: strict),
     tests(
       "PowerLossTests",

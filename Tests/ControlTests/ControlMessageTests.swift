@@ -3,6 +3,7 @@ import Model
 import Platform
 import Store
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import Control
@@ -62,7 +63,7 @@ import Testing
 
   /// Changed bytes decode to an error, or to a message that equals itself when it is encoded and decoded.
   @Test func mutatedBytesNeverTrap() throws {
-    var random = SplitMix64(state: 0x4B65_7968)
+    var random = SplitMix64(seed: 0x4B65_7968)
     var (decoded, refused) = (0, 0)
     for _ in 0..<40_000 {
       let sample = Self.samples[Int.random(in: Self.samples.indices, using: &random)]
@@ -112,18 +113,5 @@ import Testing
     #expect(ControlMessage.Kind.allCases.allSatisfy { !LineProtocol.isBeginning($0.rawValue) })
     // A mount's process of Keyhole 0.1 answers after a line feed.
     #expect(ControlMessage.hello(version: 2, challenge: 0).body.last == 0x0A)
-  }
-}
-
-/// Random numbers that are the same in every run.
-struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

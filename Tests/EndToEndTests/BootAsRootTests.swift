@@ -23,7 +23,7 @@ struct BootAsRootTests {
       """, within: .seconds(120))
   }
 
-  /// As mount-helpers/package does it, but for who is process 1.
+  /// As mount-helpers/package does it, but for process 1.
   private static let boot = """
     layer=$1 keyhole=$2 helpers=$3
     mount --make-rprivate /

@@ -1,5 +1,6 @@
 import Glibc
 import KeyringHarness
+import TestSupport
 import Testing
 
 /// Section 9: watchers get each change once, whichever interface made it.

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 /// Section 5: once close has returned, the value survives `kill -9` of the file system's process.

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// The record of who opened which secret.
+/// The record of the programs that opened secrets.
 @Suite(.timeLimit(.minutes(2))) struct LogTests {
   private static let item = "keychain/generic/s/p"
 

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// Random operations on one value through several handles, against what section 5 says they do.

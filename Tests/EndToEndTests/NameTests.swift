@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// SPECIFICATION.md, section 2, as the encoding that the tests expect: written from its sentences, not from the code.

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// The operations of fsx: random reads, writes, truncations and mappings against an array of bytes.

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// Section 4: a secret's bytes, and where the kernel may keep them.

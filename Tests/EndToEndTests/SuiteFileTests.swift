@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Section 3: a suite is the property list that Foundation's `UserDefaults` uses, also while others write to it.

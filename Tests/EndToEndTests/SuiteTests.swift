@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Section 1: suites and keys come and go as folders and files do.
@@ -122,24 +123,5 @@ extension MountedKeyhole {
     let new = world.config + "/outside-writer"
     try System.write(new, bytes)
     try System.rename(new, suiteFile(suite))
-  }
-}
-
-enum PropertyListText {
-  static func xml(_ body: String) -> String {
-    """
-    <?xml version="1.0" encoding="UTF-8"?>
-    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-    <plist version="1.0">
-    \(body)
-    </plist>
-
-    """
-  }
-
-  /// The value that Foundation reads from a property list's text.
-  static func value(_ text: String) throws -> Any {
-    // SAFETY: the format is not asked for, so no pointer is passed.
-    unsafe try PropertyListSerialization.propertyList(from: Data(text.utf8), format: nil)
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// Section 1: mtime is that of the value's last change.

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// Section 5: when a value changes, and what it changes to.

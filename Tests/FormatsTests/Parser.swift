@@ -57,7 +57,7 @@ enum Parser: String, CaseIterable, Sendable {
   /// Parses, and reads everything that was found. To refuse is right; it must not trap, recurse without limit, or take
   /// time or memory out of proportion.
   ///
-  /// - Returns: what came of it, in a word: another word means that other code has run.
+  /// - Returns: the outcome, in a word: another word means that other code has run.
   func run(_ bytes: [UInt8]) -> String {
     let outcome =
       switch self {

@@ -1,5 +1,6 @@
 import Foundation
 import Platform
+import TestSupport
 import Testing
 
 /// Section 3: the types of settings as text, both ways, without a mount.

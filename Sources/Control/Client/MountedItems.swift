@@ -84,7 +84,7 @@ extension MountedItems {
     return false
   }
 
-  /// Takes over what came of a call, unless it was another mount's.
+  /// Takes over the result of a call, unless it was another mount's.
   func take(_ looked: ItemSnapshot, from process: Int32) {
     tell { content in
       if content.process == process { content.take(looked, .local) }

@@ -7,7 +7,7 @@ public import SecretMemory
 public import Store
 import Synchronization
 
-/// The keychain of a running mount, for who can't open it by itself: a vault that only the mount has unlocked.
+/// The keychain of a running mount, for a process that can't open it by itself: a vault that only the mount has unlocked.
 ///
 /// The mount's process decides who gets a secret, asks whom it has to ask, and keeps the record, as if this
 /// process had opened the mount's files. Without a mount the keychain is locked; with the next one it is there

@@ -3,7 +3,7 @@ public import Platform
 public import Store
 import Synchronization
 
-/// The record of who opened which secret: lines of JSON in a file that this process only ever adds to.
+/// The record of the programs that opened secrets: lines of JSON in a file that this process only ever adds to.
 ///
 /// Every process that opens the keychain writes to the same one. When it is full it becomes `access.log.1`, in place
 /// of what had that name.

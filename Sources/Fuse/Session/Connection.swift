@@ -23,7 +23,7 @@ extension Connection {
   func open(options: [String], for host: Host) throws(SessionError) {
     var operations = kernelOperations
     let (session, messages) = unsafe Log.capture {
-      // SAFETY: libfuse copies the table and the arguments; who runs the session keeps the host.
+      // SAFETY: libfuse copies the table and the arguments; the thread that runs the session keeps the host.
       unsafe withArguments(options) { arguments in
         unsafe fuse_session_new(
           &arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size,

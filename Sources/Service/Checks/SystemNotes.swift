@@ -3,7 +3,7 @@ import Glibc
 import KeychainSelection
 import Platform
 
-/// Facts that are no fault of the system's, and yet worth knowing: where secrets may end up, and who keeps them.
+/// Facts that are no fault of the system's, and yet worth knowing: where secrets may end up, and which program keeps them.
 enum SystemNotes {
   static var all: [Note] { cores + swaps + bus + mountTable + pinentry + hidden }
 

@@ -12,7 +12,7 @@ package struct MountOwner {
   private let name: String
   private let home: String
 
-  /// nil where the mount is for who asks.
+  /// nil: the options name no user, and the mount belongs to the user of this process.
   ///
   /// - Throws: `Failure` where the user is unknown, or may not mount for another.
   package init?(_ options: MountOptions) throws {

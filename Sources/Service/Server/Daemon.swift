@@ -64,7 +64,7 @@ package enum Daemon {
     throw parts.count == 2 ? Failure(parts[0], parts[1]) : Failure(nil, answer)
   }
 
-  /// Nothing of who started it is kept: neither its terminal nor its folder.
+  /// Nothing of the process that started it is kept: neither its terminal nor its folder.
   private static func detach() {
     unsafe chdir("/")
     // SAFETY: a variadic call without its variable part.

@@ -16,7 +16,7 @@ public final class ChangeFeed: Sendable {
 
   /// Every change from now on, in order.
   ///
-  /// At most `limit` wait for who iterates too slowly: then an `overflow` takes the place of them all.
+  /// At most `limit` wait for a listener that iterates too slowly: then an `overflow` takes the place of them all.
   public func watch(limit: Int = 10_000) -> AsyncStream<Change> {
     let listener = Listener(limit: limit)
     listeners.withLock { listeners in

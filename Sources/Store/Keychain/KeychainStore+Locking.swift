@@ -3,7 +3,7 @@ public import SecretMemory
 import Synchronization
 
 extension KeychainStore {
-  /// Drops what opens the secrets; who holds some has to drop them too.
+  /// Drops what opens the secrets; a caller that holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
     guard engine.locking.lockState == .open else { return }
     controller?.lock()
@@ -17,7 +17,7 @@ extension KeychainStore {
   ///
   /// - Throws: `rejected`, `locked` where a passphrase is missing, `accessDenied`, `damaged`, `outOfMemory`.
   public nonisolated func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    // Not inside the actor: it takes long, and who wants an item that is not locked shall not wait for it.
+    // Not inside the actor: it takes long, and a caller of an item that is not locked must not wait for it.
     noteUse()
     knownLock.withLock { $0 = nil }
     defer { knownLock.withLock { $0 = engine.locking.lockState } }

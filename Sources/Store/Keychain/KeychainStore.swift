@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Names, sizes and attributes come from an index in memory; every change goes through the actor. The index
 /// is filled at the first call that needs it. An engine in another process may hang, so its calls are made
-/// outside, each on its caller's thread, and what came of them is fetched from it inside.
+/// outside, each on its caller's thread; the actor then fetches the changes from the engine's memory.
 public actor KeychainStore {
   /// The keychain behind the store. A change made through it directly reaches neither index nor feed at once.
   public nonisolated let engine: any KeychainEngine

@@ -5,7 +5,7 @@ import Synchronization
 /// One suite: the only place in the process where its settings change.
 ///
 /// Readers take the published snapshot and never wait. Writers enter the actor, which changes the stored
-/// suite under the engine's lock and publishes what came of it. While another process holds that lock, a writer waits
+/// suite under the engine's lock and publishes the result. While another process holds that lock, a writer waits
 /// outside: what others change is read in the actor too, and a look at the suite must not wait for a writer.
 public actor SuiteStore {
   /// The suite's name, without `.plist`.

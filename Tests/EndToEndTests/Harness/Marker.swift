@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// A secret that no chance brings about, and how to look for it.

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A program in a pseudo-terminal of its own, and who sits before it.
+/// A program in a pseudo-terminal of its own, and the person before it.
 final class Terminal: Sendable {
   private let program: Program
   private let side: OpenFile

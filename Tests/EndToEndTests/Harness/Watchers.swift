@@ -33,7 +33,7 @@ final class Watcher {
 }
 
 extension MountedKeyhole {
-  /// inotifywait on the whole mount: lines of events and path, without those of who only looks.
+  /// inotifywait on the whole mount: lines of events and path, without those of programs that only look.
   func inotify(_ path: String = "") throws -> Watcher {
     let events = "modify,close_write,create,delete,delete_self,attrib,move"
     let watcher = Watcher(

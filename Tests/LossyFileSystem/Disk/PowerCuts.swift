@@ -1,3 +1,5 @@
+import TestSupport
+
 /// When the power is cut: by chance, just before calls that change or synchronise something.
 package struct PowerCuts: Sendable {
   /// Before which calls.

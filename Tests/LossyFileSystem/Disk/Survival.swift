@@ -1,3 +1,5 @@
+import TestSupport
+
 /// The content that survives a power loss besides synchronised content, which always does.
 package enum Survival: Hashable, Sendable {
   /// Nothing.

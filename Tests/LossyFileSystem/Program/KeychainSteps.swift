@@ -1,5 +1,6 @@
 import LossyFileSystem
 package import Model
+import TestSupport
 
 /// The contents of a keychain, by the accounts of its items.
 package typealias KeychainState = [String: KeychainEntry]
@@ -36,7 +37,7 @@ package enum KeychainStep: Sendable {
   case reopen
 }
 
-/// Changes by chance, the same for the same seed: the program does them, the test knows what came of them.
+/// Changes by chance, the same for the same seed: the program does them, the test knows their results.
 package struct KeychainSteps: Sequence, IteratorProtocol, Sendable {
   private var chance: SplitMix64
   private var number = 0

@@ -3,7 +3,7 @@ import SecretMemory
 import Store
 import Vault
 
-/// Does the steps in a vault, and reads what came of them.
+/// Does the steps in a vault, and reads the results.
 package final class KeychainWork {
   private let directory: String
   private let state: String

@@ -1,4 +1,5 @@
 import LossyFileSystem
+import TestSupport
 
 /// The contents of a suite; every value of the tests is a string.
 package typealias SuiteState = [String: String]

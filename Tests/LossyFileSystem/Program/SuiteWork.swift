@@ -2,7 +2,7 @@ package import Model
 import Store
 import Suites
 
-/// Does the steps in a folder of suites, and reads what came of them.
+/// Does the steps in a folder of suites, and reads the results.
 package struct SuiteWork {
   private let engine: PropertyListFolder
 

@@ -5,7 +5,7 @@ import Synchronization
 /// One key of a suite. All wrappers of that key in this process share it, so that they agree and are notified of each
 /// other's changes.
 package final class LiveKey: Sendable {
-  /// The suite owns its keys; who uses a key holds the suite too.
+  /// The suite owns its keys; the user of a key holds the suite too.
   unowned let suite: LiveSuite
   package let name: ExactString
   private let announcer = Announcer()

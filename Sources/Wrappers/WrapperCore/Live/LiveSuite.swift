@@ -37,7 +37,7 @@ package final class LiveSuite: Sendable {
     store.snapshot?.entries[key]
   }
 
-  /// Changes values in one step, also for other processes, and tells everyone what came of it.
+  /// Changes values in one step, also for other processes, and notifies all listeners of the result.
   package func set(_ changes: [ExactString: SettingValue?]) throws(StoreError) {
     defer { announce(changes) }
     do throws(StoreError) {
