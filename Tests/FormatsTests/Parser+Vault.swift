@@ -28,11 +28,11 @@ enum VaultTarget {
   }
 
   private static func record(_ bytes: [UInt8]) throws -> ItemRecord {
-    try unsafe bytes.withUnsafeBytes { try unsafe ItemRecord($0, id: ItemID(rawValue: "x")) }
+    try ItemRecord(bytes.span, id: ItemID(rawValue: "x"))
   }
 
   private static func manifest(_ bytes: [UInt8]) throws -> Manifest {
-    try unsafe bytes.withUnsafeBytes { try unsafe Manifest($0) }
+    try Manifest(bytes.span)
   }
 }
 

@@ -38,7 +38,7 @@ struct ItemTable {
   func fetch(_ identity: ItemIdentity) throws -> Row? {
     let query = try Query(database, keys.statements.fetchKeyOfItem)
     query.bind(1, keys.tag(of: identity))
-    guard try query.step(), let key = unsafe ItemKey(query.blob(0)) else { return nil }
+    guard try query.step(), let key = query.key(0) else { return nil }
     return try fetch(key)
   }
 
@@ -57,7 +57,7 @@ struct ItemTable {
     let metadata = keys.metadata
     let query = try Query(database, keys.statements.fetchAllItems)
     while try query.step() {
-      guard let key = unsafe ItemKey(query.blob(3)) else {
+      guard let key = query.key(3) else {
         scan.nameless += 1
         continue
       }
@@ -77,7 +77,7 @@ struct ItemTable {
   func allKeys() throws -> [ItemKey] {
     let query = try Query(database, keys.statements.fetchItemKeys)
     var found: [ItemKey] = []
-    while try query.step() { if let key = unsafe ItemKey(query.blob(0)) { found.append(key) } }
+    while try query.step() { if let key = query.key(0) { found.append(key) } }
     return found
   }
 
@@ -128,8 +128,8 @@ struct ItemTable {
     let revision = query.integer(1)
     let binding = Binding.metadata(
       keys.format, store: keys.store, item: key, revision: revision, tag: query.bytes(0))
-    let record = try unsafe Sealing.open(query.blob(2), under: metadata, boundTo: binding.bytes) {
-      try unsafe ItemRecord($0, id: key.id)
+    let record = try Sealing.open(query.bytes(2), under: metadata, boundTo: binding.bytes) {
+      try ItemRecord($0, id: key.id)
     }
     return Row(key: key, revision: revision, record: record)
   }

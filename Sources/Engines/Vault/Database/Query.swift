@@ -80,7 +80,12 @@ import GRDBSQLite
     unsafe sqlite3_column_type(pointer, column) == SQLITE_BLOB
   }
 
-  func blob(_ column: Int32) -> UnsafeRawBufferPointer {
+  /// The key in a column; nil: there is none.
+  func key(_ column: Int32) -> ItemKey? {
+    ItemKey(unsafe Span(_unsafeBytes: blob(column)))
+  }
+
+  private func blob(_ column: Int32) -> UnsafeRawBufferPointer {
     let base = unsafe sqlite3_column_blob(pointer, column)
     return unsafe UnsafeRawBufferPointer(
       start: base, count: base == nil ? 0 : Int(sqlite3_column_bytes(pointer, column)))

@@ -14,9 +14,9 @@ struct VersionTable {
     query.bind(1, item)
     query.bind(2, revision)
     guard try query.step() else { throw StoreError.damaged(what: "a version of an item") }
-    return try unsafe Sealing.open(
-      query.blob(0), under: keys.metadata, boundTo: binding(item, revision)
-    ) { try unsafe ItemRecord($0, id: item.id) }
+    return try Sealing.open(
+      query.bytes(0), under: keys.metadata, boundTo: binding(item, revision)
+    ) { try ItemRecord($0, id: item.id) }
   }
 
   /// Stores a version, in place of one with the same revision.

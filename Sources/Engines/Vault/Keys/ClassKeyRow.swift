@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import GRDB
 import Model
+import Platform
 import SecretMemory
 
 /// A class key as it is stored: a row of its table.
@@ -157,25 +158,24 @@ extension ClassKeyRow {
   private func carriedContent(
     _ keys: MasterKeys, _ accessibility: Accessibility, _ header: VaultHeader
   ) throws -> (keys: MasterKeys, sealed: [UInt8]) {
-    try unsafe Sealing.openBytes(
+    try Sealing.openBytes(
       sealed, under: keys.carriedKeyWrap(header, accessibility),
       boundTo: binding(.carriedKey, accessibility, header)
     ) { bytes in
       guard bytes.count > 64 else { throw StoreError.damaged(what: "a class key") }
-      // SAFETY: the bounds lie inside the bytes.
-      let master = unsafe SymmetricKey(data: UnsafeRawBufferPointer(rebasing: bytes[..<32]))
-      let passcode = unsafe SymmetricKey(data: UnsafeRawBufferPointer(rebasing: bytes[32..<64]))
-      return (MasterKeys(master: master, passcode: passcode), unsafe Array(bytes[64...]))
+      let master = SymmetricKey(copying: bytes.extracting(..<32))
+      let passcode = SymmetricKey(copying: bytes.extracting(32..<64))
+      return (MasterKeys(master: master, passcode: passcode), bytes.extracting(64...).array)
     }
   }
 
   /// The master key (32), the second key or zeros (32), the seal.
   private static func bytes(_ keys: MasterKeys, _ sealed: [UInt8]) throws -> SecretBytes {
     var bytes = try SecretBytes()
-    try unsafe keys.master.withUnsafeBytes { try unsafe bytes.append($0) }
-    if let passcode = keys.passcode { try unsafe passcode.withUnsafeBytes { try unsafe bytes.append($0) } }
+    try keys.master.append(to: &bytes)
+    try keys.passcode?.append(to: &bytes)
     try bytes.resize(to: 64)
-    try unsafe sealed.withUnsafeBytes { try unsafe bytes.append($0) }
+    try bytes.append(sealed.span)
     return bytes
   }
 }

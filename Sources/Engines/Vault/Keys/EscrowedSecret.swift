@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 public import Model
+import Platform
 public import SecretMemory
 import Store
 
@@ -21,14 +22,14 @@ public enum EscrowedSecret {
 
   /// Whether this is what `seal` makes.
   public static func isSealed(_ content: borrowing SecretBytes) -> Bool {
-    unsafe content.withUnsafeBytes { unsafe $0.starts(with: mark) }
+    content.count >= mark.count && content.span.extracting(..<mark.count).hasSameBytes(as: mark.span)
   }
 
   /// A new key.
   public static func makeKey() throws(StoreError) -> SecretBytes {
     do {
       var key = try SecretBytes()
-      try unsafe SymmetricKey(size: .bits256).withUnsafeBytes { try unsafe key.append($0) }
+      try SymmetricKey(size: .bits256).append(to: &key)
       return key
     } catch {
       throw StoreError(vault: error, errno: 0)
@@ -45,7 +46,7 @@ public enum EscrowedSecret {
       var letters = Data(mark) + sealed.base64EncodedData()
       while letters.last == UInt8(ascii: "=") { letters.removeLast() }
       var content = try SecretBytes()
-      try unsafe letters.withUnsafeBytes { try unsafe content.append($0) }
+      try content.append(letters.span)
       return content
     } catch {
       throw StoreError(vault: error, errno: 0)
@@ -68,7 +69,7 @@ public enum EscrowedSecret {
 extension EscrowedSecret {
   private static func blob(_ content: borrowing SecretBytes) throws(StoreError) -> Data {
     // It is sealed: copies of it do no harm.
-    var letters = unsafe content.withUnsafeBytes { unsafe Data($0.dropFirst(mark.count)) }
+    var letters = Data(content.unprotected.dropFirst(mark.count))
     while !letters.count.isMultiple(of: 4) { letters.append(UInt8(ascii: "=")) }
     // The last letter may have bits that say nothing: there is one spelling only.
     guard isSealed(content), let blob = Data(base64Encoded: letters), blob.base64EncodedData() == letters
@@ -77,7 +78,7 @@ extension EscrowedSecret {
   }
 
   private static func symmetric(_ key: borrowing SecretBytes) -> SymmetricKey {
-    unsafe key.withUnsafeBytes { unsafe SymmetricKey(data: $0) }
+    SymmetricKey(copying: key.span)
   }
 }
 

@@ -157,7 +157,7 @@ extension KeySlot {
   }
 
   private static func bytes(_ key: SymmetricKey) -> [UInt8] {
-    unsafe key.withUnsafeBytes { unsafe Array($0) }
+    key.array
   }
 
   private func put(_ format: VaultFormat, into writer: inout FieldWriter) {

@@ -63,17 +63,15 @@ struct KeyInput: ~Copyable {
   }
 
   mutating func append(_ key: SymmetricKey) throws {
-    try unsafe key.withUnsafeBytes { try unsafe secret.append($0) }
+    try key.append(to: &secret)
   }
 
   mutating func append(_ bytes: borrowing SecretBytes) throws {
-    try unsafe bytes.withUnsafeBytes { try unsafe secret.append($0) }
+    try secret.append(bytes.span)
   }
 
   borrowing func key(info: [UInt8]) -> SymmetricKey {
-    unsafe secret.withUnsafeBytes {
-      HKDF<SHA256>.deriveKey(
-        inputKeyMaterial: unsafe SymmetricKey(data: $0), salt: salt, info: info, outputByteCount: 32)
-    }
+    HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: SymmetricKey(copying: secret.span), salt: salt, info: info, outputByteCount: 32)
   }
 }

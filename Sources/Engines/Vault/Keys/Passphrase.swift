@@ -85,20 +85,14 @@ struct PassphraseParameters {
   func derive(_ passphrase: borrowing SecretBytes) throws -> SymmetricKey {
     guard !passphrase.isEmpty else { throw StoreError.invalidValue(reason: "the passphrase is empty") }
     try checkMemory()
-    return try unsafe passphrase.withUnsafeBytes { try unsafe derive($0) }
-  }
-
-  private func derive(_ passphrase: UnsafeRawBufferPointer) throws -> SymmetricKey {
-    guard let base = passphrase.baseAddress else { throw StoreError.outOfMemory }
-    // SAFETY: the Data is read only, by a call that returns before the bytes go.
-    let borrowed = unsafe Data(
-      bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: passphrase.count, deallocator: .none)
     // swift-crypto drops a Data with the derived key, unwiped; it goes back to this thread's free list.
     defer { wipeFreed(32) }
     do {
-      return try KDF.Scrypt.deriveKey(
-        from: borrowed, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.logarithm),
-        blockSize: Int(cost.blockSize), parallelism: Int(cost.parallelism))
+      return try passphrase.span.withBorrowedData {
+        try KDF.Scrypt.deriveKey(
+          from: $0, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.logarithm),
+          blockSize: Int(cost.blockSize), parallelism: Int(cost.parallelism))
+      }
     } catch {
       throw StoreError.outOfMemory
     }

@@ -19,9 +19,9 @@ struct PasswordSeal {
   func key(_ parameters: [UInt8], info: [UInt8]) throws -> SymmetricKey {
     let salt = try PassphraseParameters(parameters).salt
     let derived = try derive(parameters)
-    return unsafe derived.bytes.withUnsafeBytes {
+    return derived.bytes.withSpan(0..<derived.bytes.count) {
       HKDF<SHA256>.deriveKey(
-        inputKeyMaterial: unsafe SymmetricKey(data: $0), salt: salt, info: info, outputByteCount: 32)
+        inputKeyMaterial: SymmetricKey(copying: $0), salt: salt, info: info, outputByteCount: 32)
     }
   }
 
@@ -31,7 +31,7 @@ struct PasswordSeal {
     try password.key(parameters) { password in
       let key = try PassphraseParameters(parameters).derive(password)
       var bytes = try SecretBytes()
-      try unsafe key.withUnsafeBytes { try unsafe bytes.append($0) }
+      try key.append(to: &bytes)
       return bytes
     }
   }

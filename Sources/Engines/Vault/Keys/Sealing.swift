@@ -17,22 +17,20 @@ enum Sealing {
 
   /// Lends what `seal` sealed. - Throws: `damaged`.
   static func open<Result>(
-    _ sealed: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8],
-    _ body: (UnsafeRawBufferPointer) throws -> Result
+    _ sealed: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8],
+    _ body: (Span<UInt8>) throws -> Result
   ) throws -> Result {
-    var plain = try unsafe openPadded(box(sealed), under: key, boundTo: binding)
+    var plain = try openPadded(box(sealed), under: key, boundTo: binding)
     // Names are no secrets, but a wipe costs less than asking which metadata might be one.
     defer { erase(&plain) }
-    return try unsafe plain.withUnsafeBytes { try unsafe body(content(of: $0)) }
+    return try body(content(of: plain.span))
   }
 
   static func seal(
     secret: borrowing SecretBytes, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> Data {
     let padded = try pad(secret)
-    return try unsafe padded.withUnsafeBytes { bytes in
-      try unsafe seal(bytes: bytes, under: key, boundTo: binding)
-    }
+    return try seal(bytes: padded.span, under: key, boundTo: binding)
   }
 
   /// Opens what `seal(secret:)` sealed. - Throws: `damaged`, `SecretMemoryError`.
@@ -42,7 +40,7 @@ enum Sealing {
     var plain = try openPadded(sealed, under: key, boundTo: binding)
     defer { erase(&plain) }
     var secret = try SecretBytes()
-    try unsafe plain.withUnsafeBytes { try unsafe secret.append(content(of: $0)) }
+    try secret.append(content(of: plain.span))
     return secret
   }
 
@@ -51,8 +49,8 @@ enum Sealing {
     unpadded secret: borrowing SecretBytes, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> Data {
     var marked = try SecretBytes(count: 1 + secret.count)
-    try unsafe secret.withUnsafeBytes { try unsafe marked.write($0, at: 1) }
-    return try unsafe marked.withUnsafeBytes { try unsafe seal(bytes: $0, under: key, boundTo: binding) }
+    try marked.write(secret.span, at: 1)
+    return try seal(bytes: marked.span, under: key, boundTo: binding)
   }
 
   /// Opens what `seal(unpadded:)` sealed. - Throws: `damaged`, `SecretMemoryError`.
@@ -63,51 +61,51 @@ enum Sealing {
     defer { erase(&plain) }
     guard plain.first == 0 else { throw StoreError.damaged(what: "seal") }
     var secret = try SecretBytes()
-    // SAFETY: there is a first byte.
-    try unsafe plain.withUnsafeBytes { try unsafe secret.append(UnsafeRawBufferPointer(rebasing: $0[1...])) }
+    try secret.append(plain.span.extracting(droppingFirst: 1))
     return secret
   }
 
   /// Seals a key, which needs no padding.
   static func seal(key: SymmetricKey, under other: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
-    try unsafe key.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }
+    try key.withBytes { try seal(bytes: $0, under: other, boundTo: binding) }
   }
 
   /// Seals several keys, one after the other, which need no padding.
   static func seal(keys: [SymmetricKey], under other: SymmetricKey, boundTo binding: [UInt8]) throws -> Data {
     var content = try SecretBytes()
-    for key in keys { try unsafe key.withUnsafeBytes { try unsafe content.append($0) } }
-    return try unsafe content.withUnsafeBytes { try unsafe seal(bytes: $0, under: other, boundTo: binding) }
+    for key in keys { try key.append(to: &content) }
+    return try seal(bytes: content.span, under: other, boundTo: binding)
   }
 
   /// Opens what `seal(keys:)` sealed. - Throws: `damaged` also for another number of keys.
   static func openKeys(
     _ sealed: [UInt8], _ count: Int, under other: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> [SymmetricKey] {
-    try unsafe openBytes(sealed, under: other, boundTo: binding) { bytes in
+    try openBytes(sealed, under: other, boundTo: binding) { bytes in
       guard bytes.count == 32 * count else { throw StoreError.damaged(what: "key") }
-      // SAFETY: there are so many bytes.
-      return (0..<count).map { index in
-        unsafe SymmetricKey(data: UnsafeRawBufferPointer(rebasing: bytes[32 * index..<32 * (index + 1)]))
+      var keys: [SymmetricKey] = []
+      for index in 0..<count {
+        keys.append(SymmetricKey(copying: bytes.extracting(32 * index..<32 * (index + 1))))
       }
+      return keys
     }
   }
 
   /// Lends what `seal(secretBytes:)` or `seal(keys:)` sealed. - Throws: `damaged`.
   static func openBytes<Result>(
     _ sealed: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8],
-    _ body: (UnsafeRawBufferPointer) throws -> Result
+    _ body: (Span<UInt8>) throws -> Result
   ) throws -> Result {
     var plain = try openPadded(box(sealed), under: key, boundTo: binding)
     defer { erase(&plain) }
-    return try unsafe plain.withUnsafeBytes { try unsafe body($0) }
+    return try body(plain.span)
   }
 
   /// Seals bytes as they are, which need no padding.
   static func seal(
     secretBytes: borrowing SecretBytes, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> Data {
-    try unsafe secretBytes.withUnsafeBytes { try unsafe seal(bytes: $0, under: key, boundTo: binding) }
+    try seal(bytes: secretBytes.span, under: key, boundTo: binding)
   }
 
   /// Seals what is sealed already once more.
@@ -136,20 +134,20 @@ enum Sealing {
 extension Sealing {
   private static func pad(_ secret: borrowing SecretBytes) throws -> SecretBytes {
     var padded = try SecretBytes(count: Padding.padded(secret.count + 4))
-    var count = UInt32(secret.count).bigEndian
-    try unsafe withUnsafeBytes(of: &count) { try unsafe padded.write($0, at: 0) }
-    try unsafe secret.withUnsafeBytes { try unsafe padded.write($0, at: 4) }
+    var count = FieldWriter(capacity: 4)
+    count.put(raw: UInt32(secret.count))
+    try padded.write(count.bytes.span, at: 0)
+    try padded.write(secret.span, at: 4)
     return padded
   }
 
   private static func seal(
-    bytes: UnsafeRawBufferPointer, under key: SymmetricKey, boundTo binding: [UInt8]
+    bytes: Span<UInt8>, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> Data {
-    guard let base = bytes.baseAddress else { throw StoreError.damaged(what: "key") }
-    // SAFETY: the Data is read only, by a call that returns before the bytes go.
-    let borrowed = unsafe Data(
-      bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)
-    return try combined(AES.GCM.seal(borrowed, using: key, authenticating: binding))
+    guard !bytes.isEmpty else { throw StoreError.damaged(what: "key") }
+    return try bytes.withBorrowedData {
+      try combined(AES.GCM.seal($0, using: key, authenticating: binding))
+    }
   }
 
   private static func combined(_ sealed: AES.GCM.SealedBox) throws -> Data {
@@ -172,13 +170,14 @@ extension Sealing {
     }
   }
 
-  private static func content(of padded: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer {
-    var reader = unsafe FieldReader(padded)
+  @_lifetime(copy padded)
+  private static func content(of padded: Span<UInt8>) throws -> Span<UInt8> {
+    var reader = FieldReader(padded)
     let count = try reader.integer(UInt32.self)
-    return try unsafe reader.take(Int(count))
+    return try reader.take(Int(count))
   }
 
   private static func erase(_ plain: inout Data) {
-    unsafe plain.withUnsafeMutableBytes { unsafe wipe($0) }
+    wipe(&plain)
   }
 }

@@ -34,7 +34,7 @@ struct SlotPublicKey {
   /// The encapsulated key and the sealed master key.
   func seal(_ master: SymmetricKey, boundTo binding: [UInt8]) throws -> [UInt8] {
     var sender = try HPKE.Sender(recipientKey: key, ciphersuite: Self.suite, info: Data(binding))
-    let sealed = try unsafe master.withUnsafeBytes { try unsafe sender.seal($0) }
+    let sealed = try master.withBytes { try $0.withBorrowedData { try sender.seal($0) } }
     return Array(sender.encapsulatedKey + sealed)
   }
 
@@ -47,7 +47,7 @@ struct SlotPublicKey {
         privateKey: privateKey, ciphersuite: suite, info: Data(binding),
         encapsulatedKey: Data(sealed.prefix(encapsulatedLength)))
       var master = try recipient.open(sealed.dropFirst(encapsulatedLength))
-      defer { unsafe master.withUnsafeMutableBytes { unsafe wipe($0) } }
+      defer { wipe(&master) }
       guard master.count == 32 else { throw StoreError.damaged(what: "key") }
       return SymmetricKey(data: master)
     } catch {
@@ -65,8 +65,8 @@ struct SlotPublicKey {
     var input = try KeyInput(salt: parameters)
     try input.append(code)
     let key = input.key(info: VaultFormat.two.info("recovery"))
-    return try unsafe key.withUnsafeBytes {
-      try unsafe Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0)
+    return try key.withBytes {
+      try $0.withBorrowedData { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
     }
   }
 }

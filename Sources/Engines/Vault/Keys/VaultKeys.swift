@@ -9,12 +9,12 @@ struct StoredKey: ~Copyable {
 
   init(_ key: SymmetricKey) throws {
     var bytes = try SecretBytes()
-    try unsafe key.withUnsafeBytes { try unsafe bytes.append($0) }
+    try key.append(to: &bytes)
     self.bytes = bytes
   }
 
   borrowing func symmetric() -> SymmetricKey {
-    unsafe bytes.withUnsafeBytes { unsafe SymmetricKey(data: $0) }
+    SymmetricKey(copying: bytes.span)
   }
 }
 
@@ -117,7 +117,7 @@ struct DeviceKey: ~Copyable {
   let id: [UInt8]
 
   init(_ bytes: consuming SecretBytes) {
-    let key = unsafe bytes.withUnsafeBytes { unsafe SymmetricKey(data: $0) }
+    let key = SymmetricKey(copying: bytes.span)
     // The same in every format: the file outlives a vault's format.
     let code = HMAC<SHA256>.authenticationCode(for: VaultFormat.one.info("device"), using: key)
     id = Array(code.prefix(16))

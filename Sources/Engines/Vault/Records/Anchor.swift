@@ -73,11 +73,11 @@ extension Anchor {
     let isAuthentic = HMAC<SHA256>.isValidAuthenticationCode(
       bytes.suffix(Self.codeLength), authenticating: content, using: key)
     guard isAuthentic, content.dropFirst(8).starts(with: store) else { return nil }
-    return unsafe content.dropFirst(24).withUnsafeBytes { unsafe parse(content.prefix(8), $0) }
+    return parse(content.prefix(8), content.span.extracting(droppingFirst: 24))
   }
 
-  private func parse(_ magic: ArraySlice<UInt8>, _ numbers: UnsafeRawBufferPointer) -> VaultState? {
-    var reader = unsafe FieldReader(numbers)
+  private func parse(_ magic: ArraySlice<UInt8>, _ numbers: Span<UInt8>) -> VaultState? {
+    var reader = FieldReader(numbers)
     guard let generation = try? reader.integer(UInt64.self) else { return nil }
     let nothing = VaultState(generation: generation, changed: Timestamp(seconds: 0), items: 0)
     if magic.elementsEqual(Self.magicOfOne) { return nothing }

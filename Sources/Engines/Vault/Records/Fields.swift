@@ -37,64 +37,80 @@ struct FieldWriter {
 
   /// An integer without tag and length.
   mutating func put<Integer: FixedWidthInteger & UnsignedInteger>(raw integer: Integer) {
-    unsafe withUnsafeBytes(of: integer.bigEndian) { unsafe bytes.append(contentsOf: $0) }
+    for byte in 1...Integer.bitWidth / 8 {
+      bytes.append(UInt8(truncatingIfNeeded: integer >> Integer(Integer.bitWidth - 8 * byte)))
+    }
   }
 }
 
-/// Reads what `FieldWriter` wrote. It never traps: bytes that are no fields are `damaged`.
-@safe struct FieldReader {
-  private var rest: UnsafeRawBufferPointer
+/// Reads the fields that `FieldWriter` wrote. It never traps: bytes that are no fields are `damaged`.
+struct FieldReader: ~Escapable {
+  private var rest: Span<UInt8>
 
-  init(_ bytes: UnsafeRawBufferPointer) {
-    unsafe rest = bytes
+  @_lifetime(copy bytes)
+  init(_ bytes: Span<UInt8>) {
+    rest = bytes
   }
 
   /// The next field; nil: that was the last one.
+  @_lifetime(copy self)
   mutating func next() throws(StoreError) -> Field? {
-    guard unsafe !rest.isEmpty else { return nil }
+    guard !rest.isEmpty else { return nil }
     let tag = try integer(UInt8.self)
     let count = try integer(UInt32.self)
-    return try unsafe Field(tag: tag, bytes: take(Int(count)))
+    return Field(tag: tag, bytes: try take(Int(count)))
   }
 
   /// An integer without tag and length.
-  mutating func integer<Integer: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+  mutating func integer<Integer: FixedWidthInteger & UnsignedInteger>(
     _ type: Integer.Type
   ) throws(StoreError) -> Integer {
-    let bytes = try unsafe take(Integer.bitWidth / 8)
-    return try unsafe Field(tag: 0, bytes: bytes).integer(type)
+    Field(tag: 0, bytes: try take(Integer.bitWidth / 8)).value(type)
   }
 
   /// The next `count` bytes.
-  mutating func take(_ count: Int) throws(StoreError) -> UnsafeRawBufferPointer {
-    guard unsafe count <= rest.count else { throw .damaged(what: "fields") }
-    // SAFETY: the bound was just checked.
-    defer { unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
-    return unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
+  @_lifetime(copy self)
+  mutating func take(_ count: Int) throws(StoreError) -> Span<UInt8> {
+    guard count <= rest.count else { throw .damaged(what: "fields") }
+    let taken = rest.extracting(first: count)
+    rest = rest.extracting(droppingFirst: count)
+    return taken
   }
 
   /// The bytes that were not read yet.
-  var remainder: UnsafeRawBufferPointer { unsafe rest }
+  var remainder: Span<UInt8> {
+    @_lifetime(copy self)
+    get { rest }
+  }
 }
 
 /// One field; its bytes are borrowed from what is being read.
-@safe struct Field {
+struct Field: ~Escapable {
   let tag: UInt8
-  let bytes: UnsafeRawBufferPointer
+  let bytes: Span<UInt8>
 
-  func integer<Integer: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+  @_lifetime(copy bytes)
+  init(tag: UInt8, bytes: Span<UInt8>) {
+    self.tag = tag
+    self.bytes = bytes
+  }
+
+  func integer<Integer: FixedWidthInteger & UnsignedInteger>(
     _ type: Integer.Type
   ) throws(StoreError) -> Integer {
-    guard unsafe bytes.count == Integer.bitWidth / 8 else { throw .damaged(what: "fields") }
-    // SAFETY: there are as many bytes as the integer has.
-    return unsafe Integer(bigEndian: bytes.loadUnaligned(as: Integer.self))
+    guard bytes.count == Integer.bitWidth / 8 else { throw .damaged(what: "fields") }
+    return value(type)
+  }
+
+  /// The bytes as an integer of as many, big-endian.
+  fileprivate func value<Integer: FixedWidthInteger & UnsignedInteger>(_ type: Integer.Type) -> Integer {
+    var value: Integer = 0
+    for index in bytes.indices { value = value << 8 | Integer(truncatingIfNeeded: bytes[index]) }
+    return value
   }
 
   func string() throws(StoreError) -> ExactString {
-    let utf8 = unsafe bytes.assumingMemoryBound(to: UInt8.self)
-    guard let string = unsafe String(validating: utf8, as: UTF8.self) else {
-      throw .damaged(what: "fields")
-    }
-    return ExactString(string)
+    guard let string = ExactString(utf8: bytes) else { throw .damaged(what: "fields") }
+    return string
   }
 }

@@ -18,11 +18,11 @@ struct ItemKey: Hashable {
   }
 
   /// nil: not 16 bytes.
-  init?(_ bytes: UnsafeRawBufferPointer) {
+  init?(_ bytes: Span<UInt8>) {
     guard bytes.count == 16 else { return nil }
-    // SAFETY: both reads lie inside the 16 bytes.
-    high = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
-    low = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    (high, low) = (0, 0)
+    for index in 0..<8 { high = high << 8 | UInt64(bytes[index]) }
+    for index in 8..<16 { low = low << 8 | UInt64(bytes[index]) }
   }
 
   var bytes: [UInt8] {

@@ -1,10 +1,11 @@
 import Model
+import Platform
 
 extension ItemRecord {
   /// - Throws: `damaged` for anything that `encoded` does not make.
-  init(_ bytes: UnsafeRawBufferPointer, id: ItemID) throws {
+  init(_ bytes: Span<UInt8>, id: ItemID) throws {
     var parts = Parts()
-    var reader = unsafe FieldReader(bytes)
+    var reader = FieldReader(bytes)
     while let field = try reader.next() { try parts.take(field) }
     let nowhere = Timestamp(seconds: 0)
     var item = Item(
@@ -62,7 +63,7 @@ extension ItemRecord {
       case Tag.programs: programs = try field.string()
       case Tag.keepsLineEnd: keepsLineEnd = try field.integer(UInt8.self) == 1
       case Tag.attribute: try takeAttribute(field)
-      case Tag.owner: owner = try unsafe ItemKey(field.bytes).orDamaged()
+      case Tag.owner: owner = try ItemKey(field.bytes).orDamaged()
       case Tag.version: versions.append(try field.integer(UInt64.self))
       case Tag.furtherSecret: furtherSecrets.append(try ItemRecord.furtherSecret(field))
       default: try takeIdentity(field)
@@ -86,10 +87,10 @@ extension ItemRecord {
     }
 
     private mutating func takeAttribute(_ field: Field) throws(StoreError) {
-      var reader = unsafe FieldReader(field.bytes)
+      var reader = FieldReader(field.bytes)
       let count = try reader.integer(UInt32.self)
-      let name = try unsafe Field(tag: 0, bytes: reader.take(Int(count))).string()
-      attributes[name] = unsafe Array(reader.remainder)
+      let name = try Field(tag: 0, bytes: reader.take(Int(count))).string()
+      attributes[name] = reader.remainder.array
     }
 
     func identity() throws(StoreError) -> ItemIdentity {
@@ -111,12 +112,12 @@ extension ItemRecord {
 
 extension ItemRecord {
   static func witness(_ field: Field) throws(StoreError) -> Witness {
-    var reader = unsafe FieldReader(field.bytes)
+    var reader = FieldReader(field.bytes)
     return try Witness(reading: &reader)
   }
 
   private static func furtherSecret(_ field: Field) throws(StoreError) -> FurtherSecret {
-    var reader = unsafe FieldReader(field.bytes)
+    var reader = FieldReader(field.bytes)
     let part = try reader.integer(UInt8.self)
     guard part != SecretPlace.main else { throw .damaged(what: "fields") }
     let (revision, size) = (try reader.integer(UInt64.self), try reader.integer(UInt64.self))
@@ -124,7 +125,7 @@ extension ItemRecord {
   }
 
   static func time(_ field: Field) throws(StoreError) -> Timestamp {
-    var reader = unsafe FieldReader(field.bytes)
+    var reader = FieldReader(field.bytes)
     return try time(&reader)
   }
 
@@ -135,7 +136,7 @@ extension ItemRecord {
 
   private static func access(_ field: Field) throws(StoreError) -> AccessFlags {
     var flags: [AccessFlags.Flag] = []
-    for code in unsafe Array(field.bytes) {
+    for code in field.bytes.array {
       flags.append(try AccessFlags.Flag(code: code).orDamaged())
     }
     return AccessFlags(flags)

@@ -2,6 +2,7 @@ import Crypto
 import FoundationEssentials
 import GRDB
 import Model
+import Platform
 
 /// The required state of the vault's tables. Sealed, and replaced in every transaction that changes a row.
 struct Manifest: Equatable {
@@ -79,9 +80,9 @@ extension Manifest {
   static func fetch(_ database: Database, _ keys: VaultKeys) throws -> Manifest {
     let query = try Query(database, "SELECT sealed FROM manifest WHERE id = 1")
     guard try query.step() else { throw StoreError.damaged(what: "the manifest") }
-    return try unsafe Sealing.open(query.blob(0), under: keys.manifest, boundTo: binding(keys)) {
-      guard keys.format >= .two else { return try unsafe Manifest(formatOne: $0, keys) }
-      return try unsafe Manifest($0)
+    return try Sealing.open(query.bytes(0), under: keys.manifest, boundTo: binding(keys)) {
+      guard keys.format >= .two else { return try Manifest(formatOne: $0, keys) }
+      return try Manifest($0)
     }
   }
 
@@ -119,13 +120,13 @@ extension Manifest {
     writer.put(Tag.classKeys, classKeys)
     writer.put(Tag.takesPassphrase, CollectionOfOne(takesPassphrase ? 1 : 0))
     writer.put(Tag.changed, ItemRecord.encode(changed))
-    writer.put(Tag.anchorKey, unsafe anchorKey.withUnsafeBytes { unsafe Array($0) })
+    writer.put(Tag.anchorKey, anchorKey.array)
     for device in devices.sorted(by: { $0.lexicographicallyPrecedes($1) }) { writer.put(Tag.device, device) }
     return writer.bytes
   }
 
-  init(_ bytes: UnsafeRawBufferPointer) throws {
-    var reader = unsafe FieldReader(bytes)
+  init(_ bytes: Span<UInt8>) throws {
+    var reader = FieldReader(bytes)
     while let field = try reader.next() { try take(field) }
     guard slots.count == 32, classKeys.count == 32 else { throw StoreError.damaged(what: "the manifest") }
   }
@@ -136,19 +137,19 @@ extension Manifest {
     case Tag.keysSince: keysSince = try field.integer(UInt64.self)
     case Tag.count: count = try field.integer(UInt64.self)
     case Tag.sum: sum = try ItemRecord.witness(field)
-    case Tag.slots: slots = unsafe Array(field.bytes)
-    case Tag.classKeys: classKeys = unsafe Array(field.bytes)
+    case Tag.slots: slots = field.bytes.array
+    case Tag.classKeys: classKeys = field.bytes.array
     case Tag.takesPassphrase: takesPassphrase = try field.integer(UInt8.self) != 0
     case Tag.changed: changed = try ItemRecord.time(field)
-    case Tag.anchorKey: anchorKey = unsafe SymmetricKey(data: field.bytes)
-    case Tag.device: devices.insert(unsafe Array(field.bytes))
+    case Tag.anchorKey: anchorKey = SymmetricKey(copying: field.bytes)
+    case Tag.device: devices.insert(field.bytes.array)
     default: throw StoreError.damaged(what: "the manifest")
     }
   }
 
   /// Format 1 has the first three fields only, one after the other.
-  private init(formatOne bytes: UnsafeRawBufferPointer, _ keys: VaultKeys) throws {
-    var reader = unsafe FieldReader(bytes)
+  private init(formatOne bytes: Span<UInt8>, _ keys: VaultKeys) throws {
+    var reader = FieldReader(bytes)
     generation = try reader.integer(UInt64.self)
     count = try reader.integer(UInt64.self)
     sum = try Witness(reading: &reader)

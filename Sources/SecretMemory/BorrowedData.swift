@@ -1,11 +1,10 @@
-import FoundationEssentials
-import SecretMemory
+public import FoundationEssentials
 
-// Crypto takes and gives Data.
+// swift-crypto takes and gives Data.
 
 extension Span<UInt8> {
   /// Lends the bytes as Data, which must not leave `body`.
-  func withBorrowedData<Result, Failure: Error>(
+  public func withBorrowedData<Result, Failure: Error>(
     _ body: (Data) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe withUnsafeBytes { (bytes) throws(Failure) in
@@ -21,9 +20,14 @@ extension Span<UInt8> {
 
 extension SecretBytes {
   /// The bytes of a Data, which is wiped.
-  init(moving data: inout Data) throws(SecretMemoryError) {
-    // SAFETY: the closure gets all bytes of the Data.
-    defer { unsafe data.withUnsafeMutableBytes { unsafe wipe($0) } }
+  public init(moving data: inout Data) throws(SecretMemoryError) {
+    defer { wipe(&data) }
     try self.init(copying: data.span)
   }
+}
+
+/// Zeros the bytes of a Data in place, as far as no other value shares them.
+public func wipe(_ data: inout Data) {
+  // SAFETY: the closure gets all bytes of the Data.
+  unsafe data.withUnsafeMutableBytes { unsafe wipe($0) }
 }
