@@ -3,16 +3,20 @@
 
 timings=()
 
+# The seconds of processor time that all commands up to now took.
+processor_seconds() { awk -v ticks="$(getconf CLK_TCK)" '{ print int(($16 + $17) / ticks) }' "/proc/$$/stat"; }
+
 # Runs one step under its name and remembers how long it took. The first that fails ends the run.
 step() {
-  local name=$1 began=$SECONDS
+  local name=$1 began=$SECONDS processor
+  processor=$(processor_seconds)
   shift
   printf '\n### %s\n' "$name"
   "$@" || {
     printf '\n"%s" failed after %d s\n' "$name" $((SECONDS - began)) >&2
     exit 1
   }
-  timings+=("$(printf '%5d s  %s' $((SECONDS - began)) "$name")")
+  timings+=("$(printf '%5d s, %5d s of processor time  %s' $((SECONDS - began)) $(($(processor_seconds) - processor)) "$name")")
 }
 
 format() {
