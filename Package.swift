@@ -177,11 +177,13 @@ let package = Package(
     module(
       "StoreConformance", ["InMemory", "Store", "Model", "SecretMemory"], path: "Tests/StoreConformance"),
     .executableTarget(name: "FoundationProgram", path: "Tests/Fixtures/FoundationProgram"),
-    tests("ModelTests", ["Model", "Platform"]),
+    tests("ModelTests", ["Model", "Platform", "TestSupport"]),
     tests("SecretMemoryTests", ["SecretMemory"]),
     tests("PlatformTests", ["Platform", "Model"]),
     tests("StoreTests", ["Store", "InMemory", "Platform", "StoreConformance", "Model", "SecretMemory"]),
-    tests("SuitesTests", ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram"]),
+    tests(
+      "SuitesTests",
+      ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram", "TestSupport"]),
     tests(
       "VaultTests",
       [
@@ -212,7 +214,10 @@ let package = Package(
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
-      "TreeTests", ["Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory"]),
+      "TreeTests",
+      [
+        "Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory", "TestSupport",
+      ]),
     tests("FuseTests", ["Fuse", "Platform"]),
     tests(
       "FormatsTests",

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 /// Errors of write(2) agree with those of the close that follows.
@@ -41,7 +42,7 @@ import Testing
   }
 
   @Test func everyPrefixOfAcceptedContentIsAccepted() throws {
-    var generator = SeededGenerator(seed: 4)
+    var generator = SplitMix64(seed: 4)
     for _ in 0..<1_000 {
       let value = generator.value()
       let content = try codec.codec.content(of: value)
@@ -51,7 +52,7 @@ import Testing
 
   /// Changed content: whatever the codec still accepts, no prefix of it was refused.
   @Test func refusedContentIsRefusedByTheCodecToo() throws {
-    var generator = SeededGenerator(seed: 5)
+    var generator = SplitMix64(seed: 5)
     var (accepted, refused) = (0, 0)
     for _ in 0..<5_000 {
       let value = generator.value()
@@ -64,7 +65,7 @@ import Testing
     #expect(accepted > 500 && refused > 500)
   }
 
-  private func mutated(_ content: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
+  private func mutated(_ content: [UInt8], _ generator: inout SplitMix64) -> [UInt8] {
     var content = content
     guard let index = content.indices.randomElement(using: &generator) else { return content }
     switch Int.random(in: 0..<3, using: &generator) {

@@ -1,5 +1,6 @@
 import Foundation
 import Model
+import TestSupport
 import Testing
 
 @Suite struct JSONTests {
@@ -7,7 +8,7 @@ import Testing
 
   @Test func layoutIsThatOfJQ() throws {
     guard let jq = Self.jq else { return }
-    var generator = SeededGenerator(seed: 6)
+    var generator = SplitMix64(seed: 6)
     let values = (0..<400).map { _ in generator.value(depth: 4, plainJSON: true) }
     let text = try codec.text(of: .array(values))
     #expect(try Self.run(jq, ["-S", "--indent", "2", "."], on: text) == text)

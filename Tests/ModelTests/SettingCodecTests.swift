@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 @Suite struct SettingCodecTests {
@@ -33,7 +34,7 @@ import Testing
   }
 
   @Test func everyValueReadsBackEqualAndSizesAreExact() throws {
-    var generator = SeededGenerator(seed: 1)
+    var generator = SplitMix64(seed: 1)
     for _ in 0..<3_000 {
       let value = generator.value()
       let content = try codec.codec.content(of: value)

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 @Suite struct SettingDateTests {
@@ -20,7 +21,7 @@ import Testing
   }
 
   @Test func everyDateIsReadBackFromItsText() throws {
-    var generator = SeededGenerator(seed: 5)
+    var generator = SplitMix64(seed: 5)
     for _ in 0..<2_000 {
       let exponent = Double.random(in: -12...15, using: &generator)
       let moment = Double.random(in: -1...1, using: &generator) * pow10(exponent)

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 /// A new key takes its type from its content.
@@ -34,7 +35,7 @@ import Testing
   }
 
   @Test func whatIsEchoedIsWhatIsShown() throws {
-    var generator = SeededGenerator(seed: 2)
+    var generator = SplitMix64(seed: 2)
     let samples = [
       "1", "-1", "1.5", "1.50", "nan", "true", "TRUE", "2024-02-29T00:00:00Z", "1e+16", "0.1e1", "\n",
     ]
@@ -46,7 +47,7 @@ import Testing
   }
 
   /// The text of a scalar, sometimes with a byte changed, or any text.
-  private func scalarLine(_ generator: inout SeededGenerator) throws -> String {
+  private func scalarLine(_ generator: inout SplitMix64) throws -> String {
     guard Bool.random(using: &generator) else { return generator.string().string.asLine }
     var bytes = Array(try codec.text(of: generator.value(depth: 0)).utf8.dropLast())
     if let index = bytes.indices.randomElement(using: &generator), Bool.random(using: &generator) {

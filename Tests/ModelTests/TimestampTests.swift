@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 @Suite struct TimestampTests {
@@ -41,7 +42,7 @@ import Testing
   }
 
   @Test func everyMomentReadsBack() {
-    var generator = SeededGenerator(seed: 3)
+    var generator = SplitMix64(seed: 3)
     let edges: [Int64] = [.min, .max, .min + 1, 0, -1, 86_399, 86_400, -86_400, -86_401]
     let wide = (0..<1_000).map { _ in Int64(truncatingIfNeeded: generator.next()) }
     let usual = (0..<3_000).map { _ in Int64.random(in: -70_000_000_000...300_000_000_000, using: &generator)

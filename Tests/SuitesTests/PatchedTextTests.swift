@@ -1,6 +1,7 @@
 import Model
 import Store
 import Suites
+import TestSupport
 import Testing
 
 /// A commit writes the text of the last one with one entry changed: it must equal the text of a complete new encoding.
@@ -9,7 +10,7 @@ import Testing
 
   @Test(arguments: 0..<3 as Range<UInt64>)
   func itIsWhatWritingAllAnewWouldGive(_ seed: UInt64) throws {
-    var random = RandomValues(seed: seed)
+    var random = SplitMix64(seed: seed)
     let engine = sandbox.engine()
     var contents = try engine.create("a")
     var expected: [ExactString: SettingValue] = [:]
@@ -18,7 +19,7 @@ import Testing
       let growth = round < 60 ? 10 : 1
       let changes = (0..<12).map { number -> (ExactString, SettingValue?) in
         guard number < growth else { return (expected.keys.randomElement(using: &random) ?? "x", nil) }
-        return (random.string(RandomValues.plain), random.value(RandomValues.plain))
+        return (random.string(SplitMix64.plain), random.value(SplitMix64.plain))
       }
       for (key, value) in changes { expected[key] = value }
       contents = try engine.update("a", known: contents) { stored in

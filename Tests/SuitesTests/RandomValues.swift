@@ -1,21 +1,7 @@
 import Model
+import TestSupport
 
-/// Random values that come again with their seed (SplitMix64).
-struct RandomValues: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) {
-    state = seed
-  }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
-    return word ^ word >> 31
-  }
-
+extension SplitMix64 {
   mutating func string(_ scalars: [ClosedRange<UInt32>]) -> ExactString {
     var text = String.UnicodeScalarView()
     for _ in 0..<Int.random(in: 0...12, using: &self) {

@@ -2,6 +2,7 @@ import CPlist
 import Model
 import Store
 import Suites
+import TestSupport
 import Testing
 
 /// Values read back the same, in both forms, here and in libplist.
@@ -10,7 +11,7 @@ import Testing
 
   @Test(arguments: 0..<20 as Range<UInt64>)
   func randomValuesSurviveXML(_ seed: UInt64) throws {
-    var random = RandomValues(seed: seed)
+    var random = SplitMix64(seed: seed)
     let lists = PropertyLists()
     for _ in 0..<200 {
       let value = random.value()
@@ -20,12 +21,12 @@ import Testing
 
   @Test(arguments: 0..<20 as Range<UInt64>)
   func randomSuitesSurviveTheirFiles(_ seed: UInt64) throws {
-    var random = RandomValues(seed: seed)
+    var random = SplitMix64(seed: seed)
     let engine = sandbox.engine()
     _ = try engine.create("a")
     var forms: Set<String> = []
     for round in 0..<40 {
-      let expected = random.entries(round.isMultiple(of: 2) ? RandomValues.anything : RandomValues.plain)
+      let expected = random.entries(round.isMultiple(of: 2) ? SplitMix64.anything : SplitMix64.plain)
       let settings = SharedDictionary(expected.mapValues { Setting($0) })
       let result = try engine.update("a", known: nil) { $0.settings = settings }
       #expect(result.settings.mapValues(\.value).dictionary == expected)
@@ -37,10 +38,10 @@ import Testing
 
   @Test(arguments: 0..<10 as Range<UInt64>)
   func libplistReadsWhatIsWritten(_ seed: UInt64) throws {
-    var random = RandomValues(seed: seed)
+    var random = SplitMix64(seed: seed)
     let lists = PropertyLists()
     for _ in 0..<50 {
-      let value = SettingValue.dictionary(random.entries(RandomValues.plain)).withoutTraps
+      let value = SettingValue.dictionary(random.entries(SplitMix64.plain)).withoutTraps
       let xml = try lists.xml(value)
       // libplist's binary form is read by our reader: both readers and both writers have to agree.
       let binary = try #require(Libplist.binary(xml))

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 import Tree
 
@@ -60,7 +61,7 @@ import Tree
   }
 
   @Test func everyIdentityReadsBack() throws {
-    var generator = SeededGenerator(seed: 9)
+    var generator = SplitMix64(seed: 9)
     for _ in 0..<3_000 {
       let identity = ItemIdentity.internet(generator.internet())
       let name = ItemFolderName(identity)
@@ -89,7 +90,7 @@ import Tree
   }
 }
 
-extension SeededGenerator {
+extension SplitMix64 {
   fileprivate mutating func internet() -> InternetIdentity {
     InternetIdentity(
       server: name(), account: name(), domain: maybe(), protocol: maybe(), authenticationType: maybe(),

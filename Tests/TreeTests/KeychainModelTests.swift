@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import StoreConformance
+import TestSupport
 import Testing
 import Tree
 
@@ -24,14 +25,14 @@ import Tree
 struct KeychainRun {
   typealias Name = KeychainModel.Name
 
-  var random: SeededGenerator
+  var random: SplitMix64
   let fixture = TreeFixture()
   var model = KeychainModel()
   var open: [(handle: Handle, file: KeychainModel.File, name: Name)] = []
   var operations: [String] = []
   var disagreement: String?
 
-  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+  init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
   var history: String { operations.suffix(25).joined(separator: "\n") }
 

@@ -2,6 +2,7 @@ import Glibc
 import Model
 import Store
 import StoreConformance
+import TestSupport
 import Testing
 import Tree
 
@@ -25,14 +26,14 @@ import Tree
 private struct SettingsRun {
   typealias Name = SettingsModel.Name
 
-  private var random: SeededGenerator
+  private var random: SplitMix64
   private let fixture = TreeFixture([:])
   private var model = SettingsModel()
   private var open: [(handle: Handle, writer: SettingsModel.Writer)] = []
   private var operations: [String] = []
   private var disagreement: String?
 
-  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+  init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
   var history: String { operations.suffix(25).joined(separator: "\n") }
 
