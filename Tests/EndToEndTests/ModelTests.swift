@@ -24,7 +24,7 @@ import Testing
     var log: [String] = []
   }
 
-  @Test(arguments: ["defaults/s/k", "keychain/generic/s/p/value"], [1, 2, 3, 4] as [UInt64])
+  @Test(arguments: ["defaults/s/k", "keychain/generic/s/p/value"], [1, 2] as [UInt64])
   func handlesAgreeWithTheModel(path: String, seed: UInt64) async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir -p defaults/s keychain/generic/s/p")

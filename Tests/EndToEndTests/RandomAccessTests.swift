@@ -7,7 +7,7 @@ import Testing
 /// It is a tester of our own, because the original is in no package of Debian, and expects every write to be
 /// visible to all readers at once: here a value changes when its writer closes.
 @Suite(.timeLimit(.minutes(3))) struct RandomAccessTests {
-  static let operations = 100_000
+  static let operations = 40_000
   static let paths = [
     "defaults/s/data", "keychain/generic/s/p/value", "defaults/s/.scratch", "keychain/generic/s/p/scratch",
   ]
@@ -201,7 +201,7 @@ private struct RandomAccess {
 }
 
 extension [UInt8] {
-  /// Element by element, as `==` does it here, is a large part of the time of 100,000 operations.
+  /// Element by element, as `==` does it here, is a large part of the time of a run.
   fileprivate func isSame(as other: ArraySlice<UInt8>) -> Bool {
     guard count == other.count else { return false }
     return unsafe withUnsafeBytes { left in

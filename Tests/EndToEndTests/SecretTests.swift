@@ -1,76 +1,9 @@
 import Glibc
-import TestSupport
 import Testing
 
 /// Section 4: a secret's bytes, and where the kernel may keep them.
 @Suite(.timeLimit(.minutes(1))) struct SecretTests {
-  static let pem = "-----BEGIN KEY-----\nAAAA\nBBBB\n-----END KEY-----\n"
-
-  /// Contents that are written, and the secrets that are stored.
-  static let written: [(content: [UInt8], stored: [UInt8])] = [
-    (Array("hunter2\n".utf8), Array("hunter2".utf8)), (Array("hunter2".utf8), Array("hunter2".utf8)),
-    (Array("größer 🔑\n".utf8), Array("größer 🔑".utf8)),
-    (Array("  blanks  \n".utf8), Array("  blanks  ".utf8)),
-    (Array("a\nb\n".utf8), Array("a\nb\n".utf8)), (Array("a\nb".utf8), Array("a\nb".utf8)),
-    (Array("a\n\n".utf8), Array("a\n\n".utf8)), (Array("\n\n".utf8), Array("\n\n".utf8)),
-    (Array(pem.utf8), Array(pem.utf8)), ([0xFF, 0x0A], [0xFF, 0x0A]),
-    ([0x61, 0xC3, 0x0A], [0x61, 0xC3, 0x0A]),
-    ([0x00], [0x00]), ([0xFF, 0xFE, 0x00], [0xFF, 0xFE, 0x00]), ((0...255).map { $0 }, (0...255).map { $0 }),
-    (Array("42\n".utf8), Array("42".utf8)), (Array("true\n".utf8), Array("true".utf8)),
-  ]
-
-  @Test func oneLineOfTextIsStoredWithoutItsNewline() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check("mkdir -p keychain/generic/s/{old,new}; echo x > keychain/generic/s/old/value")
-      for (content, stored) in Self.written {
-        for item in ["old", "new"] {
-          let value = keyhole / "keychain/generic/s/\(item)/value"
-          try System.write(value, content)
-          #expect(try System.read(value) == stored, "\(item) \(content)")
-          #expect(try System.status(value).st_size == stored.count, "\(item) \(content)")
-        }
-        try System.unlink(keyhole / "keychain/generic/s/new/value")
-      }
-    }
-  }
-
-  @Test func bytesAreExactUpToTheLimit() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check("mkdir -p keychain/generic/s/p")
-      let value = keyhole / "keychain/generic/s/p/value"
-      var random = SplitMix64(seed: 4)
-      for count in [1, 511, 512, 4095, 4096, 4097, 65535, 131_073, 1 << 20] {
-        var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-        bytes[0] = 0xFF
-        try System.write(value, bytes)
-        #expect(try System.read(value) == bytes, "\(count)")
-        #expect(try System.status(value).st_size == count)
-        try keyhole.crash()
-        #expect(try System.status(value).st_size == count)
-        #expect(try System.read(value) == bytes, "\(count)")
-      }
-    }
-  }
-
-  @Test func attributeEolKeepsTheNewline() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        """
-        mkdir -p keychain/generic/s/p; cd keychain/generic/s/p; echo one > value
-        setfattr -n user.keyhole.eol -v exact .
-        echo two > value
-        getfattr --only-values -n user.keyhole.eol value; echo; cat value
-        """, prints: "exact\ntwo\n")
-      try keyhole.remount()
-      try keyhole.check(
-        "cd keychain/generic/s/p; echo three > value; cat value; wc -c < value", prints: "three\n6\n")
-      #expect(
-        failure { try System.setAttribute(keyhole / "keychain/generic/s/p", "user.keyhole.eol", "other") }
-          == .invalid)
-    }
-  }
-
-  @Test func attributeEolIsListedOnSecretsThatNeedIt() async throws {
+  @Test func optionOfTheMountKeepsEveryLineEnd() async throws {
     try await withKeyhole("eol=exact") { keyhole in
       try keyhole.check(
         """
@@ -84,24 +17,6 @@ import Testing
         #expect(
           try !System.attributeNames(keyhole / "keychain/generic/s/\(item)").contains("user.keyhole.eol"))
       }
-    }
-  }
-
-  @Test func mountOptionEolKeepsTheNewline() async throws {
-    try await withKeyhole("eol=exact") { keyhole in
-      try keyhole.check(
-        "mkdir -p keychain/generic/s/p; echo hunter2 > keychain/generic/s/p/value; cat keychain/generic/s/p/value",
-        prints: "hunter2\n")
-    }
-  }
-
-  @Test func secretIsReplacedByWhateverIsWritten() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        """
-        mkdir -p keychain/generic/s/p; cd keychain/generic/s/p; echo a-long-first-secret > value; echo short > value; cat value; echo
-        printf ' and more' >> value; cat value; echo; printf XX | dd of=value bs=1 seek=1 conv=notrunc status=none; cat value
-        """, prints: "short\nshort and more\nsXXrt and more")
     }
   }
 

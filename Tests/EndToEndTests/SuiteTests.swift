@@ -1,78 +1,18 @@
-import Foundation
 import Glibc
 import TestSupport
 import Testing
 
 /// Section 1: suites and keys come and go as folders and files do.
 @Suite(.timeLimit(.minutes(1))) struct SuiteTests {
-  @Test func mkdirCreatesASuiteThatStays() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        "mkdir defaults/com.example.app; ls defaults; ls -A defaults/com.example.app",
-        prints: "com.example.app\n")
-      try keyhole.remount()
-      try keyhole.check("ls defaults", prints: "com.example.app\n")
-    }
-  }
-
-  @Test func rmdirRemovesAnEmptySuiteOnly() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        "mkdir defaults/a defaults/b; echo 1 > defaults/b/k; rmdir defaults/a; ls defaults", prints: "b\n")
-      #expect(failure { try System.rmdir(keyhole / "defaults/b") } == .notEmpty)
-      try keyhole.check("rm defaults/b/k; rmdir defaults/b; ls defaults")
-      try keyhole.remount()
-      try keyhole.check("ls defaults; ls -A \"$CONFIG\" | grep plist$ || true")
-    }
-  }
-
-  @Test func removingRecursivelyRemovesAFullSuite() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        "mkdir defaults/a; for i in {1..50}; do echo $i > defaults/a/k$i; done; rm -r defaults/a; ls defaults"
-      )
-      try keyhole.remount()
-      try keyhole.check("ls defaults")
-    }
-  }
-
-  @Test func keyIsCreatedListedAndRemoved() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        "cd defaults; mkdir a; echo 1 > a/k; echo 2 > a/l; ls a; rm a/k; ls a; cat a/l",
-        prints: "k\nl\nl\n2\n")
-      #expect(failure { _ = try System.status(keyhole / "defaults/a/k") } == .missing)
-      try keyhole.remount()
-      try keyhole.check("ls defaults/a; cat defaults/a/l", prints: "l\n2\n")
-    }
-  }
-
   @Test func keysSurviveARestartAndAKill() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir defaults/a; echo one > defaults/a/k; echo 2 > defaults/a/l")
       try keyhole.remount()
       try keyhole.check("cat defaults/a/k defaults/a/l; echo two > defaults/a/k", prints: "one\n2\n")
       try keyhole.crash()
-      try keyhole.check("cat defaults/a/k defaults/a/l", prints: "two\n2\n")
-    }
-  }
-
-  @Test func suiteNameWithASlashIsInvalid() async throws {
-    try await withKeyhole { keyhole in
-      #expect(failure { try System.mkdir(keyhole / "defaults/a%2Fb") } == .invalid)
-      #expect(failure { try System.mkdir(keyhole / "defaults/%") } == .invalid)
-      try keyhole.check("ls defaults; mkdir defaults/a")
-      #expect(failure { try System.rename(keyhole / "defaults/a", keyhole / "defaults/a%2Fb") } == .invalid)
-      try keyhole.check("ls defaults", prints: "a\n")
-    }
-  }
-
-  @Test func suiteIsAPropertyListNamedForIt() async throws {
-    try await withKeyhole { keyhole in
       try keyhole.check(
-        "mkdir defaults/com.example.app; echo 1 > defaults/com.example.app/k; ls \"$CONFIG\"/*.plist | wc -l; grep -c k \"$CONFIG/com.example.app.plist\" >/dev/null",
-        prints: "1\n")
-      try keyhole.check("rm -r defaults/com.example.app; ls -A \"$CONFIG\" | grep plist$ || true")
+        "cat defaults/a/k defaults/a/l; ls \"$CONFIG\"/*.plist | wc -l; rm -r defaults/a; ls defaults; ls -A \"$CONFIG\" | grep plist$ || true",
+        prints: "two\n2\n1\n")
     }
   }
 
@@ -107,6 +47,14 @@ import Testing
 }
 
 extension MountedKeyhole {
+  /// A new key with a type and a content, as tar makes it.
+  func create(_ path: String, _ type: String, _ content: String) throws {
+    let file = try OpenFile(self / "defaults/\(path)", O_WRONLY | O_CREAT | O_EXCL)
+    try System.setAttribute(file, "user.keyhole.type", type)
+    try file.write(content)
+    try file.close()
+  }
+
   func suiteFile(_ suite: String) -> String {
     "\(world.config)/\(suite).plist"
   }

@@ -160,22 +160,6 @@ import Testing
     }
   }
 
-  @Test func shellsEmptyFlushChangesNothing() async throws {
-    try await withFiles { keyhole in
-      try keyhole.check("echo old > defaults/s/string; echo old > keychain/generic/s/p/value")
-      for path in ["defaults/s/string", Self.secret] {
-        // As `> file` in a shell: the descriptor is moved, which closes a copy before anything is written.
-        let file = try OpenFile(keyhole / path, O_WRONLY | O_TRUNC)
-        let moved = try file.duplicate()
-        try file.close()
-        #expect(try keyhole.cat(path).hasPrefix("old"))
-        try moved.write("new\n")
-        try moved.close()
-        #expect(try keyhole.cat(path).hasPrefix("new"))
-      }
-    }
-  }
-
   // MARK: Appending, locking, renaming between processes
 
   @Test func appendingProcessesLoseNothing() async throws {
@@ -259,6 +243,10 @@ import Testing
         #expect(failure { try writer.close() } == nil, "\(path)")
         #expect(!System.exists(keyhole / path), "\(path)")
       }
+      // No `.fuse_hidden…`, and nothing in the stores.
+      try keyhole.check("find . -name '.fuse*'")
+      try keyhole.remount()
+      for path in Self.files { #expect(!System.exists(keyhole / path), "\(path)") }
     }
   }
 

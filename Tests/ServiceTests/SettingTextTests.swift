@@ -194,7 +194,7 @@ import Testing
 
   @Test func existingKeyKeepsItsType() throws {
     try withSettings { settings in
-      try settings.makeSuite("s")
+      try settings.makeDirectories("s")
       for (number, row) in Self.written.enumerated() {
         let path = "s/k\(number)"
         try settings.create("s/k\(number)", row.type, row.old)
@@ -209,7 +209,7 @@ import Testing
 
   @Test func bytesThatAreNoUTF8AreNoString() throws {
     try withSettings { settings in
-      try settings.makeSuite("s")
+      try settings.makeDirectories("s")
       try settings.write("s/k", "old")
       for bytes in [[0xFF], [0x61, 0xC3], [0xED, 0xA0, 0x80], [0xC0, 0xAF]] as [[UInt8]] {
         #expect(settings.failure { try settings.write("s/k", bytes) } == .EINVAL)
@@ -241,7 +241,7 @@ import Testing
 
   @Test func newKeyGetsItsTypeFromItsContent() throws {
     try withSettings { settings in
-      try settings.makeSuite("s")
+      try settings.makeDirectories("s")
       for (number, row) in Self.inferred.enumerated() {
         let path = "s/k\(number)"
         try settings.write(path, row.content)
@@ -265,7 +265,7 @@ import Testing
   @Test(arguments: [11, 12] as [UInt64])
   func whatYouEchoOfAScalarIsWhatYouCat(seed: UInt64) throws {
     try withSettings { settings in
-      try settings.makeSuite("s")
+      try settings.makeDirectories("s")
       var random = SplitMix64(seed: seed)
       for number in 0..<300 {
         let content = Self.randomScalar(using: &random)
@@ -323,9 +323,25 @@ import Testing
     ("string", "x", "String", nil), ("integer", "42", "integer", "42\n"),
   ]
 
+  @Test(arguments: [
+    ("string", "42", "42\n"), ("integer", "42", "42\n"), ("real", "42", "42.0\n"),
+    ("data", "true\n", "true\n"),
+    ("bool", "1", "true\n"), ("array", "[]", "[]\n"),
+    ("date", "2026-11-21T07:53:00Z", "2026-11-21T07:53:00Z\n"),
+  ])
+  func typeSetOnAnEmptyKeySaysHowItsFirstContentIsRead(type: String, content: String, shown: String) throws {
+    try withSettings { settings in
+      try settings.makeDirectories("s")
+      try settings.write("s/k", "")
+      try settings.setType("s/k", type)
+      try settings.write("s/k", content)
+      #expect(try settings.text("s/k") == shown && settings.type("s/k") == type)
+    }
+  }
+
   @Test func setfattrConvertsTheContentShown() throws {
     try withSettings { settings in
-      try settings.makeSuite("s")
+      try settings.makeDirectories("s")
       for (number, row) in Self.converted.enumerated() where !(row.type == "data" && row.to == "string") {
         let path = "s/k\(number)"
         try settings.create("s/k\(number)", row.type, row.content)
@@ -379,7 +395,7 @@ import Testing
 
   @Test func deepNestingIsNoCrash() throws {
     try withSettings { settings in
-      try settings.makeSuite("s")
+      try settings.makeDirectories("s")
       try settings.write("s/k", "[]\n")
       for depth in [100, 10_000, 1_000_000] {
         let json = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

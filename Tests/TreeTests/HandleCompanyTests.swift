@@ -28,6 +28,22 @@ import Tree
     #expect(try fixture.stored("k") == .string("a0\na1\na2\nb0\nb1\nb2"))
   }
 
+  @Test(arguments: ["defaults/s/k", "keychain/generic/S/A/value"])
+  func lastCloseWinsWhole(path: String) throws {
+    let fixture = TreeFixture(["k": .string("old")])
+    try fixture.makeItem("keychain/generic/S/A", "old")
+    let (one, two) = (
+      try fixture.open(path, [.write, .truncate]), try fixture.open(path, [.write, .truncate])
+    )
+    try one.write("one one one one", at: 0)
+    try two.write("two", at: 0)
+    try one.write(" one", at: 15)
+    try two.finish()
+    #expect(try fixture.read(path).hasPrefix("two"))
+    try one.finish()
+    #expect(try fixture.read(path).hasPrefix("one one one one one"))
+  }
+
   @Test func appenderMayGoOnAfterACommit() throws {
     let fixture = TreeFixture(["k": .string("1")])
     let handle = try fixture.open("defaults/s/k", .write)

@@ -88,6 +88,33 @@ import Tree
     }
   }
 
+  /// The beginning of a value: write(2) takes it, and only fsync(2) and close(2) can report that the rest is missing.
+  @Test(arguments: [
+    (SettingValue.integer(1), "-"), (.integer(1), " "), (.real(1), "1e"), (.bool(true), "t"),
+    (.bool(true), "tr"),
+    (.date(0), "2026-11-21"), (.array([]), "[1,"), (.dictionary([:]), "{\"a\":"),
+    (.dictionary([:]), "<plist"),
+    (.dictionary([:]), "<?xml version=\"1.0\"?>\n<plist><dict>"),
+  ])
+  func unfinishedContentIsRefusedByTheCommit(value: SettingValue, text: String) throws {
+    let fixture = TreeFixture(["k": value])
+    let handle = try fixture.open("defaults/s/k", [.write, .truncate])
+    try handle.write(text, at: 0)
+    #expect(errorNumber { try handle.synchronize() } == EINVAL)
+    #expect(errorNumber { try handle.finish() } == EINVAL)
+    #expect(try fixture.stored("k") == value)
+  }
+
+  @Test func openingToWriteAndClosingChangesNothing() throws {
+    let fixture = TreeFixture(["k": .string("old")])
+    try fixture.makeItem("keychain/generic/S/A", "old")
+    for path in ["defaults/s/k", "keychain/generic/S/A/value"] {
+      let (text, status) = (try fixture.read(path), try fixture.status(path))
+      for mode: OpenMode in [.write, [.read, .write]] { try fixture.open(path, mode).finish() }
+      #expect(try fixture.read(path) == text && fixture.status(path).modified == status.modified)
+    }
+  }
+
   @Test func failedWriteSpoilsTheHandle() throws {
     let fixture = TreeFixture(["k": .integer(1)])
     let handle = try fixture.open("defaults/s/k", [.write, .truncate])

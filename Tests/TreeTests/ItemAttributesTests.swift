@@ -163,7 +163,9 @@ extension ItemAttributesTests {
   @Test(arguments: [
     ("user.", "x"), ("user.type", "four"), ("user.type", "4294967296"), ("user.type", "-1"),
     ("user.type", "007"),
-    ("user.creator", ""), ("user.isInvisible", "TRUE"), ("user.isNegative", "1"), ("user.comment", "a\0"),
+    ("user.creator", ""), ("user.creator", "x"), ("user.isInvisible", "yes"),
+    ("user.keyhole.created", "2020-13-02T03:04:05Z"), ("user.keyhole.accessible", ""),
+    ("user.isInvisible", "TRUE"), ("user.isNegative", "1"), ("user.comment", "a\0"),
     ("user.keyhole.label", "a\0"), ("user.keyhole.created", "yesterday"),
     ("user.keyhole.modified", "2026-11-21T07:53:00.5Z"),
     ("user.keyhole.accessible", "always"), ("user.keyhole.accessible", "whenUnlocked\n"),

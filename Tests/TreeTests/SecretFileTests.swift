@@ -52,6 +52,12 @@ import Tree
     try fixture.makeItem(Self.path, "hunter2\n")
     #expect(try fixture.read(Self.path + "/value") == "hunter2\n")
     #expect(try fixture.attribute("user.keyhole.eol", Self.path) == "exact")
+    // Where nothing would be dropped, it is not listed.
+    for (account, text) in [("bare", "hunter2"), ("pem", "a\nb\n")] {
+      let path = "keychain/generic/S/\(account)"
+      try fixture.makeItem(path, text)
+      #expect(try !fixture.tree.attributeNames(of: fixture.node(path)).contains("user.keyhole.eol"))
+    }
   }
 
   @Test func secretMayHaveOneMebibyte() throws {

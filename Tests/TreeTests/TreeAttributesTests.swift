@@ -194,9 +194,11 @@ import Tree
       #expect(try fixture.attribute("user.keyhole.name", path) == name)
       #expect(errorNumber { _ = try fixture.attribute("user.x", path) } == EOPNOTSUPP)
       #expect(errorNumber { try fixture.setAttribute("user.keyhole.name", "x", path) } == EPERM)
+      #expect(errorNumber { try fixture.setAttribute("user.comment", "x", path) } == EOPNOTSUPP)
     }
     for path in ["", "defaults", "keychain", "keychain/generic", ".keyhole", ".keyhole/status"] {
       #expect(errorNumber { _ = try fixture.attribute("user.x", path) } == EOPNOTSUPP)
+      #expect(errorNumber { try fixture.setAttribute("user.comment", "x", path) } == EOPNOTSUPP)
       #expect(try fixture.tree.attributeNames(of: fixture.node(path)) == [])
     }
   }
