@@ -46,11 +46,15 @@ public struct BackupFile {
   }
 
   /// Writes the backup beside its place, brings it to the disk, reads it back, and gives it its name.
-  public func write(sealedTo passphrase: borrowing SecretBytes) throws(BackupError) -> BackupSummary {
+  ///
+  /// `cost`: one of `SealedFile.passphraseCosts`.
+  public func write(
+    sealedTo passphrase: borrowing SecretBytes, cost: UInt8
+  ) throws(BackupError) -> BackupSummary {
     // A closure can't borrow the passphrase.
     let copy = try SharedSecret(passphrase, path)
     return try write { (output) throws(FormatError) in
-      try SealedFileWriter(.backup, passphrase: copy.bytes, output: output)
+      try SealedFileWriter(.backup, passphrase: copy.bytes, cost: cost, output: output)
     }
   }
 

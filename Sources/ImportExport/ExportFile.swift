@@ -14,9 +14,11 @@ public struct ExportFile {
     sink = try ByteSink { (bytes) throws(FormatError) in try write(bytes, to: descriptor) }
   }
 
-  /// Seals what `sink` gets under a passphrase.
-  public init(_ descriptor: Int32, sealedTo passphrase: borrowing SecretBytes) throws(FormatError) {
-    let writer = try SealedFileWriter(.export, passphrase: passphrase) { (bytes) throws(FormatError) in
+  /// Seals what `sink` gets under a passphrase. `cost`: one of `SealedFile.passphraseCosts`.
+  public init(
+    _ descriptor: Int32, sealedTo passphrase: borrowing SecretBytes, cost: UInt8
+  ) throws(FormatError) {
+    let writer = try SealedFileWriter(.export, passphrase: passphrase, cost: cost) { (bytes) throws(FormatError) in
       try write(bytes.span, to: descriptor)
     }
     sealed = writer

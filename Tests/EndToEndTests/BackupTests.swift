@@ -26,7 +26,7 @@ import Testing
           touch -d @1000000000.5 $CONFIG/app.plist
           keyhole attr keychain/generic/s/a > $OUT/names
           """)
-      let backup = try world.sh("echo horse | keyhole backup $OUT/b", within: LockTests.patience)
+      let backup = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
       #expect(backup.status == 0 && backup.error.isEmpty, "\(backup)")
       #expect(backup.text.contains("1 suite of settings, 1 item of the vault; left out: 1 item"), "\(backup)")
       #expect(try System.status(world.outside + "/b").st_mode & 0o777 == 0o600)
@@ -61,7 +61,7 @@ import Testing
         printf open > ruled/b/value; setfattr -n user.keyhole.programs -v 'deny /usr/bin/head' ruled
         """)
       try world.check("keyhole lock")
-      let backup = try world.sh("echo pony | keyhole backup $OUT/b", within: LockTests.patience)
+      let backup = try world.sh("echo pony | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
       #expect(backup.status == 0 && backup.error.isEmpty, "\(backup)")
       let mounted = try world.sh("echo pony | keyhole restore $OUT/b", within: LockTests.patience)
       #expect(mounted.status == 1 && mounted.error.contains("keyhole unmount"), "\(mounted)")
@@ -132,10 +132,10 @@ import Testing
   func aGoodBackupIsNotReplaced(after script: String) async throws {
     try await withWorld { world in
       try world.check(Self.fill)
-      _ = try world.sh("echo horse | keyhole backup $OUT/b", within: LockTests.patience)
+      _ = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
       let before = try System.read(world.outside + "/b")
       let output = try world.sh(
-        "DATA=$XDG_DATA_HOME/keyhole; \(script) 2> /dev/null; echo horse | keyhole backup --replace $OUT/b",
+        "DATA=$XDG_DATA_HOME/keyhole; \(script) 2> /dev/null; echo horse | keyhole backup --cost 14 --replace $OUT/b",
         within: LockTests.patience)
       _ = try world.sh("chmod 700 $XDG_DATA_HOME/keyhole $XDG_CONFIG_HOME")
       #expect(output.status == 1 && output.error.contains("othing was written"), "\(output)")
@@ -146,10 +146,10 @@ import Testing
   @Test func nothingIsOverwritten() async throws {
     try await withWorld { world in
       try world.check(Self.fill)
-      _ = try world.sh("echo horse | keyhole backup $OUT/b", within: LockTests.patience)
-      let again = try world.sh("echo horse | keyhole backup $OUT/b")
+      _ = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
+      let again = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b")
       #expect(again.status == 1 && again.error.contains("--replace"), "\(again)")
-      let replaced = try world.sh("echo horse | keyhole backup --replace $OUT/b", within: LockTests.patience)
+      let replaced = try world.sh("echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
       #expect(replaced.status == 0, "\(replaced)")
       try world.check(
         """
@@ -164,9 +164,9 @@ import Testing
       let read = try world.sh("keyhole get \(Self.value)")
       #expect(read.text == "s3cret" && read.error.contains("can only be read"), "\(read)")
       // Its backup must not take the place of a newer one.
-      let instead = try world.sh("echo horse | keyhole backup --replace $OUT/b", within: LockTests.patience)
+      let instead = try world.sh("echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
       #expect(instead.status == 1 && instead.error.contains("does not replace another one"), "\(instead)")
-      let beside = try world.sh("echo horse | keyhole backup $OUT/beside", within: LockTests.patience)
+      let beside = try world.sh("echo horse | keyhole backup --cost 14 $OUT/beside", within: LockTests.patience)
       #expect(beside.status == 0 && beside.error.contains("can only be read"), "\(beside)")
       let accept = try world.sh("keyhole accept --yes")
       #expect(accept.status == 0 && accept.text.contains("removed the entry of 1 item"), "\(accept)")
@@ -240,7 +240,7 @@ import Testing
     try await withWorld { world in
       try world.check(
         Self.fill + "keyhole backup --init > $OUT/key 2> /dev/null; keyhole backup $OUT/b > $OUT/log")
-      _ = try world.sh("echo horse | keyhole backup --passphrase $OUT/p", within: LockTests.patience)
+      _ = try world.sh("echo horse | keyhole backup --cost 14 --passphrase $OUT/p", within: LockTests.patience)
       try world.check("find $DATA $CONFIG -type f | sort | xargs sha256sum > $OUT/before")
       let size = Int(try System.status(world.outside + "/b").st_size)
       let damages =
@@ -252,7 +252,7 @@ import Testing
       let wrong = try world.sh("echo donkey | keyhole restore $OUT/p", within: LockTests.patience)
       #expect(wrong.status == 1 && wrong.error.contains("passphrase is wrong"), "\(wrong)")
       let export = try world.sh(
-        "echo horse | keyhole export keychain -o $OUT/e; echo horse | keyhole restore $OUT/e",
+        "echo horse | keyhole export --cost 14 keychain -o $OUT/e; echo horse | keyhole restore $OUT/e",
         within: LockTests.patience)
       #expect(export.status == 1 && export.error.contains("keyhole import"), "\(export)")
       try world.check("find $DATA $CONFIG -type f | sort | xargs sha256sum | cmp - $OUT/before")

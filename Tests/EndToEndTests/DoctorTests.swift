@@ -88,7 +88,7 @@ import Testing
         """)
       let line = try #require(try problems(world).first { $0.contains("its entry in the vault is damaged") })
       #expect(line.contains("`keyhole export -o FILE`") && line.contains("`keyhole import FILE`"), "\(line)")
-      let export = try world.sh("echo horse | keyhole export -o $OUT/e", within: LockTests.patience)
+      let export = try world.sh("echo horse | keyhole export --cost 14 -o $OUT/e", within: LockTests.patience)
       #expect(export.status == 1 && export.error.contains("it is damaged and was left out"), "\(export)")
       let moved = try world.sh(
         "mv \"$DATA/keyhole\" \"$OUT/damaged\"; echo horse | keyhole import $OUT/e",

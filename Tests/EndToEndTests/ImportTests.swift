@@ -111,7 +111,7 @@ import Testing
         for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/urandom | keyhole set keychain/generic/s/a$i/value; done
         other() { XDG_CONFIG_HOME="$OUT/c" XDG_DATA_HOME="$OUT/d" XDG_STATE_HOME="$OUT/s" keyhole "$@"; }
         mkdir -m 700 "$OUT/c" "$OUT/d" "$OUT/s"; ulimit -l 64
-        echo pass | keyhole export -o "$OUT/sealed"; keyhole export --plain -o "$OUT/plain"
+        echo pass | keyhole export --cost 14 -o "$OUT/sealed"; keyhole export --plain -o "$OUT/plain"
         echo pass | other import "$OUT/sealed"; other import -n "$OUT/plain" | cut -f 1 | sort | uniq -c | tr -s ' '
         other import -n < "$OUT/plain" | cut -f 1 | sort -u
         """, prints: " 8 same\nsame\n", within: .seconds(150))

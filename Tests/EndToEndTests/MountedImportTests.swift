@@ -107,7 +107,7 @@ import Testing
         else: print(sorted(i["value"] for i in json.load(open(sys.argv[1]))["keychain"]) == sorted(i["value"] for i in items))
         EOF
         python3 "$OUT/big.py" > "$OUT/e"; ulimit -l 64; LIMITED='\(rights)'
-        $LIMITED keyhole import "$OUT/e"; echo pass | $LIMITED keyhole export -o "$OUT/sealed" keychain/generic/n keychain/generic/big
+        $LIMITED keyhole import "$OUT/e"; echo pass | $LIMITED keyhole export --cost 14 -o "$OUT/sealed" keychain/generic/n keychain/generic/big
         keyhole rm -r keychain/generic/n; keyhole rm -r keychain/generic/big
         echo pass | $LIMITED keyhole import "$OUT/sealed"; $LIMITED keyhole export --plain -o "$OUT/plain" keychain/generic/n keychain/generic/big
         python3 "$OUT/big.py" "$OUT/plain"

@@ -87,7 +87,7 @@ import Testing
       #expect(env.status == 0 && env.text == "p='secret'\n" && env.error.contains("\(Self.file): env has no"))
       try world.check(
         """
-        echo horse | keyhole export -o "$OUT/sealed"; keyhole rm \(Self.file); echo '\(Self.other)' | keyhole set \(Self.file)
+        echo horse | keyhole export --cost 14 -o "$OUT/sealed"; keyhole rm \(Self.file); echo '\(Self.other)' | keyhole set \(Self.file)
         echo horse | keyhole import "$OUT/sealed" 2> "$OUT/said" || grep -c 'are there already' "$OUT/said"
         echo horse | keyhole import --replace "$OUT/sealed"; keyhole get \(Self.file)
         """, prints: "1\n\(Self.uri)", within: LockTests.patience)
@@ -192,7 +192,7 @@ import Testing
           echo secret | keyhole set keychain/generic/s/$i/value; echo '\(Self.uri)' | keyhole set keychain/generic/s/$i/otpauth
         done
         keyhole attr keychain/generic/s/local keyhole.accessible whenUnlockedThisDeviceOnly
-        echo horse | keyhole backup "$OUT/b" > "$OUT/said"; grep -o 'left out: 1 item' "$OUT/said"
+        echo horse | keyhole backup --cost 14 "$OUT/b" > "$OUT/said"; grep -o 'left out: 1 item' "$OUT/said"
         export HOME=$OUT/new; mkdir -m 700 $HOME; unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
         echo horse | keyhole restore --yes "$OUT/b" > /dev/null
         keyhole get \(Self.file); echo; keyhole ls keychain/generic/s; keyhole doctor --secrets > /dev/null && echo whole

@@ -41,7 +41,7 @@ import Testing
       try world.check(
         "printf s | keyhole set \(Self.value); echo horse | keyhole passphrase --cost 14 2> /dev/null",
         within: LockTests.patience)
-      _ = try world.sh("echo pony | keyhole backup $OUT/b", within: LockTests.patience)
+      _ = try world.sh("echo pony | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
       let wrong = try world.sh(
         "{ echo pony; echo donkey; } | keyhole restore --yes $OUT/b", within: LockTests.patience)
       #expect(wrong.status == 1 && wrong.text.contains("restored the backup"), "\(wrong)")

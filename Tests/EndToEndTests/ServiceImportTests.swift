@@ -56,7 +56,7 @@ import Testing
         Self.file + """
           other() { XDG_CONFIG_HOME="$OUT/c" XDG_DATA_HOME="$OUT/d" XDG_STATE_HOME="$OUT/s" XDG_RUNTIME_DIR="$OUT/r" DBUS_SESSION_BUS_ADDRESS= keyhole "$@"; }
           mkdir -m 700 "$OUT/c" "$OUT/d" "$OUT/s" "$OUT/r"
-          keyhole import --replace "$OUT/e" 2> /dev/null; echo pass | keyhole export -o "$OUT/sealed"
+          keyhole import --replace "$OUT/e" 2> /dev/null; echo pass | keyhole export --cost 14 -o "$OUT/sealed"
           echo pass | other import "$OUT/sealed"; other get keychain/generic/s/a7/value; echo
           other attr keychain/generic/s/a7 comment; echo pass | keyhole import -n "$OUT/sealed" | cut -f 1 | sort -u
           """, prints: "new7\nc7\nsame\n", within: .seconds(120))

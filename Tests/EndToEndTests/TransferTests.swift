@@ -69,7 +69,7 @@ import Testing
         """
         flip() { head -c $1 "$OUT/e"; printf '\\377'; tail -c +$(($1 + 2)) "$OUT/e"; }
         head -c 70000 /dev/zero | tr '\\0' x | keyhole set keychain/generic/s/long/value
-        echo pass | keyhole export -o "$OUT/e"; keyhole rm -r keychain/generic/s; \(damage) > "$OUT/bad"
+        echo pass | keyhole export --cost 14 -o "$OUT/e"; keyhole rm -r keychain/generic/s; \(damage) > "$OUT/bad"
         """)
       try world.fails("echo pass | keyhole import \"$OUT/bad\"", status: 1)
       try world.check("keyhole ls keychain/generic")
@@ -79,7 +79,7 @@ import Testing
   @Test func anotherPassphraseOpensNothing() async throws {
     try await withWorld { world in
       try world.check(
-        "echo x | keyhole set keychain/generic/s/a/value; echo pass | keyhole export -o \"$OUT/e\"")
+        "echo x | keyhole set keychain/generic/s/a/value; echo pass | keyhole export --cost 14 -o \"$OUT/e\"")
       try world.fails("echo wrong | keyhole import \"$OUT/e\"", status: 1)
       try world.check("echo pass | keyhole import \"$OUT/e\"")
     }
@@ -89,6 +89,7 @@ import Testing
     try await withWorld { world in
       try world.check("echo x | keyhole set keychain/generic/s/a/value")
       try world.fails("echo | keyhole export -o \"$OUT/e\"", status: 1)
+      try world.fails("echo x | keyhole export --cost 13 -o \"$OUT/e\"", status: 2)
       try world.fails("keyhole export -o \"$OUT/e\" < /dev/null", status: 1)
       try world.check("ls \"$OUT\"; keyhole export defaults < /dev/null | grep -c keyhole", prints: "1\n")
     }

@@ -56,11 +56,12 @@ import Testing
 
   @Test func aPassphraseOpensIt() throws {
     var file: [UInt8] = []
-    let writer = try SealedFileWriter(.export, passphrase: secret(Self.passphrase)) { file += $0 }
+    let writer = try SealedFileWriter(.export, passphrase: secret(Self.passphrase), cost: 14) { file += $0 }
     let content = content(Self.size + 5)
     try writer.write(content.span)
     try writer.finish()
     let header = try SealedFileHeader(reading: Array(file.prefix(SealedFileHeader.longest)))
+    #expect(file[10...12] == [14, 8, 1])
     #expect(throws: FormatError.self) { try SealedFileOpener(header, passphrase: secret([1])) }
     #expect(throws: FormatError.self) { try SealedFileOpener(header, passphrase: secret([])) }
     let opener = try SealedFileOpener(header, passphrase: secret(Self.passphrase))

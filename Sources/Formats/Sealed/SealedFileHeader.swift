@@ -8,7 +8,6 @@ public struct SealedFileHeader: Sendable {
   public static let longest = 8 + 2 + 2 * SealedFile.keySize + commitmentSize
   static let commitmentSize = 32
   static let saltSize = 16
-  static let logN: UInt8 = 17
 
   enum Recipient: Equatable, Sendable {
     case passphrase(logN: UInt8, salt: [UInt8])
@@ -101,7 +100,7 @@ extension SealedFileHeader {
     /// The parameters in the file are not trusted: they could ask for any amount of memory.
     mutating func passphrase() throws(FormatError) -> Recipient {
       let (logN, r, p) = (try byte(), try byte(), try byte())
-      guard (14...20).contains(logN), r == 8, p == 1 else { throw FormatError("the sealed file is damaged") }
+      guard SealedFile.passphraseCosts.contains(logN), r == 8, p == 1 else { throw FormatError("the sealed file is damaged") }
       return .passphrase(logN: logN, salt: try take(SealedFileHeader.saltSize))
     }
   }

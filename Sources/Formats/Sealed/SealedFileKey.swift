@@ -28,9 +28,10 @@ struct SealedFileKey: Sendable {
   // MARK: Sealing
 
   static func make(
-    _ kind: SealedFile.Kind, passphrase: borrowing SecretBytes
+    _ kind: SealedFile.Kind, passphrase: borrowing SecretBytes, cost: UInt8
   ) throws(FormatError) -> (SealedFileKey, header: [UInt8]) {
-    let recipient = SealedFileHeader.Recipient.passphrase(logN: SealedFileHeader.logN, salt: randomSalt())
+    precondition(SealedFile.passphraseCosts.contains(cost), "no file with this cost would open")
+    let recipient = SealedFileHeader.Recipient.passphrase(logN: cost, salt: randomSalt())
     let header = SealedFileHeader.unbound(kind, recipient)
     let key = SealedFileKey(try scrypt(passphrase, recipient), boundTo: header)
     return (key, header + key.commitment)

@@ -14,13 +14,16 @@ public final class SealedFileWriter {
   private var count = 0
   private var number: UInt64 = 0
 
-  /// Writes the header of a file that a passphrase opens. It takes about half a second and 128 MiB of memory.
+  /// Writes the header of a file that a passphrase opens.
+  ///
+  /// `cost`: one of `SealedFile.passphraseCosts`; the standard one takes about half a second and 128 MiB of memory.
   ///
   /// - Throws: `FormatError` for an empty passphrase, without memory, and what `output` throws.
   public convenience init(
-    _ kind: SealedFile.Kind, passphrase: borrowing SecretBytes, output: @escaping Output
+    _ kind: SealedFile.Kind, passphrase: borrowing SecretBytes, cost: UInt8 = SealedFile.standardCost,
+    output: @escaping Output
   ) throws(FormatError) {
-    try self.init(SealedFileKey.make(kind, passphrase: passphrase), output)
+    try self.init(SealedFileKey.make(kind, passphrase: passphrase, cost: cost), output)
   }
 
   /// Writes the header of a file that the private half of `publicKey` opens.

@@ -43,6 +43,8 @@ struct BackupCommand: ParsableCommand {
 
   @OptionGroup var source: PassphraseSourceOptions
 
+  @OptionGroup var cost: SealingCostOption
+
   @OptionGroup var location: VaultLocation
 
   @Argument(help: "The file to write.", completion: .file())
@@ -130,7 +132,7 @@ struct BackupCommand: ParsableCommand {
     } catch {
       throw BackupError(nil, "the passphrase can't be read: there is not enough locked memory")
     }
-    return try backup.write(sealedTo: passphrase)
+    return try backup.write(sealedTo: passphrase, cost: cost.value)
   }
 
   /// Typed twice by a person.

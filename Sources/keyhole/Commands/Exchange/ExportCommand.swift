@@ -36,6 +36,8 @@ struct ExportCommand: ParsableCommand {
   @Flag(help: "Do not seal secrets.")
   var plain = false
 
+  @OptionGroup var cost: SealingCostOption
+
   @Flag(help: "With --format env, begin each name with its service: SERVICE_ACCOUNT.")
   var prefix = false
 
@@ -83,7 +85,7 @@ struct ExportCommand: ParsableCommand {
     _ collection: ExportCollection, _ passphrase: consuming SecretBytes?, _ descriptor: Int32
   ) throws {
     do throws(FormatError) {
-      let file = try Self.file(descriptor, passphrase)
+      let file = try Self.file(descriptor, passphrase, cost.value)
       var writer = ExportWriter(format, propertyLists: PropertyLists(), paths: TreePaths())
       writer.prefixesService = prefix
       try writer.write(collection.contents, to: file.sink)
@@ -96,10 +98,10 @@ struct ExportCommand: ParsableCommand {
 
 extension ExportCommand {
   private static func file(
-    _ descriptor: Int32, _ passphrase: borrowing SecretBytes?
+    _ descriptor: Int32, _ passphrase: borrowing SecretBytes?, _ cost: UInt8
   ) throws(FormatError) -> ExportFile {
     switch passphrase {
-    case .some(let passphrase): try ExportFile(descriptor, sealedTo: passphrase)
+    case .some(let passphrase): try ExportFile(descriptor, sealedTo: passphrase, cost: cost)
     case .none: try ExportFile(descriptor)
     }
   }
