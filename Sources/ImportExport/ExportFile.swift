@@ -18,7 +18,8 @@ public struct ExportFile {
   public init(
     _ descriptor: Int32, sealedTo passphrase: borrowing SecretBytes, cost: UInt8
   ) throws(FormatError) {
-    let writer = try SealedFileWriter(.export, passphrase: passphrase, cost: cost) { (bytes) throws(FormatError) in
+    let writer = try SealedFileWriter(.export, passphrase: passphrase, cost: cost) {
+      (bytes) throws(FormatError) in
       try write(bytes.span, to: descriptor)
     }
     sealed = writer

@@ -83,7 +83,8 @@ import Testing
   @Test func thePassphraseOpensIt() throws {
     let fixture = try fixture()
     let horse = try BackupFixture.secret(Array("horse".utf8))
-    _ = try BackupFile(fixture.root + "/p", of: fixture.folders, existing: .isKept).write(sealedTo: horse, cost: 14)
+    _ = try BackupFile(fixture.root + "/p", of: fixture.folders, existing: .isKept).write(
+      sealedTo: horse, cost: 14)
     let donkey = try BackupFixture.secret(Array("donkey".utf8))
     let error = #expect(throws: BackupError.self) {
       try BackupInput(fixture.root + "/p").opened(passphrase: donkey)

@@ -149,7 +149,8 @@ import Testing
       _ = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
       let again = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b")
       #expect(again.status == 1 && again.error.contains("--replace"), "\(again)")
-      let replaced = try world.sh("echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
+      let replaced = try world.sh(
+        "echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
       #expect(replaced.status == 0, "\(replaced)")
       try world.check(
         """
@@ -164,9 +165,11 @@ import Testing
       let read = try world.sh("keyhole get \(Self.value)")
       #expect(read.text == "s3cret" && read.error.contains("can only be read"), "\(read)")
       // Its backup must not take the place of a newer one.
-      let instead = try world.sh("echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
+      let instead = try world.sh(
+        "echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
       #expect(instead.status == 1 && instead.error.contains("does not replace another one"), "\(instead)")
-      let beside = try world.sh("echo horse | keyhole backup --cost 14 $OUT/beside", within: LockTests.patience)
+      let beside = try world.sh(
+        "echo horse | keyhole backup --cost 14 $OUT/beside", within: LockTests.patience)
       #expect(beside.status == 0 && beside.error.contains("can only be read"), "\(beside)")
       let accept = try world.sh("keyhole accept --yes")
       #expect(accept.status == 0 && accept.text.contains("removed the entry of 1 item"), "\(accept)")
@@ -240,7 +243,8 @@ import Testing
     try await withWorld { world in
       try world.check(
         Self.fill + "keyhole backup --init > $OUT/key 2> /dev/null; keyhole backup $OUT/b > $OUT/log")
-      _ = try world.sh("echo horse | keyhole backup --cost 14 --passphrase $OUT/p", within: LockTests.patience)
+      _ = try world.sh(
+        "echo horse | keyhole backup --cost 14 --passphrase $OUT/p", within: LockTests.patience)
       try world.check("find $DATA $CONFIG -type f | sort | xargs sha256sum > $OUT/before")
       let size = Int(try System.status(world.outside + "/b").st_size)
       let damages =

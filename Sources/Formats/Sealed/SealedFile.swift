@@ -26,7 +26,8 @@ public enum SealedFile {
   /// A quarter of what version 1 had, so that a process with 64 KiB of locked memory has room for a piece.
   public static let pieceSize = 16 * 1024
   static let tagSize = 16
-  /// What a guess at a passphrase may cost: the binary logarithm of scrypt's N, with r = 8 and p = 1; 2^N KiB of memory.
+  /// The costs of a guess at a passphrase that readers accept, each the binary logarithm of scrypt's N (with r = 8 and
+  /// p = 1): 2^cost KiB of memory.
   public static let passphraseCosts: ClosedRange<UInt8> = 14...20
   /// 128 MiB, and about half a second.
   public static let standardCost: UInt8 = 17

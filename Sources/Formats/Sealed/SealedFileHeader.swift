@@ -100,7 +100,9 @@ extension SealedFileHeader {
     /// The parameters in the file are not trusted: they could ask for any amount of memory.
     mutating func passphrase() throws(FormatError) -> Recipient {
       let (logN, r, p) = (try byte(), try byte(), try byte())
-      guard SealedFile.passphraseCosts.contains(logN), r == 8, p == 1 else { throw FormatError("the sealed file is damaged") }
+      guard SealedFile.passphraseCosts.contains(logN), r == 8, p == 1 else {
+        throw FormatError("the sealed file is damaged")
+      }
       return .passphrase(logN: logN, salt: try take(SealedFileHeader.saltSize))
     }
   }

@@ -30,7 +30,9 @@ struct SealedFileKey: Sendable {
   static func make(
     _ kind: SealedFile.Kind, passphrase: borrowing SecretBytes, cost: UInt8
   ) throws(FormatError) -> (SealedFileKey, header: [UInt8]) {
-    precondition(SealedFile.passphraseCosts.contains(cost), "no file with this cost would open")
+    guard SealedFile.passphraseCosts.contains(cost) else {
+      throw FormatError("no file of this cost would open")
+    }
     let recipient = SealedFileHeader.Recipient.passphrase(logN: cost, salt: randomSalt())
     let header = SealedFileHeader.unbound(kind, recipient)
     let key = SealedFileKey(try scrypt(passphrase, recipient), boundTo: header)

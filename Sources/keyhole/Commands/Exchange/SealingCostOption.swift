@@ -6,7 +6,8 @@ struct SealingCostOption: ParsableArguments {
   @Option(
     name: .customLong("cost"),
     help: ArgumentHelp(
-      "The cost of a guess at the file's passphrase: 2^COST times 1 KiB of memory, 14 to 20.", valueName: "cost"))
+      "The cost of a guess at the file's passphrase: 2^COST times 1 KiB of memory, 14 to 20.",
+      valueName: "cost"))
   var value = SealedFile.standardCost
 
   func validate() throws {
