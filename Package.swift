@@ -83,18 +83,17 @@ let package = Package(
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault"]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
     module("Notifier", ["Model", "Platform"]),
-    module("LoginSessions", ["CSystem"]),
+    module("LoginSessions", ["Platform"]),
     // Which keychain is the user's: the command's and the wrappers' alike.
     module(
       "KeychainSelection",
       [
-        "CSystem", "Control", "Platform", "Model", "Sealing", "SecretMemory", "SecretService", "Store",
-        "Vault",
+        "Control", "Platform", "Model", "Sealing", "SecretMemory", "SecretService", "Store", "Vault",
       ]),
     // Engines in memory, for programs under test and for Keyhole's own tests.
     engine("InMemory", ["Store", "Model", "SecretMemory"]),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Control", ["Platform", "Store", "Model", "SecretMemory", "CSystem", "Notifier"]),
+    module("Control", ["Platform", "Store", "Model", "SecretMemory", "Notifier"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
     module("Tree", ["Notifier", "Store", "Model", "Platform", "SecretMemory"]),
@@ -209,8 +208,8 @@ let package = Package(
     tests(
       "ControlTests",
       [
-        "CSystem", "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory",
-        "Vault", "TestSupport",
+        "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory", "Vault",
+        "TestSupport",
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(

@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// A session of a user's, as logind knows it.
 public struct LoginSession: Sendable {
@@ -16,8 +16,8 @@ public struct LoginSession: Sendable {
   /// Whether its type is `x11`, `wayland` or `mir`.
   public var isGraphical: Bool { type == "x11" || type == "wayland" || type == "mir" }
 
-  /// In seconds: for every answer of logind's.
-  private static let patience = 2
+  /// For every answer of logind's.
+  private static let patience = Duration.seconds(2)
   private static let login = "org.freedesktop.login1"
   private static let mostSessions = 32
 
@@ -34,13 +34,13 @@ public struct LoginSession: Sendable {
   public static func ofUser() throws(Failure) -> [LoginSession] {
     do throws(SystemBus.Failure) {
       let bus = try SystemBus(.fixed)
-      bus.setPatience(patience)
+      bus.patience = patience
       let serial = try bus.call(login, "/org/freedesktop/login1", login + ".Manager", "ListSessions")
       let list = try answer(to: serial, bus)
       guard list.kind == .answer else {
         throw SystemBus.Failure(reason: "there is no logind on the system bus")
       }
-      let own = list.sessions.filter { $0.user == getuid() }.prefix(mostSessions)
+      let own = list.sessions.filter { $0.user == User.real }.prefix(mostSessions)
       var sessions: [LoginSession] = []
       for session in own { sessions.append(try fetch(session.path, bus)) }
       return sessions

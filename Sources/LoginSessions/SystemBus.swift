@@ -1,5 +1,4 @@
-import CSystem
-import Glibc
+import Platform
 
 /// A connection to the system bus, as far as calls with texts and listening to signals take it: the D-Bus protocol
 /// without a library, which would bring threads of its own into a process that holds keys.
@@ -10,15 +9,17 @@ final class SystemBus {
   }
 
   fileprivate static let standardPath = "/run/dbus/system_bus_socket"
-  /// In seconds; for the beginning only.
+  /// For the beginning, and for what is sent.
   private static let patience = 5
   /// Nothing that is listened to is longer.
   private static let longestMessage = 1 << 20
 
-  let descriptor: Int32
+  let socket: StreamSocket
+  /// How long the next bytes may take to come; nil: there is no limit.
+  var patience: Duration?
   private var received: [UInt8] = []
   /// Those that came and belong to messages that are not read yet, the oldest first.
-  private var descriptors: [Int32] = []
+  private var descriptors: [PassedDescriptor] = []
   private var lastSerial: UInt32 = 0
 
   /// Which bus is meant.
@@ -39,19 +40,13 @@ final class SystemBus {
   }
 
   init(_ address: Address = .named) throws(Failure) {
-    let descriptor = try Self.connect(to: address.path)
-    self.descriptor = descriptor
+    socket = try Self.connect(to: address.path)
     try authenticate()
     try call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello")
   }
 
-  deinit {
-    for descriptor in descriptors { close(descriptor) }
-    close(descriptor)
-  }
-
-  /// The descriptor that came with a message, which the caller closes; nil: none did.
-  func takeDescriptor(of message: BusMessage) -> Int32? {
+  /// The descriptor that came with a message; nil: none did.
+  func takeDescriptor(of message: BusMessage) -> PassedDescriptor? {
     message.hasDescriptor && !descriptors.isEmpty ? descriptors.removeFirst() : nil
   }
 
@@ -69,12 +64,11 @@ final class SystemBus {
 
   /// The messages that have come; waits for some if there are none. Empty: the bus is gone.
   func receive() -> [BusMessage] {
-    var chunk = [UInt8](repeating: 0, count: 16 * 1024)
     // A message may come in as many pieces as it has bytes.
     while true {
-      let count = readSome(&chunk)
-      guard count > 0 else { return [] }
-      received += chunk[..<count]
+      let bytes = readSome(16 * 1024)
+      guard !bytes.isEmpty else { return [] }
+      received += bytes
       guard let messages = takeMessages() else { return [] }
       if !messages.isEmpty { return messages }
     }
@@ -95,7 +89,7 @@ final class SystemBus {
 
 extension SystemBus {
   fileprivate static func path() -> String {
-    let address = unsafe getenv("DBUS_SYSTEM_BUS_ADDRESS").map { unsafe String(cString: $0) } ?? ""
+    let address = Environment.value("DBUS_SYSTEM_BUS_ADDRESS") ?? ""
     let fields = address.split(separator: ";").first?.split(separator: ",") ?? []
     let path = fields.compactMap { field in
       field.hasPrefix("unix:path=") ? String(field.dropFirst(10)) : nil
@@ -103,33 +97,19 @@ extension SystemBus {
     return path ?? standardPath
   }
 
-  private static func connect(to path: String) throws(Failure) -> Int32 {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let isShort = unsafe withUnsafeMutableBytes(of: &address.sun_path) { bytes in
-      guard path.utf8.count < bytes.count else { return false }
-      unsafe bytes.copyBytes(from: path.utf8)
-      return true
+  private static func connect(to path: String) throws(Failure) -> StreamSocket {
+    do throws(Errno) {
+      return try StreamSocket(connectingTo: path, within: patience)
+    } catch {
+      throw Failure(
+        reason: error == .ENAMETOOLONG ? "the system bus has too long a path" : "there is no system bus")
     }
-    guard isShort else { throw Failure(reason: "the system bus has too long a path") }
-    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    let result = unsafe withUnsafePointer(to: &address) { pointer in
-      // SAFETY: a sockaddr_un is a sockaddr of that length.
-      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
-    guard result == 0 else {
-      close(descriptor)
-      throw Failure(reason: "there is no system bus")
-    }
-    return descriptor
   }
 
   /// SASL's mechanism EXTERNAL: the socket itself says whose it is.
   private func authenticate() throws(Failure) {
-    setPatience(Self.patience)
-    let user = "\(getuid())".utf8.map { String($0, radix: 16) }.joined()
+    patience = .seconds(Self.patience)
+    let user = "\(User.real)".utf8.map { String($0, radix: 16) }.joined()
     try send(Array("\0AUTH EXTERNAL \(user)\r\n".utf8))
     guard try readLine().starts(with: "OK ".utf8) else {
       throw Failure(reason: "the system bus refuses this user")
@@ -138,42 +118,41 @@ extension SystemBus {
     try send(Array("NEGOTIATE_UNIX_FD\r\n".utf8))
     _ = try readLine()
     try send(Array("BEGIN\r\n".utf8))
-    setPatience(0)
+    patience = nil
   }
 
   private func readLine() throws(Failure) -> [UInt8] {
     var answer: [UInt8] = []
     while !answer.contains(0x0A), answer.count < 1024 {
-      var chunk = [UInt8](repeating: 0, count: 256)
-      let count = readSome(&chunk)
-      guard count > 0 else { throw Failure(reason: "the system bus does not answer") }
-      answer += chunk[..<count]
+      let bytes = readSome(256)
+      guard !bytes.isEmpty else { throw Failure(reason: "the system bus does not answer") }
+      answer += bytes
     }
     return answer
   }
 
-  func setPatience(_ seconds: Int) {
-    var time = timeval(tv_sec: seconds, tv_usec: 0)
-    unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
-  }
-
   private func send(_ bytes: [UInt8]) throws(Failure) {
-    // SAFETY: the buffer says how long it is. It is short: a socket takes it at once.
-    let count = unsafe bytes.withUnsafeBytes {
-      unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+    do throws(Errno) {
+      try socket.send(bytes.span, until: .now + .seconds(Self.patience))
+    } catch {
+      throw Failure(reason: "the system bus is gone")
     }
-    guard count == bytes.count else { throw Failure(reason: "the system bus is gone") }
   }
 
-  private func readSome(_ chunk: inout [UInt8]) -> Int {
-    var other: Int32 = -1
-    while true {
-      // SAFETY: the buffer says how long it is.
-      let count = unsafe chunk.withUnsafeMutableBytes {
-        unsafe linux_receive(descriptor, $0.baseAddress, $0.count, &other)
-      }
-      if other >= 0 { descriptors.append(other) }
-      guard count < 0, errno == EINTR else { return count }
+  /// The next bytes, no more than `limit`, and the descriptor that comes with them; empty: none come in time, or the
+  /// bus is gone.
+  private func readSome(_ limit: Int) -> [UInt8] {
+    let deadline = patience.map { ContinuousClock.now + $0 }
+    while (try? socket.wait(until: deadline)) == true {
+      var bytes = [UInt8](repeating: 0, count: limit)
+      var span = bytes.mutableSpan
+      let result = Result { () throws(Errno) in try socket.receiveWithDescriptor(into: &span) }
+      guard case .success(let received) = result else { return [] }
+      // Another look: what was there is gone.
+      guard let received else { continue }
+      if let descriptor = received.descriptor { descriptors.append(descriptor) }
+      return Array(bytes[..<received.count])
     }
+    return []
   }
 }

@@ -1,4 +1,3 @@
-import CSystem
 import Glibc
 import Model
 import Platform
@@ -13,21 +12,28 @@ import Testing
 /// Connections to the control socket, complete and incomplete.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct ControlSocketTests {
   /// A connection as any program can make it.
-  private static func connect(_ mount: Mount) -> Int32 {
-    unsafe linux_connect("\(mount.folder)/\(getpid()).control", 10)
+  private static func connect(_ mount: Mount) throws -> StreamSocket {
+    try StreamSocket(connectingTo: "\(mount.folder)/\(getpid()).control", within: 10)
   }
 
-  private static func send(_ text: String, _ connection: Int32) {
-    _ = MessageChannel.send(Array(text.utf8), to: connection, 5)
+  private static func send(_ text: String, _ connection: StreamSocket) {
+    _ = MessageChannel.send(Array(text.utf8).span, to: connection, 5)
   }
 
   /// Everything up to the end of the connection.
-  private static func readAll(_ connection: Int32) -> [UInt8] {
-    var (all, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
-    while case let count = unsafe recv(connection, &chunk, chunk.count, 0), count > 0 {
-      all += chunk[..<count]
-    }
+  private static func readAll(_ connection: StreamSocket) throws -> [UInt8] {
+    var all: [UInt8] = []
+    while case let bytes = try receive(connection), !bytes.isEmpty { all += bytes }
     return all
+  }
+
+  /// What comes next; empty: the other side has closed the connection.
+  private static func receive(_ connection: StreamSocket) throws -> [UInt8] {
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    try #require(try connection.wait(until: .now + .seconds(10)))
+    var span = chunk.mutableSpan
+    let count = (try? connection.receive(into: &span)?.count) ?? 0
+    return Array(chunk[..<count])
   }
 
   // MARK: Versions
@@ -38,11 +44,10 @@ import Testing
   func clientOfTheFirstVersionGetsAnAnswerItCanShow(_ line: String) throws {
     let mount = try Mount()
     defer { mount.stop() }
-    let connection = Self.connect(mount)
-    defer { close(connection) }
+    let connection = try Self.connect(mount)
     Self.send(line, connection)
-    shutdown(connection, Int32(SHUT_WR))
-    #expect(String(decoding: Self.readAll(connection), as: UTF8.self) == LineProtocol.refusal)
+    connection.endSending()
+    #expect(String(decoding: try Self.readAll(connection), as: UTF8.self) == LineProtocol.refusal)
     #expect(mount.service.locks.load(ordering: .relaxed) == 0)
   }
 
@@ -50,10 +55,9 @@ import Testing
   @Test func wrapperOfTheFirstVersionGetsAFailure() throws {
     let mount = try Mount()
     defer { mount.stop() }
-    let connection = Self.connect(mount)
-    defer { close(connection) }
+    let connection = try Self.connect(mount)
     Self.send("keychain\n", connection)
-    let frame = Self.readAll(connection)
+    let frame = try Self.readAll(connection)
     #expect(Array(frame.prefix(5)) == [101, 255, 255, 255, 255])
     var reader = WireReader(Array(frame.dropFirst(5)))
     var error = WireReader(try reader.content())
@@ -64,37 +68,29 @@ import Testing
   func whatWouldBeMisunderstoodIsNotAnswered(_ line: String) throws {
     let mount = try Mount()
     defer { mount.stop() }
-    let connection = Self.connect(mount)
-    defer { close(connection) }
+    let connection = try Self.connect(mount)
     Self.send(line, connection)
-    #expect(Self.readAll(connection).isEmpty)
+    #expect(try Self.readAll(connection).isEmpty)
   }
 
   /// A mount of Keyhole 0.1 reads a line, and answers a text.
   @Test func mountOfTheFirstVersionIsNamedAsSuch() throws {
     let folder = try Mount.makeFolder()
     let path = "\(folder)/\(getpid()).control"
-    let listener = unsafe linux_listen(path)
+    let listener = Listener(try StreamListener(at: path))
     defer {
-      close(listener)
       unsafe unlink(path)
       unsafe rmdir(folder)
     }
     let threads = WaitingThreads()
     let received = Mutex<[UInt8]>([])
     let isTaken = threads.run {
-      var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-      unsafe poll(&entry, 1, 10_000)
-      let connection = linux_accept(listener)
-      var (line, byte) = ([UInt8](), UInt8(0))
-      _ = MessageChannel.wait(for: connection, POLLIN, until: .now + .seconds(10))
-      while unsafe recv(connection, &byte, 1, 0) == 1 {
-        line.append(byte)
-        if byte == 0x0A { break }
+      guard let connection = try? listener.accept() else { return }
+      while let bytes = try? Self.receive(connection), !bytes.isEmpty {
+        received.withLock { $0 += bytes }
+        if bytes.last == 0x0A { break }
       }
-      received.withLock { $0 = line }
       Self.send("unknown request", connection)
-      close(connection)
     }
     #expect(isTaken)
     #expect(throws: ControlClient.otherVersion(1)) {
@@ -107,12 +103,11 @@ import Testing
   @Test func laterVersionIsAnsweredWithOurs() throws {
     let mount = try Mount()
     defer { mount.stop() }
-    let connection = Self.connect(mount)
-    defer { close(connection) }
+    let connection = try Self.connect(mount)
     _ = MessageChannel.send(.hello(version: 9, challenge: 0), 0, to: connection, 5)
     let reply = try MessageChannel.receive(from: connection, .hello, nil, nil, within: 10)
     #expect(reply.content == .hello(version: ControlMessage.version, challenge: 0))
-    #expect(Self.readAll(connection).isEmpty)
+    #expect(try Self.readAll(connection).isEmpty)
   }
 
   // MARK: Idle and slow connections
@@ -121,17 +116,17 @@ import Testing
   enum Idler: CaseIterable {
     case silent, half, greeted, halfRequest
 
-    func begin(_ connection: Int32) {
+    func begin(_ connection: StreamSocket) {
       let hello = ControlMessage.hello(version: ControlMessage.version, challenge: 0)
       switch self {
       case .silent: break
-      case .half: _ = MessageChannel.send([1, 0, 0], to: connection, 5)
+      case .half: _ = MessageChannel.send(([1, 0, 0] as [UInt8]).span, to: connection, 5)
       case .greeted: _ = MessageChannel.send(hello, 0, to: connection, 5)
       case .halfRequest:
         let unidentified = ControlMessage.helloUnidentified(version: ControlMessage.version)
         _ = MessageChannel.send(unidentified, 0, to: connection, 5)
         let request = MessageHeader(.unlock, bodyLength: 0, secretLength: 1 << 20, challenge: 1)
-        _ = MessageChannel.send(request.bytes + [0], to: connection, 5)
+        _ = MessageChannel.send((request.bytes + [0]).span, to: connection, 5)
       }
     }
   }
@@ -144,11 +139,9 @@ import Testing
     unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     limit.rlim_cur = min(limit.rlim_max, 8192)
     unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    var connections: [Int32] = []
-    defer { for connection in connections { close(connection) } }
+    var connections: [StreamSocket] = []
     for _ in 0..<700 {
-      let connection = Self.connect(mount)
-      try #require(connection >= 0)
+      let connection = try Self.connect(mount)
       connections.append(connection)
       idler.begin(connection)
     }
@@ -160,8 +153,8 @@ import Testing
     #expect(connections.allSatisfy { Self.isClosed($0) })
   }
 
-  private static func isClosed(_ connection: Int32) -> Bool {
-    var entry = pollfd(fd: connection, events: 0x2000 /* POLLRDHUP */, revents: 0)
+  private static func isClosed(_ connection: StreamSocket) -> Bool {
+    var entry = pollfd(fd: connection.number, events: 0x2000 /* POLLRDHUP */, revents: 0)
     return unsafe poll(&entry, 1, 10_000) == 1
   }
 
@@ -171,13 +164,12 @@ import Testing
   @Test func connectionUsedByAnotherProcessIsRefused() throws {
     let mount = try Mount()
     defer { mount.stop() }
-    let connection = Self.connect(mount)
-    defer { close(connection) }
+    let connection = try Self.connect(mount)
     // python3 sends the greeting through the connection that it inherits.
     let hello = ControlMessage.helloUnidentified(version: ControlMessage.version)
     let header = MessageHeader(hello, bodyLength: hello.body.count, secretLength: nil, challenge: 0)
     let bytes = (header.bytes + hello.body).map { "\\\($0 / 64)\($0 / 8 % 8)\($0 % 8)" }.joined()
-    let status = try Self.run("/usr/bin/printf", ["printf", bytes], output: connection)
+    let status = try Self.run("/usr/bin/printf", ["printf", bytes], output: connection.number)
     try #require(status == 0)
     let reply = try MessageChannel.receive(from: connection, .any, nil, nil, within: 10)
     guard case .failed(.accessDenied) = reply.content else {
@@ -204,8 +196,7 @@ import Testing
   @Test func requestSentAheadIsRefused() throws {
     let mount = try Mount()
     defer { mount.stop() }
-    let connection = Self.connect(mount)
-    defer { close(connection) }
+    let connection = try Self.connect(mount)
     _ = MessageChannel.send(.helloUnidentified(version: ControlMessage.version), 0, to: connection, 5)
     _ = MessageChannel.send(.lock, 0, to: connection, 5)
     let greeting = try MessageChannel.receive(from: connection, .hello, nil, nil, within: 10)
@@ -295,5 +286,20 @@ import Testing
     }
     _ = try ControlClient.ask(getpid(), in: mount.folder, .unlock, secret: KeychainSamples.secret("horse"))
     #expect(mount.store.engine.locking.lockState == .open)
+  }
+}
+
+/// A listening socket for another thread.
+private final class Listener: Sendable {
+  private let socket: StreamListener
+
+  init(_ socket: consuming StreamListener) {
+    self.socket = socket
+  }
+
+  /// The next connection, within ten seconds.
+  func accept() throws -> StreamSocket {
+    _ = try Poll.wait(for: socket.number, until: .now + .seconds(10))
+    return try socket.accept()
   }
 }

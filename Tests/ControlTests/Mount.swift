@@ -1,7 +1,7 @@
-import CSystem
 import Control
 import Glibc
 import Model
+import Platform
 import SecretMemory
 import Store
 import StoreConformance
@@ -16,7 +16,7 @@ final class Mount: Sendable {
   let service: TestService
   private let server: ControlServer?
   /// Of a mount that does not answer.
-  private let listener: Int32
+  private let listener: Mutex<StreamListener?>
 
   init(isReadOnly: Bool = false, isSilent: Bool = false, reuse: Int = 10) throws {
     engine.seal("horse")
@@ -26,7 +26,7 @@ final class Mount: Sendable {
     store = KeychainStore(engine: engine, controller: AccessController(person, options))
     folder = try Self.makeFolder()
     service = TestService(store, isReadOnly)
-    listener = isSilent ? unsafe linux_listen("\(folder)/\(getpid()).control") : -1
+    listener = Mutex(isSilent ? try StreamListener(at: "\(folder)/\(getpid()).control") : nil)
     server = isSilent ? nil : try ControlServer(folder: folder, service)
   }
 
@@ -51,7 +51,7 @@ final class Mount: Sendable {
   /// No connection is accepted any more.
   func stop() {
     server?.end()
-    if listener >= 0 { close(listener) }
+    listener.withLock { $0 = nil }
     unsafe unlink("\(folder)/\(getpid()).control")
   }
 

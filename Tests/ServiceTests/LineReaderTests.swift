@@ -1,35 +1,31 @@
-import Glibc
+import Platform
 import Testing
 
 @testable import Service
 
 @Suite struct LineReaderTests {
-  private static func lines(_ text: String) -> [String] {
-    var ends: [Int32] = [-1, -1]
-    guard unsafe pipe(&ends) == 0 else { return [] }
-    let bytes = Array(text.utf8)
-    // SAFETY: the array says how long it is. A pipe takes this much at once.
-    _ = unsafe write(ends[1], bytes, bytes.count)
-    close(ends[1])
-    defer { close(ends[0]) }
-    var reader = LineReader(descriptor: ends[0])
-    var lines: [String] = []
-    while let line = reader.next() { lines.append(line) }
-    return lines
+  private static func lines(_ text: String) throws -> [String] {
+    let (reader, writer) = try StreamSocket.pair()
+    try writer.send(Array(text.utf8).span, until: .now + .seconds(10))
+    writer.endSending()
+    var lines = LineReader(reader)
+    var all: [String] = []
+    while let line = lines.next() { all.append(line) }
+    return all
   }
 
-  @Test func linesEndInALineFeed() {
-    #expect(Self.lines("c a/b\n\nm größe\n") == ["c a/b", "", "m größe"])
+  @Test func linesEndInALineFeed() throws {
+    #expect(try Self.lines("c a/b\n\nm größe\n") == ["c a/b", "", "m größe"])
   }
 
   /// Its writer was ended in the middle of it.
-  @Test func lineWithoutAnEndIsNone() {
-    #expect(Self.lines("c a/b\nm a/") == ["c a/b"])
-    #expect(Self.lines("").isEmpty)
+  @Test func lineWithoutAnEndIsNone() throws {
+    #expect(try Self.lines("c a/b\nm a/") == ["c a/b"])
+    #expect(try Self.lines("").isEmpty)
   }
 
-  @Test func lineMayBeLongerThanOneRead() {
+  @Test func lineMayBeLongerThanOneRead() throws {
     let long = String(repeating: "x", count: 10_000)
-    #expect(Self.lines("\(long)\nend\n") == [long, "end"])
+    #expect(try Self.lines("\(long)\nend\n") == [long, "end"])
   }
 }

@@ -239,7 +239,7 @@ ssize_t linux_receive(int socket, void *bytes, size_t count, int *descriptor) {
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
   *descriptor = -1;
-  ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (length < 0) return length;
   for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;

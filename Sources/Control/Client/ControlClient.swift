@@ -1,5 +1,3 @@
-import CSystem
-import Glibc
 package import Model
 import Platform
 package import SecretMemory
@@ -29,56 +27,54 @@ package enum ControlClient {
     if let problem = RuntimeFolder.problem(folder) {
       throw .accessDenied(reason: "\(folder) is not used: \(problem)")
     }
-    let descriptor = unsafe linux_connect(path(of: process, in: folder), Int32(clamping: patience))
-    guard descriptor >= 0 else { throw failure(errno) }
-    do throws(StoreError) {
-      try checkPeer(descriptor, process)
-      let challenge = try greet(descriptor, identified, patience)
-      return .client(descriptor, challenge, patience: patience)
+    let socket: StreamSocket
+    do throws(Errno) {
+      socket = try StreamSocket(connectingTo: path(of: process, in: folder), within: patience)
     } catch {
-      close(descriptor)
-      throw error
+      throw failure(error)
     }
+    try checkPeer(socket, process)
+    let challenge = try greet(socket, identified, patience)
+    return .client(socket, challenge, patience: patience)
   }
 
   static let gone = StoreError.unreachable(reason: "the mount's process can't be asked")
 
-  private static func failure(_ error: Int32) -> StoreError {
+  private static func failure(_ error: Errno) -> StoreError {
     switch error {
-    case EAGAIN: MessageChannel.noAnswer
-    case ENOENT, ECONNREFUSED: gone
-    default: .system(Errno(rawValue: error), operation: "connect")
+    case .EAGAIN: MessageChannel.noAnswer
+    case .ENOENT, .ECONNREFUSED: gone
+    default: .system(error, operation: "connect")
     }
   }
 
-  private static func checkPeer(_ descriptor: Int32, _ process: Int32) throws(StoreError) {
-    let (user, other) = (linux_peer(descriptor), linux_peer_process(descriptor))
-    guard user == getuid(), other == process else {
+  private static func checkPeer(_ socket: StreamSocket, _ process: Int32) throws(StoreError) {
+    let peer = socket.peer
+    guard peer.user == User.real, peer.process == process else {
+      let user = peer.user.map { "user \($0)" } ?? "an unknown user"
       throw .accessDenied(
-        reason: "process \(other) of user \(user) listens in place of the mount's process \(process)")
+        reason: "process \(peer.process) of \(user) listens in place of the mount's process \(process)")
     }
   }
 
   /// Returns the number that the server gives to this connection.
   private static func greet(
-    _ descriptor: Int32, _ identified: Bool, _ patience: Int
+    _ socket: StreamSocket, _ identified: Bool, _ patience: Int
   ) throws(StoreError) -> UInt64 {
     let version = ControlMessage.version
     let hello: ControlMessage =
       identified ? .hello(version: version, challenge: 0) : .helloUnidentified(version: version)
-    guard MessageChannel.send(hello, 0, to: descriptor, patience) else { throw gone }
+    guard MessageChannel.send(hello, 0, to: socket, patience) else { throw gone }
     let deadline = ContinuousClock.now + .seconds(patience)
     var reader = MessageReader(.hello)
     while true {
-      let progress = try reader.read(from: descriptor)
+      let progress = try reader.read(from: socket)
       if let first = reader.head.first, LineProtocol.isBeginning(first) { throw otherVersion(1) }
       switch progress {
       case .complete: return try challenge(of: reader.take())
       case .ended: throw MessageChannel.ended
       case .waiting:
-        guard MessageChannel.wait(for: descriptor, POLLIN, until: deadline) else {
-          throw MessageChannel.noAnswer
-        }
+        guard (try? socket.wait(until: deadline)) == true else { throw MessageChannel.noAnswer }
       }
     }
   }

@@ -1,4 +1,3 @@
-import CSystem
 import Dispatch
 public import Model
 import Notifier

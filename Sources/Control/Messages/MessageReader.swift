@@ -1,6 +1,5 @@
-import CSystem
-import Glibc
 import Model
+import Platform
 import SecretMemory
 
 /// Collects the bytes of one message from a socket, as they come, and not a byte of the next one.
@@ -29,13 +28,13 @@ struct MessageReader: ~Copyable {
   ///
   /// - Throws: `damaged` for what is no message, `accessDenied` where another process than `sender` has sent it,
   ///   `outOfMemory`.
-  mutating func read(from descriptor: Int32) throws(StoreError) -> Progress {
+  mutating func read(from socket: StreamSocket) throws(StoreError) -> Progress {
     while true {
       let missing = try missing()
       guard missing.count > 0 else { return .complete }
       let count =
         missing.isSecret
-        ? try readSecret(missing.count, descriptor) : try readPlain(missing.count, descriptor)
+        ? try readSecret(missing.count, socket) : try readPlain(missing.count, socket)
       guard count != 0 else { return .ended }
       guard count > 0 else { return .waiting }
     }
@@ -62,49 +61,39 @@ struct MessageReader: ~Copyable {
   }
 
   /// -1: nothing is there.
-  private mutating func readPlain(_ count: Int, _ descriptor: Int32) throws(StoreError) -> Int {
+  private mutating func readPlain(_ count: Int, _ socket: StreamSocket) throws(StoreError) -> Int {
     var chunk = [UInt8](repeating: 0, count: min(count, 64 * 1024))
-    // SAFETY: the buffer says how long it is.
-    let received = try unsafe check(chunk.withUnsafeMutableBytes { unsafe receive($0, descriptor) })
+    var span = chunk.mutableSpan
+    let received = try receive(into: &span, socket)
     guard received > 0 else { return received }
     if header == nil { head += chunk[..<received] } else { body += chunk[..<received] }
     return received
   }
 
   /// Memory is taken as bytes come: to announce much and send nothing costs nothing.
-  private mutating func readSecret(_ count: Int, _ descriptor: Int32) throws(StoreError) -> Int {
+  private mutating func readSecret(_ count: Int, _ socket: StreamSocket) throws(StoreError) -> Int {
     guard var bytes = secret.take() else { return 0 }
     let before = bytes.count
     do { try bytes.resize(to: before + min(count, 64 * 1024)) } catch { throw .outOfMemory }
-    let result = unsafe bytes.withUnsafeMutableBytes { bytes in
-      // SAFETY: the bytes that were added.
-      unsafe receive(UnsafeMutableRawBufferPointer(rebasing: bytes[before...]), descriptor)
-    }
-    let received = try check(result)
+    var span = bytes.mutableSpan
+    let received = try receive(into: &span, from: before, socket)
     do { try bytes.resize(to: before + max(received, 0)) } catch { throw .outOfMemory }
     secret = consume bytes
     return received
   }
 
-  private func check(_ result: (count: Int, isForeign: Bool)) throws(StoreError) -> Int {
-    guard !result.isForeign else {
+  /// - Returns: how many bytes came; -1: nothing is there; 0: the other side is gone.
+  /// - Throws: `accessDenied` where another process than `sender` has sent them.
+  private func receive(
+    into bytes: inout MutableSpan<UInt8>, from start: Int = 0, _ socket: StreamSocket
+  ) throws(StoreError) -> Int {
+    let received: (count: Int, sender: StreamSocket.Credentials)?
+    do throws(Errno) { received = try socket.receive(into: &bytes, from: start) } catch { return 0 }
+    guard let received else { return -1 }
+    guard received.count > 0, let sender else { return received.count }
+    guard received.sender.process == sender, received.sender.user == User.real else {
       throw .accessDenied(reason: "the connection is used by another process than the one that made it")
     }
-    return result.count
-  }
-
-  /// recvmsg(2); a count of -1: nothing is there. `isForeign`: another process than `sender` has sent it.
-  private func receive(
-    _ bytes: UnsafeMutableRawBufferPointer, _ descriptor: Int32
-  ) -> (count: Int, isForeign: Bool) {
-    while true {
-      var other = linux_sender()
-      // SAFETY: the buffer says how long it is.
-      let count = unsafe linux_receive_from(descriptor, bytes.baseAddress, bytes.count, &other)
-      if count < 0, errno == EINTR { continue }
-      if count < 0, errno == EAGAIN { return (-1, false) }
-      guard count > 0, let sender else { return (max(count, 0), false) }
-      return (count, other.process != sender || other.user != getuid())
-    }
+    return received.count
   }
 }

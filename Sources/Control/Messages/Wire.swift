@@ -6,7 +6,9 @@ struct WireWriter {
   private(set) var bytes: [UInt8] = []
 
   mutating func put(_ integer: some FixedWidthInteger) {
-    unsafe withUnsafeBytes(of: integer.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    for shift in stride(from: 0, to: type(of: integer).bitWidth, by: 8) {
+      bytes.append(UInt8(truncatingIfNeeded: integer >> shift))
+    }
   }
 
   mutating func put(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
@@ -42,12 +44,10 @@ struct WireReader {
     rest = bytes[...]
   }
 
-  mutating func integer<Integer: FixedWidthInteger & BitwiseCopyable>(
+  mutating func integer<Integer: FixedWidthInteger>(
     _ type: Integer.Type = Integer.self
   ) throws(StoreError) -> Integer {
-    let bytes = try take(Integer.bitWidth / 8)
-    // SAFETY: there are as many bytes as the integer has.
-    return Integer(littleEndian: unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: type) })
+    try take(Integer.bitWidth / 8).reversed().reduce(0) { $0 << 8 | Integer(truncatingIfNeeded: $1) }
   }
 
   mutating func flag() throws(StoreError) -> Bool {

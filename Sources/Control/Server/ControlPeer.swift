@@ -1,6 +1,5 @@
-import CSystem
-import Glibc
 import Model
+import Platform
 import Store
 
 /// The process that made a connection, as it was identified before it could send a request.
@@ -14,8 +13,8 @@ package struct ControlPeer: Sendable {
   let caller: Caller
 
   /// Identifies the process at the other end of a connection.
-  init(_ connection: Int32) {
-    caller = Caller(connection: connection)
+  init(_ connection: StreamSocket) {
+    caller = Caller(connection: connection.number)
   }
 
   /// The number of the process; 0: it is in another pid namespace.

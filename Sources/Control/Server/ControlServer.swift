@@ -1,5 +1,3 @@
-import CSystem
-import Glibc
 package import Model
 import Platform
 import SecretMemory
@@ -22,16 +20,18 @@ package final class ControlServer: Sendable {
     if let problem = RuntimeFolder.make(folder) {
       throw .accessDenied(reason: "\(folder) can't be used: \(problem)")
     }
-    path = ControlClient.path(of: getpid(), in: folder)
-    let listener = unsafe linux_listen(path)
-    guard listener >= 0 else { throw .system(.current, operation: "bind") }
-    loop = ControlLoop(listener, service)
+    path = ControlClient.path(of: CurrentProcess.number, in: folder)
+    do throws(Errno) {
+      loop = ControlLoop(try StreamListener(at: path), try WakePipe(), service)
+    } catch {
+      throw .system(error, operation: "bind")
+    }
     guard threads.run({ [loop] in loop.run() }) else { throw .outOfMemory }
   }
 
   /// No connection is accepted any more; those that are being served go on.
   package func end() {
-    unsafe unlink(path)
+    _ = try? Files.remove(path)
     loop.end()
     threads.finish()
   }
@@ -44,9 +44,10 @@ private final class ControlLoop: Sendable {
   /// How long a greeting, and then a request, may take.
   private static let patience = Duration.seconds(2)
 
-  private let listener: Int32
+  /// nil: the thread has it.
+  private let listener: Mutex<StreamListener?>
   private let service: any ControlService
-  private let wake = WakePipe()
+  private let wake: WakePipe
   /// Connections that were identified by another thread, and the end.
   private let inbox = Mutex((identified: [PendingConnection](), isEnded: false))
   private let identifying = WaitingThreads()
@@ -55,8 +56,9 @@ private final class ControlLoop: Sendable {
   private let unlocking = SerialTurns()
   private let batches = BatchPlace()
 
-  init(_ listener: Int32, _ service: any ControlService) {
-    (self.listener, self.service) = (listener, service)
+  init(_ listener: consuming StreamListener, _ wake: WakePipe, _ service: any ControlService) {
+    self.listener = Mutex(consume listener)
+    (self.wake, self.service) = (wake, service)
   }
 
   func end() {
@@ -64,30 +66,38 @@ private final class ControlLoop: Sendable {
     wake.wake()
   }
 
+  /// Accepts and reads until the end; then the listening socket is closed.
   func run() {
+    guard let listener = listener.withLock({ $0.take() }) else { return }
     var acceptor = Acceptor(listener)
     var pending: [PendingConnection] = []
     while !inbox.withLock({ $0.isEnded }) {
-      var entries = [acceptor.entry, pollfd(fd: wake.readEnd, events: Int16(POLLIN), revents: 0)]
-      entries += pending.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-      // SAFETY: the array says how long it is.
-      let count = unsafe poll(&entries, nfds_t(entries.count), Self.timeout(pending, acceptor))
-      if count < 0, errno != EINTR { usleep(10_000) }
-      let readable = count > 0 ? zip(pending, entries.dropFirst(2)).filter { $1.revents != 0 }.map(\.0) : []
+      let entries =
+        [acceptor.entry, Poll.Entry(wake.readEnd)] + pending.map { Poll.Entry($0.socket.number) }
+      let ready = Self.wait(for: entries, until: Self.deadline(pending, acceptor))
+      let readable = zip(pending, ready.dropFirst(2)).filter { $1 }.map(\.0)
       let left = readable.filter { !advance($0) }
       pending.removeAll { connection in left.contains { $0 === connection } || connection.isLate }
       pending += takeIdentified()
-      if entries[0].revents != 0 { pending += acceptor.accept(patience: Self.patience) }
+      if ready[0] { pending += acceptor.accept(patience: Self.patience) }
       if pending.count > Self.mostPending { pending = Array(pending.suffix(Self.mostPending)) }
     }
-    close(listener)
   }
 
-  /// In milliseconds; -1: nothing has to be done by itself.
-  private static func timeout(_ pending: [PendingConnection], _ acceptor: borrowing Acceptor) -> Int32 {
-    let deadlines = pending.map(\.deadline) + (acceptor.resumesAt.map { [$0] } ?? [])
-    guard let next = deadlines.min() else { return -1 }
-    return Int32(clamping: Int(max(0, ((next - .now) / .milliseconds(1)).rounded(.up))))
+  private static func wait(for entries: [Poll.Entry], until deadline: ContinuousClock.Instant?) -> [Bool] {
+    do throws(Errno) {
+      return try Poll.wait(for: entries, until: deadline)
+    } catch {
+      Pause.microseconds(10_000)
+      return entries.map { _ in false }
+    }
+  }
+
+  /// nil: nothing has to be done by itself.
+  private static func deadline(
+    _ pending: [PendingConnection], _ acceptor: borrowing Acceptor
+  ) -> ContinuousClock.Instant? {
+    (pending.map(\.deadline) + (acceptor.resumesAt.map { [$0] } ?? [])).min()
   }
 
   private func takeIdentified() -> [PendingConnection] {
@@ -127,7 +137,7 @@ private final class ControlLoop: Sendable {
     guard identified else { return connection.welcome(nil, patience: Self.patience) }
     // Reading the files of a process in proc(5) may have to wait for that process.
     let isTaken = identifying.run { [self] in
-      guard connection.welcome(ControlPeer(connection.descriptor), patience: Self.patience) else { return }
+      guard connection.welcome(ControlPeer(connection.socket), patience: Self.patience) else { return }
       inbox.withLock { $0.identified.append(connection) }
       wake.wake()
     }

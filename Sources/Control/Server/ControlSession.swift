@@ -28,7 +28,7 @@ struct ControlSession {
     switch request.content {
     case .unlock: try unlock(request)
     case .fetchPath(let item): return .path(try service.path(of: item))
-    case .pauseReplay: pauseReplay()
+    case .pauseReplay: try pauseReplay()
     case .identify: IdentifiedCallers.remember(try identified().caller.identity())
     case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
@@ -59,14 +59,12 @@ struct ControlSession {
   }
 
   private func finishBatches() throws(StoreError) {
-    let outcome = Outcome<Void>()
-    batches.whenFree { outcome.finish(.success(())) }
-    try outcome.fetch(reportingTo: channel)
+    let _: Void = try channel.fetch { done in batches.whenFree { done(.success(())) } }
     channel.send(.done)
   }
 
-  private func pauseReplay() {
-    let isPaused = WakePipe()
+  private func pauseReplay() throws(StoreError) {
+    let isPaused = try MessageChannel.makeWakePipe()
     service.pauseReplay { isPaused.wake() }
     _ = channel.wait(or: isPaused)
     // The end of the connection is what the program waits with.
@@ -80,16 +78,13 @@ struct ControlSession {
 extension ControlSession {
   /// A wrong passphrase takes longer each time, and the program has to know meanwhile that this process answers.
   private func unlock(_ request: Message) throws(StoreError) {
-    let outcome = Outcome<Void>()
-    let service = service
-    let isTaken = unlocking.run {
-      guard let passphrase = request.takeSecret() else {
-        return outcome.finish(.failure(WireReader.unreadable))
+    let _: Void = try channel.fetch { (done) throws(StoreError) in
+      let isTaken = unlocking.run { [service] in
+        guard let passphrase = request.takeSecret() else { return done(.failure(WireReader.unreadable)) }
+        done(Result { () throws(StoreError) in try service.unlock(passphrase) })
       }
-      outcome.finish(Result { () throws(StoreError) in try service.unlock(passphrase) })
+      guard isTaken else { throw .tooManyOpen }
     }
-    guard isTaken else { throw .tooManyOpen }
-    try outcome.fetch(reportingTo: channel)
   }
 }
 
@@ -119,63 +114,5 @@ extension ControlSession {
     _ = try keychain.permission(toChangeRulesOf: scope, path: path, by: peer.caller)
       .fetch(reportingTo: channel)
     try peer.check()
-  }
-}
-
-extension PermissionGroup {
-  /// Waits for the answers, and tells the other side meanwhile that it goes on.
-  ///
-  /// - Throws: `interrupted` where the other side is gone.
-  func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> [Permit] {
-    let outcome = Outcome<[Permit]>()
-    start { outcome.finish($0) }
-    do throws(StoreError) { return try outcome.fetch(reportingTo: channel) } catch {
-      withdraw()
-      throw error
-    }
-  }
-}
-
-extension Permission {
-  /// Waits for the answer where a person has to be asked, and tells the other side meanwhile that it goes on.
-  ///
-  /// - Throws: `interrupted` where the other side is gone.
-  func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> Permit {
-    switch self {
-    case .given(let permit): return permit
-    case .asked(let request):
-      let outcome = Outcome<Permit>()
-      request.start { outcome.finish($0) }
-      do throws(StoreError) { return try outcome.fetch(reportingTo: channel) } catch {
-        request.withdraw()
-        throw error
-      }
-    }
-  }
-}
-
-/// The result of another thread, while the other side of a connection waits.
-final class Outcome<Value: Sendable>: Sendable {
-  /// In milliseconds.
-  private static var pulse: Int32 { 3_000 }
-
-  private let result = Mutex<Result<Value, StoreError>?>(nil)
-  private let isFinished = WakePipe()
-
-  func finish(_ result: Result<Value, StoreError>) {
-    self.result.withLock { $0 = result }
-    isFinished.wake()
-  }
-
-  /// - Throws: the error it was finished with; `interrupted` where the other side is gone.
-  func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> Value {
-    while result.withLock({ $0 == nil }) {
-      switch channel.wait(or: isFinished, milliseconds: Self.pulse) {
-      case .wake: continue
-      case .late: channel.send(.pending)
-      case .input: throw .interrupted
-      }
-    }
-    return try (result.withLock { $0 } ?? .failure(.interrupted)).get()
   }
 }

@@ -23,7 +23,7 @@ struct KeychainServer {
     // The program that asks may have changed it a moment ago.
     if store.isLoaded { try store.refresh() }
     switch request.content {
-    case .watch: KeychainWatcher(channel, store, service).run()
+    case .watch: try KeychainWatcher(channel, store, service).run()
     case .fetchItems:
       try store.load()
       _ = KeychainWatcher.sendAll(of: store, to: channel)

@@ -9,7 +9,7 @@ final class KeychainWatcher: Sendable {
   private let store: KeychainStore
   private let service: any ControlService
   private let pending = Mutex(Pending())
-  private let isChanged = WakePipe()
+  private let isChanged: WakePipe
 
   private struct Pending {
     var ids: [ItemID] = []
@@ -17,7 +17,11 @@ final class KeychainWatcher: Sendable {
     var isEverything = true
   }
 
-  init(_ channel: MessageChannel, _ store: KeychainStore, _ service: any ControlService) {
+  /// - Throws: `tooManyOpen`.
+  init(
+    _ channel: MessageChannel, _ store: KeychainStore, _ service: any ControlService
+  ) throws(StoreError) {
+    isChanged = try MessageChannel.makeWakePipe()
     (self.channel, self.store, self.service) = (channel, store, service)
   }
 

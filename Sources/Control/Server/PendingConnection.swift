@@ -1,6 +1,6 @@
-import CSystem
-import Glibc
 import Model
+import Platform
+import SecretMemory
 import Store
 
 /// A connection that has not sent a complete request yet. One thread after the other uses it, never two at once.
@@ -14,7 +14,7 @@ final class PendingConnection: @unchecked Sendable {
     case line([UInt8]?)
   }
 
-  let descriptor: Int32
+  let socket: StreamSocket
   /// By then the next message has to be there.
   private(set) var deadline: ContinuousClock.Instant
   /// nil: not identified.
@@ -23,25 +23,18 @@ final class PendingConnection: @unchecked Sendable {
   private var challenge: UInt64?
   private var reader: MessageReader
   private var isRefused = false
-  private var isOwned = true
 
   /// In seconds: how long a message may take once a request is being served.
   private static let patience = 10
 
-  /// Takes over a connection; nil: it is another user's.
-  init?(_ descriptor: Int32, patience: Duration) {
-    guard linux_peer(descriptor) == getuid() else {
-      close(descriptor)
-      return nil
-    }
-    self.descriptor = descriptor
+  /// nil: it is another user's.
+  init?(_ socket: StreamSocket, patience: Duration) {
+    let peer = socket.peer
+    guard peer.user == User.real else { return nil }
+    self.socket = socket
     deadline = .now + patience
-    process = linux_peer_process(descriptor)
+    process = peer.process
     reader = MessageReader(.hello, from: process)
-  }
-
-  deinit {
-    if isOwned { close(descriptor) }
   }
 
   var isLate: Bool { deadline <= .now }
@@ -49,7 +42,7 @@ final class PendingConnection: @unchecked Sendable {
   /// Reads what is there. - Throws: what `MessageReader.read` throws.
   func read() throws(StoreError) -> Step {
     if isRefused { return skip() }
-    let result = Result { () throws(StoreError) in try reader.read(from: descriptor) }
+    let result = Result { () throws(StoreError) in try reader.read(from: socket) }
     if challenge == nil, let first = reader.head.first, LineProtocol.isBeginning(first) {
       guard let answer = LineProtocol.answer(to: reader.head) else { return .waiting }
       return .line(answer)
@@ -75,27 +68,22 @@ final class PendingConnection: @unchecked Sendable {
 
   /// Reads and drops, so that the other side can send on, until it has read the answer.
   private func skip() -> Step {
-    var bytes = [UInt8](repeating: 0, count: 4096)
-    defer { wipe(&bytes) }
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe bytes.withUnsafeMutableBytes {
-      unsafe recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT))
-    }
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)) ? .line(nil) : .ended
-  }
-
-  private func wipe(_ bytes: inout [UInt8]) {
-    // SAFETY: the buffer says how long it is.
-    unsafe bytes.withUnsafeMutableBytes {
-      if let start = $0.baseAddress { unsafe linux_explicit_bzero(start, $0.count) }
+    // What it sends may be a passphrase.
+    guard var bytes = try? SecretBytes(count: 4096) else { return .ended }
+    var span = bytes.mutableSpan
+    do throws(Errno) {
+      guard let received = try socket.receive(into: &span) else { return .line(nil) }
+      return received.count > 0 ? .line(nil) : .ended
+    } catch {
+      return .ended
     }
   }
 
   /// Answers a client of Keyhole 0.1, in whose protocol the end of the connection ends the answer.
   func refuse(_ answer: [UInt8]) {
     isRefused = true
-    _ = MessageChannel.send(answer, to: descriptor, 0)
-    shutdown(descriptor, Int32(SHUT_WR))
+    _ = MessageChannel.send(answer.span, to: socket, 0)
+    socket.endSending()
   }
 
   /// Greets the other side, which may send its request now; false: it is gone.
@@ -110,65 +98,11 @@ final class PendingConnection: @unchecked Sendable {
   /// False: the other side is gone. What is sent here always fits into the socket's buffer.
   @discardableResult
   func send(_ message: ControlMessage) -> Bool {
-    MessageChannel.send(message, 0, to: descriptor, 1)
+    MessageChannel.send(message, 0, to: socket, 1)
   }
 
-  /// Hands over the connection.
+  /// The connection from the first request on.
   func channel() -> MessageChannel {
-    isOwned = false
-    return .server(descriptor, challenge ?? 0, from: process, patience: Self.patience)
-  }
-}
-
-/// Accepts connections, also when the process has no descriptor left: one is kept for that.
-struct Acceptor: ~Copyable {
-  /// How long nothing is accepted when not even that one is left.
-  private static let pause = Duration.milliseconds(100)
-
-  private let listener: Int32
-  private var reserve: Int32
-  private var pausedUntil: ContinuousClock.Instant?
-
-  init(_ listener: Int32) {
-    self.listener = listener
-    reserve = Self.open()
-  }
-
-  deinit {
-    if reserve >= 0 { close(reserve) }
-  }
-
-  private static func open() -> Int32 {
-    // SAFETY: a variadic call without its variable part.
-    unsafe Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
-  }
-
-  /// The events for poll(2); none while nothing can be accepted.
-  var entry: pollfd { pollfd(fd: isPaused ? -1 : listener, events: Int16(POLLIN), revents: 0) }
-
-  /// When connections are accepted again; nil: they are.
-  var resumesAt: ContinuousClock.Instant? { pausedUntil.flatMap { $0 > .now ? $0 : nil } }
-
-  private var isPaused: Bool { resumesAt != nil }
-
-  /// Every connection that waits.
-  mutating func accept(patience: Duration) -> [PendingConnection] {
-    guard !isPaused else { return [] }
-    pausedUntil = nil
-    if reserve < 0 { reserve = Self.open() }
-    var accepted: [PendingConnection] = []
-    while accepted.count < 64 {
-      let descriptor = linux_accept(listener)
-      if descriptor >= 0 {
-        if let connection = PendingConnection(descriptor, patience: patience) { accepted.append(connection) }
-      } else if errno == EMFILE || errno == ENFILE, reserve >= 0 {
-        close(reserve)
-        reserve = -1
-      } else {
-        if errno != EAGAIN, errno != EINTR, errno != ECONNABORTED { pausedUntil = .now + Self.pause }
-        break
-      }
-    }
-    return accepted
+    .server(socket, challenge ?? 0, from: process, patience: Self.patience)
   }
 }

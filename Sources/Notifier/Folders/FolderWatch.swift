@@ -1,5 +1,5 @@
 import Dispatch
-import Glibc
+import Platform
 import Synchronization
 
 /// Tells which files of a folder others create, change, move or delete, by inotify(7), for as long as the
@@ -92,10 +92,10 @@ private final class Core: Sendable {
   private func begin() {
     var descriptor: WatchDescriptor?
     var failure: Int32?
-    do throws(WatchFailure) {
+    do throws(Errno) {
       descriptor = try WatchDescriptor(folder: folder, kind, followingLinks: ending)
     } catch {
-      failure = error.errno
+      failure = error.rawValue
     }
     state.withLock { state in
       guard !state.isStopped else { return }

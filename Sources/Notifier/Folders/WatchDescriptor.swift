@@ -1,28 +1,18 @@
-import Glibc
-
-/// The kernel does not watch: errno(3).
-struct WatchFailure: Error {
-  let errno: Int32
-}
+import Platform
 
 /// An inotify(7) descriptor that watches a folder, all that leads to it, and the files that its links lead to.
 final class WatchDescriptor: Sendable {
-  let number: Int32
+  private let inotify: Inotify
   private let watches: Watches
 
-  init(folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?) throws(WatchFailure) {
-    let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-    guard descriptor >= 0 else { throw WatchFailure(errno: errno) }
-    do throws(WatchFailure) {
-      watches = try Watches(folder: folder, kind, followingLinks: ending, on: descriptor)
-    } catch {
-      close(descriptor)
-      throw error
-    }
-    number = descriptor
-  }
+  /// For a source of Dispatch.
+  var number: Int32 { inotify.number }
 
-  deinit { close(number) }
+  /// - Throws: ENOSPC, EMFILE: the user has too many watches or descriptors; EACCES.
+  init(folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?) throws(Errno) {
+    inotify = try Inotify()
+    watches = try Watches(folder: folder, kind, followingLinks: ending, on: inotify)
+  }
 
   /// The events of the kernel since the last time.
   struct News {
@@ -35,13 +25,9 @@ final class WatchDescriptor: Sendable {
   }
 
   func read() -> News {
-    var bytes = [UInt8](repeating: 0, count: 64 * 1024)
-    // SAFETY: the buffer says how long it is.
-    let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
     var news = News()
-    guard count > 0 else { return news }
     var known: Set<String> = []
-    var rest = bytes[..<count]
+    var rest = inotify.read()[...]
     while let event = Event(rest) {
       if event.hasOverflowed { news.hasOverflowed = true }
       if watches.isStale(after: event) { news.isStale = true }
@@ -55,7 +41,7 @@ final class WatchDescriptor: Sendable {
 /// One `struct inotify_event`: wd, mask, cookie and len, of 32 bits each, and the name with zeros behind it.
 struct Event {
   let watch: Int32
-  let mask: UInt32
+  let events: Inotify.Events
   /// Empty: it is about the watched file itself.
   let name: String
   let length: Int
@@ -63,7 +49,7 @@ struct Event {
   init?(_ bytes: ArraySlice<UInt8>) {
     guard bytes.count >= 16 else { return nil }
     watch = Int32(truncatingIfNeeded: bytes.word(at: 0))
-    mask = bytes.word(at: 4)
+    events = Inotify.Events(rawValue: bytes.word(at: 4))
     let nameLength = Int(bytes.word(at: 12))
     length = 16 + nameLength
     guard bytes.count >= length else { return nil }
@@ -71,7 +57,7 @@ struct Event {
     name = String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
   }
 
-  var hasOverflowed: Bool { mask & UInt32(IN_Q_OVERFLOW) != 0 }
+  var hasOverflowed: Bool { events.contains(.overflow) }
 }
 
 extension ArraySlice<UInt8> {

@@ -1,9 +1,8 @@
-import Glibc
 import Platform
 
 /// The folders that one inotify descriptor watches, and the meaning of its events.
 struct Watches: Sendable {
-  private let descriptor: Int32
+  private let inotify: Inotify
   private let path: String
   private let ending: String?
   /// nil: the folder is not there.
@@ -18,32 +17,32 @@ struct Watches: Sendable {
     var name: String
   }
 
-  private let content: Int
-  private static let own = Int(IN_MOVE_SELF | IN_DELETE_SELF)
+  private let content: Inotify.Events
+  private static let own: Inotify.Events = [.movedSelf, .deletedSelf]
 
   init(
-    folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?, on descriptor: Int32
-  ) throws(WatchFailure) {
-    self.descriptor = descriptor
+    folder: String, _ kind: FolderWatch.Kind, followingLinks ending: String?, on inotify: Inotify
+  ) throws(Errno) {
+    self.inotify = inotify
     // A new link raises IN_CREATE alone.
-    let whole = Int(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
-    content = kind == .anything ? whole | Int(IN_MODIFY | IN_ATTRIB) : whole
+    let whole: Inotify.Events = [.closedAfterWriting, .created, .deleted, .movedAway, .movedHere]
+    content = kind == .anything ? whole.union([.changed, .attributes]) : whole
     path = folder
     self.ending = ending
     while try !watch() {}
   }
 
   /// False: something came or went meanwhile, so that it has to be done again.
-  private mutating func watch() throws(WatchFailure) -> Bool {
+  private mutating func watch() throws(Errno) -> Bool {
     if let gap = try watchWay() {
-      guard let watch = try add(gap.folder, Self.own | Int(IN_CREATE | IN_MOVED_TO | IN_MASK_ADD)) else {
+      guard let watch = try add(gap.folder, Self.own.union([.created, .movedHere, .added])) else {
         // Its creation can't be watched.
-        throw WatchFailure(errno: EACCES)
+        throw .EACCES
       }
       missing = File(watch: watch, name: gap.name)
       return !exists(gap.folder + "/" + gap.name)
     }
-    guard let watch = try add(path, Self.own | content) else { throw WatchFailure(errno: EACCES) }
+    guard let watch = try add(path, Self.own.union(content)) else { throw .EACCES }
     folder = watch
     missing = nil
     if let ending { try watchLinks(ending) }
@@ -51,40 +50,39 @@ struct Watches: Sendable {
   }
 
   /// Watches the folders and links on the way. Returns where it ends, if it does.
-  private func watchWay() throws(WatchFailure) -> (folder: String, name: String)? {
+  private func watchWay() throws(Errno) -> (folder: String, name: String)? {
     var above = ""
     // By scalars: a slash and a combining mark behind it are one Character.
     for part in path.unicodeScalars.split(separator: "/") {
       let here = above + "/" + String(part)
       // That a link is removed is a change of its attributes.
-      if isLink(here) { _ = try add(here, Self.own | Int(IN_ATTRIB | IN_DONT_FOLLOW)) }
+      if isLink(here) { _ = try add(here, Self.own.union([.attributes, .noFollow])) }
       guard exists(here) else { return (above.isEmpty ? "/" : above, String(part)) }
-      if here.utf8.count < path.utf8.count { _ = try add(here, Self.own | Int(IN_MASK_ADD)) }
+      if here.utf8.count < path.utf8.count { _ = try add(here, Self.own.union(.added)) }
       above = here
     }
     return nil
   }
 
   /// Watches the folders of the files that links lead to.
-  private mutating func watchLinks(_ ending: String) throws(WatchFailure) {
+  private mutating func watchLinks(_ ending: String) throws(Errno) {
     for name in (try? Files.names(in: path)) ?? []
     where name.hasSuffix(ending) && isLink(path + "/" + name) {
       guard let target = try? Files.realPath(path + "/" + name) else { continue }
       let parts = target.unicodeScalars.split(separator: "/").map { String($0) }
       guard let file = parts.last else { continue }
-      let events = content | Self.own | Int(IN_MASK_ADD)
+      let events = content.union(Self.own).union(.added)
       guard let watch = try add("/" + parts.dropLast().joined(separator: "/"), events) else { continue }
       links[File(watch: watch, name: String(file)), default: []].append(name)
     }
   }
 
   /// nil: it is not there any more, or may not be read.
-  private func add(_ path: String, _ events: Int) throws(WatchFailure) -> Int32? {
-    // SAFETY: the string is alive during the call.
-    let watch = unsafe inotify_add_watch(descriptor, path, UInt32(events))
-    if watch >= 0 { return watch }
-    guard [ENOENT, ENOTDIR, EACCES, ELOOP].contains(errno) else { throw WatchFailure(errno: errno) }
-    return nil
+  private func add(_ path: String, _ events: Inotify.Events) throws(Errno) -> Int32? {
+    do throws(Errno) { return try inotify.watch(path, events) } catch {
+      guard [.ENOENT, .ENOTDIR, .EACCES, .ELOOP].contains(error) else { throw error }
+      return nil
+    }
   }
 }
 
@@ -98,15 +96,15 @@ extension Watches {
 
   /// Whether the path may lead elsewhere now.
   func isStale(after event: Event) -> Bool {
-    let gone = UInt32(IN_MOVE_SELF | IN_DELETE_SELF | IN_UNMOUNT | IN_IGNORED)
-    if event.mask & gone != 0 { return true }
-    if event.name.isEmpty { return event.mask & UInt32(IN_ATTRIB) != 0 && event.watch != folder }
+    let gone: Inotify.Events = [.movedSelf, .deletedSelf, .unmounted, .ended]
+    if !event.events.isDisjoint(with: gone) { return true }
+    if event.name.isEmpty { return event.events.contains(.attributes) && event.watch != folder }
     return missing == File(watch: event.watch, name: event.name) || isOfLink(event)
   }
 
   /// A link of the folder came, went, or leads elsewhere now.
   private func isOfLink(_ event: Event) -> Bool {
-    let isRenewed = event.mask & UInt32(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM) != 0
+    let isRenewed = !event.events.isDisjoint(with: [.created, .movedHere, .deleted, .movedAway])
     guard event.watch == folder, isRenewed, let ending, event.name.hasSuffix(ending) else { return false }
     return links.values.contains { $0.contains(event.name) } || isLink(path + "/" + event.name)
   }

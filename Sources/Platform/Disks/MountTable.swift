@@ -1,5 +1,3 @@
-package import Glibc
-
 /// The mounts of this process's namespace: /proc/self/mountinfo, proc(5).
 package struct MountTable {
   package struct Entry: Sendable {
@@ -24,17 +22,10 @@ package struct MountTable {
   }
 
   /// The same of an open descriptor of that file, which takes no other one; nil: it can't be read.
-  package init?(reading descriptor: Int32) {
-    guard lseek(descriptor, 0, SEEK_SET) == 0 else { return nil }
-    var (text, part) = ([UInt8](), [UInt8](repeating: 0, count: 65536))
-    while true {
-      // SAFETY: the buffer says how long it is.
-      let count = unsafe read(descriptor, &part, part.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { return nil }
-      if count == 0 { break }
-      text += part.prefix(count)
-    }
+  package init?(reading descriptor: borrowing Descriptor) {
+    guard (try? descriptor.seek(to: 0)) != nil,
+      let text = try? descriptor.readToEnd(limit: .max - 1, expecting: 65535)
+    else { return nil }
     self.init(text: String(decoding: text, as: UTF8.self))
     if entries.isEmpty { return nil }
   }
@@ -75,7 +66,7 @@ extension MountTable.Entry {
     group = number("group_id=")
   }
 
-  package func isKeyhole(of user: uid_t) -> Bool { type == "fuse.keyhole" && self.user == user }
+  package func isKeyhole(of user: UInt32) -> Bool { type == "fuse.keyhole" && self.user == user }
 }
 
 extension Substring {

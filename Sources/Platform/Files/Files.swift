@@ -177,6 +177,14 @@ extension Files {
     }
   }
 
+  /// read(2) once of a descriptor that other code owns: up to 4096 bytes; none at the end.
+  package static func readSome(_ number: Int32) throws(Errno) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    // SAFETY: the array says how long it is.
+    let count = try Errno.retrying { unsafe Glibc.read(number, &bytes, bytes.count) }
+    return Array(bytes.prefix(count))
+  }
+
   /// posix_fallocate(3) of a descriptor that another library owns.
   package static func allocate(_ number: Int32, at offset: Int64, count: Int64) throws(Errno) {
     try Errno.checking { posix_fallocate(number, Int(clamping: offset), Int(clamping: count)) }

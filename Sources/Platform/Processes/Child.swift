@@ -18,13 +18,28 @@ package final class Child {
     /// In a session of its own, so that all that it starts can be ended with it.
     case piped
     case pipedInOurGroup
+    /// /dev/null.
+    case nothing
+  }
+
+  package enum Errors {
+    case shared
+    /// They go to /dev/null.
+    case discarded
   }
 
   package init(
-    _ words: [String], input kind: Input = .shared, environment: [String]? = nil
+    _ words: [String], input kind: Input = .shared, errors: Errors = .shared, environment: [String]? = nil
   ) throws(SpawnFailure) {
     let (outputEnd, theirOutput) = try Self.pipe(for: words[0])
-    let (theirInput, inputEnd) = kind == .shared ? (-1, -1) : try Self.pipe(for: words[0])
+    let isPiped = kind == .piped || kind == .pipedInOurGroup
+    let (theirInput, inputEnd): (Int32, Int32)
+    do throws(SpawnFailure) {
+      (theirInput, inputEnd) = isPiped ? try Self.pipe(for: words[0]) : (-1, -1)
+    } catch {
+      for end in [outputEnd, theirOutput] { close(end) }
+      throw error
+    }
     (output, input, hasOwnGroup) = (outputEnd, inputEnd, kind == .piped)
     var actions = unsafe posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
@@ -37,6 +52,12 @@ package final class Child {
     }
     unsafe posix_spawn_file_actions_adddup2(&actions, theirOutput, STDOUT_FILENO)
     if theirInput >= 0 { unsafe posix_spawn_file_actions_adddup2(&actions, theirInput, STDIN_FILENO) }
+    if kind == .nothing {
+      unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    }
+    if errors == .discarded {
+      unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    }
     Self.prepare(&attributes, ownGroup: kind == .piped)
     var pointers = unsafe words.map { unsafe strdup($0) } + [nil]
     var variables = unsafe (environment ?? []).map { unsafe strdup($0) } + [nil]
@@ -114,21 +135,26 @@ package final class Child {
 
   /// False: nothing came within so many seconds.
   package func waitForOutput(seconds: Int) -> Bool {
-    Self.wait(for: output, seconds)
+    let deadline = ContinuousClock.now + .seconds(Int32(clamping: seconds))
+    return (try? Poll.wait(for: [Poll.Entry(output)], until: deadline)) == [true]
+  }
+
+  /// All that it prints until it closes its output; nil: that is not so by then, or it is more than `limit` bytes.
+  package func readOutput(limit: Int, until deadline: ContinuousClock.Instant) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    while bytes.count <= limit {
+      guard (try? Poll.wait(for: output, until: deadline)) == true,
+        let chunk = try? Files.readSome(output)
+      else { return nil }
+      if chunk.isEmpty { return bytes }
+      bytes += chunk
+    }
+    return nil
   }
 
   /// False: it has not ended within so many seconds.
   package func waitForEnd(seconds: Int) -> Bool {
     ProcessHandle(process: process)?.waitForEnd(seconds: seconds) ?? false
-  }
-
-  private static func wait(for descriptor: Int32, _ seconds: Int) -> Bool {
-    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    while true {
-      let count = unsafe poll(&entry, 1, Int32(clamping: seconds * 1000))
-      if count < 0, errno == EINTR { continue }
-      return count > 0
-    }
   }
 
   private static func pipe(for program: String) throws(SpawnFailure) -> (Int32, Int32) {

@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// This process.
@@ -16,6 +17,34 @@ package enum CurrentProcess {
   /// atexit(3): calls a function when the process ends by exit(3) or by a return of main, on the thread that ends it.
   package static func atExit(_ body: @escaping @convention(c) () -> Void) {
     atexit(body)
+  }
+
+  /// exit(3): what `atExit` got is called.
+  package static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
+
+  /// prctl(2) PR_SET_NAME: what ps(1) shows, up to 15 bytes. One that is started through /proc/self/exe is called `exe`.
+  package static func setName(_ name: String) {
+    // SAFETY: the string is alive during the call.
+    _ = unsafe linux_set_name(name)
+  }
+
+  /// chdir(2) to `/`, so that the process keeps no file system in use.
+  package static func leaveFolder() {
+    // SAFETY: the string is alive during the call.
+    _ = unsafe chdir("/")
+  }
+
+  /// dup2(2): the three standard streams become /dev/null.
+  package static func leaveStandardStreams() {
+    guard let null = try? Descriptor("/dev/null", .readingAndWriting) else { return }
+    for stream in [StandardStream.input, .output, .errors] { dup2(null.number, stream.number) }
+    // One of the three was closed before, and is this one now.
+    if null.number <= StandardStream.errors.number { _ = null.release() }
+  }
+
+  /// close_range(2): closes every descriptor from a number on, whatever uses it.
+  package static func closeDescriptors(from first: UInt32) {
+    _ = linux_close_from(first)
   }
 }
 
@@ -39,9 +68,15 @@ package enum ProcessNumber {
     if number > 1 { kill(-number, signal.rawValue) }
   }
 
-  /// Signals that end a process (signal(7)).
+  /// Signals that end a process where it does nothing about them (signal(7)).
   package enum Signal: Int32, Sendable {
+    case hangUp = 1
+    case interrupt = 2
+    case quit = 3
     case kill = 9
+    case user1 = 10
+    case user2 = 12
+    case pipe = 13
     case alarm = 14
     case terminate = 15
   }

@@ -1,14 +1,13 @@
 import CSystem
-import Glibc
 
 /// A pidfd: refers to one process, also after its number has been given to another one.
 public final class ProcessHandle: Sendable {
-  private let descriptor: Int32
+  private let descriptor: Descriptor
 
   /// Takes over the descriptor; nil: it is none.
   private init?(descriptor: Int32) {
     guard descriptor >= 0 else { return nil }
-    self.descriptor = descriptor
+    self.descriptor = Descriptor(owning: descriptor)
   }
 
   /// pidfd_open(2). nil: there is no such process, or no descriptor is left.
@@ -23,28 +22,13 @@ public final class ProcessHandle: Sendable {
     self.init(descriptor: linux_peer_descriptor(socket))
   }
 
-  deinit {
-    close(descriptor)
-  }
-
   /// Whether the process has not ended. A pidfd is readable when it has.
-  public var isAlive: Bool { poll(within: 0) == 0 }
+  public var isAlive: Bool { !Poll.isReady(descriptor.number) }
 
   /// Waits for the end of the process. False: it has not ended within so many seconds.
   package func waitForEnd(seconds: Int) -> Bool {
-    let (milliseconds, isTooLong) = seconds.multipliedReportingOverflow(by: 1000)
-    return poll(within: isTooLong ? .max : Int32(clamping: milliseconds)) > 0
-  }
-
-  /// poll(2) of the pidfd: 0: it has not ended; less: that is not known.
-  private func poll(within milliseconds: Int32) -> Int32 {
-    var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    while true {
-      // SAFETY: one element, as the call says.
-      let count = unsafe Glibc.poll(&watched, 1, milliseconds)
-      if count < 0, errno == EINTR { continue }
-      return count
-    }
+    let deadline = ContinuousClock.now + .seconds(Int32(clamping: seconds))
+    return (try? Poll.wait(for: [Poll.Entry(descriptor.number)], until: deadline)) == [true]
   }
 }
 

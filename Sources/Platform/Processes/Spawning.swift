@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// posix_spawn(3) of a program as a shell would start it: the threads that start programs here have all
@@ -5,7 +6,7 @@ import Glibc
 /// `channel` is a descriptor of this process, and what it is to be in the new one.
 package func spawn(
   _ path: String, _ arguments: [String], environment: [String] = inheritedEnvironment,
-  channel: (own: Int32, its: Int32)? = nil, inOwnGroup: Bool = false
+  channel: (own: Int32, its: Int32)? = nil, in group: SpawnGroup = .ours
 ) -> Result<Int32, SpawnFailure> {
   var actions = unsafe posix_spawn_file_actions_t()
   var attributes = posix_spawnattr_t()
@@ -21,8 +22,8 @@ package func spawn(
   unsafe posix_spawnattr_setsigmask(&attributes, &signals)
   unsafe sigfillset(&signals)
   unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-  // POSIX_SPAWN_SETSIGDEF, POSIX_SPAWN_SETSIGMASK and POSIX_SPAWN_SETPGROUP of spawn.h.
-  unsafe posix_spawnattr_setflags(&attributes, 0x04 | 0x08 | (inOwnGroup ? 0x02 : 0))
+  // POSIX_SPAWN_SETSIGDEF and POSIX_SPAWN_SETSIGMASK of spawn.h.
+  unsafe posix_spawnattr_setflags(&attributes, 0x04 | 0x08 | group.rawValue)
   var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
   var variables = unsafe environment.map { unsafe strdup($0) } + [nil]
   defer { unsafe (words + variables).forEach { unsafe free($0) } }
@@ -30,6 +31,15 @@ package func spawn(
   // SAFETY: all strings live until the call returns.
   let error = unsafe posix_spawn(&process, path, &actions, &attributes, &words, &variables)
   return error == 0 ? .success(process) : .failure(SpawnFailure(program: path, errno: error))
+}
+
+/// The group of a program that is started: what the signals of a terminal reach.
+package enum SpawnGroup: Int16, Sendable {
+  case ours = 0
+  /// POSIX_SPAWN_SETPGROUP of spawn.h.
+  case own = 0x02
+  /// POSIX_SPAWN_SETSID of spawn.h: also a session of its own, which a closed terminal does not end.
+  case ownSession = 0x80
 }
 
 /// waitpid(2), again where a signal interrupts it: returns when a child has ended and its number is free.

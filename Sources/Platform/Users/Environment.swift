@@ -8,6 +8,13 @@ package enum Environment {
     return unsafe String(cString: value)
   }
 
+  /// unsetenv(3): takes a variable out, and returns what it was; nil: it was not set. Not while another thread reads any.
+  package static func remove(_ name: String) -> String? {
+    guard let value = value(name) else { return nil }
+    _ = unsafe unsetenv(name)
+    return value
+  }
+
   /// A variable that is set to an absolute path; the XDG base directory specification has others ignored.
   package static func absolutePath(_ name: String) -> String? {
     value(name).flatMap { $0.hasPrefix("/") ? $0 : nil }

@@ -1,10 +1,7 @@
-import CSystem
-import Dispatch
 import KeychainSelection
 import Model
 import Platform
 import Store
-import Synchronization
 
 /// Faults that keep mounts from being made, used or ended, as `keyhole doctor` reports them.
 package enum SystemChecks {
@@ -83,18 +80,7 @@ package enum SystemChecks {
 
   /// False also for one that does not answer within two seconds. The thread that waits is left alone.
   private static func isDead(_ entry: MountTable.Entry) -> Bool {
-    let answer = Answer()
-    Background.run {
-      answer.isDead.store(entry.isDead, ordering: .releasing)
-      answer.isThere.signal()
-    }
-    guard answer.isThere.wait(timeout: .now() + .seconds(2)) == .success else { return false }
-    return answer.isDead.load(ordering: .acquiring)
-  }
-
-  private final class Answer: Sendable {
-    let isDead = Atomic(false)
-    let isThere = DispatchSemaphore(value: 0)
+    Background.result(within: .seconds(2)) { entry.isDead } == true
   }
 
   /// By SIGSTOP, or a debugger: field 3 of proc(5)'s stat.

@@ -1,4 +1,3 @@
-import Control
 import Platform
 import Store
 import Tree
@@ -7,16 +6,17 @@ import Tree
 ///
 /// On a thread of its own: what else waits in this process must not keep the keychain open.
 struct AutoLock {
-  private let isEnded = WakePipe()
+  private let isEnded: WakePipe
   private let threads = WaitingThreads()
 
-  /// nil: never, or no thread can be made. Suspend counts, and setting a clock changes nothing.
+  /// nil: never, or there is no thread or descriptor for it. Suspend counts, and setting a clock changes nothing.
   init?(_ tree: FileTree, _ keychain: KeychainStore, after seconds: Int) {
-    guard seconds > 0 else { return nil }
+    guard seconds > 0, let isEnded = try? WakePipe() else { return nil }
+    self.isEnded = isEnded
     // It looks a few times while the time runs, for each use of a secret sets it back.
-    let pace = Int32(clamping: max(250, min(10_000, seconds * 250)))
-    let isTaken = threads.run { [isEnded] in
-      while !isEnded.wait(milliseconds: pace) {
+    let pace = max(.milliseconds(250), min(.seconds(10), .seconds(seconds) / 4))
+    let isTaken = threads.run {
+      while !isEnded.wait(until: .now + pace) {
         guard keychain.engine.locking.lockState == .open, keychain.idleSeconds >= UInt64(seconds) else {
           continue
         }

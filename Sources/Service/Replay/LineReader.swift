@@ -1,27 +1,35 @@
-import Glibc
+import Platform
 
-/// The lines that come through a descriptor.
+/// The lines that come through a socket.
 struct LineReader {
-  let descriptor: Int32
+  private let socket: StreamSocket
   private var bytes: [UInt8] = []
 
-  init(descriptor: Int32) {
-    self.descriptor = descriptor
+  init(_ socket: StreamSocket) {
+    self.socket = socket
   }
 
-  /// nil: the other side is gone.
+  /// Waits for the next line. nil: the other side is gone.
   mutating func next() -> String? {
     while true {
       if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {
         defer { bytes.removeSubrange(...end) }
         return String(decoding: bytes[..<end], as: UTF8.self)
       }
-      var chunk = [UInt8](repeating: 0, count: 4096)
-      // SAFETY: the chunk says how long it is.
-      let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return nil }
-      bytes += chunk[..<count]
+      guard receiveMore() else { return nil }
     }
+  }
+
+  private mutating func receiveMore() -> Bool {
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while (try? socket.wait(until: nil)) == true {
+      var span = chunk.mutableSpan
+      let result = Result { () throws(Errno) in try socket.receive(into: &span)?.count }
+      guard case .success(let count) = result, count != 0 else { return false }
+      guard let count else { continue }
+      bytes += chunk[..<count]
+      return true
+    }
+    return false
   }
 }

@@ -1,6 +1,4 @@
-import CSystem
 import Dispatch
-import Glibc
 import KeychainSelection
 import Notifier
 import Platform
@@ -11,8 +9,8 @@ import Synchronization
 final class ReplayProcess: ReplayPerformer {
   /// @unchecked: a dispatch source may be cancelled from any thread; Dispatch does not say so to Swift.
   private struct Running: @unchecked Sendable {
-    var process: pid_t
-    var channel: Int32
+    var process: Int32
+    var channel: StreamSocket
     var answers: any DispatchSourceRead
   }
 
@@ -50,7 +48,9 @@ final class ReplayProcess: ReplayPerformer {
     queue.async { [self] in
       guard let channel = channel() else { return done() }
       state.withLock { $0.done = done }
-      if !write(ReplayLine.text(of: replay), to: channel) { ended() }
+      let line = Array(ReplayLine.text(of: replay).utf8)
+      // It takes one line at a time, so that there is room for it.
+      if (try? channel.send(line.span, until: .now)) == nil { ended() }
     }
   }
 
@@ -60,7 +60,7 @@ final class ReplayProcess: ReplayPerformer {
     end(running)
   }
 
-  private func channel() -> Int32? {
+  private func channel() -> StreamSocket? {
     if let running = state.withLock({ $0.running }) { return running.channel }
     guard state.withLock({ $0.failures < Self.patience }), let new = start() else { return nil }
     state.withLock { $0.running = new }
@@ -70,32 +70,35 @@ final class ReplayProcess: ReplayPerformer {
 
   private func start() -> Running? {
     guard let device = MountTable().entry(at: mountPoint)?.device else { return nil }
-    var ends: [Int32] = [0, 0]
-    guard unsafe linux_socket_pair(&ends) == 0 else { return nil }
-    defer { close(ends[1]) }
+    guard let (channel, its) = try? StreamSocket.pair() else { return nil }
     let command = ["keyhole", "echo-changes", "--", device, mountPoint]
-    let started = spawn(
-      "/proc/self/exe", command, environment: [], channel: (own: ends[1], its: ReplayWorker.channel),
-      inOwnGroup: true)
+    let started = withExtendedLifetime(its) {
+      spawn(
+        "/proc/self/exe", command, environment: [], channel: (own: its.number, its: ReplayWorker.channel),
+        in: .own)
+    }
     guard case .success(let process) = started else {
-      close(ends[0])
       state.withLock { $0.failures += 1 }
       return nil
     }
-    let channel = ends[0]
-    let answers = DispatchSource.makeReadSource(fileDescriptor: channel, queue: queue)
+    let answers = DispatchSource.makeReadSource(fileDescriptor: channel.number, queue: queue)
     answers.setEventHandler { [weak self] in self?.listen(to: channel) }
-    answers.setCancelHandler { close(channel) }
+    // The socket is closed when it is not read any more.
+    answers.setCancelHandler { withExtendedLifetime(channel) {} }
     answers.activate()
     return Running(process: process, channel: channel, answers: answers)
   }
 
-  private func listen(to channel: Int32) {
-    var byte: UInt8 = 0
-    let count = unsafe read(channel, &byte, 1)
-    if count < 0, errno == EINTR || errno == EAGAIN { return }
-    guard count == 1 else { return ended() }
-    state.withLock { $0.done.take() }?()
+  private func listen(to channel: StreamSocket) {
+    var bytes: [UInt8] = [0]
+    var span = bytes.mutableSpan
+    do throws(Errno) {
+      guard let received = try channel.receive(into: &span) else { return }
+      guard received.count == 1 else { return ended() }
+      state.withLock { $0.done.take() }?()
+    } catch {
+      ended()
+    }
   }
 
   /// It is gone: then so is its right to be believed, before its number can be another's.
@@ -112,18 +115,9 @@ final class ReplayProcess: ReplayPerformer {
     number.store(0, ordering: .releasing)
     running.answers.cancel()
     // It may sit in a call that the mount's end will end; the number is taken until it is reaped.
-    shutdown(running.channel, Int32(SHUT_RDWR))
+    running.channel.shutDown()
     let process = running.process
-    kill(process, SIGKILL)
+    ProcessNumber.send(.kill, to: process)
     Background.run { waitForChild(process) }
-  }
-
-  private func write(_ text: String, to channel: Int32) -> Bool {
-    let bytes = Array(text.utf8)
-    // SAFETY: the buffer says how long it is. One line always fits; the process may be gone, which is no signal.
-    let sent = unsafe bytes.withUnsafeBytes {
-      unsafe send(channel, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-    }
-    return sent == bytes.count
   }
 }

@@ -1,5 +1,4 @@
-import CSystem
-import Glibc
+import Platform
 
 /// Where replays are performed: below the mount point, and only while the mount is there.
 struct ReplayStage {
@@ -20,37 +19,24 @@ struct ReplayStage {
     guard let letter = line.first.map(Character.init), let slash = line.lastIndex(of: "/") else { return }
     let path = line.dropFirst(2)
     let folder = path.lastIndex(of: "/").map { mountPoint + "/" + String(path[..<$0]) } ?? mountPoint
-    // SAFETY: the string is alive during the call.
-    let directory = unsafe linux_open_folder(folder, device.major, device.minor)
-    guard directory >= 0 else { return }
-    defer { close(directory) }
-    perform(letter, String(line[line.index(after: slash)...]), in: directory)
+    guard let directory = try? OpenFolder(folder, onDevice: device) else { return }
+    try? perform(letter, String(line[line.index(after: slash)...]), in: directory)
   }
 
-  private func perform(_ letter: Character, _ name: String, in directory: Int32) {
+  private func perform(_ letter: Character, _ name: String, in folder: borrowing OpenFolder) throws(Errno) {
     switch letter {
     case "c":
-      if unsafe mknodat(directory, name, S_IFREG | 0o600, 0) != 0, errno == EEXIST {
-        touch(name, in: directory)
+      do throws(Errno) { try folder.makeFile(name, permissions: 0o600) } catch .EEXIST {
+        try folder.touch(name)
       }
-    case "C": unsafe mkdirat(directory, name, 0o700)
-    case "d": unsafe unlinkat(directory, name, 0)
-    case "D": unsafe unlinkat(directory, name, AT_REMOVEDIR)
-    case "m": touch(name, in: directory)
-    case "a": unsafe fchmodat(directory, name, 0o600, 0)
-    case "A": unsafe fchmodat(directory, name, 0o700, 0)
+    case "C": try folder.makeFolder(name, permissions: 0o700)
+    case "d": try folder.remove(name)
+    case "D": try folder.removeFolder(name)
+    // A new time of modification alone counts as a write: MODIFY, and CLOSE_WRITE at the close.
+    case "m": try folder.touch(name)
+    case "a": try folder.setPermissions(0o600, of: name)
+    case "A": try folder.setPermissions(0o700, of: name)
     default: break
     }
-  }
-
-  /// A new time of modification alone counts as a write: MODIFY, and CLOSE_WRITE at the close.
-  private func touch(_ name: String, in directory: Int32) {
-    // SAFETY: a variadic call without its variable part.
-    let file = unsafe openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    guard file >= 0 else { return }
-    // UTIME_OMIT and UTIME_NOW of sys/stat.h, which are no literals.
-    let times = [timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2), timespec(tv_sec: 0, tv_nsec: (1 << 30) - 1)]
-    unsafe futimens(file, times)
-    close(file)
   }
 }

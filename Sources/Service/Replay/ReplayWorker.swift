@@ -1,5 +1,4 @@
-import CSystem
-import Glibc
+import Platform
 
 /// The other side of `ReplayProcess`: it repeats outside changes through the mount's path.
 ///
@@ -8,20 +7,22 @@ import Glibc
 package enum ReplayWorker {
   /// The channel between the starter and this process.
   static let channel: Int32 = 3
+  /// The sign that a replay is performed.
+  static let done: [UInt8] = [UInt8(ascii: "\n")]
 
   /// Performs replays until the starter ends. `device`: `major:minor` of the mount, because something else may be at
   /// its path by now.
   package static func run(device: String, mountPoint: String) {
     // Above all the connection to the kernel, which has to be gone when the starter is.
-    _ = linux_close_from(UInt32(Self.channel + 1))
-    _ = unsafe linux_set_name("keyhole-echo")
-    unsafe chdir("/")
+    CurrentProcess.closeDescriptors(from: UInt32(Self.channel + 1))
+    CurrentProcess.setName("keyhole-echo")
+    CurrentProcess.leaveFolder()
     guard let stage = ReplayStage(device: device, mountPoint: mountPoint) else { return }
-    var lines = LineReader(descriptor: Self.channel)
+    let socket = StreamSocket(Descriptor(owning: Self.channel))
+    var lines = LineReader(socket)
     while let line = lines.next() {
       stage.perform(line)
-      var done = UInt8(ascii: "\n")
-      guard unsafe write(Self.channel, &done, 1) == 1 else { return }
+      guard (try? socket.send(done.span, until: .now + .seconds(60))) != nil else { return }
     }
   }
 }

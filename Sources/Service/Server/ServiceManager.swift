@@ -1,6 +1,4 @@
-import CSystem
 import Dispatch
-import Glibc
 import Platform
 
 /// systemd(1), told how the mount is: sd_notify(3), without its library.
@@ -13,10 +11,10 @@ final class ServiceManager: @unchecked Sendable {
   /// nil where no service manager asked for it. What it put into the environment is taken out, so that no
   /// child speaks for this process.
   init?(_ mountPoint: String) {
-    guard let socket = Self.take("NOTIFY_SOCKET") else { return nil }
+    guard let socket = Environment.remove("NOTIFY_SOCKET") else { return nil }
     self.socket = socket
-    let interval = Self.take("WATCHDOG_USEC").flatMap(Int.init)
-    let process = Self.take("WATCHDOG_PID")
+    let interval = Environment.remove("WATCHDOG_USEC").flatMap(Int.init)
+    let process = Environment.remove("WATCHDOG_PID")
     let isMeant = process == nil || process == String(CurrentProcess.number)
     watchdog = isMeant ? interval.map { Self.watchdog(every: $0 / 2, socket, mountPoint) } : nil
   }
@@ -32,7 +30,7 @@ final class ServiceManager: @unchecked Sendable {
   }
 
   private func tell(_ text: String) {
-    _ = unsafe linux_notify(socket, text)
+    try? DatagramSocket.send(text, to: socket)
   }
 
   /// It asks as every program asks, through the kernel: a mount that hangs gives no sign of life.
@@ -44,18 +42,11 @@ final class ServiceManager: @unchecked Sendable {
   {
     let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "keyhole.watchdog"))
     timer.setEventHandler {
-      var status = stat()
-      guard unsafe lstat(mountPoint + "/.keyhole/status", &status) == 0 else { return }
-      _ = unsafe linux_notify(socket, "WATCHDOG=1")
+      guard Files.hasName(mountPoint + "/.keyhole/status") else { return }
+      try? DatagramSocket.send("WATCHDOG=1", to: socket)
     }
     timer.schedule(deadline: .distantFuture)
     timer.activate()
     return (timer, .microseconds(max(microseconds, 1000)))
-  }
-
-  private static func take(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    defer { unsafe unsetenv(name) }
-    return unsafe String(cString: value)
   }
 }

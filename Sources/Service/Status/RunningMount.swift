@@ -1,10 +1,8 @@
-import Dispatch
 package import KeychainSelection
 package import Model
 import Platform
 import Store
 import Suites
-import Synchronization
 
 /// A mount that answers, as its `.keyhole/status` describes it.
 package struct RunningMount {
@@ -101,16 +99,5 @@ package struct RunningMount {
 
 /// The file's content, empty where it can't be read; nil where the mount hangs for five seconds. The thread that waits is left alone.
 private func readWithDeadline(_ path: String) -> String? {
-  let isRead = DispatchSemaphore(value: 0)
-  let content = Box()
-  Background.run {
-    content.value.withLock { $0 = readFile(path) }
-    isRead.signal()
-  }
-  guard isRead.wait(timeout: .now() + 5) == .success else { return nil }
-  return content.value.withLock { $0 }
-}
-
-private final class Box: Sendable {
-  let value = Mutex("")
+  Background.result(within: .seconds(5)) { readFile(path) }
 }

@@ -1,4 +1,3 @@
-import Dispatch
 public import Model
 import Synchronization
 
@@ -53,21 +52,9 @@ public enum Permission: Sendable {
 extension Permission {
   /// Waits for the answer where a person has to be asked; not for threads that others wait for.
   public func fetch() throws(StoreError) -> Permit {
-    switch self {
-    case .given(let permit): return permit
-    case .asked(let request):
-      let (isThere, answer) = (DispatchSemaphore(value: 0), Waiting())
-      request.start { outcome in
-        answer.outcome.withLock { $0 = outcome }
-        isThere.signal()
-      }
-      isThere.wait()
-      return try (answer.outcome.withLock { $0 } ?? .failure(.interrupted)).get()
-    }
-  }
-
-  private final class Waiting: Sendable {
-    let outcome = Mutex<PermissionRequest.Outcome?>(nil)
+    if case .given(let permit) = self { return permit }
+    guard let permit = try PermissionGroup([self]).fetch().first else { throw .interrupted }
+    return permit
   }
 }
 

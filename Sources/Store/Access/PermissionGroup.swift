@@ -1,5 +1,5 @@
-import Dispatch
 public import Model
+import Platform
 import Synchronization
 
 /// The permissions for several operations of one caller, of which a person is asked in as few dialogs as possible.
@@ -75,17 +75,9 @@ public final class PermissionGroup: Sendable {
 extension PermissionGroup {
   /// Waits for the answers; not for threads that others wait for.
   public func fetch() throws(StoreError) -> [Permit] {
-    let (isThere, answer) = (DispatchSemaphore(value: 0), Answer())
-    start { outcome in
-      answer.outcome.withLock { $0 = outcome }
-      isThere.signal()
-    }
-    isThere.wait()
-    return try answer.outcome.withLock { $0 }.get()
-  }
-
-  private final class Answer: Sendable {
-    let outcome = Mutex(Result<[Permit], StoreError>.failure(.interrupted))
+    let answer = Promise<Result<[Permit], StoreError>>()
+    start { answer.fulfill($0) }
+    return try answer.wait().get()
   }
 }
 

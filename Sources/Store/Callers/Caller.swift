@@ -1,6 +1,4 @@
-import Dispatch
 import Platform
-import Synchronization
 
 /// A process's number: what `Tgid:` in /proc/PID/status says.
 public struct ProcessID: Hashable, Sendable {
@@ -93,18 +91,9 @@ extension Caller {
   /// killed.
   public var isBeingKilled: Bool {
     guard thread > 0 else { return false }
-    let answer = Answer()
-    Background.run { [thread] in
-      let exitCode = ProcessFiles(thread).status?.exitCode ?? 0
-      answer.isKilled.store(exitCode & 0x7F != 0, ordering: .releasing)
-      answer.isThere.signal()
+    let exitCode = Background.result(within: .milliseconds(50)) { [thread] in
+      ProcessFiles(thread).status?.exitCode ?? 0
     }
-    guard answer.isThere.wait(timeout: .now() + .milliseconds(50)) == .success else { return false }
-    return answer.isKilled.load(ordering: .acquiring)
-  }
-
-  private final class Answer: Sendable {
-    let isKilled = Atomic(false)
-    let isThere = DispatchSemaphore(value: 0)
+    return (exitCode ?? 0) & 0x7F != 0
   }
 }

@@ -87,7 +87,7 @@ struct linux_sender {
 /// failure.
 ssize_t linux_receive_from(int socket, void *bytes, size_t count, struct linux_sender *sender);
 
-/// recv(2), but for a descriptor that comes with the bytes (SCM_RIGHTS, close-on-exec): -1 where none does. Of more than
+/// recv(2) without waiting, but for a descriptor that comes with the bytes (SCM_RIGHTS, close-on-exec): -1 where none does. Of more than
 /// one the others are closed.
 ssize_t linux_receive(int socket, void *bytes, size_t count, int *descriptor);
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -142,12 +143,11 @@ extension Edit {
   /// SIGTERM and SIGHUP end the editor and this command, and nothing is stored. SIGINT and SIGQUIT, which the terminal
   /// sends to both, are the editor's.
   private func endOnSignals(_ folder: PrivateFolder) -> (any DispatchSourceRead)? {
-    EndSignals.watch(for: [SIGTERM, SIGHUP]) { [self] number in
+    EndSignals.watch(for: [.terminate, .hangUp]) { [self] signal in
       isEnding.store(true, ordering: .releasing)
       folder.remove()
-      let process = editing.load(ordering: .relaxed)
-      if process > 0 { kill(process, number) }
-      EndSignals.die(by: number)
+      ProcessNumber.send(signal, to: editing.load(ordering: .relaxed))
+      Signals.end(by: signal)
     }
   }
 

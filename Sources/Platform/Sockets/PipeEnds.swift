@@ -1,0 +1,19 @@
+import CSystem
+
+/// Both ends of a pipe(7), which are not passed on to other programs (O_CLOEXEC).
+package struct PipeEnds: ~Copyable {
+  package let reader: Descriptor
+  package let writer: Descriptor
+
+  /// pipe2(2). - Throws: EMFILE, ENFILE.
+  package init() throws(Errno) {
+    var ends: [Int32] = [-1, -1]
+    // SAFETY: the array has the two elements that are written.
+    try Errno.retrying { unsafe linux_pipe(&ends) }
+    reader = Descriptor(owning: ends[0])
+    writer = Descriptor(owning: ends[1])
+  }
+
+  /// The end for reading; the other one is closed.
+  package consuming func readerOnly() -> Descriptor { reader }
+}
