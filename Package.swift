@@ -222,7 +222,7 @@ let package = Package(
       "FormatsTests",
       [
         "Backup", "Control", "Formats", "ImportExport", "InMemory", "Model", "Platform", "SecretMemory",
-        "Store", "Suites", "Tree", "Vault", "LoginSessions",
+        "Store", "Suites", "TestSupport", "Tree", "Vault", "LoginSessions",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],

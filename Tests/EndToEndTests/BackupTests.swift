@@ -12,6 +12,8 @@ import Testing
     keyhole attr keychain/generic/s/local keyhole.accessible whenUnlockedThisDeviceOnly
 
     """
+  /// A passphrase takes seconds where nothing is optimized, a key does not.
+  private static let makeKey = "keyhole backup --init > $OUT/key 2> /dev/null"
   /// Another home, with nothing in it.
   private static let newHome = """
     export HOME=$OUT/new; mkdir -m 700 $HOME
@@ -26,12 +28,11 @@ import Testing
           touch -d @1000000000.5 $CONFIG/app.plist
           keyhole attr keychain/generic/s/a > $OUT/names
           """)
-      let backup = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
+      let backup = try world.sh("\(Self.makeKey); keyhole backup $OUT/b")
       #expect(backup.status == 0 && backup.error.isEmpty, "\(backup)")
       #expect(backup.text.contains("1 suite of settings, 1 item of the vault; left out: 1 item"), "\(backup)")
       #expect(try System.status(world.outside + "/b").st_mode & 0o777 == 0o600)
-      let restore = try world.sh(
-        Self.newHome + "echo horse | keyhole restore --yes $OUT/b", within: LockTests.patience)
+      let restore = try world.sh(Self.newHome + "keyhole restore --yes $OUT/b < $OUT/key")
       #expect(restore.status == 0 && restore.error.isEmpty, "\(restore)")
       #expect(
         restore.text.contains("not in the backup: 1 item of the device that made it only"), "\(restore)")
@@ -61,13 +62,14 @@ import Testing
         printf open > ruled/b/value; setfattr -n user.keyhole.programs -v 'deny /usr/bin/head' ruled
         """)
       try world.check("keyhole lock")
-      let backup = try world.sh("echo pony | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
+      let backup = try world.sh("\(Self.makeKey); keyhole backup $OUT/b")
       #expect(backup.status == 0 && backup.error.isEmpty, "\(backup)")
-      let mounted = try world.sh("echo pony | keyhole restore $OUT/b", within: LockTests.patience)
+      let mounted = try world.sh("keyhole restore $OUT/b < $OUT/key")
       #expect(mounted.status == 1 && mounted.error.contains("keyhole unmount"), "\(mounted)")
       try keyhole.unmount()
       let restore = try world.sh(
-        Self.newHome + "{ echo pony; echo horse; } | keyhole restore --yes $OUT/b", within: LockTests.patience
+        Self.newHome + "{ cat $OUT/key; echo horse; } | keyhole restore --yes $OUT/b",
+        within: LockTests.patience
       )
       #expect(restore.status == 0 && restore.error.isEmpty, "\(restore)")
       let script = """
@@ -127,15 +129,15 @@ import Testing
   @Test(
     arguments: [
       "echo x > $DATA/vault.key", "chmod 0 $DATA", "rm $DATA/vault.db", "mv $DATA $DATA.away",
-      "chmod 0 $XDG_CONFIG_HOME", "echo horse | keyhole passphrase",
+      "chmod 0 $XDG_CONFIG_HOME", "echo horse | keyhole passphrase --cost 14",
     ])
   func aGoodBackupIsNotReplaced(after script: String) async throws {
     try await withWorld { world in
       try world.check(Self.fill)
-      _ = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
+      _ = try world.sh("\(Self.makeKey); keyhole backup $OUT/b")
       let before = try System.read(world.outside + "/b")
       let output = try world.sh(
-        "DATA=$XDG_DATA_HOME/keyhole; \(script) 2> /dev/null; echo horse | keyhole backup --cost 14 --replace $OUT/b",
+        "DATA=$XDG_DATA_HOME/keyhole; \(script) 2> /dev/null; keyhole backup --replace $OUT/b",
         within: LockTests.patience)
       _ = try world.sh("chmod 700 $XDG_DATA_HOME/keyhole $XDG_CONFIG_HOME")
       #expect(output.status == 1 && output.error.contains("othing was written"), "\(output)")
@@ -146,18 +148,17 @@ import Testing
   @Test func nothingIsOverwritten() async throws {
     try await withWorld { world in
       try world.check(Self.fill)
-      _ = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
-      let again = try world.sh("echo horse | keyhole backup --cost 14 $OUT/b")
+      _ = try world.sh("\(Self.makeKey); keyhole backup $OUT/b")
+      let again = try world.sh("keyhole backup $OUT/b")
       #expect(again.status == 1 && again.error.contains("--replace"), "\(again)")
-      let replaced = try world.sh(
-        "echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
+      let replaced = try world.sh("keyhole backup --replace $OUT/b")
       #expect(replaced.status == 0, "\(replaced)")
       try world.check(
         """
         keyhole set defaults/app/code new; printf new | keyhole set \(Self.value); keyhole set defaults/late/key 1
         """)
       // Without a terminal it is restored, and says what is left to do.
-      let restore = try world.sh("echo horse | keyhole restore $OUT/b", within: LockTests.patience)
+      let restore = try world.sh("keyhole restore $OUT/b < $OUT/key")
       #expect(restore.status == 0 && restore.error.contains("keyhole accept"), "\(restore)")
       let aside = restore.text.split(separator: "\n").filter { $0.hasPrefix("set aside: ") }
       #expect(aside.count == 2, "\(restore)")
@@ -165,11 +166,9 @@ import Testing
       let read = try world.sh("keyhole get \(Self.value)")
       #expect(read.text == "s3cret" && read.error.contains("can only be read"), "\(read)")
       // Its backup must not take the place of a newer one.
-      let instead = try world.sh(
-        "echo horse | keyhole backup --cost 14 --replace $OUT/b", within: LockTests.patience)
+      let instead = try world.sh("keyhole backup --replace $OUT/b")
       #expect(instead.status == 1 && instead.error.contains("does not replace another one"), "\(instead)")
-      let beside = try world.sh(
-        "echo horse | keyhole backup --cost 14 $OUT/beside", within: LockTests.patience)
+      let beside = try world.sh("keyhole backup $OUT/beside")
       #expect(beside.status == 0 && beside.error.contains("can only be read"), "\(beside)")
       let accept = try world.sh("keyhole accept --yes")
       #expect(accept.status == 0 && accept.text.contains("removed the entry of 1 item"), "\(accept)")
@@ -248,7 +247,7 @@ import Testing
       try world.check("find $DATA $CONFIG -type f | sort | xargs sha256sum > $OUT/before")
       let size = Int(try System.status(world.outside + "/b").st_size)
       let damages =
-        [10, 100, size / 2, size - 1].map { "head -c \($0) $OUT/b" } + ["cat $OUT/b /etc/hostname"]
+        [100, size - 1].map { "head -c \($0) $OUT/b" } + ["cat $OUT/b /etc/hostname"]
       for damage in damages {
         let restore = try world.sh("\(damage) > $OUT/bad; keyhole restore $OUT/bad < $OUT/key")
         #expect(restore.status == 1 && restore.error.contains("nothing was changed"), "\(damage) \(restore)")
@@ -351,7 +350,7 @@ extension BackupTests {
         """
         \(Self.fill)
         keyhole backup --init > $OUT/key 2> /dev/null; mkdir $OUT/b
-        for call in openat rename renameat2 fsync write pwrite64; do for n in $(seq 1 3 300); do
+        for call in openat rename renameat2 fsync write pwrite64; do for n in $(seq 1 6 300); do
           strace -f -qq -o /dev/null -e trace=$call -e inject=$call:signal=KILL:when=$n \\
             keyhole backup $OUT/b/file > $OUT/log 2>&1; status=$?
           [ ! -e $OUT/b/file ] || keyhole restore -n $OUT/b/file < $OUT/key > $OUT/log || echo "$call $n"
@@ -362,7 +361,7 @@ extension BackupTests {
         keyhole backup $OUT/b/file > $OUT/log; ls -A $OUT/b; wc -l < $OUT/kills
         """, within: .seconds(300))
       let kills = Int(output.text.split(separator: "\n").last ?? "") ?? 0
-      #expect(kills > 10 && output.text == "file\n\(kills)\n", "\(output)")
+      #expect(kills > 5 && output.text == "file\n\(kills)\n", "\(output)")
     }
   }
 
@@ -379,8 +378,8 @@ extension BackupTests {
         keyhole set defaults/app/code new; keyhole set defaults/b/code new; printf new | keyhole set \(Self.value)
         mkdir $OUT/saved; cp -a $CONFIG $DATA $XDG_STATE_HOME $OUT/saved/
         for call in ${CALLS//,/ }; do
-          # Of what only prepares files, a part.
-          case $call in *write* | *sync) step=4 ;; *) step=1 ;; esac
+          # A part of them: RestoreRecoveryTests has each step.
+          case $call in *write* | *sync) step=12 ;; *) step=3 ;; esac
           for n in $(seq 1 $step 500); do
           rm -rf $CONFIG $DATA $XDG_STATE_HOME; cp -a $OUT/saved/* ${CONFIG%/*}/
           strace -f -qq -o /dev/null -e trace=$call -e inject=$call:signal=KILL:when=$n \\
@@ -396,7 +395,7 @@ extension BackupTests {
         wc -l < $OUT/kills
         """.replacing("${CALLS//,/ }", with: Self.calls.replacing(",", with: " ")), within: .seconds(500))
       let kills = Int(output.text.split(separator: "\n").last ?? "") ?? 0
-      #expect(kills > 30 && output.text == "\(kills)\n", "\(output)")
+      #expect(kills > 10 && output.text == "\(kills)\n", "\(output)")
     }
   }
 }

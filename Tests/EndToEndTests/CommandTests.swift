@@ -179,18 +179,6 @@ import Testing
     }
   }
 
-  @Test(arguments: ["bash", "zsh", "fish"])
-  func completionsAreThere(shell: String) async throws {
-    try await withWorld { world in
-      let output = try world.sh("keyhole --generate-completion-script \(shell)")
-      #expect(output.status == 0 && output.error == "")
-      #expect(Self.subcommands.allSatisfy(output.text.contains))
-      if shell == "bash" {
-        try world.check("keyhole --generate-completion-script bash > \"$OUT/c\" && bash -n \"$OUT/c\"")
-      }
-    }
-  }
-
   // MARK: Mounting
 
   @Test func mountReturnsWhenTheMountIsReady() async throws {

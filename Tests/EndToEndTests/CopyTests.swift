@@ -57,29 +57,6 @@ import Testing
     }
   }
 
-  @Test func oneItemGoesOutAndInAgain() async throws {
-    for tool in [
-      "rsync -aX from/ to/", "cp -a from/. to/",
-      "tar -C from --xattrs --xattrs-include='*' -cf - . | tar -C to --xattrs --xattrs-include='*' -xf -",
-    ] {
-      try await withKeyhole { keyhole in
-        try keyhole.check(Self.before)
-        let before = try keyhole.sh(
-          "cd keychain/generic/s; getfattr -d p p/value; cat p/value; stat -c %Y p/value")
-        let copy = { (from: String, to: String) in
-          tool.replacingOccurrences("from", with: from).replacingOccurrences("to", with: to)
-        }
-        try keyhole.check("mkdir \"$OUT/item\"; \(copy("keychain/generic/s/p", "\"$OUT/item\""))")
-        try keyhole.check(
-          "rm -r keychain/generic/s/p; mkdir keychain/generic/s/p; \(copy("\"$OUT/item\"", "keychain/generic/s/p"))"
-        )
-        #expect(
-          try keyhole.sh("cd keychain/generic/s; getfattr -d p p/value; cat p/value; stat -c %Y p/value")
-            == before, "\(tool)")
-      }
-    }
-  }
-
   @Test func propertyListIsTheSameAfterATripOfItsSuite() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(Self.before)
@@ -103,11 +80,5 @@ import Testing
         find . -newer "$OUT/missing" 2> /dev/null; grep -rl hello . | wc -l; truncate -s 1 k; cat k; rm -r "$MOUNT/defaults/s"
         """, prints: "hello\nhello\nhello\nhello\na\nb\nhello\nhello\na\nb3\n5\na\n")
     }
-  }
-}
-
-extension String {
-  fileprivate func replacingOccurrences(_ part: String, with other: String) -> String {
-    split(separator: part, omittingEmptySubsequences: false).joined(separator: other)
   }
 }

@@ -8,7 +8,7 @@ import Testing
 /// Writers change settings and secrets as fast as they can, each its own; at a random moment the process is killed
 /// and started again. Every writer knows what was acknowledged and what was under way: one of the two has to be there.
 @Suite(.timeLimit(.minutes(10))) struct CrashTests {
-  static let rounds = 200
+  static let rounds = 100
 
   @Test(arguments: [20_260_721] as [UInt64])
   func acknowledgedValuesSurviveKillsInAStorm(seed: UInt64) async throws {

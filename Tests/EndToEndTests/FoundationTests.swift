@@ -3,22 +3,12 @@ import Testing
 
 /// Section 3: an unmodified Foundation program and the mount on one suite.
 @Suite(.timeLimit(.minutes(1))) struct FoundationTests {
-  /// The values that the program writes, as the mount shows them.
+  /// Some of the values that the program writes, as the mount shows them. SuitesTests has each type, both ways.
   static let written: [(key: String, type: String, content: String)] = [
-    ("string", "string", "hello\n"), ("emoji", "string", "e\u{301} é 😀\u{200D}👍🏽\n"),
-    ("lines", "string", "a\r\nb\rc\n\n"),
-    ("markup", "string", "<&>\"']]>\n"), ("empty", "string", "\n"), ("control", "string", "\u{1}\u{1B}[0m\n"),
-    ("blank", "string", "  x\t\n"), ("%", "string", "the empty key\n"), ("key <&>", "string", "odd key\n"),
-    ("int", "integer", "42\n"), ("minInt", "integer", "-9223372036854775808\n"),
-    ("maxInt", "integer", "9223372036854775807\n"), ("maxUInt", "integer", "18446744073709551615\n"),
-    ("minusOne", "integer", "-1\n"), ("zero", "integer", "0\n"), ("double", "real", "0.1\n"),
-    ("three", "real", "3.0\n"),
-    ("large", "real", "1e+22\n"), ("tiny", "real", "5e-324\n"), ("inf", "real", "inf\n"),
-    ("minusInf", "real", "-inf\n"),
-    ("nan", "real", "nan\n"), ("true", "bool", "true\n"), ("false", "bool", "false\n"),
-    ("date", "date", "2026-11-21T07:53:00Z\n"), ("past", "date", "1969-12-31T23:59:58Z\n"),
-    ("noData", "data", ""),
-    ("noArray", "array", "[]\n"), ("noDict", "dict", "{}\n"),
+    ("emoji", "string", "e\u{301} é 😀\u{200D}👍🏽\n"), ("lines", "string", "a\r\nb\rc\n\n"),
+    ("%", "string", "the empty key\n"), ("key <&>", "string", "odd key\n"),
+    ("maxUInt", "integer", "18446744073709551615\n"), ("double", "real", "0.1\n"), ("true", "bool", "true\n"),
+    ("date", "date", "2026-11-21T07:53:00Z\n"), ("noData", "data", ""),
     ("array", "array", "[\n  1,\n  \"two\",\n  [\n    3.5,\n    true\n  ]\n]\n"),
   ]
 
@@ -40,19 +30,13 @@ import Testing
 
   /// Contents that are written through the mount, and how the program prints them.
   static let read: [(key: String, type: String, content: String, printed: String)] = [
-    ("s", "string", "hé\n", "string 68 e9"), ("e", "string", "\n", "string "),
-    ("r", "string", "a\r\nb\r", "string 61 d a 62 d"),
-    ("m", "string", "<&>]]>\"'", "string 3c 26 3e 5d 5d 3e 22 27"), ("b", "string", " x ", "string 20 78 20"),
-    ("i", "integer", "42", "integer 42"),
-    ("min", "integer", "-9223372036854775808", "integer -9223372036854775808"),
-    ("max", "integer", "18446744073709551615", "integer 18446744073709551615"),
+    ("s", "string", "hé\n", "string 68 e9"), ("i", "integer", "42", "integer 42"),
     ("d", "real", "0.1", "real 0.1"),
-    ("f", "real", "3.0", "real 3.0"), ("big", "real", "1e+22", "real 1e+22"),
-    ("inf", "real", "-inf", "real -inf"),
-    ("nan", "real", "nan", "real nan"), ("t", "bool", "true", "bool true"), ("n", "bool", "no", "bool false"),
-    ("date", "date", "2026-11-21T07:53:00Z", "date 1795247580"), ("data", "data", "hi", "data 68 69"),
-    ("a", "array", #"[1,"x",[]]"#, "array [integer 1, string 78, array []]"), ("o", "dict", "{}", "dict {}"),
-    ("a%2Fb", "integer", "7", "integer 7"), ("%2Ehidden", "integer", "8", "integer 8"),
+    ("t", "bool", "true", "bool true"), ("date", "date", "2026-11-21T07:53:00Z", "date 1795247580"),
+    ("data", "data", "hi", "data 68 69"),
+    ("a", "array", #"[1,"x",[]]"#, "array [integer 1, string 78, array []]"),
+    ("o", "dict", "{}", "dict {}"), ("a%2Fb", "integer", "7", "integer 7"),
+    ("%2Ehidden", "integer", "8", "integer 8"),
   ]
 
   @Test func programReadsWhatTheMountWrote() async throws {

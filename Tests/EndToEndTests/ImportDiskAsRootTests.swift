@@ -71,7 +71,7 @@ struct ImportDiskAsRootTests {
       try machine.check(
         as: .anna,
         Self.fill + Self.state + """
-          for left in $(seq 0 1200 24000); do
+          for left in $(seq 0 3600 24000); do
             \(Self.leave(0, on: "~")); truncate -s -$(($left * 1024)) ~/filler
             keyhole import --replace ~/e 2> /dev/null; status=$?; rm ~/filler; keyhole ls > /dev/null 2>&1
             echo "$(state) $status"

@@ -46,41 +46,6 @@ import Testing
     }
   }
 
-  /// The remains of an import that was killed between two suites: the journal, and one suite of two.
-  @Test func theNextCommandTakesItBackButNotWhatOthersChanged() async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        keyhole set defaults/new/k 1; keyhole set defaults/there/k 2; keyhole set defaults/there/other 5
-        cat > "$(dirname "$OUT")/state/keyhole/import.journal" << 'EOF'
-        <?xml version="1.0" encoding="UTF-8"?>
-        <plist version="1.0"><dict><key>version</key><integer>1</integer><key>began</key><integer>1</integer><key>mark</key><integer>5</integer>
-        <key>newItems</key><array/><key>replacedItems</key><array/><key>suites</key><array>
-        <dict><key>name</key><string>new</string><key>wasThere</key><false/><key>keys</key><array><dict><key>name</key><string>k</string><key>after</key><integer>1</integer></dict></array></dict>
-        <dict><key>name</key><string>there</string><key>wasThere</key><true/><key>keys</key><array>
-          <dict><key>name</key><string>k</string><key>before</key><string>was</string><key>after</key><integer>2</integer></dict>
-          <dict><key>name</key><string>other</string><key>before</key><integer>1</integer><key>after</key><integer>2</integer></dict></array></dict>
-        </array></dict></plist>
-        EOF
-        """)
-      let output = try world.sh(
-        "keyhole ls defaults; keyhole get defaults/there/k; keyhole get defaults/there/other")
-      #expect(output.text == "there\nwas\n5\n" && output.error.contains("was taken back"), "\(output)")
-      try world.check("keyhole ls defaults", prints: "there\n")
-    }
-  }
-
-  @Test func twoImportsAtOnceAreRefused() async throws {
-    try await withWorld { world in
-      try world.check("\(Self.fill)mkfifo \"$OUT/pipe\"")
-      let output = try world.sh(
-        """
-        S="$(dirname "$OUT")/state/keyhole"; mkdir -p "$S"; flock "$S/import.lock" keyhole import --replace "$OUT/e"
-        """)
-      #expect(output.status == 1 && output.error.contains("another import is running"), "\(output)")
-    }
-  }
-
   /// RLIMIT_FSIZE stands for the disk: a file of the import can't become that long.
   @Test func whatFindsNoRoomIsTakenBack() async throws {
     try await withWorld { world in
@@ -108,48 +73,29 @@ import Testing
     try await withWorld { world in
       try world.check(
         """
-        for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/urandom | keyhole set keychain/generic/s/a$i/value; done
+        for i in 1 2; do head -c 1000000 /dev/urandom | keyhole set keychain/generic/s/a$i/value; done
         other() { XDG_CONFIG_HOME="$OUT/c" XDG_DATA_HOME="$OUT/d" XDG_STATE_HOME="$OUT/s" keyhole "$@"; }
         mkdir -m 700 "$OUT/c" "$OUT/d" "$OUT/s"; ulimit -l 64
         echo pass | keyhole export --cost 14 -o "$OUT/sealed"; keyhole export --plain -o "$OUT/plain"
         echo pass | other import "$OUT/sealed"; other import -n "$OUT/plain" | cut -f 1 | sort | uniq -c | tr -s ' '
         other import -n < "$OUT/plain" | cut -f 1 | sort -u
-        """, prints: " 8 same\nsame\n", within: .seconds(150))
-    }
-  }
-
-  /// A file of the first version, as 0.1 wrote it.
-  @Test func exportsOfTheFirstVersionAreTaken() async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        echo S0hFWFBPUlQBEQgBUQQiZVWfxtrbu7R766MUABuUbD/rPlt/o93TtOkCQ3Dckfme7ofT5e+5dxAX/A== | base64 -d > "$OUT/e"
-        echo 'a passphrase' | keyhole import --to keychain/generic/x "$OUT/e"; keyhole get keychain/generic/x/s_a/value
-        """, prints: "hunter2")
+        """, prints: " 2 same\nsame\n", within: .seconds(150))
     }
   }
 
   /// One line, whatever the file has in its names.
-  @Test(arguments: ["\\033[2Jname,url", "\\u202Ename,url,\\u009B31m", "\\u200Bx,y"])
+  @Test(arguments: ["\\033[2Jname,url", "$(head -c 100000 /dev/zero | tr '\\0' x)\\u202E,url"])
   func nothingOfAFileSteersTheTerminal(head: String) async throws {
     try await withWorld { world in
       let output = try world.sh(
-        "printf '\(head),password\\n1,2,3\\n' > \"$OUT/t\"; keyhole import --format csv \"$OUT/t\"")
-      #expect(output.status == 1 && output.error.contains("\\u{"), "\(output)")
+        "printf \"\(head),password\\n1,2,3\\n\" > \"$OUT/t\"; keyhole import --format csv \"$OUT/t\"")
+      #expect(output.status == 1 && output.error.utf8.count < 1_000, "\(output)")
+      #expect(output.error.contains("\\u{") || output.error.contains("…"), "\(output)")
       #expect(
         !output.error.unicodeScalars.contains {
           $0 != "\n"
             && ($0.properties.generalCategory == .control || $0.properties.generalCategory == .format)
         })
-    }
-  }
-
-  @Test func aLongNameIsCutInMessages() async throws {
-    try await withWorld { world in
-      let output = try world.sh(
-        "{ head -c 100000 /dev/zero | tr '\\0' x; echo ,url,password; } > \"$OUT/t\"; keyhole import --format csv \"$OUT/t\""
-      )
-      #expect(output.status == 1 && output.error.utf8.count < 1_000 && output.error.contains("…"))
     }
   }
 
@@ -186,19 +132,6 @@ import Testing
         keyhole attr keychain/generic/t keyhole.programs 'deny *'; keyhole import --replace "$OUT/e"
         """)
       #expect(output.status == 1 && output.error.contains("nothing was imported"), "\(output)")
-    }
-  }
-
-  /// A comment and a class differ although the secret is the same.
-  @Test func attributesAreComparedToo() async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        I=keychain/generic/q/q; printf x | keyhole set $I/value; keyhole attr $I comment two; keyhole attr $I keyhole.accessible afterFirstUnlock
-        keyhole export --plain -o "$OUT/e"; keyhole attr $I comment one; keyhole attr $I keyhole.accessible whenUnlocked
-        keyhole import -n "$OUT/e" 2> /dev/null; keyhole import -n --keep "$OUT/e"
-        keyhole import --replace "$OUT/e" 2> /dev/null; keyhole attr $I comment; keyhole attr $I keyhole.accessible
-        """, prints: "conflict\tkeychain/generic/q/q\nkeep\tkeychain/generic/q/q\ntwo\nafterFirstUnlock\n")
     }
   }
 }

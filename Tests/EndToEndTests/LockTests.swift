@@ -171,34 +171,4 @@ import Testing
       try keyhole.check("cat \(Self.item)/value", prints: "secret", within: Self.patience)
     }
   }
-
-  @Test func killedChangeLeavesOneOfTheTwoPassphrases() async throws {
-    try await withWorld { world in
-      let change = { (present: String, next: String) throws -> Bool in
-        try world.sh("printf '%s\\n%s\\n' \(present) \(next) | keyhole passphrase", within: Self.patience)
-          .status == 0
-      }
-      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: Self.patience)
-      // Two derivations: the last of them ends in the change.
-      let start = ContinuousClock.now
-      try #require(try change("horse", "horse"))
-      let time = ContinuousClock.now - start
-      var present = "horse"
-      for round in 0..<4 {
-        let next = "horse\(round)"
-        let program = try Program(
-          [Products.keyhole, "passphrase"], environment: world.environment, directory: world.outside)
-        try program.send("\(present)\n\(next)\n")
-        program.closeInput()
-        let moment = Deadline(in: time * Double.random(in: 0.1...1.2))
-        var ready = pollfd(fd: program.end.descriptor, events: Int16(POLLIN), revents: 0)
-        _ = unsafe poll(&ready, 1, moment.milliseconds)
-        program.kill()
-        try program.waitForEnd(until: Deadline(in: .seconds(20)))
-        let (old, new) = (try change(present, present), try change(next, next))
-        #expect(old != new)
-        present = new ? next : present
-      }
-    }
-  }
 }

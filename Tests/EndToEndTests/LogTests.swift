@@ -75,36 +75,6 @@ import Testing
     }
   }
 
-  @Test func itemsThatEverybodyMayHaveAreNotedOnDemand() async throws {
-    try await withKeyhole { keyhole in
-      try Self.makeItem(keyhole)
-      try keyhole.check(
-        """
-        keyhole log --on; cat \(Self.item)/value > /dev/null
-        setfattr -n user.keyhole.programs -v 'allow *' \(Self.item); cat \(Self.item)/value > /dev/null
-        """)
-      #expect(try Self.lines(keyhole.world).map { $0.split(separator: "\t").first }.dropLast() == ["on"])
-      #expect(try Self.lines(keyhole.world).last?.hasPrefix("allowed") == true)
-    }
-  }
-
-  @Test func keepsWhatFitsIntoTwoFiles() async throws {
-    try await withKeyhole { keyhole in
-      try Self.makeItem(keyhole)
-      let folder = keyhole.world.state + "/keyhole"
-      try keyhole.check("cat \(Self.item)/value > /dev/null; truncate -s 2M \(folder)/access.log")
-      try keyhole.check("tail -c 1 \(Self.item)/value > /dev/null")
-      #expect(
-        try System.names(folder).filter { $0.hasPrefix("access") }.sorted() == [
-          "access.log", "access.log.1", "access.log.all",
-        ])
-      #expect(try System.text(folder + "/access.log").split(separator: "\n").count == 1)
-      let lines = try Self.lines(keyhole.world)
-      try #require(lines.count == 2)
-      #expect(lines[0].contains("/cat (") && lines[1].contains("/tail ("))
-    }
-  }
-
   /// Names and titles of processes must control neither the terminal nor the format.
   @Test func namesCanNotForgeLines() async throws {
     try await withKeyhole { keyhole in

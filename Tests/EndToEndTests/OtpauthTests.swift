@@ -71,46 +71,6 @@ import Testing
     }
   }
 
-  @Test func exportsAndImportsBringItBack() async throws {
-    try await withWorld { world in
-      try world.check(
-        "echo secret | keyhole set \(Self.item)/value; echo '\(Self.uri)' | keyhole set \(Self.file)")
-      for format in ["json", "tar"] {
-        try world.check(
-          """
-          keyhole export --plain --format \(format) -o "$OUT/e"; keyhole rm -r \(Self.item)
-          keyhole import "$OUT/e"; keyhole get \(Self.file); echo; keyhole get \(Self.item)/value; echo
-          keyhole import -n "$OUT/e"; rm "$OUT/e"
-          """, prints: "\(Self.uri)\nsecret\nsame\t\(Self.item)\n")
-      }
-      let env = try world.sh("keyhole export --plain --format env keychain")
-      #expect(env.status == 0 && env.text == "p='secret'\n" && env.error.contains("\(Self.file): env has no"))
-      try world.check(
-        """
-        echo horse | keyhole export --cost 14 -o "$OUT/sealed"; keyhole rm \(Self.file); echo '\(Self.other)' | keyhole set \(Self.file)
-        echo horse | keyhole import "$OUT/sealed" 2> "$OUT/said" || grep -c 'are there already' "$OUT/said"
-        echo horse | keyhole import --replace "$OUT/sealed"; keyhole get \(Self.file)
-        """, prints: "1\n\(Self.uri)", within: LockTests.patience)
-    }
-  }
-
-  @Test func codesOfBitwardenBecomeSecondSecrets() async throws {
-    try await withWorld { world in
-      let text = """
-        {"encrypted": false, "items": [
-        {"type": 1, "name": "m", "login": {"username": "p", "password": "pw", "totp": "jbsw y3dp ehpk 3pxp"}},
-        {"type": 1, "name": "g", "login": {"username": "p", "password": "pw", "totp": "steam://JBSWY3DP"}}]}
-        """
-      try world.check("cat > \"$OUT/b.json\"", sending: Array(text.utf8))
-      let said = try world.sh("keyhole import \"$OUT/b.json\"")
-      #expect(
-        said.status == 0 && said.error.contains("keychain/generic/g/p%2Fotp: a one-time code"), "\(said)")
-      try world.check(
-        "keyhole get keychain/generic/m/p/otpauth; echo; keyhole get keychain/generic/g/p%2Fotp/value",
-        prints: "otpauth://totp/m:p?secret=JBSWY3DPEHPK3PXP&issuer=m\nsteam://JBSWY3DP")
-    }
-  }
-
   @Test func flagsAskAboutEachOfTheTwo() async throws {
     try await AccessTests.withAsked("exit 0", "auth-reuse=10") { keyhole in
       try keyhole.check("echo '\(Self.uri)' > \(Self.file)")
@@ -137,25 +97,13 @@ import Testing
     }
   }
 
-  @Test func lockAndPassphraseHoldForIt() async throws {
+  @Test func lockHoldsForIt() async throws {
     try await withKeyhole { keyhole in
       try Self.make(keyhole)
       try keyhole.check("keyhole lock")
       try keyhole.refuses("cat \(Self.file)", .noKey)
       try keyhole.refuses("echo '\(Self.other)' > \(Self.file)", .noKey)
       try keyhole.check("keyhole unlock < /dev/null; cat \(Self.file)", prints: Self.uri)
-      // A changed passphrase seals all of it again.
-      try keyhole.world.check(
-        "echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
-      try keyhole.check("cat \(Self.file)", prints: Self.uri)
-      try keyhole.world.check(
-        "printf 'horse\\nstaple\\n' | keyhole passphrase --cost 14 2> /dev/null; keyhole get \(Self.file)",
-        prints: Self.uri, within: LockTests.patience)
-      try keyhole.world.check("echo '\(Self.other)' | keyhole set \(Self.file)", within: LockTests.patience)
-      try keyhole.check("cat \(Self.file); keyhole lock", prints: Self.other)
-      try keyhole.refuses("cat \(Self.file)", .noKey)
-      try keyhole.check(
-        "echo staple | keyhole unlock; cat \(Self.file)", prints: Self.other, within: LockTests.patience)
     }
   }
 
@@ -192,9 +140,9 @@ import Testing
           echo secret | keyhole set keychain/generic/s/$i/value; echo '\(Self.uri)' | keyhole set keychain/generic/s/$i/otpauth
         done
         keyhole attr keychain/generic/s/local keyhole.accessible whenUnlockedThisDeviceOnly
-        echo horse | keyhole backup --cost 14 "$OUT/b" > "$OUT/said"; grep -o 'left out: 1 item' "$OUT/said"
+        keyhole backup --init > "$OUT/key" 2> /dev/null; keyhole backup "$OUT/b" > "$OUT/said"; grep -o 'left out: 1 item' "$OUT/said"
         export HOME=$OUT/new; mkdir -m 700 $HOME; unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
-        echo horse | keyhole restore --yes "$OUT/b" > /dev/null
+        keyhole restore --yes "$OUT/b" < "$OUT/key" > /dev/null
         keyhole get \(Self.file); echo; keyhole ls keychain/generic/s; keyhole doctor --secrets > /dev/null && echo whole
         """, prints: "left out: 1 item\n\(Self.uri)\np\nwhole\n", within: LockTests.patience)
     }

@@ -9,13 +9,6 @@ import Testing
     setfattr -n user.comment -v note keychain/generic/s/p; setfattr -n user.keyhole.created -v 2020-01-02T03:04:05Z keychain/generic/s/p
     """
 
-  static let same = """
-    for a in comment keyhole.created account service; do getfattr --only-values -n user.$a keychain/generic/s/p; echo; done
-    ls -A keychain/generic/s/p defaults/s
-    """
-  static let unchanged =
-    "note\n2020-01-02T03:04:05Z\np\ns\ndefaults/s:\ni\nk\n\nkeychain/generic/s/p:\nvalue\n"
-
   /// Ways to save: in each, `$F` is the file, and `two` becomes its value.
   static let saves: [(name: String, script: String)] = [
     ("in place", "echo two > $F"),
@@ -43,22 +36,33 @@ import Testing
     ("dd", "printf two | dd of=$F status=none"),
   ]
 
-  @Test(arguments: saves.map(\.name))
-  func saveKeepsKeyAndItem(name: String) async throws {
-    let save = try #require(Self.saves.first { $0.name == name })
+  /// Each in a suite and a service of its own, and all on one mount.
+  @Test func savesKeepKeysAndItems() async throws {
     try await withKeyhole { keyhole in
-      try keyhole.check(Self.before)
-      // A secret of one line has no newline, and a patch has to say so.
-      let script = "set -e; case $F in value) N=$'\\\\ No newline at end of file\\n';; esac; \(save.script)"
-      try keyhole.check(
-        "cd defaults/s; F=k; \(script); cat k; getfattr --only-values -n user.keyhole.type k",
-        prints: "two\nstring")
-      try keyhole.check("cd keychain/generic/s/p; F=value; \(script); cat value", prints: "two")
-      try keyhole.check(Self.same, prints: Self.unchanged)
+      for (number, save) in Self.saves.enumerated() {
+        let (suite, item) = ("defaults/s\(number)", "keychain/generic/s\(number)/p")
+        let attributes =
+          "for a in comment keyhole.created account service; do getfattr --only-values -n user.$a \(item); echo; done"
+        try keyhole.check(
+          """
+          mkdir -p \(suite) \(item); echo one > \(suite)/k; echo one > \(item)/value
+          setfattr -n user.comment -v note \(item); setfattr -n user.keyhole.created -v 2020-01-02T03:04:05Z \(item)
+          """)
+        // A secret of one line has no newline, and a patch has to say so.
+        let script = "set -e; case $F in value) N=$'\\\\ No newline at end of file\\n';; esac; \(save.script)"
+        try keyhole.check(
+          "cd \(suite); F=k; \(script); cat k; getfattr --only-values -n user.keyhole.type k; ls -A",
+          prints: "two\nstringk\n")
+        try keyhole.check("cd \(item); F=value; \(script); cat value; ls -A", prints: "twovalue\n")
+        try keyhole.check(attributes, prints: "note\n2020-01-02T03:04:05Z\np\ns\(number)\n")
+      }
       try keyhole.remount()
       try keyhole.check(
-        "cat defaults/s/k keychain/generic/s/p/value; getfattr --only-values -n user.comment keychain/generic/s/p",
-        prints: "two\ntwonote")
+        "cat defaults/s*/k keychain/generic/s*/p/value | sort | uniq -c | tr -s ' '; ls -A defaults/s* keychain/generic/s*/p | grep -v : | sort -u",
+        // The secrets have no newlines.
+        prints:
+          " \(Self.saves.count) two\n 1 \(String(repeating: "two", count: Self.saves.count))\n\nk\nvalue\n"
+      )
     }
   }
 
@@ -91,31 +95,6 @@ import Testing
     }
   }
 
-  @Test func namesThatOnlyLookLikeScratchAreKeys() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(
-        "mkdir defaults/s; cd defaults/s; for n in x.bak x.tmp '#x' sed 4912 tilde~x; do echo $n > \"$n\"; done"
-      )
-      try keyhole.remount()
-      try keyhole.check("ls -A defaults/s", prints: "#x\n4912\nsed\ntilde~x\nx.bak\nx.tmp\n")
-    }
-  }
-
-  @Test func scratchHasItsRoom() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(Self.before)
-      let scratch = keyhole / "keychain/generic/s/p"
-      var refusal: Errno?
-      for number in 0..<6 where refusal == nil {
-        refusal = failure { try System.write(scratch + "/n\(number)", [UInt8](repeating: 7, count: 1 << 20)) }
-      }
-      #expect(refusal == .noSpace)
-      try keyhole.check(
-        "rm keychain/generic/s/p/n*; echo small > keychain/generic/s/p/n; cat keychain/generic/s/p/n",
-        prints: "small\n")
-    }
-  }
-
   @Test func valueSetAsideIsBackAtUnmount() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(Self.before)
@@ -127,16 +106,6 @@ import Testing
       try keyhole.remount()
       try keyhole.check(
         "cat defaults/s/k keychain/generic/s/p/value; ls -A defaults/s", prints: "one\nonei\nk\n")
-    }
-  }
-
-  @Test func deletedBackupDeletesTheValueSetAside() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.check(Self.before)
-      try keyhole.check(
-        "cd defaults/s; mv k k~; rm k~; cd \"$MOUNT/keychain/generic/s/p\"; mv value value~; rm value~")
-      try keyhole.remount()
-      try keyhole.check("ls -A defaults/s keychain/generic", prints: "defaults/s:\ni\n\nkeychain/generic:\n")
     }
   }
 }

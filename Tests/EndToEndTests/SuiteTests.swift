@@ -15,35 +15,6 @@ import Testing
         prints: "two\n2\n1\n")
     }
   }
-
-  @Test func manyKeysAreListedOnce() async throws {
-    try await withKeyhole { keyhole in
-      let count = 2000
-      let entries = (0..<count).map { "<key>key\($0)</key><integer>\($0)</integer>" }.joined()
-      try keyhole.writeSuite("many", entries)
-      try keyhole.check(
-        "ls defaults/many | wc -l; ls defaults/many | sort | uniq -d; cat defaults/many/key1999; find defaults -type f | wc -l",
-        prints: "\(count)\n1999\n\(count)\n")
-    }
-  }
-
-  @Test func listingWhileKeysComeAndGoKeepsTheOthers() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.writeSuite(
-        "many", (0..<500).map { "<key>stay\($0)</key><integer>\($0)</integer>" }.joined())
-      let churn = try keyhole.launch([
-        "/bin/bash", "-c",
-        "echo ready; until read -t 0; do echo 1 > defaults/many/gone; rm defaults/many/gone; done; read line",
-      ])
-      _ = try churn.line()
-      for _ in 0..<20 {
-        let names = try System.names(keyhole / "defaults/many").filter { $0.hasPrefix("stay") }
-        #expect(names.count == 500)
-      }
-      try churn.send("stop\n")
-      #expect(try churn.finish().error == "")
-    }
-  }
 }
 
 extension MountedKeyhole {

@@ -324,20 +324,7 @@ import Testing
     }
   }
 
-  // MARK: Big folders and odd names
-
-  /// Several times what one reading of a directory returns.
-  @Test func everyKeyOfABigSuiteIsRemoved() async throws {
-    try await withKeyhole { keyhole in
-      let entries = (0..<600).map { "<key>key number \($0)</key><integer>\($0)</integer>" }
-      try System.write(
-        keyhole.world.config + "/big.plist", "<plist version=\"1.0\"><dict>\(entries.joined())</dict></plist>"
-      )
-      try keyhole.check("ls defaults/big | wc -l", prints: "600\n")
-      let output = try keyhole.sh("rm -r defaults/big; ls defaults", within: .seconds(50))
-      #expect(output == Output(status: 0, bytes: [], error: ""))
-    }
-  }
+  // MARK: Odd names
 
   static let oddNames = [
     "two words", " blank ", "it's", "\"q\"", "a\\b", "$(x)", "*", "ü", "🔑", "-rf", "a;b", "a&b",

@@ -14,6 +14,7 @@ import Testing
     printf 'a\\0b' | keyhole set 'keychain/internet/srv/x;protocol=ssh;port=22/value'
     printf -- '-----BEGIN-----\\nabc\\n' | keyhole set keychain/generic/pem/%/value
     head -c 20000 /dev/urandom | keyhole set keychain/generic/large/blob/value
+    printf 'otpauth://totp/s:p?secret=JBSWY3DPEHPK3PXP&issuer=s' | keyhole set keychain/generic/my.service/peter/otpauth
 
     """
 
@@ -35,53 +36,26 @@ import Testing
             [ "$(keyhole attr "defaults/s2/$key" keyhole.type)" = "$(other attr "defaults/s2/$key" keyhole.type)" ] || echo "$key"
             keyhole get "defaults/s2/$key" | cmp - <(other get "defaults/s2/$key")
           done
+          keyhole get keychain/generic/my.service/peter/otpauth | cmp - <(other get keychain/generic/my.service/peter/otpauth)
           keyhole get keychain/generic/large/blob/value | cmp - <(other get keychain/generic/large/blob/value)
           other import -n "$OUT/export" | cut -f 1 | sort -u
           """, prints: "same\n")
     }
   }
 
-  @Test(arguments: ["json", "plist", "tar", "env"])
-  func secretsAreSealed(format: String) async throws {
+  /// FormatsTests has each damage of the file, and each format.
+  @Test func secretsAreSealedUnderThePassphrase() async throws {
     try await withWorld { world in
       try world.check(
-        """
-        printf hunter2 | keyhole set keychain/generic/my.service/peter/value
-        """ + "\n" + Self.elsewhere + """
-          echo 'a passphrase' | keyhole export keychain --format \(format) -o "$OUT/export"
+        Self.elsewhere + """
+          printf hunter2 | keyhole set keychain/generic/my.service/peter/value
+          head -c 70000 /dev/zero | tr '\\0' x | keyhole set keychain/generic/long/%/value
+          echo 'a passphrase' | keyhole export --cost 14 keychain -o "$OUT/export"
           stat -c %a "$OUT/export"; grep -c 'hunter2\\|my.service\\|aHVudGVyMg' "$OUT/export"; head -c 8 "$OUT/export"; echo
-          echo 'a passphrase' | other import \(format == "env" ? "--to keychain/generic/taken" : "") "$OUT/export"
-          other get keychain/generic/\(format == "env" ? "taken/peter" : "my.service/peter")/value
-          """, prints: "600\n0\nKHEXPORT\nhunter2")
-    }
-  }
-
-  /// A header of 61 bytes, then pieces of 16,400; what was sealed is 70 KB.
-  private static let damages =
-    [4, 20, 61, 70, 16_461, 16_490].map { "head -c \($0) \"$OUT/e\"" }
-    + [8, 9, 10, 12, 30, 16_470].map { "flip \($0)" }
-    + ["head -c -1 \"$OUT/e\"", "{ head -c 61 \"$OUT/e\"; tail -c +16462 \"$OUT/e\"; }"]
-
-  /// Cut off anywhere, or with any byte changed, nothing of it is taken.
-  @Test(arguments: damages) func aDamagedSealIsRefused(damage: String) async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        flip() { head -c $1 "$OUT/e"; printf '\\377'; tail -c +$(($1 + 2)) "$OUT/e"; }
-        head -c 70000 /dev/zero | tr '\\0' x | keyhole set keychain/generic/s/long/value
-        echo pass | keyhole export --cost 14 -o "$OUT/e"; keyhole rm -r keychain/generic/s; \(damage) > "$OUT/bad"
-        """)
-      try world.fails("echo pass | keyhole import \"$OUT/bad\"", status: 1)
-      try world.check("keyhole ls keychain/generic")
-    }
-  }
-
-  @Test func anotherPassphraseOpensNothing() async throws {
-    try await withWorld { world in
-      try world.check(
-        "echo x | keyhole set keychain/generic/s/a/value; echo pass | keyhole export --cost 14 -o \"$OUT/e\"")
-      try world.fails("echo wrong | keyhole import \"$OUT/e\"", status: 1)
-      try world.check("echo pass | keyhole import \"$OUT/e\"")
+          echo wrong | other import "$OUT/export" 2> /dev/null; echo $?; head -c -1 "$OUT/export" > "$OUT/cut"
+          echo 'a passphrase' | other import "$OUT/cut" 2> /dev/null; echo $?; other ls keychain/generic
+          echo 'a passphrase' | other import "$OUT/export"; other get keychain/generic/my.service/peter/value
+          """, prints: "600\n0\nKHEXPORT\n1\n1\nhunter2", within: LockTests.patience)
     }
   }
 
@@ -104,6 +78,24 @@ import Testing
       try world.fails("keyhole export defaults/s/a.b defaults/s/a-b --format env -o \"$OUT/e\"", status: 1)
       try world.fails("keyhole export defaults/missing -o \"$OUT/e\"", status: 1)
       try world.check("ls -A \"$OUT\"")
+    }
+  }
+
+  /// A variable holds one value, and so the `otpauth:` URI is left out.
+  @Test func aShellReadsTheVariables() async throws {
+    try await withWorld { world in
+      let output = try world.sh(
+        """
+        printf "it's \\$HOME" | keyhole set keychain/generic/env/SINGLE/value
+        printf 'line 1\\nline 2' | keyhole set keychain/generic/env/MULTI/value
+        printf 'otpauth://totp/s:p?secret=JBSWY3DPEHPK3PXP&issuer=s' | keyhole set keychain/generic/env/MULTI/otpauth
+        keyhole export keychain/generic/env --plain --format env > "$OUT/out"; . "$OUT/out"; echo "$SINGLE|$MULTI"
+        keyhole import --to keychain/generic/again "$OUT/out"
+        keyhole export keychain/generic/again --plain --format env | diff "$OUT/out" -
+        keyhole export keychain/generic/env --plain --format env --prefix 2> /dev/null | grep -c ^env_
+        """)
+      #expect(output.text == "it's $HOME|line 1\nline 2\n2\n", "\(output)")
+      #expect(output.error.contains("keychain/generic/env/MULTI/otpauth: env has no"), "\(output)")
     }
   }
 
@@ -144,127 +136,6 @@ import Testing
     }
   }
 
-  @Test func environmentFilesAreReadAsAShellReadsThem() async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        cat > "$OUT/.env" << 'EOF'
-        # a comment with 'a quote
-        PLAIN=value
-        export SPACED = two words   # and a comment
-        SINGLE='it'\\''s $HOME'
-        DOUBLE="a\\nb \\"c\\""
-        MULTI='line 1
-        line 2'
-        NUMBER=42
-        ZIP=007
-        EMPTY=
-        EOF
-        keyhole import --to defaults/env "$OUT/.env"
-        for key in $(keyhole ls defaults/env); do printf '%s %s: ' $key $(keyhole attr defaults/env/$key keyhole.type); keyhole get defaults/env/$key; done; echo
-        keyhole import --to keychain/generic/env "$OUT/.env"; keyhole get keychain/generic/env/SINGLE/value; echo
-        keyhole export keychain/generic/env --plain --format env > "$OUT/out"; . "$OUT/out"; echo "$SINGLE|$MULTI|$NUMBER"
-        keyhole import --to keychain/generic/again "$OUT/out"; keyhole export keychain/generic/again --plain --format env | diff "$OUT/out" -
-        keyhole export keychain/generic/env --plain --format env --prefix | grep -c ^env_
-        """,
-        prints: """
-          DOUBLE string: a
-          b "c"
-          EMPTY data: MULTI string: line 1
-          line 2
-          NUMBER integer: 42
-          PLAIN string: value
-          SINGLE string: it's $HOME
-          SPACED string: two words
-          ZIP string: 007
-
-          it's $HOME
-          it's $HOME|line 1
-          line 2|42
-          8
-
-          """)
-    }
-  }
-
-  @Test func keePassXMLIsTakenOver() async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        cat > "$OUT/k.xml" << 'EOF'
-        <?xml version="1.0" encoding="utf-8" standalone="yes"?>
-        <KeePassFile><Meta><RecycleBinUUID>QUJD</RecycleBinUUID></Meta><Root><Group><UUID>AAAA</UUID><Name>Database</Name>
-        <Entry><UUID>x</UUID><String><Key>Title</Key><Value>Mail</Value></String><String><Key>UserName</Key><Value>peter</Value></String>
-        <String><Key>Password</Key><Value ProtectInMemory="True">s&amp;cret &lt;1&gt;</Value></String><String><Key>URL</Key><Value>https://mail.example.com:8443/x</Value></String>
-        <String><Key>Notes</Key><Value>a note</Value></String><String><Key>Pin</Key><Value ProtectInMemory="True">1234</Value></String><String><Key>color</Key><Value>red</Value></String>
-        <History><Entry><String><Key>Title</Key><Value>Mail</Value></String><String><Key>Password</Key><Value>old</Value></String></Entry></History></Entry>
-        <Group><UUID>BBBB</UUID><Name>Work</Name><Entry><String><Key>Title</Key><Value>Door</Value></String><String><Key>Password</Key><Value>5678</Value></String></Entry></Group>
-        <Group><UUID>QUJD</UUID><Name>Bin</Name><Entry><String><Key>Title</Key><Value>Gone</Value></String><String><Key>Password</Key><Value>x</Value></String></Entry></Group>
-        </Group></Root></KeePassFile>
-        EOF
-        keyhole import -n "$OUT/k.xml"; keyhole import "$OUT/k.xml" 2> "$OUT/summary"; tail -c 56 "$OUT/summary"; I='keychain/internet/mail.example.com/peter;protocol=https;port=8443'
-        keyhole get "$I/value"; echo; keyhole attr "$I" comment; keyhole attr "$I" keyhole.label; keyhole attr "$I" color
-        P='keychain/internet/mail.example.com/peter%2FPin;protocol=https;port=8443'
-        keyhole get "$P/value"; echo; keyhole attr "$P" belongsTo; keyhole attr keychain/generic/Door/% group
-        """,
-        prints: """
-          new\tkeychain/internet/mail.example.com/peter;protocol=https;port=8443
-          new\tkeychain/internet/mail.example.com/peter%2FPin;protocol=https;port=8443
-          new\tkeychain/generic/Door/%
-          left out\t1 earlier version of an entry
-          left out\t1 entry of the recycle bin
-          earlier version of an entry, 1 entry of the recycle bin
-          s&cret <1>
-          a note
-          Mail
-          red
-          1234
-          keychain/internet/mail.example.com/peter;protocol=https;port=8443
-          Work
-
-          """)
-    }
-  }
-
-  @Test(arguments: [
-    ("name,url,username,password,note\nSite,https://a.example/,me,\"p\"\"w,1\",n\n", "https", "p\"w,1"),
-    (
-      "\"url\",\"username\",\"password\",\"httpRealm\",\"formActionOrigin\",\"guid\",\"timeCreated\",\"timeLastUsed\",\"timePasswordChanged\"\r\n\"https://a.example\",\"me\",\"pw\",\"\",\"https://a.example\",\"{1}\",\"1700000000000\",\"1700000000000\",\"1700000001000\"\r\n",
-      "https", "pw"
-    ),
-    (
-      "\"Group\",\"Title\",\"Username\",\"Password\",\"URL\",\"Notes\",\"TOTP\",\"Icon\",\"Last Modified\",\"Created\"\n\"Root\",\"T\",\"me\",\"p\nw\",\"http://a.example\",\"\",\"\",\"0\",\"2026-11-21T07:53:00Z\",\"2026-11-21T07:53:00Z\"\n",
-      "http", "p\nw"
-    ),
-  ])
-  func tablesOfBrowsersAreTakenOver(table: String, scheme: String, password: String) async throws {
-    try await withWorld { world in
-      try world.check(
-        "cat > \"$OUT/t.csv\"; keyhole import \"$OUT/t.csv\"; keyhole get 'keychain/internet/a.example/me;protocol=\(scheme)/value'",
-        prints: password, sending: Array(table.utf8))
-    }
-  }
-
-  @Test func aStoreOfPassIsTakenOver() async throws {
-    try await withWorld { world in
-      try world.check(
-        """
-        export GNUPGHOME="$OUT/g"; mkdir -m 700 "$GNUPGHOME"; mkdir -p "$OUT/store/Email/deep"
-        gpg --batch --quiet --passphrase '' --quick-generate-key test@example.com default default never 2> /dev/null
-        echo test@example.com > "$OUT/store/.gpg-id"
-        enc() { gpg --batch --quiet --trust-model always -e -r test@example.com -o "$OUT/store/$1.gpg" 2> /dev/null; }
-        printf 'pw1\\nuser: x\\nand more\\n' | enc Email/deep/zx2c4; printf pw2 | enc single
-        keyhole import "$OUT/store" 2> "$OUT/err" || cat "$OUT/err"
-        keyhole get keychain/generic/Email%2Fdeep/zx2c4/value; echo; keyhole attr keychain/generic/Email%2Fdeep/zx2c4 user
-        keyhole get keychain/generic/Email%2Fdeep/zx2c4%2Fnotes/value
-        keyhole import --to keychain/generic/all "$OUT/store"; keyhole ls keychain/generic/all
-        keyhole get keychain/generic/single/%/value; gpgconf --kill all
-        """,
-        prints:
-          "pw1\nx\nand more\nEmail%2Fdeep%2Fzx2c4\nEmail%2Fdeep%2Fzx2c4%2Fnotes\nsingle\npw2")
-    }
-  }
-
   // MARK: With what other tools really write
 
   @Test(.enabled(if: System.exists("/usr/bin/pass"), "pass is not installed."))
@@ -276,16 +147,26 @@ import Testing
         gpg --batch --quiet --passphrase '' --quick-generate-key test@example.com default default never 2> /dev/null
         pass init test@example.com > /dev/null
         printf 'pw1\\nuser: x\\n' | pass insert -m Email/zx2c4 > /dev/null; printf 'pw2\\npw2\\n' | pass insert -f Bank > /dev/null
+        printf 'pw3\\nand more\\n' | pass insert -m Email/deep/x > /dev/null
         keyhole import -n "$OUT/store"; keyhole import "$OUT/store"
         keyhole get keychain/generic/Email/zx2c4/value; echo; keyhole attr keychain/generic/Email/zx2c4 user
-        keyhole get keychain/generic/Bank/%/value; gpgconf --kill all
+        keyhole get keychain/generic/Bank/%/value; echo; keyhole get keychain/generic/Email%2Fdeep/x%2Fnotes/value
+        keyhole import --to keychain/generic/all "$OUT/store"; keyhole ls keychain/generic/all; gpgconf --kill all
         """,
         prints: """
           new\tkeychain/generic/Bank/%
+          new\tkeychain/generic/Email%2Fdeep/x
+          new\tkeychain/generic/Email%2Fdeep/x%2Fnotes
           new\tkeychain/generic/Email/zx2c4
           pw1
           x
           pw2
+          and more
+          Bank
+          Email%2Fdeep%2Fx
+          Email%2Fdeep%2Fx%2Fnotes
+          Email%2Fzx2c4
+
           """)
     }
   }
@@ -339,70 +220,27 @@ import Testing
     }
   }
 
-  @Test func duplicatesAreNumberedMergedOrRefused() async throws {
+  @Test func duplicatesAreCountedAndNamed() async throws {
     try await withWorld { world in
-      let table =
-        "name,url,username,password,note\nA,https://a.example/,me,1,\nB,https://a.example/x,me,2,\nC,https://b.example,me,3,\nD,https://b.example/y,me,3,n\n"
+      let table = "name,url,username,password,note\nA,https://a.example/,me,1,\nB,https://a.example/x,me,2,\n"
       try world.check("cat > \"$OUT/t\"", sending: Array(table.utf8))
       let refused = try world.sh("keyhole import --duplicates=refuse \"$OUT/t\"")
       #expect(refused.status == 1 && refused.error.contains("keychain/internet/a.example/me;protocol=https"))
-      try world.check("keyhole ls keychain/internet")
-      let numbered = try world.sh("keyhole import \"$OUT/t\"")
-      #expect(
-        numbered.status == 0 && numbered.error.contains("4 items were imported, 0 replaced, 2 numbered"))
-      try world.check(
-        "keyhole ls keychain/internet/a.example; keyhole get 'keychain/internet/a.example/me (2);protocol=https/value'; echo",
-        prints: "me (2);protocol=https\nme;protocol=https\n2\n")
-      try world.check("keyhole import -n \"$OUT/t\" | cut -f 1 | sort -u", prints: "same\n")
-      try world.check("keyhole rm -r keychain/internet/a.example; keyhole rm -r keychain/internet/b.example")
-      let merged = try world.sh("keyhole import --duplicates=merge \"$OUT/t\"")
-      #expect(
-        merged.status == 0 && merged.error.contains("3 items were imported, 0 replaced, 1 numbered, 1 merged")
-      )
-      try world.check(
-        "keyhole attr 'keychain/internet/b.example/me;protocol=https' url-2", prints: "https://b.example/y\n")
+      let numbered = try world.sh("keyhole import \"$OUT/t\"; keyhole ls keychain/internet/a.example")
+      #expect(numbered.text == "me (2);protocol=https\nme;protocol=https\n", "\(numbered)")
+      #expect(numbered.error.contains("2 items were imported, 0 replaced, 1 numbered"), "\(numbered)")
     }
   }
 
-  /// The second secret is larger than one may be: what was written before it is taken back.
-  @Test func allOfItOrNothing() async throws {
-    try await withWorld { world in
-      let output = try world.sh(
-        """
-        keyhole set defaults/there/k 1; printf old | keyhole set keychain/generic/s/old/value
-        { printf '{"keyhole":1,"defaults":{"new":{"k":{"type":"integer","value":1}},"there":{"k":{"type":"integer","value":2},"l":{"type":"bool","value":true}}},"keychain":['
-          printf '{"class":"generic","attributes":{"service":"s","account":"a"},"value":"x"},{"class":"generic","attributes":{"service":"s","account":"old"},"value":"new"},'
-          printf '{"class":"generic","attributes":{"service":"s","account":"b"},"value":"'; head -c 1100000 /dev/zero | tr '\\0' x; printf '"}]}'
-        } > "$OUT/e"; keyhole import --replace "$OUT/e"
-        """)
-      #expect(
-        output.status == 1 && output.error.contains("keychain/generic/s/b")
-          && output.error.contains("nothing was imported"))
-      try world.check(
-        "keyhole ls defaults; keyhole ls defaults/there; keyhole get defaults/there/k; keyhole ls keychain/generic/s; keyhole get keychain/generic/s/old/value",
-        prints: "there\nk\n1\nold\nold")
-    }
-  }
-
-  @Test(arguments: [
-    "{", "{}", "{\"keyhole\":2}",
-    "{\"keyhole\":1,\"defaults\":{\"s\":{\"k\":{\"type\":\"integer\",\"value\":\"x\"}}}}",
-    "{\"keyhole\":1,\"keychain\":[{\"class\":\"generic\",\"value\":\"x\"}]}", "{\"keyhole\":1,\"unknown\":1}",
-    "{\"keyhole\":1,\"keychain\":[{\"class\":\"internet\",\"attributes\":{\"server\":\"s\",\"port\":\"99999\"},\"value\":\"x\"}]}",
-    "{\"keyhole\":1,\"keychain\":[{\"class\":\"generic\",\"attributes\":{\"service\":\"s\",\"account\":\"a\",\"keyhole.access\":\"x\"},\"value\":\"x\"}]}",
-    "{\"keyhole\":1,\"keychain\":[{\"class\":\"generic\",\"attributes\":{\"service\":\"s\",\"account\":\"a\"},\"value\":\"\\ud800\"}]}",
-    "<plist><dict><key>keyhole</key><integer>1</integer><key>keychain</key><array>",
-    "name,url,username,password,note\nA,b\n",
-    "name,url,username,password,note\nA,\"b\n", "<KeePassFile><Root>", "nothing at all", "",
-  ])
-  func damageIsRefusedInOneLine(text: String) async throws {
+  /// ImportFormatTests has the damages of each format.
+  @Test(arguments: ["{", "nothing at all", ""]) func damageIsRefusedInOneLine(text: String) async throws {
     try await withWorld { world in
       let output = try world.sh(
         "cat > \"$OUT/e\"; keyhole import --to defaults/x \"$OUT/e\"", sending: Array(text.utf8))
       #expect(output.status == 1 && output.bytes.isEmpty, "\(output)")
       #expect(
         output.error.split(separator: "\n").count == 1 && output.error.hasPrefix("keyhole: "), "\(output)")
-      try world.check("keyhole ls defaults; keyhole ls keychain/generic; keyhole ls keychain/internet")
+      try world.check("keyhole ls defaults")
     }
   }
 

@@ -109,6 +109,77 @@ import Testing
     #expect(lines.last == "- 1 variable that is set again later")
   }
 
+  @Test func environmentFilesAreReadAsAShellReadsThem() throws {
+    let text = #"""
+      # a comment with 'a quote
+      PLAIN=value
+      export SPACED = two words   # and a comment
+      SINGLE='it'\''s $HOME'
+      DOUBLE="a\nb \"c\""
+      MULTI='line 1
+      line 2'
+      NUMBER=42
+      ZIP=007
+      EMPTY=
+
+      """#
+    let contents = try reader(suite: "env").read(source(Array(text.utf8)), as: .env)
+    #expect(contents.settings.allSatisfy { $0.suite == "env" })
+    #expect(
+      Dictionary(uniqueKeysWithValues: contents.settings.map { ($0.key, $0.value) }) == [
+        "PLAIN": .string("value"), "SPACED": .string("two words"), "SINGLE": .string("it's $HOME"),
+        "DOUBLE": .string("a\nb \"c\""), "MULTI": .string("line 1\nline 2"), "NUMBER": .integer(42),
+        "ZIP": .string("007"), "EMPTY": .data([]),
+      ])
+  }
+
+  @Test func keePassXMLHasCompanionsAndGroups() throws {
+    let string = { (key: String, value: String) in "<String><Key>\(key)</Key>\(value)</String>" }
+    let secret = { (text: String) in "<Value ProtectInMemory=\"True\">\(text)</Value>" }
+    let text = """
+      <?xml version="1.0" encoding="utf-8" standalone="yes"?>
+      <KeePassFile><Meta><RecycleBinUUID>QUJD</RecycleBinUUID></Meta><Root><Group><UUID>AAAA</UUID><Name>Database</Name>
+      <Entry><UUID>x</UUID>\(string("Title", "<Value>Mail</Value>"))\(string("UserName", "<Value>peter</Value>"))
+      \(string("Password", secret("s&amp;cret &lt;1&gt;")))\(string("URL", "<Value>https://mail.example.com:8443/x</Value>"))
+      \(string("Notes", "<Value>a note</Value>"))\(string("Pin", secret("1234")))\(string("color", "<Value>red</Value>"))
+      <History><Entry>\(string("Title", "<Value>Mail</Value>"))\(string("Password", "<Value>old</Value>"))</Entry></History></Entry>
+      <Group><UUID>BBBB</UUID><Name>Work</Name><Entry>\(string("Title", "<Value>Door</Value>"))\(string("Password", "<Value>5678</Value>"))</Entry></Group>
+      <Group><UUID>QUJD</UUID><Name>Bin</Name><Entry>\(string("Title", "<Value>Gone</Value>"))\(string("Password", "<Value>x</Value>"))</Entry></Group>
+      </Group></Root></KeePassFile>
+      """
+    let bytes = try source(Array(text.utf8))
+    #expect(try ImportReader.format(of: bytes) == .keepass)
+    let mail = "keychain/internet/mail.example.com/peter"
+    #expect(
+      try reader().read(bytes, as: .keepass).lines() == [
+        "\(mail);protocol=https;port=8443 s&cret <1> [keyhole.label=Mail|comment=a note"
+          + "|url=https://mail.example.com:8443/x|color=red]",
+        "  \(mail)%2FPin;protocol=https;port=8443 1234",
+        "keychain/generic/Door/% 5678 [keyhole.label=Door|group=Work]",
+        "- 1 earlier version of an entry", "- 1 entry of the recycle bin",
+      ])
+  }
+
+  @Test(arguments: [
+    ("name,url,username,password,note\nSite,https://a.example/,me,\"p\"\"w,1\",n\n", "https", "p\"w,1"),
+    (
+      "\"url\",\"username\",\"password\",\"httpRealm\",\"formActionOrigin\",\"guid\",\"timeCreated\",\"timeLastUsed\",\"timePasswordChanged\"\r\n\"https://a.example\",\"me\",\"pw\",\"\",\"https://a.example\",\"{1}\",\"1700000000000\",\"1700000000000\",\"1700000001000\"\r\n",
+      "https", "pw"
+    ),
+    (
+      "\"Group\",\"Title\",\"Username\",\"Password\",\"URL\",\"Notes\",\"TOTP\",\"Icon\",\"Last Modified\",\"Created\"\n\"Root\",\"T\",\"me\",\"p\nw\",\"http://a.example\",\"\",\"\",\"0\",\"2026-11-21T07:53:00Z\",\"2026-11-21T07:53:00Z\"\n",
+      "http", "p\nw"
+    ),
+  ])
+  func tablesOfBrowsers(table: String, scheme: String, password: String) throws {
+    let bytes = try source(Array(table.utf8))
+    #expect(try ImportReader.format(of: bytes) == .csv)
+    let items = try reader().read(bytes, as: .csv).items
+    #expect(
+      items.map { TreePaths.path($0.identity) } == ["keychain/internet/a.example/me;protocol=\(scheme)"])
+    #expect(try items.map { try text($0.secret) } == [password])
+  }
+
   @Test(
     arguments: [
       ([0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5], "keepassxc-cli export"),
@@ -140,6 +211,19 @@ import Testing
       for item in contents.items { _ = try item.secret.bytes() }
     }
   }
+
+  @Test(arguments: [
+    "{", "{}", "{\"keyhole\":2}",
+    "{\"keyhole\":1,\"defaults\":{\"s\":{\"k\":{\"type\":\"integer\",\"value\":\"x\"}}}}",
+    "{\"keyhole\":1,\"keychain\":[{\"class\":\"generic\",\"value\":\"x\"}]}", "{\"keyhole\":1,\"unknown\":1}",
+    "{\"keyhole\":1,\"keychain\":[{\"class\":\"internet\",\"attributes\":{\"server\":\"s\",\"port\":\"99999\"},\"value\":\"x\"}]}",
+    "{\"keyhole\":1,\"keychain\":[{\"class\":\"generic\",\"attributes\":{\"service\":\"s\",\"account\":\"a\"},\"value\":\"\\ud800\"}]}",
+    "<plist><dict><key>keyhole</key><integer>1</integer><key>keychain</key><array>",
+    "name,url,username,password,note\nA,b\n", "name,url,username,password,note\nA,\"b\n",
+    "<KeePassFile><Root>",
+    "nothing at all",
+  ])
+  func damageIsRefused(text: String) throws { try refuses(text) }
 
   @Test func whatWouldBeLostIsRefused() throws {
     let item = #""class":"generic","attributes":{"service":"s","account":"a"}"#
