@@ -27,7 +27,7 @@ import Testing
     return all
   }
 
-  /// What comes next; empty: the other side has closed the connection.
+  /// The next bytes; empty: the other side has closed the connection.
   private static func receive(_ connection: StreamSocket) throws -> [UInt8] {
     var chunk = [UInt8](repeating: 0, count: 4096)
     try #require(try connection.wait(until: .now + .seconds(10)))

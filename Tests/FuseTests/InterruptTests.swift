@@ -66,7 +66,7 @@ extension AllTests {
           let ended = Event()
           // By turns, so that each side wins at times.
           if round.isMultiple(of: 2) { pthread_kill(caller, SIGUSR1) }
-          startThread {
+          ThreadID.start {
             start.happen()
             for parked in parked where answer(parked) { answered.add(1, ordering: .relaxed) }
             ended.happen()

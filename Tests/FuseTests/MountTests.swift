@@ -125,7 +125,7 @@ extension AllTests {
       try session.mount(at: path)
       defer { session.unmount() }
       let ended = Event()
-      startThread {
+      ThreadID.start {
         try? session.run()
         ended.happen()
       }
@@ -152,7 +152,7 @@ extension AllTests {
       let session = try Session(MemoryFileSystem())
       try session.mount(at: path)
       let ended = Outcome<SessionError?>()
-      startThread {
+      ThreadID.start {
         do throws(SessionError) {
           try session.run()
           ended.leave(nil)

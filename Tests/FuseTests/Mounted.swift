@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Platform
 import Synchronization
 import Testing
 
@@ -19,12 +20,12 @@ func withMount<Result>(
   let isReady = Event()
   try session.mount(at: path, onReady: { isReady.happen() })
   let ended = Event()
-  startThread {
+  ThreadID.start {
     try? session.run(threads: threads)
     ended.happen()
   }
   let finished = Event()
-  startThread { if !finished.waits(seconds: 20) { cut(path) } }
+  ThreadID.start { if !finished.waits(seconds: 20) { cut(path) } }
   defer {
     session.unmount()
     finished.happen()

@@ -90,7 +90,7 @@ extension AllTests {
       let fileSystem = RememberingFileSystem("later")
       try withMount(fileSystem, threads: 1) { path, _ in
         let outcome = Outcome<Int?>()
-        startThread {
+        ThreadID.start {
           let descriptor = try? Client.open(path + "/later", O_WRONLY)
           let written = descriptor.flatMap { try? Client.write($0, [UInt8](repeating: 0x5A, count: 8192)) }
           // fusermount3, which unmounts for users, would inherit it: exec closes it, and the session, which waits for
@@ -137,7 +137,7 @@ extension AllTests {
 /// Opens on a thread of its own, and leaves the descriptor, which is closed, or the error.
 func openOnThread(_ path: String, thread: Outcome<pthread_t>? = nil) -> Outcome<Result<Int32, Errno>> {
   let outcome = Outcome<Result<Int32, Errno>>()
-  startThread {
+  ThreadID.start {
     unblockSignals()
     thread?.leave(pthread_self())
     let result = Result { () throws(Errno) in try Client.open(path) }

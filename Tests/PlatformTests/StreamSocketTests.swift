@@ -117,7 +117,7 @@ import Testing
         #expect(throws: Errno.EAGAIN) { _ = try listener.accept() }
       }
       #expect(throws: Errno.ECONNREFUSED) { _ = try StreamSocket(connectingTo: path, within: 1) }
-      // What was left is replaced.
+      // A socket that was left behind is replaced.
       _ = try StreamListener(at: path)
       let long = folder + "/" + String(repeating: "x", count: 108)
       #expect(throws: Errno.ENAMETOOLONG) { _ = try StreamSocket(connectingTo: long, within: 1) }

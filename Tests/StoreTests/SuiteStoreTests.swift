@@ -105,7 +105,7 @@ import Testing
 
   @Test mutating func moveIsOneChange() async throws {
     _ = try suite.fetch()
-    try suite.update(moving: "a", to: "z") { contents in
+    try suite.update(moving: ("a", "z")) { contents in
       contents.settings["z"] = contents.settings.removeValue(forKey: "a")
     }
     let moved = Change(

@@ -68,7 +68,7 @@ final class PendingConnection: @unchecked Sendable {
 
   /// Reads and drops, so that the other side can send on, until it has read the answer.
   private func skip() -> Step {
-    // What it sends may be a passphrase.
+    // Its bytes may be those of a passphrase.
     guard var bytes = try? SecretBytes(count: 4096) else { return .ended }
     var span = bytes.mutableSpan
     do throws(Errno) {

@@ -11,29 +11,21 @@ extension PropertyListFolder {
     _ suite: ExactString, known: SuiteContents?,
     _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents {
+    guard let file = SuiteFile(folder: folder, suite: suite) else { throw .notFound }
     for _ in 0..<Self.attempts {
-      if let contents = try attempt(suite, known, body) { return contents }
+      let target = try file.target()
+      let lock = try SuiteLock(target, patience)
+      guard let old = try present(file, target, lock.status, known) else { continue }
+      if let reason = old.readOnly { throw .readOnly(reason: reason) }
+      var new = old
+      try body(&new)
+      let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
+      guard let stamp = try change.isOfValues ? write(change, of: suite, over: lock, to: target) : old.stamp
+      else { continue }
+      times.record(change, of: suite)
+      return SuiteContents(settings: change.settings, stamp: stamp)
     }
     throw .unreachable(reason: "another program changes the suite all the time")
-  }
-
-  /// nil: the suite was changed by a program that does not lock.
-  private func attempt(
-    _ suite: ExactString, _ known: SuiteContents?,
-    _ body: (inout SuiteContents) throws(StoreError) -> Void
-  ) throws(StoreError) -> SuiteContents? {
-    guard let file = SuiteFile(folder: folder, suite: suite) else { throw .notFound }
-    let target = try file.target()
-    let lock = try SuiteLock(target, patience)
-    guard let old = try present(file, target, lock.status, known) else { return nil }
-    if let reason = old.readOnly { throw .readOnly(reason: reason) }
-    var new = old
-    try body(&new)
-    let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
-    let stamp = try change.isOfValues ? write(change, of: suite, over: lock, to: target) : old.stamp
-    guard let stamp else { return nil }
-    times.record(change, of: suite)
-    return SuiteContents(settings: change.settings, stamp: stamp)
   }
 
   /// The stored version; nil: it changed since `status` was asked.
@@ -48,6 +40,7 @@ extension PropertyListFolder {
     return contents.stamp == status.stamp ? contents : nil
   }
 
+  /// nil: a program that does not lock was faster.
   private func write(
     _ change: SuiteChange, of suite: ExactString, over lock: borrowing SuiteLock, to target: String
   ) throws(StoreError) -> SuiteStamp? {
@@ -55,28 +48,37 @@ extension PropertyListFolder {
     let bytes = encoded?.document ?? PropertyLists.binary(.dictionary(change.values))
     guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
     let version = SuiteVersion(bytes: bytes, time: change.time, showsDamage: encoded != nil)
-    let stamp = try commit(
-      version, isRemoval: change.isRemoval, isEmpty: change.settings.isEmpty, lock, target)
+    defer { reserve.restore(for: bytes.count) }
+    let commits = SuiteCommits.to(target)
+    let stamp: SuiteStamp?
+    do throws(StoreError) {
+      stamp = try commits.commit(version, over: lock)
+    } catch {
+      guard error.isOutOfSpace else { throw error }
+      stamp = try commitOnFullDisk(version, change, commits, lock, error)
+    }
     if let encoded, let stamp { texts.keep(encoded, of: suite, stamp) }
     return stamp
   }
 
-  /// On a full disk, what only removes keys gets the room of the reserve.
-  private func commit(
-    _ version: SuiteVersion, isRemoval: Bool, isEmpty: Bool, _ lock: borrowing SuiteLock, _ target: String
+  /// Commits in the room that the version before gives back and, where keys are only removed, that of the reserve; an
+  /// empty suite needs none.
+  private func commitOnFullDisk(
+    _ version: SuiteVersion, _ change: SuiteChange, _ commits: SuiteCommits, _ lock: borrowing SuiteLock,
+    _ error: StoreError
   ) throws(StoreError) -> SuiteStamp? {
-    let commits = SuiteCommits.to(target)
-    defer { reserve.restore(for: version.bytes.count) }
-    do throws(StoreError) {
-      return try commits.commit(version, over: lock)
-    } catch {
-      guard error.isOutOfSpace, isRemoval else { throw error }
+    var error = error
+    if try commits.settle() {
+      do throws(StoreError) { return try commits.commit(version, over: lock) } catch let again {
+        error = again
+      }
     }
+    guard error.isOutOfSpace, change.isRemoval else { throw error }
     reserve.giveUp()
     do throws(StoreError) {
       return try commits.commit(version, over: lock)
     } catch {
-      guard error.isOutOfSpace, isEmpty else { throw error }
+      guard error.isOutOfSpace, change.settings.isEmpty else { throw error }
       return try commits.overwrite(version, lock)
     }
   }

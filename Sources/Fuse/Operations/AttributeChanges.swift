@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 
 /// The changes for `setattr`: nil leaves an attribute as it is.
 public struct AttributeChanges: Sendable {

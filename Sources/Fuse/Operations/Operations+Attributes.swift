@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 
 // SAFETY: as in Operations+Names.swift.
 

@@ -18,12 +18,6 @@ func addFiles(to table: inout fuse_lowlevel_ops) {
 
 private typealias Info = UnsafeMutablePointer<fuse_file_info>
 
-extension FileHandle {
-  init(_ info: UnsafeMutablePointer<fuse_file_info>) {
-    unsafe self.init(rawValue: info.pointee.fh)
-  }
-}
-
 private func onOpen(_ request: OpaquePointer?, _ node: fuse_ino_t, _ info: Info?) {
   guard let request = unsafe request, let info = unsafe info else { return }
   let flags = unsafe info.pointee.flags

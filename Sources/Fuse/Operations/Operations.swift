@@ -51,3 +51,31 @@ private func refuse(_ capability: Int32, _ info: inout fuse_conn_info) {
 func fileSystem(of request: OpaquePointer) -> any FileSystem {
   unsafe Host.of(request).fileSystem
 }
+
+extension Host {
+  /// The host that a request arrived at.
+  static func of(_ request: OpaquePointer) -> Host {
+    // SAFETY: the user data is a host, and the session that runs holds it.
+    unsafe Unmanaged<Host>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
+  }
+}
+
+extension Request {
+  init(_ request: OpaquePointer) {
+    // SAFETY: libfuse keeps the context inside the request, which is alive until it is answered.
+    guard let context = unsafe fuse_req_ctx(request) else {
+      self.init(userID: 0, groupID: 0, threadID: 0, umask: 0)
+      return
+    }
+    unsafe self.init(
+      userID: context.pointee.uid, groupID: context.pointee.gid, threadID: context.pointee.pid,
+      umask: context.pointee.umask)
+  }
+}
+
+extension FileHandle {
+  init(_ info: UnsafeMutablePointer<fuse_file_info>) {
+    // SAFETY: libfuse's file information is alive during the call that gets it.
+    unsafe self.init(rawValue: info.pointee.fh)
+  }
+}

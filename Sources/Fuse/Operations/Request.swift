@@ -1,5 +1,3 @@
-import CFuse
-
 /// The caller of a request.
 ///
 /// All are zero when the caller has no number in our namespace, and on requests that the kernel makes by itself:
@@ -14,17 +12,4 @@ public struct Request: Sendable {
   public let threadID: Int32
   /// The caller's umask; only mknod, mkdir and create carry one. The kernel has already applied it to their mode.
   public let umask: UInt32
-}
-
-extension Request {
-  init(_ request: OpaquePointer) {
-    // SAFETY: libfuse keeps the context inside the request, which is alive until it is answered.
-    guard let context = unsafe fuse_req_ctx(request) else {
-      self.init(userID: 0, groupID: 0, threadID: 0, umask: 0)
-      return
-    }
-    unsafe self.init(
-      userID: context.pointee.uid, groupID: context.pointee.gid, threadID: context.pointee.pid,
-      umask: context.pointee.umask)
-  }
 }

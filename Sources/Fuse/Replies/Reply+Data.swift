@@ -1,5 +1,4 @@
 import CFuse
-import Glibc
 import Platform
 
 /// Owed by `read` and `readlink`.
@@ -30,10 +29,7 @@ extension Reply where Answer == DataAnswer {
   /// ``succeed(secret:)``. In libfuse: `fuse_reply_buf`.
   @discardableResult
   public consuming func succeed(_ bytes: Span<UInt8>) -> Bool {
-    // SAFETY: `answer` hands over a live request, once, and the bytes during the call.
-    unsafe pending.answer(bytes.extracting(first: answer.limit)) {
-      unsafe fuse_reply_buf($0, $1.baseAddress, $1.count)
-    }
+    pending.send(bytes.extracting(first: answer.limit))
   }
 
   /// Answers with bytes that must leave no copy, cut to ``limit``.
@@ -45,8 +41,7 @@ extension Reply where Answer == DataAnswer {
     let bytes = bytes.extracting(first: answer.limit)
     guard bytes.count > 0 else { return succeed(bytes) }
     guard let buffer = BounceBuffer(copying: bytes) else { return fail(.ENOMEM) }
-    // SAFETY: the buffer is dropped, and so zeroed, after the answer.
-    return unsafe pending.answer { unsafe fuse_reply_buf($0, buffer.start, buffer.byteCount) }
+    return pending.send(buffer)
   }
 }
 
@@ -61,13 +56,8 @@ extension Reply where Answer == ExtendedAttributeAnswer {
   @discardableResult
   public consuming func succeed(_ value: Span<UInt8>) -> Bool {
     let size = answer.size
-    if size == 0 { return succeed(length: value.count) }
+    if size == 0 { return pending.send(length: value.count) }
     guard value.count <= size else { return fail(.ERANGE) }
-    // SAFETY: as above.
-    return unsafe pending.answer(value) { unsafe fuse_reply_buf($0, $1.baseAddress, $1.count) }
-  }
-
-  private consuming func succeed(length: Int) -> Bool {
-    unsafe pending.answer { unsafe fuse_reply_xattr($0, length) }
+    return pending.send(value)
   }
 }

@@ -1,5 +1,3 @@
-import CFuse
-
 /// Owed by `lookup`, `mknod`, `mkdir`, `symlink` and `link`.
 public typealias EntryReply = Reply<EntryAnswer>
 /// Owed by `create`.
@@ -29,11 +27,7 @@ extension Reply where Answer == EntryAnswer {
   /// libfuse: `fuse_reply_entry`.
   @discardableResult
   public consuming func succeed(_ entry: Entry) -> Bool {
-    unsafe pending.answer { request in
-      var parameters = entry.parameters
-      // SAFETY: `answer` hands over a live request, once; libfuse copies the parameters. So in all replies below.
-      return unsafe fuse_reply_entry(request, &parameters)
-    }
+    pending.send(entry)
   }
 
   /// Answers that there is no such name, and that the kernel may remember so for some seconds.
@@ -41,11 +35,7 @@ extension Reply where Answer == EntryAnswer {
   /// In libfuse: `fuse_reply_entry` with node 0.
   @discardableResult
   public consuming func succeed(absentFor seconds: Double) -> Bool {
-    unsafe pending.answer { request in
-      var parameters = fuse_entry_param()
-      parameters.entry_timeout = seconds
-      return unsafe fuse_reply_entry(request, &parameters)
-    }
+    pending.send(absentFor: seconds)
   }
 }
 
@@ -56,12 +46,7 @@ extension Reply where Answer == CreateAnswer {
   /// file system's to drop. In libfuse: `fuse_reply_create`.
   @discardableResult
   public consuming func succeed(_ entry: Entry, handle: FileHandle, options: OpenOptions = []) -> Bool {
-    let flags = answer.flags
-    return unsafe pending.answer { request in
-      var parameters = entry.parameters
-      var info = fuse_file_info(flags: flags, handle: handle, options: options)
-      return unsafe fuse_reply_create(request, &parameters, &info)
-    }
+    pending.send(entry, handle, options, flags: answer.flags)
   }
 }
 
@@ -71,10 +56,7 @@ extension Reply where Answer == AttributesAnswer {
   /// In libfuse: `fuse_reply_attr`.
   @discardableResult
   public consuming func succeed(_ attributes: Attributes, timeout seconds: Double) -> Bool {
-    unsafe pending.answer { request in
-      var status = attributes.status
-      return unsafe fuse_reply_attr(request, &status, seconds)
-    }
+    pending.send(attributes, timeout: seconds)
   }
 }
 
@@ -85,20 +67,6 @@ extension Reply where Answer == OpenAnswer {
   /// drop. In libfuse: `fuse_reply_open`.
   @discardableResult
   public consuming func succeed(_ handle: FileHandle, options: OpenOptions = []) -> Bool {
-    let flags = answer.flags
-    return unsafe pending.answer { request in
-      var info = fuse_file_info(flags: flags, handle: handle, options: options)
-      return unsafe fuse_reply_open(request, &info)
-    }
-  }
-}
-
-extension fuse_file_info {
-  fileprivate init(flags: Int32, handle: FileHandle, options: OpenOptions) {
-    self.init()
-    self.flags = flags
-    fh = handle.rawValue
-    // SAFETY: writes bits of self only.
-    unsafe shim_set_open_options(&self, options.rawValue)
+    pending.send(handle, options, flags: answer.flags)
   }
 }

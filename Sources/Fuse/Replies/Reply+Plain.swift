@@ -1,4 +1,3 @@
-import CFuse
 public import Platform
 
 /// Owed by operations that only succeed or fail.
@@ -35,8 +34,7 @@ extension Reply where Answer == EmptyAnswer {
   /// Returns false if the request was gone already. In libfuse: `fuse_reply_err` with 0.
   @discardableResult
   public consuming func succeed() -> Bool {
-    // SAFETY: `answer` hands over a live request, once; so in all replies below.
-    unsafe pending.answer { unsafe fuse_reply_err($0, 0) }
+    pending.send(error: nil)
   }
 }
 
@@ -47,14 +45,14 @@ extension Reply where Answer == WriteAnswer {
   @discardableResult
   public consuming func succeed(written count: Int) -> Bool {
     answer.payload.scrub()
-    return unsafe pending.answer { unsafe fuse_reply_write($0, count) }
+    return pending.send(written: count)
   }
 
   /// Answers with an error, after zeroing the bytes in libfuse's buffer.
   @discardableResult
   public consuming func fail(_ errno: Errno) -> Bool {
     answer.payload.scrub()
-    return unsafe pending.answer { unsafe fuse_reply_err($0, errno.rawValue) }
+    return pending.send(error: errno)
   }
 }
 
@@ -64,10 +62,7 @@ extension Reply where Answer == StatisticsAnswer {
   /// In libfuse: `fuse_reply_statfs`.
   @discardableResult
   public consuming func succeed(_ statistics: Statistics) -> Bool {
-    unsafe pending.answer { request in
-      var status = statistics.status
-      return unsafe fuse_reply_statfs(request, &status)
-    }
+    pending.send(statistics)
   }
 }
 
@@ -77,7 +72,7 @@ extension Reply where Answer == SeekAnswer {
   /// In libfuse: `fuse_reply_lseek`.
   @discardableResult
   public consuming func succeed(offset: Int) -> Bool {
-    unsafe pending.answer { unsafe fuse_reply_lseek($0, offset) }
+    pending.send(offset: offset)
   }
 }
 
@@ -87,7 +82,7 @@ extension Reply where Answer == PollAnswer {
   /// In libfuse: `fuse_reply_poll`.
   @discardableResult
   public consuming func succeed(events: UInt32) -> Bool {
-    unsafe pending.answer { unsafe fuse_reply_poll($0, events) }
+    pending.send(events: events)
   }
 }
 
@@ -97,6 +92,6 @@ extension Reply where Answer == ControlAnswer {
   /// In libfuse: `fuse_reply_ioctl`.
   @discardableResult
   public consuming func succeed(result: Int32, output: Span<UInt8>) -> Bool {
-    unsafe pending.answer(output) { unsafe fuse_reply_ioctl($0, result, $1.baseAddress, $1.count) }
+    pending.send(result: result, output: output)
   }
 }

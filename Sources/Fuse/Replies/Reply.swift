@@ -1,4 +1,3 @@
-import CFuse
 public import Platform
 
 /// An answer that is owed to the kernel, exactly once.
@@ -26,8 +25,7 @@ extension Reply where Answer: ~Copyable {
   /// Returns false if the request was gone already. In libfuse: `fuse_reply_err`.
   @discardableResult
   public consuming func fail(_ errno: Errno) -> Bool {
-    // SAFETY: `answer` hands over a live request, once.
-    unsafe pending.answer { unsafe fuse_reply_err($0, errno.rawValue) }
+    pending.send(error: errno)
   }
 
   /// True once the caller has been interrupted: by Ctrl-C, by any signal that it handles, or by a deadly one.

@@ -36,6 +36,26 @@ extension Connection {
     unsafe self.session = session
   }
 
+  /// Mounts; `source` is the mount point, or `/dev/fd/N` for a device that is mounted already. In libfuse:
+  /// `fuse_session_mount`.
+  func mount(_ source: String) -> Errno? {
+    guard let session = unsafe session else { return .EINVAL }
+    // SAFETY: the session is alive as long as self; so in all methods.
+    return unsafe fuse_session_mount(session, source) == 0 ? nil : .current
+  }
+
+  /// Has the threads that read requests stop. In libfuse: `fuse_session_exit`.
+  func exit() {
+    guard let session = unsafe session else { return }
+    unsafe fuse_session_exit(session)
+  }
+
+  /// The mount is gone, or `exit` was called. In libfuse: `fuse_session_exited`.
+  var isExiting: Bool {
+    guard let session = unsafe session else { return true }
+    return unsafe fuse_session_exited(session) != 0
+  }
+
   private func withArguments<Result>(_ options: [String], _ body: (inout fuse_args) -> Result) -> Result {
     // libfuse skips the first argument, a program's name, and splits the others' value at commas.
     let list = options.map { $0.escapingCommas }.joined(separator: ",")

@@ -1,4 +1,3 @@
-import CFuse
 import Synchronization
 
 /// The destination of a request: the file system, and the connection for the reply.
@@ -16,12 +15,6 @@ final class Host: Sendable {
 }
 
 extension Host {
-  /// The host that a request arrived at.
-  static func of(_ request: OpaquePointer) -> Host {
-    // SAFETY: the user data is a host, and the session that runs holds it.
-    unsafe Unmanaged<Host>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
-  }
-
   /// Has `action` called once when the kernel begins to ask.
   func whenReady(_ action: (@Sendable () -> Void)?) {
     ready.withLock { $0 = action }

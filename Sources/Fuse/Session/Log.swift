@@ -1,5 +1,5 @@
 import CFuse
-import Glibc
+import Platform
 import Synchronization
 
 /// The messages of libfuse. By default they are dropped, and nothing reaches standard error.
@@ -21,7 +21,7 @@ public enum Log {
   private struct State {
     var handler: (@Sendable (Level, String) -> Void)?
     /// Messages while a thread listens to its own, by thread.
-    var captured: [UInt: [String]] = [:]
+    var captured: [ThreadID: [String]] = [:]
   }
 
   private static let state = Mutex(State())
@@ -41,14 +41,14 @@ extension Log {
   /// Does something and returns what libfuse said on this thread meanwhile.
   static func capture<Result>(_ body: () -> Result) -> (Result, [String]) {
     install
-    let thread = UInt(pthread_self())
+    let thread = ThreadID.current
     state.withLock { $0.captured[thread] = [] }
     let result = body()
     return (result, state.withLock { $0.captured.removeValue(forKey: thread) ?? [] })
   }
 
   fileprivate static func receive(_ level: Level, _ message: String) {
-    let thread = UInt(pthread_self())
+    let thread = ThreadID.current
     let handler = state.withLock { state in
       state.captured[thread]?.append(message)
       return state.handler

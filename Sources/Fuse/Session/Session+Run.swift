@@ -1,4 +1,3 @@
-import CFuse
 import Platform
 import Synchronization
 
@@ -21,9 +20,7 @@ extension Session {
   ///
   /// Returns at once, from any thread, also inside a request. In libfuse: `fuse_session_exit`.
   public func exit() {
-    guard let session = unsafe connection.session else { return }
-    // SAFETY: the connection keeps the session alive.
-    unsafe fuse_session_exit(session)
+    connection.exit()
     state.withLock { $0.workers }?.wake()
   }
 

@@ -1,4 +1,3 @@
-import CFuse
 import Platform
 import Synchronization
 
@@ -46,14 +45,8 @@ extension Session {
   public func mount(
     at path: String, through device: Int32? = nil, onReady: (@Sendable () -> Void)? = nil
   ) throws(SessionError) {
-    guard let session = unsafe connection.session else {
-      throw SessionError(.mount, messages: [], errno: .EINVAL)
-    }
     host.whenReady(onReady)
-    let (errno, messages) = Log.capture { () -> Errno? in
-      // SAFETY: the session is alive as long as the connection.
-      unsafe fuse_session_mount(session, device.map { "/dev/fd/\($0)" } ?? path) == 0 ? nil : .current
-    }
+    let (errno, messages) = Log.capture { connection.mount(device.map { "/dev/fd/\($0)" } ?? path) }
     if let errno { throw SessionError(.mount, messages: messages, errno: errno) }
     connection.quietDevice()
     let isEnded = state.withLock { state in

@@ -1,5 +1,6 @@
 import CFuse
 import Glibc
+import Platform
 import Synchronization
 
 /// One thread of ``Workers``, with its receive buffer.
@@ -10,7 +11,7 @@ import Synchronization
   let isReader = Atomic<Bool>(false)
   /// Moves on when a request has been read and when it has been handled: odd in between.
   let turn = Atomic<UInt64>(0)
-  private let thread = Atomic<UInt>(0)
+  private let thread = Mutex<ThreadID?>(nil)
   private var buffer = unsafe fuse_buf()
   /// How much of the buffer a request has ever filled, in bytes.
   private var used = 0
@@ -21,8 +22,8 @@ import Synchronization
 extension Worker {
   /// To be called first on the worker's own thread.
   func begin() {
-    WakeSignal.blockOthers()
-    thread.store(UInt(pthread_self()), ordering: .releasing)
+    ThreadID.blockSignals()
+    thread.withLock { $0 = .current }
   }
 
   /// To be called last: the rest of a request must not stay in freed memory. What was never filled is not touched,
@@ -35,8 +36,7 @@ extension Worker {
 
   /// Ends the wait in ``receive(_:)``.
   func interrupt() {
-    let thread = thread.load(ordering: .acquiring)
-    if thread != 0 { _ = pthread_kill(pthread_t(thread), WakeSignal.number) }
+    thread.withLock { $0 }?.interrupt()
   }
 
   /// Waits for a request; 0 when the mount is gone, a negative error number when there is none.

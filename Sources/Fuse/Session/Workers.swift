@@ -1,6 +1,5 @@
-import CFuse
 import Dispatch
-import Glibc
+import Platform
 import Synchronization
 
 /// The threads that read requests and have them answered, in place of `fuse_session_loop_mt`.
@@ -45,13 +44,13 @@ extension Workers {
       let reader = Worker()
       // Before its thread runs, or it could take itself for the spare, and no thread would read.
       reader.isReader.store(true, ordering: .releasing)
-      guard start(reader, &state) else { return state.status = -EAGAIN }
+      guard start(reader, &state) else { return state.status = -Errno.EAGAIN.rawValue }
       state.reader = reader
       state.hasSpare = limit > 1 && start(Worker(), &state)
     }
     while state.withLock({ $0.count > 0 }) {
-      _ = runnerWakes.wait(timeout: isExiting ? .now() + .milliseconds(2) : .distantFuture)
-      if isExiting { interruptReader() }
+      _ = runnerWakes.wait(timeout: connection.isExiting ? .now() + .milliseconds(2) : .distantFuture)
+      if connection.isExiting { interruptReader() }
     }
     return state.withLock { $0.status }
   }
@@ -59,12 +58,6 @@ extension Workers {
   /// The session has to exit: ends the reader's wait for a request.
   func wake() {
     runnerWakes.signal()
-  }
-
-  private var isExiting: Bool {
-    guard let session = unsafe connection.session else { return true }
-    // SAFETY: the connection keeps the session alive.
-    return unsafe fuse_session_exited(session) != 0
   }
 
   /// A signal that comes just before the wait is lost, so the runner sends it again until all is over.
@@ -77,7 +70,7 @@ extension Workers {
   }
 
   private func start(_ worker: Worker, _ state: inout State) -> Bool {
-    guard startThread({ self.work(worker) }) else { return false }
+    guard ThreadID.start({ self.work(worker) }) else { return false }
     state.count += 1
     return true
   }
@@ -116,11 +109,11 @@ extension Workers {
   private func serve(_ worker: Worker) {
     var wasCutOff = false
     while worker.isReader.load(ordering: .acquiring) {
-      if isExiting { return finish(0) }
+      if connection.isExiting { return finish(0) }
       let status = worker.receive(connection)
-      if status == -EINTR { continue }
+      if status == -Errno.EINTR.rawValue { continue }
       // An unmount too cuts off who is just taking a request; the next read tells it (ENODEV) from an abort.
-      if status == -ECONNABORTED, !wasCutOff {
+      if status == -Errno.ECONNABORTED.rawValue, !wasCutOff {
         wasCutOff = true
         continue
       }
@@ -134,7 +127,7 @@ extension Workers {
 
   private func finish(_ status: Int32) {
     state.withLock { state in
-      if !isExiting { state.status = status }
+      if !connection.isExiting { state.status = status }
       state.isDone = true
     }
     spareWakes.signal()

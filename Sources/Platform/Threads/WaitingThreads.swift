@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Synchronization
 
 /// Threads for what may have to wait for another process, one for each call.
@@ -29,33 +28,12 @@ package final class WaitingThreads: Sendable {
 
   private func start(_ work: @escaping @Sendable () -> Void) -> Bool {
     running.enter()
-    let call = unsafe Unmanaged.passRetained(
-      WaitingCall { [self] in
-        work()
-        count.subtract(1, ordering: .relaxed)
-        running.leave()
-      })
-    var thread = pthread_t()
-    // SAFETY: the thread takes over the reference; if there is none, it is taken back.
-    guard unsafe pthread_create(&thread, nil, { unsafe make($0) }, call.toOpaque()) == 0 else {
-      unsafe call.release()
+    let isStarted = ThreadID.start { [self] in
+      work()
+      count.subtract(1, ordering: .relaxed)
       running.leave()
-      return false
     }
-    pthread_detach(thread)
-    return true
+    if !isStarted { running.leave() }
+    return isStarted
   }
-}
-
-private final class WaitingCall: Sendable {
-  let body: @Sendable () -> Void
-
-  init(_ body: @escaping @Sendable () -> Void) {
-    self.body = body
-  }
-}
-
-private func make(_ call: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  if let call = unsafe call { unsafe Unmanaged<WaitingCall>.fromOpaque(call).takeRetainedValue().body() }
-  return nil
 }

@@ -64,22 +64,28 @@ public actor SuiteStore {
 
   /// Changes the suite in one step, on what is stored at that moment: all that `body` does, or nothing.
   ///
+  /// `moving`: the old and the new name of a key that `body` renames, which is published as one move.
   /// `beforePublishing` is called once the change is stored and before `snapshot` shows it; not if the change fails. It
   /// must not use the suite.
   /// - Throws: what `body` throws, and `readOnly`, `noSpace`, `notFound`, `damaged` and the system's errors.
   @discardableResult
   public nonisolated func update(
-    beforePublishing: () -> Void = {}, _ body: (inout SuiteContents) throws(StoreError) -> Void
-  ) throws(StoreError) -> SuiteSnapshot {
-    try withoutLock { () throws(StoreError) in try commit(moving: nil, beforePublishing, body) }
-  }
-
-  /// Gives a key another name in one step; `body` does it, and may refuse.
-  public nonisolated func update(
-    moving key: ExactString, to newKey: ExactString, beforePublishing: () -> Void = {},
+    moving: (from: ExactString, to: ExactString)? = nil, beforePublishing: () -> Void = {},
     _ body: (inout SuiteContents) throws(StoreError) -> Void
-  ) throws(StoreError) {
-    _ = try withoutLock { () throws(StoreError) in try commit(moving: (key, newKey), beforePublishing, body) }
+  ) throws(StoreError) -> SuiteSnapshot {
+    try withoutLock { () throws(StoreError) in
+      try checkWritable()
+      let known = snapshot?.contents
+      var before: SuiteContents?
+      let after = try impatientEngine.update(name, known: known) { (stored) throws(StoreError) in
+        before = stored
+        try body(&stored)
+      }
+      // Changes by others since the last read are published as theirs, not as this commit's.
+      if let before, before.stamp != known?.stamp { assumeIsolated { _ = $0.takeOver(before) } }
+      beforePublishing()
+      return assumeIsolated { $0.publish(after, moving: moving, origin: .local) }
+    }
   }
 
   /// Whether the suite could be changed at this moment: a disk can become read-only, and a damaged file be
@@ -180,23 +186,6 @@ extension SuiteStore {
     last.readOnly = "\(what) is damaged; the last good values are shown"
     last.stamp = try engine.stamp(of: name)
     return assumeIsolated { [last] in $0.publish(last, moving: nil, origin: .external) }
-  }
-
-  private nonisolated func commit(
-    moving: Move?, _ beforePublishing: () -> Void,
-    _ body: (inout SuiteContents) throws(StoreError) -> Void
-  ) throws(StoreError) -> SuiteSnapshot {
-    try checkWritable()
-    let known = snapshot?.contents
-    var before: SuiteContents?
-    let after = try impatientEngine.update(name, known: known) { (stored) throws(StoreError) in
-      before = stored
-      try body(&stored)
-    }
-    // Changes by others since the last read are published as theirs, not as this commit's.
-    if let before, before.stamp != known?.stamp { assumeIsolated { _ = $0.takeOver(before) } }
-    beforePublishing()
-    return assumeIsolated { $0.publish(after, moving: moving, origin: .local) }
   }
 
   /// A suite that could not be written when it was last read may have been mended since.

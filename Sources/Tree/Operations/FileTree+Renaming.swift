@@ -89,7 +89,7 @@ extension FileTree {
     let isSave = source.state.withLock { $0.creator != nil && $0.creator == caller.process }
     guard old.suite == new.suite else { return try moveAcross(old, to: new, isSave: isSave, moveNode) }
     let suite = settings.suite(old.suite)
-    try suite.update(moving: old.key, to: new.key, beforePublishing: moveNode) {
+    try suite.update(moving: (old.key, new.key), beforePublishing: moveNode) {
       (contents) throws(StoreError) in
       guard let setting = contents.settings.removeValue(forKey: old.key) else { throw .notFound }
       let existing = contents.settings[new.key]

@@ -50,12 +50,19 @@ final class SuiteCommits: Sendable {
   ///
   /// - Returns: the new stamp; nil: a program that does not lock was faster, and nothing has changed.
   func commit(_ version: SuiteVersion, over lock: borrowing SuiteLock) throws(StoreError) -> SuiteStamp? {
-    do throws(StoreError) {
-      return try attempt(version, over: lock)
-    } catch {
-      // The version that is kept takes room.
-      guard error.isOutOfSpace, try settle() else { throw error }
-      return try attempt(version, over: lock)
+    try state.withLock { state throws(StoreError) in
+      let exchanges = state.canExchange && version.showsDamage
+      if exchanges { try makeSafe(lock, &state) }
+      let temporary = try Temporary(beside: target, at: version.time)
+      let stamp = try temporary.write(version, like: lock.status)
+      let isDone: Bool
+      do throws(StoreError) {
+        isDone = try exchanges ? exchange(temporary, lock, &state) : replace(temporary, lock)
+      } catch .notFound {
+        return nil
+      }
+      if isDone { state.last = stamp }
+      return isDone ? stamp : nil
     }
   }
 
@@ -115,25 +122,6 @@ final class SuiteCommits: Sendable {
 }
 
 extension SuiteCommits {
-  private func attempt(
-    _ version: SuiteVersion, over lock: borrowing SuiteLock
-  ) throws(StoreError) -> SuiteStamp? {
-    try state.withLock { state throws(StoreError) in
-      let exchanges = state.canExchange && version.showsDamage
-      if exchanges { try makeSafe(lock, &state) }
-      let temporary = try Temporary(beside: target, at: version.time)
-      let stamp = try temporary.write(version, like: lock.status)
-      let isDone: Bool
-      do throws(StoreError) {
-        isDone = try exchanges ? exchange(temporary, lock, &state) : replace(temporary, lock)
-      } catch .notFound {
-        return nil
-      }
-      if isDone { state.last = stamp }
-      return isDone ? stamp : nil
-    }
-  }
-
   /// Sees to it that a power cut leaves a version from before this commit, whichever of its names and bytes it takes.
   private func makeSafe(_ lock: borrowing SuiteLock, _ state: inout State) throws(StoreError) {
     guard state.last == lock.status.stamp else {
@@ -152,12 +140,17 @@ extension SuiteCommits {
     _ temporary: consuming Temporary, _ lock: borrowing SuiteLock, _ state: inout State
   ) throws(StoreError) -> Bool {
     let kept = try SuiteFiles.call("dup") { () throws(Errno) in try Descriptor(copying: lock.file) }
-    guard try SuiteFiles.exchange(temporary.path, with: target) else {
+    do throws(Errno) {
+      try Files.exchange(temporary.path, with: target)
+    } catch .EINVAL, .ENOSYS, .EOPNOTSUPP {
       state.canExchange = false
       return try replace(temporary, lock)
+    } catch {
+      // Each of the two names is to get another file, as by rename(2).
+      throw StoreError(ofSuite: error, "rename")
     }
     guard (try? SuiteFiles.status(temporary.path))?.stamp == lock.status.stamp else {
-      _ = try SuiteFiles.exchange(temporary.path, with: target)
+      try SuiteFiles.call("rename") { () throws(Errno) in try Files.exchange(temporary.path, with: target) }
       return false
     }
     guard state.predecessor == nil else { return true }

@@ -78,21 +78,6 @@ enum SuiteFiles {
     }
   }
 
-  /// Gives each of two names the other's file, in one step: renameat2(2) with RENAME_EXCHANGE.
-  ///
-  /// - Returns: false: the file system does not do it. - Throws: `notFound`.
-  static func exchange(_ path: String, with other: String) throws(StoreError) -> Bool {
-    do throws(Errno) {
-      try Files.exchange(path, with: other)
-      return true
-    } catch .EINVAL, .ENOSYS, .EOPNOTSUPP {
-      return false
-    } catch {
-      // Each of the two names is to get another file, as by rename(2).
-      throw StoreError(ofSuite: error, "rename")
-    }
-  }
-
   /// False also where one of the two is missing.
   static func areOnOneDisk(_ path: String, _ other: String) -> Bool {
     guard let first = FileID(path), let second = FileID(other) else { return false }
