@@ -109,31 +109,6 @@ import Testing
     }
   }
 
-  /// The lines that are there now.
-  private static func present(_ keyhole: MountedKeyhole) throws -> String {
-    let file = try open(keyhole, O_NONBLOCK)
-    var text = ""
-    while let piece = try? file.read(), !piece.isEmpty { text += String(decoding: piece, as: UTF8.self) }
-    return text
-  }
-
-  @Test func readerThatStopsMissesLinesAndIsToldSo() async throws {
-    try await withKeyhole { keyhole in
-      try System.mkdir(keyhole / "defaults/s")
-      let file = try Self.open(keyhole, O_NONBLOCK)
-      #expect(try !file.read().isEmpty)
-      for number in 0..<1_500 { try System.write(keyhole / "defaults/s/k", "\(number)") }
-      // The line of a change may follow the write that made it.
-      #expect(try holds(within: .seconds(20)) { try Self.present(keyhole).contains(#""seq":1501,"#) })
-      var text = ""
-      while let piece = try? file.read(), !piece.isEmpty { text += String(decoding: piece, as: UTF8.self) }
-      let lines = text.split(separator: "\n")
-      #expect(lines.count == 1_001 && lines.first?.contains(#""kind":"overflow""#) == true)
-      let numbers = lines.compactMap { $0.firstMatch(of: #/"seq":(\d+)/#).flatMap { Int($0.1) } }
-      #expect(numbers == Array(501...1_501))
-    }
-  }
-
   /// Processes that need a page wait for it without a signal being able to end them: it comes at once.
   @Test func mappingNeverWaits() async throws {
     try await withKeyhole { keyhole in

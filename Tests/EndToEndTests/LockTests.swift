@@ -158,9 +158,10 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
       try keyhole.check(
-        "echo one | keyhole passphrase --cost 14 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase 2> /dev/null",
+        "echo one | keyhole passphrase --cost 14 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase --cost 14 2> /dev/null",
         within: Self.patience)
-      let wrong = try keyhole.sh("printf 'one\\nthree\\n' | keyhole passphrase", within: Self.patience)
+      let wrong = try keyhole.sh(
+        "printf 'one\\nthree\\n' | keyhole passphrase --cost 14", within: Self.patience)
       #expect(wrong.status == 1)
       let argument = try keyhole.sh("keyhole passphrase two")
       #expect(argument.status == 2)

@@ -121,24 +121,6 @@ import Testing
     }
   }
 
-  /// A program that knows nothing of seals stores its password again.
-  @Test func whatAnotherProgramPutsInItsPlaceIsNotTakenSilently() async throws {
-    try await withSealed { keyhole in
-      try bus.run("secret-tool store --label=S service S account A", input: Array("theirs".utf8))
-      #expect(
-        holds(within: .seconds(10)) {
-          (try? keyhole.sh("cat \(Self.value)").error.contains("Input/output error")) == true
-        })
-      try keyhole.refuses("echo mine > \(Self.value)", .io)
-      #expect(try lookup("service S account A") == "theirs")
-      try keyhole.check(
-        "setfattr -n user.keyhole.sealed -v false \(Self.item); cat \(Self.value)", prints: "theirs")
-      try keyhole.check(
-        "setfattr -n user.keyhole.sealed -v true \(Self.item); cat \(Self.value)", prints: "theirs")
-      #expect(try lookup("service S account A").hasPrefix("keyhole-sealed:1:"))
-    }
-  }
-
   /// The passphrase holds what the keyring has open.
   @Test func lockedVaultIsENOKEYAndAttributesShow() async throws {
     try await withSealed { keyhole in

@@ -112,29 +112,6 @@ import Testing
     }
   }
 
-  @Test func lockedItemIsRemovedWhereTheServiceAsksAPerson() async throws {
-    try bus.stopKeyring()
-    try bus.startStandIn(.plain, .open, .prompt)
-    try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value; keyhole lock", prints: "s3cret")
-      try keyhole.check(
-        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
-      try keyhole.check("rm -r $MOUNT/keychain/generic/S; ls $MOUNT/keychain/generic", prints: "")
-    }
-  }
-
-  @Test func closedWindowIsPermissionDenied() async throws {
-    try bus.stopKeyring()
-    try bus.startStandIn(.plain, .open, .dismiss)
-    try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value; keyhole lock", prints: "s3cret")
-      try keyhole.check(
-        "rm $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Permission denied'", prints: "1\n")
-      try keyhole.check("keyhole unlock 2>&1 | grep -c 'access was denied'", prints: "1\n")
-      try keyhole.check("ls $MOUNT/keychain/generic/S/A", prints: "value\n")
-    }
-  }
-
   @Test func itemsWithoutAttributesAreNamedByTheirLabels() async throws {
     try bus.stopKeyring()
     try bus.addKeyring(named: "odd", labels: ["a/b", "same", "same", "😀", "two\\nlines", ".dot"])
@@ -281,20 +258,6 @@ import Testing
     }
   }
 
-  @Test func aSecretIsOneRoundTripAndStatNone() async throws {
-    try store("s3cret", "service S account A")
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
-      func methods(_ script: String) throws -> [String] {
-        let calls = try bus.traffic { _ = try keyhole.sh(script) }
-        return calls.filter { $0.destination == "org.freedesktop.secrets" }.map(\.method)
-      }
-      let item = "$MOUNT/keychain/generic/S/A"
-      #expect(try methods("stat \(item)/value; ls -lR $MOUNT/keychain; getfattr -d \(item)").isEmpty)
-      #expect(try methods("cat \(item)/value") == ["org.freedesktop.Secret.Item.GetSecret"])
-    }
-  }
-
   /// git's helper, in the sources that Debian's package brings.
   private static let helper = "/usr/share/doc/git/contrib/credential/libsecret"
 
@@ -313,16 +276,6 @@ import Testing
       try keyhole.check("echo new > \(value)", prints: "")
       let answer = try bus.run("\(question)' | \"$0/helper/git-credential-libsecret\" get")
       #expect(answer.contains("password=new\n"))
-    }
-  }
-
-  @Test func neverUnlockedListsItsClassesOnly() async throws {
-    try store("s3cret", "service S account A")
-    try bus.lock()
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      try keyhole.check("ls $MOUNT/keychain", prints: "generic\ninternet\nother\n")
-      try keyhole.check("ls $MOUNT/keychain/generic 2>&1 | grep -c 'Required key'", prints: "1\n")
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Required key'", prints: "1\n")
     }
   }
 
@@ -383,19 +336,6 @@ import Testing
         setsid timeout -s INT 1 cat $MOUNT/keychain/generic/S/A/value 2>/dev/null; echo $?; kill $(jobs -p); wait
         """
       try keyhole.check(script, prints: "7\n124\n")
-    }
-  }
-
-  @Test func serviceThatComesBackWorksWithoutAnotherMount() async throws {
-    try store("s3cret", "service S account A")
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
-      try bus.stopKeyring()
-      try keyhole.check(
-        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Input/output error'", prints: "1\n")
-      try keyhole.check("ls $MOUNT/keychain/generic", prints: "S\n")
-      try bus.startKeyring()
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
     }
   }
 
