@@ -117,7 +117,7 @@ import Testing
     let fixture = try VaultFixture()
     try fixture.makeVault()
     try write([UInt8](repeating: 7, count: length), to: fixture.key)
-    #expect(failure { _ = try fixture.open() }?.kind == "damaged")
+    #expect(failure { _ = try fixture.open() } == .damaged(what: fixture.key))
   }
 
   @Test func aLogWithoutItsDatabaseIsNotBuriedUnderANewOne() throws {

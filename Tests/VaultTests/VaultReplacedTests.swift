@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import Platform
+import SecretMemory
 import Store
 import StoreConformance
 import Testing
@@ -92,6 +93,24 @@ enum Displacement: CaseIterable {
     close(file)
     #expect(failure { try engine.set(item.id, Array("newer".utf8)) }?.kind == "readOnly")
     #expect(engine.problems().contains { $0.reason.contains("older than what") })
+  }
+
+  /// As `cp -a` of a folder does it: the database before its key file.
+  @Test(arguments: [false, true]) func aVaultWhoseKeyFileComesLaterIsOpened(isLocked: Bool) throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    let (copy, key) = (fixture.snapshot(), contents(of: fixture.key))
+    if isLocked { try engine.lock() }
+    try fixture.restore(copy.filter { !$0.key.hasSuffix(".key") })
+    _ = try? engine.refresh()
+    #expect(engine.problems().contains { $0.reason.contains("can't be opened") })
+    try write(key, to: fixture.key)
+    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(engine.problems().isEmpty)
+    #expect(engine.lockState == (isLocked ? .locked : .open))
+    if isLocked { try engine.unlock(SecretBytes()) }
+    #expect(try engine.bytes(of: item.id) == Array("old".utf8))
   }
 
   @Test func aVaultWithAPassphraseIsLockedAfterItWasReplaced() throws {

@@ -36,6 +36,20 @@ import Testing
     #expect(try fixture.open().trust == .trusted)
   }
 
+  /// Without its anchor the vault would be distrusted again.
+  @Test func acceptingFailsWhereTheAnchorCanNotBeWritten() throws {
+    let anchor = fixture.anchor
+    unsafe unlink(anchor)
+    // In the place of the temporary file.
+    let obstacle = "\(anchor).\(getpid())"
+    unsafe mkdir(obstacle, 0o700)
+    let engine = try fixture.open()
+    #expect(failure { _ = try engine.acceptRollback() } != nil)
+    unsafe rmdir(obstacle)
+    _ = try fixture.open().acceptRollback()
+    #expect(try fixture.open().trust == .trusted)
+  }
+
   @Test func newDeviceSaysWhenTheVaultWasChangedLast() throws {
     let changed = try fixture.open().comparison().present.changed
     #expect(try fixture.open().trust == .trusted)

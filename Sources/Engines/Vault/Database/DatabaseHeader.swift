@@ -16,7 +16,7 @@ enum DatabaseHeader {
     }
     let count = header.count
     header += [UInt8](repeating: 0, count: 100 - count)
-    guard count > 0 else { throw .damaged(what: "\(path) is empty: put back a copy of it") }
+    guard count > 0 else { throw .damaged(what: "\(path) (it is empty)") }
     try checkKind(header, count, path)
     _ = try checkVersion(word(header, 60), path)
     let status = try StoreError.call("stat \(path)") { () throws(Errno) in try file.descriptor.status }
@@ -65,7 +65,7 @@ extension DatabaseHeader {
   }
 
   private static func truncated(_ path: String) -> StoreError {
-    .damaged(what: "\(path) is cut off: put back a copy of it")
+    .damaged(what: "\(path) (it is cut off)")
   }
 
   private static func word(_ header: [UInt8], _ offset: Int) -> UInt32 {

@@ -35,8 +35,7 @@ public enum VaultArchive {
   public static func exists(in folder: String) throws(StoreError) -> Bool {
     for name in ["vault.db", "vault.db-wal"] where try isThere("\(folder)/\(name)") { return true }
     guard try !isThere("\(folder)/vault.key") else {
-      throw .damaged(
-        what: "\(folder) has vault.key and no vault.db: put back a copy of it, or move vault.key away")
+      throw .damaged(what: "the vault (\(folder) has vault.key and no vault.db)")
     }
     return false
   }

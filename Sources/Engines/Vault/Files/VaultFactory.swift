@@ -15,7 +15,7 @@ enum VaultFactory {
       try PrivateFile.finish(place.database)
       guard try !exists(place.database) else { return }
       guard try !exists(place.log) else {
-        throw .damaged(what: "\(place.database) is missing, but its log is there: put back a copy of both")
+        throw .damaged(what: "the vault (\(place.database) is missing, but its log is there)")
       }
       try makeKey(place)
       try makeDatabase(place)

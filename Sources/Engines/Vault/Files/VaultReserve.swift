@@ -29,7 +29,7 @@ extension VaultDirectory {
     }
     if let problem = DiskProbe.problem(of: probedFolder) {
       problems.append(problem)
-    } else if (reserve.size ?? 0) < ReserveFile.leastSize, readOnlyReason == nil {
+    } else if (reserve.size ?? 0) < ReserveFile.leastSize, readOnlyReason == nil, !isMissing(path) {
       problems.append(
         Problem(
           subject: reserve.path,

@@ -34,7 +34,9 @@ struct SlotOpener: ~Copyable {
       }
     }
     guard opened.isEmpty else { return opened }
-    if case .damaged = failure { throw .damaged(what: "the key slot: put back a copy of the vault") }
+    if case .damaged(let what) = failure {
+      throw .damaged(what: what == directory.key ? what : "the vault's key slot")
+    }
     if let failure { throw failure }
     if slots.contains(where: \.takesPassphrase) { throw passphrase.isEmpty ? .locked : .rejected }
     throw .accessDenied(reason: "vault.key is not this vault's key: put back the one that belongs to it")

@@ -137,6 +137,8 @@ extension Session {
     firstUse = nil
     untold = nil
     advanceAnchor(manifest)
+    // Without its anchor the vault would be distrusted again the next time that it is opened.
+    if let anchorError { throw anchorError }
   }
 
   private func dropUnknownSlots(_ database: Database, _ manifest: Manifest?) throws {

@@ -14,6 +14,8 @@ final class VaultDoor {
   private let state: LockState
   /// Why the vault that took the place of the open one can't be used; nil: none did, or it is open.
   private var failure: StoreError?
+  /// Whether the vault was locked when another one took its place.
+  private var wasLocked = false
 
   init(_ file: VaultFile, _ state: LockState) {
     (self.file, self.state) = (file, state)
@@ -143,8 +145,10 @@ extension VaultDoor {
   ///
   /// As long as there is none at the path, the open one is kept, so that it can still be read.
   func reopenIfReplaced() {
-    guard file.connection.displacement != nil, FileStamp(file.directory.database) != nil else { return }
-    let wasLocked = state.value == .locked
+    guard file.connection.displacement != nil, FileStamp(file.directory.database) != nil else {
+      return reopenIfComplete()
+    }
+    if failure == nil { wasLocked = state.value == .locked }
     do throws(StoreError) {
       try DatabaseHeader.check(file.directory)
       // Before the other one is opened: the two would share the file of SQLite's shared memory.
@@ -159,6 +163,21 @@ extension VaultDoor {
       failure = error
     }
     if session == nil { state.value = .sealed }
+  }
+
+  /// Opens a vault that could not be opened when it took the place of the other one: its key file may have come later, as
+  /// where a folder is copied.
+  private func reopenIfComplete() {
+    guard failure != nil, session == nil, file.connection.displacement == nil,
+      (try? file.slots().contains(where: \.takesPassphrase)) == false
+    else { return }
+    do throws(StoreError) {
+      _ = try reopened()
+      if wasLocked { try lock() }
+      failure = nil
+    } catch {
+      failure = error
+    }
   }
 
   /// Why nothing can be stored now.
