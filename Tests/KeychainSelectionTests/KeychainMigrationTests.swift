@@ -47,6 +47,15 @@ import Testing
     #expect(try old.items().count == 1 && new.bytes(of: moved.id) == Array("1".utf8))
   }
 
+  /// `migrate --sealed` leaves no item of the source unsealed in the target.
+  @Test func equalItemThatIsThereIsSealedToo() throws {
+    try old.add(KeychainSamples.generic("a"), "1")
+    try new.add(KeychainSamples.generic("a"), "1")
+    let migration = KeychainMigration(from: old, to: new, sealing: true) { _ in nil }
+    try migration.run(migration.plan()) { _ in }
+    #expect(try new.items().map(\.isSealed) == [true] && old.items().isEmpty)
+  }
+
   @Test func itemThatIsRefusedStopsAll() throws {
     _ = try fill()
     let migration = KeychainMigration(from: old, to: new) { item throws(StoreError) in

@@ -63,6 +63,7 @@ extension KeychainMigration {
         guard there.belongs(to: path(item.identity)), try target.secret(of: there.id) == uri.bytes else {
           continue
         }
+        try sealIfWanted(there, in: target)
         return (there.identity, nil)
       }
       let added = try target.add(companion, secret: uri.bytes)

@@ -142,6 +142,7 @@ extension KeychainMigration {
       guard try target.secret(of: present.id) == secret,
         try has(new.otpauth == nil ? nil : uri, present, target)
       else { throw .exists }
+      try sealIfWanted(present, in: target)
       return nil
     }
     new.collection = nil
@@ -155,6 +156,12 @@ extension KeychainMigration {
       throw .unsupported(reason: "the other keychain does not keep it as it is")
     }
     return added.id
+  }
+
+  /// An equal item that is there already is sealed too, where the others are.
+  func sealIfWanted(_ present: Item, in target: any KeychainEngine) throws(StoreError) {
+    guard seals, present.isShown, !present.isSealed else { return }
+    _ = try target.update([present.id]) { $0.isSealed = true }
   }
 
   /// Gives a copy its secret if it has none: GNOME Keyring stores an item before its secret, and leaves it so where it ends
