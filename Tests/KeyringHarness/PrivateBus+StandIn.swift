@@ -11,6 +11,8 @@ extension PrivateBus {
     case fresh
     /// It has no collection, and makes none.
     case barren
+    /// It has the name of a Secret Service, and is none.
+    case foreign
     /// It is open until it is locked.
     case open
   }

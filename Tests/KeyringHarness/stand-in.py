@@ -4,6 +4,7 @@ stand-in.py [plain] [open] [prompt|dismiss] [COUNT]
   COUNT    has so many items: accounts A, A2, A3…
   plain    knows no encrypted session
   prompt   is locked, and its window is answered at once; dismiss: closed at once; open: is not locked yet
+  foreign  is no Secret Service, and has the name of one
   fresh    has no collection before one is made, which takes a window that is answered at once
 Signals report only that the item is gone.
 """
@@ -199,7 +200,8 @@ def secret(session):
 
 
 bus = dbus.SessionBus()
-service = Service(bus, ROOT)
+if "foreign" not in words:
+    service = Service(bus, ROOT)
 collection = Collection(bus, COLLECTION)
 items = [Item(bus, path) for path in paths]
 prompts = [Prompt(bus, ROOT + "/prompt/" + name) for name in ("1", "delete1", "make")]

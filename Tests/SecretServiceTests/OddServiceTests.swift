@@ -27,6 +27,17 @@ import Testing
     #expect(try lenient.bytes(of: item.id) == Array("s3cret".utf8))
   }
 
+  @Test func otherProgramUnderTheNameOfAServiceIsNamed() throws {
+    try bus.startStandIn(.foreign)
+    let engine = try SecretServiceEngine(address: bus.address)
+    #expect {
+      try engine.connect(within: 5_000)
+    } throws: { error in
+      guard case .unreachable(let reason)? = error as? StoreError else { return false }
+      return reason.contains("is no Secret Service")
+    }
+  }
+
   private static let noEncryption = StoreError.notPermitted(
     reason: "the Secret Service offers no encrypted session; the mount option plain-session allows that")
 
@@ -66,7 +77,10 @@ import Testing
     try bus.startStandIn(.plain, .dismiss)
     let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
     #expect(throws: StoreError.locked) { try engine.items() }
-    #expect(throws: StoreError.accessDenied(reason: "the keyring stayed locked: its prompt was closed")) {
+    #expect(
+      throws: StoreError.accessDenied(
+        reason: "the keyring stayed locked: its prompt was closed, or had no display")
+    ) {
       try engine.unlock(KeychainSamples.secret(""))
     }
     #expect(engine.lockState == .sealed)
@@ -83,7 +97,10 @@ import Testing
       try engine.remove([item.id])
       #expect(try engine.items().isEmpty)
     } else {
-      #expect(throws: StoreError.accessDenied(reason: "the keyring stayed locked: its prompt was closed")) {
+      #expect(
+        throws: StoreError.accessDenied(
+          reason: "the keyring stayed locked: its prompt was closed, or had no display")
+      ) {
         try engine.remove([item.id])
       }
       #expect(try engine.items() == [item])

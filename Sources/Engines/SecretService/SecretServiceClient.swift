@@ -224,7 +224,7 @@ extension BusError {
       .notPermitted(
         reason: "the Secret Service offers no encrypted session; the mount option plain-session allows that")
     case .refused(Self.dismissed, _):
-      .accessDenied(reason: "the keyring stayed locked: its prompt was closed")
+      .accessDenied(reason: "the keyring stayed locked: its prompt was closed, or had no display")
     case .refused(Self.noMemory, _): .outOfMemory
     case .refused(Self.noCollection, _): .noCollection
     case .refused where isMissing: .notFound

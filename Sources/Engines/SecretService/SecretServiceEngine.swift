@@ -51,8 +51,16 @@ public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingK
   ///
   /// - Throws: `unreachable`, `notPermitted` (no encrypted session), both with the reason.
   public func connect(within milliseconds: Int) throws(StoreError) {
-    try wait(until: Deadline(milliseconds: milliseconds)) { keyring, deadline throws(StoreError) in
-      _ = try await keyring.ready(before: deadline)
+    do throws(StoreError) {
+      try wait(until: Deadline(milliseconds: milliseconds)) { keyring, deadline throws(StoreError) in
+        _ = try await keyring.ready(before: deadline)
+      }
+    } catch {
+      // It knows no object or method of a Secret Service.
+      guard error == .notFound else { throw error }
+      throw .unreachable(
+        reason:
+          "the program that owns the name org.freedesktop.secrets on the session bus is no Secret Service")
     }
   }
 }
