@@ -111,7 +111,9 @@ import Testing
         keyhole rm -r keychain/generic/n; keyhole rm -r keychain/generic/big
         echo pass | $LIMITED keyhole import "$OUT/sealed"; $LIMITED keyhole export --plain -o "$OUT/plain" keychain/generic/n keychain/generic/big
         python3 "$OUT/big.py" "$OUT/plain"
-        """, prints: "True\n", within: .seconds(200))
+        head -c 1048576 /dev/zero | tr '\\0' x > "$OUT/x"; $LIMITED keyhole set keychain/generic/big/c/value < "$OUT/x"
+        $LIMITED keyhole get keychain/generic/big/c/value | cmp - "$OUT/x" && echo same
+        """, prints: "True\nsame\n", within: .seconds(200))
     }
   }
 }

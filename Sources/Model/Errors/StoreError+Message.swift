@@ -35,8 +35,10 @@ extension StoreError {
     case .unsupported(let reason): "this is not supported: \(reason)"
     case .noSpace: "there is no room left; free some and try again"
     case .quotaExceeded: "your quota of the disk is used up; remove files of yours and try again"
-    case .tooManyOpen: "too many files are open; close some and try again"
-    case .outOfMemory: "there is not enough memory"
+    case .tooManyOpen:
+      "too many files are open, or no locked memory is left for a secret (`ulimit -l` is its limit); close some, or raise "
+        + "the limit"
+    case .outOfMemory: "there is not enough memory; that of secrets has a limit of its own (`ulimit -l`)"
     case .unreachable(let reason): "the store can't be reached: \(reason)"
     case .damaged(let what): "\(what) is damaged; `keyhole doctor` says more"
     case .interrupted: "it was interrupted; try again"

@@ -15,6 +15,7 @@ struct GetCommand: ParsableCommand {
   var path: String
 
   func run() throws {
+    allowUnlockedMemoryWithoutSwap()
     let path = TreePath(path)
     var chunk = try SecretBytes(pinnable: 16 * 1024)
     try TreeSession(for: path).read(path) { bytes in
@@ -67,6 +68,7 @@ struct SetCommand: ParsableCommand {
   }
 
   func run() throws {
+    allowUnlockedMemoryWithoutSwap()
     let path = TreePath(path)
     let session = try TreeSession(for: path)
     try session.requireStored(path)
