@@ -4,22 +4,24 @@ import Platform
 
 /// An open file, which is closed with its last user.
 final class OpenFile {
+  private let path: String
   private let file: Descriptor
 
   /// Not a terminal that becomes this process's. - Throws: `BackupError`.
   init(_ path: String, _ flags: OpenFlags = .reading) throws(BackupError) {
+    self.path = path
     do { file = try Descriptor(path, flags.union(.noControllingTerminal)) } catch {
       throw BackupError(path, "\(error)")
     }
   }
 
   func status() throws(FormatError) -> FileStatus {
-    do { return try file.status } catch { throw Self.failure("it can't be read", error) }
+    do { return try file.status } catch { throw Self.failure("\(path) can't be read", error) }
   }
 
   /// The next bytes, fewer than `count` only at the file's end.
   func read(_ count: Int) throws(FormatError) -> [UInt8] {
-    do { return try file.read(count) } catch { throw Self.failure("it can't be read", error) }
+    do { return try file.read(count) } catch { throw Self.failure("\(path) can't be read", error) }
   }
 
   func write(_ bytes: [UInt8]) throws(FormatError) {

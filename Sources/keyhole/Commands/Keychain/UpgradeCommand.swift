@@ -51,17 +51,24 @@ struct UpgradeCommand: ParsableCommand {
   private func tell(_ report: VaultUpgrade.Report) {
     let keys = report.keys
     StandardOutput.print(
-      "upgraded \(keys.items) items; the vault of Keyhole 0.1 is kept as \(report.copy.escapedForTerminal)")
+      "upgraded \(Self.count(keys.items, "item")); the vault of Keyhole 0.1 is kept as \(report.copy.escapedForTerminal)"
+    )
     if keys.ofOtherDevices > 0 {
       StandardOutput.print(
-        "\(keys.ofOtherDevices) secrets can be read on the devices that stored them only, as before")
+        "\(Self.count(keys.ofOtherDevices, "secret")) can be read only on the device that stored it, as before"
+      )
     }
     if keys.damaged > 0 {
       StandardOutput.print(
-        "\(keys.damaged) items are damaged and stay so: `keyhole doctor --secrets` names them")
+        "damaged, and left as they are: \(Self.count(keys.damaged, "item")); `keyhole doctor --secrets` names them"
+      )
     }
     StandardError.write(
       "The copy opens with the key that the vault had; keep it as safe, or delete it when all is well.\n")
+  }
+
+  private static func count(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
   private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value
