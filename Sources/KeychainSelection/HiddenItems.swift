@@ -18,8 +18,8 @@ package struct HiddenItems: Sendable {
   /// The commands that show them, and that move them here.
   package var remedy: String {
     let other: KeychainChoice = keychain == .vault ? .secretService : .vault
-    return "`keyhole mount -o keychain=\(keychain.rawValue)` shows them, "
-      + "`keyhole migrate --from \(keychain.rawValue) --to \(other.rawValue)` moves them"
+    return "`keyhole migrate --from \(keychain.rawValue) --to \(other.rawValue)` moves them here, "
+      + "`keyhole mount -o keychain=\(keychain.rawValue)` shows them (after `keyhole unmount`, if there is a mount)"
   }
 
   package var description: String { "\(reason): \(remedy)" }

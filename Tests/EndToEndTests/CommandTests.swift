@@ -317,8 +317,9 @@ import Testing
       try world.check(
         """
         export DBUS_SESSION_BUS_ADDRESS=unix:path=$OUT/none; ulimit -c 0
-        keyhole doctor | grep -c '^note     Secret Service: .*, so the keychain is the vault; `systemctl --user'
-        """, prints: "1\n")
+        keyhole doctor | grep -c '^note     Secret Service: .*, so the keychain is going to be the vault; `systemctl --user'
+        keyhole mount --keep -o keychain=vault "$MOUNT"; keyhole unmount "$MOUNT"; keyhole doctor | grep -c Service || :
+        """, prints: "1\n0\n")
     }
   }
 

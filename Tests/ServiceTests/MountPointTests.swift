@@ -37,6 +37,25 @@ import Testing
     #expect(folder.names == ["Keyhole"])
   }
 
+  /// The same folder by its name, as messages print it.
+  @Test func folderOfTheHomeIsMadeByItsNameToo() throws {
+    #expect(try MountPoint(folder.path + "/Keyhole/", places).path == folder.path + "/Keyhole")
+    unsafe rmdir(folder.path + "/Keyhole")
+    #expect(try MountPoint(folder.path + "/./Keyhole", places).path == folder.path + "/Keyhole")
+    #expect(reason(folder.path + "/keyhole") == "there is no such folder; make it with `mkdir`")
+  }
+
+  /// A file in the place of the home folder: also root can make nothing in it.
+  @Test func folderThatCanNotBeMadeSaysWhy() {
+    folder.write("file")
+    let places = StoragePaths(
+      home: folder.path + "/file", configuration: folder.path + "/c", vault: folder.path + "/v",
+      state: folder.path + "/s", runtime: folder.path + "/r")
+    #expect { try MountPoint(nil, places) } throws: { error in
+      (error as? Failure)?.reason == "this folder can't be made: Not a directory"
+    }
+  }
+
   @Test func folderThatIsNotEmptyIsRefused() {
     folder.write("file")
     #expect(reason(folder.path) == "it is not empty; use an empty folder")

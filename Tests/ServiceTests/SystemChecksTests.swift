@@ -1,4 +1,6 @@
 import Glibc
+import Model
+import Platform
 import Store
 import Testing
 
@@ -17,15 +19,59 @@ import Testing
     #expect(SystemLimits.inotify { _ in text }.isEmpty)
   }
 
-  /// A shell can raise its limit to the hard one only.
+  /// Processes of Keyhole raise their limit to the hard one.
   @Test func lowLimitOfLockedMemorySaysWhatRaisesIt() {
-    let soft = SystemLimits.memory(rlimit(rlim_cur: 64 * 1024, rlim_max: 16 << 20))
-    #expect(
-      soft.map(\.remedy) == ["`ulimit -l 8192` in this shell, or `LimitMEMLOCK=8M` in a service's unit"])
-    #expect(soft.map(\.reason) == ["64 KiB may be locked, and the kernel has no memory for secrets"])
+    #expect(SystemLimits.memory(rlimit(rlim_cur: 64 * 1024, rlim_max: 16 << 20)).isEmpty)
     let hard = SystemLimits.memory(rlimit(rlim_cur: 64 * 1024, rlim_max: 64 * 1024))
+    #expect(hard.map(\.reason) == ["64 KiB of memory may be locked, and a large secret takes more"])
     #expect(hard.count == 1 && hard[0].remedy.hasPrefix("`sudo prlimit --pid $$ --memlock=8388608`"))
     #expect(SystemLimits.memory(rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)).isEmpty)
+  }
+
+  /// Below a mount the vault can't be shown before `keyhole unmount`.
+  @Test func serviceThatDoesNotAnswerNamesWhatShowsTheVault() {
+    let mounted = SystemChecks.unreachableService("it does not answer", isMounted: true)
+    #expect(mounted.reason == "the mount shows it, and it can't be used: it does not answer")
+    #expect(mounted.remedy.contains("`keyhole unmount`, then `keyhole mount -o keychain=vault`"))
+    let chosen = SystemChecks.unreachableService("it does not answer", isMounted: false)
+    #expect(chosen.reason.hasPrefix("`keychain=auto` has chosen it first"))
+    #expect(!chosen.remedy.contains("unmount"))
+  }
+
+  /// Outside of the home folder, the mount may have been one of other stores.
+  @Test(arguments: [
+    ("/home/u/Keyhole", "`keyhole mount /home/u/Keyhole`"),
+    ("/home/u2/Keyhole", "`keyhole unmount /home/u2/Keyhole`"),
+    ("/mnt/a b", "`keyhole unmount '/mnt/a b'`"),
+  ])
+  func deadMountIsMountedAgainOnlyInTheHomeFolder(path: String, command: String) {
+    let places = StoragePaths(
+      home: "/home/u", configuration: "/c", vault: "/v", state: "/s", runtime: "/r")
+    #expect(SystemChecks.remedy(ofDead: path, places).hasPrefix(command))
+  }
+
+  @Test func rightsThatAreMissingAreGivenByTheirOwner() {
+    func remedy(_ rights: Files.Rights, isFolder: Bool, owner: UInt32) -> String {
+      StoreRights.problem(of: "/v/a b", rights, isFolder: isFolder, owner: owner, user: 7).remedy
+    }
+    #expect(remedy([.read, .write], isFolder: false, owner: 7) == "`chmod u+rw '/v/a b'`")
+    #expect(remedy(.read, isFolder: false, owner: 7) == "`chmod u+r '/v/a b'`")
+    #expect(remedy(.read, isFolder: true, owner: 7) == "`chmod u+rwx '/v/a b'`")
+    #expect(remedy(.read, isFolder: true, owner: 0) == "`sudo chown -R $(id -u) '/v/a b'`")
+    #expect(remedy(.read, isFolder: false, owner: 0) == "`sudo chown $(id -u) '/v/a b'`")
+  }
+
+  /// A backup does not repair a wrong passphrase or a disk.
+  @Test(arguments: [StoreError.rejected, .locked, .system(.EIO, operation: "read /v/vault.db")])
+  func vaultThatIsNotDamagedNeedsNoBackup(error: StoreError) {
+    #expect(!VaultExamination.remedy(error).contains("backup"))
+    #expect(!VaultExamination.reason(error).contains("keyhole doctor"))
+  }
+
+  @Test func damageIsNamedOnce() {
+    let error = StoreError.damaged(what: "/v/vault.db (it is empty)")
+    #expect(VaultExamination.reason(error) == "/v/vault.db (it is empty) is damaged")
+    #expect(VaultExamination.remedy(error).contains("from a backup"))
   }
 
   private static let limits = """

@@ -52,7 +52,9 @@ extension PropertyListFolder {
     case .tooLarge: "move it elsewhere if it holds no settings"
     case .accessDenied:
       owner(path) == User.real
-        ? "`chmod u+r \(path.quotedForShell)`" : "`sudo chown $(id -u) \(path.quotedForShell)`"
+        ? "`chmod \(path == folder ? "u+rwx" : "u+r") \(path.quotedForShell)`"
+        : "`sudo chown $(id -u) \(path.quotedForShell)`"
+    case .system: "`sudo dmesg` shows errors of its disk"
     default: "look at the file and its disk"
     }
   }

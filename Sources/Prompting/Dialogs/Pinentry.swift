@@ -4,7 +4,7 @@ import SecretMemory
 import Synchronization
 
 /// A dialog of GnuPG's pinentry, spoken to in the Assuan protocol.
-final class Pinentry {
+package final class Pinentry {
   enum Failure: Error {
     case missing
     case cancelled
@@ -192,7 +192,8 @@ extension Pinentry {
     return try? Child([path], input: .pipedInOurGroup, environment: variables)
   }
 
-  private static var programFolders: [String] {
+  /// The folders of the programs that are taken, also where PATH has others.
+  package static var programFolders: [String] {
     #if DEBUG
       // Tests have stand-ins; a release has no such switch.
       (environment("PATH") ?? "").split(separator: ":").map(String.init) + folders

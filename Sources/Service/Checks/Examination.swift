@@ -9,27 +9,33 @@ package struct Examination {
   /// The faults that keep Keyhole from working, each once.
   package let problems: [Problem]
   private let places: StoragePaths
-  private let notesOfVault: [Note]
+  /// nil: the user lacks rights to the vault, and nothing in it was looked at.
+  private let notesOfVault: [Note]?
 
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
-  package var notes: [Note] { SystemNotes.all + AccessNotes.all(places) + notesOfVault }
+  package var notes: [Note] {
+    SystemNotes.all + (notesOfVault.map { AccessNotes.all(places) + $0 } ?? [])
+  }
 
   /// `opensSecrets`: each secret of the vault is opened too.
   ///
   /// - Throws: `Failure` where the vault can't be examined.
   package init(_ places: StoragePaths, opensSecrets: Bool) throws {
-    let vault = try VaultExamination(places, opensSecrets: opensSecrets)
+    let rights = StoreRights.ofVault(places)
+    // Without them it would seem to be damaged or older than it is.
+    let vault = rights.isEmpty ? try VaultExamination(places, opensSecrets: opensSecrets) : nil
     var problems =
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
-      + Self.ofSettings(places) + SystemChecks.keychain(places) + vault.problems
-    for mount in MountRegistration.all(in: places.runtime) where mount.isAlive {
+      + Self.ofSettings(places) + SystemChecks.keychain(places) + (vault?.problems ?? rights)
+    // A stopped process is a problem by itself, and would not answer.
+    for mount in MountRegistration.all(in: places.runtime) where mount.isAlive && !mount.isStopped {
       problems += Self.ofRunning(mount, besides: problems)
     }
     // Several folders may be on one disk.
     var seen: Set<Problem> = []
     self.problems = problems.filter { seen.insert($0).inserted }
     self.places = places
-    notesOfVault = vault.notes
+    notesOfVault = vault?.notes
   }
 
   private static func ofSystem() -> [Problem] {
@@ -80,6 +86,8 @@ package struct Examination {
   }
 
   private static func ofSettings(_ places: StoragePaths) -> [Problem] {
-    PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
+    let rights = StoreRights.ofSettings(places)
+    guard rights.isEmpty else { return rights }
+    return PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
   }
 }

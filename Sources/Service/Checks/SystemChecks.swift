@@ -8,7 +8,8 @@ package enum SystemChecks {
   /// fusermount3 mounts for users who may not: it has to be root's, and set-user-id.
   static var fusermount: [Problem] {
     guard User.real != 0 else { return [] }
-    guard let path = find("fusermount3") else {
+    // libfuse looks there first, whatever PATH says.
+    guard let path = find("fusermount3", besides: ["/usr/bin", "/bin"]) else {
       return [
         Problem(
           subject: "fusermount3", reason: "it is not installed, so only root can mount",
@@ -25,55 +26,69 @@ package enum SystemChecks {
     ]
   }
 
-  /// The Secret Service that `auto` keeps does not answer: every command of the keychain fails then.
+  /// The Secret Service that a mount shows, or that `auto` keeps, does not answer: every command of the keychain fails then.
   static func keychain(_ places: StoragePaths) -> [Problem] {
-    guard isSecretServiceChosen(places), let reason = KeychainConfiguration.whyNoSecretService() else {
-      return []
-    }
-    return [
-      Problem(
-        subject: "Secret Service",
-        reason: "`keychain=auto` has chosen it first, and it can't be used: \(reason)",
-        remedy:
-          "log in to the desktop; until then `keyhole mount -o keychain=vault` shows the vault in its place, and with "
-          + "`keyhole mount --keep -o keychain=vault` `auto` keeps to it from now on")
-    ]
+    let mounted = KeychainConfiguration.present(runtime: places.runtime).choice
+    guard shownKeychain(places) == .secretService, let reason = KeychainConfiguration.whyNoSecretService()
+    else { return [] }
+    return [unreachableService(reason, isMounted: mounted == .secretService)]
   }
 
-  /// Whether commands use the Secret Service because `auto` has chosen it, and not as a mount says.
-  static func isSecretServiceChosen(_ places: StoragePaths) -> Bool {
-    KeychainConfiguration.present(runtime: places.runtime).choice == .automatic
-      && ChosenKeychain.fetch(state: places.state) == .secretService
+  /// The report about a Secret Service that is to be shown. `isMounted`: a mount shows it already.
+  static func unreachableService(_ reason: String, isMounted: Bool) -> Problem {
+    let cause = isMounted ? "the mount shows it" : "`keychain=auto` has chosen it first"
+    let first = isMounted ? "`keyhole unmount`, then " : ""
+    return Problem(
+      subject: "Secret Service", reason: "\(cause), and it can't be used: \(reason)",
+      remedy:
+        "log in to the desktop, or start the service again; until then \(first)`keyhole mount -o keychain=vault` "
+        + "shows the vault in its place, and with `keyhole mount --keep -o keychain=vault` `auto` keeps to it from now on"
+    )
   }
 
-  /// Where a program is; nil: it is in no folder of PATH.
-  static func find(_ program: String) -> String? {
+  /// The keychain that commands use: that of a mount, else the one that `auto` has chosen; nil: `auto` has not chosen yet.
+  static func shownKeychain(_ places: StoragePaths) -> KeychainChoice? {
+    let choice = KeychainConfiguration.present(runtime: places.runtime).choice
+    return choice == .automatic ? ChosenKeychain.fetch(state: places.state) : choice
+  }
+
+  /// Where a program is; nil: it is in no folder of PATH, nor in one of `folders`.
+  static func find(_ program: String, besides folders: [String] = []) -> String? {
     let path = Environment.value("PATH") ?? "/usr/bin:/bin"
-    return path.split(separator: ":").map { "\($0)/\(program)" }.first { Files.allows(.execute, $0) }
+    return (path.split(separator: ":").map(String.init) + folders)
+      .map { "\($0)/\(program)" }.first { Files.allows(.execute, $0) }
   }
 
   /// Mounts that nothing answers for, and processes that were stopped.
   static func mounts(_ places: StoragePaths) -> [Problem] {
     let records = MountRegistration.all(in: places.runtime)
-    let alive = Set(records.filter(\.isAlive).map(\.path))
-    let stopped = records.filter { $0.isAlive && isStopped($0.process) }.map { mount in
+    let stopped = records.filter { $0.isAlive && $0.isStopped }.map { mount in
       Problem(
         subject: mount.path, reason: "its process is stopped, and whatever uses the mount waits",
         remedy: "`kill -CONT \(mount.process)` has it go on")
     }
-    let silent = dead(besides: alive).map { path in
+    let silent = dead(besides: Set(records.map(\.path))).map { path in
       Problem(
-        subject: path, reason: "nothing answers for this mount any more",
-        remedy: "`keyhole mount \(path.quotedForShell)` mounts it again; nothing that was stored is lost")
+        subject: path, reason: "nothing answers for this mount any more", remedy: remedy(ofDead: path, places)
+      )
     }
     return stopped + silent
   }
 
-  /// This user's mounts whose process has died, or whose connection was aborted. `alive`: those with a process, which
-  /// are not looked at, as a stopped one would not answer. What an edit has left, the next one takes away.
-  package static func dead(besides alive: Set<String> = []) -> [String] {
+  /// A mount outside of the home folder may have shown other stores than those of this environment, as one with another
+  /// HOME does: to mount there again would show these in their place.
+  package static func remedy(ofDead path: String, _ places: StoragePaths) -> String {
+    guard path.hasPrefix(places.home + "/") else {
+      return "`keyhole unmount \(path.quotedForShell)` takes it away; nothing that was stored is lost"
+    }
+    return "`keyhole mount \(path.quotedForShell)` mounts it again; nothing that was stored is lost"
+  }
+
+  /// This user's mounts whose process has died, or whose connection was aborted. `registered`: those of which there is a
+  /// note: its process is known, and one that is stopped would not answer. What an edit has left, the next one takes away.
+  package static func dead(besides registered: Set<String> = []) -> [String] {
     MountTable().entries.filter { entry in
-      entry.isKeyhole(of: User.real) && !alive.contains(entry.path) && !PrivateFolder.isOne(entry.path)
+      entry.isKeyhole(of: User.real) && !registered.contains(entry.path) && !PrivateFolder.isOne(entry.path)
         && isDead(entry)
     }.map(\.path)
   }
@@ -81,12 +96,5 @@ package enum SystemChecks {
   /// False also for one that does not answer within two seconds. The thread that waits is left alone.
   private static func isDead(_ entry: MountTable.Entry) -> Bool {
     Background.result(within: .seconds(2)) { entry.isDead } == true
-  }
-
-  /// By SIGSTOP, or a debugger: field 3 of proc(5)'s stat.
-  private static func isStopped(_ process: Int32) -> Bool {
-    let stat = readFile("/proc/\(process)/stat")
-    guard let end = stat.lastIndex(of: ")"), let state = stat[end...].dropFirst(2).first else { return false }
-    return state == "T" || state == "t"
   }
 }

@@ -24,40 +24,30 @@ enum SystemLimits {
     }
   }
 
-  /// Without memfd_secret(2), secrets lie in locked memory, which swap can't take.
+  /// Secrets lie in locked memory, which swap can't take. Memory of memfd_secret(2) counts as locked too.
   private static var memory: [Problem] {
-    let descriptor = linux_memfd_secret()
-    if descriptor >= 0 {
-      close(descriptor)
-      return []
-    }
     var limit = rlimit()
     unsafe getrlimit(__rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */), &limit)
     return memory(limit)
   }
 
-  /// The same of a limit of locked memory.
+  /// The same of a limit of locked memory. Every process of Keyhole raises its own to the hard one.
   static func memory(_ limit: rlimit) -> [Problem] {
-    guard limit.rlim_cur < 1024 * 1024 else { return [] }
+    guard limit.rlim_max < 1024 * 1024 else { return [] }
     return [
       Problem(
         subject: "RLIMIT_MEMLOCK",
-        reason: "\(limit.rlim_cur / 1024) KiB may be locked, and the kernel has no memory for secrets",
-        remedy: remedy(limit))
+        reason: "\(limit.rlim_max / 1024) KiB of memory may be locked, and a large secret takes more",
+        remedy: remedy)
     ]
   }
 
   /// A limit that is enough for everything, in KiB.
-  private static let enough: rlim_t = 8192
+  private static let enough = 8192
 
-  /// A shell can raise its limit to the hard one only.
-  private static func remedy(_ limit: rlimit) -> String {
-    let unit = "`LimitMEMLOCK=8M` in a service's unit"
-    guard limit.rlim_max < enough * 1024 else { return "`ulimit -l \(enough)` in this shell, or \(unit)" }
-    return
-      "`sudo prlimit --pid $$ --memlock=\(enough * 1024)` in this shell, \(unit), or for each login the line "
-      + "`* - memlock \(enough)` in /etc/security/limits.conf"
-  }
+  private static let remedy =
+    "`sudo prlimit --pid $$ --memlock=\(enough * 1024)` in this shell, `LimitMEMLOCK=8M` in a service's unit, or for "
+    + "each login the line `* - memlock \(enough)` in /etc/security/limits.conf"
 
   /// A user who can write there could put another socket in the place of ours.
   private static func runtime(_ places: StoragePaths) -> [Problem] {

@@ -2,6 +2,7 @@ import CSystem
 import Glibc
 import KeychainSelection
 import Platform
+import Prompting
 
 /// Facts that are no fault of the system's, and yet worth knowing: where secrets may end up, and which program keeps them.
 enum SystemNotes {
@@ -10,7 +11,8 @@ enum SystemNotes {
   /// Without one, a question that takes a person is a refusal.
   private static var pinentry: [Note] {
     let names = ["pinentry", "pinentry-curses", "pinentry-tty"]
-    guard names.allSatisfy({ SystemChecks.find($0) == nil }) else { return [] }
+    let paths = Pinentry.programFolders.flatMap { folder in names.map { "\(folder)/\($0)" } }
+    guard !paths.contains(where: { Files.allows(.execute, $0) }) else { return [] }
     return [
       Note(
         subject: "pinentry",
@@ -81,15 +83,24 @@ enum SystemNotes {
 
   /// A bus that was promised and a keyring on it.
   private static var bus: [Note] {
-    guard environment("DBUS_SESSION_BUS_ADDRESS") != nil else { return [] }
+    guard environment("DBUS_SESSION_BUS_ADDRESS") != nil, let places = try? StoragePaths.ofMount() else {
+      return []
+    }
+    return bus(shown: SystemChecks.shownKeychain(places))
+  }
+
+  /// `shown`: the keychain that commands use; nil: `auto` has not chosen yet.
+  private static func bus(shown: KeychainChoice?) -> [Note] {
+    // Where the vault was chosen, it does not matter which service answers.
+    guard shown == nil || shown == .secretService else { return [] }
     guard let reason = KeychainConfiguration.whyNoSecretService() else { return freshKeyring }
-    // Then it is a problem: the vault does not take its place.
-    guard (try? SystemChecks.isSecretServiceChosen(StoragePaths.ofMount())) != true else { return [] }
+    // Of a service that was chosen it is a problem: the vault does not take its place.
+    guard shown == nil else { return [] }
     return [
       Note(
-        subject: "Secret Service", reason: "\(reason), so the keychain is the vault",
+        subject: "Secret Service", reason: "\(reason), so the keychain is going to be the vault",
         remedy:
-          "`systemctl --user start dbus gnome-keyring-daemon`, or `keyhole mount -o keychain=vault` if that is meant"
+          "`systemctl --user start dbus gnome-keyring-daemon`, or `keyhole mount --keep -o keychain=vault` if that is meant"
       )
     ]
   }

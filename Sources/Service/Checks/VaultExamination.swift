@@ -18,6 +18,7 @@ struct VaultExamination {
       problems += OrphanedKey.problem(in: places.vault).map { [$0] } ?? []
       // A log without its database is damage; opening the vault does not make one then.
       if Files.exists(places.vault + "/vault.db-wal") { try examine(places, opensSecrets: false) }
+      if problems.isEmpty, let note = Self.absence(places) { notes.append(note) }
       return
     }
     try examine(places, opensSecrets: opensSecrets)
@@ -43,15 +44,24 @@ struct VaultExamination {
     }
   }
 
-  private static func reason(_ error: StoreError) -> String {
+  static func reason(_ error: StoreError) -> String {
+    switch error {
     // A file that is missing or open to others: no person was asked and refused.
-    if case .accessDenied(let reason) = error { reason } else { error.message }
+    case .accessDenied(let reason): reason
+    // The message names `keyhole doctor`.
+    case .damaged(let what): "\(what) is damaged"
+    case .locked: "it takes a passphrase, and none was given"
+    case .system(let error, let operation): "\(operation) failed: \(error)"
+    default: error.message
+    }
   }
 
   /// A refusal because of a file's rights says by itself what to do.
-  private static func remedy(_ error: StoreError) -> String {
+  static func remedy(_ error: StoreError) -> String {
     switch error {
-    case .accessDenied, .unreachable, .unsupported, .noSpace, .readOnly: "nothing was changed"
+    case .accessDenied, .unreachable, .unsupported, .noSpace, .readOnly, .outOfMemory: "nothing was changed"
+    case .rejected, .locked: "`keyhole doctor --secrets` asks for it again"
+    case .system: "`sudo dmesg` shows errors of its disk; nothing was changed"
     default: "nothing was changed; put the missing or damaged file back from a backup"
     }
   }
@@ -74,7 +84,8 @@ struct VaultExamination {
       Note(
         subject: places.vault, reason: "it is locked, so what is in it was not looked at",
         remedy:
-          "`keyhole mount` and `keyhole unlock` open it, or `keyhole doctor --secrets` asks for the passphrase"
+          "\(mount == nil ? "`keyhole mount` and `keyhole unlock` open" : "`keyhole unlock` opens") it, "
+          + "or `keyhole doctor --secrets` asks for the passphrase"
       ))
   }
 
@@ -85,6 +96,17 @@ struct VaultExamination {
     return Note(
       subject: places.vault, reason: "it is empty, and this user has had another vault on this device",
       remedy: "where that is not what you expect, put back a backup of that one")
+  }
+
+  /// No vault where there was one: as after its folder was removed.
+  private static func absence(_ places: StoragePaths) -> Note? {
+    guard names(in: places.state).contains(where: { $0.hasSuffix(".anchor") }),
+      // A mount knows more of one that was moved away.
+      MountRegistration.serving(vault: places.vault, in: places.runtime) == nil
+    else { return nil }
+    return Note(
+      subject: places.vault, reason: "there is no vault, and this user has had one on this device",
+      remedy: "where that is not what you expect, put back a backup of it")
   }
 
   private static func firstUse(_ vault: VaultEngine) -> Note? {

@@ -12,11 +12,27 @@ package struct MountPoint {
     guard !wanted.isEmpty else {
       throw Failure(nil, "the mount point is an empty path; name a folder of yours")
     }
-    if argument == nil { try? Files.makeFolder(wanted) }
+    if argument == nil || Self.isDefault(wanted, places) { try Self.make(wanted) }
     try Self.clearDead(wanted, nil)
     path = Self.absolute(wanted)
     try Self.checkFree(path)
     try Self.check(wanted)
+  }
+
+  /// Whether a path is that of the mount point that is taken without an argument.
+  static func isDefault(_ path: String, _ places: StoragePaths) -> Bool {
+    let path = path.last == "/" ? String(path.dropLast()) : path
+    return path.utf8.elementsEqual(places.mountPoint.utf8)
+      || Files.name(of: path) == Files.name(of: places.mountPoint)
+        && (try? Files.realPath(Files.folder(of: path))) == (try? Files.realPath(places.home))
+  }
+
+  /// Makes the folder where it is missing. A mount whose process has died is there too.
+  private static func make(_ path: String) throws {
+    do throws(Errno) { try Files.makeFolder(path) } catch {
+      guard error != .EEXIST, !Files.hasName(path) else { return }
+      throw Failure(path, "this folder can't be made: \(error)")
+    }
   }
 
   /// Takes away what an earlier process of ours left when it died.

@@ -1,6 +1,7 @@
 package import Control
 package import KeychainSelection
 package import Model
+import Platform
 package import SecretMemory
 
 extension MountRegistration {
@@ -24,10 +25,24 @@ extension MountRegistration {
     do throws(StoreError) { return try body() } catch { throw failure(error) }
   }
 
-  /// A mount that hangs can be ended without a loss.
   package func failure(_ error: StoreError) -> Failure {
     guard case .unreachable(let reason) = error else { return Failure(path, error) }
+    guard !isStopped else { return Failure(path, "\(reason); \(silence)") }
     return Failure(
       path, "\(reason); `keyhole status` tells more, `kill \(process)` ends it, and nothing stored is lost")
+  }
+
+  /// Whether its process is stopped, by SIGSTOP or by a debugger: the third field of /proc/PID/stat.
+  package var isStopped: Bool {
+    let stat = readFile("/proc/\(process)/stat")
+    guard let end = stat.lastIndex(of: ")"), let state = stat[end...].dropFirst(2).first else { return false }
+    return state == "T" || state == "t"
+  }
+
+  /// Why the mount does not answer, and what to do. SIGTERM does not end a process that is stopped.
+  package var silence: String {
+    isStopped
+      ? "its process is stopped; `kill -CONT \(process)` has it go on"
+      : "it does not answer; `kill \(process)` ends it, and nothing stored is lost"
   }
 }

@@ -15,9 +15,8 @@ package struct RunningMount {
     let death = Failure(
       record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")
     guard record.isAlive else { throw death }
-    guard let report = readWithDeadline(record.path + "/.keyhole/status") else {
-      throw Failure(
-        record.path, "it does not answer; `kill \(record.process)` ends it, and nothing stored is lost")
+    guard !record.isStopped, let report = readWithDeadline(record.path + "/.keyhole/status") else {
+      throw Failure(record.path, record.silence)
     }
     // A read that fails at once: a process that was killed is there a moment longer than its mount answers.
     guard let mount = RunningMount(report, path: record.path) else { throw death }

@@ -19,8 +19,7 @@ struct StatusCommand: ParsableCommand {
       if let path = SystemChecks.dead().last {
         throw Failure(
           path,
-          "nothing answers for this mount any more; `keyhole mount \(path.quotedForShell)` mounts it again"
-        )
+          "nothing answers for this mount any more; \(SystemChecks.remedy(ofDead: path, places))")
       }
       throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
     }

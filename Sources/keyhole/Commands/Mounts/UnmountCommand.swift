@@ -33,9 +33,12 @@ struct UnmountCommand: ParsableCommand {
     let pause = isLazy ? nil : record.flatMap { ReplayPause($0, places) }
     try Unmounting.take(path, lazily: isLazy, isResting: pause != nil)
     // Taken away while in use, it serves on for as long as files are open.
-    guard let process, !lazy, !process.waitForEnd(seconds: Unmounting.patience) else { return }
-    StandardError.write(
-      "keyhole: note: files are open there in another mount namespace; the process of the mount ends with the last one\n"
-    )
+    guard let record, let process, !lazy else { return }
+    let reason =
+      record.isStopped
+      ? "the process of the mount is stopped, and ends after `kill -CONT \(record.process)`"
+      : "files are open there in another mount namespace; the process of the mount ends with the last one"
+    guard record.isStopped || !process.waitForEnd(seconds: Unmounting.patience) else { return }
+    StandardError.write("keyhole: note: \(reason)\n")
   }
 }
