@@ -95,53 +95,6 @@ import Testing
     }
   }
 
-  @Test func fileCaughtHalfWrittenIsReadAgain() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.writeSuite("s", "<key>k</key><integer>1</integer>")
-      let text = Array(PropertyListText.xml("<dict><key>k</key><integer>2</integer></dict>").utf8)
-      // In place, in two steps, as a careless program does.
-      let file = try OpenFile(keyhole.suiteFile("s"), O_WRONLY | O_TRUNC)
-      try file.write(Array(text.prefix(100)))
-      #expect(try System.text(keyhole / "defaults/s/k") == "1\n")
-      try file.write(Array(text.dropFirst(100)))
-      try file.close()
-      #expect(try holds(within: .seconds(2)) { try System.text(keyhole / "defaults/s/k") == "2\n" })
-      #expect(
-        holds(within: .seconds(2)) { failure { try System.write(keyhole / "defaults/s/k", "3") } == nil })
-    }
-  }
-
-  static let foreign: [(name: String, content: [UInt8])] = [
-    ("array", Array(PropertyListText.xml("<array/>").utf8)), ("text", Array("hello\n".utf8)), ("empty", []),
-    ("bytes", [0, 0xFF, 1, 2]), ("truncated", Array(good.utf8.prefix(120))),
-    ("binary", Array("bplist00\u{1}\u{2}".utf8)),
-    ("json", Array(#"{"a":1}"#.utf8)), ("scalar", Array(PropertyListText.xml("<string>x</string>").utf8)),
-  ]
-
-  @Test func filesThatAreNoSuitesAreLeftAloneAndNamedByDoctor() async throws {
-    try await withKeyhole { keyhole in
-      try keyhole.unmount()
-      for (name, content) in Self.foreign { try System.write(keyhole.suiteFile(name), content) }
-      try System.write(keyhole.suiteFile("good"), Self.good)
-      try System.mkdir(keyhole.suiteFile("folder"))
-      try keyhole.start()
-      try keyhole.check("ls defaults", prints: "good\n")
-      for (name, _) in Self.foreign {
-        #expect(failure { try System.mkdir(keyhole / "defaults/\(name)") } != nil, "\(name)")
-        #expect(failure { try System.write(keyhole / "defaults/\(name)/k", "x") } != nil, "\(name)")
-        #expect(
-          failure { try System.rename(keyhole / "defaults/good", keyhole / "defaults/\(name)") } != nil,
-          "\(name)")
-      }
-      let doctor = try keyhole.world.sh("keyhole doctor 2>&1")
-      for (name, content) in Self.foreign {
-        #expect(doctor.text.contains("\(name).plist"))
-        #expect(try System.read(keyhole.suiteFile(name)) == content, "\(name)")
-      }
-      try keyhole.check("cat defaults/good/k", prints: "1\n")
-    }
-  }
-
   @Test func otherFilesInTheFolderAreNotTouched() async throws {
     try await withKeyhole { keyhole in
       let world = keyhole.world

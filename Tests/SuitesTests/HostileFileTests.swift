@@ -17,6 +17,8 @@ import Testing
     "number": Array(plist("<key>a</key><integer>x</integer>").utf8),
     "utf8": Array(plist("<key>a</key><string>").utf8) + [0xFF],
     "twice": Array((plist("") + plist("")).utf8), "openstep": Array("{ a = b; }".utf8),
+    "json": Array(#"{"a":1}"#.utf8),
+    "scalar": Array("<plist version=\"1.0\"><string>x</string></plist>".utf8),
     "deep": Array((String(repeating: "<array>", count: 100_000)).utf8),
   ]
 
@@ -31,6 +33,9 @@ import Testing
     #expect(throws: StoreError.self) { try engine.set("k", .bool(true), in: "a") }
     #expect(throws: StoreError.exists) { try engine.create("a") }
     #expect(throws: StoreError.self) { try engine.remove("a") }
+    _ = try engine.create("good")
+    #expect(throws: StoreError.self) { try engine.rename("good", to: "a") }
+    try engine.remove("good")
     #expect(sandbox.bytes(sandbox.path("a")) == bytes)
     #expect(try engine.stamp(of: "a") == old)
     let problem = try #require(engine.problems().first)
