@@ -1,31 +1,8 @@
-package import Control
-package import Model
+import Model
 import Sealing
 import SecretService
-package import Store
+import Store
 import Vault
-
-/// The keychain that a choice leads to, and why it is that one.
-package struct OpenedKeychain: Sendable {
-  package let engine: (any KeychainEngine)?
-  /// For `keyhole status`.
-  package let explanation: String
-  /// The first choice of `auto`, which ``ChosenKeychain`` is to record when something is stored.
-  package var firstChoice: KeychainChoice?
-
-  package init(engine: (any KeychainEngine)?, explanation: String, firstChoice: KeychainChoice? = nil) {
-    self.engine = engine
-    self.explanation = explanation
-    self.firstChoice = firstChoice
-  }
-}
-
-/// Why a keychain can't be opened.
-package struct KeychainFailure: Error {
-  /// The service, or the vault's folder.
-  package let subject: String
-  package let error: StoreError
-}
 
 /// How the keychain of the user is opened.
 package struct KeychainConfiguration: Sendable {
@@ -165,47 +142,6 @@ extension KeychainConfiguration {
     MountRegistration.all(in: folder).last { $0.isAlive }?.keychain ?? KeychainConfiguration()
   }
 
-  /// Opens it for a program that has no passphrase: a vault that takes one, also where it seals what another keychain
-  /// holds, is the mount's that has unlocked it.
-  package func open(
-    vault: String, state: String, runtime: String
-  ) throws(KeychainFailure) -> OpenedKeychain {
-    var reading = self
-    reading.makesVault = false
-    let opened: OpenedKeychain
-    do throws(KeychainFailure) {
-      opened = try reading.open(vault: vault, state: state)
-    } catch {
-      guard let mounted = mountedInPlace(of: error, vault: vault, runtime: runtime) else { throw error }
-      return mounted
-    }
-    guard let engine = opened.engine else { return opened }
-    let settled = settled(on: engine.name, vault: vault)
-    let find = { @Sendable in MountRegistration.process(serving: settled, in: runtime) }
-    guard engine.isTheMounts(find) else { return opened }
-    let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
-    return OpenedKeychain(engine: mounted, explanation: opened.explanation, firstChoice: opened.firstChoice)
-  }
-
-  /// A vault whose key file is gone as the mount has it that opened it before: what it shows can still be exported.
-  private func mountedInPlace(
-    of failure: KeychainFailure, vault: String, runtime: String
-  ) -> OpenedKeychain? {
-    let settled = settled(on: KeychainChoice.vault.rawValue, vault: vault)
-    let find = { @Sendable in MountRegistration.process(serving: settled, in: runtime) }
-    guard case .accessDenied = failure.error, choice == .vault, find() != nil else { return nil }
-    let mounted = MountedKeychain(name: KeychainChoice.vault.rawValue, runtimeFolder: runtime, find: find)
-    return OpenedKeychain(engine: mounted, explanation: "vault, as a mount has opened it")
-  }
-
-  /// The keychain through the running mount that serves it, whatever this process can open by itself; nil: none does.
-  package static func mounted(runtime folder: String) -> MountedKeychain? {
-    let opening = present(runtime: folder)
-    let find = { @Sendable in MountRegistration.process(serving: opening, in: folder) }
-    guard opening.choice != .automatic, opening.choice != .none, find() != nil else { return nil }
-    return MountedKeychain(name: opening.choice.rawValue, runtimeFolder: folder, find: find)
-  }
-
   /// Without `auto`: what was chosen, by the engine's name, and the vault's folder.
   package func settled(on engine: String?, vault: String) -> KeychainConfiguration {
     var settled = self
@@ -221,17 +157,6 @@ extension KeychainConfiguration {
     allowsPlainSession = word.hasSuffix(Self.plain)
     let choice = allowsPlainSession ? String(word.dropLast(Self.plain.count)) : word
     self.choice = KeychainChoice(rawValue: choice) ?? .automatic
-  }
-}
-
-extension KeychainEngine {
-  /// Whether only a mount can open all of it.
-  fileprivate func isTheMounts(_ find: () -> Int32?) -> Bool {
-    guard locking.hasPasscode(sealed: true) else { return false }
-    guard name != KeychainChoice.vault.rawValue else { return locking.lockState != .open }
-    // Unsealed items can be read without a mount. Which ones are sealed is known only now.
-    guard find() != nil, (try? items()) != nil else { return false }
-    return !locking.isOpenThroughout
   }
 }
 

@@ -50,4 +50,13 @@ import Testing
     #expect(silent.readOutput(limit: 5, until: .now + .milliseconds(10)) == nil)
     silent.end()
   }
+
+  @Test func programThatHasEndedAndIsNotWaitedForIsAZombie() throws {
+    let child = try Child(["true"], input: .nothing)
+    #expect(child.waitForEnd(seconds: 20))
+    #expect(ProcessFiles(child.process).status?.state == "Z")
+    #expect(!ProcessNumber.isTaken(-1) && ProcessNumber.isTaken(child.process))
+    child.end()
+    #expect(ProcessFiles(child.process).status == nil)
+  }
 }

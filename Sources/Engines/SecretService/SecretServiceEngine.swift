@@ -1,9 +1,7 @@
-import Dispatch
 public import Model
 import Platform
 public import SecretMemory
 public import Store
-import Synchronization
 
 /// The keyring of the desktop as the keychain: GNOME SecretServiceClient, KeePassXC, KWallet, whatever speaks the Secret
 /// Service over the session bus.
@@ -17,14 +15,14 @@ public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingK
   /// One that is sealed before it comes here is larger than what is in it. In bytes.
   public static let largestSealed = 2 << 20
   /// How long a call may take, in milliseconds.
-  private static let patience = 9_000
+  static let patience = 9_000
 
   /// `secret-service`.
   public let name = "secret-service"
   /// An element after each change that a signal reported, without its content: `takeNews` has that.
   public let news: AsyncStream<Void>
 
-  private let keyring: SecretServiceClient
+  let keyring: SecretServiceClient
   private let isHeard: AsyncStream<Void>.Continuation
 
   /// Takes the service on the session bus at `address`. `allowsPlain`: also one without encrypted sessions.
@@ -143,7 +141,7 @@ extension SecretServiceEngine {
     try secret(of: item, until: Deadline(milliseconds: Self.patience))
   }
 
-  private func secret(of item: ItemID, until deadline: Deadline) throws(StoreError) -> SecretBytes {
+  func secret(of item: ItemID, until deadline: Deadline) throws(StoreError) -> SecretBytes {
     try wait(until: deadline) { keyring, deadline throws(StoreError) in
       try await keyring.secret(of: item, before: deadline)
     }.take()
@@ -156,33 +154,6 @@ extension SecretServiceEngine {
     return try wait { keyring, deadline throws(StoreError) in
       try await keyring.add(item, box, before: deadline)
     }
-  }
-
-  /// Sets labels and attributes, one item after the other. - Throws: as the protocol; `unreachable`.
-  public func update(
-    _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
-  ) throws(StoreError) -> [Item] {
-    try change(items) { items, _ throws(StoreError) in
-      for index in items.indices { try body(&items[index]) }
-      return nil
-    }
-  }
-
-  /// SetSecret, and the attributes that changed. - Throws: as the protocol; `unreachable`.
-  public func rewrite(
-    _ item: ItemID, readingSecret: Bool,
-    _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
-  ) throws(StoreError) -> Item {
-    let items = try change([item]) { items, deadline throws(StoreError) in
-      var secret = try readingSecret ? self.secret(of: item, until: deadline) : Self.empty()
-      let before = try readingSecret ? SecretBox(copying: secret) : nil
-      try body(&items[0], &secret)
-      try Self.check(secret, of: items[0])
-      // An equal one is not written: that would be a change for all watchers.
-      if let before, try before.take() == secret { return nil }
-      return SecretBox(secret)
-    }
-    return items[0]
   }
 
   /// Deletes items one after the other; a missing one is no error. - Throws: `locked`, `unreachable`.
@@ -201,78 +172,29 @@ extension SecretServiceEngine {
 }
 
 extension SecretServiceEngine {
-  /// Changes items as they are at this moment; no other thread of this process changes them meanwhile.
-  private func change(
-    _ ids: [ItemID], _ body: (inout [Item], Deadline) throws(StoreError) -> SecretBox?
-  ) throws(StoreError) -> [Item] {
-    let deadline = Deadline(milliseconds: Self.patience)
-    let before = try wait(until: deadline) { keyring, deadline throws(StoreError) in
-      try await keyring.take(ids, before: deadline)
-    }
-    defer { release(ids) }
-    var after = before
-    let secret = try body(&after, deadline)
-    for index in after.indices { after[index].keepFixed(of: before[index]) }
-    let changes = zip(before, after).map { (old: $0, new: $1) }
-    return try wait(until: deadline) { keyring, deadline throws(StoreError) in
-      try await keyring.store(changes, secret: secret, before: deadline)
-    }
-  }
-
-  private func release(_ ids: [ItemID]) {
-    let keyring = keyring
-    Task(executorPreference: keyring.loop) {
-      for path in Set(ids.map(\.rawValue)) { await keyring.release(path) }
-    }
-  }
-
   /// Has the keyring do something, and waits for it on this thread.
-  private func wait<Value: Sendable>(
+  func wait<Value: Sendable>(
     until deadline: Deadline = Deadline(milliseconds: patience),
     _ body: @escaping @Sendable (SecretServiceClient, Deadline) async throws(StoreError) -> Value
   ) throws(StoreError) -> Value {
     let keyring = keyring
-    let outcome = Outcome<Value>()
+    let outcome = Promise<Result<Value, StoreError>>()
     Task(executorPreference: keyring.loop) {
       do throws(StoreError) {
-        outcome.set(.success(try await body(keyring, deadline)))
+        outcome.fulfill(.success(try await body(keyring, deadline)))
       } catch {
-        outcome.set(.failure(error))
+        outcome.fulfill(.failure(error))
       }
     }
-    return try outcome.get()
+    return try outcome.wait().get()
   }
 
-  private static func check(_ secret: borrowing SecretBytes, of item: Item) throws(StoreError) {
+  static func check(_ secret: borrowing SecretBytes, of item: Item) throws(StoreError) {
     let limit = item.isSealed ? largestSealed : largestSecret
     guard secret.count <= limit else { throw .tooLarge(limit: limit) }
   }
 
-  private static func empty() throws(StoreError) -> SecretBytes {
+  static func empty() throws(StoreError) -> SecretBytes {
     do { return try SecretBytes() } catch { throw .outOfMemory }
-  }
-}
-
-extension Item {
-  /// Restores the properties that the engine or the service determines.
-  fileprivate mutating func keepFixed(of old: Item) {
-    (id, size, collection) = (old.id, old.size, old.collection)
-  }
-}
-
-/// The result of a task, for a thread that waits for it.
-private final class Outcome<Value: Sendable>: Sendable {
-  private let result = Mutex<Result<Value, StoreError>?>(nil)
-  private let isThere = DispatchSemaphore(value: 0)
-
-  func set(_ result: Result<Value, StoreError>) {
-    self.result.withLock { $0 = result }
-    isThere.signal()
-  }
-
-  func get() throws(StoreError) -> Value {
-    isThere.wait()
-    guard let result = result.withLock({ $0 }) else { throw .interrupted }
-    return try result.get()
   }
 }

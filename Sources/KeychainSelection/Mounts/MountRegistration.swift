@@ -72,9 +72,8 @@ package struct MountRegistration: Sendable {
 
   /// Whether its process is still there; else every call says `Transport endpoint is not connected`.
   package var isAlive: Bool {
-    // The state stands behind the name in parentheses; a zombie serves no request.
-    let stat = readFile("/proc/\(process)/stat")
-    guard let end = stat.lastIndex(of: ")") else { return false }
-    return !["Z", "X"].contains(stat[end...].dropFirst(2).first)
+    guard let state = ProcessFiles(process).status?.state else { return false }
+    // A zombie serves no request.
+    return state != "Z" && state != "X"
   }
 }

@@ -34,6 +34,16 @@ extension Span<UInt8> {
   /// A copy that outlives the span. Not for secrets.
   package var array: [UInt8] { unsafe withUnsafeBufferPointer { unsafe [UInt8]($0) } }
 
+  /// The text that the bytes are in UTF-8; wrong bytes become U+FFFD. Not for secrets.
+  package var text: String {
+    unsafe withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The text that the bytes are in UTF-8; nil: they are not well-formed. Not for secrets.
+  package var wellFormedText: String? {
+    unsafe withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
+  }
+
   package var last: UInt8? { isEmpty ? nil : self[count - 1] }
 
   /// Whether they begin with the bytes of a text.
@@ -63,5 +73,12 @@ extension Span<UInt8> {
         return unsafe memcmp(left, right, count) == 0
       }
     }
+  }
+}
+
+extension Hasher {
+  /// Adds bytes as they are, without their number.
+  package mutating func combine(bytes: Span<UInt8>) {
+    unsafe bytes.withUnsafeBytes { unsafe combine(bytes: $0) }
   }
 }

@@ -30,6 +30,9 @@ public struct ProcessFiles: Sendable {
       fields.indices.contains(number - 3) ? fields[number - 3] : nil
     }
 
+    /// `R`, `S`, `T` for stopped, `Z` for a zombie …
+    public var state: Character? { field(3).flatMap(\.first) }
+
     /// The process ID of the parent; 0: it is in another pid namespace.
     public var parent: Int32? { field(4).flatMap { Int32($0) } }
 

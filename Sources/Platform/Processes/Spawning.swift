@@ -3,9 +3,10 @@ import Glibc
 
 /// posix_spawn(3) of a program as a shell would start it: the threads that start programs here have all
 /// signals blocked, and a program keeps that.
-/// `channel` is a descriptor of this process, and what it is to be in the new one.
+/// Without `environment` it has ours, byte for byte. `channel` is a descriptor of this process, and what it is to be in the
+/// new one.
 package func spawn(
-  _ path: String, _ arguments: [String], environment: [String] = inheritedEnvironment,
+  _ path: String, _ arguments: [String], environment: [String]? = nil,
   channel: (own: Int32, its: Int32)? = nil, in group: SpawnGroup = .ours
 ) -> Result<Int32, SpawnFailure> {
   var actions = unsafe posix_spawn_file_actions_t()
@@ -25,11 +26,14 @@ package func spawn(
   // POSIX_SPAWN_SETSIGDEF and POSIX_SPAWN_SETSIGMASK of spawn.h.
   unsafe posix_spawnattr_setflags(&attributes, 0x04 | 0x08 | group.rawValue)
   var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
-  var variables = unsafe environment.map { unsafe strdup($0) } + [nil]
+  var variables = unsafe (environment ?? []).map { unsafe strdup($0) } + [nil]
   defer { unsafe (words + variables).forEach { unsafe free($0) } }
   var process = pid_t()
   // SAFETY: all strings live until the call returns.
-  let error = unsafe posix_spawn(&process, path, &actions, &attributes, &words, &variables)
+  let error =
+    environment == nil
+    ? unsafe posix_spawn(&process, path, &actions, &attributes, &words, environ)
+    : unsafe posix_spawn(&process, path, &actions, &attributes, &words, &variables)
   return error == 0 ? .success(process) : .failure(SpawnFailure(program: path, errno: error))
 }
 

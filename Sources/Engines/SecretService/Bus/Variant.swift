@@ -1,5 +1,4 @@
 internal import CSecret
-import Glibc
 import Model
 
 /// A value of D-Bus: GVariant, immutable.

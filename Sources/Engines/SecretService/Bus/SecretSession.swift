@@ -47,6 +47,7 @@ extension SecretSession {
   func encode(_ secret: borrowing SecretBytes, contentType: String) -> Variant? {
     // libsecret's own copy is in locked memory and wiped with the value.
     let value = unsafe secret.withUnsafeBytes { bytes in
+      // SAFETY: the buffer says how long it is, and is copied.
       unsafe secret_value_new(
         bytes.baseAddress?.assumingMemoryBound(to: gchar.self), gssize(bytes.count), contentType)
     }
@@ -57,8 +58,8 @@ extension SecretSession {
 
   /// Lends a secret that came over the bus, and wipes it; nil: it is none of this session.
   func decode<Value>(
-    _ encoded: Variant, _ body: (UnsafeRawBufferPointer, _ contentType: String) throws -> Value
-  ) rethrows -> Value? {
+    _ encoded: Variant, _ body: (Span<UInt8>, _ contentType: String) -> Value
+  ) -> Value? {
     guard encoded.has(type: "(oayays)") else { return nil }
     let decoded = unsafe withExtendedLifetime(encoded) {
       unsafe secret_service_decode_dbus_secret(service, encoded.pointer)
@@ -71,7 +72,9 @@ extension SecretSession {
     var count = gsize()
     let bytes = unsafe secret_value_get(value, &count)
     let contentType = unsafe secret_value_get_content_type(value).map { unsafe String(cString: $0) } ?? ""
-    return unsafe try body(UnsafeRawBufferPointer(start: bytes, count: Int(count)), contentType)
+    // SAFETY: the value has as many bytes, and lives until the body has returned.
+    let span = unsafe Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: Int(count)))
+    return body(span, contentType)
   }
 }
 

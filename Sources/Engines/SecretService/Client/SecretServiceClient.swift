@@ -60,7 +60,7 @@ actor SecretServiceClient {
   }
 
   nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe loop.asUnownedSerialExecutor()
+    loop.asUnownedSerialExecutor()
   }
 
   private var lockState: KeychainLock {

@@ -1,5 +1,5 @@
 internal import CSecret
-import Glibc
+import Platform
 import Synchronization
 
 /// GLib's main loop on a thread of its own, as the executor of an actor: whatever touches D-Bus runs here.
@@ -7,6 +7,7 @@ import Synchronization
 /// @unchecked: the context is made for use by several threads, and nothing else is stored but a lock.
 @safe final class MainLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
   private let context: OpaquePointer
+  private let threads = WaitingThreads()
   private let isStopped = Atomic<Bool>(false)
 
   init() {
@@ -19,22 +20,7 @@ import Synchronization
 
   /// Begins to run what is enqueued; false where there can be no thread.
   func start() -> Bool {
-    let own = unsafe Unmanaged.passRetained(self)
-    var thread = pthread_t()
-    // SAFETY: the thread takes over the reference; if there is none, it is taken back.
-    let status = unsafe pthread_create(
-      &thread, nil,
-      { data in
-        guard let data = unsafe data else { return nil }
-        unsafe Unmanaged<MainLoop>.fromOpaque(data).takeRetainedValue().run()
-        return nil
-      }, own.toOpaque())
-    guard status == 0 else {
-      unsafe own.release()
-      return false
-    }
-    pthread_detach(thread)
-    return true
+    threads.run { [self] in run() }
   }
 
   /// Ends the thread, when what is enqueued already has run.
@@ -56,7 +42,8 @@ import Synchronization
     }
   }
 
-  func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+  /// Safe to call: an actor keeps its executor as long as itself.
+  @safe func asUnownedSerialExecutor() -> UnownedSerialExecutor {
     unsafe UnownedSerialExecutor(ordinary: self)
   }
 

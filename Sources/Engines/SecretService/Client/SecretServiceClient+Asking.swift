@@ -5,12 +5,12 @@ import Synchronization
 // Questions to the user in the service's own window.
 extension SecretServiceClient {
   /// How long a person may take.
-  private static let patience = 60_000
+  private static let patienceForPeople = 60_000
 
   /// Has the service ask, and waits for the answer; nil: dismissed, or not answered in time.
   func ask(_ prompt: String) async throws(BusError) -> Variant? {
     guard let bus else { throw .gone(reason: "there is no connection to the session bus") }
-    let deadline = Deadline(milliseconds: Self.patience)
+    let deadline = Deadline(milliseconds: Self.patienceForPeople)
     let answers = AsyncStream<Variant>.makeStream()
     let end = answers.continuation
     let subscription = bus.subscribe(
