@@ -34,8 +34,7 @@ extension MountRegistration {
 
   /// Whether its process is stopped, by SIGSTOP or by a debugger: the third field of /proc/PID/stat.
   package var isStopped: Bool {
-    let stat = readFile("/proc/\(process)/stat")
-    guard let end = stat.lastIndex(of: ")"), let state = stat[end...].dropFirst(2).first else { return false }
+    let state = ProcessFiles(process).status?.state
     return state == "T" || state == "t"
   }
 
