@@ -70,17 +70,31 @@ let package = Package(
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "Platform", "SecretMemory"]),
     engine("Suites", ["Store", "Model", "Platform"]),
+    // The vault: its format and keys, its file, and the engine over both.
     engine(
-      "Vault",
+      "VaultRecords",
       [
         "Store", "Model", "Platform", "SecretMemory",
-        .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
+    engine(
+      "VaultDatabase",
+      [
+        "VaultRecords", "Store", "Model", "Platform", "SecretMemory",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    engine(
+      "Vault",
+      [
+        "VaultDatabase", "VaultRecords", "Store", "Model", "Platform", "SecretMemory",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret"]),
     // A keychain of another program, of which the vault seals items.
-    engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault"]),
+    engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
     module("Notifier", ["Model", "Platform"]),
     module("LoginSessions", ["Platform"]),
@@ -155,8 +169,7 @@ let package = Package(
       name: "keyhole",
       dependencies: [
         "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "Platform", "Store",
-        "Suites",
-        "Vault", "KeychainSelection", "Notifier", "Model", "SecretMemory",
+        "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict,
@@ -184,9 +197,16 @@ let package = Package(
       "SuitesTests",
       ["Suites", "Store", "StoreConformance", "Model", "CPlist", "FoundationProgram", "TestSupport"]),
     tests(
+      "VaultRecordsTests",
+      [
+        "VaultRecords", "Model", "Platform", "SecretMemory", "StoreConformance",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    tests(
       "VaultTests",
       [
-        "Vault", "Platform", "Store", "StoreConformance", "Model", "SecretMemory",
+        "Vault", "VaultDatabase", "VaultRecords", "Platform", "Store", "StoreConformance", "Model",
+        "SecretMemory",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "CryptoExtras", package: "swift-crypto"),
@@ -200,7 +220,7 @@ let package = Package(
       "SecretServiceTests",
       [
         "KeychainSelection", "KeyringHarness", "Model", "Sealing", "SecretMemory", "SecretService", "Store",
-        "StoreConformance", "Vault", "InMemory",
+        "StoreConformance", "Vault", "VaultRecords", "InMemory",
       ]),
     tests(
       "KeychainSelectionTests",
@@ -209,7 +229,7 @@ let package = Package(
       "ControlTests",
       [
         "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory", "Vault",
-        "TestSupport",
+        "VaultRecords", "TestSupport",
       ]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
@@ -222,7 +242,7 @@ let package = Package(
       "FormatsTests",
       [
         "Backup", "Control", "Formats", "ImportExport", "InMemory", "Model", "Platform", "SecretMemory",
-        "Store", "Suites", "TestSupport", "Tree", "Vault", "LoginSessions",
+        "Store", "Suites", "TestSupport", "Tree", "Vault", "VaultRecords", "LoginSessions",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
@@ -230,7 +250,10 @@ let package = Package(
       exclude: ["Corpus"]),
     tests(
       "BackupTests",
-      ["Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault"]),
+      [
+        "Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault",
+        "VaultRecords",
+      ]),
     tests("MountTests", ["Mount", "Fuse", "Model", "Platform"]),
     tests("PromptingTests", ["Prompting", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
     tests(
@@ -264,7 +287,9 @@ let package = Package(
     module("LossyFileSystem", ["Fuse", "Platform", "TestSupport"], path: "Tests/LossyFileSystem/Disk"),
     .executableTarget(
       name: "PowerLossProgram",
-      dependencies: ["LossyFileSystem", "TestSupport", "Suites", "Vault", "Store", "Model", "SecretMemory"],
+      dependencies: [
+        "LossyFileSystem", "TestSupport", "Suites", "Vault", "VaultRecords", "Store", "Model", "SecretMemory",
+      ],
       path: "Tests/LossyFileSystem/Program", swiftSettings: strict),
     tests(
       "PowerLossTests",

@@ -6,6 +6,7 @@ import Store
 import Suites
 import Testing
 import Vault
+import VaultRecords
 
 /// The contents of a backup, and its restore elsewhere.
 @Suite struct BackupFileTests {

@@ -7,6 +7,7 @@ import StoreConformance
 import Synchronization
 import Testing
 import Vault
+import VaultRecords
 
 /// A mount's vault, and another process that stores many items in it at once.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct BatchTests {

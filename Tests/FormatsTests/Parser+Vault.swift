@@ -1,7 +1,7 @@
 import Model
 import Testing
 
-@testable import Vault
+@testable import VaultRecords
 
 /// The content of a vault's blobs: a program that has the keys may write anything.
 enum VaultTarget {

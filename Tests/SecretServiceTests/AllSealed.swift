@@ -4,6 +4,7 @@ import SecretMemory
 import SecretService
 import Store
 import Vault
+import VaultRecords
 
 @testable import Sealing
 

@@ -8,6 +8,7 @@ import Store
 import StoreConformance
 import Testing
 import Vault
+import VaultRecords
 
 @testable import Sealing
 

@@ -5,6 +5,8 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
+@testable import VaultRecords
 
 /// A secret that was read once is read again from memory only until the next commit of any process.
 @Suite(.timeLimit(.minutes(1))) struct SealedSecretTests {

@@ -6,6 +6,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultRecords
 
 @Suite struct VaultDamageTests {
   /// The outcomes for a damaged file: one of these errors, or unchanged items.

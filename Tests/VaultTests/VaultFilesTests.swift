@@ -7,6 +7,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
 
 @Suite struct VaultFilesTests {
   /// SQLite has one code for all of them.

@@ -8,6 +8,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
 
 /// All of a file; empty where there is none.
 func contents(of path: String) -> [UInt8] {

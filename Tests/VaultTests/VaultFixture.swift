@@ -6,6 +6,8 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
+@testable import VaultRecords
 
 /// A private folder under TMPDIR with a vault, gone with the value.
 final class VaultFixture {

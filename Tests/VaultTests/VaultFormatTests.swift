@@ -5,6 +5,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultRecords
 
 /// The released formats, which every later version opens. The keys in `Fixtures` are for these tests only.
 @Suite struct VaultFormatTests {

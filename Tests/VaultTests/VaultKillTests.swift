@@ -7,6 +7,8 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
+@testable import VaultRecords
 
 /// The remains of a process that is killed at any statement of a change of all keys, or of an upgrade: the files as the
 /// kernel has them at that moment.

@@ -4,6 +4,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultRecords
 
 /// The second secret of an item in the file: sealed like the first one, and to one place only.
 @Suite struct VaultOtpauthTests {

@@ -10,6 +10,8 @@ import Synchronization
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
+@testable import VaultRecords
 
 /// A new passphrase makes new keys: an earlier copy and its key open nothing of the vault any more.
 @Suite(.timeLimit(.minutes(2))) struct VaultRekeyTests {
@@ -165,7 +167,9 @@ import Testing
       #expect(try Manifest.fetchIfWhole(database, keys) == nil)
       #expect(try !ItemTable(database: database, keys: keys).opensAny())
       for row in try ClassKeyRow.fetchAll(database, keys.statements) {
-        #expect(throws: (any Error).self) { try row.open(old.keys, file.header, file.directory) }
+        #expect(throws: (any Error).self) {
+          try row.open(old.keys, file.header, device: file.directory.fetchDeviceKey)
+        }
       }
     }
     // Nothing that the old keys open is left, in free pages or the log.
@@ -210,15 +214,6 @@ import Testing
     #expect(session.distrust == nil)
     #expect(try session.secret(of: ids[0]).count == "secret of a".utf8.count)
     #expect(try fixture.number("SELECT count(*) FROM slot") == 2)
-  }
-
-  @Test func privateKeyOfARecoveryCodeFollowsFromIt() throws {
-    let parameters = [UInt8](repeating: 7, count: 32)
-    let code = try KeychainSamples.secret("code")
-    let first = try SlotPublicKey.privateKey(recoveryCode: code, parameters)
-    let second = try SlotPublicKey.privateKey(recoveryCode: code, parameters)
-    #expect(first.rawRepresentation == second.rawRepresentation)
-    #expect(throws: (any Error).self) { try SlotPublicKey.privateKey(recoveryCode: code, []) }
   }
 
   @Test func itemWithAPasswordKeepsIt() throws {

@@ -7,6 +7,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultRecords
 
 /// Changes of a vault's files while it is open.
 enum Displacement: CaseIterable {

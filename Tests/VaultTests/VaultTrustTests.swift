@@ -6,6 +6,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultRecords
 
 /// Which devices have seen a vault, and what they say of it.
 @Suite(.timeLimit(.minutes(1))) struct VaultTrustTests {

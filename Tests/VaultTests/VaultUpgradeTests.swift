@@ -6,6 +6,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultRecords
 
 /// A vault of Keyhole 0.1 is brought to the present format.
 @Suite(.timeLimit(.minutes(2))) struct VaultUpgradeTests {

@@ -2,6 +2,7 @@ package import Model
 package import SecretMemory
 import Store
 import Vault
+import VaultRecords
 
 // A change concerns two stores. The vault's part comes first and leaves a seal that fits the item before and after;
 // when the other keychain has made its part, the seal is finished. A crash in between leaves a readable item.

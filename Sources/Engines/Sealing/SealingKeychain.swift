@@ -2,6 +2,7 @@ package import Model
 package import SecretMemory
 package import Store
 import Vault
+import VaultRecords
 
 /// A keychain of another program, of which the vault seals the items that are to be: that program, and any other
 /// that reads them there, gets what only the vault's keys open.

@@ -3,7 +3,8 @@ import Platform
 import SecretMemory
 import Store
 import Synchronization
-package import Vault
+import Vault
+package import VaultRecords
 
 /// The vault's side of what is sealed for another keychain: for each sealed item one of its own, found by the item's
 /// identity.

@@ -2,6 +2,8 @@ public import Model
 public import SecretMemory
 public import Store
 import Synchronization
+import VaultDatabase
+import VaultRecords
 
 extension VaultEngine: BatchKeychain, SpoolingKeychain {
   /// The vault itself.

@@ -2,6 +2,8 @@ import Crypto
 public import Model
 public import SecretMemory
 public import Store
+import VaultDatabase
+import VaultRecords
 
 extension VaultEngine: OtpauthKeychain {
   /// The vault itself: a row of its own holds the URI.

@@ -4,6 +4,8 @@ public import Model
 public import SecretMemory
 public import Store
 import Synchronization
+import VaultDatabase
+public import VaultRecords
 
 /// The embedded keychain: one SQLite file in which nothing but the number of items and rough sizes shows.
 ///
@@ -12,9 +14,9 @@ import Synchronization
 /// was edited or put back is recognised (see `problems`); what still opens can be read.
 public final class VaultEngine: KeychainEngine, LockingKeychain, PasswordKeychain {
   /// In bytes.
-  public static let largestSecret = 1 << 20
+  public static let largestSecret = SealedSecret.largestSize
   /// An item's names and attributes together, in bytes.
-  public static let largestMetadata = 1 << 20
+  public static let largestMetadata = ItemRecord.largestSize
 
   /// `vault`.
   public let name = "vault"

@@ -1,6 +1,8 @@
 import Model
 import SecretMemory
 import Store
+import VaultDatabase
+import VaultRecords
 
 /// A vault for the calls about items that are sealed with one password besides.
 ///

@@ -2,6 +2,7 @@ package import Model
 import SecretMemory
 import Store
 import Vault
+import VaultRecords
 
 /// Does the steps in a vault, and reads the results.
 package final class KeychainWork {

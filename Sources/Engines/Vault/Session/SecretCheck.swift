@@ -2,6 +2,8 @@ import GRDB
 public import Model
 import SecretMemory
 import Store
+import VaultDatabase
+import VaultRecords
 
 /// The result of opening every secret of a vault.
 public struct SecretCheck: Hashable, Sendable {

@@ -3,6 +3,8 @@ import GRDB
 import Model
 import SecretMemory
 import Store
+import VaultDatabase
+import VaultRecords
 
 // The second secret of an item. All that is sealed with the main one's class key and rules is so with this one.
 extension Session {

@@ -2,6 +2,8 @@ import Crypto
 import GRDB
 import Model
 import Store
+import VaultDatabase
+import VaultRecords
 
 extension Session {
   /// Compares what was found with the manifest, and the manifest with the anchor, of which the bytes are `anchored`.

@@ -3,6 +3,8 @@ import Model
 import Platform
 import SecretMemory
 import Store
+import VaultDatabase
+import VaultRecords
 
 extension Session {
   /// `password`: what an item that has one is sealed with besides; so in the other calls.

@@ -3,6 +3,8 @@ import GRDB
 import Model
 import SecretMemory
 import Store
+import VaultDatabase
+import VaultRecords
 
 /// A vault that was unlocked once. Used by one thread at a time.
 final class Session {

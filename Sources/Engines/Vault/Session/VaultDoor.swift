@@ -5,6 +5,8 @@ import Platform
 import SecretMemory
 import Store
 import Synchronization
+import VaultDatabase
+import VaultRecords
 
 /// A vault as one process has it: its file, and since the first unlock a session. Used by one thread at a time.
 final class VaultDoor {

@@ -8,6 +8,7 @@ import Service
 import Store
 import Tree
 import Vault
+import VaultRecords
 
 struct PassphraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

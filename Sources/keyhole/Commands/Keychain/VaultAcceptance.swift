@@ -4,6 +4,7 @@ import Prompting
 import Service
 import Store
 import Vault
+import VaultRecords
 
 /// Takes an open vault as it is where it is not what this device knows, and removes what a backup left out of it.
 struct VaultAcceptance {

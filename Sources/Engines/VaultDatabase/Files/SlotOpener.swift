@@ -1,0 +1,67 @@
+package import Model
+package import SecretMemory
+package import VaultRecords
+
+/// The keys of a slot, and its number.
+package struct OpenedSlot {
+  package var slot: UInt64
+  package var keys: MasterKeys
+
+  package init(slot: UInt64, keys: MasterKeys) {
+    (self.slot, self.keys) = (slot, keys)
+  }
+}
+
+/// Opens slots with what a person and the folder have: a passphrase, a key file.
+package struct SlotOpener: ~Copyable {
+  package let directory: VaultDirectory
+  package let header: VaultHeader
+  /// Empty: none.
+  package let passphrase: SecretBytes
+
+  package init(_ file: VaultFile, _ passphrase: borrowing SecretBytes) throws(StoreError) {
+    (directory, header) = (file.directory, file.header)
+    do { self.passphrase = try SecretBytes(copying: passphrase) } catch { throw .outOfMemory }
+  }
+
+  /// The keys of each slot that opens; a slot with a passphrase takes half a second.
+  ///
+  /// - Throws: `rejected` for a wrong passphrase, `locked` where one is missing, `accessDenied` for a missing
+  ///   or wrong key file, `damaged`, `outOfMemory`.
+  package func open(_ slots: [KeySlot]) throws(StoreError) -> [OpenedSlot] {
+    var opened: [OpenedSlot] = []
+    var failure: StoreError?
+    for slot in slots {
+      do {
+        if let keys = try open(slot) { opened.append(OpenedSlot(slot: slot.id, keys: keys)) }
+      } catch {
+        failure = failure ?? StoreError(vault: error, errno: 0)
+      }
+    }
+    guard opened.isEmpty else { return opened }
+    if case .damaged(let what) = failure {
+      throw .damaged(what: what == directory.key ? what : "the vault's key slot")
+    }
+    if let failure { throw failure }
+    if slots.contains(where: \.takesPassphrase) { throw passphrase.isEmpty ? .locked : .rejected }
+    throw .accessDenied(reason: "vault.key is not this vault's key: put back the one that belongs to it")
+  }
+
+  /// nil: this slot does not open with what is here.
+  private func open(_ slot: KeySlot) throws -> MasterKeys? {
+    guard let kind = KeySlot.Kind(rawValue: slot.kind) else { return nil }
+    switch kind {
+    case .keyFile:
+      return try slot.open(KeyFileSource(bytes: directory.fetchKey()), header)
+    case .passphrase where !passphrase.isEmpty:
+      let source = PassphraseSource(passphrase: try SecretBytes(copying: passphrase), keyFile: nil)
+      return try slot.open(source, header)
+    case .passphraseAndKeyFile where !passphrase.isEmpty:
+      let source = PassphraseSource(
+        passphrase: try SecretBytes(copying: passphrase), keyFile: try directory.fetchKey())
+      return try slot.open(source, header)
+    default:
+      return nil
+    }
+  }
+}

@@ -1,0 +1,280 @@
+package import GRDB
+import GRDBSQLite
+package import Model
+import Platform
+import SecretMemory
+import Store
+import VaultRecords
+
+/// The one connection to the database, and the one place that turns SQLite's errors into `StoreError`.
+package final class Connection {
+  private let queue: DatabaseQueue
+  private let path: String
+  /// nil: not looked for yet, or there is none.
+  private var walIndex: WALIndex?
+  private let checkpoints: LogCheckpoints
+  /// The file that is open; nil: it had left its path before it was.
+  private let file: FileStamp?
+  /// The open log; nil: there was none yet.
+  private var log: FileStamp?
+  /// The file as this process last wrote or checked it.
+  private let known: KnownStamp
+  /// The database is a copy in memory, because its disk took no writes.
+  private let isCopy: Bool
+
+  /// How long a process waits for another's transaction; below the 10 s that a caller may wait.
+  static let patienceMilliseconds: Int32 = 8000
+
+  package init(_ path: String) throws(StoreError) {
+    self.path = path
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(Double(Self.patienceMilliseconds) / 1000)
+    // GRDB would end the process where a rollback fails on a broken disk.
+    configuration.allowsUnsafeTransactions = true
+    configuration.prepareDatabase { database in
+      SharedMemoryAllocation.install(database, path)
+      for pragma in Self.pragmas { try database.execute(sql: pragma) }
+    }
+    do {
+      queue = try DatabaseQueue(path: path, configuration: configuration)
+    } catch {
+      throw StoreError(vault: error, errno: Errno.current.rawValue)
+    }
+    file = Self.openFile(queue, path)
+    known = KnownStamp(path, file)
+    checkpoints = LogCheckpoints(path, queue, known)
+    isCopy = false
+  }
+
+  /// A copy in memory of a database at rest, on a disk that takes no writes: there SQLite can't make the log that it wants
+  /// even for reading. It can't be written, and is displaced once the disk takes writes.
+  ///
+  /// - Throws: `damaged` where there is a log that is not empty, which this would leave out.
+  package init(copying path: String) throws(StoreError) {
+    self.path = path
+    file = FileStamp(path)
+    known = KnownStamp(path, file)
+    guard (FileStamp(path + "-wal")?.size ?? 0) == 0 else { throw .damaged(what: path + "-wal") }
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    do {
+      let bytes = try Self.content(of: path)
+      configuration.prepareDatabase { database in
+        try Self.fill(database, bytes)
+        for pragma in Self.pragmas { try database.execute(sql: pragma) }
+      }
+      queue = try DatabaseQueue(configuration: configuration)
+    } catch {
+      throw StoreError(vault: error, errno: Errno.current.rawValue)
+    }
+    checkpoints = LogCheckpoints(path, queue, known)
+    isCopy = true
+  }
+
+  private static func content(of path: String) throws(StoreError) -> [UInt8] {
+    guard let file = try KeptFile.open(path) else { throw .notFound }
+    let size = try StoreError.call("stat \(path)") { () throws(Errno) in
+      Int(clamping: try file.descriptor.status.size)
+    }
+    var bytes = try StoreError.call("read \(path)") { () throws(Errno) in
+      try file.descriptor.read(size, at: 0)
+    }
+    guard bytes.count == size, size > 20 else { throw .damaged(what: path) }
+    // The versions of the format (https://sqlite.org/fileformat.html, 1.3): 1 keeps no log.
+    (bytes[18], bytes[19]) = (1, 1)
+    return bytes
+  }
+
+  private static func fill(_ database: Database, _ bytes: [UInt8]) throws {
+    let flags = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY)
+    guard let memory = unsafe sqlite3_malloc64(UInt64(bytes.count)) else { throw StoreError.outOfMemory }
+    // SAFETY: the memory has room for all bytes, and is SQLite's from the call on, whatever that returns.
+    let status = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe memory.copyMemory(from: bytes.baseAddress ?? UnsafeRawPointer(memory), byteCount: bytes.count)
+      return unsafe sqlite3_deserialize(
+        database.sqliteConnection, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(bytes.count),
+        Int64(bytes.count), flags)
+    }
+    guard status == SQLITE_OK else { throw StoreError.damaged(what: "the vault's database") }
+  }
+
+  deinit { checkpoints.finish() }
+
+  /// synchronous=FULL: a commit is on the disk when it returns. secure_delete: what is deleted is zeroed.
+  /// mmap_size=0: a disk error is an error, not SIGBUS.
+  private static let pragmas = [
+    "PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON", "PRAGMA mmap_size = 0",
+    "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON", "PRAGMA cache_size = -512",
+    "PRAGMA temp_store = MEMORY", "PRAGMA wal_autocheckpoint = 256",
+    "PRAGMA journal_size_limit = 1048576",
+  ]
+
+  /// Runs `body` as it is.
+  package func run<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    do {
+      return try queue.writeWithoutTransaction { database in
+        do {
+          return try body(database)
+        } catch {
+          throw Self.failure(error, database)
+        }
+      }
+    } catch {
+      throw StoreError(vault: error, errno: 0)
+    }
+  }
+
+  /// Runs `body` in a transaction that reads one state of the database.
+  package func read<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    try transaction(.deferred, body)
+  }
+
+  /// Runs `body` in a transaction that no other process writes beside.
+  ///
+  /// - Throws: also `unreachable` where the file has left its path, before the commit or meanwhile: what was committed
+  ///   then is in a file that nothing opens again.
+  package func write<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    try requireInPlace()
+    let before = try run { $0.totalChangesCount }
+    let result = try transaction(.immediate, body)
+    guard try run({ $0.totalChangesCount }) != before else { return result }
+    try requireInPlace()
+    // SQLite itself may have brought the log into the file.
+    known.note()
+    announce()
+    checkpoints.noteCommit()
+    return result
+  }
+
+  /// Raises IN_ATTRIB for those who watch the folder. SQLite makes a commit visible in memory that processes share,
+  /// after its last write to a file: a process that looked at that write has seen nothing yet.
+  ///
+  /// Of the log: the times of the database tell when something was last written into it.
+  private func announce() {
+    if (try? Files.touch(path + "-wal")) == nil { try? Files.touch(path) }
+  }
+
+  /// Another process has committed something, which nothing may have brought into the database yet.
+  package func noteForeignCommit() { checkpoints.noteCommit() }
+
+  /// Brings the log into the database.
+  package func checkpoint() { checkpoints.run(waiting: 1000) }
+
+  private func transaction<Result>(
+    _ kind: Database.TransactionKind, _ body: (Database) throws -> Result
+  ) throws(StoreError) -> Result {
+    try run { database in
+      try database.beginTransaction(kind)
+      do {
+        let result = try body(database)
+        try database.commit()
+        return result
+      } catch {
+        let failure = Self.failure(error, database)
+        try? database.rollback()
+        throw failure
+      }
+    }
+  }
+
+  /// The state of the database at this moment; nil: it is not known.
+  ///
+  /// Only after something was read, or there may be no shared memory yet.
+  package func commitMark() -> WALSnapshot? {
+    if walIndex == nil { walIndex = try? run { WALIndex($0) } }
+    return walIndex?.mark
+  }
+
+  /// Closes the file now; nothing may be called afterwards.
+  package func close() throws(StoreError) {
+    walIndex = nil
+    do {
+      try queue.close()
+    } catch {
+      throw StoreError(vault: error, errno: 0)
+    }
+  }
+
+  /// Names the errno while the connection still knows it.
+  private static func failure(_ error: any Error, _ database: Database) -> StoreError {
+    let isInputOutput = (error as? DatabaseError)?.resultCode == .SQLITE_IOERR
+    let connection = unsafe database.sqliteConnection
+    return StoreError(
+      vault: error, errno: unsafe isInputOutput ? systemError(connection) : sqlite3_system_errno(connection))
+  }
+
+  /// The errno(3) of the call that failed: that of the log's file or of the database's, which SQLite keeps with each;
+  /// the connection's own may be another call's by now.
+  private static func systemError(_ connection: OpaquePointer?) -> Int32 {
+    for operation in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
+      var file: UnsafeMutablePointer<sqlite3_file>?
+      var error: Int32 = 0
+      // SAFETY: SQLite fills the pointer with a file of its own, and the number through that file's method.
+      let found = unsafe withUnsafeMutablePointer(to: &file) {
+        unsafe sqlite3_file_control(connection, "main", operation, $0)
+      }
+      guard found == SQLITE_OK, let file = unsafe file, let methods = unsafe file.pointee.pMethods else {
+        continue
+      }
+      _ = unsafe methods.pointee.xFileControl?(file, SQLITE_FCNTL_LAST_ERRNO, &error)
+      if error != 0 { return error }
+    }
+    return unsafe sqlite3_system_errno(connection)
+  }
+}
+
+// MARK: - The file at its path
+
+extension Connection {
+  /// The file that SQLite has open, if that is the one at the path.
+  private static func openFile(_ queue: DatabaseQueue, _ path: String) -> FileStamp? {
+    let stamp = FileStamp(path)
+    var hasMoved: Int32 = 1
+    queue.writeWithoutTransaction { database in
+      // SAFETY: SQLite fills the number.
+      _ = unsafe sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+    }
+    return hasMoved == 0 ? stamp : nil
+  }
+
+  /// Why what is committed here would be lost; nil: the open file and its log are what has their names.
+  package var displacement: String? {
+    guard let file, let present = FileStamp(path) else {
+      return "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
+    }
+    guard file.isSameFile(as: present) else { return "\(path) was replaced while it was open" }
+    guard !isCopy else {
+      let isWritable = DiskProbe.refusal(of: VaultDirectory.folder(of: path)) == nil
+      return isWritable ? "the disk of \(path) takes writes again" : nil
+    }
+    let presentLog = FileStamp(path + "-wal")
+    if let log, presentLog.map({ !log.isSameFile(as: $0) }) ?? true {
+      return "\(path)-wal was removed or replaced while it was open"
+    }
+    log = log ?? presentLog
+    return nil
+  }
+
+  private func requireInPlace() throws(StoreError) {
+    if let displacement { throw .unreachable(reason: displacement + "; nothing was stored") }
+  }
+
+  /// Whether the file was written to by something else than this process since it was last checked: by another process's
+  /// checkpoint, or by a program that wrote over it in place (`cp`).
+  package var isTouched: Bool { known.isTouched && displacement == nil }
+
+  package func noteChecked() { known.note() }
+
+  /// Has SQLite read again what it keeps of the file in memory.
+  package func dropCache() throws(StoreError) {
+    try run { database in _ = unsafe sqlite3_db_release_memory(database.sqliteConnection) }
+  }
+}
+
+extension Connection {
+  /// A number that changes when another process commits: `PRAGMA data_version`.
+  package static func dataVersion(_ database: Database) throws -> UInt64 {
+    let query = try Query(database, "PRAGMA data_version")
+    return try query.step() ? query.integer(0) : 0
+  }
+}

@@ -1,0 +1,147 @@
+import Dispatch
+import GRDB
+import GRDBSQLite
+import Platform
+import Synchronization
+import VaultRecords
+
+/// Brings the database's log (`-wal`) into the database two seconds after the last commit, and when the process ends.
+///
+/// After that `vault.db` and `vault.key` are the whole vault, and a copy of the two files is a backup.
+final class LogCheckpoints: Sendable {
+  /// How long after the last commit, in seconds.
+  static let delay = 2
+  /// The longest pause between two attempts while others keep the log busy, in seconds.
+  private static let longestDelay = 64
+
+  /// How long the last attempt waits for other connections, in milliseconds.
+  private static let lastWait: Int32 = 1000
+
+  private struct State {
+    var timer: (any DispatchSourceTimer)?
+    var delay = LogCheckpoints.delay
+    var isPending = false
+  }
+
+  private let path: String
+  private let database: WeakDatabase
+  private let known: KnownStamp
+  private let work = DispatchQueue(label: "keyhole.vault.checkpoint")
+  private let state = Mutex(State())
+
+  init(_ path: String, _ database: DatabaseQueue, _ known: KnownStamp) {
+    self.path = path
+    self.database = WeakDatabase(database)
+    self.known = known
+    Self.all.withLock { $0[ObjectIdentifier(self)] = WeakCheckpoints(self) }
+    _ = Self.runsAtExit
+  }
+
+  deinit {
+    state.withLock { $0.timer?.cancel() }
+    Self.all.withLock { $0[ObjectIdentifier(self)] = nil }
+  }
+
+  /// The log holds something: this process committed it, or found that another one did.
+  func noteCommit() {
+    state.withLock { state in
+      (state.isPending, state.delay) = (true, Self.delay)
+      schedule(&state)
+    }
+  }
+
+  /// Brings the log into the database now. A database that something else has written to or replaced is left alone until
+  /// that was looked at.
+  ///
+  /// - Returns: false: that, or another connection is reading or writing.
+  @discardableResult func run(waiting milliseconds: Int32 = 0) -> Bool {
+    guard let database = database.value else { return true }
+    let isDone = database.writeWithoutTransaction { [known] database in
+      guard !known.isTouched else { return false }
+      defer { known.note() }
+      return unsafe Self.truncate(database.sqliteConnection, milliseconds)
+    }
+    if isDone { state.withLock { $0.isPending = false } }
+    return isDone
+  }
+
+  /// The connection ends: what it committed is brought in while it still can be.
+  func finish() {
+    if isDue { run(waiting: Self.lastWait) }
+  }
+
+  /// True: it is done, or failed and is not worth another attempt before the next commit.
+  private static func truncate(_ connection: OpaquePointer?, _ milliseconds: Int32) -> Bool {
+    // SAFETY: the connection is GRDB's, lent for this call.
+    unsafe sqlite3_busy_timeout(connection, milliseconds)
+    defer { unsafe sqlite3_busy_timeout(connection, Connection.patienceMilliseconds) }
+    let status = unsafe sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    return status & 0xFF != SQLITE_BUSY && status & 0xFF != SQLITE_LOCKED
+  }
+}
+
+extension LogCheckpoints {
+  private func schedule(_ state: inout State) {
+    let timer = state.timer ?? makeTimer()
+    state.timer = timer
+    timer.schedule(deadline: .now() + .seconds(state.delay), leeway: .milliseconds(200))
+  }
+
+  private func makeTimer() -> any DispatchSourceTimer {
+    let timer = DispatchSource.makeTimerSource(queue: work)
+    timer.setEventHandler { [weak self] in self?.fire() }
+    timer.activate()
+    return timer
+  }
+
+  private func fire() {
+    guard !run() else { return }
+    state.withLock { state in
+      state.delay = min(2 * state.delay, Self.longestDelay)
+      schedule(&state)
+    }
+  }
+
+  private static let all = Mutex<[ObjectIdentifier: WeakCheckpoints]>([:])
+
+  /// atexit(3): what this process committed, and what one that was killed left, is in the database when a command ends.
+  private static let runsAtExit: Void = {
+    CurrentProcess.atExit {
+      let due = (LogCheckpoints.all.withLockIfAvailable { $0.values.compactMap(\.value) } ?? [])
+        .filter(\.isDue)
+      guard !due.isEmpty else { return }
+      let isDone = DispatchSemaphore(value: 0)
+      DispatchQueue(label: "keyhole.vault.exit").async {
+        // There is no other attempt.
+        for checkpoints in due { checkpoints.run(waiting: LogCheckpoints.lastWait) }
+        isDone.signal()
+      }
+      // A disk that hangs must not keep the process.
+      _ = isDone.wait(timeout: .now() + 5)
+    }
+  }()
+
+  private var isDue: Bool {
+    if state.withLock({ $0.isPending }) { return true }
+    guard let status = try? Files.status(path + "-wal"), status.size > 0 else { return false }
+    // The process that wrote it lately is still there, and will do it.
+    return status.modified.seconds < SystemTime.now.seconds - 2 * Int64(Self.delay)
+  }
+}
+
+private final class WeakCheckpoints: Sendable {
+  private let box: Mutex<Weak<LogCheckpoints>>
+  init(_ value: LogCheckpoints) { box = Mutex(Weak(value)) }
+  var value: LogCheckpoints? { box.withLock { $0.value } }
+}
+
+private final class WeakDatabase: Sendable {
+  private let box: Mutex<Weak<DatabaseQueue>>
+  init(_ value: DatabaseQueue) { box = Mutex(Weak(value)) }
+  var value: DatabaseQueue? { box.withLock { $0.value } }
+}
+
+private struct Weak<Value: AnyObject & Sendable>: Sendable {
+  weak var value: Value?
+  init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,117 @@
+package import Crypto
+import FoundationEssentials
+package import Model
+import SecretMemory
+
+/// A long-lived key: in secret memory, and a `SymmetricKey` (which wipes itself) for one call only.
+package struct StoredKey: ~Copyable {
+  private let bytes: SecretBytes
+
+  package init(_ key: SymmetricKey) throws {
+    var bytes = try SecretBytes()
+    try key.append(to: &bytes)
+    self.bytes = bytes
+  }
+
+  package borrowing func symmetric() -> SymmetricKey {
+    SymmetricKey(copying: bytes.span)
+  }
+}
+
+/// The tables with the rows that keys open.
+package enum VaultTables: Sendable {
+  case present
+  /// Those of an older format, while the present ones take their place in a transaction.
+  case replaced
+}
+
+/// The keys that open everything but the secrets, all derived from the master key.
+///
+/// `ClassKeyring` holds those for the secrets, so that a lock can drop them alone.
+package final class VaultKeys {
+  package let header: VaultHeader
+  package let tables: VaultTables
+  /// nil: locked.
+  private var master: StoredKey?
+  /// nil: locked, or there is no passphrase.
+  private var passcode: StoredKey?
+  private let metadataKey: StoredKey
+  private let indexKey: StoredKey
+  private let manifestKey: StoredKey
+  private let witnessKey: StoredKey
+  /// Format 1 derives the key of the anchor; later the manifest holds it.
+  private let anchorKey: StoredKey
+  private let digestKey: StoredKey
+
+  package var store: [UInt8] { header.store }
+  package var format: VaultFormat { header.format }
+
+  package init(_ keys: MasterKeys, _ header: VaultHeader, of tables: VaultTables = .present) throws {
+    self.header = header
+    self.tables = tables
+    master = try StoredKey(keys.master)
+    passcode = try keys.passcode.map { try StoredKey($0) }
+    metadataKey = try StoredKey(Self.derive(keys, header, "meta"))
+    indexKey = try StoredKey(Self.derive(keys, header, "index"))
+    manifestKey = try StoredKey(Self.derive(keys, header, "manifest"))
+    witnessKey = try StoredKey(Self.derive(keys, header, "witness"))
+    anchorKey = try StoredKey(Self.derive(keys, header, "anchor"))
+    digestKey = try StoredKey(Self.derive(keys, header, "digest"))
+  }
+
+  /// Drops what class keys are opened by; names and attributes stay.
+  package func lock() {
+    master = nil
+    passcode = nil
+  }
+
+  /// Takes the master key again. Nothing else of the keys has changed.
+  package func unlock(_ keys: MasterKeys) throws {
+    master = try StoredKey(keys.master)
+    passcode = try keys.passcode.map { try StoredKey($0) }
+  }
+
+  /// A copy of what a slot opens. - Throws: `locked`.
+  package func copyMasterKeys() throws -> MasterKeys {
+    let second: SymmetricKey? =
+      switch passcode {
+      case .some(let key): key.symmetric()
+      case .none: nil
+      }
+    switch master {
+    case .some(let master): return MasterKeys(master: master.symmetric(), passcode: second)
+    case .none: throw StoreError.locked
+    }
+  }
+
+  package var metadata: SymmetricKey { metadataKey.symmetric() }
+  package var manifest: SymmetricKey { manifestKey.symmetric() }
+  var anchorOfFormatOne: SymmetricKey { anchorKey.symmetric() }
+
+  /// The lookup tag of an identity: equal for equal ones, and it tells nothing else.
+  package func tag(of identity: ItemIdentity) -> [UInt8] {
+    var writer = FieldWriter()
+    ItemRecord.put(identity, into: &writer)
+    return Array(mac(writer.bytes, indexKey.symmetric()).prefix(16))
+  }
+
+  /// The term of a row in the manifest's sum: without the key it is not known which rows have which sum.
+  package func witness(of item: ItemKey, revision: UInt64) -> Witness {
+    var writer = FieldWriter(capacity: 24)
+    writer.put(raw: item.bytes)
+    writer.put(raw: revision)
+    return Witness(mac(writer.bytes, witnessKey.symmetric()))
+  }
+
+  /// The keyed digest of a whole table, for the manifest.
+  package func digest(of table: FieldWriter) -> [UInt8] { mac(table.bytes, digestKey.symmetric()) }
+
+  private static func derive(_ keys: MasterKeys, _ header: VaultHeader, _ name: String) -> SymmetricKey {
+    HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: keys.master, salt: header.store, info: header.format.info(name), outputByteCount: 32)
+  }
+
+  private func mac(_ content: [UInt8], _ key: SymmetricKey) -> [UInt8] {
+    Array(HMAC<SHA256>.authenticationCode(for: content, using: key))
+  }
+}

@@ -1,0 +1,116 @@
+package import Model
+
+/// Writes tagged fields: a tag of 1 byte, a length of 4 bytes, the bytes. All integers are big-endian.
+///
+/// The one encoding of everything that is sealed or bound, so that no two lists of fields have the same
+/// bytes.
+package struct FieldWriter {
+  package private(set) var bytes: [UInt8] = []
+
+  package init(capacity: Int = 128) {
+    bytes.reserveCapacity(capacity)
+  }
+
+  package mutating func put(_ tag: UInt8, _ content: some Collection<UInt8>) {
+    bytes.append(tag)
+    put(raw: UInt32(truncatingIfNeeded: content.count))
+    bytes.append(contentsOf: content)
+  }
+
+  package mutating func put(_ tag: UInt8, _ integer: some FixedWidthInteger & UnsignedInteger) {
+    bytes.append(tag)
+    put(raw: UInt32(integer.bitWidth / 8))
+    put(raw: integer)
+  }
+
+  package mutating func put(_ tag: UInt8, _ key: ItemKey) {
+    bytes.append(tag)
+    put(raw: 16 as UInt32)
+    put(raw: key.high)
+    put(raw: key.low)
+  }
+
+  /// Bytes without tag and length.
+  package mutating func put(raw content: some Collection<UInt8>) {
+    bytes.append(contentsOf: content)
+  }
+
+  /// An integer without tag and length.
+  package mutating func put<Integer: FixedWidthInteger & UnsignedInteger>(raw integer: Integer) {
+    for byte in 1...Integer.bitWidth / 8 {
+      bytes.append(UInt8(truncatingIfNeeded: integer >> Integer(Integer.bitWidth - 8 * byte)))
+    }
+  }
+}
+
+/// Reads the fields that `FieldWriter` wrote. It never traps: bytes that are no fields are `damaged`.
+package struct FieldReader: ~Escapable {
+  private var rest: Span<UInt8>
+
+  @_lifetime(copy bytes)
+  package init(_ bytes: Span<UInt8>) {
+    rest = bytes
+  }
+
+  /// The next field; nil: that was the last one.
+  @_lifetime(copy self)
+  package mutating func next() throws(StoreError) -> Field? {
+    guard !rest.isEmpty else { return nil }
+    let tag = try integer(UInt8.self)
+    let count = try integer(UInt32.self)
+    return Field(tag: tag, bytes: try take(Int(count)))
+  }
+
+  /// An integer without tag and length.
+  package mutating func integer<Integer: FixedWidthInteger & UnsignedInteger>(
+    _ type: Integer.Type
+  ) throws(StoreError) -> Integer {
+    Field(tag: 0, bytes: try take(Integer.bitWidth / 8)).value(type)
+  }
+
+  /// The next `count` bytes.
+  @_lifetime(copy self)
+  package mutating func take(_ count: Int) throws(StoreError) -> Span<UInt8> {
+    guard count <= rest.count else { throw .damaged(what: "fields") }
+    let taken = rest.extracting(first: count)
+    rest = rest.extracting(droppingFirst: count)
+    return taken
+  }
+
+  /// The bytes that were not read yet.
+  var remainder: Span<UInt8> {
+    @_lifetime(copy self)
+    get { rest }
+  }
+}
+
+/// One field; its bytes are borrowed from what is being read.
+package struct Field: ~Escapable {
+  let tag: UInt8
+  let bytes: Span<UInt8>
+
+  @_lifetime(copy bytes)
+  init(tag: UInt8, bytes: Span<UInt8>) {
+    self.tag = tag
+    self.bytes = bytes
+  }
+
+  func integer<Integer: FixedWidthInteger & UnsignedInteger>(
+    _ type: Integer.Type
+  ) throws(StoreError) -> Integer {
+    guard bytes.count == Integer.bitWidth / 8 else { throw .damaged(what: "fields") }
+    return value(type)
+  }
+
+  /// The bytes as an integer of as many, big-endian.
+  fileprivate func value<Integer: FixedWidthInteger & UnsignedInteger>(_ type: Integer.Type) -> Integer {
+    var value: Integer = 0
+    for index in bytes.indices { value = value << 8 | Integer(truncatingIfNeeded: bytes[index]) }
+    return value
+  }
+
+  func string() throws(StoreError) -> ExactString {
+    guard let string = ExactString(utf8: bytes) else { throw .damaged(what: "fields") }
+    return string
+  }
+}

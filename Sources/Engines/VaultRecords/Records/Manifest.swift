@@ -1,0 +1,172 @@
+package import Crypto
+package import FoundationEssentials
+package import Model
+import Platform
+
+/// The required state of the vault's tables. Sealed, and replaced in every transaction that changes a row.
+package struct Manifest: Equatable {
+  /// Grows with every row that is written; no number is used twice.
+  package var generation: UInt64 = 0
+  /// The generation at which the present master key was made.
+  package var keysSince: UInt64 = 0
+  /// How many rows the table of items has.
+  package var count: UInt64 = 0
+  package var sum = Witness()
+  /// The keyed digest of all slots.
+  package var slots: [UInt8] = []
+  /// The keyed digest of all class keys.
+  package var classKeys: [UInt8] = []
+  /// Whether a slot takes a passphrase.
+  package var takesPassphrase = false
+  /// When the vault was last changed.
+  package var changed = Timestamp(seconds: 0)
+  /// The key of the anchors and of the devices' numbers. It outlasts a change of the master key.
+  package var anchorKey = SymmetricKey(size: .bits256)
+  /// The devices that have an anchor, by `MachineIdentity.device`.
+  package var devices: Set<[UInt8]> = []
+
+  package init() {}
+
+  /// So many blobs may be sealed under one key with random nonces (NIST SP 800-38D, 8.3).
+  private static let mostSeals: UInt64 = 1 << 32
+  /// A list of devices does not grow without bounds.
+  package static let mostDevices = 256
+
+  /// The number of the next row to be written.
+  package mutating func advance() throws(StoreError) -> UInt64 {
+    guard generation &- keysSince < Self.mostSeals else {
+      throw .readOnly(
+        reason:
+          "the vault's keys are used up: `keyhole passphrase` makes new ones, also with the same passphrase")
+    }
+    generation += 1
+    return generation
+  }
+
+  /// Counts seals that were made by transactions which failed.
+  package mutating func skip(_ count: UInt64) {
+    let (sum, overflow) = generation.addingReportingOverflow(count)
+    if !overflow { generation = sum }
+  }
+
+  package mutating func add(_ witness: Witness) {
+    count &+= 1
+    sum += witness
+  }
+
+  package mutating func remove(_ witness: Witness) {
+    count &-= 1
+    sum -= witness
+  }
+
+  /// The state as it is shown to a person.
+  package var state: VaultState { VaultState(generation: generation, changed: changed, items: count) }
+}
+
+extension Manifest {
+  private enum Tag {
+    static let generation: UInt8 = 1
+    static let keysSince: UInt8 = 2
+    static let count: UInt8 = 3
+    static let sum: UInt8 = 4
+    static let slots: UInt8 = 5
+    static let classKeys: UInt8 = 6
+    static let takesPassphrase: UInt8 = 7
+    static let changed: UInt8 = 8
+    static let anchorKey: UInt8 = 9
+    static let device: UInt8 = 10
+  }
+
+  /// Opens what `seal` sealed. - Throws: `damaged`.
+  package init(opening sealed: [UInt8], _ keys: VaultKeys) throws {
+    self = try Cipher.open(sealed, under: keys.manifest, boundTo: Self.binding(keys)) {
+      guard keys.format >= .two else { return try Manifest(formatOne: $0, keys) }
+      return try Manifest($0)
+    }
+  }
+
+  /// Takes the digests of the tables, and the time, and seals all.
+  package mutating func seal(with digests: Digests, _ keys: VaultKeys) throws -> Data {
+    (slots, classKeys, takesPassphrase) = (digests.slots, digests.classKeys, digests.takesPassphrase)
+    changed = max(.now, changed)
+    return try Cipher.seal(encoded, under: keys.manifest, boundTo: Self.binding(keys))
+  }
+
+  private static func binding(_ keys: VaultKeys) -> [UInt8] {
+    Binding.manifest(keys.format, store: keys.store, keys.header).bytes
+  }
+
+  package var encoded: [UInt8] {
+    var writer = FieldWriter(capacity: 256)
+    writer.put(Tag.generation, generation)
+    writer.put(Tag.keysSince, keysSince)
+    writer.put(Tag.count, count)
+    writer.put(Tag.sum, sum.bytes)
+    writer.put(Tag.slots, slots)
+    writer.put(Tag.classKeys, classKeys)
+    writer.put(Tag.takesPassphrase, CollectionOfOne(takesPassphrase ? 1 : 0))
+    writer.put(Tag.changed, ItemRecord.encode(changed))
+    writer.put(Tag.anchorKey, anchorKey.array)
+    for device in devices.sorted(by: { $0.lexicographicallyPrecedes($1) }) { writer.put(Tag.device, device) }
+    return writer.bytes
+  }
+
+  package init(_ bytes: Span<UInt8>) throws {
+    var reader = FieldReader(bytes)
+    while let field = try reader.next() { try take(field) }
+    guard slots.count == 32, classKeys.count == 32 else { throw StoreError.damaged(what: "the manifest") }
+  }
+
+  private mutating func take(_ field: Field) throws {
+    switch field.tag {
+    case Tag.generation: generation = try field.integer(UInt64.self)
+    case Tag.keysSince: keysSince = try field.integer(UInt64.self)
+    case Tag.count: count = try field.integer(UInt64.self)
+    case Tag.sum: sum = try ItemRecord.witness(field)
+    case Tag.slots: slots = field.bytes.array
+    case Tag.classKeys: classKeys = field.bytes.array
+    case Tag.takesPassphrase: takesPassphrase = try field.integer(UInt8.self) != 0
+    case Tag.changed: changed = try ItemRecord.time(field)
+    case Tag.anchorKey: anchorKey = SymmetricKey(copying: field.bytes)
+    case Tag.device: devices.insert(field.bytes.array)
+    default: throw StoreError.damaged(what: "the manifest")
+    }
+  }
+
+  /// Format 1 has the first three fields only, one after the other.
+  private init(formatOne bytes: Span<UInt8>, _ keys: VaultKeys) throws {
+    var reader = FieldReader(bytes)
+    generation = try reader.integer(UInt64.self)
+    count = try reader.integer(UInt64.self)
+    sum = try Witness(reading: &reader)
+    anchorKey = keys.anchorOfFormatOne
+  }
+}
+
+extension Manifest {
+  /// The manifest's sums of the tables of slots and class keys.
+  package struct Digests: Equatable {
+    package var slots: [UInt8]
+    package var classKeys: [UInt8]
+    package var takesPassphrase: Bool
+
+    package init(_ slots: [KeySlot], _ classKeys: [ClassKeyRow], _ keys: VaultKeys) {
+      self.slots = keys.digest(of: KeySlot.fields(of: slots))
+      takesPassphrase = slots.contains(where: \.takesPassphrase)
+      self.classKeys = keys.digest(of: ClassKeyRow.fields(of: classKeys))
+    }
+  }
+
+  /// Why the tables are not those that it was stored with; nil: they are.
+  package func reasonForDistrust(_ digests: Digests) -> String? {
+    guard slots == digests.slots, takesPassphrase == digests.takesPassphrase else {
+      return
+        "its key slots are not those that Keyhole stored: an older one was put back, or one added or deleted"
+    }
+    guard classKeys == digests.classKeys else {
+      return
+        "its class keys are not those that Keyhole stored: an older one was put back, or one added or deleted"
+    }
+    return nil
+  }
+}
