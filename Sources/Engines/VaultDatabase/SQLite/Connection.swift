@@ -1,5 +1,4 @@
 package import GRDB
-import GRDBSQLite
 package import Model
 import Platform
 import SecretMemory
@@ -60,7 +59,7 @@ package final class Connection {
     do {
       let bytes = try Self.content(of: path)
       configuration.prepareDatabase { database in
-        try Self.fill(database, bytes)
+        try database.deserialize(bytes)
         for pragma in Self.pragmas { try database.execute(sql: pragma) }
       }
       queue = try DatabaseQueue(configuration: configuration)
@@ -83,19 +82,6 @@ package final class Connection {
     // The versions of the format (https://sqlite.org/fileformat.html, 1.3): 1 keeps no log.
     (bytes[18], bytes[19]) = (1, 1)
     return bytes
-  }
-
-  private static func fill(_ database: Database, _ bytes: [UInt8]) throws {
-    let flags = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY)
-    guard let memory = unsafe sqlite3_malloc64(UInt64(bytes.count)) else { throw StoreError.outOfMemory }
-    // SAFETY: the memory has room for all bytes, and is SQLite's from the call on, whatever that returns.
-    let status = unsafe bytes.withUnsafeBytes { bytes in
-      unsafe memory.copyMemory(from: bytes.baseAddress ?? UnsafeRawPointer(memory), byteCount: bytes.count)
-      return unsafe sqlite3_deserialize(
-        database.sqliteConnection, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(bytes.count),
-        Int64(bytes.count), flags)
-    }
-    guard status == SQLITE_OK else { throw StoreError.damaged(what: "the vault's database") }
   }
 
   deinit { checkpoints.finish() }
@@ -181,8 +167,8 @@ package final class Connection {
   ///
   /// Only after something was read, or there may be no shared memory yet.
   package func commitMark() -> WALSnapshot? {
-    if walIndex == nil { walIndex = try? run { WALIndex($0) } }
-    return walIndex?.mark
+    if walIndex == nil { walIndex = try? run { SQLiteFile(.database, of: $0)?.walIndex() } }
+    return walIndex.flatMap { WALSnapshot($0) }
   }
 
   /// Closes the file now; nothing may be called afterwards.
@@ -198,28 +184,8 @@ package final class Connection {
   /// Names the errno while the connection still knows it.
   private static func failure(_ error: any Error, _ database: Database) -> StoreError {
     let isInputOutput = (error as? DatabaseError)?.resultCode == .SQLITE_IOERR
-    let connection = unsafe database.sqliteConnection
     return StoreError(
-      vault: error, errno: unsafe isInputOutput ? systemError(connection) : sqlite3_system_errno(connection))
-  }
-
-  /// The errno(3) of the call that failed: that of the log's file or of the database's, which SQLite keeps with each;
-  /// the connection's own may be another call's by now.
-  private static func systemError(_ connection: OpaquePointer?) -> Int32 {
-    for operation in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
-      var file: UnsafeMutablePointer<sqlite3_file>?
-      var error: Int32 = 0
-      // SAFETY: SQLite fills the pointer with a file of its own, and the number through that file's method.
-      let found = unsafe withUnsafeMutablePointer(to: &file) {
-        unsafe sqlite3_file_control(connection, "main", operation, $0)
-      }
-      guard found == SQLITE_OK, let file = unsafe file, let methods = unsafe file.pointee.pMethods else {
-        continue
-      }
-      _ = unsafe methods.pointee.xFileControl?(file, SQLITE_FCNTL_LAST_ERRNO, &error)
-      if error != 0 { return error }
-    }
-    return unsafe sqlite3_system_errno(connection)
+      vault: error, errno: isInputOutput ? database.systemErrorOfFiles : database.systemError)
   }
 }
 
@@ -229,12 +195,7 @@ extension Connection {
   /// The file that SQLite has open, if that is the one at the path.
   private static func openFile(_ queue: DatabaseQueue, _ path: String) -> FileStamp? {
     let stamp = FileStamp(path)
-    var hasMoved: Int32 = 1
-    queue.writeWithoutTransaction { database in
-      // SAFETY: SQLite fills the number.
-      _ = unsafe sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
-    }
-    return hasMoved == 0 ? stamp : nil
+    return queue.writeWithoutTransaction { $0.hasMoved } ? nil : stamp
   }
 
   /// Why what is committed here would be lost; nil: the open file and its log are what has their names.
@@ -267,7 +228,7 @@ extension Connection {
 
   /// Has SQLite read again what it keeps of the file in memory.
   package func dropCache() throws(StoreError) {
-    try run { database in _ = unsafe sqlite3_db_release_memory(database.sqliteConnection) }
+    try run { $0.releaseMemory() }
   }
 }
 

@@ -1,6 +1,5 @@
 import Dispatch
 import GRDB
-import GRDBSQLite
 import Platform
 import Synchronization
 import VaultRecords
@@ -59,7 +58,7 @@ final class LogCheckpoints: Sendable {
     let isDone = database.writeWithoutTransaction { [known] database in
       guard !known.isTouched else { return false }
       defer { known.note() }
-      return unsafe Self.truncate(database.sqliteConnection, milliseconds)
+      return database.truncateLog(waiting: milliseconds)
     }
     if isDone { state.withLock { $0.isPending = false } }
     return isDone
@@ -68,15 +67,6 @@ final class LogCheckpoints: Sendable {
   /// The connection ends: what it committed is brought in while it still can be.
   func finish() {
     if isDue { run(waiting: Self.lastWait) }
-  }
-
-  /// True: it is done, or failed and is not worth another attempt before the next commit.
-  private static func truncate(_ connection: OpaquePointer?, _ milliseconds: Int32) -> Bool {
-    // SAFETY: the connection is GRDB's, lent for this call.
-    unsafe sqlite3_busy_timeout(connection, milliseconds)
-    defer { unsafe sqlite3_busy_timeout(connection, Connection.patienceMilliseconds) }
-    let status = unsafe sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-    return status & 0xFF != SQLITE_BUSY && status & 0xFF != SQLITE_LOCKED
   }
 }
 

@@ -35,8 +35,9 @@ package final class ClassKeyring {
   /// The class key with this number.
   ///
   /// - Throws: `damaged`, also for a key of another class; `accessDenied` for another device's.
-  package func key(_ id: UInt64, _ accessibility: Accessibility, _ database: Database) throws -> SymmetricKey
-  {
+  package func key(
+    _ id: UInt64, _ accessibility: Accessibility, _ database: Database
+  ) throws -> SymmetricKey {
     if open[id] == nil { try unlock(id, database) }
     guard let found = open[id], found.accessibility == accessibility else {
       throw StoreError.damaged(what: "a class key")

@@ -57,9 +57,9 @@ package struct SecretTable {
   /// revision `former`.
   ///
   /// - Throws: `accessDenied` for an item that is to have a password where there is none.
-  package func put(_ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord, former: UInt64)
-    throws
-  {
+  package func put(
+    _ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord, former: UInt64
+  ) throws {
     try put(secret, SecretPlace(item: key, revision: record.secretRevision), record, former: former)
   }
 

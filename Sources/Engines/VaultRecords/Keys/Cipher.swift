@@ -6,9 +6,9 @@ package import SecretMemory
 /// AES-256-GCM over padded plaintexts. A sealed blob is nonce (12) | ciphertext | tag (16).
 package enum Cipher {
   /// Seals what is no secret to the memory: metadata and the manifest.
-  package static func seal(_ content: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8]) throws
-    -> Data
-  {
+  package static func seal(
+    _ content: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
     var writer = FieldWriter(capacity: Padding.padded(content.count + 4))
     writer.put(raw: UInt32(content.count))
     writer.put(raw: content)
@@ -68,16 +68,16 @@ package enum Cipher {
   }
 
   /// Seals a key, which needs no padding.
-  package static func seal(key: SymmetricKey, under other: SymmetricKey, boundTo binding: [UInt8]) throws
-    -> Data
-  {
+  package static func seal(
+    key: SymmetricKey, under other: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
     try key.withBytes { try seal(bytes: $0, under: other, boundTo: binding) }
   }
 
   /// Seals several keys, one after the other, which need no padding.
-  package static func seal(keys: [SymmetricKey], under other: SymmetricKey, boundTo binding: [UInt8]) throws
-    -> Data
-  {
+  package static func seal(
+    keys: [SymmetricKey], under other: SymmetricKey, boundTo binding: [UInt8]
+  ) throws -> Data {
     var content = try SecretBytes()
     for key in keys { try key.append(to: &content) }
     return try seal(bytes: content.span, under: other, boundTo: binding)

@@ -78,9 +78,9 @@ package struct KeySlot: Equatable {
   }
 
   /// The keys in the slot; nil: the slot is whole and `source` is not its key. - Throws: `damaged`.
-  package func open(_ source: borrowing some KeySource & ~Copyable, _ header: VaultHeader) throws
-    -> MasterKeys?
-  {
+  package func open(
+    _ source: borrowing some KeySource & ~Copyable, _ header: VaultHeader
+  ) throws -> MasterKeys? {
     try checkIsWhole(header)
     let input = try source.input(parameters)
     let key = input.key(info: binding(.slot, header))
@@ -91,9 +91,9 @@ package struct KeySlot: Equatable {
   }
 
   /// The keys in a slot with a public key; nil: the slot is whole and the private key is another one's.
-  package func open(_ privateKey: Curve25519.KeyAgreement.PrivateKey, _ header: VaultHeader) throws
-    -> MasterKeys?
-  {
+  package func open(
+    _ privateKey: Curve25519.KeyAgreement.PrivateKey, _ header: VaultHeader
+  ) throws -> MasterKeys? {
     try checkIsWhole(header)
     guard SlotPublicKey(privateKey.publicKey).bytes == publicKey else { return nil }
     let master = try SlotPublicKey.open(sealed, privateKey, boundTo: binding(.slot, header))
