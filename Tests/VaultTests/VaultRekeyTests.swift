@@ -142,6 +142,16 @@ import Testing
     try expectDistrust(fixture.open(), edit.contains("slot") ? "key slots" : "class keys")
   }
 
+  /// Its number is what another program wrote: the next one is beyond 64 bits.
+  @Test func slotWithTheLargestNumberEndsNoProcess() throws {
+    try fixture.makeVault()
+    let engine = try fixture.open()
+    try fixture.edit(
+      "INSERT INTO slot SELECT -1, kind, parameters, public, commitment, sealed, checksum FROM slot")
+    #expect(failure { _ = try change(engine, "p") }?.kind == "readOnly")
+    try expectDistrust(fixture.open(), "key slots")
+  }
+
   @Test func slotOfAnotherIsFoundAndGetsNoNewKey() throws {
     try fixture.makeVault()
     let file = try VaultFile(opening: VaultDirectory(fixture.directory, state: fixture.state))

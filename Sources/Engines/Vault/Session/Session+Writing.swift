@@ -104,86 +104,9 @@ extension Session {
     // The log would keep the old seal until it is written over.
     connection.checkpoint()
   }
-
-  func remove(_ ids: [ItemID]) throws(StoreError) {
-    do {
-      try delete(ids)
-    } catch {
-      guard error.isOutOfSpace else { throw error }
-      try deleteWithoutRoom(ids)
-    }
-    directory.restoreReserve()
-  }
-
-  /// The log's room and the reserve's are there for it. Pages are not zeroed, as that takes more of the log.
-  private func deleteWithoutRoom(_ ids: [ItemID]) throws(StoreError) {
-    try connection.run { try $0.execute(sql: "PRAGMA secure_delete = FAST") }
-    defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
-    directory.reserve.giveUp()
-    do {
-      try delete(ids)
-    } catch {
-      guard error.isOutOfSpace else { throw error }
-      connection.checkpoint()
-      try delete(ids)
-    }
-  }
 }
 
 extension Session {
-  /// Runs `body` in a write transaction with the secrets and the manifest, which is stored at its end.
-  func change<Result>(
-    _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
-  ) throws(StoreError) -> Result {
-    // A file that was written over in place may be another vault by now: it is judged before anything is added to it.
-    if connection.isTouched { try judgeAgain() }
-    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
-    var attempted: UInt64 = 0
-    do {
-      let (result, manifest) = try connection.write { database in
-        var manifest = try trustedManifest(database)
-        let before = manifest
-        manifest.skip(lostRevisions)
-        defer { attempted = manifest.generation &- before.generation }
-        let start = manifest
-        let result = try body(secrets(database, password), &manifest)
-        guard manifest != start else { return (result, before) }
-        try manifest.store(database, keys)
-        return (result, manifest)
-      }
-      lostRevisions = 0
-      untold = nil
-      classKeys.settle(committed: true)
-      advanceAnchor(manifest)
-      return result
-    } catch {
-      // Its seals are counted: a key seals a limited number of blobs.
-      lostRevisions = attempted
-      classKeys.settle(committed: false)
-      throw error
-    }
-  }
-
-  /// The next refresh reports what the file holds.
-  private func judgeAgain() throws(StoreError) {
-    _ = try reload()
-    toldVersion = nil
-  }
-
-  private func delete(_ ids: [ItemID]) throws(StoreError) {
-    try change { secrets, manifest in
-      let items = items(secrets.database)
-      for key in Set(ids.compactMap { ItemKey($0) }) {
-        guard let revision = try items.revision(key) else { continue }
-        _ = try manifest.advance()
-        manifest.remove(keys.witness(of: key, revision: revision))
-        try items.delete(key)
-        try secrets.delete(key)
-        try versions(secrets.database).delete(key)
-      }
-    }
-  }
-
   /// Takes an item's row out of the table.
   private func take(
     _ id: ItemID, _ database: Database, _ manifest: inout Manifest

@@ -1,0 +1,55 @@
+public import Model
+public import SecretMemory
+public import Store
+import VaultDatabase
+import VaultRecords
+
+extension VaultEngine: LockingKeychain {
+  /// The vault itself.
+  public var locking: any LockingKeychain { self }
+
+  /// The state of the keys in this process; reading it takes no lock of the engine.
+  public var lockState: KeychainLock { state.value }
+
+  /// Whether a key slot takes a passphrase; reads the slots from the file.
+  public var needsPassphrase: Bool {
+    (try? slots().contains(where: \.takesPassphrase)) ?? false
+  }
+
+  /// Wipes the keys that a lock takes, and ends batches that are under way.
+  public func lock() throws(StoreError) {
+    defer { wipeStack() }
+    // Also where the vault can't be read to keep what outlasts the lock.
+    defer { turns.end() }
+    try door.use { door throws(StoreError) in try door.lock() }
+  }
+
+  /// Derives the slot's key (scrypt, some tenths of a second), and opens the class keys with it.
+  public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let opened = try open(slots(), passphrase)
+    try door.use { door throws(StoreError) in try door.unlock(door.file.fitting(opened)) }
+    wipeStack()
+  }
+
+  /// Whether this is the vault's passphrase. It takes as long for a wrong one.
+  ///
+  /// - Throws: `rejected`, `damaged`, `outOfMemory`.
+  public func check(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let opened = try open(slots(), passphrase)
+    _ = try door.use { door throws(StoreError) in try door.file.fitting(opened) }
+    wipeStack()
+  }
+}
+
+extension VaultEngine {
+  func slots() throws(StoreError) -> [KeySlot] {
+    try door.use { door throws(StoreError) in try door.file.slots() }
+  }
+
+  /// Outside of the lock, because a passphrase takes half a second.
+  func open(
+    _ slots: [KeySlot], _ passphrase: borrowing SecretBytes
+  ) throws(StoreError) -> [OpenedSlot] {
+    try door.use { door throws(StoreError) in try SlotOpener(door.file, passphrase) }.open(slots)
+  }
+}
