@@ -4,7 +4,7 @@ public import SecretMemory
 /// Input as bytes that leave no copy: memory for secrets, or pieces that are fetched one at a time.
 ///
 /// A source is used by one thread at a time. A piece that can't be fetched reads as zero bytes, and `check` throws why.
-@safe public final class ByteSource {
+public final class ByteSource {
   /// Fetches a piece by its number: `pieceSize` bytes, but for the last one.
   public typealias Load = (Int) throws(FormatError) -> SecretBytes
 
@@ -15,8 +15,6 @@ public import SecretMemory
   private var piece: SecretBytes
   /// Where `piece` lies in the source.
   private var range: Range<Int>
-  // SAFETY: it points into `piece`, which is neither moved nor changed until both are replaced.
-  private var buffer: UnsafeRawBufferPointer
   private var failure: FormatError?
 
   /// A source in memory.
@@ -24,8 +22,6 @@ public import SecretMemory
     count = bytes.count
     pieceSize = max(1, bytes.count)
     range = 0..<bytes.count
-    // SAFETY: the block that is pointed to moves into `piece` and stays where it is.
-    unsafe buffer = unsafe bytes.withUnsafeBytes { unsafe $0 }
     piece = bytes
     load = nil
   }
@@ -36,7 +32,6 @@ public import SecretMemory
     self.pieceSize = max(1, pieceSize)
     self.load = load
     range = 0..<0
-    unsafe buffer = UnsafeRawBufferPointer(start: nil, count: 0)
     do throws(SecretMemoryError) { piece = try SecretBytes() } catch { throw FormatError(error) }
   }
 
@@ -54,7 +49,7 @@ public import SecretMemory
       fetch(index)
       guard range.contains(index) else { return 0 }
     }
-    return unsafe buffer[index - range.lowerBound]
+    return piece[index - range.lowerBound]
   }
 
   /// Lends a part, in one piece or in several.
@@ -97,8 +92,6 @@ public import SecretMemory
     do throws(FormatError) {
       let new = try load(number)
       guard new.count == min(pieceSize, count - start) else { throw FormatError("it is cut off") }
-      // SAFETY: as in the initialiser.
-      unsafe buffer = unsafe new.withUnsafeBytes { unsafe $0 }
       range = start..<(start + new.count)
       piece = new
     } catch {
