@@ -118,6 +118,58 @@ import Testing
     left.span.hasSameBytes(as: right.span)
   }
 
+  @Test func fileWithoutANameGetsOne() throws {
+    try withFolder { folder in
+      let file = try Descriptor(unnamedIn: folder)
+      try file.write([7])
+      #expect(try Files.names(in: folder).isEmpty)
+      try file.giveName(folder + "/a")
+      #expect(try Files.read(folder + "/a") == [7])
+      #expect(throws: Errno.EEXIST) { try file.giveName(folder + "/a") }
+    }
+  }
+
+  @Test func linkIsOfTheLinkOrOfItsFile() throws {
+    try withFolder { folder in
+      try Descriptor(folder + "/file", [.writing, .create]).write([1])
+      try Files.makeLink(folder + "/link", to: "file")
+      try Files.link(folder + "/link", as: folder + "/again")
+      try Files.link(folder + "/link", as: folder + "/further", followingLinks: true)
+      #expect(try Files.status(folder + "/again", followingLinks: false)?.isLink == true)
+      #expect(try Files.status(folder + "/further", followingLinks: false)?.isRegular == true)
+    }
+  }
+
+  @Test func bytesOfANumberAreReadOnce() throws {
+    try withFolder { folder in
+      try Descriptor(folder + "/a", [.writing, .create]).write([1, 2, 3])
+      let file = try Descriptor(folder + "/a", .reading)
+      var bytes: [UInt8] = [0, 0]
+      var room = bytes.mutableSpan
+      #expect(try Files.read(into: &room, from: file.number) == 2)
+      #expect(try Files.read(into: &room, from: file.number) == 1)
+      #expect(try Files.read(into: &room, from: file.number) == 0)
+      #expect(throws: Errno.EBADF) { try Files.read(into: &room, from: -1) }
+    }
+  }
+
+  @Test func statusAndDescriptorAreHadAsAUser() throws {
+    try withFolder { folder in
+      #expect(Files.statusError(folder, asUser: User.real, group: User.realGroup) == nil)
+      #expect(Files.statusError(folder + "/a", asUser: User.real, group: User.realGroup) == .ENOENT)
+      try Files.makeFolder(folder + "/b")
+      try Files.makeLink(folder + "/link", to: "b")
+      let descriptor = try Descriptor(path: folder + "/b", asUser: User.real, group: User.realGroup)
+      #expect(try descriptor.status.isFolder)
+      #expect(throws: Errno.ELOOP) {
+        _ = try Descriptor(path: folder + "/link", asUser: User.real, group: User.realGroup)
+      }
+      #expect(throws: Errno.ENOENT) {
+        _ = try Descriptor(path: folder + "/c", asUser: User.real, group: User.realGroup)
+      }
+    }
+  }
+
   @Test func clocksGoForward() {
     let (boot, monotonic) = (SystemTime.sinceBoot, SystemTime.monotonic)
     #expect(SystemTime.now.seconds > 1_600_000_000)

@@ -6,4 +6,9 @@ package enum Pause {
   package static func microseconds(_ count: UInt32) {
     usleep(count)
   }
+
+  /// pause(2): returns when this thread has handled a signal.
+  package static func untilSignal() {
+    pause()
+  }
 }

@@ -129,9 +129,10 @@ extension Files {
     try Errno.retrying { unsafe linux_rename_exchange(path, other) }
   }
 
-  /// link(2): a further name for a file. - Throws: EEXIST; EPERM where the file system has no hard links.
-  package static func link(_ path: String, as name: String) throws(Errno) {
-    try Errno.retrying { unsafe Glibc.link(path, name) }
+  /// linkat(2): a further name for a file. - Throws: EEXIST; EPERM where the file system has no hard links.
+  package static func link(_ path: String, as name: String, followingLinks: Bool = false) throws(Errno) {
+    let flags = followingLinks ? AT_SYMLINK_FOLLOW : 0
+    try Errno.retrying { unsafe linkat(AT_FDCWD, path, AT_FDCWD, name, flags) }
   }
 
   /// symlink(2). - Throws: EEXIST.
@@ -162,6 +163,16 @@ extension Files {
 // MARK: - Whole files
 
 extension Files {
+  /// read(2) once, from a descriptor that other code owns: how many bytes came; 0 at the end.
+  package static func read(
+    into bytes: inout MutableSpan<UInt8>, from number: Int32
+  ) throws(Errno) -> Int {
+    try unsafe bytes.withUnsafeMutableBytes { (buffer) throws(Errno) in
+      // SAFETY: the buffer says how long it is, and lives during the call.
+      try Errno.retrying { unsafe Glibc.read(number, buffer.baseAddress, buffer.count) }
+    }
+  }
+
   /// write(2) to a descriptor that other code owns, until all is written.
   package static func write(_ bytes: Span<UInt8>, to number: Int32) throws(Errno) {
     var written = 0
