@@ -23,8 +23,7 @@ public struct ExactString: Sendable {
 
   /// The same for bytes in a row.
   public init?(utf8 bytes: Span<UInt8>) {
-    let string = unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
-    guard let string else { return nil }
+    guard let string = bytes.wellFormedText else { return nil }
     self.string = string
   }
 
@@ -43,7 +42,7 @@ extension ExactString: Hashable {
 
   /// Hashes the bytes of UTF-8.
   public func hash(into hasher: inout Hasher) {
-    unsafe string.utf8.span.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    hasher.combine(bytes: string.utf8.span)
     hasher.combine(0xFF as UInt8)
   }
 }

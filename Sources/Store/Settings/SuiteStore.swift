@@ -10,13 +10,13 @@ import Synchronization
 public actor SuiteStore {
   /// The suite's name, without `.plist`.
   public nonisolated let name: ExactString
-  private nonisolated let engine: any SuiteEngine
+  nonisolated let engine: any SuiteEngine
   /// The same suite for changes, which throw `wouldWait` where another process holds the lock.
-  private nonisolated let impatientEngine: any SuiteEngine
+  nonisolated let impatientEngine: any SuiteEngine
   private nonisolated let codec: SettingCodec
-  private nonisolated let feed: ChangeFeed
+  nonisolated let feed: ChangeFeed
   private nonisolated let baseline: Baseline
-  private nonisolated let executor: QueueExecutor
+  nonisolated let executor: QueueExecutor
   private nonisolated let published = Mutex<SuiteSnapshot?>(nil)
   private nonisolated let generations = Atomic<UInt64>(0)
 
@@ -106,50 +106,12 @@ public actor SuiteStore {
   }
 }
 
-// The suite as a whole. A change and its announcement are one step on the queue: a refresh in between
-// would take it for a change from outside.
-extension SuiteStore {
-  /// Makes the suite. - Throws: `exists`, `readOnly`, `noSpace`.
-  nonisolated func create() throws(StoreError) {
-    try executor.run { () throws(StoreError) in
-      let contents = try engine.create(name)
-      assumeIsolated { store in
-        store.feed.publish([Change(.created, .suite(store.name), origin: .local)])
-        _ = store.publish(contents, moving: nil, origin: .local)
-      }
-    }
-  }
-
-  /// Removes the suite. - Throws: `notEmpty`, `notFound`, `readOnly`.
-  nonisolated func remove() throws(StoreError) {
-    try withoutLock { () throws(StoreError) in
-      try impatientEngine.remove(name)
-      assumeIsolated { $0.withdraw(origin: .local) }
-    }
-  }
-
-  /// Gives the suite the name of another that is not there. - Throws: `exists`, `notFound`, `readOnly`.
-  nonisolated func rename(to other: SuiteStore) throws(StoreError) {
-    // Always in one order: two renames must not wait for each other.
-    let (first, second) = name < other.name ? (self, other) : (other, self)
-    try withoutLock(on: first.executor) { () throws(StoreError) in
-      try second.executor.run { () throws(StoreError) in
-        try impatientEngine.rename(name, to: other.name)
-        let contents = assumeIsolated { $0.reset() }
-        let moved = (try? contents ?? engine.read(other.name)) ?? nil
-        if let moved { other.assumeIsolated { _ = $0.show(moved) } }
-        feed.publish([Change(.moved, .suite(other.name), previous: .suite(name), origin: .local)])
-      }
-    }
-  }
-}
-
 extension SuiteStore {
   /// A blocked call of the mount has to end within this time.
   private static let patience = Duration.seconds(10)
 
   /// Runs a change on the queue, when no other process holds the suite's lock.
-  private nonisolated func withoutLock<Value>(
+  nonisolated func withoutLock<Value>(
     on queue: QueueExecutor? = nil, _ change: () throws(StoreError) -> Value
   ) throws(StoreError) -> Value {
     let deadline = ContinuousClock.now + Self.patience
@@ -196,7 +158,7 @@ extension SuiteStore {
 }
 
 extension SuiteStore {
-  private typealias Move = (from: ExactString, to: ExactString)
+  typealias Move = (from: ExactString, to: ExactString)
 
   @discardableResult
   private func takeOver(_ fresh: SuiteContents) -> SuiteSnapshot {
@@ -205,7 +167,7 @@ extension SuiteStore {
   }
 
   @discardableResult
-  private func publish(
+  func publish(
     _ contents: SuiteContents, moving: Move?, origin: Change.Origin
   ) -> SuiteSnapshot {
     let previous = snapshot
@@ -220,7 +182,7 @@ extension SuiteStore {
 
   /// Takes `contents` as the present ones, without announcing them.
   @discardableResult
-  private func show(_ contents: SuiteContents) -> SuiteSnapshot {
+  func show(_ contents: SuiteContents) -> SuiteSnapshot {
     let next = SuiteSnapshot(contents, after: snapshot, codec: codec, version: ValueVersion.next)
     published.withLock { $0 = next }
     generations.add(1, ordering: .releasing)
@@ -228,39 +190,18 @@ extension SuiteStore {
   }
 
   /// Forgets what the suite holds, and returns it.
-  private func reset() -> SuiteContents? {
+  func reset() -> SuiteContents? {
     let last = published.withLock { $0.take() }
     generations.add(1, ordering: .releasing)
     return last?.contents
   }
 
-  private func withdraw(origin: Change.Origin) {
+  func withdraw(origin: Change.Origin) {
     guard let previous = snapshot else { return }
     _ = reset()
     let deleted = previous.entries.keys.map {
       Change(.deleted, .key(suite: name, key: $0), origin: origin)
     }
     feed.publish(deleted + [Change(.deleted, .suite(name), origin: origin)])
-  }
-}
-
-extension [Change] {
-  /// The same changes with the disappearance of one name and the appearance of the other as one move.
-  fileprivate func merging(
-    move: (from: ExactString, to: ExactString), in suite: ExactString
-  ) -> [Change] {
-    let from = Change.Subject.key(suite: suite, key: move.from)
-    let to = Change.Subject.key(suite: suite, key: move.to)
-    return filter { $0.subject != from && $0.subject != to }
-      + [Change(.moved, to, previous: from, origin: .local)]
-  }
-}
-
-/// Numbers for values, unique in the process.
-enum ValueVersion {
-  private static let last = Atomic<UInt64>(0)
-
-  static func next() -> UInt64 {
-    last.wrappingAdd(1, ordering: .relaxed).newValue
   }
 }

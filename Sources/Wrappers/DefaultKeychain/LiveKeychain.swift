@@ -1,6 +1,7 @@
 import FoundationEssentials
 import KeychainSelection
 package import Model
+import Platform
 import SecretMemory
 package import Store
 import Synchronization
@@ -62,8 +63,10 @@ package final class LiveKeychain: Sendable {
   func secret(of item: ItemID) throws(StoreError) -> Data {
     let store = try store()
     let secret = try store.secret(of: item, permit(for: item, in: store))
-    // SAFETY: the bytes are copied before they are given back.
-    return unsafe secret.withUnsafeBytes { unsafe Data($0) }
+    var data = Data(count: secret.count)
+    var bytes = data.mutableSpan
+    bytes.copy(secret.span, at: 0)
+    return data
   }
 
   /// Adds an item; `change` fills in what it has beside its identity. - Throws: `exists`.
@@ -190,8 +193,8 @@ package final class LiveKeychain: Sendable {
 private func secretBytes(_ data: Data) throws(StoreError) -> SecretBytes {
   do {
     var bytes = try SecretBytes(count: data.count)
-    // SAFETY: both are `count` bytes long; Foundation does not copy into an empty buffer.
-    if !data.isEmpty { unsafe bytes.withUnsafeMutableBytes { _ = unsafe data.copyBytes(to: $0) } }
+    var room = bytes.mutableSpan
+    room.copy(data.span, at: 0)
     return bytes
   } catch {
     throw .outOfMemory

@@ -42,7 +42,8 @@ package struct KeychainEncoder {
   }
 
   private func bytes(_ number: some FixedWidthInteger) -> Data {
-    unsafe withUnsafeBytes(of: UInt64(truncatingIfNeeded: number)) { unsafe Data($0) }
+    let number = UInt64(truncatingIfNeeded: number)
+    return Data((0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * $0)) })
   }
 }
 

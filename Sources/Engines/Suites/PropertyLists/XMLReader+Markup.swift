@@ -19,20 +19,21 @@ extension XMLReader {
     }
   }
 
-  func isAt(_ text: StaticString, at offset: Int = 0) -> Bool {
-    let start = position + offset
-    guard start + text.utf8CodeUnitCount <= bytes.count else { return false }
-    // SAFETY: the pointer is used only while `text`, a literal, is there: always.
-    return unsafe bytes[start...].starts(
-      with: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  func isAt(_ text: String) -> Bool {
+    var index = position
+    for byte in text.utf8 {
+      guard index < bytes.count, bytes[index] == byte else { return false }
+      index += 1
+    }
+    return true
   }
 
   /// Moves behind the next `end`, searched from `offset` bytes ahead.
-  mutating func skip(past end: StaticString, from offset: Int = 0) throws(PropertyListError) {
+  mutating func skip(past end: String, from offset: Int = 0) throws(PropertyListError) {
     position += offset
     while position < bytes.count {
       if isAt(end) {
-        position += end.utf8CodeUnitCount
+        position += end.utf8.count
         return
       }
       position += 1

@@ -40,24 +40,22 @@ struct KeyTimeRecord {
 
   private static func record(_ bytes: Span<UInt8>) -> (KeyTimeRecord, Int)? {
     guard bytes.count >= header else { return nil }
-    let length = header + Int(number(bytes, 8) as UInt32)
+    let length = header + Int(number(bytes, 8, 4))
     guard bytes.count >= length,
-      StableHash.of(bytes.extracting(8..<length)) == number(bytes, 0),
+      StableHash.of(bytes.extracting(8..<length)) == number(bytes, 0, 8),
       let key = ExactString(utf8: bytes.extracting(header..<length))
     else { return nil }
-    let nanoseconds: UInt32 = number(bytes, 20)
+    let nanoseconds = UInt32(truncatingIfNeeded: number(bytes, 20, 4))
     // A file that another program made may have any number.
     let time =
       nanoseconds == removed
-      ? nil : Timestamp(seconds: number(bytes, 12), nanoseconds: min(nanoseconds, 999_999_999))
-    return (KeyTimeRecord(key: key, time: time, hash: number(bytes, 24)), length)
+      ? nil : Timestamp(
+        seconds: Int64(bitPattern: number(bytes, 12, 8)), nanoseconds: min(nanoseconds, 999_999_999))
+    return (KeyTimeRecord(key: key, time: time, hash: number(bytes, 24, 8)), length)
   }
 
-  private static func number<Number: FixedWidthInteger & BitwiseCopyable>(
-    _ bytes: Span<UInt8>, _ offset: Int
-  ) -> Number {
-    // SAFETY: any bits make a number; that they lie inside is checked.
-    Number(littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Number.self))
+  private static func number(_ bytes: Span<UInt8>, _ offset: Int, _ size: Int) -> UInt64 {
+    (0..<size).reduce(0) { $0 | UInt64(bytes[offset + $1]) << UInt64(8 * $1) }
   }
 
   private static func append(_ number: UInt64, _ size: Int, to bytes: inout [UInt8]) {

@@ -1,0 +1,50 @@
+import Model
+import Platform
+
+extension Item {
+  /// The decision of the rules on a caller, the item's own first.
+  ///
+  /// Where none fits, a person is asked if the item has flags, or if any of the rules allows something: a list of allowed
+  /// programs keeps the others out. A list that only denies or asks leaves the others as they would be without it.
+  func action(for caller: Caller.Identity, inherited: [ProgramRules.Rule]) -> ProgramRules.Action {
+    let rules = rules(inherited: inherited)
+    return rules.action(for: caller)
+      ?? (access.isEmpty && !rules.contains(where: \.isAllowing) ? .allow : .ask)
+  }
+
+  func rules(inherited: [ProgramRules.Rule]) -> [ProgramRules.Rule] {
+    (programs.map(ProgramRules.rules) ?? []) + inherited
+  }
+}
+
+extension ProgramRules.Rule {
+  var isAllowing: Bool { action == .allow }
+
+  /// The action of the rule for a caller; nil: it does not match.
+  ///
+  /// A program is known by its file, whatever its path; of an interpreter also the script fits. An unidentified caller fits
+  /// every rule for a path that does not let it in, as a question, since it may be that program.
+  func action(for caller: Caller.Identity) -> ProgramRules.Action? {
+    switch subject {
+    case .every: return caller.isIdentified || action != .allow ? action : .ask
+    case .unidentified: return caller.isIdentified ? nil : action
+    case .program(let path, let digest):
+      guard caller.isIdentified else { return action == .allow ? nil : .ask }
+      return Self.fits(path.string, digest, caller) ? action : nil
+    }
+  }
+
+  private static func fits(_ path: String, _ digest: String?, _ caller: Caller.Identity) -> Bool {
+    guard let file = FileID(path) else { return false }
+    if file == caller.executable?.file { return digest == nil || digest == caller.digestOfExecutable() }
+    guard let script = caller.script, FileID(script) == file else { return false }
+    return digest == nil || digest == Caller.Identity.digest(ofFile: script)
+  }
+}
+
+extension [ProgramRules.Rule] {
+  /// The action of the first rule that matches; nil: none does.
+  func action(for caller: Caller.Identity) -> ProgramRules.Action? {
+    lazy.compactMap { $0.action(for: caller) }.first
+  }
+}
