@@ -1,60 +1,62 @@
-import Glibc
 import Model
-import Platform
+package import Platform
 
 /// A file that gets its name when it is complete, and takes the place of another one then.
 ///
 /// Until then it has none (O_TMPFILE), so that a process that is killed leaves nothing. On file systems without such
 /// files it has a name of its own, which a process that is killed leaves behind: `FILE.PID.part`.
-struct OutputFile: ~Copyable {
+package struct OutputFile: ~Copyable {
   private let path: String
   private let temporary: String
   private var hasName: Bool
-  let descriptor: Int32
+  private let file: Descriptor
 
-  // O_TMPFILE, a macro that Glibc's module does not show: __O_TMPFILE | O_DIRECTORY.
-  private static let withoutName: Int32 = 0o20_000_000 | O_DIRECTORY
+  /// Where the content goes.
+  package var descriptor: Int32 { file.number }
 
   /// - Throws: `Failure`.
-  init(_ path: String) throws {
+  package init(_ path: String) throws {
     self.path = path
     temporary = "\(path).\(CurrentProcess.number).part"
-    let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
-    // SAFETY: a variadic call with its one argument.
-    var file = unsafe open(String(folder), O_WRONLY | O_CLOEXEC | Self.withoutName, 0o600)
-    hasName = file < 0
-    if hasName {
-      // SAFETY: a variadic call with its one argument.
-      file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let unnamed = try? Descriptor(unnamedIn: Files.folder(of: path))
+    hasName = unnamed == nil
+    do throws(Errno) { file = try Self.file(unnamed, temporary) } catch { throw Self.failure(path, error) }
+  }
+
+  private static func file(
+    _ unnamed: consuming Descriptor?, _ temporary: String
+  ) throws(Errno) -> Descriptor {
+    switch consume unnamed {
+    case .some(let file): file
+    case .none: try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow])
     }
-    descriptor = file
-    guard file >= 0 else { throw Self.failure(path) }
   }
 
   deinit {
-    if hasName { unsafe unlink(temporary) }
-    if descriptor >= 0 { close(descriptor) }
+    if hasName { _ = try? Files.remove(temporary) }
   }
 
   /// Returns when the file is on the disk and has its name. - Throws: `Failure`.
-  mutating func finish() throws {
-    guard fsync(descriptor) == 0 || errno == EINVAL else { throw Self.failure(path) }
-    if !hasName { try giveTemporaryName() }
-    guard unsafe rename(temporary, path) == 0 else { throw Self.failure(path) }
-    hasName = false
+  package mutating func finish() throws {
+    do throws(Errno) {
+      // EINVAL: a file system without fsync(2).
+      do throws(Errno) { try file.synchronize() } catch { if error != .EINVAL { throw error } }
+      if !hasName { try giveTemporaryName() }
+      try Files.rename(temporary, to: path)
+      hasName = false
+    } catch {
+      throw Self.failure(path, error)
+    }
   }
 
   /// Only rename(2) takes another file's place, and it takes a name.
-  private mutating func giveTemporaryName() throws {
-    unsafe unlink(temporary)
-    let link = "/proc/self/fd/\(descriptor)"
-    guard unsafe linkat(AT_FDCWD, link, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0 else {
-      throw Self.failure(path)
-    }
+  private mutating func giveTemporaryName() throws(Errno) {
+    _ = try? Files.remove(temporary)
+    try file.giveName(temporary)
     hasName = true
   }
 
-  private static func failure(_ path: String) -> Failure {
-    Failure(path, "it can't be written: \(systemMessage(errno))")
+  private static func failure(_ path: String, _ error: Errno) -> Failure {
+    Failure(path, "it can't be written: \(error)")
   }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Glibc
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -39,14 +39,14 @@ struct KeyholeCommand: ParsableCommand {
     do {
       var command = try parseAsRoot(arguments)
       try command.run()
-      Glibc.exit(0)
+      CurrentProcess.exit(0)
     } catch let failure as Failure {
       failure.report()
-      Glibc.exit(1)
+      CurrentProcess.exit(1)
     } catch is SecretMemoryError {
       Failure(nil, "there is not enough locked memory for secrets; `ulimit -l` sets the limit, in KiB")
         .report()
-      Glibc.exit(1)
+      CurrentProcess.exit(1)
     } catch {
       end(with: error)
     }
@@ -58,6 +58,6 @@ struct KeyholeCommand: ParsableCommand {
     let reason = usage?.message ?? message(for: error)
     let line = reason.split(separator: "\n").joined(separator: " ")
     StandardError.write("keyhole: \(line.escapedForTerminal)\n")
-    Glibc.exit(2)
+    CurrentProcess.exit(2)
   }
 }

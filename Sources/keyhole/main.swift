@@ -1,5 +1,4 @@
 import Control
-import Glibc
 import Platform
 import SecretMemory
 
@@ -17,6 +16,5 @@ hardenProcess {
   else { return }
   ControlClient.identify(in: folders.runtime)
 }
-// A file that would become larger than RLIMIT_FSIZE is the error EFBIG then, not the end of the process.
-signal(SIGXFSZ, SIG_IGN)
+Signals.ignoreFileSizeLimit()
 KeyholeCommand.run(arguments)

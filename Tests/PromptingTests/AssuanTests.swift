@@ -35,17 +35,13 @@ import Testing
   ])
   func secretIsDecoded(line: String, text: String) throws {
     var secret = try SecretBytes()
-    let isSecret = try unsafe Array(line.utf8).withUnsafeBytes { try unsafe Assuan.append($0, to: &secret) }
-    #expect(isSecret)
-    let bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
-    #expect(String(decoding: bytes, as: UTF8.self) == text)
+    #expect(try Assuan.append(line.utf8.span, to: &secret))
+    #expect(secret.unprotected == Array(text.utf8))
   }
 
   @Test func otherLineIsNoSecret() throws {
     var secret = try SecretBytes()
-    let isSecret = try unsafe Array("S PIN_REPEATED".utf8).withUnsafeBytes {
-      try unsafe Assuan.append($0, to: &secret)
-    }
-    #expect(!isSecret && secret.isEmpty)
+    #expect(try !Assuan.append("S PIN_REPEATED".utf8.span, to: &secret))
+    #expect(secret.isEmpty)
   }
 }

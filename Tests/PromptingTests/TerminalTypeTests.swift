@@ -6,7 +6,7 @@ import Testing
 @Suite struct TerminalTypeTests {
   private static func type(_ variables: String...) -> String? {
     let text = variables.joined(separator: "\0") + "\0"
-    return unsafe Array(text.utf8).withUnsafeBytes { unsafe TerminalType.type(in: $0) }
+    return TerminalType.type(in: text.utf8.span)
   }
 
   @Test func typeIsRead() {

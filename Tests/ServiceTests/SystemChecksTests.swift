@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 import Store
@@ -21,11 +20,11 @@ import Testing
 
   /// Processes of Keyhole raise their limit to the hard one.
   @Test func lowLimitOfLockedMemorySaysWhatRaisesIt() {
-    #expect(SystemLimits.memory(rlimit(rlim_cur: 64 * 1024, rlim_max: 16 << 20)).isEmpty)
-    let hard = SystemLimits.memory(rlimit(rlim_cur: 64 * 1024, rlim_max: 64 * 1024))
+    #expect(SystemLimits.memory(LockableMemory.Limit(current: 64 * 1024, highest: 16 << 20)).isEmpty)
+    let hard = SystemLimits.memory(LockableMemory.Limit(current: 64 * 1024, highest: 64 * 1024))
     #expect(hard.map(\.reason) == ["64 KiB of memory may be locked, and a large secret takes more"])
     #expect(hard.count == 1 && hard[0].remedy.hasPrefix("`sudo prlimit --pid $$ --memlock=8388608`"))
-    #expect(SystemLimits.memory(rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)).isEmpty)
+    #expect(SystemLimits.memory(LockableMemory.Limit(current: 1 << 20, highest: 1 << 20)).isEmpty)
   }
 
   /// Below a mount the vault can't be shown before `keyhole unmount`.

@@ -1,3 +1,4 @@
+import Platform
 import SecretMemory
 
 /// Lines of the Assuan protocol, in which a program and a pinentry talk (libassuan, chapter "Implementation").
@@ -38,20 +39,36 @@ enum Assuan {
   /// - Returns: whether the line is one.
   /// - Throws: `broken` where there is no memory for it.
   static func append(
-    _ line: UnsafeRawBufferPointer, to secret: inout SecretBytes
+    _ line: Span<UInt8>, to secret: inout SecretBytes
   ) throws(Pinentry.Failure) -> Bool {
-    guard unsafe line.starts(with: "D ".utf8) else { return false }
-    var rest = unsafe line.dropFirst(2)
-    while let byte = unsafe rest.popFirst() {
-      var plain = byte
-      if byte == UInt8(ascii: "%"), unsafe rest.count >= 2 {
-        let digits = unsafe String(decoding: rest.prefix(2), as: UTF8.self)
-        plain = UInt8(digits, radix: 16) ?? byte
-        unsafe rest = unsafe rest.dropFirst(2)
+    guard line.starts(with: "D ") else { return false }
+    var position = 2
+    while position < line.count {
+      var plain = line[position]
+      position += 1
+      if plain == UInt8(ascii: "%"), line.count - position >= 2 {
+        plain = hexadecimal(line[position], line[position + 1]) ?? plain
+        position += 2
       }
-      let isKept: Void? = try? unsafe withUnsafeBytes(of: &plain) { try unsafe secret.append($0) }
-      guard isKept != nil else { throw .broken }
+      let end = secret.count
+      do { try secret.resize(to: end + 1) } catch { throw .broken }
+      secret[end] = plain
     }
     return true
+  }
+
+  /// The byte of two digits; nil: they are none.
+  private static func hexadecimal(_ high: UInt8, _ low: UInt8) -> UInt8? {
+    guard let high = digit(high), let low = digit(low) else { return nil }
+    return high << 4 | low
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
   }
 }

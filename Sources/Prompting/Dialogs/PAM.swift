@@ -1,5 +1,4 @@
 import CSystem
-import Glibc
 import Platform
 import SecretMemory
 
@@ -15,14 +14,12 @@ enum PAM {
       // Tests have services of their own; a release has no such switch.
       folders += environment("PAM_WRAPPER_SERVICE_DIR").map { [$0] } ?? []
     #endif
-    return folders.contains { unsafe access("\($0)/\(name)", R_OK) == 0 }
+    return folders.contains { Files.allows(.read, "\($0)/\(name)") }
   }
 
   /// `answer` gets what PAM wants to know; nil gives up.
   static func authenticate(_ service: String, _ answer: (String) -> SecretBytes?) -> Bool {
-    guard let entry = unsafe getpwuid(User.real), let name = unsafe entry.pointee.pw_name else {
-      return false
-    }
+    guard let name = User.name else { return false }
     return withoutActuallyEscaping(answer) { answer in
       let box = Box(answer)
       return withExtendedLifetime(box) {

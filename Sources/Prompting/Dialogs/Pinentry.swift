@@ -111,9 +111,7 @@ package final class Pinentry {
   /// - Throws: as `secret`.
   func word(of words: [String]) throws(Failure) -> String? {
     let typed = try secret("Type \(words.joined(separator: " or ")) to allow:")
-    return unsafe typed.withUnsafeBytes { bytes in
-      words.first { unsafe $0.utf8.elementsEqual(bytes) }
-    }
+    return words.first { $0.utf8.span.hasSameBytes(as: typed.span) }
   }
 
   enum Choice {
@@ -147,10 +145,7 @@ package final class Pinentry {
     guard var secret = try? SecretBytes() else { throw .broken }
     while true {
       guard let line = try? SecretInput.readLine(descriptor: program.output) else { throw .broken }
-      if try unsafe line.withUnsafeBytes({ (bytes) throws(Failure) in try unsafe take(bytes, into: &secret) })
-      {
-        return secret
-      }
+      if try take(line.span, into: &secret) { return secret }
     }
   }
 
@@ -172,12 +167,10 @@ package final class Pinentry {
 
 extension Pinentry {
   /// True: the answer is complete.
-  private func take(_ line: UnsafeRawBufferPointer, into secret: inout SecretBytes) throws(Failure) -> Bool {
-    if unsafe line.starts(with: "S PIN_REPEATED".utf8) { hasRepeated = true }
-    guard try unsafe Assuan.append(line, to: &secret) else {
-      return try unsafe Assuan.isOK(String(decoding: line.prefix(64), as: UTF8.self))
-    }
-    return false
+  private func take(_ line: Span<UInt8>, into secret: inout SecretBytes) throws(Failure) -> Bool {
+    if line.starts(with: "S PIN_REPEATED") { hasRepeated = true }
+    if try Assuan.append(line, to: &secret) { return false }
+    return try Assuan.isOK(line.extracting(..<min(64, line.count)).text)
   }
 
   private static func start(_ place: PromptPlace) -> Child? {
@@ -238,6 +231,6 @@ extension Pinentry {
     guard let line = try? SecretInput.readLine(descriptor: program.output), !line.isEmpty else {
       throw .broken
     }
-    return unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    return line.span.text
   }
 }

@@ -26,8 +26,6 @@ enum UserManager {
     guard child.waitForEnd(seconds: 2),
       let text = try? SecretInput.read(descriptor: child.output, limit: 65536)
     else { return [] }
-    let lines = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }.split(
-      separator: "\n")
-    return lines.map(String.init).filter { line in display.contains { line.hasPrefix($0 + "=") } }
+    return text.span.text.split(separator: "\n").map(String.init).filter { line in display.contains { line.hasPrefix($0 + "=") } }
   }
 }

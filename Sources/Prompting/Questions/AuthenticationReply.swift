@@ -6,7 +6,7 @@ import Store
 enum AuthenticationReply {
   static func read(_ descriptor: Int32) -> Answer {
     guard let bytes = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
-    let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    let line = bytes.span.text
     switch line {
     case "approved": return .approved(nil)
     case "approved-process": return .approved(nil, scope: .process)

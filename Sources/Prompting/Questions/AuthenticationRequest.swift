@@ -54,7 +54,7 @@ struct AuthenticationRequest {
       guard let bytes = try? SecretInput.readLine(descriptor: descriptor, limit: 64 * 1024) else {
         return nil
       }
-      let line = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+      let line = bytes.span.text
       guard !line.isEmpty else { break }
       let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
       guard parts.count == 2, take(parts[0], parts[1]) else { return nil }

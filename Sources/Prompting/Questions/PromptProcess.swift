@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Platform
 import Synchronization
 
@@ -9,9 +8,10 @@ package enum PromptProcess {
   ///
   /// - Returns: whether it was started by Keyhole, with a request. Where not, nothing was asked.
   package static func run() -> Bool {
-    guard isStartedByKeyhole, let request = AuthenticationRequest(reading: STDIN_FILENO) else { return false }
+    guard isStartedByKeyhole, let request = AuthenticationRequest(reading: StandardStream.input.number)
+    else { return false }
     endWithCaller()
-    AuthenticationReply.send(Dialog(request).answer(), to: STDOUT_FILENO)
+    AuthenticationReply.send(Dialog(request).answer(), to: StandardStream.output.number)
     return true
   }
 
@@ -20,37 +20,40 @@ package enum PromptProcess {
   /// So no other program can have Keyhole's dialog show a text of its own by starting this. (One that closes itself to
   /// others, by prctl(2) PR_SET_DUMPABLE, still can; it could as well start pinentry.)
   private static var isStartedByKeyhole: Bool {
-    var (own, parent) = (stat(), stat())
-    guard unsafe stat("/proc/self/exe", &own) == 0 else { return false }
-    guard unsafe stat("/proc/\(CurrentProcess.parent)/exe", &parent) == 0 else { return errno == EACCES }
-    return own.st_dev == parent.st_dev && own.st_ino == parent.st_ino
+    guard let own = FileID("/proc/self/exe") else { return false }
+    do throws(Errno) {
+      return try Files.status("/proc/\(CurrentProcess.parent)/exe")?.id == own
+    } catch {
+      return error == .EACCES
+    }
   }
 
   /// The end of standard input, or SIGTERM, means that the question is withdrawn: the dialog leaves its terminal as it
   /// was, and everything in this group ends.
   private static func endWithCaller() {
-    _ = signal(SIGTERM, SIG_IGN)
+    Signals.ignore([.terminate])
     let terminated = DispatchSource.makeSignalSource(
-      signal: SIGTERM, queue: DispatchQueue(label: "keyhole.end"))
+      signal: Signals.Signal.terminate.rawValue, queue: DispatchQueue(label: "keyhole.end"))
     terminated.setEventHandler { end() }
     terminated.activate()
-    signals.withLock { $0 = Signals(source: terminated) }
+    termination.withLock { $0 = Termination(source: terminated) }
     DispatchQueue(label: "keyhole.input").async {
-      var byte: UInt8 = 0
-      while unsafe read(STDIN_FILENO, &byte, 1) != 0 {}
+      var byte: [UInt8] = [0]
+      var room = byte.mutableSpan
+      while (try? Files.read(into: &room, from: StandardStream.input.number)) ?? 0 != 0 {}
       end()
     }
   }
 
   /// @unchecked: a source is only kept.
-  private struct Signals: @unchecked Sendable {
+  private struct Termination: @unchecked Sendable {
     let source: any DispatchSourceSignal
   }
 
-  private static let signals = Mutex<Signals?>(nil)
+  private static let termination = Mutex<Termination?>(nil)
 
   private static func end() {
     Pinentry.endOpen()
-    kill(0, SIGKILL)
+    CurrentProcess.killGroup()
   }
 }

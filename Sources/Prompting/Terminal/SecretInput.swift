@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 package import SecretMemory
@@ -9,7 +8,7 @@ package enum SecretInput {
   ///
   /// - Throws: `Failure` where more than `limit` bytes come, or nothing can be read.
   package static func read(prompt: String, hidden: Bool, limit: Int) throws -> SecretBytes {
-    guard hidden, isTyped else { return try read(descriptor: STDIN_FILENO, limit: limit) }
+    guard hidden, isTyped else { return try read(descriptor: StandardStream.input.number, limit: limit) }
     return try ask(prompt, limit: limit)
   }
 
@@ -37,50 +36,46 @@ package enum SecretInput {
   package static let lineLimit = 8 * 1024
 
   /// One line without its line feed, and not a byte after it: the next reader wants those.
-  package static func readLine(descriptor: Int32 = STDIN_FILENO, limit: Int = lineLimit) throws -> SecretBytes
-  {
-    var line = try unsafe collect(descriptor, limit: limit, chunk: 1) { unsafe $0.last == 0x0A }
-    let endsLine = unsafe line.withUnsafeBytes { unsafe $0.last == 0x0A }
-    if endsLine { try line.resize(to: line.count - 1) }
+  package static func readLine(
+    descriptor: Int32 = StandardStream.input.number, limit: Int = lineLimit
+  ) throws -> SecretBytes {
+    var line = try collect(descriptor, limit: limit, chunk: 1) { $0.last == 0x0A }
+    if line.span.last == 0x0A { try line.resize(to: line.count - 1) }
     return line
   }
 
   /// Everything up to the end.
   package static func read(descriptor: Int32, limit: Int) throws -> SecretBytes {
-    try unsafe collect(descriptor, limit: limit, chunk: 16 * 1024) { _ in false }
+    try collect(descriptor, limit: limit, chunk: 16 * 1024) { _ in false }
   }
 
   private static func collect(
-    _ descriptor: Int32, limit: Int, chunk size: Int, until isEnd: (UnsafeRawBufferPointer) -> Bool
+    _ descriptor: Int32, limit: Int, chunk size: Int, until isEnd: (Span<UInt8>) -> Bool
   ) throws -> SecretBytes {
     var input = try SecretBytes()
     var chunk = try SecretBytes(pinnable: size)
     while true {
-      // SAFETY: the chunk says how long it is.
-      let count = unsafe chunk.withUnsafeMutableBytes {
-        unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw Failure(nil, "the input can't be read: \(systemMessage(errno))") }
-      try unsafe chunk.withUnsafeBytes {
-        try unsafe input.append(UnsafeRawBufferPointer(rebasing: $0[..<count]))
-      }
+      let count = try read(descriptor, into: &chunk)
+      try input.append(chunk.span.extracting(..<count))
       guard input.count <= limit else { throw Failure(nil, "more than \(limit) bytes came") }
-      let isComplete = unsafe input.withUnsafeBytes(isEnd)
-      if count == 0 || isComplete { return input }
+      if count == 0 || isEnd(input.span) { return input }
+    }
+  }
+
+  private static func read(_ descriptor: Int32, into chunk: inout SecretBytes) throws -> Int {
+    var room = chunk.mutableSpan
+    do throws(Errno) { return try Files.read(into: &room, from: descriptor) } catch {
+      throw Failure(nil, "the input can't be read: \(error)")
     }
   }
 
   private static func withoutEcho(_ body: () throws -> SecretBytes) throws -> SecretBytes {
-    var settings = termios()
-    unsafe tcgetattr(STDIN_FILENO, &settings)
-    let before = settings
-    settings.c_lflag &= ~tcflag_t(ECHO)
-    unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
-    defer {
-      var before = before
-      unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
-    }
+    let terminal = StandardStream.input.number
+    guard let modes = try? TerminalModes(of: terminal) else { return try body() }
+    var silent = modes
+    silent.echoes = false
+    try? silent.set(on: terminal, .flushed)
+    defer { try? modes.set(on: terminal, .flushed) }
     return try body()
   }
 }

@@ -8,14 +8,25 @@ enum TerminalType {
     guard let file = try? Descriptor("/proc/\(process)/environ", .reading),
       let variables = try? SecretInput.read(descriptor: file.number, limit: 1 << 20)
     else { return nil }
-    return unsafe variables.withUnsafeBytes { unsafe type(in: $0) }
+    return type(in: variables.span)
   }
 
   /// The value of TERM in the text of /proc/PID/environ; nil: none, or no name of a terminal. A program may put anything there.
-  static func type(in variables: UnsafeRawBufferPointer) -> String? {
-    let type = unsafe variables.split(separator: 0).first { unsafe $0.starts(with: "TERM=".utf8) }
-      .map { unsafe String(decoding: $0.dropFirst(5), as: UTF8.self) }
-    guard let type, !type.isEmpty, type.utf8.count < 64 else { return nil }
+  static func type(in variables: Span<UInt8>) -> String? {
+    guard let type = value("TERM=", in: variables), !type.isEmpty, type.utf8.count < 64 else { return nil }
     return type.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-+._".contains($0)) } ? type : nil
+  }
+
+  /// The first of the variables that begins with a name and an equals sign, without them. The others may be secrets: they are
+  /// not copied.
+  private static func value(_ name: String, in variables: Span<UInt8>) -> String? {
+    var start = 0
+    while start < variables.count {
+      let end = variables.firstOffset(of: 0, from: start) ?? variables.count
+      let variable = variables.extracting(start..<end)
+      if variable.starts(with: name) { return variable.extracting(name.utf8.count...).text }
+      start = end + 1
+    }
+    return nil
   }
 }

@@ -1,5 +1,3 @@
-import CSystem
-import Glibc
 import Model
 import Platform
 import Store
@@ -26,18 +24,16 @@ enum SystemLimits {
 
   /// Secrets lie in locked memory, which swap can't take. Memory of memfd_secret(2) counts as locked too.
   private static var memory: [Problem] {
-    var limit = rlimit()
-    unsafe getrlimit(__rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */), &limit)
-    return memory(limit)
+    memory(LockableMemory.limit)
   }
 
   /// The same of a limit of locked memory. Every process of Keyhole raises its own to the hard one.
-  static func memory(_ limit: rlimit) -> [Problem] {
-    guard limit.rlim_max < 1024 * 1024 else { return [] }
+  static func memory(_ limit: LockableMemory.Limit) -> [Problem] {
+    guard limit.highest < 1024 * 1024 else { return [] }
     return [
       Problem(
         subject: "RLIMIT_MEMLOCK",
-        reason: "\(limit.rlim_max / 1024) KiB of memory may be locked, and a large secret takes more",
+        reason: "\(limit.highest / 1024) KiB of memory may be locked, and a large secret takes more",
         remedy: remedy)
     ]
   }

@@ -1,5 +1,3 @@
-import CSystem
-import Glibc
 import KeychainSelection
 import Platform
 import Prompting
@@ -55,12 +53,7 @@ enum SystemNotes {
 
   /// Locked memory is never swapped, but hibernation writes all of it; not so what memfd_secret(2) gives.
   private static var swaps: [Note] {
-    let descriptor = linux_memfd_secret()
-    guard descriptor < 0 else {
-      close(descriptor)
-      return []
-    }
-    return swaps(readFile("/proc/swaps"), isHarmless: isHarmless)
+    LockableMemory.hasSecretMemory ? [] : swaps(readFile("/proc/swaps"), isHarmless: isHarmless)
   }
 
   /// Of the text of /proc/swaps.

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 
@@ -42,9 +41,11 @@ package struct EditorProgram: Sendable {
     // Known ones make folders for their temporaries, which this one can't have.
     let variables = kind == nil ? ["TMPDIR", "TMP", "TEMP"].map { "\($0)=\(folder)" } : []
     // Signals of the terminal to all processes are for the editor.
-    let previous = signal(SIGQUIT, SIG_IGN)
-    defer { _ = signal(SIGQUIT, previous) }
-    do throws(SpawnFailure) { return try Child.run(words, variables: variables, onStart: onStart) } catch {
+    do throws(SpawnFailure) {
+      return try Signals.ignoring(.quit) { () throws(SpawnFailure) in
+        try Child.run(words, variables: variables, onStart: onStart)
+      }
+    } catch {
       throw Failure(error.program, error.reason)
     }
   }

@@ -1,4 +1,3 @@
-import CSystem
 import Dispatch
 import Fuse
 import Model
@@ -76,9 +75,11 @@ package final class PrivateFolder: Sendable {
 
   /// Lets this process in and all that descend from it, which stay its descendants: it adopts their orphans.
   private static func admission(_ refused: RefusedPrograms) throws -> @Sendable (Caller) -> Bool {
-    guard linux_adopt_orphans() == 0, let own = Caller.current.identity().process else {
-      throw Failure(nil, "the editor's processes can't be recognised: \(Errno.current)")
+    let refusal = { (error: Errno) in
+      Failure(nil, "the editor's processes can't be recognised: \(error)")
     }
+    do throws(Errno) { try CurrentProcess.adoptOrphans() } catch { throw refusal(error) }
+    guard let own = Caller.current.identity().process else { throw refusal(.current) }
     return { caller in
       if caller.descends(from: own) { return true }
       refused.note(caller)

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 
@@ -11,27 +10,30 @@ package enum MountForOwner {
     at folder: OwnedMountPoint, _ options: MountOptions, for owner: MountOwner
   ) throws -> Int32 {
     let (path, link) = (folder.path, folder.link)
-    // SAFETY: a variadic call without its variable part.
-    let device = unsafe open("/dev/fuse", O_RDWR | O_CLOEXEC)
-    guard device >= 0 else { throw Failure("/dev/fuse", "it can't be opened: \(systemMessage(errno))") }
-    var data = "fd=\(device),rootmode=40000,user_id=\(owner.user),group_id=\(owner.group)"
-    if options.allowsOthers || options.allowsRoot { data += ",default_permissions,allow_other" }
-    let isMounted = unsafe data.withCString { data in
-      // SAFETY: every string lives until the call returns.
-      unsafe mount(options.source, link, "fuse.keyhole", options.mountFlags, data) == 0
+    let device: Descriptor
+    do throws(Errno) { device = try Descriptor("/dev/fuse", .readingAndWriting) } catch {
+      throw Failure("/dev/fuse", "it can't be opened: \(error)")
     }
-    guard isMounted else { throw Failure(path, "mounting failed: \(systemMessage(errno))") }
-    return device
+    var data = "fd=\(device.number),rootmode=40000,user_id=\(owner.user),group_id=\(owner.group)"
+    if options.allowsOthers || options.allowsRoot { data += ",default_permissions,allow_other" }
+    do throws(Errno) {
+      try KernelMount.add(options.source, at: link, type: "fuse.keyhole", options.mountFlags, data: data)
+    } catch {
+      throw Failure(path, "mounting failed: \(error)")
+    }
+    return device.release()
   }
 }
 
 extension MountOptions {
   /// The arguments for mount(2), as fusermount3 would pass them on.
-  fileprivate var mountFlags: UInt {
-    let known: [String: Int] = [
-      "noatime": MS_NOATIME, "nodiratime": MS_NODIRATIME, "sync": MS_SYNCHRONOUS, "dirsync": MS_DIRSYNC,
+  fileprivate var mountFlags: KernelMount.Flags {
+    let known: [String: KernelMount.Flags] = [
+      "noatime": .noAccessTimes, "nodiratime": .noFolderAccessTimes, "sync": .synchronous,
+      "dirsync": .synchronousFolders,
     ]
-    let chosen = forKernel.compactMap { known[$0] } + (isReadOnly ? [MS_RDONLY] : [])
-    return UInt(chosen.reduce(MS_NOSUID | MS_NODEV | MS_NOEXEC, |))
+    let always: KernelMount.Flags = [.noSetUser, .noDevices, .noPrograms]
+    let chosen = forKernel.compactMap { known[$0] } + (isReadOnly ? [.readOnly] : [])
+    return chosen.reduce(always) { $0.union($1) }
   }
 }

@@ -1,4 +1,3 @@
-import CSystem
 import KeychainSelection
 import Platform
 
@@ -7,7 +6,7 @@ extension MountTable.Entry {
   ///
   /// Only the mounting user gets that error; others, root too, have no access.
   var isDead: Bool {
-    let error = unsafe linux_stat_as(user ?? User.real, group ?? User.realGroup, path)
-    return [.ENOTCONN, .ECONNABORTED].contains(Errno(rawValue: error))
+    let error = Files.statusError(path, asUser: user ?? User.real, group: group ?? User.realGroup)
+    return error == .ENOTCONN || error == .ECONNABORTED
   }
 }

@@ -1,4 +1,3 @@
-import CSystem
 import Model
 import Platform
 
@@ -13,12 +12,14 @@ package final class OwnedMountPoint {
   /// - Throws: `Failure` with what to do.
   package init(_ path: String, for owner: MountOwner, _ options: MountOptions) throws {
     try MountPoint.clearDead(path, owner)
-    let descriptor = unsafe linux_open_path_as(owner.user, owner.group, path)
-    guard descriptor >= 0 else { throw Self.failure(path, .current) }
-    self.descriptor = Descriptor(owning: descriptor)
-    self.path = MountPoint.absolute(Self.link(to: descriptor))
     let status: FileStatus
-    do throws(Errno) { status = try self.descriptor.status } catch { throw Self.failure(path, error) }
+    do throws(Errno) {
+      descriptor = try Descriptor(path: path, asUser: owner.user, group: owner.group)
+      status = try descriptor.status
+    } catch {
+      throw Self.failure(path, error)
+    }
+    self.path = MountPoint.absolute(Self.link(to: descriptor.number))
     guard !options.takesUsersFolderOnly || status.owner == owner.user || status.owner != 0 else {
       throw Failure(
         path,
@@ -26,7 +27,7 @@ package final class OwnedMountPoint {
       )
     }
     try MountPoint.checkFree(self.path)
-    try MountPoint.check(status, path, contents: Self.link(to: descriptor), users: [0, owner.user])
+    try MountPoint.check(status, path, contents: Self.link(to: descriptor.number), users: [0, owner.user])
   }
 
   /// A path that leads to the folder, whatever its name is now.

@@ -1,4 +1,3 @@
-import Glibc
 import Model
 import Platform
 import Prompting
@@ -15,7 +14,7 @@ enum StandardOutput {
   static func write(_ bytes: Span<UInt8>) {
     do { try Files.write(bytes, to: StandardStream.output.number) } catch {
       StandardError.write("keyhole: standard output can't be written: \(error)\n")
-      exit(1)
+      CurrentProcess.exit(1)
     }
   }
 }

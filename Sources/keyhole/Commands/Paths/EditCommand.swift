@@ -1,6 +1,5 @@
 import ArgumentParser
 import Dispatch
-import Glibc
 import Model
 import Platform
 import Prompting
@@ -47,7 +46,7 @@ private final class Edit: Sendable {
   /// The stored value, as far as it is known; nil: none, or it was wiped by a lock.
   private let stored: Mutex<SecretBytes?>
   /// The process of the editor; 0: none runs.
-  private let editing = Atomic<pid_t>(0)
+  private let editing = Atomic<Int32>(0)
   private let isEnding = Atomic(false)
 
   init(_ path: TreePath, _ session: TreeSession, _ editor: EditorProgram) throws {
@@ -78,7 +77,7 @@ private final class Edit: Sendable {
     }
     editing.store(0, ordering: .relaxed)
     // Where a signal ends this command, it does so on another thread.
-    while isEnding.load(ordering: .acquiring) { pause() }
+    while isEnding.load(ordering: .acquiring) { Pause.untilSignal() }
     let edited = try file.read()
     // Asked after the read: what was read before a wipe is whole.
     guard !folder.isSealed else { throw Failure(path.string, Self.lockedMeanwhile) }
@@ -143,12 +142,21 @@ extension Edit {
   /// SIGTERM and SIGHUP end the editor and this command, and nothing is stored. SIGINT and SIGQUIT, which the terminal
   /// sends to both, are the editor's.
   private func endOnSignals(_ folder: PrivateFolder) -> (any DispatchSourceRead)? {
-    EndSignals.watch(for: [.terminate, .hangUp]) { [self] signal in
-      isEnding.store(true, ordering: .releasing)
-      folder.remove()
-      ProcessNumber.send(signal, to: editing.load(ordering: .relaxed))
-      Signals.end(by: signal)
+    guard let pending = try? SignalDescriptor([.terminate, .hangUp]) else { return nil }
+    let source = DispatchSource.makeReadSource(fileDescriptor: pending.number, queue: Background.queue)
+    source.setEventHandler { [self] in
+      if let signal = pending.next() { end(by: signal, folder) }
     }
+    source.setCancelHandler { withExtendedLifetime(pending) {} }
+    source.activate()
+    return source
+  }
+
+  private func end(by signal: Signals.Signal, _ folder: PrivateFolder) -> Never {
+    isEnding.store(true, ordering: .releasing)
+    folder.remove()
+    ProcessNumber.send(signal, to: editing.load(ordering: .relaxed))
+    Signals.end(by: signal)
   }
 
   private func wipe(_ folder: PrivateFolder) {
