@@ -160,8 +160,10 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "CSystem", "Control", "Fuse", "ImportExport", "KeychainSelection", "LoginSessions", "Model",
-        "Mount", "Notifier", "Platform", "Prompting", "SecretMemory", "Store", "Suites", "Tree", "Vault",
+        "Backup", "CSystem", "Control", "Formats", "Fuse", "ImportExport", "KeychainSelection",
+        "LoginSessions",
+        "Model", "Mount", "Notifier", "Platform", "Prompting", "SecretMemory", "Store", "Suites", "Tree",
+        "Vault",
       ]),
 
     // 6: the command: arguments and printing.
@@ -258,7 +260,11 @@ let package = Package(
     tests("PromptingTests", ["Prompting", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
     tests(
       "ServiceTests",
-      ["Service", "KeychainSelection", "Model", "Platform", "Store", "Suites", "TestSupport", "Tree"]),
+      [
+        "Control", "Formats", "ImportExport", "InMemory", "KeychainSelection", "Model", "Notifier",
+        "Platform",
+        "SecretMemory", "Service", "Store", "Suites", "TestSupport", "Tree",
+      ]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
       path: "Tests/Wrappers/Fixtures/WrapperProgram"),

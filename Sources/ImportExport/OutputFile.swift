@@ -1,5 +1,5 @@
 import Model
-package import Platform
+import Platform
 
 /// A file that gets its name when it is complete, and takes the place of another one then.
 ///

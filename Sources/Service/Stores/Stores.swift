@@ -31,7 +31,7 @@ package struct Stores {
       places, places.open(opening), opening, controller: controller, loadingSettings: loadsSettings)
   }
 
-  private init(
+  init(
     _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
     controller: AccessController? = nil,
     loadingSettings loadsSettings: Bool = false

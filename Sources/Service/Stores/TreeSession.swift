@@ -39,7 +39,7 @@ package struct TreeSession {
     self.init(try Stores(aloneIn: places), sayingTrustIn: places)
   }
 
-  private init(_ stores: Stores, sayingTrustIn places: StoragePaths?) {
+  init(_ stores: Stores, sayingTrustIn places: StoragePaths?) {
     self.stores = stores
     notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
     var options = FileTree.Options()
@@ -78,7 +78,7 @@ package struct TreeSession {
     return Failure(problem.subject, "\(problem.reason); \(problem.remedy)")
   }
 
-  private func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
+  func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
     var node = root
     for component in components { node = try tree.child(of: node, named: component.utf8) }
     return node

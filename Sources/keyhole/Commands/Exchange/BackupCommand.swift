@@ -59,7 +59,9 @@ struct BackupCommand: ParsableCommand {
     guard let file else { return try BackupKeyPair(places).make() }
     let service = ServiceItems(places)
     if !leavesOutService { try service.requireNone() }
-    try noteTrust(places)
+    if let notice = try BackupTrust(places).notice(replace ? .replaces : .keeps) {
+      StandardError.write("keyhole: \(notice)\n")
+    }
     do throws(BackupError) {
       var backup = try BackupFile(file, of: places.backupFolders, existing: replace ? .isReplaced : .isKept)
       backup.onOmission = { path, reason in
@@ -72,53 +74,9 @@ struct BackupCommand: ParsableCommand {
       if !summary.hasVault {
         StandardError.write("keyhole: there is no vault in \(places.vault.escapedForTerminal)\n")
       }
-      service.note()
+      if let note = service.note { StandardError.write("keyhole: \(note)\n") }
     } catch {
       throw Failure(error)
-    }
-  }
-
-  /// Says that the vault is not what was last stored in it, as far as that is known without its passphrase.
-  ///
-  /// - Throws: `Failure` where the backup would take the place of one that may be of a newer state.
-  private func noteTrust(_ places: StoragePaths) throws {
-    guard try exists(places) else {
-      guard replace, names(in: places.state).contains(where: { $0.hasSuffix(".anchor") }) else { return }
-      throw refusal(places.vault, "there is no vault any more, and this device has used one")
-    }
-    switch judgement(places) {
-    case .success(.distrusted(let problem)) where replace: throw refusal(problem.subject, problem.reason)
-    case .success(let trust):
-      if let line = trust.line { StandardError.write("keyhole: \(line)\n") }
-    case .failure(let error) where replace: throw refusal(places.vault, error.message)
-    // A vault that takes a passphrase is usual.
-    case .failure(.locked): break
-    case .failure(let error):
-      let text = "keyhole: \(places.vault): \(error.message); it is backed up as it is"
-      StandardError.write(text.escapedForTerminal + "\n")
-    }
-  }
-
-  private func exists(_ places: StoragePaths) throws -> Bool {
-    do throws(StoreError) { return try VaultArchive.exists(in: places.vault) } catch {
-      throw Failure(places.vault, "\(error.message). Nothing was written")
-    }
-  }
-
-  private func refusal(_ subject: String, _ reason: String) -> Failure {
-    Failure(
-      subject, "\(reason): its backup does not replace another one; name another file. Nothing was written")
-  }
-
-  /// Whether the vault is what was last stored in it. Failure: that is not known; `locked` without its passphrase.
-  private func judgement(_ places: StoragePaths) -> Result<KeychainTrust, StoreError> {
-    do throws(StoreError) {
-      let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
-      if vault.lockState == .open { return .success(vault.trust) }
-      let mounted = MountRegistration.serving(vault: places.vault, in: places.runtime)?.trust
-      return mounted.map { .success($0) } ?? .failure(.locked)
-    } catch {
-      return .failure(error)
     }
   }
 

@@ -62,7 +62,14 @@ struct ExportCommand: ParsableCommand {
       try write(collection, try Passphrases.new())
     }
     reportLeftOut(collection)
-    try collection.damaged.report()
+    try report(collection.damaged)
+  }
+
+  private func report(_ damaged: DamagedSecrets) throws {
+    for path in damaged.paths.dropFirst() {
+      StandardError.write("keyhole: \(path.escapedForTerminal): it is damaged and was left out\n")
+    }
+    if let failure = damaged.failure { throw failure }
   }
 
   /// A variable has room for one value.

@@ -51,7 +51,7 @@ struct ImportCommand: ParsableCommand {
 
   func validate() throws {
     if replace, keep { throw ValidationError("--replace and --keep contradict each other") }
-    if let to, Target(to) == nil {
+    if let to, ImportTarget(to) == nil {
       throw ValidationError("--to takes defaults/SUITE or keychain/generic/SERVICE, not \(to)")
     }
   }
@@ -118,7 +118,7 @@ struct ImportCommand: ParsableCommand {
   }
 
   private func read() throws -> Contents {
-    let target = to.flatMap(Target.init)
+    let target = to.flatMap(ImportTarget.init)
     do throws(FormatError) {
       if let file, format == .pass || PasswordStore.isStore(file) {
         guard target?.suite == nil else {
@@ -155,40 +155,10 @@ struct ImportCommand: ParsableCommand {
     }
     return try opened.source(opening: SealedFileOpener(header, passphrase: passphrase))
   }
-
-  private struct Target {
-    var suite: ExactString?
-    var service: ExactString?
-
-    init?(_ path: String) {
-      let parts = TreePath(path).components
-      let name = parts.last.flatMap { try? PathName(creating: $0.utf8).plain }
-      switch (parts.first, parts.count) {
-      case ("defaults", 2): suite = name
-      case ("keychain", 3) where parts[1] == "generic": service = name
-      default: return nil
-      }
-      if name == nil { return nil }
-    }
-  }
 }
 
 extension ImportFormat: ExpressibleByArgument {}
 extension ImportOptions.Duplicates: ExpressibleByArgument {}
-
-extension Stores {
-  /// The permission to replace an item that asks before it is read, or to make one with a password of its own.
-  fileprivate func permission(
-    toReplace item: Item?, with new: Item, at path: String
-  ) throws(StoreError) -> Permission {
-    guard let keychain else { throw .notFound }
-    guard let item else { return try keychain.permission(forNew: new, path: path, by: .current) }
-    let isProtected = item.hasSameProtection(as: new)
-    return isProtected
-      ? try keychain.permission(for: item, to: .readWrite, new.secrets, path: path, by: .current)
-      : try keychain.permission(for: item, changingTo: new, path: path, by: .current)
-  }
-}
 
 extension ImportPlan {
   /// A line a thing: what will be done, and the path.
@@ -196,23 +166,6 @@ extension ImportPlan {
     lines.map { "\($0.step.rawValue)\t\($0.path.forStandardOutput)\n" }.joined()
       + duplicates.map { "duplicate\t\($0.forStandardOutput)\n" }.joined()
       + summary.remarks.map { "left out\t\($0.forStandardOutput)\n" }.joined()
-  }
-}
-
-extension ImportConflict {
-  fileprivate var message: String {
-    switch self {
-    case .duplicates(let paths):
-      "it holds different values for the same name: \(Self.list(paths)); nothing was imported"
-        + " (--duplicates=number or merge takes items)"
-    case .present(let paths):
-      "other values are there already: \(Self.list(paths)); nothing was imported (--replace or --keep decides)"
-    }
-  }
-
-  private static func list(_ paths: [String]) -> String {
-    let shown = paths.prefix(3).joined(separator: ", ")
-    return paths.count > 3 ? "\(shown) and \(paths.count - 3) more" : shown
   }
 }
 

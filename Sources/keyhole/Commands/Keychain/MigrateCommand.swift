@@ -1,12 +1,10 @@
 import ArgumentParser
-import Control
 import KeychainSelection
 import Model
 import Prompting
 import SecretMemory
 import Service
 import Store
-import Tree
 
 struct MigrateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -19,6 +17,13 @@ struct MigrateCommand: ParsableCommand {
   enum Keychain: String, CaseIterable, ExpressibleByArgument {
     case vault
     case secretService = "secret-service"
+
+    fileprivate var choice: KeychainChoice {
+      switch self {
+      case .vault: .vault
+      case .secretService: .secretService
+      }
+    }
   }
 
   @Option(help: "vault or secret-service.")
@@ -45,30 +50,22 @@ struct MigrateCommand: ParsableCommand {
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let places = try StoragePaths.ofMount()
-    let source = try open(from, places)
-    try TrustNotice(source, places).require()
-    let asking = asking(source, places)
-    let migration = KeychainMigration(
-      from: source, to: try open(to, places), sealing: sealed, path: Self.path
-    ) { item throws(StoreError) in
-      let path = Self.path(item.identity)
-      return try asking.permission(for: item, to: .read, item.secrets, path: path, by: .current).fetch()
-    }
+    var options = KeychainMove.Options { try SecretInput.ask("Passphrase: ") }
+    (options.allowsPlainSession, options.seals) = (plainSession, sealed)
+    let move = try KeychainMove(from: from.choice, to: to.choice, StoragePaths.ofMount(), options)
     do throws(KeychainMigration.Failure) {
-      let items = try migration.plan()
+      let items = try move.migration.plan()
       guard !dryRun else { return tell(items) }
       let bar = ProgressBar(total: items.count)
       defer { bar.end() }
-      let summary = try migration.run(items) { bar.show($0) }
+      let summary = try move.migration.run(items) { bar.show($0) }
       bar.end()
-      // `auto` goes with the items.
-      ChosenKeychain.change(to: to == .vault ? .vault : .secretService, state: places.state)
+      move.settle()
       StandardOutput.print(
         "moved \(Self.count(items.filter(\.isShown))) from \(from.rawValue) to \(to.rawValue)")
       tell(summary)
     } catch {
-      let subject = error.item.map(Self.path) ?? from.rawValue
+      let subject = error.item.map(KeychainMove.path) ?? from.rawValue
       throw Failure(subject, "nothing was moved: \(error.error.message)")
     }
   }
@@ -85,60 +82,9 @@ struct MigrateCommand: ParsableCommand {
     }
   }
 
-  /// The store that asks before a secret leaves its keychain: through the running mount, else on this command's terminal.
-  private func asking(_ source: any KeychainEngine, _ places: StoragePaths) -> KeychainStore {
-    let record = AccessLog(stateFolder: places.state)
-    let mount = MountAuthenticator(
-      runtimeFolder: places.runtime, fallback: HelperAuthenticator(vault: places.vault, state: places.state),
-      record: record)
-    return KeychainStore(engine: source, controller: AccessController(mount, .relaying, record: record))
-  }
-
-  private func open(_ keychain: Keychain, _ places: StoragePaths) throws -> any KeychainEngine {
-    var opening = KeychainConfiguration(choice: keychain == .vault ? .vault : .secretService)
-    opening.allowsPlainSession = plainSession
-    if let engine = try openByMount(opening, places) { return engine }
-    guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
-    do throws(StoreError) {
-      try unlock(engine)
-    } catch {
-      throw Failure(keychain.rawValue, error)
-    }
-    return engine
-  }
-
-  /// The keychain as the mount has unlocked it. nil: it has not, or secrets have to be sealed again, for which it takes
-  /// the keys.
-  private func openByMount(_ opening: KeychainConfiguration, _ places: StoragePaths) throws -> (
-    any KeychainEngine
-  )? {
-    guard !sealed, let engine = try places.openUnlocked(opening).engine, engine.remote?.decidesAccess == true
-    else {
-      return nil
-    }
-    guard engine.locking.isOpenThroughout, let items = try? engine.items() else { return nil }
-    return items.contains(where: \.isToBeSealed) ? nil : engine
-  }
-
-  /// The vault's passphrase is asked for here; a Secret Service asks by itself.
-  private func unlock(_ engine: any KeychainEngine) throws(StoreError) {
-    do throws(StoreError) {
-      _ = try engine.items()
-      if engine.locking.isOpenThroughout { return }
-    } catch {
-      guard error == .locked else { throw error }
-    }
-    guard
-      let passphrase = try? engine.locking.needsPassphrase ? SecretInput.ask("Passphrase: ") : SecretBytes()
-    else {
-      throw .locked
-    }
-    try engine.locking.unlock(passphrase)
-  }
-
   private func tell(_ items: [Item]) {
     let items = items.filter(\.isShown)
-    for path in items.map({ Self.path($0.identity) }).sorted() {
+    for path in items.map({ KeychainMove.path($0.identity) }).sorted() {
       StandardOutput.print(path.escapedForTerminal)
     }
     StandardOutput.print("would move \(Self.count(items)) from \(from.rawValue) to \(to.rawValue)")
@@ -146,12 +92,5 @@ struct MigrateCommand: ParsableCommand {
 
   private static func count(_ items: [Item]) -> String {
     items.count == 1 ? "1 item" : "\(items.count) items"
-  }
-
-  /// Where an item stands in the tree.
-  static func path(_ identity: ItemIdentity) -> String {
-    let name = ItemFolderName(identity)
-    let folders = [name.parent, name.leaf].compactMap { $0?.string }
-    return (["keychain", name.itemClass.rawValue] + folders).joined(separator: "/")
   }
 }

@@ -48,7 +48,11 @@ struct PassphraseCommand: ParsableCommand {
   }
 
   func run() throws {
-    if let path { return try ItemPasswordChange(TreePath(path)).run() }
+    if let path {
+      return try ItemPasswordChange(TreePath(path)) {
+        try SecretInput.passphrase("Passphrase of the vault: ")
+      }.run()
+    }
     let places = try StoragePaths.ofMount()
     let vault = try attempt(places) { () throws(StoreError) in
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
@@ -115,45 +119,5 @@ extension RekeyingReport {
       lines.append("\(items) so: `keyhole doctor --secrets` says which.")
     }
     return lines
-  }
-}
-
-/// The change of an item's own password: by the running mount, or else in this process.
-private struct ItemPasswordChange {
-  private let path: TreePath
-
-  init(_ path: TreePath) {
-    self.path = path
-  }
-
-  func run() throws {
-    let places = try StoragePaths.ofMount()
-    if let mounted = KeychainConfiguration.mounted(runtime: places.runtime) {
-      return try change(through: mounted)
-    }
-    let session = try TreeSession(aloneIn: places)
-    try session.attempt(path) { () throws(StoreError) in try unlock(session.tree.keychain?.engine) }
-    let node = try session.node(at: path)
-    try session.attempt(path) { () throws(StoreError) in
-      try session.tree.changePassword(of: node, by: session.caller)
-    }
-  }
-
-  /// The mount's process asks for both passwords: an item's own password leaves it on no road.
-  private func change(through mounted: MountedKeychain) throws {
-    let session = try TreeSession(for: path)
-    let node = try session.node(at: path)
-    try session.attempt(path) { () throws(StoreError) in
-      guard let item = try session.tree.item(of: node) else { throw .notFound }
-      try mounted.changePassword(of: item.id)
-    }
-  }
-
-  /// A keychain that only a mount has unlocked is locked here.
-  private func unlock(_ engine: (any KeychainEngine)?) throws(StoreError) {
-    guard let locking = engine?.locking, locking.needsPassphrase, !locking.isOpenThroughout else { return }
-    let passphrase = try? SecretInput.passphrase("Passphrase of the vault: ")
-    guard let passphrase else { throw .locked }
-    try locking.unlock(passphrase)
   }
 }

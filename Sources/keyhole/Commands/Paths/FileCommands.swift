@@ -100,53 +100,6 @@ struct RemoveCommand: ParsableCommand {
 
   func run() throws {
     let path = TreePath(path)
-    guard !path.components.isEmpty else {
-      throw Failure(nil, "this path is the top of the tree, which stays; nothing was removed")
-    }
-    let session = try TreeSession(for: path)
-    let node = try session.node(at: path)
-    guard node.isDirectory else { return try remove(path, session) }
-    guard !node.isPermanent else { throw try refusal(of: node, path, session) }
-    guard recursive else { throw Failure(path.string, "it is a folder; `keyhole rm -r` removes it") }
-    try removeFolder(node, path, session)
-  }
-
-  /// Why a folder of the tree itself is not emptied: the path of one, or an unset variable in a script, would delete
-  /// every setting or secret below it.
-  private func refusal(of node: Node, _ path: TreePath, _ session: TreeSession) throws -> Failure {
-    let names = try session.attempt(path) { () throws(StoreError) in
-      try session.tree.list(node).map(\.name)
-    }
-    let shown = names.prefix(3).map { path.appending($0).string }.joined(separator: ", ")
-    let more = names.count > 3 ? " and \(names.count - 3) more" : ""
-    let content = names.isEmpty ? "it is empty" : "it holds \(shown)\(more); remove these by name"
-    return Failure(path.string, "this folder always stays, and nothing was removed; \(content)")
-  }
-
-  private func removeFolder(_ node: Node, _ path: TreePath, _ session: TreeSession) throws {
-    for entry in try session.attempt(path, { () throws(StoreError) in try session.tree.list(node) }) {
-      let child = path.appending(entry.name)
-      if entry.isDirectory {
-        try removeFolder(session.tree.node(of: entry), child, session)
-      } else {
-        try remove(child, session)
-      }
-    }
-    try removeEmpty(path, session)
-  }
-
-  private func remove(_ path: TreePath, _ session: TreeSession) throws {
-    let folder = try session.node(at: path.parent)
-    try session.attempt(path) { () throws(StoreError) in
-      try session.tree.remove(path.name.utf8, in: folder)
-    }
-  }
-
-  /// A service's folder is gone with its last item; here none was made to keep.
-  private func removeEmpty(_ path: TreePath, _ session: TreeSession) throws {
-    let folder = try session.node(at: path.parent)
-    try session.attempt(path) { () throws(StoreError) in
-      try session.tree.removeDirectory(path.name.utf8, in: folder)
-    }
+    try TreeSession(for: path).remove(path, recursive ? .withContent : .fileOnly)
   }
 }

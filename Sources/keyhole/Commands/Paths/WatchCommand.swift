@@ -56,13 +56,6 @@ struct WatchCommand: ParsableCommand {
 }
 
 extension ChangeEvent {
-  /// Whether it is about a path, or something below or above it.
-  fileprivate func concerns(_ wanted: TreePath) -> Bool {
-    [path, from ?? path].contains { path in
-      zip(TreePath(path).components, wanted.components).allSatisfy { ExactString($0) == ExactString($1) }
-    }
-  }
-
   fileprivate var text: String {
     let paths = [path] + (from.map { [$0] } ?? [])
     let fields = [Timestamp.now.iso8601, kind.rawValue] + paths.map(\.forStandardOutput)
@@ -71,8 +64,7 @@ extension ChangeEvent {
 
   /// One after the other, so that no two commands meet; meanwhile the kernel keeps the news.
   fileprivate func run(_ command: String) {
-    let own = ["KEYHOLE_KIND=\(kind.rawValue)", "KEYHOLE_PATH=\(path)", "KEYHOLE_FROM=\(from ?? "")"]
-    let environment = inheritedEnvironment.filter { !$0.hasPrefix("KEYHOLE_") } + own
+    let environment = environment(added: inheritedEnvironment)
     switch spawn("/bin/sh", ["/bin/sh", "-c", command], environment: environment) {
     case .failure(let failure): StandardError.write("keyhole: /bin/sh: \(systemMessage(failure.errno))\n")
     case .success(let process): waitForChild(process)

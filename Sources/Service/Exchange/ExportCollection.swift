@@ -1,31 +1,28 @@
-import Formats
-import ImportExport
-import Model
-import Prompting
+package import Formats
+package import Model
 import SecretMemory
-import Service
 import Store
 import Tree
-import Vault
 
-/// The settings and items at the paths, each once.
-struct ExportCollection {
-  let session: TreeSession
-  var contents = ExportContents()
-  let damaged = DamagedSecrets()
+/// The settings and items at some paths of the tree, each once, for an export.
+package struct ExportCollection {
+  package private(set) var contents = ExportContents()
+  /// The secrets that can't be read. It grows while the secrets of `contents` are read.
+  package let damaged = DamagedSecrets()
+  private let session: TreeSession
   private var seen: Set<String> = []
 
-  /// Items of which not even the name can be read: they are in no folder.
-  func noteDamagedEntries() {
-    let entries = session.tree.keychain?.engine.encryption?.damagedEntries ?? []
-    damaged.paths += entries
-  }
-
-  init(session: TreeSession) {
+  package init(session: TreeSession) {
     self.session = session
   }
 
-  mutating func add(_ path: TreePath) throws {
+  /// Adds items of which not even the name can be read to the damaged ones: they are in no folder.
+  package func noteDamagedEntries() {
+    damaged.add(session.tree.keychain?.engine.encryption?.damagedEntries ?? [])
+  }
+
+  /// Adds what a path leads to, with all below it. - Throws: `Failure`.
+  package mutating func add(_ path: TreePath) throws {
     try visit(try session.node(at: path), path)
   }
 
@@ -62,46 +59,44 @@ struct ExportCollection {
   private mutating func addItem(_ path: TreePath) throws {
     guard seen.insert(path.string).inserted, let itemClass = path.itemClass else { return }
     let node = try session.node(at: path)
-    let attributes = try session.attempt(path) { () throws(StoreError) in
+    let attributes = try attributes(of: node, path)
+    let modified = attributes.first { $0.name == "user.keyhole.modified" }.flatMap {
+      Timestamp(iso8601: String(decoding: $0.value, as: UTF8.self))
+    }
+    let item = try session.attempt(path) { () throws(StoreError) in try session.tree.item(of: node) }
+    let secrets = ExportedSecrets(session, path, item, damaged)
+    let uri = { () throws(FormatError) -> SecretBytes? in try secrets.read(ItemSecrets.otpauthName) }
+    contents.items.append(
+      ExportItem(
+        itemClass, path: path.string, attributes: attributes, modified: modified,
+        secret: { () throws(FormatError) -> SecretBytes? in try secrets.read("value") },
+        otpauth: item?.otpauth == nil ? nil : uri))
+  }
+
+  private func attributes(of node: Node, _ path: TreePath) throws -> [ItemEntry.Attribute] {
+    try session.attempt(path) { () throws(StoreError) in
       var attributes: [ItemEntry.Attribute] = []
       for name in try session.tree.attributeNames(of: node) {
         attributes.append(ItemEntry.Attribute(name, try session.tree.attribute(name, of: node)))
       }
       return attributes
     }
-    let modified = attributes.first { $0.name == "user.keyhole.modified" }.flatMap {
-      Timestamp(iso8601: String(decoding: $0.value, as: UTF8.self))
-    }
-    let item = try session.attempt(path) { () throws(StoreError) in try session.tree.item(of: node) }
-    let reader = ItemReader(session, path, item)
-    let read = { [damaged] (name: String) throws(FormatError) -> SecretBytes? in
-      do throws(StoreError) { return try reader.secret(name) } catch {
-        guard case .damaged = error else { throw FormatError("\(path.string): \(error.message)") }
-        damaged.paths.append(name == "value" ? path.string : "\(path.string)/\(name)")
-        return nil
-      }
-    }
-    let uri = { () throws(FormatError) -> SecretBytes? in try read(ItemSecrets.otpauthName) }
-    contents.items.append(
-      ExportItem(
-        itemClass, path: path.string, attributes: attributes, modified: modified,
-        secret: { () throws(FormatError) -> SecretBytes? in try read("value") },
-        otpauth: item?.otpauth == nil ? nil : uri))
   }
 }
 
 /// The paths of secrets that can't be read.
-final class DamagedSecrets {
-  var paths: [String] = []
+package final class DamagedSecrets {
+  package private(set) var paths: [String] = []
 
-  /// - Throws: `Failure` where there is one.
-  func report() throws {
-    for path in paths.dropFirst() {
-      StandardError.write("keyhole: \(path.escapedForTerminal): it is damaged and was left out\n")
+  func add(_ paths: [String]) {
+    self.paths += paths
+  }
+
+  /// The failure of an export that left some out; nil: it left out none.
+  package var failure: Failure? {
+    paths.first.map {
+      Failure($0, "it is damaged and was left out; `keyhole doctor` says more. All others were exported")
     }
-    guard let first = paths.first else { return }
-    throw Failure(
-      first, "it is damaged and was left out; `keyhole doctor` says more. All others were exported")
   }
 }
 
@@ -109,19 +104,29 @@ extension TreePath {
   fileprivate var itemClass: ItemClass? { components.count > 1 ? ItemClass(rawValue: components[1]) : nil }
 }
 
-/// The secrets of an item, asked about once.
-private final class ItemReader {
+/// The secrets of an item, for which a person is asked once.
+private final class ExportedSecrets {
   private let session: TreeSession
   private let path: TreePath
   /// As it was found; nil: it can't be asked about.
   private let item: Item?
+  private let damaged: DamagedSecrets
   private var permit: Permit?
 
-  init(_ session: TreeSession, _ path: TreePath, _ item: Item?) {
-    (self.session, self.path, self.item) = (session, path, item)
+  init(_ session: TreeSession, _ path: TreePath, _ item: Item?, _ damaged: DamagedSecrets) {
+    (self.session, self.path, self.item, self.damaged) = (session, path, item, damaged)
   }
 
-  func secret(_ name: String) throws(StoreError) -> SecretBytes {
+  /// The secret that a file of the item's folder holds; nil: it is damaged.
+  func read(_ name: String) throws(FormatError) -> SecretBytes? {
+    do throws(StoreError) { return try secret(name) } catch {
+      guard case .damaged = error else { throw FormatError("\(path.string): \(error.message)") }
+      damaged.add([name == "value" ? path.string : "\(path.string)/\(name)"])
+      return nil
+    }
+  }
+
+  private func secret(_ name: String) throws(StoreError) -> SecretBytes {
     if permit == nil, let item, let keychain = session.stores.keychain {
       permit = try keychain.permission(
         for: item, to: .read, item.secrets, path: path.string, by: session.caller
@@ -133,7 +138,7 @@ private final class ItemReader {
 
 extension TreeSession {
   fileprivate func secret(at path: TreePath, _ permit: Permit?) throws(StoreError) -> SecretBytes {
-    let handle = try tree.open(root(path), .read, by: caller, permit)
+    let handle = try tree.open(find(path.components[...]), .read, by: caller, permit)
     defer { handle.close() }
     var secret: SecretBytes?
     try handle.read(at: 0, count: .max) { bytes in
@@ -142,11 +147,5 @@ extension TreeSession {
     }
     guard let secret else { throw .outOfMemory }
     return secret
-  }
-
-  private func root(_ path: TreePath) throws(StoreError) -> Node {
-    var node = root
-    for component in path.components { node = try tree.child(of: node, named: component.utf8) }
-    return node
   }
 }

@@ -1,28 +1,10 @@
-import ArgumentParser
 import Model
-import Service
 import Tree
 
-extension CompletionKind {
-  /// A path of the tree: names only, whatever it leads to is never opened.
-  static var treePath: CompletionKind {
-    .custom { _, _, prefix in Completion.paths(prefix) }
-  }
-
-  /// The attributes of the path before it.
-  static var attributeName: CompletionKind {
-    .custom { words, index, _ in Completion.attributes(ofPathBefore: index, in: words) }
-  }
-
-  /// The words that an attribute can have.
-  static var attributeValue: CompletionKind {
-    .custom { words, index, _ in Completion.values(ofAttributeBefore: index, in: words) }
-  }
-}
-
-/// Completions for a shell. An error gives none.
-private enum Completion {
-  static func paths(_ prefix: String) -> [String] {
+/// Words that complete a command line in a shell. An error gives none.
+package enum Completion {
+  /// Paths of the tree: names only, whatever they lead to is never opened.
+  package static func paths(_ prefix: String) -> [String] {
     let scalars = prefix.unicodeScalars
     let folder = scalars.lastIndex(of: "/").map { String(scalars[...$0]) } ?? ""
     let path = TreePath(folder)
@@ -33,7 +15,8 @@ private enum Completion {
       .map { ExactString($0) }.sorted().map(\.string)
   }
 
-  static func attributes(ofPathBefore index: Int, in words: [String]) -> [String] {
+  /// The attributes of the path before a word.
+  package static func attributes(ofPathBefore index: Int, in words: [String]) -> [String] {
     guard words.indices.contains(index - 1) else { return [] }
     let path = TreePath(words[index - 1])
     guard let session = try? TreeSession(silentlyFor: path), let node = try? session.node(at: path),
@@ -43,7 +26,8 @@ private enum Completion {
     return (path.isSecret ? Array(Set(names + known)).sorted() : names).map { String($0.dropFirst(5)) }
   }
 
-  static func values(ofAttributeBefore index: Int, in words: [String]) -> [String] {
+  /// The values that the attribute before a word can have.
+  package static func values(ofAttributeBefore index: Int, in words: [String]) -> [String] {
     guard words.indices.contains(index - 1) else { return [] }
     let name = words[index - 1]
     switch name.hasPrefix("user.") ? String(name.dropFirst(5)) : name {

@@ -1,29 +1,31 @@
 import KeychainSelection
 import Model
-import Prompting
-import Service
 
 /// Items of a Secret Service, which are in no backup.
-struct ServiceItems {
+package struct ServiceItems {
   /// Whether it is the user's keychain; nil: none was chosen yet.
   private let isChosen: Bool?
   private let count: Int?
 
-  init(_ places: StoragePaths) {
+  package init(_ places: StoragePaths) {
     let opening = KeychainConfiguration.present(runtime: places.runtime)
     let choice = opening.choice == .automatic ? ChosenKeychain.fetch(state: places.state) : opening.choice
-    isChosen = choice.map { $0 == .secretService }
+    let isChosen = choice.map { $0 == .secretService }
     guard isChosen ?? true else {
-      count = nil
+      self.init(isChosen: isChosen, count: nil)
       return
     }
-    count =
-      HiddenItems.beside(
-        KeychainChoice.vault.rawValue, vault: places.vault, state: places.state, patience: 1_000)?.count
+    let hidden = HiddenItems.beside(
+      KeychainChoice.vault.rawValue, vault: places.vault, state: places.state, patience: 1_000)
+    self.init(isChosen: isChosen, count: hidden?.count)
+  }
+
+  init(isChosen: Bool?, count: Int?) {
+    (self.isChosen, self.count) = (isChosen, count)
   }
 
   /// - Throws: `Failure` where a backup would not hold the user's secrets.
-  func requireNone() throws {
+  package func requireNone() throws {
     guard isChosen == true else { return }
     throw Failure(
       "Secret Service",
@@ -31,10 +33,10 @@ struct ServiceItems {
         + "written; --without-secret-service backs up the settings and the vault")
   }
 
-  func note() {
-    guard isChosen == true || count != nil else { return }
-    StandardError.write(
-      "keyhole: the Secret Service: \(items) not in the backup; `keyhole export keychain` writes them\n")
+  /// One line about a backup that was written; nil: there are no such items.
+  package var note: String? {
+    guard isChosen == true || count != nil else { return nil }
+    return "the Secret Service: \(items) not in the backup; `keyhole export keychain` writes them"
   }
 
   private var items: String {

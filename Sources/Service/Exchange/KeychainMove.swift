@@ -1,0 +1,108 @@
+import Control
+package import KeychainSelection
+package import Model
+import Prompting
+package import SecretMemory
+import Store
+import Tree
+
+/// The two keychains of a move, opened, and the move of all items from one to the other.
+package struct KeychainMove {
+  /// How the keychains are opened.
+  package struct Options {
+    /// A Secret Service also without encryption on the bus.
+    package var allowsPlainSession = false
+    /// The vault seals the items before a Secret Service gets them.
+    package var seals = false
+    /// Gives the vault's passphrase. A Secret Service asks for its own by itself.
+    package var passphrase: () throws -> SecretBytes
+
+    package init(passphrase: @escaping () throws -> SecretBytes) {
+      self.passphrase = passphrase
+    }
+  }
+
+  package let migration: KeychainMigration
+  private let target: KeychainChoice
+  private let places: StoragePaths
+
+  /// - Throws: `Failure` where a keychain can't be opened, or the first one was put back, cut or edited.
+  package init(
+    from source: KeychainChoice, to target: KeychainChoice, _ places: StoragePaths, _ options: Options
+  ) throws {
+    let opener = KeychainOpener(places, options)
+    let engine = try opener.open(source)
+    try TrustNotice(engine, places).require()
+    let asking = Self.asking(engine, places)
+    migration = KeychainMigration(
+      from: engine, to: try opener.open(target), sealing: options.seals, path: Self.path
+    ) { item throws(StoreError) in
+      let path = Self.path(item.identity)
+      return try asking.permission(for: item, to: .read, item.secrets, path: path, by: .current).fetch()
+    }
+    (self.target, self.places) = (target, places)
+  }
+
+  /// From now on `auto` means the keychain that the items are in.
+  package func settle() {
+    ChosenKeychain.change(to: target, state: places.state)
+  }
+
+  /// The store that asks before a secret leaves its keychain: through the running mount, else on this command's terminal.
+  private static func asking(_ source: any KeychainEngine, _ places: StoragePaths) -> KeychainStore {
+    let record = AccessLog(stateFolder: places.state)
+    let mount = MountAuthenticator(
+      runtimeFolder: places.runtime, fallback: HelperAuthenticator(vault: places.vault, state: places.state),
+      record: record)
+    return KeychainStore(engine: source, controller: AccessController(mount, .relaying, record: record))
+  }
+
+  /// Where an item stands in the tree.
+  package static func path(_ identity: ItemIdentity) -> String {
+    let name = ItemFolderName(identity)
+    let folders = [name.parent, name.leaf].compactMap { $0?.string }
+    return (["keychain", name.itemClass.rawValue] + folders).joined(separator: "/")
+  }
+}
+
+/// Opens the keychains of a move.
+private struct KeychainOpener {
+  private let places: StoragePaths
+  private let options: KeychainMove.Options
+
+  init(_ places: StoragePaths, _ options: KeychainMove.Options) {
+    (self.places, self.options) = (places, options)
+  }
+
+  func open(_ choice: KeychainChoice) throws -> any KeychainEngine {
+    var opening = KeychainConfiguration(choice: choice)
+    opening.allowsPlainSession = options.allowsPlainSession
+    if let engine = try openByMount(opening) { return engine }
+    guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
+    do throws(StoreError) { try unlock(engine) } catch { throw Failure(choice.rawValue, error) }
+    return engine
+  }
+
+  /// The keychain as the mount has unlocked it. nil: it has not, or secrets have to be sealed again, for which it takes
+  /// the keys.
+  private func openByMount(_ opening: KeychainConfiguration) throws -> (any KeychainEngine)? {
+    guard !options.seals, let engine = try places.openUnlocked(opening).engine,
+      engine.remote?.decidesAccess == true
+    else { return nil }
+    guard engine.locking.isOpenThroughout, let items = try? engine.items() else { return nil }
+    return items.contains(where: \.isToBeSealed) ? nil : engine
+  }
+
+  private func unlock(_ engine: any KeychainEngine) throws(StoreError) {
+    do throws(StoreError) {
+      _ = try engine.items()
+      if engine.locking.isOpenThroughout { return }
+    } catch {
+      guard error == .locked else { throw error }
+    }
+    guard let passphrase = try? engine.locking.needsPassphrase ? options.passphrase() : SecretBytes() else {
+      throw .locked
+    }
+    try engine.locking.unlock(passphrase)
+  }
+}

@@ -1,0 +1,19 @@
+import ArgumentParser
+import Service
+
+extension CompletionKind {
+  /// A path of the tree: names only, whatever it leads to is never opened.
+  static var treePath: CompletionKind {
+    .custom { _, _, prefix in Completion.paths(prefix) }
+  }
+
+  /// The attributes of the path before it.
+  static var attributeName: CompletionKind {
+    .custom { words, index, _ in Completion.attributes(ofPathBefore: index, in: words) }
+  }
+
+  /// The words that an attribute can have.
+  static var attributeValue: CompletionKind {
+    .custom { words, index, _ in Completion.values(ofAttributeBefore: index, in: words) }
+  }
+}
