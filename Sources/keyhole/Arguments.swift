@@ -8,7 +8,8 @@ enum Arguments {
   static func ofProcess() -> [String] {
     CurrentProcess.arguments.enumerated().map { index, word in
       guard let word else {
-        StandardError.write("keyhole: argument \(index + 1) is not UTF-8; names and values are Unicode text\n")
+        StandardError.write(
+          "keyhole: argument \(index + 1) is not UTF-8; names and values are Unicode text\n")
         CurrentProcess.exit(2)
       }
       return word

@@ -16,5 +16,5 @@ hardenProcess {
   else { return }
   ControlClient.identify(in: folders.runtime)
 }
-Signals.ignoreFileSizeLimit()
+Signals.ignore([.fileSizeLimit])
 KeyholeCommand.run(arguments)

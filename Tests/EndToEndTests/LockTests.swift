@@ -154,6 +154,29 @@ import Testing
     }
   }
 
+  /// A shell that does not set the modes by itself, as dash(1), would show nothing of the next commands.
+  @Test(arguments: ["INT", "TERM", "HUP", "QUIT"])
+  func terminalShowsWhatIsTypedAfterASignalAtTheQuestion(signal: String) async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        python3 - <<'EOF'
+        import os, signal, subprocess, sys, termios
+        number = signal.SIG\(signal)
+        master, terminal = os.openpty()
+        def shows(): return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+        command = subprocess.Popen(["keyhole", "set", "keychain/generic/s/p/value"], stdin=terminal, stderr=terminal,
+          preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
+        shown = b""
+        while b"Value of " not in shown: shown += os.read(master, 1024)
+        hidden = not shows()
+        command.send_signal(number)
+        sys.exit(not (command.wait() == -number and hidden and shows()))
+        EOF
+        """)
+    }
+  }
+
   @Test func passphraseIsChangedAndRemoved() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)

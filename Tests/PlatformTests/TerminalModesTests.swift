@@ -15,15 +15,18 @@ import Testing
     try body(terminal.number)
   }
 
-  @Test func echoIsTurnedOffAndOn() throws {
+  @Test func typingIsHiddenMeanwhile() throws {
     try Self.withTerminal { terminal in
       let before = try TerminalModes(of: terminal)
       #expect(before.echoes)
-      var silent = before
-      silent.echoes = false
-      try silent.set(on: terminal, .flushed)
-      #expect(try !TerminalModes(of: terminal).echoes)
-      try before.set(on: terminal, .now)
+      #expect(throws: Errno.EIO) {
+        try HiddenTyping.run(on: terminal) {
+          #expect(try !TerminalModes(of: terminal).echoes)
+          throw Errno.EIO
+        }
+      }
+      #expect(try TerminalModes(of: terminal).echoes)
+      try HiddenTyping.run(on: terminal) { try before.set(on: terminal) }
       #expect(try TerminalModes(of: terminal).echoes)
     }
   }
@@ -32,5 +35,6 @@ import Testing
     let file = try Descriptor("/dev/null", .reading)
     #expect(throws: Errno.ENOTTY) { try TerminalModes(of: file.number) }
     #expect(throws: Errno.EBADF) { try TerminalModes(of: -1) }
+    #expect(HiddenTyping.run(on: file.number) { 7 } == 7)
   }
 }

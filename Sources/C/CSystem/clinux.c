@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 int linux_rename_noreplace(const char *path, const char *target) {
   return renameat2(AT_FDCWD, path, AT_FDCWD, target, RENAME_NOREPLACE);
@@ -340,4 +341,43 @@ int linux_inode(const char *path, unsigned long long *inode, long long birth[2])
   birth[0] = is_known ? (long long)status.stx_btime.tv_sec : 0;
   birth[1] = is_known ? (long long)status.stx_btime.tv_nsec : 0;
   return 0;
+}
+
+// The terminal whose echo is off, with its modes and the effect of signals before.
+static const int hiding_ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+enum { hiding_count = sizeof hiding_ends / sizeof *hiding_ends };
+static struct {
+  int terminal;
+  struct termios modes;
+  struct sigaction actions[hiding_count];
+} hiding;
+
+// tcsetattr(3) and raise(3) may be called by a handler (signal-safety(7)). The signal comes again when it returns.
+static void show_typing_and_end(int number) {
+  tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+int linux_hide_typing(int terminal) {
+  if (tcgetattr(terminal, &hiding.modes) != 0) return -1;
+  hiding.terminal = terminal;
+  struct sigaction action = {.sa_handler = show_typing_and_end};
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < hiding_count; i++) {
+    sigaction(hiding_ends[i], NULL, &hiding.actions[i]);
+    if (hiding.actions[i].sa_handler == SIG_DFL) sigaction(hiding_ends[i], &action, NULL);
+  }
+  struct termios silent = hiding.modes;
+  silent.c_lflag &= ~(tcflag_t)ECHO;
+  if (tcsetattr(terminal, TCSAFLUSH, &silent) == 0) return 0;
+  int error = errno;
+  linux_show_typing();
+  errno = error;
+  return -1;
+}
+
+void linux_show_typing(void) {
+  tcsetattr(hiding.terminal, TCSAFLUSH, &hiding.modes);
+  for (int i = 0; i < hiding_count; i++) sigaction(hiding_ends[i], &hiding.actions[i], NULL);
 }

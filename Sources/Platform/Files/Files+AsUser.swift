@@ -1,6 +1,6 @@
 import CSystem
 
-// What root asks for in the place of another user.
+// Calls of root in the place of another user.
 extension Files {
   /// stat(2) as a user has it: root asks in a process of its own, others as they are. nil: no error.
   package static func statusError(_ path: String, asUser user: UInt32, group: UInt32) -> Errno? {

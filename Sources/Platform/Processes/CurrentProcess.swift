@@ -6,6 +6,15 @@ package enum CurrentProcess {
   package static var number: Int32 { getpid() }
   package static var parent: Int32 { getppid() }
 
+  /// The words of the command line behind the program's name; nil: a word that is not UTF-8.
+  package static var arguments: [String?] {
+    // SAFETY: the C runtime gives `argc` pointers to strings that end with NUL and live as long as the process.
+    let words = unsafe UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
+    return unsafe words.dropFirst().map { word in
+      unsafe word.flatMap { unsafe String(validatingCString: $0) }
+    }
+  }
+
   /// gethostname(2); empty where it can't be had.
   package static var hostName: [UInt8] {
     var name = [CChar](repeating: 0, count: 256)
@@ -42,6 +51,16 @@ package enum CurrentProcess {
     if null.number <= StandardStream.errors.number { _ = null.release() }
   }
 
+  /// prctl(2) PR_SET_CHILD_SUBREAPER: a process that descends from this one becomes its child when its parent ends.
+  package static func adoptOrphans() throws(Errno) {
+    try Errno.retrying { linux_adopt_orphans() }
+  }
+
+  /// kill(2) with SIGKILL of each process of this one's group, itself too.
+  package static func killGroup() {
+    kill(0, SIGKILL)
+  }
+
   /// close_range(2): closes every descriptor from a number on, whatever uses it.
   package static func closeDescriptors(from first: UInt32) {
     _ = linux_close_from(first)
@@ -68,6 +87,17 @@ package enum ProcessNumber {
     if number > 1 { kill(-number, signal.rawValue) }
   }
 
+  /// waitid(2) with WNOWAIT: whether a signal ended a child, which stays to be waited for. False also where it has not ended,
+  /// or is no child.
+  package static func wasEndedBySignal(_ child: Int32) -> Bool {
+    var information = unsafe siginfo_t()
+    guard unsafe waitid(P_PID, id_t(bitPattern: child), &information, WEXITED | WNOWAIT | WNOHANG) == 0 else {
+      return false
+    }
+    // Where no child has ended, the number of the signal is 0.
+    return unsafe information.si_signo == SIGCHLD && information.si_code != 1 /* CLD_EXITED */
+  }
+
   /// Signals that end a process where it does nothing about them (signal(7)).
   package enum Signal: Int32, Sendable {
     case hangUp = 1
@@ -79,5 +109,7 @@ package enum ProcessNumber {
     case pipe = 13
     case alarm = 14
     case terminate = 15
+    /// A file that would become larger than RLIMIT_FSIZE; where it is ignored, that is the error EFBIG.
+    case fileSizeLimit = 25
   }
 }

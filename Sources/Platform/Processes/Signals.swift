@@ -16,6 +16,15 @@ package enum Signals {
     for signal in signals { Glibc.signal(signal.rawValue, SIG_IGN) }
   }
 
+  /// Ignores a signal while `body` runs; afterwards it has the effect that it had before.
+  package static func ignoring<Value, Failure: Error>(
+    _ signal: Signal, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let previous = Glibc.signal(signal.rawValue, SIG_IGN)
+    defer { _ = Glibc.signal(signal.rawValue, previous) }
+    return try body()
+  }
+
   /// Ends this process by a signal, so that its parent sees that.
   package static func end(by signal: Signal) -> Never {
     var set = set(of: [signal])

@@ -2,15 +2,7 @@ import Glibc
 
 /// The modes of a terminal: termios(3).
 package struct TerminalModes: Sendable {
-  /// When `set` takes effect.
-  package enum Moment: Sendable {
-    /// TCSANOW: at once.
-    case now
-    /// TCSAFLUSH: when all output is out; input that was not read is dropped.
-    case flushed
-  }
-
-  private var raw = termios()
+  private let raw: termios
 
   /// tcgetattr(3). - Throws: ENOTTY: it is no terminal.
   package init(of terminal: Int32) throws(Errno) {
@@ -20,15 +12,11 @@ package struct TerminalModes: Sendable {
   }
 
   /// Whether the terminal shows what is typed (ECHO).
-  package var echoes: Bool {
-    get { raw.c_lflag & tcflag_t(ECHO) != 0 }
-    set { if newValue { raw.c_lflag |= tcflag_t(ECHO) } else { raw.c_lflag &= ~tcflag_t(ECHO) } }
-  }
+  package var echoes: Bool { raw.c_lflag & tcflag_t(ECHO) != 0 }
 
-  /// tcsetattr(3): gives a terminal these modes.
-  package func set(on terminal: Int32, _ moment: Moment) throws(Errno) {
+  /// tcsetattr(3) with TCSANOW: gives a terminal these modes at once.
+  package func set(on terminal: Int32) throws(Errno) {
     var modes = raw
-    let action = moment == .now ? TCSANOW : TCSAFLUSH
-    try Errno.retrying { unsafe tcsetattr(terminal, action, &modes) }
+    try Errno.retrying { unsafe tcsetattr(terminal, TCSANOW, &modes) }
   }
 }

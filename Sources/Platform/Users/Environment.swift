@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// The variables of this process's environment.
@@ -6,6 +7,16 @@ package enum Environment {
   package static func value(_ name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
     return unsafe String(cString: value)
+  }
+
+  /// setenv(3). Not while another thread reads any.
+  package static func set(_ name: String, to value: String) {
+    unsafe setenv(name, value, 1)
+  }
+
+  /// clearenv(3): removes all variables. Not while another thread reads any.
+  package static func clear() throws(Errno) {
+    try Errno.checking { linux_clear_environment() }
   }
 
   /// unsetenv(3): takes a variable out, and returns what it was; nil: it was not set. Not while another thread reads any.

@@ -26,6 +26,8 @@ enum UserManager {
     guard child.waitForEnd(seconds: 2),
       let text = try? SecretInput.read(descriptor: child.output, limit: 65536)
     else { return [] }
-    return text.span.text.split(separator: "\n").map(String.init).filter { line in display.contains { line.hasPrefix($0 + "=") } }
+    return text.span.text.split(separator: "\n").map(String.init).filter { line in
+      display.contains { line.hasPrefix($0 + "=") }
+    }
   }
 }

@@ -24,7 +24,7 @@ package enum SecretInput {
 
   /// A line that a person types on the terminal, unseen.
   package static func ask(_ prompt: String, limit: Int = lineLimit) throws -> SecretBytes {
-    let line = try withoutEcho {
+    let line = try HiddenTyping.run(on: StandardStream.input.number) {
       // A user who types at once must find the echo off, and earlier input must be dropped.
       StandardError.write(prompt)
       return try readLine(limit: limit)
@@ -67,15 +67,5 @@ package enum SecretInput {
     do throws(Errno) { return try Files.read(into: &room, from: descriptor) } catch {
       throw Failure(nil, "the input can't be read: \(error)")
     }
-  }
-
-  private static func withoutEcho(_ body: () throws -> SecretBytes) throws -> SecretBytes {
-    let terminal = StandardStream.input.number
-    guard let modes = try? TerminalModes(of: terminal) else { return try body() }
-    var silent = modes
-    silent.echoes = false
-    try? silent.set(on: terminal, .flushed)
-    defer { try? modes.set(on: terminal, .flushed) }
-    return try body()
   }
 }

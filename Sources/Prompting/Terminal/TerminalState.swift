@@ -7,7 +7,9 @@ struct TerminalState: Sendable {
 
   /// nil: it is no terminal, or can't be opened.
   init?(_ device: String) {
-    guard let file = try? Self.open(device), let modes = try? TerminalModes(of: file.number) else { return nil }
+    guard let file = try? Self.open(device), let modes = try? TerminalModes(of: file.number) else {
+      return nil
+    }
     self.device = device
     self.modes = modes
   }
@@ -16,7 +18,7 @@ struct TerminalState: Sendable {
   func restore(drawn: Bool) {
     guard let file = try? Self.open(device) else { return }
     if drawn { try? file.write(Array(Self.leavingDialog.utf8)) }
-    try? modes.set(on: file.number, .now)
+    try? modes.set(on: file.number)
   }
 
   /// It stays the terminal of the session that has it.

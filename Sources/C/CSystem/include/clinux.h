@@ -103,6 +103,13 @@ int linux_open_folder(const char *path, unsigned major, unsigned minor);
 /// a symbolic link.
 int linux_open_path_as(unsigned user, unsigned group, const char *path);
 
+/// Turns the echo of a terminal off, and drops input that was not read. SIGHUP, SIGINT, SIGQUIT and SIGTERM turn it on
+/// before they end the process, unless they are ignored. Only one terminal at a time. -1 and errno on failure.
+int linux_hide_typing(int terminal);
+
+/// Gives the terminal its modes from before, and signals their effect.
+void linux_show_typing(void);
+
 /// clearenv(3).
 int linux_clear_environment(void);
 

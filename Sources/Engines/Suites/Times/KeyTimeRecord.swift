@@ -49,7 +49,8 @@ struct KeyTimeRecord {
     // A file that another program made may have any number.
     let time =
       nanoseconds == removed
-      ? nil : Timestamp(
+      ? nil
+      : Timestamp(
         seconds: Int64(bitPattern: number(bytes, 12, 8)), nanoseconds: min(nanoseconds, 999_999_999))
     return (KeyTimeRecord(key: key, time: time, hash: number(bytes, 24, 8)), length)
   }
