@@ -26,9 +26,9 @@ package struct HiddenItems: Sendable {
 
   /// The items that a keychain of this name leaves out; nil: none that are known.
   ///
-  /// It makes nothing, and waits for a Secret Service no longer than `auto` does.
+  /// It makes nothing. `patience`: how long it waits for a Secret Service, in milliseconds.
   package static func beside(
-    _ engine: String?, vault: String, state: String, patience: Int = KeychainConfiguration.patience
+    _ engine: String?, vault: String, state: String, patience: Int = 1_000
   ) -> HiddenItems? {
     switch engine.flatMap(KeychainChoice.init) {
     case .secretService?: inVault(vault, state)

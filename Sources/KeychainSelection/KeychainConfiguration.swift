@@ -14,8 +14,9 @@ package struct KeychainConfiguration: Sendable {
   /// Whether opening makes a vault where there is none, as a mount does. A command makes it with the first item.
   package var makesVault = true
 
-  /// How long a Secret Service may take to be chosen by `auto`, in milliseconds: a command must not wait for it.
-  package static let patience = 80
+  /// How long a Secret Service may take to be the first choice of `auto`, in milliseconds. The choice is kept, so a machine
+  /// that is busy for a moment must not decide it.
+  private static let firstPatience = 2_000
   /// How long one that was asked for may take, in milliseconds.
   private static let longPatience = 5_000
 
@@ -52,7 +53,7 @@ package struct KeychainConfiguration: Sendable {
 
   private func firstChoice(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
-      let engine = try service(within: Self.patience)
+      let engine = try service(within: Self.firstPatience)
       return OpenedKeychain(
         engine: sealing(engine, folders),
         explanation: "the Secret Service, because one answers on the session bus", firstChoice: .secretService
