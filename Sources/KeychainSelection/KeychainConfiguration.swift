@@ -84,7 +84,7 @@ package struct KeychainConfiguration: Sendable {
   /// Why `auto` finds no Secret Service; nil: one answers.
   package static func whyNoSecretService() -> String? {
     do throws(StoreError) {
-      _ = try KeychainConfiguration(choice: .secretService).service(within: 1_000)
+      _ = try KeychainConfiguration(choice: .secretService).service(within: longPatience)
       return nil
     } catch {
       return error.reason

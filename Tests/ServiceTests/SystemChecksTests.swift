@@ -30,8 +30,10 @@ import Testing
   /// Below a mount the vault can't be shown before `keyhole unmount`.
   @Test func serviceThatDoesNotAnswerNamesWhatShowsTheVault() {
     let mounted = SystemChecks.unreachableService("it does not answer", isMounted: true)
-    #expect(mounted.reason == "the mount shows it, and it can't be used: it does not answer")
+    #expect(mounted.reason == "the mount shows it, and it can't be used from here: it does not answer")
     #expect(mounted.remedy.contains("`keyhole unmount`, then `keyhole mount -o keychain=vault`"))
+    // The service may be well, and another bus be asked.
+    #expect(!mounted.remedy.contains("--keep"))
     let chosen = SystemChecks.unreachableService("it does not answer", isMounted: false)
     #expect(chosen.reason.hasPrefix("`keychain=auto` has chosen it first"))
     #expect(!chosen.remedy.contains("unmount"))
@@ -50,14 +52,26 @@ import Testing
   }
 
   @Test func rightsThatAreMissingAreGivenByTheirOwner() {
-    func remedy(_ rights: Files.Rights, isFolder: Bool, owner: UInt32) -> String {
-      StoreRights.problem(of: "/v/a b", rights, isFolder: isFolder, owner: owner, user: 7).remedy
+    func remedy(_ rights: Files.Rights, _ kind: StoreRights.Kind, owner: UInt32) -> String {
+      StoreRights.problem(of: "/v/a b", rights, kind, owner: owner, user: 7).remedy
     }
-    #expect(remedy([.read, .write], isFolder: false, owner: 7) == "`chmod u+rw '/v/a b'`")
-    #expect(remedy(.read, isFolder: false, owner: 7) == "`chmod u+r '/v/a b'`")
-    #expect(remedy(.read, isFolder: true, owner: 7) == "`chmod u+rwx '/v/a b'`")
-    #expect(remedy(.read, isFolder: true, owner: 0) == "`sudo chown -R $(id -u) '/v/a b'`")
-    #expect(remedy(.read, isFolder: false, owner: 0) == "`sudo chown $(id -u) '/v/a b'`")
+    #expect(remedy([.read, .write], .file, owner: 7) == "`chmod u+rw '/v/a b'`")
+    #expect(remedy(.read, .file, owner: 7) == "`chmod u+r '/v/a b'`")
+    #expect(remedy(.read, .ownFolder, owner: 7) == "`chmod u+rwx '/v/a b'`")
+    #expect(remedy(.read, .ownFolder, owner: 0) == "`sudo chown -R $(id -u) '/v/a b'`")
+    #expect(remedy(.read, .sharedFolder, owner: 0) == "`sudo chown $(id -u) '/v/a b'`")
+    #expect(remedy(.read, .file, owner: 0) == "`sudo chown $(id -u) '/v/a b'`")
+    // Another user's folder is not to be taken over, nor one above that is root's.
+    for kind in [StoreRights.Kind.file, .ownFolder, .sharedFolder, .parent] {
+      #expect(!remedy(.read, kind, owner: 8).contains("sudo"))
+    }
+    #expect(!remedy(.execute, .parent, owner: 0).contains("sudo"))
+    let missing = { (owner: UInt32) in
+      StoreRights.missing("/v/a b", in: "/v", .EACCES, owner: owner, user: 7).remedy
+    }
+    #expect(missing(7) == "`chmod u+rwx /v`")
+    #expect(missing(0).contains("sudo install -d -m 700 -o $(id -u) '/v/a b'"))
+    #expect(!missing(8).contains("sudo"))
   }
 
   /// A backup does not repair a wrong passphrase or a disk.

@@ -114,6 +114,42 @@ enum Displacement: CaseIterable {
     #expect(try engine.bytes(of: item.id) == Array("old".utf8))
   }
 
+  /// The vault opens by itself when its key file comes: not after it was locked meanwhile.
+  @Test func aVaultThatIsLockedWhileItIsCopiedStaysLocked() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let store = KeychainStore(engine: engine)
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    let (copy, key) = (fixture.snapshot(), contents(of: fixture.key))
+    try fixture.restore(copy.filter { !$0.key.hasSuffix(".key") })
+    _ = try? engine.refresh()
+    #expect(engine.lockState == .sealed)
+    try store.lock()
+    try write(key, to: fixture.key)
+    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(engine.lockState == .locked)
+    #expect(failure { _ = try engine.bytes(of: item.id) } == .locked)
+    try engine.unlock(SecretBytes())
+    #expect(try engine.bytes(of: item.id) == Array("old".utf8))
+  }
+
+  /// The same while what is at its path is no vault, and the open one is kept.
+  @Test func aVaultThatIsLockedBesideABrokenCopyStaysLocked() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    let copy = fixture.snapshot()
+    var broken = copy
+    for name in copy.keys where name.hasSuffix(".db") { broken[name] = Array("no database".utf8) }
+    try fixture.restore(broken)
+    _ = try? engine.refresh()
+    #expect(engine.lockState == .open)
+    try engine.lock()
+    try fixture.restore(copy)
+    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(engine.lockState == .locked)
+  }
+
   @Test func aVaultWithAPassphraseIsLockedAfterItWasReplaced() throws {
     let fixture = try VaultFixture()
     let engine = try fixture.open()

@@ -45,7 +45,9 @@ import Testing
     let obstacle = "\(anchor).\(getpid())"
     unsafe mkdir(obstacle, 0o700)
     let engine = try fixture.open()
+    let trust = engine.trust
     #expect(failure { _ = try engine.acceptRollback() } != nil)
+    #expect(engine.trust == trust)
     unsafe rmdir(obstacle)
     _ = try fixture.open().acceptRollback()
     #expect(try fixture.open().trust == .trusted)

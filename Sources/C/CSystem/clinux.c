@@ -354,7 +354,8 @@ static struct {
 
 // tcsetattr(3) and raise(3) may be called by a handler (signal-safety(7)). The signal comes again when it returns.
 static void show_typing_and_end(int number) {
-  tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
+  // In the background, the modes are another program's, and setting them would stop this process in place of its end.
+  if (tcgetpgrp(hiding.terminal) == getpgrp()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
   signal(number, SIG_DFL);
   raise(number);
 }

@@ -21,9 +21,9 @@ package final class ControlServer: Sendable {
       throw .accessDenied(reason: "\(folder) can't be used: \(problem)")
     }
     path = ControlClient.path(of: CurrentProcess.number, in: folder)
-    do throws(Errno) {
-      loop = ControlLoop(try StreamListener(at: path), try WakePipe(), service)
-    } catch {
+    // First, as the socket's file stays where something fails after it.
+    let wake = try MessageChannel.makeWakePipe()
+    do throws(Errno) { loop = ControlLoop(try StreamListener(at: path), wake, service) } catch {
       throw .system(error, operation: "bind")
     }
     // A secret that comes with a request passes through, whatever the limit of locked memory.

@@ -68,10 +68,10 @@ extension PropertyListFolder {
     _ error: StoreError
   ) throws(StoreError) -> SuiteStamp? {
     var error = error
-    if try commits.settle() {
-      do throws(StoreError) { return try commits.commit(version, over: lock) } catch let again {
-        error = again
-      }
+    do throws(StoreError) {
+      if try commits.settle() { return try commits.commit(version, over: lock) }
+    } catch let again {
+      error = again
     }
     guard error.isOutOfSpace, change.isRemoval else { throw error }
     reserve.giveUp()

@@ -37,9 +37,9 @@ extension VaultEngine {
     let new = MasterKeys.random(withPasscode: key != .keyFile)
     let slot = try newSlot(key, passphrase, cost, new, id: (old.map(\.id).max() ?? 0) &+ 1)
     defer { wipeStack() }
-    return try door.use { door throws(StoreError) in
-      try door.unlock(door.file.fitting(opened))
-      return RekeyingReport(try door.rekey(old, to: new, slot))
+    return try vault.use { vault throws(StoreError) in
+      try vault.unlock(vault.file.fitting(opened))
+      return RekeyingReport(try vault.rekey(old, to: new, slot))
     }
   }
 
@@ -47,7 +47,7 @@ extension VaultEngine {
     _ key: VaultKey, _ passphrase: borrowing SecretBytes, _ cost: PassphraseCost, _ keys: MasterKeys,
     id: UInt64
   ) throws(StoreError) -> KeySlot {
-    let (directory, header) = door.use { ($0.file.directory, $0.file.header) }
+    let (directory, header) = vault.use { ($0.file.directory, $0.file.header) }
     do {
       guard key != .keyFile else {
         try directory.makeKeyIfMissing()

@@ -21,13 +21,13 @@ extension VaultEngine: LockingKeychain {
     defer { wipeStack() }
     // Also where the vault can't be read to keep what outlasts the lock.
     defer { turns.end() }
-    try door.use { door throws(StoreError) in try door.lock() }
+    try vault.use { vault throws(StoreError) in try vault.lock() }
   }
 
   /// Derives the slot's key (scrypt, some tenths of a second), and opens the class keys with it.
   public func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let opened = try open(slots(), passphrase)
-    try door.use { door throws(StoreError) in try door.unlock(door.file.fitting(opened)) }
+    try vault.use { vault throws(StoreError) in try vault.unlock(vault.file.fitting(opened)) }
     wipeStack()
   }
 
@@ -36,20 +36,20 @@ extension VaultEngine: LockingKeychain {
   /// - Throws: `rejected`, `damaged`, `outOfMemory`.
   public func check(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let opened = try open(slots(), passphrase)
-    _ = try door.use { door throws(StoreError) in try door.file.fitting(opened) }
+    _ = try vault.use { vault throws(StoreError) in try vault.file.fitting(opened) }
     wipeStack()
   }
 }
 
 extension VaultEngine {
   func slots() throws(StoreError) -> [KeySlot] {
-    try door.use { door throws(StoreError) in try door.file.slots() }
+    try vault.use { vault throws(StoreError) in try vault.file.slots() }
   }
 
   /// Outside of the lock, because a passphrase takes half a second.
   func open(
     _ slots: [KeySlot], _ passphrase: borrowing SecretBytes
   ) throws(StoreError) -> [OpenedSlot] {
-    try door.use { door throws(StoreError) in try SlotOpener(door.file, passphrase) }.open(slots)
+    try vault.use { vault throws(StoreError) in try SlotOpener(vault.file, passphrase) }.open(slots)
   }
 }

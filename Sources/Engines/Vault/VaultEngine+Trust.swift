@@ -6,7 +6,7 @@ extension VaultEngine {
   ///
   /// - Throws: `locked` for a vault that was never unlocked.
   public func comparison() throws(StoreError) -> VaultComparison {
-    try door.use { door throws(StoreError) in try door.opened().comparison() }
+    try vault.use { vault throws(StoreError) in try vault.opened().comparison() }
   }
 
   /// Takes the vault as it is now, after it was found older than its anchor or not to add up.
@@ -18,9 +18,9 @@ extension VaultEngine {
   /// - Throws: `locked`; `unsupported` for a vault of Keyhole 0.1; `readOnly`, `noSpace`.
   @discardableResult
   public func acceptRollback() throws(StoreError) -> VaultComparison {
-    try door.use { door throws(StoreError) in
-      let comparison = try door.opened().comparison()
-      try door.opened().accept()
+    try vault.use { vault throws(StoreError) in
+      let comparison = try vault.opened().comparison()
+      try vault.opened().accept()
       return comparison
     }
   }
@@ -40,6 +40,6 @@ extension VaultEngine {
 
   /// The trust by the manifest and this device's anchor, as of the last call that read the file.
   public var trust: KeychainTrust {
-    door.use { door in door.session?.trust ?? .trusted }
+    vault.use { vault in vault.session?.trust ?? .trusted }
   }
 }

@@ -26,8 +26,8 @@ public final class VaultEngine: KeychainEngine {
   /// The cost of a guess at a new password of an item's own.
   let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
-  let door: Locked<VaultDoor>
-  /// The lock's state, for threads that must not wait for `door`.
+  let vault: Locked<LockableVault>
+  /// The lock's state, for threads that must not wait for `vault`.
   let state = LockState()
   let turns = BatchTurns()
 
@@ -49,33 +49,33 @@ public final class VaultEngine: KeychainEngine {
   init(_ directory: VaultDirectory, _ part: VaultPart, _ passwordCost: PassphraseCost) throws(StoreError) {
     self.part = part
     self.passwordCost = passwordCost
-    door = Locked(VaultDoor(try VaultFile(opening: directory), state))
+    vault = Locked(LockableVault(try VaultFile(opening: directory), state))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
-    try unlock(VaultDoor.noPassphrase())
+    try unlock(LockableVault.noPassphrase())
   }
 
   /// Opens the metadata of every item. Also opens a vault that was put in this one's place.
   public func items() throws(StoreError) -> [Item] {
-    try door.use { door throws(StoreError) in
-      follow(door)
-      return try door.withSession { session throws(StoreError) in try session.items() }
+    try vault.use { vault throws(StoreError) in
+      follow(vault)
+      return try vault.withSession { session throws(StoreError) in try session.items() }
     }.filter(isShown)
   }
 
   /// Also opens another vault that has taken this one's path meanwhile: where it takes a passphrase, there are no items
   /// until that was given.
   public func refresh() throws(StoreError) -> [Item]? {
-    try door.use { door throws(StoreError) -> [Item]? in
-      if follow(door), door.session == nil { return [] }
-      return try door.withSession { session throws(StoreError) in try session.refresh() }
+    try vault.use { vault throws(StoreError) -> [Item]? in
+      if follow(vault), vault.session == nil { return [] }
+      return try vault.withSession { session throws(StoreError) in try session.refresh() }
     }?.filter(isShown)
   }
 
   /// True: another vault has taken the path of the open one.
-  @discardableResult private func follow(_ door: VaultDoor) -> Bool {
-    let before = ObjectIdentifier(door.file)
-    door.reopenIfReplaced()
-    return ObjectIdentifier(door.file) != before
+  @discardableResult private func follow(_ vault: LockableVault) -> Bool {
+    let before = ObjectIdentifier(vault.file)
+    vault.reopenIfReplaced()
+    return ObjectIdentifier(vault.file) != before
   }
 
   private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
@@ -128,7 +128,7 @@ public final class VaultEngine: KeychainEngine {
 
   /// statvfs(3) of the vault's folder.
   public func room() throws(StoreError) -> DiskRoom? {
-    try door.use { door throws(StoreError) in try door.file.directory.diskRoom() }
+    try vault.use { vault throws(StoreError) in try vault.file.directory.diskRoom() }
   }
 
   /// The reason of `requireWritable`, also where the file is gone or replaced.
@@ -147,11 +147,11 @@ public final class VaultEngine: KeychainEngine {
 
   /// Looks at the file, its mode, the disk, and whether the vault is trusted.
   public func requireWritable() throws(StoreError) {
-    try door.use { door throws(StoreError) in try door.requireWritable() }
+    try vault.use { vault throws(StoreError) in try vault.requireWritable() }
   }
 
   /// Damaged entries, a file that was put back or edited, modes that let other users in.
-  public func problems() -> [Problem] { door.use { $0.problems() } }
+  public func problems() -> [Problem] { vault.use { $0.problems() } }
 }
 
 /// Which of its items a vault is opened for.
@@ -175,7 +175,7 @@ extension VaultEngine: EncryptedKeychain {
   }
 
   /// Items whose entries are damaged, as `problems` names them.
-  public var damagedEntries: [String] { door.use { $0.session?.damaged.map { "item " + $0.text } ?? [] } }
+  public var damagedEntries: [String] { vault.use { $0.session?.damaged.map { "item " + $0.text } ?? [] } }
 }
 
 extension VaultEngine {
@@ -183,16 +183,16 @@ extension VaultEngine {
     try withSession { session throws(StoreError) in try session.sealedSecret(of: item) }
   }
 
-  var directory: VaultDirectory { door.use { $0.file.directory } }
+  var directory: VaultDirectory { vault.use { $0.file.directory } }
 
   /// A second session, as another process has it after it has unlocked the vault: a connection, and copies of the keys.
   ///
   /// - Throws: `locked`; what `requireWritable` throws.
   func openSecondSession() throws(StoreError) -> Session {
-    let (directory, opened) = try door.use { door throws(StoreError) in
-      let session = try door.opened()
-      try door.requireWritable()
-      return (door.file.directory, OpenedSlot(slot: session.slot, keys: try session.copyMasterKeys()))
+    let (directory, opened) = try vault.use { vault throws(StoreError) in
+      let session = try vault.opened()
+      try vault.requireWritable()
+      return (vault.file.directory, OpenedSlot(slot: session.slot, keys: try session.copyMasterKeys()))
     }
     return try Session(VaultFile(replacing: directory), opened)
   }
@@ -200,6 +200,6 @@ extension VaultEngine {
   func withSession<Result: ~Copyable>(
     _ body: (Session) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    try door.use { door throws(StoreError) in try door.withSession(body) }
+    try vault.use { vault throws(StoreError) in try vault.withSession(body) }
   }
 }

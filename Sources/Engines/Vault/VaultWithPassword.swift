@@ -73,7 +73,7 @@ struct VaultWithPassword: KeychainEngine, OtpauthKeychain {
     let new = PasswordSeal(password: password, cost: seal.cost)
     try prepare(item)
     try vault.prepare(password)
-    try vault.withSession { session throws(StoreError) in try session.seal(item, seal, anewWith: new) }
+    try vault.withSession { session throws(StoreError) in try session.reseal(item, from: seal, to: new) }
   }
 
   /// Each of an item's secrets may have been sealed with parameters of its own.

@@ -63,7 +63,7 @@ extension KeychainMigration {
         guard there.belongs(to: path(item.identity)), try target.secret(of: there.id) == uri.bytes else {
           continue
         }
-        try sealIfWanted(there, in: target)
+        try sealIfWanted(there, uri.bytes, in: target)
         return (there.identity, nil)
       }
       let added = try target.add(companion, secret: uri.bytes)

@@ -142,7 +142,7 @@ extension KeychainMigration {
       guard try target.secret(of: present.id) == secret,
         try has(new.otpauth == nil ? nil : uri, present, target)
       else { throw .exists }
-      try sealIfWanted(present, in: target)
+      try sealIfWanted(present, secret, in: target)
       return nil
     }
     new.collection = nil
@@ -159,9 +159,16 @@ extension KeychainMigration {
   }
 
   /// An equal item that is there already is sealed too, where the others are.
-  func sealIfWanted(_ present: Item, in target: any KeychainEngine) throws(StoreError) {
+  ///
+  /// - Throws: `unsupported` where its secret is another one then.
+  func sealIfWanted(
+    _ present: Item, _ secret: borrowing SecretBytes, in target: any KeychainEngine
+  ) throws(StoreError) {
     guard seals, present.isShown, !present.isSealed else { return }
     _ = try target.update([present.id]) { $0.isSealed = true }
+    guard try target.secret(of: present.id) == secret else {
+      throw .unsupported(reason: "the other keychain does not keep it as it is")
+    }
   }
 
   /// Gives a copy its secret if it has none: GNOME Keyring stores an item before its secret, and leaves it so where it ends

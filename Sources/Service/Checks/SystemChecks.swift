@@ -36,12 +36,19 @@ package enum SystemChecks {
 
   /// The report about a Secret Service that is to be shown. `isMounted`: a mount shows it already.
   static func unreachableService(_ reason: String, isMounted: Bool) -> Problem {
-    let cause = isMounted ? "the mount shows it" : "`keychain=auto` has chosen it first"
-    let first = isMounted ? "`keyhole unmount`, then " : ""
+    guard !isMounted else {
+      return Problem(
+        subject: "Secret Service", reason: "the mount shows it, and it can't be used from here: \(reason)",
+        remedy:
+          "log in to the desktop, or start the service again; where the mount was made on another session bus, "
+          + "DBUS_SESSION_BUS_ADDRESS has to name that; until then `keyhole unmount`, then "
+          + "`keyhole mount -o keychain=vault` shows the vault in its place")
+    }
     return Problem(
-      subject: "Secret Service", reason: "\(cause), and it can't be used: \(reason)",
+      subject: "Secret Service",
+      reason: "`keychain=auto` has chosen it first, and it can't be used: \(reason)",
       remedy:
-        "log in to the desktop, or start the service again; until then \(first)`keyhole mount -o keychain=vault` "
+        "log in to the desktop, or start the service again; until then `keyhole mount -o keychain=vault` "
         + "shows the vault in its place, and with `keyhole mount --keep -o keychain=vault` `auto` keeps to it from now on"
     )
   }

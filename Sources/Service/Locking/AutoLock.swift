@@ -1,3 +1,4 @@
+import Model
 import Platform
 import Store
 import Tree
@@ -9,9 +10,12 @@ struct AutoLock {
   private let isEnded: WakePipe
   private let threads = WaitingThreads()
 
-  /// nil: never, or there is no thread or descriptor for it. Suspend counts, and setting a clock changes nothing.
-  init?(_ tree: FileTree, _ keychain: KeychainStore, after seconds: Int) {
-    guard seconds > 0, let isEnded = try? WakePipe() else { return nil }
+  /// Suspend counts, and setting a clock changes nothing.
+  ///
+  /// - Throws: `tooManyOpen` without a descriptor or a thread for it.
+  init(_ tree: FileTree, _ keychain: KeychainStore, after seconds: Int) throws(StoreError) {
+    let isEnded: WakePipe
+    do throws(Errno) { isEnded = try WakePipe() } catch { throw StoreError(error, "pipe") }
     self.isEnded = isEnded
     // It looks a few times while the time runs, for each use of a secret sets it back.
     let pace = max(.milliseconds(250), min(.seconds(10), .seconds(seconds) / 4))
@@ -23,7 +27,7 @@ struct AutoLock {
         try? tree.lock()
       }
     }
-    guard isTaken else { return nil }
+    guard isTaken else { throw .tooManyOpen }
   }
 
   func end() {

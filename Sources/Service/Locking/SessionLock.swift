@@ -60,7 +60,7 @@ final class SessionLock: Sendable {
   }
 
   private func lock() {
-    guard keychain.engine.locking.lockState == .open else { return }
+    guard keychain.engine.locking.lockState != .locked else { return }
     state.withLock { $0.isLockedHere = true }
     try? tree.lock()
   }

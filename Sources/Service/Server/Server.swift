@@ -60,6 +60,14 @@ package final class Server: Sendable {
     }
   }
 
+  /// nil: the keychain is not to be locked by time.
+  private func startAutoLock() throws -> AutoLock? {
+    guard let keychain = stores.keychain, options.autoLock > 0 else { return nil }
+    do throws(StoreError) { return try AutoLock(tree, keychain, after: options.autoLock) } catch {
+      throw Failure(mountPoint, error)
+    }
+  }
+
   /// Mounts, calls `ready` when the kernel has its first answer, and serves until the mount is gone.
   package func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
@@ -67,7 +75,7 @@ package final class Server: Sendable {
     let service = TreeControlService(tree, fileSystem, isReadOnly: options.isReadOnly)
     let control = try listen(service)
     defer { control.end() }
-    let autoLock = stores.keychain.flatMap { AutoLock(tree, $0, after: options.autoLock) }
+    let autoLock = try startAutoLock()
     defer { autoLock?.end() }
     let sessionLock = stores.keychain.map { SessionLock(tree, $0) }
     defer { sessionLock?.end() }

@@ -32,11 +32,8 @@ extension MountRegistration {
       path, "\(reason); `keyhole status` tells more, `kill \(process)` ends it, and nothing stored is lost")
   }
 
-  /// Whether its process is stopped, by SIGSTOP or by a debugger: the third field of /proc/PID/stat.
-  package var isStopped: Bool {
-    let state = ProcessFiles(process).status?.state
-    return state == "T" || state == "t"
-  }
+  /// Whether its process is stopped by SIGSTOP: the third field of /proc/PID/stat. One that a debugger traces goes on.
+  package var isStopped: Bool { ProcessFiles(process).status?.state == "T" }
 
   /// Why the mount does not answer, and what to do. SIGTERM does not end a process that is stopped.
   package var silence: String {

@@ -5,7 +5,11 @@ import Synchronization
 extension KeychainStore {
   /// Drops what opens the secrets; a caller that holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
-    guard engine.locking.lockState == .open else { return }
+    guard engine.locking.lockState == .open else {
+      // A vault that can't be opened now may open by itself later, and has to be locked then.
+      if engine.locking.lockState == .sealed, !mayBlock { try engine.locking.lock() }
+      return
+    }
     controller?.lock()
     knownLock.withLock { $0 = nil }
     defer { knownLock.withLock { $0 = engine.locking.lockState } }

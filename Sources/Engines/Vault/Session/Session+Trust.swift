@@ -135,12 +135,15 @@ extension Session {
       try manifest.store(database, keys)
       return manifest
     }
-    distrust = nil
-    firstUse = nil
-    untold = nil
+    let before = (distrust, firstUse)
+    (distrust, firstUse) = (nil, nil)
     advanceAnchor(manifest)
     // Without its anchor the vault would be distrusted again the next time that it is opened.
-    if let anchorError { throw anchorError }
+    if let anchorError {
+      (distrust, firstUse) = before
+      throw anchorError
+    }
+    untold = nil
   }
 
   private func dropUnknownSlots(_ database: Database, _ manifest: Manifest?) throws {

@@ -90,7 +90,7 @@ extension Session {
   }
 
   /// Seals an item's secret with another password.
-  func seal(_ id: ItemID, _ present: PasswordSeal, anewWith new: PasswordSeal) throws(StoreError) {
+  func reseal(_ id: ItemID, from present: PasswordSeal, to new: PasswordSeal) throws(StoreError) {
     try change(present) { secrets, manifest in
       let row = try fetch(id, secrets.database)
       guard row.record.item.access.needsPassword else {

@@ -9,15 +9,15 @@ import VaultDatabase
 import VaultRecords
 
 /// A vault as one process has it: its file, and since the first unlock a session. Used by one thread at a time.
-final class VaultDoor {
+final class LockableVault {
   private(set) var file: VaultFile
   /// nil: never unlocked, or another process has made new keys since.
   private(set) var session: Session?
   private let state: LockState
   /// Why the vault that took the place of the open one can't be used; nil: none did, or it is open.
   private var failure: StoreError?
-  /// Whether the vault was locked when another one took its place.
-  private var wasLocked = false
+  /// `lock` was called, and `unlock` was not since: a vault that opens by itself is locked then.
+  private var isLockWanted = false
 
   init(_ file: VaultFile, _ state: LockState) {
     (self.file, self.state) = (file, state)
@@ -77,16 +77,19 @@ final class VaultDoor {
       if let failure { throw failure }
       try replaceSession(opened)
     }
+    isLockWanted = false
     state.value = .open
   }
 
   func lock() throws(StoreError) {
+    isLockWanted = true
     guard let session else { return }
     state.value = .locked
     try session.lock()
   }
 
-  /// Another process has made new keys; where the key file is all that they take, the vault opens again.
+  /// Another process has made new keys; where the key file is all that they take, the vault opens again, locked where this
+  /// one was.
   private func reopened() throws(StoreError) -> Session {
     let slots = try file.slots()
     guard !slots.contains(where: \.takesPassphrase) else {
@@ -98,6 +101,8 @@ final class VaultDoor {
     let opened = try SlotOpener(file, Self.noPassphrase()).open(slots)
     try replaceSession(file.fitting(opened))
     state.value = .open
+    // Its error means that what outlasts a lock can't be read; the vault is locked all the same.
+    if isLockWanted { try? lock() }
     guard let session else { throw .locked }
     return session
   }
@@ -126,7 +131,7 @@ final class LockState: Sendable {
   }
 }
 
-extension VaultDoor {
+extension LockableVault {
   /// Puts a new slot in the place of those that were there when the change began, with a new master key and new class
   /// keys: all or nothing. Slots with a public key stay.
   ///
@@ -136,12 +141,13 @@ extension VaultDoor {
     // The log and its memory would keep old seals until they are written over.
     file.connection.checkpoint()
     try replaceSession(OpenedSlot(slot: slot.id, keys: new))
+    isLockWanted = false
     state.value = .open
     return summary
   }
 }
 
-extension VaultDoor {
+extension LockableVault {
   /// Opens what has the vault's path now, where that is another file than the open one: unlocked where its key file is
   /// all it takes, and locked where the other one was.
   ///
@@ -150,7 +156,6 @@ extension VaultDoor {
     guard file.connection.displacement != nil, FileStamp(file.directory.database) != nil else {
       return reopenIfComplete()
     }
-    if failure == nil { wasLocked = state.value == .locked }
     do throws(StoreError) {
       try DatabaseHeader.check(file.directory)
       // Before the other one is opened: the two would share the file of SQLite's shared memory.
@@ -159,7 +164,6 @@ extension VaultDoor {
       file = try VaultFile(replacing: file.directory)
       if try !file.slots().contains(where: \.takesPassphrase) {
         _ = try reopened()
-        if wasLocked { try lock() }
       }
     } catch {
       failure = error
@@ -170,12 +174,12 @@ extension VaultDoor {
   /// Opens a vault that could not be opened when it took the place of the other one: its key file may have come later, as
   /// where a folder is copied.
   private func reopenIfComplete() {
-    guard failure != nil, session == nil, file.connection.displacement == nil,
-      (try? file.slots().contains(where: \.takesPassphrase)) == false
+    guard failure != nil, session == nil, file.connection.displacement == nil, let slots = try? file.slots()
     else { return }
+    // One with a passphrase waits for `unlock`.
+    if slots.contains(where: \.takesPassphrase) { return failure = nil }
     do throws(StoreError) {
       _ = try reopened()
-      if wasLocked { try lock() }
       failure = nil
     } catch {
       failure = error
