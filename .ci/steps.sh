@@ -30,7 +30,7 @@ format() {
 scripts() {
   local file files=()
   while IFS= read -r -d '' file; do
-    if head -n 1 -- "$file" | grep -qE '^#(!.*\b(ba)?sh$| shellcheck shell=)'; then files+=("$file"); fi
+    if [[ -f $file ]] && head -n 1 -- "$file" | grep -qE '^#(!.*\b(ba)?sh$| shellcheck shell=)'; then files+=("$file"); fi
   done < <(git ls-files -z -- .ci mount-helpers Scripts Examples Tests Benchmarks)
   shellcheck --external-sources -- "${files[@]}"
 }
