@@ -355,7 +355,9 @@ static struct {
 // tcsetattr(3) and raise(3) may be called by a handler (signal-safety(7)). The signal comes again when it returns.
 static void show_typing_and_end(int number) {
   // In the background, the modes are another program's, and setting them would stop this process in place of its end.
-  if (tcgetpgrp(hiding.terminal) == getpgrp()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
+  pid_t foreground = tcgetpgrp(hiding.terminal);
+  // Negative: it is not this process's controlling terminal, which no job control protects.
+  if (foreground < 0 || foreground == getpgrp()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
   signal(number, SIG_DFL);
   raise(number);
 }
