@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test func lockableMemoryHasALimit() {
-    let limit = LockableMemory.limit
+    let limit = ResourceLimit.lockedMemory.values
     #expect(limit.highest >= limit.current)
   }
 

@@ -11,7 +11,7 @@ private actor Counter {
   private(set) var count = 0
   private(set) var isInside = false
 
-  nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   func step() {
     precondition(!isInside, "two are inside")

@@ -24,12 +24,8 @@ import Testing
     for (group, same) in [(SpawnGroup.ours, true), (.own, false), (.ownSession, false)] {
       let pipe = try PipeEnds()
       let script = "exec 2>/dev/null; ps -o pgid= -o sess= -p $$"
-      let started = spawn(
-        "/bin/sh", ["/bin/sh", "-c", script], channel: (own: pipe.writer.number, its: 1), in: group)
-      guard case .success(let process) = started else {
-        Issue.record("not started")
-        return
-      }
+      let process = try spawn(
+        "/bin/sh", ["/bin/sh", "-c", script], streams: [.descriptor(pipe.writer.number, as: 1)], in: group)
       let text = String(decoding: try pipe.readerOnly().readToEnd(limit: 1000), as: UTF8.self)
       waitForChild(process)
       let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }

@@ -20,11 +20,11 @@ import Testing
 
   /// Processes of Keyhole raise their limit to the hard one.
   @Test func lowLimitOfLockedMemorySaysWhatRaisesIt() {
-    #expect(SystemLimits.memory(LockableMemory.Limit(current: 64 * 1024, highest: 16 << 20)).isEmpty)
-    let hard = SystemLimits.memory(LockableMemory.Limit(current: 64 * 1024, highest: 64 * 1024))
+    #expect(SystemLimits.memory(ResourceLimit.Values(current: 64 * 1024, highest: 16 << 20)).isEmpty)
+    let hard = SystemLimits.memory(ResourceLimit.Values(current: 64 * 1024, highest: 64 * 1024))
     #expect(hard.map(\.reason) == ["64 KiB of memory may be locked, and a large secret takes more"])
     #expect(hard.count == 1 && hard[0].remedy.hasPrefix("`sudo prlimit --pid $$ --memlock=8388608`"))
-    #expect(SystemLimits.memory(LockableMemory.Limit(current: 1 << 20, highest: 1 << 20)).isEmpty)
+    #expect(SystemLimits.memory(ResourceLimit.Values(current: 1 << 20, highest: 1 << 20)).isEmpty)
   }
 
   /// Below a mount the vault can't be shown before `keyhole unmount`.

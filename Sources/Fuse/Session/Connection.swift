@@ -56,6 +56,12 @@ extension Connection {
     return unsafe fuse_session_exited(session) != 0
   }
 
+  /// The descriptor that requests are read from; nil: there is no session. In libfuse: `fuse_session_fd`.
+  var device: Int32? {
+    guard let session = unsafe session else { return nil }
+    return unsafe fuse_session_fd(session)
+  }
+
   private func withArguments<Result>(_ options: [String], _ body: (inout fuse_args) -> Result) -> Result {
     // libfuse skips the first argument, a program's name, and splits the others' value at commas.
     let list = options.map { $0.escapingCommas }.joined(separator: ",")

@@ -1,5 +1,3 @@
-import CFuse
-import Glibc
 import Platform
 import Synchronization
 
@@ -33,36 +31,22 @@ extension Connection {
   /// thread could then write to whatever gets its number. Here the number stays taken until the last reply is gone.
   /// nil: nothing is to be unmounted.
   func disconnect(from path: String?) {
-    guard let session = unsafe session else { return }
-    // SAFETY: the session is alive as long as self.
-    let device = unsafe fuse_session_fd(session)
+    guard let device else { return }
     if let path, !isHungUp(device) { detach(path) }
-    let null = unsafe Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
-    guard null >= 0 else { return }
-    dup2(null, device)
-    close(null)
+    guard let null = try? Descriptor("/dev/null", .readingAndWriting) else { return }
+    null.replace(device)
   }
 
   /// True when the kernel has dropped the mount already; what is at its path then belongs to others.
   private func isHungUp(_ device: Int32) -> Bool {
-    var entry = pollfd(fd: device, events: 0, revents: 0)
-    return unsafe poll(&entry, 1, 0) == 1 && entry.revents & Int16(POLLERR) != 0
+    (try? Poll.wait(for: [Poll.Entry(device, [])], until: .now)) == [true]
   }
 
   private func detach(_ path: String) {
     // Not through a symbolic link that has taken the mount point's place.
-    if unsafe umount2(path, Int32(MNT_DETACH | UMOUNT_NOFOLLOW)) == 0 { return }
-    // Without privileges only the set-user-id program can.
-    run(["fusermount3", "-u", "-q", "-z", "--", path])
-  }
-
-  private func run(_ words: [String]) {
-    var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-    defer { unsafe arguments.forEach { unsafe free($0) } }
-    var process: pid_t = 0
-    // SAFETY: the list is terminated and its strings are alive until the call returns.
-    guard unsafe posix_spawnp(&process, words[0], nil, nil, &arguments, environ) == 0 else { return }
-    var status: Int32 = 0
-    while unsafe waitpid(process, &status, 0) == -1, Errno.current == .EINTR {}
+    if (try? KernelMount.remove(path, lazily: true, followingLinks: false)) != nil { return }
+    // Without privileges only the set-user-id program can. In a group of its own: a key of the terminal must not end it.
+    let words = ["fusermount3", "-u", "-q", "-z", "--", path]
+    if let process = try? spawn(words[0], words, in: .own) { waitForChild(process) }
   }
 }

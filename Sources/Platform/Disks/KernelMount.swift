@@ -27,10 +27,12 @@ package enum KernelMount {
     }
   }
 
-  /// umount2(2); lazily with MNT_DETACH: what has files open there keeps them.
+  /// umount2(2); lazily with MNT_DETACH: what has files open there keeps them. A symbolic link is followed unless
+  /// UMOUNT_NOFOLLOW is asked for.
   ///
   /// - Throws: EBUSY; EPERM for users other than root; EINVAL: nothing is mounted there.
-  package static func remove(_ path: String, lazily: Bool) throws(Errno) {
-    try Errno.retrying { unsafe umount2(path, lazily ? Int32(MNT_DETACH) : 0) }
+  package static func remove(_ path: String, lazily: Bool, followingLinks: Bool = true) throws(Errno) {
+    let flags = (lazily ? Int32(MNT_DETACH) : 0) | (followingLinks ? 0 : Int32(UMOUNT_NOFOLLOW))
+    try Errno.retrying { unsafe umount2(path, flags) }
   }
 }

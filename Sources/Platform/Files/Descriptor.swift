@@ -39,6 +39,11 @@ package struct Descriptor: ~Copyable, Sendable {
 
   deinit { close(number) }
 
+  /// dup2(2): another number stands for this open file, whatever it stood for before.
+  package func replace(_ other: Int32) {
+    dup2(number, other)
+  }
+
   /// Gives up the descriptor without closing it.
   package consuming func release() -> Int32 {
     let number = number

@@ -1,4 +1,3 @@
-import CSystem
 import Glibc
 
 /// A program that was started and is read from.
@@ -40,38 +39,19 @@ package final class Child {
       for end in [outputEnd, theirOutput] { close(end) }
       throw error
     }
+    defer { for end in [theirOutput, theirInput] where end >= 0 { close(end) } }
     (output, input, hasOwnGroup) = (outputEnd, inputEnd, kind == .piped)
-    var actions = unsafe posix_spawn_file_actions_t()
-    var attributes = posix_spawnattr_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    unsafe posix_spawnattr_init(&attributes)
-    defer {
-      unsafe posix_spawn_file_actions_destroy(&actions)
-      unsafe posix_spawnattr_destroy(&attributes)
-      for end in [theirOutput, theirInput] where end >= 0 { close(end) }
-    }
-    unsafe posix_spawn_file_actions_adddup2(&actions, theirOutput, STDOUT_FILENO)
-    if theirInput >= 0 { unsafe posix_spawn_file_actions_adddup2(&actions, theirInput, STDIN_FILENO) }
-    if kind == .nothing {
-      unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    }
-    if errors == .discarded {
-      unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-    }
-    Self.prepare(&attributes, ownGroup: kind == .piped)
-    var pointers = unsafe words.map { unsafe strdup($0) } + [nil]
-    var variables = unsafe (environment ?? []).map { unsafe strdup($0) } + [nil]
-    defer { unsafe (pointers + variables).forEach { unsafe free($0) } }
-    var process = pid_t()
-    // SAFETY: all strings live until the call returns.
-    let error =
-      environment == nil
-      ? unsafe posix_spawnp(&process, words[0], &actions, &attributes, &pointers, environ)
-      : unsafe posix_spawnp(&process, words[0], &actions, &attributes, &pointers, &variables)
-    self.process = process
-    guard error == 0 else {
+    var streams = [SpawnStream.descriptor(theirOutput, as: STDOUT_FILENO)]
+    if isPiped { streams.append(.descriptor(theirInput, as: STDIN_FILENO)) }
+    if kind == .nothing { streams.append(.nothing(as: STDIN_FILENO)) }
+    if errors == .discarded { streams.append(.nothing(as: STDERR_FILENO)) }
+    do throws(SpawnFailure) {
+      // With a group of its own it has a session of its own too: it must not take signals of the terminal.
+      process = try spawn(
+        words[0], words, environment: environment, streams: streams, in: hasOwnGroup ? .ownSession : .ours)
+    } catch {
       for end in [outputEnd, inputEnd] where end >= 0 { close(end) }
-      throw SpawnFailure(program: words[0], errno: error)
+      throw error
     }
   }
 
@@ -81,33 +61,18 @@ package final class Child {
   package static func run(
     _ words: [String], variables: [String], onStart: (Int32) -> Void = { _ in }
   ) throws(SpawnFailure) -> Int32 {
-    var attributes = posix_spawnattr_t()
-    unsafe posix_spawnattr_init(&attributes)
-    defer { unsafe posix_spawnattr_destroy(&attributes) }
-    prepare(&attributes, ownGroup: false)
     // env(1) adds them: so ours need not be copied.
     let all = variables.isEmpty ? words : ["/usr/bin/env"] + variables + words
-    var pointers = unsafe all.map { unsafe strdup($0) } + [nil]
-    defer { unsafe pointers.forEach { unsafe free($0) } }
-    var process = pid_t()
-    // SAFETY: all strings live until the call returns.
-    let error = unsafe posix_spawn(&process, all[0], nil, &attributes, &pointers, environ)
-    guard error == 0 else { throw SpawnFailure(program: all[0], errno: error) }
+    let process = try spawn(all[0], all)
     onStart(process)
-    return status(of: process)
-  }
-
-  private static func status(of process: pid_t) -> Int32 {
-    var raw: Int32 = 0
-    while unsafe waitpid(process, &raw, 0) < 0, errno == EINTR {}
-    return raw & 0x7F == 0 ? (raw >> 8) & 0xFF : 128 + (raw & 0x7F)
+    return waitForChild(process)
   }
 
   /// Its exit status; 128 and more: a signal ended it.
   @discardableResult
   package func wait() -> Int32 {
     if let status { return status }
-    let result = Self.status(of: process)
+    let result = waitForChild(process)
     status = result
     return result
   }
@@ -158,22 +123,8 @@ package final class Child {
   }
 
   private static func pipe(for program: String) throws(SpawnFailure) -> (Int32, Int32) {
-    var ends: [Int32] = [0, 0]
-    guard unsafe linux_pipe(&ends) == 0 else { throw SpawnFailure(program: program, errno: errno) }
-    return (ends[0], ends[1])
-  }
-
-  /// Signals that this process blocks or ignores are none of the program's affair.
-  private static func prepare(_ attributes: inout posix_spawnattr_t, ownGroup: Bool) {
-    var none = sigset_t()
-    unsafe sigemptyset(&none)
-    unsafe posix_spawnattr_setsigmask(&attributes, &none)
-    var all = sigset_t()
-    unsafe sigfillset(&all)
-    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-    // POSIX_SPAWN_SETSID where it gets a group of its own: it must not take signals of the terminal.
-    let session: Int16 = ownGroup ? 0x80 : 0
-    unsafe posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | session)
+    do throws(Errno) { return try PipeEnds.numbers() } catch {
+      throw SpawnFailure(program: program, errno: error.rawValue)
+    }
   }
 }

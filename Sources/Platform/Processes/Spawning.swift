@@ -1,14 +1,14 @@
-import CSystem
 import Glibc
 
-/// posix_spawn(3) of a program as a shell would start it: the threads that start programs here have all
-/// signals blocked, and a program keeps that.
-/// Without `environment` it has ours, byte for byte. `channel` is a descriptor of this process, and what it is to be in the
-/// new one.
+/// posix_spawn(3) of a program with the signals that a shell would start it with: the threads that start programs here
+/// have all signals blocked, and a program keeps that.
+///
+/// `path` is looked up in `PATH` where it has no slash. Without `environment` the program has ours, byte for byte. Of our
+/// descriptors it gets those of `streams`, and those that have no O_CLOEXEC.
 package func spawn(
-  _ path: String, _ arguments: [String], environment: [String]? = nil,
-  channel: (own: Int32, its: Int32)? = nil, in group: SpawnGroup = .ours
-) -> Result<Int32, SpawnFailure> {
+  _ path: String, _ arguments: [String], environment: [String]? = nil, streams: [SpawnStream] = [],
+  in group: SpawnGroup = .ours
+) throws(SpawnFailure) -> Int32 {
   var actions = unsafe posix_spawn_file_actions_t()
   var attributes = posix_spawnattr_t()
   var signals = sigset_t()
@@ -18,13 +18,13 @@ package func spawn(
     unsafe posix_spawn_file_actions_destroy(&actions)
     unsafe posix_spawnattr_destroy(&attributes)
   }
-  if let channel { unsafe posix_spawn_file_actions_adddup2(&actions, channel.own, channel.its) }
+  for stream in streams { unsafe stream.add(to: &actions) }
   unsafe sigemptyset(&signals)
   unsafe posix_spawnattr_setsigmask(&attributes, &signals)
   unsafe sigfillset(&signals)
   unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-  // POSIX_SPAWN_SETSIGDEF and POSIX_SPAWN_SETSIGMASK of spawn.h.
-  unsafe posix_spawnattr_setflags(&attributes, 0x04 | 0x08 | group.rawValue)
+  let flags = Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | group.rawValue
+  unsafe posix_spawnattr_setflags(&attributes, flags)
   var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
   var variables = unsafe (environment ?? []).map { unsafe strdup($0) } + [nil]
   defer { unsafe (words + variables).forEach { unsafe free($0) } }
@@ -32,9 +32,25 @@ package func spawn(
   // SAFETY: all strings live until the call returns.
   let error =
     environment == nil
-    ? unsafe posix_spawn(&process, path, &actions, &attributes, &words, environ)
-    : unsafe posix_spawn(&process, path, &actions, &attributes, &words, &variables)
-  return error == 0 ? .success(process) : .failure(SpawnFailure(program: path, errno: error))
+    ? unsafe posix_spawnp(&process, path, &actions, &attributes, &words, environ)
+    : unsafe posix_spawnp(&process, path, &actions, &attributes, &words, &variables)
+  guard error == 0 else { throw SpawnFailure(program: path, errno: error) }
+  return process
+}
+
+/// A descriptor of a program that is started.
+package enum SpawnStream {
+  /// A descriptor of this process, and what it is to be in the new one.
+  case descriptor(Int32, as: Int32)
+  /// /dev/null.
+  case nothing(as: Int32)
+
+  fileprivate func add(to actions: inout posix_spawn_file_actions_t) {
+    switch self {
+    case .descriptor(let own, let its): unsafe posix_spawn_file_actions_adddup2(&actions, own, its)
+    case .nothing(let its): unsafe posix_spawn_file_actions_addopen(&actions, its, "/dev/null", O_RDWR, 0)
+    }
+  }
 }
 
 /// The group of a program that is started: what the signals of a terminal reach.
@@ -46,10 +62,13 @@ package enum SpawnGroup: Int16, Sendable {
   case ownSession = 0x80
 }
 
-/// waitpid(2), again where a signal interrupts it: returns when a child has ended and its number is free.
-package func waitForChild(_ process: Int32) {
+/// waitpid(2), again where a signal interrupts it: the exit status of a child that has ended, whose number is free then; 128
+/// and more: a signal ended it.
+@discardableResult
+package func waitForChild(_ process: Int32) -> Int32 {
   var status: Int32 = 0
   while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
+  return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
 }
 
 /// A program that could not be started: errno(3).

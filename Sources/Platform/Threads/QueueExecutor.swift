@@ -16,7 +16,8 @@ package final class QueueExecutor: SerialExecutor {
     queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
   }
 
-  package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+  /// For `unownedExecutor` of an actor, which keeps this object alive.
+  @safe package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
     unsafe UnownedSerialExecutor(ordinary: self)
   }
 

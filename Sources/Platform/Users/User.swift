@@ -12,13 +12,11 @@ package enum User {
 
   /// The name of the user who started the process, as getpwuid(3) has it; nil: there is none.
   package static var name: String? {
-    guard let entry = unsafe getpwuid(getuid()), let name = unsafe entry.pointee.pw_name else { return nil }
-    return unsafe String(cString: name)
+    Account(number: getuid())?.name
   }
 
   /// The home of the user who started the process, as getpwuid(3) has it; nil: it has none.
   package static var home: String? {
-    guard let entry = unsafe getpwuid(getuid()), let home = unsafe entry.pointee.pw_dir else { return nil }
-    return unsafe String(cString: home)
+    Account(number: getuid()).flatMap { $0.home.isEmpty ? nil : $0.home }
   }
 }

@@ -24,11 +24,11 @@ enum SystemLimits {
 
   /// Secrets lie in locked memory, which swap can't take. Memory of memfd_secret(2) counts as locked too.
   private static var memory: [Problem] {
-    memory(LockableMemory.limit)
+    memory(ResourceLimit.lockedMemory.values)
   }
 
   /// The same of a limit of locked memory. Every process of Keyhole raises its own to the hard one.
-  static func memory(_ limit: LockableMemory.Limit) -> [Problem] {
+  static func memory(_ limit: ResourceLimit.Values) -> [Problem] {
     guard limit.highest < 1024 * 1024 else { return [] }
     return [
       Problem(

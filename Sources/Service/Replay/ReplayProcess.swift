@@ -73,11 +73,11 @@ final class ReplayProcess: ReplayPerformer {
     guard let (channel, its) = try? StreamSocket.pair() else { return nil }
     let command = ["keyhole", "echo-changes", "--", device, mountPoint]
     let started = withExtendedLifetime(its) {
-      spawn(
-        "/proc/self/exe", command, environment: [], channel: (own: its.number, its: ReplayWorker.channel),
-        in: .own)
+      try? spawn(
+        "/proc/self/exe", command, environment: [],
+        streams: [.descriptor(its.number, as: ReplayWorker.channel)], in: .own)
     }
-    guard case .success(let process) = started else {
+    guard let process = started else {
       state.withLock { $0.failures += 1 }
       return nil
     }

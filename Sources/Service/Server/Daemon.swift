@@ -15,9 +15,12 @@ package enum Daemon {
     // The options go before the `--` that the mount point stands behind.
     let all = ["keyhole", arguments[0], "--ready-descriptor", "3"] + arguments.dropFirst()
     // In a session of its own: a closed terminal must not end it.
-    let started = spawn(
-      "/proc/self/exe", all, channel: (own: pipe.writer.number, its: 3), in: .ownSession)
-    if case .failure(let failure) = started { throw Failure(nil, failure.reason) }
+    do throws(SpawnFailure) {
+      _ = try spawn(
+        "/proc/self/exe", all, streams: [.descriptor(pipe.writer.number, as: 3)], in: .ownSession)
+    } catch {
+      throw Failure(nil, error.reason)
+    }
     try wait(for: pipe.readerOnly())
   }
 

@@ -40,7 +40,7 @@ public actor KeychainStore {
 
   /// A serial queue of the store's own, because engines block while they read and write.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
+    executor.asUnownedSerialExecutor()
   }
 
   /// Lends the index of all items; `body` must be short, and must not call the store.

@@ -35,7 +35,7 @@ public actor SuiteStore {
 
   /// A serial queue of the suite's own, because engines block while they read and write.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
+    executor.asUnownedSerialExecutor()
   }
 
   /// The last known snapshot; nil: nothing was read yet, or there is no such suite. Reads memory only.

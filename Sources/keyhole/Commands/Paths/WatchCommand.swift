@@ -65,9 +65,10 @@ extension ChangeEvent {
   /// One after the other, so that no two commands meet; meanwhile the kernel keeps the news.
   fileprivate func run(_ command: String) {
     let environment = environment(added: inheritedEnvironment)
-    switch spawn("/bin/sh", ["/bin/sh", "-c", command], environment: environment) {
-    case .failure(let failure): StandardError.write("keyhole: /bin/sh: \(systemMessage(failure.errno))\n")
-    case .success(let process): waitForChild(process)
+    do throws(SpawnFailure) {
+      waitForChild(try spawn("/bin/sh", ["/bin/sh", "-c", command], environment: environment))
+    } catch {
+      StandardError.write("keyhole: /bin/sh: \(systemMessage(error.errno))\n")
     }
   }
 }

@@ -9,12 +9,11 @@ import Glibc
 ///
 /// `identify` is called before other processes of the user can't look into this one any more: it lets them see which
 /// program this is, and must touch no secret.
-public func hardenProcess(after identify: () -> Void = {}) {
+package func hardenProcess(after identify: () -> Void = {}) {
   for fatal in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGQUIT, SIGSYS] {
     signal(fatal, SIG_DFL)
   }
-  var none = rlimit(rlim_cur: 0, rlim_max: 0)
-  unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+  ResourceLimit.coreFile.set(ResourceLimit.Values(current: 0, highest: 0))
   umask(0o077)
   identify()
   _ = linux_set_dumpable(0)
