@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// posix_spawn(3) of a program with the signals that a shell would start it with: the threads that start programs here
