@@ -90,8 +90,8 @@ import Testing
     let scope = RuleScope.folder(.generic, "a")
     let store = KeychainStore(engine: mount.open())
     try store.setRules("ask *", of: scope, nil)
-    #expect(try mount.store.read { $0.rules(of: scope) } == "ask *")
-    #expect(try store.read { $0.rules(of: scope) } == "ask *")
+    #expect(try mount.store.folderRules().rules(of: scope) == "ask *")
+    #expect(try store.folderRules().rules(of: scope) == "ask *")
     mount.person.say(.refused)
     #expect(throws: StoreError.accessDenied(reason: "a person refused")) {
       try store.setRules("allow *", of: scope, nil)
@@ -101,7 +101,7 @@ import Testing
     #expect(throws: StoreError.invalidValue(reason: "these are no rules for programs")) {
       _ = try mount.open().update([rules.id]) { $0.attributes["generic/b"] = Array("let * in".utf8) }
     }
-    #expect(try mount.store.read { $0.rules(of: scope) } == "ask *")
+    #expect(try mount.store.folderRules().rules(of: scope) == "ask *")
   }
 
   @Test func lockAndUnlockAreTheMounts() throws {

@@ -79,25 +79,14 @@ package struct TreeSession {
   }
 
   func find(_ components: ArraySlice<String>) throws(StoreError) -> Node {
-    var node = root
-    for component in components { node = try tree.child(of: node, named: component.utf8) }
-    return node
+    try tree.node(at: Array(components))
   }
 
   /// The folder of a path, made with all that leads to it where it is missing.
   func madeFolder(of path: TreePath) throws -> Node {
-    var node = root
-    for component in path.components.dropLast() {
-      node = try attempt(path) { () throws(StoreError) in
-        do throws(StoreError) {
-          return try tree.child(of: node, named: component.utf8)
-        } catch {
-          guard case .notFound = error else { throw error }
-          return try tree.makeDirectory(component.utf8, in: node)
-        }
-      }
+    try attempt(path) { () throws(StoreError) in
+      try tree.makeDirectories(at: path.components.dropLast())
     }
-    return node
   }
 
   /// Refuses to write a file that no store would keep: a scratch file lives as long as the process that made it, which

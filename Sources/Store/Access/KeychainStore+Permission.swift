@@ -160,15 +160,13 @@ extension KeychainStore {
 
 extension KeychainStore {
   /// The rules of the item's folder and of the keychain.
-  ///
-  /// - Throws: what reading the keychain throws: rules that can't be read are not none.
   nonisolated func inheritedRules(of identity: ItemIdentity) throws(StoreError) -> [ProgramRules.Rule] {
-    try read { $0.inheritedRules(of: identity) }
+    try folderRules().inherited(by: identity)
   }
 
   /// Whether `item`, which `before` is to become, is as well protected: by the same flags and rules, its folder's included.
   public nonisolated func keepsProtection(of before: Item, in item: Item) throws(StoreError) -> Bool {
-    try read { $0.keepsProtection(of: before, in: item) }
+    try folderRules().keepProtection(of: before, in: item)
   }
 
   /// Whether programs that no rule names are asked about only because other programs are allowed. Keyhole 0.1 let them in.

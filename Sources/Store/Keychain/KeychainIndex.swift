@@ -164,12 +164,3 @@ extension ItemIdentity {
     }
   }
 }
-
-extension KeychainIndex {
-  /// Whether an item is as well protected as before.
-  func keepsProtection(of before: Item, in item: Item) -> Bool {
-    let (old, new) = (inheritedRules(of: before.identity), inheritedRules(of: item.identity))
-    let isGuarded = !before.access.isEmpty || before.programs != nil || !old.isEmpty
-    return !isGuarded || (before.hasSameProtection(as: item) && old == new)
-  }
-}

@@ -16,6 +16,11 @@ public actor KeychainStore {
   /// nil: this process can't ask a person, and items that demand it are refused.
   public nonisolated let controller: AccessController?
   nonisolated let remote: (any RemoteKeychain)?
+  /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
+  /// some seconds should ask for them.
+  public nonisolated let mayBlock: Bool
+  /// Whether the process that serves the keychain decides at each call who gets a secret; else this store does.
+  nonisolated let isDecidedElsewhere: Bool
   nonisolated let executor = QueueExecutor(label: "keyhole.keychain")
   /// How many changes are under way.
   nonisolated let changes = Atomic(0)
@@ -36,6 +41,8 @@ public actor KeychainStore {
     self.engine = engine
     self.feed = feed
     remote = engine.remote
+    mayBlock = remote != nil
+    isDecidedElsewhere = remote?.decidesAccess ?? false
   }
 
   /// A serial queue of the store's own, because engines block while they read and write.
@@ -87,13 +94,6 @@ public actor KeychainStore {
   /// Whether names, sizes and attributes are in memory.
   public nonisolated var isLoaded: Bool { index.withLock { $0 != nil } }
 
-  /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
-  /// some seconds should ask for them.
-  public nonisolated var mayBlock: Bool { remote != nil }
-
-  /// Whether the process that serves the keychain decides at each call who gets a secret; else this store does.
-  nonisolated var isDecidedElsewhere: Bool { remote?.decidesAccess ?? false }
-
   /// Whether an item is being changed. It may wait for another process's transaction, and readers of a secret wait with it.
   public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }
 
@@ -104,11 +104,6 @@ public actor KeychainStore {
       guard index.withLock({ $0 != nil }), let items = try engine.refresh() else { return }
       assumeIsolated { $0.replaceAll(with: items) }
     }
-  }
-
-  nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
-    guard let item = try read({ $0[id] }) else { throw .notFound }
-    return item
   }
 
   /// Whether the keychain could be changed at this moment. - Throws: `readOnly`, `unreachable`, `system`.

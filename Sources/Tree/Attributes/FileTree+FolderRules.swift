@@ -26,7 +26,7 @@ extension FileTree {
     guard let keychain, let scope = try ruleScope(at: place) else { return nil }
     // A keychain that was never unlocked has no attributes, and listing those of its folder must not fail.
     guard keychain.engine.locking.lockState != .sealed else { return nil }
-    return try keychain.read { $0.rules(of: scope) }
+    return try keychain.folderRules().rules(of: scope)
   }
 
   func setRules(_ rules: ExactString?, at place: Place, _ permit: Permit?) throws(StoreError) {

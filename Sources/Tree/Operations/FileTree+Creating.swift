@@ -162,7 +162,7 @@ extension FileTree {
     }
   }
 
-  private func stage(_ place: ItemPlace) throws(StoreError) {
+  func stage(_ place: ItemPlace) throws(StoreError) {
     guard let identity = place.identity else { throw .invalidName(reason: "not an item's name") }
     let item = Item(id: ItemID(rawValue: ""), identity: identity, created: .now, modified: .now)
     overlay.withLock { $0.stagedItems[place] = StagedItem(item: item) }

@@ -81,7 +81,7 @@ extension FileTree {
 
   /// An item's path; nil: there is none.
   public func path(of item: ItemID) throws(StoreError) -> String? {
-    try requireKeychain().read { index in index[item].map { Self.path(of: $0.identity) } }
+    try requireKeychain().item(item).map { Self.path(of: $0.identity) }
   }
 
   /// The path that an item of this identity has, or would have.
@@ -108,14 +108,15 @@ extension FileTree {
   private func permission(
     for place: ItemPlace, to operation: AccessOperation, _ which: ItemSecrets, _ caller: Caller
   ) throws(StoreError) -> Permission? {
-    let (keychain, path) = (try requireKeychain(), Place.item(place).path)
+    let keychain = try requireKeychain()
     if let staged = stagedItem(place) {
       // It waits in memory for the secret, which is asked about.
       guard which == .value else { return nil }
-      return try keychain.permission(forNew: staged.item, path: path, by: caller)
+      return try keychain.permission(forNew: staged.item, path: Place.item(place).path, by: caller)
     }
     guard let item = try storedItem(place) else { return nil }
-    return try keychain.permission(for: item, to: operation, which, path: path, by: caller)
+    return try keychain.permission(
+      for: item, to: operation, which, path: Place.item(place).path, by: caller)
   }
 
   private func permission(

@@ -29,8 +29,11 @@ final class LockableVault {
   ///   passphrase.
   func opened() throws(StoreError) -> Session {
     guard let session else { throw failure ?? .locked }
+    // First what costs no call of the system.
+    let fits = Result { () throws(StoreError) in try session.fitsVault() }
+    if case .success(true) = fits { return session }
     // A database that has left its path is kept as it is.
-    guard file.connection.displacement == nil, try !session.fitsVault() else { return session }
+    guard file.connection.displacement == nil, try !fits.get() else { return session }
     return try reopened()
   }
 
@@ -195,7 +198,11 @@ extension LockableVault {
     if let reason = session?.readOnlyReason ?? file.directory.readOnlyReason {
       throw .readOnly(reason: reason)
     }
-    if let refusal = DiskProbe.refusal(of: file.directory.probedFolder) { throw refusal }
+    let directory = file.directory
+    let refusal = DiskProbe.refusal(of: directory.path, maximumAge: DiskProbe.ageBeforeWriting) {
+      directory.probedFolder
+    }
+    if let refusal { throw refusal }
   }
 
   func problems() -> [Problem] {

@@ -47,14 +47,15 @@ extension Database {
     guard status == SQLITE_OK else { throw .damaged(what: "the vault's database") }
   }
 
-  /// Brings the log into the database and truncates it; other connections are waited for so many milliseconds.
+  /// Brings the log into the database, and truncates it if that is asked for; other connections are waited for so many
+  /// milliseconds. In SQLite: SQLITE_CHECKPOINT_FULL and …_TRUNCATE.
   ///
   /// - Returns: true: it is done, or failed and is not worth another attempt before the next commit.
-  func truncateLog(waiting milliseconds: Int32) -> Bool {
+  func checkpoint(truncatingLog truncates: Bool, waiting milliseconds: Int32) -> Bool {
     unsafe sqlite3_busy_timeout(sqliteConnection, milliseconds)
     defer { unsafe sqlite3_busy_timeout(sqliteConnection, Connection.patienceMilliseconds) }
-    let status = unsafe sqlite3_wal_checkpoint_v2(
-      sqliteConnection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    let mode = truncates ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_FULL
+    let status = unsafe sqlite3_wal_checkpoint_v2(sqliteConnection, "main", mode, nil, nil)
     return status & 0xFF != SQLITE_BUSY && status & 0xFF != SQLITE_LOCKED
   }
 }

@@ -11,7 +11,7 @@ extension KeychainStore {
   public nonisolated func permission(
     toChangeRulesOf scope: RuleScope, to rules: ExactString?, path: String, by caller: Caller
   ) throws(StoreError) -> Permission {
-    let old = try read { $0.rules(of: scope) }
+    let old = try folderRules().rules(of: scope)
     let line = "rules for programs: \(Item.shown(old)) → \(Item.shown(rules))"
     let change = ProtectionChange(lines: [line], removesProtection: rules == nil)
     return try permission(toChangeRulesOf: scope, change, path, caller)
@@ -63,7 +63,7 @@ extension KeychainStore {
   public nonisolated func rulesToChange(
     to item: Item
   ) throws(StoreError) -> [(scope: RuleScope, rules: ExactString?)] {
-    let present = try read { $0.rulesItem }?.attributes ?? [:]
+    let present = try folderRules().item?.attributes ?? [:]
     var changes: [(scope: RuleScope, rules: ExactString?)] = []
     for name in Set(present.keys).union(item.attributes.keys) where present[name] != item.attributes[name] {
       let rules = item.attributes[name].flatMap { ExactString(utf8: $0) }
@@ -83,13 +83,13 @@ extension KeychainStore {
       let affected = index.all.filter { !$0.access.isEmpty && scope.holds(for: $0.identity) }
       var demands: [Demand] = []
       for demand in affected.compactMap(\.demand) where !demands.contains(demand) { demands.append(demand) }
-      return (index.rulesInEffect(in: scope), demands)
+      return (index.folderRules.inEffect(in: scope), demands)
     }
   }
 
   /// Changes the item that keeps the rules of folders, and makes it where it is missing.
   nonisolated func keepRules(_ body: @Sendable (inout Item) -> Void) throws(StoreError) {
-    let present = try read { $0.rulesItem }
+    let present = try folderRules().item
     _ = try change { () throws(StoreError) -> Item in
       if let present {
         return try engine.update([present.id]) { body(&$0) }[0]

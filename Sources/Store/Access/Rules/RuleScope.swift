@@ -58,10 +58,8 @@ extension Item {
 }
 
 extension KeychainIndex {
-  /// The rules that a folder or the keychain itself has; nil: none.
-  public func rules(of scope: RuleScope) -> ExactString? {
-    rulesItem?.attributes[scope.attribute].flatMap { ExactString(utf8: $0) }
-  }
+  /// The rules of folders and of the keychain.
+  public var folderRules: FolderRules { FolderRules(rulesItem) }
 
   /// Every item, with the one that keeps the rules: for another process, which has them in an index of its own.
   public var everyItem: [Item] { Array(all) + (rulesItem.map { [$0] } ?? []) }
@@ -69,22 +67,6 @@ extension KeychainIndex {
   /// The item that keeps the rules, if this is its id, or none is given; nil: it is another one's.
   public func rulesItem(_ id: ItemID? = nil) -> Item? {
     id == nil || rulesItem?.id == id ? rulesItem : nil
-  }
-
-  /// The rules that an item has from its folder and from the keychain, the nearest first.
-  func inheritedRules(of identity: ItemIdentity) -> [ProgramRules.Rule] {
-    guard rulesItem != nil else { return [] }
-    return [.folder(identity.itemClass, identity.folder), .keychain].flatMap { rulesList(of: $0) }
-  }
-
-  /// The rules that hold in a folder, the nearest first.
-  func rulesInEffect(in scope: RuleScope) -> [ProgramRules.Rule] {
-    scope == .keychain ? rulesList(of: .keychain) : rulesList(of: scope) + rulesList(of: .keychain)
-  }
-
-  private func rulesList(of scope: RuleScope) -> [ProgramRules.Rule] {
-    guard let text = rulesItem?.attributes[scope.attribute] else { return [] }
-    return ProgramRules.rules(reading: ExactString(utf8: text) ?? "")
   }
 }
 
