@@ -23,6 +23,11 @@ public func wipeStack() {
   linux_scrub_stack()
 }
 
+/// The same after one secret was opened, which takes less of the stack than the rest of cryptography.
+public func wipeStackOfOpening() {
+  linux_scrub_upper_stack()
+}
+
 /// Overwrites pieces of about `size` bytes that this thread has just freed.
 ///
 /// For libraries that drop an array with a key in it; it helps as far as the C library gives out next what

@@ -54,7 +54,7 @@ import Testing
       let engine = try fixture.open()
       _ = try engine.add(KeychainSamples.generic("d"), "new")
       try engine.remove([ids[1]])
-      // What the engine has in its log is not in the file yet.
+      // The log is not empty yet.
       #expect(try fixture.open().hasReadAll)
     }
     #expect(try !openingReadsAll(["a", "c", "d"]))

@@ -124,6 +124,12 @@ __attribute__((noinline)) void linux_scrub_stack(void) {
   explicit_bzero(frame, sizeof frame);
 }
 
+// Opening a secret took 9 KiB where that was measured, in a release build.
+__attribute__((noinline)) void linux_scrub_upper_stack(void) {
+  char frame[16 * 1024];
+  explicit_bzero(frame, sizeof frame);
+}
+
 // More than the C library keeps in one list of freed pieces; the neighbours, because sizes carry a header.
 void linux_scrub_heap(size_t size) {
   void *pieces[64];

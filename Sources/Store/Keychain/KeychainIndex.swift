@@ -28,6 +28,12 @@ public struct KeychainIndex: Sendable {
     return found.sorted { ($0.created, $0.id.rawValue) < ($1.created, $1.id.rawValue) }
   }
 
+  /// The oldest of the items with one identity; nil: there is none.
+  func first(_ identity: ItemIdentity) -> Item? {
+    guard let ids = byIdentity[identity], let first = ids.first else { return nil }
+    return ids.count == 1 ? items[first] : self[identity].first
+  }
+
   /// The services, servers or labels of a class.
   public func folders(of itemClass: ItemClass) -> [ExactString] {
     byFolder[itemClass].map { Array($0.keys) } ?? []

@@ -12,6 +12,14 @@ extension KeychainStore {
     return identity == .rules ? [] : try lookup.items(with: identity)
   }
 
+  /// The oldest of the items with an identity; nil: there is none.
+  ///
+  /// - Throws: what reading the keychain throws.
+  public nonisolated func item(with identity: ItemIdentity) throws(StoreError) -> Item? {
+    if let known = index.withLock({ $0.map { $0.first(identity) } }) { return known }
+    return try items(with: identity).first
+  }
+
   /// The item with the keychain's own name; nil: there is none.
   ///
   /// - Throws: what reading the keychain throws.

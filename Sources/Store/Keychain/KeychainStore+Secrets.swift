@@ -15,7 +15,7 @@ extension KeychainStore {
   public nonisolated func secret(of item: Item, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
     try checkAccess(to: item, permit)
     noteUse()
-    defer { wipeStack() }
+    defer { wipeStackOfOpening() }
     return try engine(for: permit).secret(of: item.id)
   }
 

@@ -14,7 +14,7 @@ extension FileTree {
       // A cut or disambiguated name: only the listing knows whose it is.
       return try storedItems(in: place.parent).first { $0.place == place }?.item
     }
-    return try requireKeychain().items(with: identity).first
+    return try requireKeychain().item(with: identity)
   }
 
   /// The item at a place, in the keychain or staged.

@@ -59,9 +59,9 @@ extension FileTree {
     } else if !overlay.withLock({ $0.pending[file] != nil }) {
       guard let item = try storedItem(place), item.secrets.isSuperset(of: which) else { throw .notFound }
       stored = item
-      try keychain.checkAccess(to: item, permit, which)
       // A call that may block must not do so at a write, so it is made now.
       let isWanted = mode.contains(.read) || keychain.mayBlock
+      if !isWanted || mode.contains(.truncate) { try keychain.checkAccess(to: item, permit, which) }
       if isWanted, !mode.contains(.truncate) {
         state.draft = .untouched(
           .secret(

@@ -10,9 +10,10 @@ extension FileTree {
   /// - Throws: as `child(of:named:)` for each component.
   public func node(at path: [String]) throws(StoreError) -> Node {
     var (node, rest) = (root, path[...])
-    if let (item, names) = try itemPlace(leading: path), item.identity != nil {
+    if let (item, below) = try itemPlace(leading: path), item.identity != nil {
       guard try exists(.item(item)) else { throw .notFound }
-      (node, rest) = (self.node(at: .item(item)), path.dropFirst(names))
+      node = self.node(at: .item(item))
+      rest = below
     }
     for name in rest { node = try child(of: node, named: name.utf8) }
     return node
@@ -40,19 +41,21 @@ extension FileTree {
     return node
   }
 
-  /// The item that a path leads to or through, and how many of its names that takes; nil: none.
-  private func itemPlace(leading path: [String]) throws(StoreError) -> (ItemPlace, names: Int)? {
+  /// The item that a path leads to or through, and the names below it; nil: none.
+  private func itemPlace(
+    leading path: [String]
+  ) throws(StoreError) -> (ItemPlace, below: ArraySlice<String>)? {
     guard path.first == Place.keychain.name, keychain != nil, path.count > 2,
       let itemClass = ItemClass(rawValue: path[1])
     else { return nil }
     if itemClass == .other {
       let name = try PathName(lookingUp: path[2].utf8)
-      return (ItemPlace(itemClass: itemClass, folder: nil, name: name), 3)
+      return (ItemPlace(itemClass: itemClass, folder: nil, name: name), path.dropFirst(3))
     }
     guard path.count > 3 else { return nil }
     let folder = FolderPlace(itemClass: itemClass, name: try PathName(lookingUp: path[2].utf8))
     let level = ItemFolderName.leafLevel(of: itemClass)
-    return (ItemPlace(folder: folder, name: try PathName(lookingUp: path[3].utf8, level: level)), 4)
+    return (ItemPlace(folder: folder, name: try PathName(lookingUp: path[3].utf8, level: level)), path.dropFirst(4))
   }
 
   /// An item that is not there, with its folder, which may be.

@@ -130,6 +130,9 @@ int linux_pam_authenticate(const char *service, const char *user, linux_pam_answ
 /// Zeros what calls that have returned left on this thread's stack.
 void linux_scrub_stack(void);
 
+/// The upper half of that: what opening one secret uses leaves nothing below, SQLite's calls included.
+void linux_scrub_upper_stack(void);
+
 /// explicit_bzero(3): a memset that the compiler can't remove.
 void linux_explicit_bzero(void *bytes, size_t count);
 

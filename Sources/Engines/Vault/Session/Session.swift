@@ -68,6 +68,7 @@ extension Session {
   /// Drops the keys of the secrets that are not to be read now. Names and attributes stay.
   func lock() throws(StoreError) {
     defer { keys.lock() }
+    sealed = SealedSecrets()
     try connection.run { try classKeys.lock($0) }
   }
 
@@ -85,9 +86,9 @@ extension Session {
   ///
   /// It reads nothing as long as no process has committed anything.
   func fitsVault() throws(StoreError) -> Bool {
-    guard manifest != nil else { return true }
     let mark = connection.commitMark()
     if let mark, mark == fitting { return true }
+    guard manifest != nil else { return true }
     let fits = try connection.run { try Manifest.fetchIfWhole($0, keys) != nil || !isReplaced($0) }
     if fits { fitting = mark }
     return fits
@@ -131,16 +132,15 @@ extension Session {
   func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
     guard let key = ItemKey(id) else { throw .notFound }
     let mark = connection.commitMark()
-    if let sealed = sealed.secret(key, at: mark), let classKey = classKeys.opened(sealed.classKey) {
-      do { return try sealed.open(under: classKey, nil) } catch {
-        throw StoreError(vault: error, errno: 0)
-      }
+    if let kept = sealed.secret(key, at: mark), classKeys.isOpen(kept.secret.classKey) {
+      do { return try kept.open() } catch { throw StoreError(vault: error, errno: 0) }
     }
     var secret: SecretBytes?
     try connection.run {
       guard let fetched = try secrets($0).fetch(key) else { throw try items($0).missing(key) }
-      secret = try secrets($0).open(fetched)
-      sealed.keep(fetched, of: key, at: mark)
+      let valueKey = try fetched.valueKey(under: secrets($0).classKey(of: fetched), nil)
+      secret = try fetched.open(valueKey)
+      sealed.keep(fetched, valueKey, of: key, at: mark)
     }
     guard let secret else { throw .notFound }
     return secret

@@ -26,7 +26,7 @@ final class Soundness: Sendable {
   /// The state of the vault's file now; nil: its log is not empty.
   var presentFile: [UInt8]? { file.present }
 
-  /// What the last check by any process of this device found; nil: there was none, or nothing is known of it.
+  /// The note of the last check by any process of this device; nil: there is none.
   func lastCheck() -> LastCheck? {
     let bytes = file.read()
     return bytes.isEmpty ? nil : LastCheck(file: file, bytes: bytes)

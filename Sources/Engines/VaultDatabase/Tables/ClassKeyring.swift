@@ -45,8 +45,8 @@ package final class ClassKeyring {
     return found.key.symmetric()
   }
 
-  /// The class key with this number where it is open.
-  package func opened(_ id: UInt64) -> SymmetricKey? { open[id]?.key.symmetric() }
+  /// Whether the class key with this number is open.
+  package func isOpen(_ id: UInt64) -> Bool { open[id] != nil }
 
   /// The class key for new secrets, made now where this device has none. Needs a write transaction.
   func currentKey(_ accessibility: Accessibility, _ database: Database) throws -> (UInt64, SymmetricKey) {

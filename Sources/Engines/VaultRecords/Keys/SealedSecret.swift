@@ -36,7 +36,12 @@ package struct SealedSecret {
   /// - Throws: `accessDenied` without the password that it takes, `rejected` with a wrong one, `damaged`,
   ///   `SecretMemoryError`.
   package func open(under classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SecretBytes {
-    try Cipher.openSecret(value, under: valueKey(classKey, password), boundTo: binding.value)
+    try open(valueKey(under: classKey, password))
+  }
+
+  /// Opens it with a key that `valueKey` gave. - Throws: `damaged`, `SecretMemoryError`.
+  package func open(_ valueKey: SymmetricKey) throws -> SecretBytes {
+    try Cipher.openSecret(value, under: valueKey, boundTo: binding.value)
   }
 
   /// The part that an item's password seals, without the class key's part. - Throws: `damaged`.
@@ -45,7 +50,8 @@ package struct SealedSecret {
     return try inner.combined.orDamaged()
   }
 
-  private func valueKey(_ classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SymmetricKey {
+  /// The key of the value. - Throws: as `open(under:_:)`.
+  package func valueKey(under classKey: SymmetricKey, _ password: PasswordSeal?) throws -> SymmetricKey {
     guard let parameters = passwordParameters else {
       return try Cipher.openKey(wrapped, under: classKey, boundTo: binding.key)
     }
