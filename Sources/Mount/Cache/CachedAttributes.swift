@@ -7,15 +7,16 @@
 /// were dropped it ignores, as it compares their versions (`fi->attr_version`); so `invalidates` is exact even where
 /// replies overtake each other.
 struct CachedAttributes: Sendable {
+  /// There is one for each file that was listed.
   private struct Entry {
+    /// The value of the replies so far; 0: none was cached.
+    var version: UInt64 = 0
     /// Replies whose status may have been read and which the kernel has not got.
-    var replies = 0
-    /// The value of the replies so far; nil: none was cached.
-    var version: UInt64?
+    var replies: UInt32 = 0
     /// There were replies with different values, and which one the kernel took last is unknown.
     var isAmbiguous = false
 
-    var isEmpty: Bool { replies == 0 && version == nil }
+    var isEmpty: Bool { replies == 0 && version == 0 }
   }
 
   private var entries: [UInt64: Entry] = [:]
@@ -30,7 +31,7 @@ struct CachedAttributes: Sendable {
     guard var entry = entries[file] else { return }
     entry.replies -= 1
     if let version {
-      entry.isAmbiguous = entry.isAmbiguous || entry.version.map { $0 != version } ?? false
+      entry.isAmbiguous = entry.isAmbiguous || (entry.version != 0 && entry.version != version)
       entry.version = version
     }
     entries[file] = entry.isEmpty ? nil : entry

@@ -12,18 +12,29 @@ public final class Node: Sendable {
     var place: Place
     /// The last status that was returned: an unlinked file shows it to its open handles.
     var lastStatus: NodeStatus?
-    /// When it was last read, where a program has set that: utimensat(2). It lasts as long as the mount.
-    var accessed: Timestamp?
-    /// Attributes of a file that was removed, for open files of it; nil: they are not known.
-    var lastAttributes: [String: [UInt8]]?
-    /// The value that a key's file had when it lost its name, for a program that had looked it up before.
-    var lastEntry: SuiteSnapshot.Entry?
     /// The name is gone; what is still written goes nowhere.
     var isRemoved = false
-    /// Handles that may hold content which is not committed yet.
-    var writers: [ObjectIdentifier: Handle] = [:]
-    /// The process that made the file with O_EXCL: if it renames it over a key, that is a save.
-    var creator: ProcessID?
+    /// nil: the file has none of it, as most have, of which there may be many thousands.
+    private var rest: Rest?
+
+    init(place: Place) {
+      self.place = place
+    }
+
+    private final class Rest {
+      var accessed: Timestamp?
+      var lastAttributes: [String: [UInt8]]?
+      var lastEntry: SuiteSnapshot.Entry?
+      var writers: [ObjectIdentifier: Handle] = [:]
+      var creator: ProcessID?
+    }
+
+    private mutating func madeRest() -> Rest {
+      if let rest { return rest }
+      let new = Rest()
+      rest = new
+      return new
+    }
   }
 
   let state: Mutex<State>
@@ -66,6 +77,38 @@ public final class Node: Sendable {
 
   /// Whether the file is open for writing, so that its size and times may change at any moment.
   public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }
+}
+
+extension Node.State {
+  /// When it was last read, where a program has set that: utimensat(2). It lasts as long as the mount.
+  var accessed: Timestamp? {
+    get { rest?.accessed }
+    set { if newValue != nil || rest != nil { madeRest().accessed = newValue } }
+  }
+
+  /// Attributes of a file that was removed, for open files of it; nil: they are not known.
+  var lastAttributes: [String: [UInt8]]? {
+    get { rest?.lastAttributes }
+    set { if newValue != nil || rest != nil { madeRest().lastAttributes = newValue } }
+  }
+
+  /// The value that a key's file had when it lost its name, for a program that had looked it up before.
+  var lastEntry: SuiteSnapshot.Entry? {
+    get { rest?.lastEntry }
+    set { if newValue != nil || rest != nil { madeRest().lastEntry = newValue } }
+  }
+
+  /// Handles that may hold content which is not committed yet.
+  var writers: [ObjectIdentifier: Handle] {
+    get { rest?.writers ?? [:] }
+    set { if !newValue.isEmpty || rest != nil { madeRest().writers = newValue } }
+  }
+
+  /// The process that made the file with O_EXCL: if it renames it over a key, that is a save.
+  var creator: ProcessID? {
+    get { rest?.creator }
+    set { if newValue != nil || rest != nil { madeRest().creator = newValue } }
+  }
 }
 
 /// Every node that is known, by number and by place.

@@ -12,7 +12,8 @@ extension FileTree {
     if let modified { try setModified(modified, of: node) }
     node.state.withLock { state in
       state.accessed = accessed ?? state.accessed ?? shown
-      state.lastStatus?.accessed = state.accessed
+      let time = state.accessed
+      state.lastStatus?.accessed = time
     }
   }
 

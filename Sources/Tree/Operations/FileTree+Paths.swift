@@ -55,7 +55,8 @@ extension FileTree {
     guard path.count > 3 else { return nil }
     let folder = FolderPlace(itemClass: itemClass, name: try PathName(lookingUp: path[2].utf8))
     let level = ItemFolderName.leafLevel(of: itemClass)
-    return (ItemPlace(folder: folder, name: try PathName(lookingUp: path[3].utf8, level: level)), path.dropFirst(4))
+    let place = ItemPlace(folder: folder, name: try PathName(lookingUp: path[3].utf8, level: level))
+    return (place, path.dropFirst(4))
   }
 
   /// An item that is not there, with its folder, which may be.

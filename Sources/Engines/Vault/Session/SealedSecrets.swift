@@ -38,7 +38,8 @@ struct SealedSecrets {
   }
 
   /// `mark`: from before the secret was read. Without locked memory for its key it is not kept.
-  mutating func keep(_ secret: SealedSecret, _ valueKey: SymmetricKey, of key: ItemKey, at mark: WALSnapshot?) {
+  mutating func keep(_ secret: SealedSecret, _ valueKey: SymmetricKey, of key: ItemKey, at mark: WALSnapshot?)
+  {
     guard let mark, secret.size < Self.limit / 4 else { return }
     let isFull = size + secret.size > Self.limit || secrets.count >= Self.mostKeys
     if mark != self.mark || isFull { (secrets, size) = ([:], 0) }
