@@ -14,20 +14,21 @@ public struct ProcessFiles: Sendable {
   public struct Stat: Sendable {
     /// The name of the program, or what the process has set in its place (PR_SET_NAME).
     public let name: String
-    private let fields: [Substring]
+    private let fields: [ArraySlice<UInt8>]
 
-    init?(_ text: String) {
+    init?(_ bytes: [UInt8]) {
       // The second field is the name in parentheses, which may contain anything.
-      guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")"), begin < end else {
-        return nil
-      }
-      name = String(text[text.index(after: begin)..<end])
-      fields = text[text.index(after: end)...].split(whereSeparator: \.isWhitespace)
+      guard let begin = bytes.firstIndex(of: UInt8(ascii: "(")),
+        let end = bytes.lastIndex(of: UInt8(ascii: ")")),
+        begin < end
+      else { return nil }
+      name = String(decoding: bytes[begin..<end].dropFirst(), as: UTF8.self)
+      fields = bytes[end...].dropFirst().split(whereSeparator: \.isSpace)
     }
 
     /// A field by its number in proc(5), from 3 on.
-    private func field(_ number: Int) -> Substring? {
-      fields.indices.contains(number - 3) ? fields[number - 3] : nil
+    private func field(_ number: Int) -> String? {
+      fields.indices.contains(number - 3) ? String(decoding: fields[number - 3], as: UTF8.self) : nil
     }
 
     /// `R`, `S`, `T` for stopped, `Z` for a zombie …
@@ -57,7 +58,7 @@ public struct ProcessFiles: Sendable {
   }
 
   /// /proc/PID/stat, read now; nil: there is no such process.
-  public var status: Stat? { text("stat").flatMap { Stat($0) } }
+  public var status: Stat? { Self.bytes("\(folder)/stat", limit: 4096).flatMap { Stat($0) } }
 
   /// The number of the process that a thread belongs to.
   public var threadGroup: Int32? { field("Tgid:").flatMap { Int32($0) } }
@@ -65,10 +66,17 @@ public struct ProcessFiles: Sendable {
   /// The real user.
   public var user: UInt32? { field("Uid:").flatMap { UInt32($0) } }
 
-  /// The first word after a name in `status`.
-  private func field(_ name: String) -> Substring? {
-    let line = text("status")?.split(separator: "\n").first { $0.hasPrefix(name) }
-    return line?.dropFirst(name.count).split(whereSeparator: \.isWhitespace).first
+  /// The first word after a name at the beginning of a line of `status`, which has the names asked for near its start.
+  ///
+  /// Each write of a value asks for one: so it looks at bytes, not at characters.
+  private func field(_ name: String) -> String? {
+    var rest = (Self.bytes("\(folder)/status", limit: 4096) ?? [])[...]
+    while !rest.starts(with: name.utf8) {
+      guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+      rest = rest[end...].dropFirst()
+    }
+    let word = rest.dropFirst(name.utf8.count).drop { $0.isSpace }.prefix { !$0.isSpace }
+    return String(decoding: word, as: UTF8.self)
   }
 
   /// The words of the command line, as the process shows them: it may change them.
@@ -110,13 +118,9 @@ extension ProcessFiles {
 }
 
 extension ProcessFiles {
-  private func text(_ name: String) -> String? {
-    Self.bytes("\(folder)/\(name)").map { String(decoding: $0, as: UTF8.self) }
-  }
-
   /// One read(2): the answer is about one process, also where that ends or starts another program meanwhile.
-  private static func bytes(_ path: String) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: 16 * 1024)
+  private static func bytes(_ path: String, limit: Int = 16 * 1024) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: limit)
     var span = bytes.mutableSpan
     guard let count = try? Descriptor(path, .reading).read(into: &span) else { return nil }
     return Array(bytes[..<count])
@@ -125,6 +129,11 @@ extension ProcessFiles {
   private static func link(_ path: String) -> String? {
     try? Files.target(ofLink: path)
   }
+}
+
+extension UInt8 {
+  /// A blank, a tab or the end of a line.
+  fileprivate var isSpace: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
 }
 
 /// nil: it is none, or there is no such file.
