@@ -95,7 +95,7 @@ enum BusTarget {
 
 enum ProcessTarget {
   static func run(_ bytes: [UInt8]) -> String {
-    guard let stat = ProcessFiles.Stat(String(decoding: bytes, as: UTF8.self)) else { return "none" }
+    guard let stat = ProcessFiles.Stat(bytes) else { return "none" }
     return "\(stat.parent != nil) \(stat.start != nil) \(stat.terminal == 0) \(stat.exitCode == 0)"
   }
 }
