@@ -14,7 +14,9 @@ extension Session {
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
     var attempted: UInt64 = 0
     do {
+      var version: UInt64 = 0
       let (result, manifest) = try connection.write { database in
+        version = try Connection.dataVersion(database)
         var manifest = try trustedManifest(database)
         let before = manifest
         manifest.skip(lostRevisions)
@@ -27,6 +29,7 @@ extension Session {
       }
       lostRevisions = 0
       untold = nil
+      noteOwnCommit(since: version)
       classKeys.settle(committed: true)
       advanceAnchor(manifest)
       return result

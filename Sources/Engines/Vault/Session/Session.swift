@@ -94,6 +94,12 @@ extension Session {
     return fits
   }
 
+  /// The keys fit what this process has just committed, unless another one has committed since: `data_version` says so.
+  func noteOwnCommit(since version: UInt64) {
+    let mark = connection.commitMark()
+    if (try? self.version()) == version { fitting = mark }
+  }
+
   /// A manifest that is damaged has its slots beside it; after new keys, there are others.
   private func isReplaced(_ database: Database) throws -> Bool {
     try manifest?.slots != Manifest.Digests(database, keys).slots

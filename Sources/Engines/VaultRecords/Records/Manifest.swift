@@ -21,11 +21,19 @@ package struct Manifest: Equatable {
   /// When the vault was last changed.
   package var changed = Timestamp(seconds: 0)
   /// The key of the anchors and of the devices' numbers. It outlasts a change of the master key.
-  package var anchorKey = SymmetricKey(size: .bits256)
+  package var anchorKey: SymmetricKey
   /// The devices that have an anchor, by `MachineIdentity.device`.
   package var devices: Set<[UInt8]> = []
 
-  package init() {}
+  /// Of a new vault.
+  package init() {
+    anchorKey = SymmetricKey(size: .bits256)
+  }
+
+  /// To be filled. A random key for each would cost four calls of the system.
+  private init(anchorKey: SymmetricKey) {
+    self.anchorKey = anchorKey
+  }
 
   /// So many blobs may be sealed under one key with random nonces (NIST SP 800-38D, 8.3).
   private static let mostSeals: UInt64 = 1 << 32
@@ -112,9 +120,10 @@ extension Manifest {
   }
 
   package init(_ bytes: Span<UInt8>) throws {
+    self.init(anchorKey: SymmetricKey(data: []))
     var reader = FieldReader(bytes)
     while let field = try reader.next() { try take(field) }
-    guard slots.count == 32, classKeys.count == 32 else { throw StoreError.damaged(what: "the manifest") }
+    guard slots.count == 32, classKeys.count == 32, anchorKey.bitCount == 256 else { throw StoreError.damaged(what: "the manifest") }
   }
 
   private mutating func take(_ field: Field) throws {
@@ -135,11 +144,11 @@ extension Manifest {
 
   /// Format 1 has the first three fields only, one after the other.
   private init(formatOne bytes: Span<UInt8>, _ keys: VaultKeys) throws {
+    self.init(anchorKey: keys.anchorOfFormatOne)
     var reader = FieldReader(bytes)
     generation = try reader.integer(UInt64.self)
     count = try reader.integer(UInt64.self)
     sum = try Witness(reading: &reader)
-    anchorKey = keys.anchorOfFormatOne
   }
 }
 
