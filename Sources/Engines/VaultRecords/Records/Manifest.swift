@@ -123,7 +123,9 @@ extension Manifest {
     self.init(anchorKey: SymmetricKey(data: []))
     var reader = FieldReader(bytes)
     while let field = try reader.next() { try take(field) }
-    guard slots.count == 32, classKeys.count == 32, anchorKey.bitCount == 256 else { throw StoreError.damaged(what: "the manifest") }
+    guard slots.count == 32, classKeys.count == 32, anchorKey.bitCount == 256 else {
+      throw StoreError.damaged(what: "the manifest")
+    }
   }
 
   private mutating func take(_ field: Field) throws {
