@@ -102,16 +102,7 @@ extension AbsentVault {
   var readOnlyReason: String? { known?.readOnlyReason }
 }
 
-extension AbsentVault: LookupKeychain {
-  func items(with identity: ItemIdentity) throws(StoreError) -> [Item] {
-    try present()?.items(with: identity) ?? []
-  }
-
-  func item(_ id: ItemID) throws(StoreError) -> Item? { try present()?.item(id) }
-}
-
 extension AbsentVault {
-  var lookup: (any LookupKeychain)? { self }
   var locking: any LockingKeychain {
     if let known { known } else { NotMadeYet() }
   }

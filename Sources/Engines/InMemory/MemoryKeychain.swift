@@ -5,7 +5,7 @@ import Synchronization
 
 /// A keychain in memory that does what `KeychainEngine` says; the model of the real ones, and their
 /// stand-in where a test is about something else.
-public final class MemoryKeychain: KeychainEngine, LookupKeychain, PasswordKeychain {
+public final class MemoryKeychain: KeychainEngine, PasswordKeychain {
   /// `memory`.
   public let name = "memory"
 
@@ -76,19 +76,6 @@ public final class MemoryKeychain: KeychainEngine, LookupKeychain, PasswordKeych
     try attempt { state throws(StoreError) in
       seen.load(ordering: .relaxed) == state.version ? nil : list(state)
     }
-  }
-
-  /// Itself.
-  public var lookup: (any LookupKeychain)? { self }
-
-  /// At most one. - Throws: `locked` while it is sealed; what `fail(with:)` has set.
-  public func items(with identity: ItemIdentity) throws(StoreError) -> [Item] {
-    try attempt { state in state.entries.values.map(\.item).filter { $0.identity == identity } }
-  }
-
-  /// nil: no item has the number. - Throws: as `items(with:)`.
-  public func item(_ id: ItemID) throws(StoreError) -> Item? {
-    try attempt { state in state.entries[id]?.item }
   }
 
   /// A copy of the secret. - Throws: `notFound`, `locked`, `rejected`; as all calls what `fail(with:)` has set.

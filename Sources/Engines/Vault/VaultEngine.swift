@@ -22,7 +22,7 @@ public final class VaultEngine: KeychainEngine {
   public let name = "vault"
 
   /// Which of the vault's items this engine shows.
-  let part: VaultPart
+  private let part: VaultPart
   /// The cost of a guess at a new password of an item's own.
   let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
@@ -72,13 +72,13 @@ public final class VaultEngine: KeychainEngine {
   }
 
   /// True: another vault has taken the path of the open one.
-  @discardableResult func follow(_ vault: LockableVault) -> Bool {
+  @discardableResult private func follow(_ vault: LockableVault) -> Bool {
     let before = ObjectIdentifier(vault.file)
     vault.reopenIfReplaced()
     return ObjectIdentifier(vault.file) != before
   }
 
-  func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
+  private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
 
   /// Opens the secret with the keys of its class. - Throws: `notFound`, `locked`, `damaged`, `outOfMemory`.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
@@ -175,9 +175,7 @@ extension VaultEngine: EncryptedKeychain {
   }
 
   /// Items whose entries are damaged, as `problems` names them.
-  public var damagedEntries: [String] {
-    vault.use { $0.session?.damagedItems().map { "item " + $0.text } ?? [] }
-  }
+  public var damagedEntries: [String] { vault.use { $0.session?.damaged.map { "item " + $0.text } ?? [] } }
 }
 
 extension VaultEngine {

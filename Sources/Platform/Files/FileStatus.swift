@@ -18,8 +18,6 @@ package struct FileStatus: Hashable, Sendable {
   /// How many names the file has; 0: it was removed while it was open.
   package let links: UInt64
   package let modified: SystemTime
-  /// When the file was last written to, or its attributes set (`st_ctim`): no call sets it.
-  package let changed: SystemTime
   /// The device that a device file stands for (`st_rdev`).
   package let representedDevice: UInt64
 
@@ -32,7 +30,6 @@ package struct FileStatus: Hashable, Sendable {
     size = Int64(raw.st_size)
     links = UInt64(raw.st_nlink)
     modified = SystemTime(raw.st_mtim)
-    changed = SystemTime(raw.st_ctim)
     representedDevice = UInt64(raw.st_rdev)
   }
 

@@ -6,8 +6,8 @@ public import SecretMemory
 /// `KeychainStore` changes an engine's items from one place at a time, and reads secrets from anywhere.
 /// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 ///
-/// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `lookup`,
-/// `passwords`, `otpauthURIs`, `batches`, `spooling`, `remote`, `encryption`. An engine in front of another one passes on what that
+/// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
+/// `otpauthURIs`, `batches`, `spooling`, `remote`, `encryption`. An engine in front of another one passes on what that
 /// one has.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
@@ -73,9 +73,6 @@ public protocol KeychainEngine: Sendable {
   /// Its lock. By default `NeverLocked`.
   var locking: any LockingKeychain { get }
 
-  /// nil, as by default: to find one item it reads them all.
-  var lookup: (any LookupKeychain)? { get }
-
   /// nil, as by default: it can't seal an item with a password of the item's own.
   var passwords: (any PasswordKeychain)? { get }
 
@@ -109,8 +106,6 @@ extension KeychainEngine {
 
   /// `NeverLocked`.
   public var locking: any LockingKeychain { NeverLocked() }
-  /// nil.
-  public var lookup: (any LookupKeychain)? { nil }
   /// nil.
   public var passwords: (any PasswordKeychain)? { nil }
   /// nil.

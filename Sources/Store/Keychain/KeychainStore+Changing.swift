@@ -61,10 +61,9 @@ extension KeychainStore {
     }
   }
 
-  /// Takes over what the engine has just stored. `found`: the item before, for an index that is not filled.
-  func note(_ item: Item, kind: Change.Kind, after found: Item? = nil) {
+  /// Takes over what the engine has just stored.
+  func note(_ item: Item, kind: Change.Kind) {
     let previous = index.withLock { index in
-      guard index != nil else { return found }
       defer { index?.insert(item) }
       return index?[item.id]
     }
@@ -83,10 +82,9 @@ extension KeychainStore {
     feed.publish([Change(.moved, subject, previous: old, origin: .local)])
   }
 
-  /// `found`: the item before, for an index that is not filled.
-  func noteRemoval(of id: ItemID, after found: Item?) {
-    guard let removed = index.withLock({ $0 == nil ? found : $0?.remove(id) }) else { return }
-    feed.publish(removed.deletion(origin: .local))
+  func noteRemoval(of id: ItemID) {
+    guard let item = index.withLock({ $0?.remove(id) }) else { return }
+    feed.publish(item.deletion(origin: .local))
   }
 
   func replaceAll(with items: [Item]) {

@@ -23,8 +23,7 @@ extension KeychainStore {
     of item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    let present = try found(item)
-    try checkAccess(to: present, permit, .otpauth)
+    try checkAccess(to: found(item), permit, .otpauth)
     let uris = try engine(for: permit).requireOtpauthURIs()
     noteUse()
     defer { wipeStack() }
@@ -35,7 +34,7 @@ extension KeychainStore {
         if further != nil { try KeyURI.check(secret) }
       }
     } note: { store, written in
-      store.note(written, kind: .attributes, after: present)
+      store.note(written, kind: .attributes)
     }
   }
 
@@ -43,13 +42,12 @@ extension KeychainStore {
   ///
   /// - Throws: `notFound`, also for an item that has none; `readOnly`, `noSpace`.
   public nonisolated func removeOtpauth(of item: ItemID) throws(StoreError) {
-    let present = try found(item)
-    guard present.otpauth != nil else { throw .notFound }
+    guard try found(item).otpauth != nil else { throw .notFound }
     let uris = try engine.requireOtpauthURIs()
     _ = try change { () throws(StoreError) in
       try uris.rewriteOtpauth(of: item, readingSecret: false) { further, _ in further = nil }
     } note: { store, written in
-      store.note(written, kind: .attributes, after: present)
+      store.note(written, kind: .attributes)
     }
   }
 }

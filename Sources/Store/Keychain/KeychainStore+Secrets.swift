@@ -15,7 +15,8 @@ extension KeychainStore {
   public nonisolated func secret(of item: Item, _ permit: Permit? = nil) throws(StoreError) -> SecretBytes {
     try checkAccess(to: item, permit)
     noteUse()
-    defer { wipeStackOfOpening() }
+    // Other processes' libraries, and the key of an item's password, take more of the stack.
+    defer { if permit?.password == nil, !mayBlock { wipeStackOfOpening() } else { wipeStack() } }
     return try engine(for: permit).secret(of: item.id)
   }
 

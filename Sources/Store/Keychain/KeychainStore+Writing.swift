@@ -22,7 +22,7 @@ extension KeychainStore {
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes, _ permit: Permit? = nil
   ) throws(StoreError) -> Item {
     if item.otpauth != nil { try KeyURI.check(otpauth) }
-    if engine.lookup == nil { try load() }
+    try load()
     try checkRoom(for: item)
     let engine = try engine(for: permit)
     noteUse()
@@ -44,8 +44,7 @@ extension KeychainStore {
     _ item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    let present = try found(item)
-    try checkAccess(to: present, permit)
+    try checkAccess(to: item, permit)
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     noteUse()
     defer { wipeStack() }
@@ -57,7 +56,7 @@ extension KeychainStore {
         try guarding.check(before, item)
       }
     } note: { store, written in
-      store.note(written, kind: .modified, after: present)
+      store.note(written, kind: .modified)
     }
   }
 
@@ -67,9 +66,8 @@ extension KeychainStore {
   public nonisolated func update(
     _ items: [ItemID], _ permit: Permit? = nil, _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
-    var present: [ItemID: Item] = [:]
-    for id in items { present[id] = try item(id) }
-    guard present.values.allSatisfy(engine.locking.isAccessible) else { throw .locked }
+    let present = try read { index in items.compactMap { index[$0] } }
+    guard present.allSatisfy(engine.locking.isAccessible) else { throw .locked }
     try permit?.requireUnchangedCaller()
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     _ = try change { () throws(StoreError) in
@@ -79,8 +77,8 @@ extension KeychainStore {
         try classes.check(item)
         try guarding.check(before, item)
       }
-    } note: { [present] store, updated in
-      for item in updated { store.note(item, kind: .attributes, after: present[item.id]) }
+    } note: { store, updated in
+      for item in updated { store.note(item, kind: .attributes) }
     }
   }
 
@@ -106,11 +104,11 @@ extension KeychainStore {
 
   /// Deletes items with their secrets, all or none.
   public nonisolated func remove(_ items: [ItemID]) throws(StoreError) {
-    let present = try items.map { (id) throws(StoreError) in (id, try item(id)) }
+    try load()
     try change { () throws(StoreError) in
       try engine.remove(items)
     } note: { store, _ in
-      for (id, item) in present { store.noteRemoval(of: id, after: item) }
+      for item in items { store.noteRemoval(of: item) }
     }
   }
 }

@@ -6,7 +6,7 @@ import Synchronization
 extension FileTree {
   /// The file or directory at a path from the top.
   ///
-  /// An item is found by its names, without listing what stands beside it.
+  /// An item is found by its names; its folder is not looked up.
   /// - Throws: as `child(of:named:)` for each component.
   public func node(at path: [String]) throws(StoreError) -> Node {
     var (node, rest) = (root, path[...])
@@ -26,7 +26,9 @@ extension FileTree {
     do throws(StoreError) { return try node(at: path) } catch {
       guard error == .notFound else { throw error }
     }
-    if path.count == 4, path[0] == Place.keychain.name, let itemClass = ItemClass(rawValue: path[1]) {
+    if keychain != nil, path.count == 4, path[0] == Place.keychain.name,
+      let itemClass = ItemClass(rawValue: path[1])
+    {
       return try stageItem(named: path[3], in: path[2], of: itemClass)
     }
     var node = root

@@ -35,8 +35,7 @@ extension Session {
     guard manifest.generation >= anchor.generation else {
       return "it is older than what this device has seen: it was put back from a copy"
     }
-    guard let scan = found.scan else { return nil }
-    guard scan.nameless == 0, scan.count == manifest.count, scan.sum == manifest.sum else {
+    guard found.scan.nameless == 0, found.scan.count == manifest.count, found.scan.sum == manifest.sum else {
       return "items were deleted, doubled or put back by another program than Keyhole"
     }
     return nil
@@ -67,7 +66,6 @@ extension Session {
 
   func advanceAnchor(_ manifest: Manifest) {
     self.manifest = manifest
-    soundness.note(committed: manifest)
     do {
       try anchor.advance(to: manifest.state, manifest.anchorKey)
       anchorError = nil
@@ -190,7 +188,7 @@ extension Session {
   }
 
   func problems() -> [Problem] {
-    var problems = damagedItems().map { key in
+    var problems = damaged.map { key in
       Problem(
         subject: "item \(key.text)", reason: "its entry in the vault is damaged",
         remedy:

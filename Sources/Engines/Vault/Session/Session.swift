@@ -28,16 +28,13 @@ final class Session {
   var distrust: String?
   /// The vault was not used on this device before, and was last changed then.
   var firstUse: Timestamp?
-  private var damaged: [ItemKey] = []
-  /// All items have been read, so that `damaged` holds.
-  private(set) var isRead = false
+  var damaged: [ItemKey] = []
   /// An error beside the vault itself.
   var anchorError: StoreError?
   /// Revisions that failed transactions have sealed blobs under.
   var lostRevisions: UInt64 = 0
   /// The moment at which the keys last fitted the vault.
-  private var fitting: WALSnapshot?
-  let soundness: Soundness
+  private var checked: WALSnapshot?
 
   var header: VaultHeader { keys.header }
 
@@ -51,13 +48,9 @@ final class Session {
     }
     classKeys = ClassKeyring(keys, directory)
     anchor = Anchor(directory, store: keys.store)
-    soundness = Soundness(CheckedVault(directory, store: keys.store))
-    if try !takeChecked() {
-      untold = try load()
-      // The slot has just opened the vault's manifest or one of its items: another process has made new keys since.
-      if keys.format >= .two, manifest == nil, untold?.isEmpty == true { throw .interrupted }
-    }
-    connection.onEmptyLog = { [soundness] in soundness.noteEmptyLog(of: $0, $1) }
+    untold = try load()
+    // The slot has just opened the vault's manifest or one of its items: another process has made new keys since.
+    if keys.format >= .two, manifest == nil, untold?.isEmpty == true { throw .interrupted }
     directory.restoreReserve()
   }
 }
@@ -87,17 +80,17 @@ extension Session {
   /// It reads nothing as long as no process has committed anything.
   func fitsVault() throws(StoreError) -> Bool {
     let mark = connection.commitMark()
-    if let mark, mark == fitting { return true }
+    if let mark, mark == checked { return true }
     guard manifest != nil else { return true }
     let fits = try connection.run { try Manifest.fetchIfWhole($0, keys) != nil || !isReplaced($0) }
-    if fits { fitting = mark }
+    if fits { checked = mark }
     return fits
   }
 
   /// The keys fit what this process has just committed, unless another one has committed since: `data_version` says so.
   func noteOwnCommit(since version: UInt64) {
     let mark = connection.commitMark()
-    if (try? self.version()) == version { fitting = mark }
+    if (try? self.version()) == version { checked = mark }
   }
 
   /// A manifest that is damaged has its slots beside it; after new keys, there are others.
@@ -184,8 +177,7 @@ extension Session {
   /// The state of the vault in one transaction.
   struct Finding {
     var version: UInt64
-    /// nil: nothing was written to the file since all rows added up.
-    var scan: ItemTable.ItemScan?
+    var scan: ItemTable.ItemScan
     var manifest: Manifest?
     var digests: Manifest.Digests
   }
@@ -197,70 +189,20 @@ extension Session {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
     let anchored = anchor.read()
     connection.noteChecked()
-    let before = soundness.presentFile
-    let (found, scan) = try connection.read { database in
+    let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
       let manifest = try Manifest.fetchIfWhole(database, keys)
       // Between two transactions another process may have made new keys, under which nothing opens with these.
       if manifest == nil, self.manifest != nil, try isReplaced(database) { throw StoreError.interrupted }
       let scan = try items(database).scan(expecting: manifest?.count ?? 0)
-      let found = Finding(
+      return Finding(
         version: try Connection.dataVersion(database), scan: scan, manifest: manifest,
         digests: try Manifest.Digests(database, keys))
-      return (found, scan)
     }
     toldVersion = found.version
     untold = nil
-    (damaged, isRead) = (scan.damaged, true)
+    damaged = found.scan.damaged
     judge(found, anchored)
-    soundness.note(
-      found.version, distrust == nil && damaged.isEmpty ? manifest : nil, ofFile: before)
-    return scan.items
-  }
-}
-
-// MARK: - Without reading all items
-
-extension Session {
-  /// The item with an identity; nil: there is none. - Throws: `damaged`.
-  func item(with identity: ItemIdentity) throws(StoreError) -> Item? {
-    try connection.run { database in
-      guard let item = try items(database).fetch(identity)?.record.item else { return nil }
-      // The index of the tags may be damaged.
-      guard item.identity == identity else { throw StoreError.damaged(what: "item") }
-      return item
-    }
-  }
-
-  /// nil: there is no such item. - Throws: `damaged`.
-  func item(_ id: ItemID) throws(StoreError) -> Item? {
-    guard let key = ItemKey(id) else { return nil }
-    return try connection.run { try items($0).fetch(key)?.record.item }
-  }
-
-  /// Items that don't open. All are read for it, where they were not yet.
-  func damagedItems() -> [ItemKey] {
-    if !isRead { untold = try? load() }
-    return damaged
-  }
-
-  /// Opens a vault whose rows all added up when it was last looked at, and whose file nothing has written to since. False:
-  /// they have to be added up.
-  private func takeChecked() throws(StoreError) -> Bool {
-    guard keys.format >= .two, let checked = soundness.lastCheck() else { return false }
-    let anchored = anchor.read()
-    connection.noteChecked()
-    let found: Finding? = try connection.read { database in
-      guard let manifest = try Manifest.fetchIfWhole(database, keys),
-        checked.holds(for: manifest)
-      else { return nil }
-      return Finding(
-        version: try Connection.dataVersion(database), scan: nil, manifest: manifest,
-        digests: try Manifest.Digests(database, keys))
-    }
-    guard let found else { return false }
-    judge(found, anchored)
-    soundness.note(found.version, distrust == nil ? manifest : nil)
-    return true
+    return found.scan.items
   }
 }

@@ -11,10 +11,6 @@ package struct FileStamp: Equatable {
   /// stat(2), which follows links as SQLite does; nil: no file has the path.
   package init?(_ path: String) {
     guard let status = try? Files.status(path) else { return nil }
-    self.init(status)
-  }
-
-  init(_ status: FileStatus) {
     id = status.id
     size = status.size
     modified = status.modified
@@ -39,7 +35,8 @@ final class KnownStamp: Sendable {
   /// Whether something else has written to the file since, or another file has its path.
   var isTouched: Bool { FileStamp(path) != stamp.withLock { $0 } }
 
-  func note() { note(FileStamp(path)) }
-
-  func note(_ present: FileStamp?) { stamp.withLock { $0 = present } }
+  func note() {
+    let present = FileStamp(path)
+    stamp.withLock { $0 = present }
+  }
 }

@@ -3,7 +3,7 @@ import Platform
 import VaultRecords
 
 /// This machine and the user, as far as a vault tells devices apart by them.
-package struct MachineIdentity: Sendable {
+package struct MachineIdentity {
   /// The content of machine-id(5), or the host's name where there is none.
   let machine: [UInt8]
   let user: UInt32

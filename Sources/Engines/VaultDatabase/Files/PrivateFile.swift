@@ -62,8 +62,8 @@ package enum PrivateFile {
     try create(path, Span<UInt8>())
   }
 
-  /// Makes a file of 0600, which is on the disk when this returns unless it need not be. - Throws: `exists`.
-  package static func create(_ path: String, _ bytes: Span<UInt8>, durably: Bool = true) throws(StoreError) {
+  /// Makes a file of 0600 that is on the disk when this returns. - Throws: `exists`.
+  package static func create(_ path: String, _ bytes: Span<UInt8>) throws(StoreError) {
     let file = try StoreError.call("open \(path)") { () throws(Errno) in
       try Descriptor(path, [.writing, .create, .exclusive, .noFollow])
     }
@@ -71,14 +71,14 @@ package enum PrivateFile {
       unlink(path)
       throw StoreError(error, "write \(path)")
     }
-    if durably { try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() } }
+    try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() }
   }
 
-  /// Replaces a file in one step. Not durably: a power loss may leave it empty.
-  package static func replace(_ path: String, with bytes: [UInt8], durably: Bool = true) throws(StoreError) {
+  /// Replaces a file in one step.
+  package static func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     let temporary = path + ".\(CurrentProcess.number)"
     unlink(temporary)
-    try create(temporary, bytes.span, durably: durably)
+    try create(temporary, bytes.span)
     do { try Files.rename(temporary, to: path) } catch { throw .system(error, operation: "rename") }
   }
 

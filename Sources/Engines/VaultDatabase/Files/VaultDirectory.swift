@@ -5,7 +5,7 @@ package import Store
 package import VaultRecords
 
 /// The folder of the vault and the folder of what belongs to this device; both of the user alone.
-package struct VaultDirectory: Sendable {
+package struct VaultDirectory {
   package let path: String
   package let state: String
   package let machine: MachineIdentity
@@ -21,13 +21,9 @@ package struct VaultDirectory: Sendable {
   package var key: String { path + "/vault.key" }
   var deviceKey: String { state + "/device.key" }
 
-  package func anchor(store: [UInt8]) -> String { stateFile(of: store, ".anchor") }
-
-  func checkedVault(store: [UInt8]) -> String { stateFile(of: store, ".checked") }
-
-  private func stateFile(of store: [UInt8], _ ending: String) -> String {
+  package func anchor(store: [UInt8]) -> String {
     let digits = store.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
-    return state + "/" + digits.joined() + ending
+    return state + "/" + digits.joined() + ".anchor"
   }
 
   /// Makes the folders where they are missing. - Throws: `accessDenied` where others can enter one.

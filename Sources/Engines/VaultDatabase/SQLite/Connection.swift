@@ -1,6 +1,6 @@
 package import GRDB
 package import Model
-package import Platform
+import Platform
 import SecretMemory
 import Store
 import VaultRecords
@@ -85,13 +85,6 @@ package final class Connection {
   }
 
   deinit { checkpoints.finish() }
-
-  /// Is called when this process has brought the log into the database, with the status of the file after that: on any
-  /// thread, before another call can use the connection.
-  package var onEmptyLog: (@Sendable (Database, FileStatus) -> Void)? {
-    get { checkpoints.onEmptyLog }
-    set { checkpoints.onEmptyLog = newValue }
-  }
 
   /// synchronous=FULL: a commit is on the disk when it returns. secure_delete: what is deleted is zeroed.
   /// mmap_size=0: a disk error is an error, not SIGBUS.

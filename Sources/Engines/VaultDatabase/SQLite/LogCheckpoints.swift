@@ -20,7 +20,6 @@ final class LogCheckpoints: Sendable {
     var timer: (any DispatchSourceTimer)?
     var delay = LogCheckpoints.delay
     var isPending = false
-    var onEmptyLog: (@Sendable (Database, FileStatus) -> Void)?
   }
 
   private let path: String
@@ -42,12 +41,6 @@ final class LogCheckpoints: Sendable {
     Self.all.withLock { $0[ObjectIdentifier(self)] = nil }
   }
 
-  /// Is called when this process has brought the log into the database, with the status of the file after that.
-  var onEmptyLog: (@Sendable (Database, FileStatus) -> Void)? {
-    get { state.withLock { $0.onEmptyLog } }
-    set { state.withLock { $0.onEmptyLog = newValue } }
-  }
-
   /// The log holds something: this process committed it, or found that another one did.
   func noteCommit() {
     state.withLock { state in
@@ -62,18 +55,15 @@ final class LogCheckpoints: Sendable {
   /// - Returns: false: that, or another connection is reading or writing.
   @discardableResult func run(waiting milliseconds: Int32 = 0) -> Bool {
     guard let database = database.value else { return true }
-    let isDone = database.writeWithoutTransaction { [known, path] database in
+    let isDone = database.writeWithoutTransaction { [known] database in
       guard !known.isTouched else { return false }
       guard database.checkpoint(truncatingLog: false, waiting: milliseconds) else {
         known.note()
         return false
       }
       // Looked at before others can see that the log is empty. What writes to the file from now on is another program.
-      let status = try? Files.status(path)
-      known.note(status.map { FileStamp($0) })
-      guard database.checkpoint(truncatingLog: true, waiting: milliseconds) else { return false }
-      if let status { onEmptyLog?(database, status) }
-      return true
+      known.note()
+      return database.checkpoint(truncatingLog: true, waiting: milliseconds)
     }
     if isDone { state.withLock { $0.isPending = false } }
     return isDone
