@@ -4,7 +4,7 @@ import StoreConformance
 import Testing
 import Tree
 
-/// Paths from the top of the tree, of which those of items are found without a listing.
+/// Paths from the top of the tree.
 @Suite(.timeLimit(.minutes(1))) struct TreePathTests {
   let fixture = TreeFixture(["key": .integer(1)])
 
@@ -12,12 +12,11 @@ import Tree
 
   private func node(_ text: String) throws -> Node { try fixture.tree.node(at: path(text)) }
 
-  private var isListed: Bool { fixture.tree.keychain?.isLoaded ?? true }
-
-  @Test func itemIsFoundWithoutListingItsFolder() throws {
+  @Test func itemIsFoundByItsNames() throws {
+    for service in ["a", "b", ".hidden"] {
+      _ = try fixture.items.add(KeychainSamples.generic(ExactString(service), "me"), "secret")
+    }
     for service in ["a", "b", "%2Ehidden"] {
-      let plain = ExactString(service == "%2Ehidden" ? ".hidden" : service)
-      _ = try fixture.items.add(KeychainSamples.generic(plain, "me"), "secret")
       #expect(try node("keychain/generic/\(service)/me/value").path == "keychain/generic/\(service)/me/value")
       #expect(try node("keychain/generic/\(service)/me").isDirectory)
     }
@@ -25,7 +24,6 @@ import Tree
     #expect(throws: StoreError.notFound) { try node("keychain/generic/a/me/other") }
     #expect(throws: StoreError.notFound) { try node("keychain/generic/.hidden/me") }
     #expect(throws: StoreError.notDirectory) { try node("keychain/generic/a/me/value/more") }
-    #expect(!isListed)
   }
 
   @Test func itIsTheSameNodeAsByName() throws {
@@ -41,14 +39,13 @@ import Tree
     }
   }
 
-  @Test func newItemIsMadeWithoutListing() throws {
+  @Test func newItemIsMadeWithItsFolder() throws {
     let item = try fixture.tree.makeDirectories(at: path("keychain/generic/a/me"))
     #expect(item.path == "keychain/generic/a/me")
     let handle = try fixture.tree.create("value".utf8, in: item, .write, exclusive: true, by: .current)
     try handle.write(Array("secret".utf8).span, at: 0, by: .current)
     try handle.flush(by: .current)
     handle.close()
-    #expect(!isListed)
     #expect(try fixture.items.items().map(\.identity) == [.generic(service: "a", account: "me")])
     #expect(try fixture.tree.makeDirectories(at: path("keychain/generic/a/me")) === item)
     #expect(try fixture.list("keychain/generic/a") == ["me"])

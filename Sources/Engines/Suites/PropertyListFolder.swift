@@ -74,10 +74,7 @@ public final class PropertyListFolder: SuiteEngine {
     let target = try file.target()
     if let reason = file.readOnlyReason(of: target) { return reason }
     let folder = Files.folder(of: target)
-    let refusal = DiskProbe.refusal(of: folder, maximumAge: DiskProbe.ageBeforeWriting) {
-      SuiteFiles.areOnOneDisk(folder, stateFolder) ? stateFolder : nil
-    }
-    switch refusal {
+    switch DiskProbe.refusal(of: SuiteFiles.areOnOneDisk(folder, stateFolder) ? stateFolder : folder) {
     case .readOnly(let reason): return reason
     case let refusal?: throw refusal
     case nil: return nil

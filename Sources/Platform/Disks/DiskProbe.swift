@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Whether a disk would take a write now, determined without writing to any file that has a name.
 package enum DiskProbe {
   /// In bytes: a disk with less is full for every purpose of Keyhole's.
@@ -10,30 +8,17 @@ package enum DiskProbe {
   /// The error with which the disk of a folder takes no write at all; nil: it takes some, or that is not known.
   ///
   /// open(2) with O_TMPFILE: since Linux 6.12, neither statvfs(3) nor access(2) shows that ext4 made itself read-only
-  /// after an error of the disk. It costs about 15 µs, and makes the next commit of a journal larger.
+  /// after an error of the disk. It costs about 15 µs.
   ///
-  /// `maximumAge`: for how long a disk that took a write is not asked again. What has become of it, the next write finds.
-  /// `place`: another folder on the disk to make the file in.
   /// - Returns: EROFS; EIO, ENXIO or ENODEV of a lost disk.
-  package static func writeError(
-    in folder: String, maximumAge: Duration = .zero, at place: () -> String? = { nil }
-  ) -> Errno? {
-    let now = ContinuousClock.now
-    if maximumAge > .zero, let last = lastWrites.withLock({ $0[folder] }), now - last < maximumAge {
-      return nil
-    }
+  package static func writeError(in folder: String) -> Errno? {
     do throws(Errno) {
-      _ = try Descriptor(unnamedIn: place() ?? folder)
-      lastWrites.withLock { $0[folder] = now }
+      _ = try Descriptor(unnamedIn: folder)
       return nil
     } catch {
-      lastWrites.withLock { $0[folder] = nil }
       return [.EROFS, .EIO, .ENXIO, .ENODEV].contains(error) ? error : nil
     }
   }
-
-  /// When the disk of a folder last took a write.
-  private static let lastWrites = Mutex<[String: ContinuousClock.Instant]>([:])
 
   /// ENOSPC or EDQUOT where there is hardly any room in a folder; nil: there is, or that is not known.
   package static func roomError(in folder: String) -> Errno? {

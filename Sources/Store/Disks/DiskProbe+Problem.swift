@@ -2,17 +2,11 @@ package import Model
 package import Platform
 
 extension DiskProbe {
-  /// Before each open for writing: a program that saves often does not have the disk probed each time.
-  package static let ageBeforeWriting = Duration.seconds(1)
-
   /// Why the disk of a folder takes no write at all; nil: it takes some, or that is not known.
   ///
-  /// `maximumAge`: for how long a disk that took a write is not asked again. `place`: another folder on it to ask in.
   /// - Returns: `readOnly` for EROFS, `system` for EIO and for a device that is gone.
-  package static func refusal(
-    of folder: String, maximumAge: Duration = .zero, at place: () -> String? = { nil }
-  ) -> StoreError? {
-    switch writeError(in: folder, maximumAge: maximumAge, at: place) {
+  package static func refusal(of folder: String) -> StoreError? {
+    switch writeError(in: folder) {
     case nil: nil
     case .EROFS?: .readOnly(reason: "the disk of \(folder) is mounted read-only, or became so after an error")
     case let error?: .system(error, operation: "writing to the disk of \(folder)")

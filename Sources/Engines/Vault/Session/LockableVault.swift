@@ -198,11 +198,7 @@ extension LockableVault {
     if let reason = session?.readOnlyReason ?? file.directory.readOnlyReason {
       throw .readOnly(reason: reason)
     }
-    let directory = file.directory
-    let refusal = DiskProbe.refusal(of: directory.path, maximumAge: DiskProbe.ageBeforeWriting) {
-      directory.probedFolder
-    }
-    if let refusal { throw refusal }
+    if let refusal = DiskProbe.refusal(of: file.directory.probedFolder) { throw refusal }
   }
 
   func problems() -> [Problem] {
