@@ -20,6 +20,30 @@ import Testing
     threads.finish()
   }
 
+  @Test func programKeepsBlockedSignalsOnlyWhereItIsToldTo() throws {
+    let masks = Promise<[String]>()
+    let threads = WaitingThreads()
+    let isTaken = threads.run {
+      Signals.block([.hangUp])
+      masks.fulfill([false, true].map { (try? Self.blockedSignals(keepingSignalMask: $0)) ?? "" })
+    }
+    #expect(isTaken)
+    // SIGHUP is 1.
+    #expect(masks.wait().map { UInt64($0, radix: 16).map { $0 & 1 } } == [0, 1])
+    threads.finish()
+  }
+
+  /// The blocked signals of a program, as its status has them.
+  private static func blockedSignals(keepingSignalMask keeps: Bool) throws -> String {
+    let pipe = try PipeEnds()
+    let process = try spawn(
+      "grep", ["grep", "SigBlk", "/proc/self/status"], streams: [.descriptor(pipe.writer.number, as: 1)],
+      keepingSignalMask: keeps)
+    let text = String(decoding: try pipe.readerOnly().readToEnd(limit: 1000), as: UTF8.self)
+    waitForChild(process)
+    return text.split(whereSeparator: \.isWhitespace).last.map(String.init) ?? ""
+  }
+
   @Test func programInASessionOfItsOwn() throws {
     for (group, same) in [(SpawnGroup.ours, true), (.own, false), (.ownSession, false)] {
       let pipe = try PipeEnds()

@@ -45,8 +45,10 @@ extension Connection {
   private func detach(_ path: String) {
     // Not through a symbolic link that has taken the mount point's place.
     if (try? KernelMount.remove(path, lazily: true, followingLinks: false)) != nil { return }
-    // Without privileges only the set-user-id program can. In a group of its own: a key of the terminal must not end it.
+    // Without privileges only the set-user-id program can. Neither a key of the terminal nor the end of a service that the
+    // mount belongs to must end it.
     let words = ["fusermount3", "-u", "-q", "-z", "--", path]
-    if let process = try? spawn(words[0], words, in: .own) { waitForChild(process) }
+    guard let process = try? spawn(words[0], words, in: .own, keepingSignalMask: true) else { return }
+    waitForChild(process)
   }
 }

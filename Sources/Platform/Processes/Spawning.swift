@@ -5,10 +5,11 @@ import Glibc
 /// have all signals blocked, and a program keeps that.
 ///
 /// `path` is looked up in `PATH` where it has no slash. Without `environment` the program has ours, byte for byte. Of our
-/// descriptors it gets those of `streams`, and those that have no O_CLOEXEC.
+/// descriptors it gets those of `streams`, and those that have no O_CLOEXEC. `keepsSignalMask`: the signals that this thread
+/// blocks stay blocked in it, so that a manager of services that ends the whole service does not end it before it is done.
 package func spawn(
   _ path: String, _ arguments: [String], environment: [String]? = nil, streams: [SpawnStream] = [],
-  in group: SpawnGroup = .ours
+  in group: SpawnGroup = .ours, keepingSignalMask keepsSignalMask: Bool = false
 ) throws(SpawnFailure) -> Int32 {
   var actions = unsafe posix_spawn_file_actions_t()
   var attributes = posix_spawnattr_t()
@@ -24,7 +25,8 @@ package func spawn(
   unsafe posix_spawnattr_setsigmask(&attributes, &signals)
   unsafe sigfillset(&signals)
   unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-  let flags = Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | group.rawValue
+  let mask = keepsSignalMask ? 0 : Int16(POSIX_SPAWN_SETSIGMASK)
+  let flags = Int16(POSIX_SPAWN_SETSIGDEF) | mask | group.rawValue
   unsafe posix_spawnattr_setflags(&attributes, flags)
   var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
   var variables = unsafe (environment ?? []).map { unsafe strdup($0) } + [nil]
