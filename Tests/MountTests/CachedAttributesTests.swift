@@ -6,69 +6,125 @@ import Testing
   private var cached = CachedAttributes()
 
   private mutating func reply(_ version: UInt64?) {
-    cached.beginReply(1)
-    cached.endReply(1, version: version)
+    let reply = cached.beginReply(1)
+    cached.endReply(reply, version: version)
+  }
+
+  /// Whether the attributes had to be dropped, which then happened.
+  private mutating func drops(_ version: UInt64?, of file: UInt64 = 1, isRead: Bool = false) -> Bool {
+    guard cached.beginDrop(file, unlessOf: version, isRead: isRead) else { return false }
+    cached.endDrop(file)
+    return true
   }
 
   @Test mutating func whatTheKernelNeverGotIsNotDropped() {
-    #expect(cached.invalidates(1, serving: 1) == false)
+    #expect(drops(1) == false)
     reply(nil)
-    #expect(cached.invalidates(1, serving: 1) == false)
+    #expect(drops(1) == false)
   }
 
   @Test mutating func sameValueKeepsItsAttributes() {
     reply(1)
     reply(1)
-    #expect(cached.invalidates(1, serving: 1) == false)
+    #expect(drops(1) == false)
   }
 
   @Test mutating func anotherValueDropsThemOnce() {
     reply(1)
-    #expect(cached.invalidates(1, serving: 2) == true)
-    #expect(cached.invalidates(1, serving: 2) == false)
+    #expect(drops(2) == true)
+    #expect(drops(2) == false)
+  }
+
+  @Test mutating func attributesOfAFileThatIsGoneAreDropped() {
+    #expect(drops(nil) == false)
+    reply(1)
+    #expect(drops(nil) == true)
   }
 
   @Test mutating func otherFilesAreOthers() {
     reply(1)
-    #expect(cached.invalidates(2, serving: 2) == false)
-    #expect(cached.invalidates(1, serving: 2) == true)
+    #expect(drops(2, of: 2) == false)
+    #expect(drops(2) == true)
   }
 
   /// Which of two replies the kernel took last is unknown, as it may get them in the other order.
   @Test mutating func repliesWithDifferentValuesAreDropped() {
     reply(1)
     reply(2)
-    #expect(cached.invalidates(1, serving: 2) == true)
+    #expect(drops(2) == true)
     reply(2)
-    #expect(cached.invalidates(1, serving: 2) == false)
+    #expect(drops(2) == false)
   }
 
   /// A short-lived reply leaves what an older one said.
   @Test mutating func replyThatIsNotCachedChangesNothing() {
     reply(1)
     reply(nil)
-    #expect(cached.invalidates(1, serving: 2) == true)
+    #expect(drops(2) == true)
   }
 
-  /// Its status may have been read before the value that is served now.
+  /// Its status may have been read before the value that is served now. The kernel ignores it after the drop.
   @Test mutating func replyUnderWayIsDropped() {
-    cached.beginReply(1)
-    #expect(cached.invalidates(1, serving: 2) == true)
-    cached.endReply(1, version: 1)
-    #expect(cached.invalidates(1, serving: 2) == true)
+    let reply = cached.beginReply(1)
+    #expect(drops(2) == true)
+    cached.endReply(reply, version: 1)
+    #expect(drops(2) == false)
+  }
+
+  /// A drop would cut a read that has asked for the attributes.
+  @Test mutating func replyForAReaderOfTheSameValueIsNotDropped() {
+    let reply = cached.beginReply(1)
+    #expect(drops(2, isRead: true) == false)
+    cached.endReply(reply, version: 2)
+    #expect(drops(2, isRead: true) == false)
+    #expect(drops(3, isRead: true) == true)
+  }
+
+  @Test mutating func dropIsUnderWayUntilTheKernelHasDropped() {
+    reply(1)
+    #expect(cached.isBeingDropped(1) == false)
+    let begun = cached.beginDrop(1, unlessOf: 2)
+    #expect(begun && cached.isBeingDropped(1))
+    let again = cached.beginDrop(1, unlessOf: 2)
+    #expect(again && cached.isBeingDropped(1))
+    cached.endDrop(1)
+    #expect(cached.isBeingDropped(1))
+    cached.endDrop(1)
+    #expect(cached.isBeingDropped(1) == false)
+  }
+
+  /// The kernel may have ignored it, and may have taken it.
+  @Test(arguments: [true, false]) mutating func replyWhileADropIsUnderWayCounts(endsFirst: Bool) {
+    reply(1)
+    #expect(cached.beginDrop(1, unlessOf: 2) == true)
+    let reply = cached.beginReply(1)
+    if endsFirst { cached.endReply(reply, version: 2) }
+    cached.endDrop(1)
+    if !endsFirst { cached.endReply(reply, version: 2) }
+    #expect(drops(2) == false)
+    #expect(drops(3) == true)
   }
 
   @Test mutating func forgottenFileHasNoAttributes() {
     reply(1)
     cached.forget(1)
-    #expect(cached.invalidates(1, serving: 2) == false)
+    #expect(drops(2) == false)
   }
 
   @Test mutating func replyUnderWayOutlivesAForget() {
-    cached.beginReply(1)
+    let reply = cached.beginReply(1)
     cached.forget(1)
-    cached.endReply(1, version: 1)
-    #expect(cached.invalidates(1, serving: 2) == true)
+    cached.endReply(reply, version: 1)
+    #expect(drops(2) == true)
+  }
+
+  @Test mutating func dropUnderWayOutlivesAForget() {
+    reply(1)
+    #expect(cached.beginDrop(1, unlessOf: 2) == true)
+    cached.forget(1)
+    #expect(cached.isBeingDropped(1) == true)
+    cached.endDrop(1)
+    #expect(cached.isBeingDropped(1) == false)
   }
 }
 

@@ -3,50 +3,100 @@
 /// A read through the page cache, and fstat(2), take the size from the cached attributes. So an open that serves another
 /// value than they are of has to have them dropped before it is answered: the news of a change comes later.
 ///
-/// A reply counts from before its status is read. What the kernel gets of one that was under way while the attributes
-/// were dropped it ignores, as it compares their versions (`fi->attr_version`); so `invalidates` is exact even where
-/// replies overtake each other.
+/// The kernel ignores the attributes in a reply whose request is older than the last drop, as it compares their versions
+/// (`fi->attr_version`). A reply counts from before its status is read, so that one that a drop has overtaken is known
+/// here too.
+///
+/// With the attributes the kernel ignores the size. A read that has asked for them, as they were dropped before, would
+/// then end at the size of the older value. So there is no drop that such a reader does not need: not where the cached
+/// attributes are of the value already, and not because of replies under way where the file's readers have the same value;
+/// and no reader is opened through the page cache while a drop is under way.
 struct CachedAttributes: Sendable {
+  /// A reply under way.
+  struct Reply {
+    fileprivate let file: UInt64
+    fileprivate let generation: UInt16
+  }
+
   /// There is one for each file that was listed.
   private struct Entry {
-    /// The value of the replies so far; 0: none was cached.
+    /// The value of the replies since the last drop; 0: none was cached.
     var version: UInt64 = 0
-    /// Replies whose status may have been read and which the kernel has not got.
-    var replies: UInt32 = 0
+    /// Replies whose status may have been read since the last drop and which the kernel has not got.
+    var replies: UInt16 = 0
+    /// Replies that a drop has overtaken.
+    var overtaken: UInt16 = 0
+    /// The number of drops, which begins again at 0 after 65,535.
+    var generation: UInt16 = 0
+    /// Drops under way.
+    var drops: UInt8 = 0
     /// There were replies with different values, and which one the kernel took last is unknown.
     var isAmbiguous = false
 
-    var isEmpty: Bool { replies == 0 && version == 0 }
+    var isEmpty: Bool { replies == 0 && overtaken == 0 && version == 0 && drops == 0 }
+
+    /// The entry after the attributes count as dropped.
+    var dropped: Entry {
+      Entry(overtaken: overtaken + replies, generation: generation &+ 1, drops: drops)
+    }
+
+    /// Whether the kernel may have attributes of another value.
+    func mayDiffer(from stored: UInt64?, isRead: Bool) -> Bool {
+      if isAmbiguous || version != 0 && version != stored { return true }
+      return !isRead && (replies > 0 || drops > 0)
+    }
   }
 
   private var entries: [UInt64: Entry] = [:]
 
-  /// The status of a file is about to be read for a reply.
-  mutating func beginReply(_ file: UInt64) {
-    entries[file, default: Entry()].replies += 1
-  }
-
-  /// The reply is made. `version`: the value whose size it has; nil: the kernel does not cache it.
-  mutating func endReply(_ file: UInt64, version: UInt64?) {
+  private mutating func change(_ file: UInt64, _ body: (inout Entry) -> Void) {
     guard var entry = entries[file] else { return }
-    entry.replies -= 1
-    if let version {
-      entry.isAmbiguous = entry.isAmbiguous || (entry.version != 0 && entry.version != version)
-      entry.version = version
-    }
+    body(&entry)
     entries[file] = entry.isEmpty ? nil : entry
   }
 
-  /// Whether the attributes have to be dropped before `version` of the file is served. If so, they count as dropped.
-  mutating func invalidates(_ file: UInt64, serving version: UInt64) -> Bool {
-    guard let entry = entries[file] else { return false }
-    guard entry.replies > 0 || entry.isAmbiguous || entry.version != version else { return false }
-    entries[file] = entry.replies == 0 ? nil : Entry(replies: entry.replies)
+  /// The status of a file is about to be read for a reply.
+  mutating func beginReply(_ file: UInt64) -> Reply {
+    entries[file, default: Entry()].replies += 1
+    return Reply(file: file, generation: entries[file]?.generation ?? 0)
+  }
+
+  /// The reply is made. `version`: the value whose size it has; nil: the kernel does not cache it.
+  mutating func endReply(_ reply: Reply, version: UInt64?) {
+    change(reply.file) { entry in
+      guard entry.generation == reply.generation else { return entry.overtaken -= 1 }
+      entry.replies -= 1
+      guard let version else { return }
+      entry.isAmbiguous = entry.isAmbiguous || (entry.version != 0 && entry.version != version)
+      entry.version = version
+    }
+  }
+
+  /// Whether the attributes have to be dropped, as `version` of the file is stored, or is about to be served; nil: the file
+  /// is gone. `isRead`: readers of the same value have the file open through the page cache, so that every reply that
+  /// is under way is of this value or a newer one. If so, they count as dropped, and `endDrop` has to follow when the
+  /// kernel has dropped them.
+  mutating func beginDrop(_ file: UInt64, unlessOf version: UInt64?, isRead: Bool = false) -> Bool {
+    guard var entry = entries[file], entry.mayDiffer(from: version, isRead: isRead) else { return false }
+    entry = entry.dropped
+    entry.drops += 1
+    entries[file] = entry
     return true
   }
 
+  /// The kernel has dropped the attributes that `beginDrop` was called for. Replies that were made meanwhile it may have.
+  mutating func endDrop(_ file: UInt64) {
+    change(file) { $0.drops -= 1 }
+  }
+
+  /// Whether a drop is under way, so that the kernel may ignore the attributes that it is asking for.
+  func isBeingDropped(_ file: UInt64) -> Bool { (entries[file]?.drops ?? 0) > 0 }
+
   /// The kernel has forgotten the file.
   mutating func forget(_ file: UInt64) {
-    if entries[file]?.replies == 0 { entries[file] = nil }
+    change(file) { entry in
+      entry.version = 0
+      entry.isAmbiguous = false
+    }
   }
 }

@@ -55,9 +55,9 @@ extension KernelCache {
     guard node.isStable, !hasOutdatedReaders(node) else {
       return (Attributes(try tree.status(of: node, for: caller), of: node, userID, groupID), 0)
     }
-    cachedAttributes.withLock { $0.beginReply(node.number) }
+    let reply = cachedAttributes.withLock { $0.beginReply(node.number) }
     var version: UInt64?
-    defer { cachedAttributes.withLock { [version] in $0.endReply(node.number, version: version) } }
+    defer { cachedAttributes.withLock { [version] in $0.endReply(reply, version: version) } }
     let status = try tree.status(of: node, for: caller)
     // The size of a file that is created and not committed is changed by the next commit, and no change is reported for that.
     if status.version != 0 { version = status.version }

@@ -12,13 +12,21 @@ extension KernelCache {
 
   /// How the kernel shall treat a new handle. Attributes of another value than the handle's are dropped.
   func open(_ handle: Handle) -> (OpenFile, OpenOptions) {
-    let opened = begin(handle)
+    let (file, options) = begin(handle)
     // Last, so that a status that is asked for later is short-lived where the handle is outdated.
-    let (node, version) = (handle.node, handle.version)
-    if version != 0, cachedAttributes.withLock({ $0.invalidates(node.number, serving: version) }) {
-      invalidateAttributes(of: node)
+    let (number, version) = (handle.node.number, handle.version)
+    guard version != 0, beginDrop(number, serving: version, to: file) else { return (file, options) }
+    invalidateAttributes(of: handle.node)
+    cachedAttributes.withLock { $0.endDrop(number) }
+    return (file, options)
+  }
+
+  /// Under the lock of the readers: one that is opened later sees that a drop is under way.
+  private func beginDrop(_ number: UInt64, serving version: UInt64, to file: OpenFile) -> Bool {
+    pages.withLock { pages in
+      let isRead = pages.readers(of: version, in: number) > (file.isCached ? 1 : 0)
+      return cachedAttributes.withLock { $0.beginDrop(number, unlessOf: version, isRead: isRead) }
     }
-    return opened
   }
 
   private func begin(_ handle: Handle) -> (OpenFile, OpenOptions) {
@@ -36,8 +44,9 @@ extension KernelCache {
     let node = reader.node
     guard reader.version != 0 else { return .direct }
     let use = pages.withLock { $0.open(node.number, version: reader.version) }
-    // Checked last, as a writer looks for readers after it has made itself known: one of them sees the other.
-    guard node.isBeingWritten, use != .direct else { return use }
+    // Checked last, as a writer, or a drop, looks for readers after it has made itself known: one of them sees the other.
+    let isUnsettled = node.isBeingWritten || cachedAttributes.withLock { $0.isBeingDropped(node.number) }
+    guard isUnsettled, use != .direct else { return use }
     pages.withLock { $0.withdraw(node.number) }.forEach { $0() }
     return .direct
   }
@@ -85,6 +94,15 @@ extension KernelCache {
     let once: @Sendable () -> Void = { if turn.take() { body() } }
     guard pages.withLock({ $0.wait(for: node.number, once) }) else { return once() }
     Background.run(after: Self.patienceWithReaders, once)
+  }
+
+  /// The same on `queue`, where what is waited for first is called first.
+  func whenUnreadInTurn(_ node: Node, _ body: @escaping @Sendable () -> Void) {
+    let turn = Turn()
+    let once: @Sendable () -> Void = { if turn.take() { body() } }
+    let later: @Sendable () -> Void = { [queue] in queue.async(execute: once) }
+    guard pages.withLock({ $0.wait(for: node.number, later) }) else { return once() }
+    queue.asyncAfter(deadline: .now() + Self.patienceWithReaders, execute: once)
   }
 }
 

@@ -17,7 +17,8 @@ import Tree
 ///    ends at the size of another value, even where another program's change has not been reported yet.
 /// 2. Attributes, before setxattr(2) of a key's type is answered: the same value has another text.
 /// 3. Attributes of the file and its directory, after a reported change of another program, and after a creation that is
-///    given up.
+///    given up. Those of the file not where they are of the stored value already, and not while it is read through the
+///    page cache, but for 10 ms at most: a read that is asking for the attributes would end at the size of the older value.
 /// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
 ///
@@ -57,7 +58,7 @@ final class KernelCache: Sendable {
     self.invalidator.withLock { $0 = invalidator }
   }
 
-  /// Drops a file's attributes: rules 1 and 2.
+  /// Drops a file's attributes in the kernel: rules 1 and 2.
   func invalidateAttributes(of node: Node) {
     _ = invalidator.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
   }
@@ -67,9 +68,23 @@ final class KernelCache: Sendable {
     guard !names.isEmpty, let invalidator = invalidator.withLock({ $0 }) else { return }
     queue.async {
       for name in names {
-        if let node = name.node { invalidator.invalidateAttributes(of: NodeID(rawValue: node.number)) }
+        if let node = name.node { self.drop(node, invalidator) }
         invalidator.invalidateAttributes(of: NodeID(rawValue: name.directory.number))
       }
+    }
+  }
+
+  private func drop(_ node: Node, _ invalidator: CacheInvalidator) {
+    guard !node.isDirectory else {
+      invalidator.invalidateAttributes(of: NodeID(rawValue: node.number))
+      return
+    }
+    let version = tree.storedVersion(of: node)
+    guard cachedAttributes.withLock({ $0.beginDrop(node.number, unlessOf: version) }) else { return }
+    // The replay of the change waits in the same way, after this.
+    whenUnreadInTurn(node) { [self] in
+      invalidator.invalidateAttributes(of: NodeID(rawValue: node.number))
+      cachedAttributes.withLock { $0.endDrop(node.number) }
     }
   }
 

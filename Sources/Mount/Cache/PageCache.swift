@@ -75,6 +75,11 @@ struct PageCache: Sendable {
     return true
   }
 
+  /// How many open handles read `version` through the cache.
+  func readers(of version: UInt64, in file: UInt64) -> Int {
+    pages[file].map { $0.version == version ? $0.readers : 0 } ?? 0
+  }
+
   func isRead(_ file: UInt64) -> Bool { pages[file].map { $0.readers > 0 } ?? false }
 
   /// The kernel has forgotten the file, and its pages with it.

@@ -25,7 +25,7 @@ struct MountReplay: Sendable {
       }
       let node = tree.node(of: replay)
       if replay.kind == .modification, cache.isRead(node) {
-        cache.whenUnread(node) { cache.queue.async(execute: start) }
+        cache.whenUnreadInTurn(node, start)
       } else {
         start()
       }

@@ -69,6 +69,9 @@ extension FileTree {
     return first.isOutdated ? nil : first.version
   }
 
+  /// The number of the value that is stored under the name of a key; nil: none, or the file has lost its name.
+  public func storedVersion(of node: Node) -> UInt64? { presentEntry(of: node)?.version }
+
   /// The entry under the name of a key; nil: none, or the file has lost its name.
   func presentEntry(of node: Node) -> SuiteSnapshot.Entry? {
     let (place, isRemoved) = node.state.withLock { ($0.place, $0.isRemoved) }
