@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
 
 int linux_rename_noreplace(const char *path, const char *target) {
@@ -24,6 +25,8 @@ int linux_rename_noreplace(const char *path, const char *target) {
 int linux_rename_exchange(const char *path, const char *other) {
   return renameat2(AT_FDCWD, path, AT_FDCWD, other, RENAME_EXCHANGE);
 }
+
+int linux_remove_attribute(const char *path, const char *name) { return removexattr(path, name); }
 
 int linux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 

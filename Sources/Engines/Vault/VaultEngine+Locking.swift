@@ -13,7 +13,11 @@ extension VaultEngine: LockingKeychain {
 
   /// Whether a key slot takes a passphrase; reads the slots from the file.
   public var needsPassphrase: Bool {
-    (try? slots().contains(where: \.takesPassphrase)) ?? false
+    let answer = try? vault.use { vault throws(StoreError) in
+      if let known = vault.session?.takesPassphrase { return known }
+      return try vault.file.slots().contains { $0.takesPassphrase }
+    }
+    return answer ?? false
   }
 
   /// Wipes the keys that a lock takes, and ends batches that are under way.

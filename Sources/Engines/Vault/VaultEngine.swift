@@ -66,16 +66,17 @@ public final class VaultEngine: KeychainEngine {
   /// until that was given.
   public func refresh() throws(StoreError) -> [Item]? {
     try vault.use { vault throws(StoreError) -> [Item]? in
-      if follow(vault), vault.session == nil { return [] }
-      return try vault.withSession { session throws(StoreError) in try session.refresh() }
+      let (isOther, isTouched) = follow(vault)
+      if isOther, vault.session == nil { return [] }
+      return try vault.withSession { session throws(StoreError) in try session.refresh(isTouched: isTouched) }
     }?.filter(isShown)
   }
 
-  /// True: another vault has taken the path of the open one.
-  @discardableResult private func follow(_ vault: LockableVault) -> Bool {
+  /// Whether another vault has taken the path of the open one, and whether something else than a commit has written to it.
+  @discardableResult private func follow(_ vault: LockableVault) -> (isOther: Bool, isTouched: Bool) {
     let before = ObjectIdentifier(vault.file)
-    vault.reopenIfReplaced()
-    return ObjectIdentifier(vault.file) != before
+    let isTouched = vault.reopenIfReplaced()
+    return (ObjectIdentifier(vault.file) != before, isTouched)
   }
 
   private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }

@@ -9,7 +9,8 @@ extension Unicode.Scalar {
   /// (marks of direction, joiners, zero-width blanks, tags), no separator of lines, no letter without a shape such as U+3164,
   /// nothing that is private or not assigned.
   package var isVisible: Bool {
-    switch properties.generalCategory {
+    if value < 0x7F { return value >= 0x20 }
+    return switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse, .surrogate: false
     // Variation selectors are part of what is seen.
     default: !properties.isDefaultIgnorableCodePoint || properties.isVariationSelector
@@ -71,7 +72,10 @@ extension String {
 
   /// As a JSON string, with escapes in place of each character that is not visible.
   package var quotedAsJSON: String {
-    "\"" + unicodeScalars.map(\.inJSON).joined() + "\""
+    let isPlain = utf8.allSatisfy { byte in
+      0x20..<0x7F ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+    return "\"" + (isPlain ? self : unicodeScalars.map(\.inJSON).joined()) + "\""
   }
 }
 

@@ -87,6 +87,9 @@ struct Watches: Sendable {
 }
 
 extension Watches {
+  private static let gone: Inotify.Events = [.movedSelf, .deletedSelf, .unmounted, .ended]
+  private static let renewed: Inotify.Events = [.created, .movedHere, .deleted, .movedAway]
+
   /// The files of the folder that an event is about.
   func names(of event: Event) -> [String] {
     guard !event.name.isEmpty else { return [] }
@@ -96,16 +99,15 @@ extension Watches {
 
   /// Whether the path may lead elsewhere now.
   func isStale(after event: Event) -> Bool {
-    let gone: Inotify.Events = [.movedSelf, .deletedSelf, .unmounted, .ended]
-    if !event.events.isDisjoint(with: gone) { return true }
+    if event.events.hasAny(of: Self.gone) { return true }
     if event.name.isEmpty { return event.events.contains(.attributes) && event.watch != folder }
     return missing == File(watch: event.watch, name: event.name) || isOfLink(event)
   }
 
   /// A link of the folder came, went, or leads elsewhere now.
   private func isOfLink(_ event: Event) -> Bool {
-    let isRenewed = !event.events.isDisjoint(with: [.created, .movedHere, .deleted, .movedAway])
-    guard event.watch == folder, isRenewed, let ending, event.name.hasSuffix(ending) else { return false }
+    guard event.watch == folder, event.events.hasAny(of: Self.renewed) else { return false }
+    guard let ending, event.name.hasSuffix(ending) else { return false }
     return links.values.contains { $0.contains(event.name) } || isLink(path + "/" + event.name)
   }
 }

@@ -7,18 +7,29 @@ package enum DiskProbe {
 
   /// The error with which the disk of a folder takes no write at all; nil: it takes some, or that is not known.
   ///
-  /// open(2) with O_TMPFILE: since Linux 6.12, neither statvfs(3) nor access(2) shows that ext4 made itself read-only
-  /// after an error of the disk. It costs about 15 µs.
+  /// Since Linux 6.12, neither statvfs(3) nor access(2) shows that ext4 made itself read-only after an error of the disk.
+  /// removexattr(2) of an attribute that is not there begins a transaction and changes nothing (3 µs). Where a file system
+  /// has no such attributes, open(2) with O_TMPFILE takes its place (10 µs; ext4 then searches the longer for a free inode
+  /// the more were removed in the last five seconds).
   ///
   /// - Returns: EROFS; EIO, ENXIO or ENODEV of a lost disk.
   package static func writeError(in folder: String) -> Errno? {
     do throws(Errno) {
+      try Files.removeAttribute("user.keyhole.probe", of: folder)
+      return nil
+    } catch {
+      if error == .ENODATA { return nil }
+      if isRefusal(error) { return error }
+    }
+    do throws(Errno) {
       _ = try Descriptor(unnamedIn: folder)
       return nil
     } catch {
-      return [.EROFS, .EIO, .ENXIO, .ENODEV].contains(error) ? error : nil
+      return isRefusal(error) ? error : nil
     }
   }
+
+  private static func isRefusal(_ error: Errno) -> Bool { [.EROFS, .EIO, .ENXIO, .ENODEV].contains(error) }
 
   /// ENOSPC or EDQUOT where there is hardly any room in a folder; nil: there is, or that is not known.
   package static func roomError(in folder: String) -> Errno? {

@@ -140,6 +140,11 @@ extension Files {
     try Errno.retrying { unsafe symlink(target, path) }
   }
 
+  /// removexattr(2). - Throws: ENODATA where there is no such attribute.
+  package static func removeAttribute(_ name: String, of path: String) throws(Errno) {
+    try Errno.retrying { unsafe linux_remove_attribute(path, name) }
+  }
+
   /// utimensat(2): gives a file the present moment as the time of its last change and access.
   package static func touch(_ path: String) throws(Errno) {
     // SAFETY: no times mean now.

@@ -6,6 +6,8 @@ package final class Inotify: Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
+    package func hasAny(of others: Events) -> Bool { rawValue & others.rawValue != 0 }
+
     package static let changed = Events(rawValue: UInt32(IN_MODIFY))
     /// Permissions, owner, times, or the number of names.
     package static let attributes = Events(rawValue: UInt32(IN_ATTRIB))

@@ -22,6 +22,9 @@ int linux_rename_noreplace(const char *path, const char *target);
 /// renameat2(2) with RENAME_EXCHANGE: each of the two names gets the other's file. -1 and errno on failure.
 int linux_rename_exchange(const char *path, const char *other);
 
+/// removexattr(2). -1 and errno on failure.
+int linux_remove_attribute(const char *path, const char *name);
+
 /// pipe2(2) with O_CLOEXEC. -1 and errno on failure.
 int linux_pipe(int ends[2]);
 

@@ -10,7 +10,9 @@ import VaultRecords
 
 /// A vault as one process has it: its file, and since the first unlock a session. Used by one thread at a time.
 final class LockableVault {
-  private(set) var file: VaultFile
+  private(set) var file: VaultFile { didSet { probedFolder = nil } }
+  /// The folder whose disk is asked whether it takes writes; nil: it was not determined yet.
+  private var probedFolder: String?
   /// nil: never unlocked, or another process has made new keys since.
   private(set) var session: Session?
   private let state: LockState
@@ -155,10 +157,23 @@ extension LockableVault {
   /// all it takes, and locked where the other one was.
   ///
   /// As long as there is none at the path, the open one is kept, so that it can still be read.
-  func reopenIfReplaced() {
-    guard file.connection.displacement != nil, FileStamp(file.directory.database) != nil else {
-      return reopenIfComplete()
+  ///
+  /// - Returns: Whether something else than a commit has written to the open one.
+  func reopenIfReplaced() -> Bool {
+    let isTouched: Bool
+    switch file.connection.place {
+    case .displaced(by: _?, _):
+      replace()
+      return false
+    case .displaced(by: nil, _): isTouched = false
+    case .touched: isTouched = true
+    case .asLeft: isTouched = false
     }
+    reopenIfComplete()
+    return isTouched
+  }
+
+  private func replace() {
     do throws(StoreError) {
       try DatabaseHeader.check(file.directory)
       // Before the other one is opened: the two would share the file of SQLite's shared memory.
@@ -198,7 +213,9 @@ extension LockableVault {
     if let reason = session?.readOnlyReason ?? file.directory.readOnlyReason {
       throw .readOnly(reason: reason)
     }
-    if let refusal = DiskProbe.refusal(of: file.directory.probedFolder) { throw refusal }
+    let folder = probedFolder ?? file.directory.probedFolder
+    probedFolder = folder
+    if let refusal = DiskProbe.refusal(of: folder) { throw refusal }
   }
 
   func problems() -> [Problem] {

@@ -10,14 +10,15 @@ extension Session {
     _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
     // A file that was written over in place may be another vault by now: it is judged before anything is added to it.
-    if connection.isTouched { try judgeAgain() }
+    if try connection.isTouchedInPlace() { try judgeAgain() }
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
     var attempted: UInt64 = 0
     do {
       var version: UInt64 = 0
-      let (result, manifest) = try connection.write { database in
-        version = try Connection.dataVersion(database)
-        var manifest = try trustedManifest(database)
+      var earlier: WALSnapshot?
+      let (result, manifest) = try connection.writeInPlace { database in
+        (version, earlier) = (try Connection.dataVersion(database), connection.commitMarkInTransaction())
+        var manifest = try presentManifest(database, version)
         let before = manifest
         manifest.skip(lostRevisions)
         defer { attempted = manifest.generation &- before.generation }
@@ -29,11 +30,12 @@ extension Session {
       }
       lostRevisions = 0
       untold = nil
-      noteOwnCommit(since: version)
+      noteOwnCommit(of: manifest, after: earlier, version)
       classKeys.settle(committed: true)
       advanceAnchor(manifest)
       return result
     } catch {
+      forgetCommitted()
       // Its seals are counted: a key seals a limited number of blobs.
       lostRevisions = attempted
       classKeys.settle(committed: false)
@@ -41,9 +43,16 @@ extension Session {
     }
   }
 
+  /// The manifest to write on from: the one that this process committed last, where no other process has committed since.
+  private func presentManifest(_ database: Database, _ version: UInt64) throws -> Manifest {
+    guard let committed, committed.version == version else { return try trustedManifest(database) }
+    return committed.manifest
+  }
+
   /// The next refresh reports what the file holds.
   private func judgeAgain() throws(StoreError) {
+    forgetCommitted()
     _ = try reload()
-    toldVersion = nil
+    forgetTold()
   }
 }

@@ -77,6 +77,7 @@ extension Session {
 
   /// The manifest to write on from, inside a write transaction.
   func trustedManifest(_ database: Database) throws -> Manifest {
+    forgetCommitted()
     if let reason = readOnlyReason { throw StoreError.readOnly(reason: reason) }
     guard let manifest = try Manifest.fetchIfWhole(database, keys) else {
       throw StoreError.readOnly(reason: "the vault's manifest is damaged")
@@ -121,6 +122,7 @@ extension Session {
     guard keys.format >= .two else {
       throw .unsupported(reason: "the vault is of Keyhole 0.1: `keyhole upgrade --accept` takes it as it is")
     }
+    forgetCommitted()
     let manifest = try connection.write { database in
       let scan = try self.items(database).scan()
       let old = try Manifest.fetchIfWhole(database, self.keys)

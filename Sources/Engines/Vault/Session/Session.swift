@@ -20,6 +20,8 @@ final class Session {
   var manifest: Manifest?
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
+  /// The moment of this process's last commit, where no other process had committed anything that was not told.
+  private var told: WALSnapshot?
   /// Items that were read on opening and not told yet.
   var untold: [Item]?
   /// It takes the place of one with earlier keys: the next refresh reports everything.
@@ -35,6 +37,9 @@ final class Session {
   var lostRevisions: UInt64 = 0
   /// The moment at which the keys last fitted the vault.
   private var checked: WALSnapshot?
+  /// The manifest that this process has committed last, which is the present one while `data_version` is the same and
+  /// nothing else is written in between.
+  private(set) var committed: (manifest: Manifest, version: UInt64)?
 
   var header: VaultHeader { keys.header }
 
@@ -87,10 +92,28 @@ extension Session {
     return fits
   }
 
-  /// The keys fit what this process has just committed, unless another one has committed since: `data_version` says so.
-  func noteOwnCommit(since version: UInt64) {
-    let mark = connection.commitMark()
-    if (try? self.version()) == version { checked = mark }
+  /// The keys fit what this process has just committed, unless another one has committed since.
+  ///
+  /// `earlier`: the moment before, inside the transaction; nil: it is not known, and `data_version` is asked, which was
+  /// `version` there.
+  func noteOwnCommit(of manifest: Manifest, after earlier: WALSnapshot?, _ version: UInt64) {
+    committed = (manifest, version)
+    guard let mark = connection.commitMark() else { return }
+    let isLast = earlier.map { mark.isNext(after: $0) } ?? false
+    guard isLast || (try? self.version()) == version else { return }
+    checked = mark
+    if version == toldVersion { told = mark }
+  }
+
+  /// The manifest has to be read again before anything is added to it.
+  func forgetCommitted() { committed = nil }
+
+  /// Whether a slot takes a passphrase, while no process has committed anything since the keys fitted: with another
+  /// passphrase there are other keys. nil: the slots have to be read.
+  var takesPassphrase: Bool? {
+    guard keys.format >= .two, distrust == nil else { return nil }
+    guard let mark = connection.commitMark(), mark == checked else { return nil }
+    return manifest?.takesPassphrase
   }
 
   /// A manifest that is damaged has its slots beside it; after new keys, there are others.
@@ -110,16 +133,27 @@ extension Session {
     return try load()
   }
 
-  func refresh() throws(StoreError) -> [Item]? {
+  /// The items, where they have changed; nil: they have not. `isTouched`: something else than a commit may have written to
+  /// the file.
+  func refresh(isTouched: Bool = false) throws(StoreError) -> [Item]? {
     if isNews {
       isNews = false
       return try items()
     }
-    guard try version() == toldVersion else {
+    guard try isTold() else {
       connection.noteForeignCommit()
       return try load()
     }
-    return connection.isTouched ? try reload() : nil
+    return isTouched ? try reload() : nil
+  }
+
+  /// The next refresh reports what the file holds.
+  func forgetTold() { (toldVersion, told) = (nil, nil) }
+
+  /// Whether the last items that `refresh` or `items` returned are the present ones, but for this process's own commits.
+  private func isTold() throws(StoreError) -> Bool {
+    if let told, told == connection.commitMark() { return true }
+    return try version() == toldVersion
   }
 
   /// Reads all from the file again, which something else than a commit has written to.
@@ -199,7 +233,7 @@ extension Session {
         version: try Connection.dataVersion(database), scan: scan, manifest: manifest,
         digests: try Manifest.Digests(database, keys))
     }
-    toldVersion = found.version
+    (toldVersion, told) = (found.version, nil)
     untold = nil
     damaged = found.scan.damaged
     judge(found, anchored)

@@ -33,10 +33,11 @@ final class KnownStamp: Sendable {
   }
 
   /// Whether something else has written to the file since, or another file has its path.
-  var isTouched: Bool { FileStamp(path) != stamp.withLock { $0 } }
+  var isTouched: Bool { isOther(FileStamp(path)) }
 
-  func note() {
-    let present = FileStamp(path)
-    stamp.withLock { $0 = present }
-  }
+  func isOther(_ present: FileStamp?) -> Bool { present != stamp.withLock { $0 } }
+
+  func note() { note(FileStamp(path)) }
+
+  func note(_ present: FileStamp?) { stamp.withLock { $0 = present } }
 }

@@ -77,8 +77,13 @@ package enum PrivateFile {
   /// Replaces a file in one step.
   package static func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     let temporary = path + ".\(CurrentProcess.number)"
-    unlink(temporary)
-    try create(temporary, bytes.span)
+    do throws(StoreError) {
+      try create(temporary, bytes.span)
+    } catch .exists {
+      // A process with the same number was killed here.
+      unlink(temporary)
+      try create(temporary, bytes.span)
+    }
     do { try Files.rename(temporary, to: path) } catch { throw .system(error, operation: "rename") }
   }
 

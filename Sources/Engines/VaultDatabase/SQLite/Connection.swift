@@ -112,7 +112,7 @@ package final class Connection {
 
   /// Runs `body` in a transaction that reads one state of the database.
   package func read<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
-    try transaction(.deferred, body)
+    try transaction(.deferred, body).0
   }
 
   /// Runs `body` in a transaction that no other process writes beside.
@@ -121,12 +121,15 @@ package final class Connection {
   ///   then is in a file that nothing opens again.
   package func write<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
     try requireInPlace()
-    let before = try run { $0.totalChangesCount }
-    let result = try transaction(.immediate, body)
-    guard try run({ $0.totalChangesCount }) != before else { return result }
-    try requireInPlace()
+    return try writeInPlace(body)
+  }
+
+  /// As `write`; that the file is at its path was looked at just now.
+  package func writeInPlace<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    let (result, hasChanged) = try transaction(.immediate, body)
+    guard hasChanged else { return result }
     // SQLite itself may have brought the log into the file.
-    known.note()
+    known.note(try requireInPlace())
     announce()
     checkpoints.noteCommit()
     return result
@@ -148,13 +151,14 @@ package final class Connection {
 
   private func transaction<Result>(
     _ kind: Database.TransactionKind, _ body: (Database) throws -> Result
-  ) throws(StoreError) -> Result {
+  ) throws(StoreError) -> (Result, hasChanged: Bool) {
     try run { database in
+      let before = database.totalChangesCount
       try database.beginTransaction(kind)
       do {
         let result = try body(database)
         try database.commit()
-        return result
+        return (result, database.totalChangesCount != before)
       } catch {
         let failure = Self.failure(error, database)
         try? database.rollback()
@@ -170,6 +174,9 @@ package final class Connection {
     if walIndex == nil { walIndex = try? run { SQLiteFile(.database, of: $0)?.walIndex() } }
     return walIndex.flatMap { WALSnapshot($0) }
   }
+
+  /// The same inside a transaction; nil also where `commitMark` was not called before.
+  package func commitMarkInTransaction() -> WALSnapshot? { walIndex.flatMap { WALSnapshot($0) } }
 
   /// Closes the file now; nothing may be called afterwards.
   package func close() throws(StoreError) {
@@ -198,31 +205,55 @@ extension Connection {
     return queue.writeWithoutTransaction { $0.hasMoved } ? nil : stamp
   }
 
-  /// Why what is committed here would be lost; nil: the open file and its log are what has their names.
-  package var displacement: String? {
+  /// Whether the open file is still at its path.
+  package enum Place {
+    /// nil: there is none.
+    case displaced(by: FileStamp?, reason: String)
+    /// It was written to by something else than this process since it was last checked: by another process's checkpoint,
+    /// or by a program that wrote over it in place (`cp`).
+    case touched
+    case asLeft
+  }
+
+  /// stat(2) of the file and of its log.
+  package var place: Place {
+    let (present, displacement) = look()
+    if let displacement { return .displaced(by: present, reason: displacement) }
+    return known.isOther(present) ? .touched : .asLeft
+  }
+
+  /// The file at the path, and why what is committed here would be lost; nil: nothing would.
+  private func look() -> (FileStamp?, displacement: String?) {
     guard let file, let present = FileStamp(path) else {
-      return "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
+      return (
+        nil, "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
+      )
     }
-    guard file.isSameFile(as: present) else { return "\(path) was replaced while it was open" }
+    guard file.isSameFile(as: present) else { return (present, "\(path) was replaced while it was open") }
     guard !isCopy else {
       let isWritable = DiskProbe.refusal(of: VaultDirectory.folder(of: path)) == nil
-      return isWritable ? "the disk of \(path) takes writes again" : nil
+      return (present, isWritable ? "the disk of \(path) takes writes again" : nil)
     }
     let presentLog = FileStamp(path + "-wal")
     if let log, presentLog.map({ !log.isSameFile(as: $0) }) ?? true {
-      return "\(path)-wal was removed or replaced while it was open"
+      return (present, "\(path)-wal was removed or replaced while it was open")
     }
     log = log ?? presentLog
-    return nil
+    return (present, nil)
   }
 
-  private func requireInPlace() throws(StoreError) {
+  /// Why what is committed here would be lost; nil: the open file and its log are what has their names.
+  package var displacement: String? { look().displacement }
+
+  /// - Throws: `unreachable`.
+  @discardableResult private func requireInPlace() throws(StoreError) -> FileStamp? {
+    let (present, displacement) = look()
     if let displacement { throw .unreachable(reason: displacement + "; nothing was stored") }
+    return present
   }
 
-  /// Whether the file was written to by something else than this process since it was last checked: by another process's
-  /// checkpoint, or by a program that wrote over it in place (`cp`).
-  package var isTouched: Bool { known.isTouched && displacement == nil }
+  /// Whether the file was touched (`Place`), before something is stored in it. - Throws: `unreachable`.
+  package func isTouchedInPlace() throws(StoreError) -> Bool { known.isOther(try requireInPlace()) }
 
   package func noteChecked() { known.note() }
 

@@ -18,6 +18,10 @@ final class LogCheckpoints: Sendable {
 
   private struct State {
     var timer: (any DispatchSourceTimer)?
+    /// When the timer fires; nil: it is not set. A commit leaves it as it is: to set it wakes a thread.
+    var timerTime: DispatchTime?
+    /// When the next attempt is due: not before the timer fires.
+    var due = DispatchTime.now()
     var delay = LogCheckpoints.delay
     var isPending = false
   }
@@ -77,9 +81,14 @@ final class LogCheckpoints: Sendable {
 
 extension LogCheckpoints {
   private func schedule(_ state: inout State) {
+    state.due = .now() + .seconds(state.delay)
+    if state.timerTime.map({ state.due < $0 }) ?? true { setTimer(&state) }
+  }
+
+  private func setTimer(_ state: inout State) {
     let timer = state.timer ?? makeTimer()
-    state.timer = timer
-    timer.schedule(deadline: .now() + .seconds(state.delay), leeway: .milliseconds(200))
+    (state.timer, state.timerTime) = (timer, state.due)
+    timer.schedule(deadline: state.due, leeway: .milliseconds(200))
   }
 
   private func makeTimer() -> any DispatchSourceTimer {
@@ -90,7 +99,13 @@ extension LogCheckpoints {
   }
 
   private func fire() {
-    guard !run() else { return }
+    let isDue = state.withLock { state in
+      state.timerTime = nil
+      guard state.due > .now() else { return true }
+      setTimer(&state)
+      return false
+    }
+    guard isDue, !run() else { return }
     state.withLock { state in
       state.delay = min(2 * state.delay, Self.longestDelay)
       schedule(&state)

@@ -17,4 +17,10 @@ package struct WALSnapshot: Equatable {
     guard header.version == Self.version, header.isFilled == 1 else { return nil }
     (front, back) = (header.front, header.back)
   }
+
+  /// `iChange`: how many transactions were committed.
+  private var commits: UInt32 { UInt32(truncatingIfNeeded: front[1]) }
+
+  /// Whether just one transaction was committed since `earlier`.
+  package func isNext(after earlier: WALSnapshot) -> Bool { commits == earlier.commits &+ 1 }
 }
