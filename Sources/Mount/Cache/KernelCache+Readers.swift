@@ -10,22 +10,32 @@ extension KernelCache {
   /// How long an O_TRUNC or a replay waits for readers through the page cache: `tail -f` may read on and on.
   private static let patienceWithReaders = DispatchTimeInterval.milliseconds(10)
 
-  /// How the kernel shall treat a new handle. Attributes of another value than the handle's are dropped.
-  func open(_ handle: Handle) -> (OpenFile, OpenOptions) {
+  /// How the kernel shall treat a new handle.
+  ///
+  /// `dropsAttributes`: the kernel may have attributes of another value than the handle's. Then `dropAttributes` has to be
+  /// called before the reply.
+  func open(_ handle: Handle) -> (OpenFile, OpenOptions, dropsAttributes: Bool) {
     let (file, options) = begin(handle)
     // Last, so that a status that is asked for later is short-lived where the handle is outdated.
-    let (number, version) = (handle.node.number, handle.version)
-    guard version != 0, beginDrop(number, serving: version, to: file) else { return (file, options) }
-    invalidateAttributes(of: handle.node)
-    cachedAttributes.withLock { $0.endDrop(number) }
-    return (file, options)
+    let version = handle.version
+    return (file, options, version != 0 && beginDrop(of: handle.node, unlessOf: version, for: file))
   }
 
+  /// Drops the attributes of a file in the kernel, after `open` or `beginDrop`: rules 1 and 3.
+  func dropAttributes(of node: Node) {
+    invalidateAttributes(of: node)
+    cachedAttributes.withLock { $0.endDrop(node.number) }
+  }
+
+  /// Whether the attributes of a file have to be dropped, as `version` is served to `file`, or is stored; nil: the file is
+  /// gone.
+  ///
   /// Under the lock of the readers: one that is opened later sees that a drop is under way.
-  private func beginDrop(_ number: UInt64, serving version: UInt64, to file: OpenFile) -> Bool {
+  func beginDrop(of node: Node, unlessOf version: UInt64?, for file: OpenFile? = nil) -> Bool {
     pages.withLock { pages in
-      let isRead = pages.readers(of: version, in: number) > (file.isCached ? 1 : 0)
-      return cachedAttributes.withLock { $0.beginDrop(number, unlessOf: version, isRead: isRead) }
+      let readers = version.map { pages.readers(of: $0, in: node.number) } ?? 0
+      let isRead = readers > (file?.isCached == true ? 1 : 0)
+      return cachedAttributes.withLock { $0.beginDrop(node.number, unlessOf: version, isRead: isRead) }
     }
   }
 

@@ -14,13 +14,17 @@ import Tree
 ///
 /// **Dropped.**
 /// 1. Attributes, before an open is answered that serves another value than they are of (``CachedAttributes``). So no read
-///    ends at the size of another value, even where another program's change has not been reported yet.
+///    ends at the size of another value, even where another program's change has not been reported yet. While others read
+///    through the page cache, the open waits for them, but for 10 ms at most: the drop would end their reads.
 /// 2. Attributes, before setxattr(2) of a key's type is answered: the same value has another text.
 /// 3. Attributes of the file and its directory, after a reported change of another program, and after a creation that is
 ///    given up. Those of the file not where they are of the stored value already, and not while it is read through the
 ///    page cache, but for 10 ms at most: a read that is asking for the attributes would end at the size of the older value.
 /// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
+///
+/// One case is left in which a read ends at the size of another value: a program asks for the status of a file while a read
+/// of an older value is under way, and the kernel takes over the size of the stored one.
 ///
 /// Names are never dropped before their second is over: for that the kernel takes the directory's lock, and a process that
 /// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and
@@ -79,13 +83,9 @@ final class KernelCache: Sendable {
       invalidator.invalidateAttributes(of: NodeID(rawValue: node.number))
       return
     }
-    let version = tree.storedVersion(of: node)
-    guard cachedAttributes.withLock({ $0.beginDrop(node.number, unlessOf: version) }) else { return }
+    guard beginDrop(of: node, unlessOf: tree.storedVersion(of: node)) else { return }
     // The replay of the change waits in the same way, after this.
-    whenUnreadInTurn(node) { [self] in
-      invalidator.invalidateAttributes(of: NodeID(rawValue: node.number))
-      cachedAttributes.withLock { $0.endDrop(node.number) }
-    }
+    whenUnreadInTurn(node) { [self] in dropAttributes(of: node) }
   }
 
   /// Drops the pages of secrets: rule 5. On a queue of its own, as it waits for pages that are being read.

@@ -40,14 +40,17 @@ extension TreeFileSystem {
   }
 
   private func answer(_ reply: consuming OpenReply, _ handle: Handle) {
-    let (file, options) = cache.open(handle)
-    guard handle.mode.contains(.truncate), cache.isRead(handle.node) else {
+    let (file, options, dropsAttributes) = cache.open(handle)
+    // A read through the kernel's cache that is under way would end at the size of another value: where the attributes are
+    // dropped as the read asks for them, and after an O_TRUNC, with which the kernel takes the file for empty.
+    let endsReads = dropsAttributes || handle.mode.contains(.truncate)
+    guard endsReads, !file.isCached, cache.isRead(handle.node) else {
+      if dropsAttributes { cache.dropAttributes(of: handle.node) }
       return deliver(reply, file, options)
     }
-    // With the answer to an O_TRUNC the kernel takes the file for empty until it asks again, and a read through its cache
-    // that is under way then ends there.
     let parked = reply.park { _ in }
     cache.whenUnread(handle.node) { [self] in
+      if dropsAttributes { cache.dropAttributes(of: handle.node) }
       if let reply = parked.claim() { deliver(reply, file, options) }
     }
   }
@@ -98,7 +101,8 @@ extension TreeFileSystem {
   ) {
     do throws(StoreError) {
       let entry = try cache.entry(of: handle.node, for: caller)
-      let (file, options) = cache.open(handle)
+      let (file, options, dropsAttributes) = cache.open(handle)
+      if dropsAttributes { cache.dropAttributes(of: handle.node) }
       let number = register(file)
       if !reply.succeed(entry, handle: number, options: options) {
         drop(number)
