@@ -41,14 +41,12 @@ import Testing
   @Test func acceptingFailsWhereTheAnchorCanNotBeWritten() throws {
     let anchor = fixture.anchor
     unsafe unlink(anchor)
-    // In the place of the temporary file.
-    let obstacle = "\(anchor).\(getpid())"
-    unsafe mkdir(obstacle, 0o700)
     let engine = try fixture.open()
     let trust = engine.trust
+    unsafe mkdir(anchor, 0o700)
     #expect(failure { _ = try engine.acceptRollback() } != nil)
     #expect(engine.trust == trust)
-    unsafe rmdir(obstacle)
+    unsafe rmdir(anchor)
     _ = try fixture.open().acceptRollback()
     #expect(try fixture.open().trust == .trusted)
   }

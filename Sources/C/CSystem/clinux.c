@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <termios.h>
@@ -24,6 +25,13 @@ int linux_rename_noreplace(const char *path, const char *target) {
 
 int linux_rename_exchange(const char *path, const char *other) {
   return renameat2(AT_FDCWD, path, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
+int linux_file_system(const char *path, unsigned long long *type) {
+  struct statfs status;
+  if (statfs(path, &status) != 0) return -1;
+  *type = (unsigned long long)status.f_type;
+  return 0;
 }
 
 int linux_remove_attribute(const char *path, const char *name) { return removexattr(path, name); }

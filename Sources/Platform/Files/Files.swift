@@ -140,6 +140,13 @@ extension Files {
     try Errno.retrying { unsafe symlink(target, path) }
   }
 
+  /// statfs(2): the file system that a path is on, as a number of `linux/magic.h`.
+  package static func fileSystem(of path: String) throws(Errno) -> UInt64 {
+    var type: UInt64 = 0
+    try Errno.retrying { unsafe linux_file_system(path, &type) }
+    return type
+  }
+
   /// removexattr(2). - Throws: ENODATA where there is no such attribute.
   package static func removeAttribute(_ name: String, of path: String) throws(Errno) {
     try Errno.retrying { unsafe linux_remove_attribute(path, name) }

@@ -22,6 +22,9 @@ int linux_rename_noreplace(const char *path, const char *target);
 /// renameat2(2) with RENAME_EXCHANGE: each of the two names gets the other's file. -1 and errno on failure.
 int linux_rename_exchange(const char *path, const char *other);
 
+/// The type of the file system of a path: `f_type` of statfs(2). 0, or -1 and errno.
+int linux_file_system(const char *path, unsigned long long *type);
+
 /// removexattr(2). -1 and errno on failure.
 int linux_remove_attribute(const char *path, const char *name);
 

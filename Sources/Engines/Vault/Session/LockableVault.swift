@@ -10,9 +10,7 @@ import VaultRecords
 
 /// A vault as one process has it: its file, and since the first unlock a session. Used by one thread at a time.
 final class LockableVault {
-  private(set) var file: VaultFile { didSet { probedFolder = nil } }
-  /// The folder whose disk is asked whether it takes writes; nil: it was not determined yet.
-  private var probedFolder: String?
+  private(set) var file: VaultFile
   /// nil: never unlocked, or another process has made new keys since.
   private(set) var session: Session?
   private let state: LockState
@@ -213,9 +211,7 @@ extension LockableVault {
     if let reason = session?.readOnlyReason ?? file.directory.readOnlyReason {
       throw .readOnly(reason: reason)
     }
-    let folder = probedFolder ?? file.directory.probedFolder
-    probedFolder = folder
-    if let refusal = DiskProbe.refusal(of: folder) { throw refusal }
+    if let refusal = DiskProbe.refusal(of: file.directory.probedFolder) { throw refusal }
   }
 
   func problems() -> [Problem] {

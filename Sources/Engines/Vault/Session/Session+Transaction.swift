@@ -18,24 +18,26 @@ extension Session {
       var earlier: WALSnapshot?
       let (result, manifest) = try connection.writeInPlace { database in
         (version, earlier) = (try Connection.dataVersion(database), connection.commitMarkInTransaction())
-        var manifest = try presentManifest(database, version)
-        let before = manifest
+        let before = try presentManifest(database)
+        var manifest = before
         manifest.skip(lostRevisions)
         defer { attempted = manifest.generation &- before.generation }
         let start = manifest
         let result = try body(secrets(database, password), &manifest)
-        guard manifest != start else { return (result, before) }
-        try manifest.store(database, keys)
+        guard manifest != start else { return (result, Manifest?.none) }
+        try store(&manifest, after: before, database)
         return (result, manifest)
       }
       lostRevisions = 0
       untold = nil
-      noteOwnCommit(of: manifest, after: earlier, version)
       classKeys.settle(committed: true)
-      advanceAnchor(manifest)
+      // Where nothing was stored, the next commit is another process's.
+      if let manifest {
+        noteOwnCommit(after: earlier, version)
+        advanceAnchor(manifest)
+      }
       return result
     } catch {
-      forgetCommitted()
       // Its seals are counted: a key seals a limited number of blobs.
       lostRevisions = attempted
       classKeys.settle(committed: false)
@@ -43,15 +45,19 @@ extension Session {
     }
   }
 
-  /// The manifest to write on from: the one that this process committed last, where no other process has committed since.
-  private func presentManifest(_ database: Database, _ version: UInt64) throws -> Manifest {
-    guard let committed, committed.version == version else { return try trustedManifest(database) }
-    return committed.manifest
+  /// Stores the manifest, of which `earlier` was read in this transaction, unless there are other slots or class keys than
+  /// it was stored with.
+  private func store(_ manifest: inout Manifest, after earlier: Manifest, _ database: Database) throws {
+    var digests = try Manifest.Digests(database, keys)
+    let present = digests
+    // A class key that this transaction made is meant to be there.
+    if classKeys.hasMade { digests.classKeys = earlier.classKeys }
+    try requireTrust(earlier, digests)
+    try manifest.store(database, keys, with: present)
   }
 
   /// The next refresh reports what the file holds.
   private func judgeAgain() throws(StoreError) {
-    forgetCommitted()
     _ = try reload()
     forgetTold()
   }

@@ -75,9 +75,15 @@ extension Session {
     }
   }
 
-  /// The manifest to write on from, inside a write transaction.
+  /// The manifest to write on from, inside a write transaction, compared with the slots and class keys.
   func trustedManifest(_ database: Database) throws -> Manifest {
-    forgetCommitted()
+    let manifest = try presentManifest(database)
+    try requireTrust(manifest, Manifest.Digests(database, keys))
+    return manifest
+  }
+
+  /// The manifest inside a write transaction, before it is compared with the slots and class keys.
+  func presentManifest(_ database: Database) throws -> Manifest {
     if let reason = readOnlyReason { throw StoreError.readOnly(reason: reason) }
     guard let manifest = try Manifest.fetchIfWhole(database, keys) else {
       throw StoreError.readOnly(reason: "the vault's manifest is damaged")
@@ -85,10 +91,13 @@ extension Session {
     guard manifest.generation >= anchor.generation else {
       throw StoreError.readOnly(reason: "the vault is older than what this process has seen")
     }
-    if let reason = manifest.reasonForDistrust(try Manifest.Digests(database, keys)) {
-      throw StoreError.readOnly(reason: "the vault can only be read: \(reason)")
-    }
     return manifest
+  }
+
+  /// - Throws: `readOnly` where the slots or class keys are not those that the manifest was stored with.
+  func requireTrust(_ manifest: Manifest, _ digests: Manifest.Digests) throws(StoreError) {
+    guard let reason = manifest.reasonForDistrust(digests) else { return }
+    throw .readOnly(reason: "the vault can only be read: \(reason)")
   }
 
   /// Why nothing can be written; nil: everything can.
@@ -122,7 +131,6 @@ extension Session {
     guard keys.format >= .two else {
       throw .unsupported(reason: "the vault is of Keyhole 0.1: `keyhole upgrade --accept` takes it as it is")
     }
-    forgetCommitted()
     let manifest = try connection.write { database in
       let scan = try self.items(database).scan()
       let old = try Manifest.fetchIfWhole(database, self.keys)

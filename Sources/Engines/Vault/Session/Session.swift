@@ -37,9 +37,6 @@ final class Session {
   var lostRevisions: UInt64 = 0
   /// The moment at which the keys last fitted the vault.
   private var checked: WALSnapshot?
-  /// The manifest that this process has committed last, which is the present one while `data_version` is the same and
-  /// nothing else is written in between.
-  private(set) var committed: (manifest: Manifest, version: UInt64)?
 
   var header: VaultHeader { keys.header }
 
@@ -96,17 +93,13 @@ extension Session {
   ///
   /// `earlier`: the moment before, inside the transaction; nil: it is not known, and `data_version` is asked, which was
   /// `version` there.
-  func noteOwnCommit(of manifest: Manifest, after earlier: WALSnapshot?, _ version: UInt64) {
-    committed = (manifest, version)
+  func noteOwnCommit(after earlier: WALSnapshot?, _ version: UInt64) {
     guard let mark = connection.commitMark() else { return }
     let isLast = earlier.map { mark.isNext(after: $0) } ?? false
     guard isLast || (try? self.version()) == version else { return }
     checked = mark
     if version == toldVersion { told = mark }
   }
-
-  /// The manifest has to be read again before anything is added to it.
-  func forgetCommitted() { committed = nil }
 
   /// Whether a slot takes a passphrase, while no process has committed anything since the keys fitted: with another
   /// passphrase there are other keys. nil: the slots have to be read.
@@ -222,6 +215,8 @@ extension Session {
   private func load() throws(StoreError) -> [Item] {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
     let anchored = anchor.read()
+    // A file that was written over in place may have other keys at the same moment of the last commit.
+    (checked, told) = (nil, nil)
     connection.noteChecked()
     let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
@@ -233,7 +228,7 @@ extension Session {
         version: try Connection.dataVersion(database), scan: scan, manifest: manifest,
         digests: try Manifest.Digests(database, keys))
     }
-    (toldVersion, told) = (found.version, nil)
+    toldVersion = found.version
     untold = nil
     damaged = found.scan.damaged
     judge(found, anchored)

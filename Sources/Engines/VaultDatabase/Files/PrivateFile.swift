@@ -1,6 +1,7 @@
 package import Model
 package import Platform
 import SecretMemory
+import Synchronization
 import VaultRecords
 
 /// Files that belong to one user alone: 0600, never a symbolic link, whole or not there.
@@ -74,9 +75,13 @@ package enum PrivateFile {
     try StoreError.call("fsync") { () throws(Errno) in try file.synchronize() }
   }
 
+  /// Numbers the temporary files of this process: two of its threads may replace the same file.
+  private static let replacements = Atomic<UInt64>(0)
+
   /// Replaces a file in one step.
   package static func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
-    let temporary = path + ".\(CurrentProcess.number)"
+    let number = replacements.wrappingAdd(1, ordering: .relaxed).newValue
+    let temporary = "\(path).\(CurrentProcess.number).\(number)"
     do throws(StoreError) {
       try create(temporary, bytes.span)
     } catch .exists {
@@ -91,10 +96,12 @@ package enum PrivateFile {
   static func removeLeftovers(of path: String) {
     let start = Files.name(of: path) + "."
     for name in (try? Files.names(in: Files.folder(of: path))) ?? [] where name.hasPrefix(start) {
-      guard let process = Int32(name.dropFirst(start.count)), !ProcessNumber.isTaken(process) else {
-        continue
-      }
-      unlink(path + ".\(process)")
+      // Earlier versions had the number of the process alone.
+      let numbers = name.dropFirst(start.count).split(separator: ".", omittingEmptySubsequences: false)
+      guard let process = numbers.first.flatMap({ Int32($0) }), numbers.count <= 2,
+        numbers.allSatisfy({ UInt64($0) != nil }), !ProcessNumber.isTaken(process)
+      else { continue }
+      unlink(Files.folder(of: path) + "/" + name)
     }
   }
 

@@ -224,9 +224,12 @@ extension Connection {
 
   /// The file at the path, and why what is committed here would be lost; nil: nothing would.
   private func look() -> (FileStamp?, displacement: String?) {
-    guard let file, let present = FileStamp(path) else {
+    let present = FileStamp(path)
+    // Another file may have taken the path while this one was opened.
+    guard let file, let present else {
       return (
-        nil, "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
+        present,
+        "\(path) was removed or moved away while it was open; put it back, or export what is still shown"
       )
     }
     guard file.isSameFile(as: present) else { return (present, "\(path) was replaced while it was open") }

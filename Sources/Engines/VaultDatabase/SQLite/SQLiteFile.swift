@@ -78,15 +78,23 @@ import Platform
     let isFilled: UInt8
     let front: SIMD4<UInt64>
     let back: SIMD2<UInt64>
+    /// The second copy is the same.
+    let isWhole: Bool
   }
 
   /// As it is now: another process may be writing it.
   var present: Header {
-    // SAFETY: the header has 48 bytes.
-    unsafe Header(
+    // SAFETY: the header has 48 bytes, twice.
+    let (front, back) = unsafe (
+      header.loadUnaligned(as: SIMD4<UInt64>.self),
+      header.loadUnaligned(fromByteOffset: 32, as: SIMD2<UInt64>.self)
+    )
+    let isWhole =
+      unsafe front == header.loadUnaligned(fromByteOffset: 48, as: SIMD4<UInt64>.self)
+      && back == header.loadUnaligned(fromByteOffset: 80, as: SIMD2<UInt64>.self)
+    return unsafe Header(
       version: header.load(as: UInt32.self), isFilled: header.load(fromByteOffset: 12, as: UInt8.self),
-      front: header.loadUnaligned(as: SIMD4<UInt64>.self),
-      back: header.loadUnaligned(fromByteOffset: 32, as: SIMD2<UInt64>.self))
+      front: front, back: back, isWhole: isWhole)
   }
 }
 

@@ -10,11 +10,11 @@ package struct WALSnapshot: Equatable {
   /// `iVersion` of the only format there is.
   private static let version: UInt32 = 3_007_000
 
-  /// nil: the index is not filled yet, or of another format. What is read while another process writes equals no mark
-  /// of a moment between.
+  /// nil: the index is not filled yet, of another format, or its two copies differ: another process writes it at this
+  /// moment, or was killed then, and SQLite mends it at the next statement.
   init?(_ index: WALIndex) {
     let header = index.present
-    guard header.version == Self.version, header.isFilled == 1 else { return nil }
+    guard header.isWhole, header.version == Self.version, header.isFilled == 1 else { return nil }
     (front, back) = (header.front, header.back)
   }
 

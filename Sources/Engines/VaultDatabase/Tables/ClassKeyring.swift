@@ -57,6 +57,9 @@ package final class ClassKeyring {
     return (id, try key(id, accessibility, database))
   }
 
+  /// Whether the present transaction has made a class key.
+  package var hasMade: Bool { !made.isEmpty }
+
   /// The transaction is over: what it made is there to stay, or was rolled back.
   package func settle(committed: Bool) {
     if !committed {

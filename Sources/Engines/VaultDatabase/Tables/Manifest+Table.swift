@@ -21,7 +21,12 @@ extension Manifest {
 
   /// Stores it with digests of the tables as they are now, and the time.
   package mutating func store(_ database: Database, _ keys: VaultKeys) throws {
-    let sealed = try seal(with: Digests(database, keys), keys)
+    try store(database, keys, with: Digests(database, keys))
+  }
+
+  /// The same with digests that were read in this transaction, after the last change of the tables.
+  package mutating func store(_ database: Database, _ keys: VaultKeys, with digests: Digests) throws {
+    let sealed = try seal(with: digests, keys)
     let query = try Query(database, "INSERT OR REPLACE INTO manifest (id, sealed) VALUES (1, ?)")
     query.bind(1, sealed)
     try query.run()
