@@ -29,15 +29,39 @@ import Testing
   }
 
   @Test mutating func whoWaitsIsCalledAfterTheLastReader() {
-    #expect(!cache.wait(for: 1) {})
+    #expect(cache.wait(for: 1) {} == nil)
     _ = cache.open(1, version: 1)
     _ = cache.open(1, version: 1)
     #expect(cache.isRead(1))
-    #expect(cache.wait(for: 1) {})
+    #expect(cache.wait(for: 1) {} != nil)
     #expect(cache.close(1).isEmpty)
     #expect(cache.withdraw(1).count == 1)
     #expect(!cache.isRead(1))
-    #expect(!cache.wait(for: 1) {})
+    #expect(cache.wait(for: 1) {} == nil)
+  }
+
+  @Test mutating func readersThatWereWaitedForInVainAreNotWaitedForAgain() throws {
+    _ = cache.open(1, version: 1)
+    let first = try #require(cache.wait(for: 1) {})
+    let second = try #require(cache.wait(for: 1) {})
+    cache.giveUp(first)
+    #expect(cache.wait(for: 1) {} == nil)
+    // Another reader came while the second one waited.
+    _ = cache.open(1, version: 1)
+    cache.giveUp(second)
+    #expect(cache.wait(for: 1) {} != nil)
+    #expect(cache.close(1).isEmpty)
+    // Those that were given up are not called.
+    #expect(cache.close(1).count == 1)
+  }
+
+  @Test mutating func waitThatIsOverIsNotGivenUp() throws {
+    _ = cache.open(1, version: 1)
+    let wait = try #require(cache.wait(for: 1) {})
+    #expect(cache.close(1).count == 1)
+    _ = cache.open(1, version: 1)
+    cache.giveUp(wait)
+    #expect(cache.wait(for: 1) {} != nil)
   }
 
   @Test mutating func readerOfAnotherValueGoesPastTheCacheWhileItIsUsed() {

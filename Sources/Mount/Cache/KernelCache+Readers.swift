@@ -7,7 +7,7 @@ import Tree
 
 // Open files, as far as the kernel's caches are concerned.
 extension KernelCache {
-  /// How long an O_TRUNC or a replay waits for readers through the page cache: `tail -f` may read on and on.
+  /// How long an O_TRUNC, a drop of attributes or a replay waits for readers through the page cache: `tail -f` may read on and on.
   private static let patienceWithReaders = DispatchTimeInterval.milliseconds(10)
 
   /// How the kernel shall treat a new handle.
@@ -98,12 +98,13 @@ extension KernelCache {
 
   /// Calls `body` once when the file is not read through the page cache any more, but not later than after 10 ms.
   ///
-  /// A change of the file's size would end a read that is under way.
+  /// A change of the file's size would end a read that is under way. Readers that were waited for in vain, as `tail -f`,
+  /// are not waited for again.
   func whenUnread(_ node: Node, _ body: @escaping @Sendable () -> Void) {
     let turn = Turn()
     let once: @Sendable () -> Void = { if turn.take() { body() } }
-    guard pages.withLock({ $0.wait(for: node.number, once) }) else { return once() }
-    Background.run(after: Self.patienceWithReaders, once)
+    guard let wait = pages.withLock({ $0.wait(for: node.number, once) }) else { return once() }
+    Background.run(after: Self.patienceWithReaders) { [self] in giveUp(wait, once) }
   }
 
   /// The same on `queue`, where what is waited for first is called first.
@@ -111,8 +112,13 @@ extension KernelCache {
     let turn = Turn()
     let once: @Sendable () -> Void = { if turn.take() { body() } }
     let later: @Sendable () -> Void = { [queue] in queue.async(execute: once) }
-    guard pages.withLock({ $0.wait(for: node.number, later) }) else { return once() }
-    queue.asyncAfter(deadline: .now() + Self.patienceWithReaders, execute: once)
+    guard let wait = pages.withLock({ $0.wait(for: node.number, later) }) else { return once() }
+    queue.asyncAfter(deadline: .now() + Self.patienceWithReaders) { [self] in giveUp(wait, once) }
+  }
+
+  private func giveUp(_ wait: PageCache.Wait, _ action: () -> Void) {
+    pages.withLock { $0.giveUp(wait) }
+    action()
   }
 }
 

@@ -15,17 +15,29 @@ struct PageCache: Sendable {
     case kept
   }
 
+  /// An operation that waits for the readers of a file.
+  struct Wait: Sendable {
+    fileprivate let file: UInt64
+    fileprivate let number: UInt64
+    fileprivate let openings: UInt64
+  }
+
   private struct Page {
     var version: UInt64
     /// Open handles that read through the cache.
     var readers = 0
     /// One of them has been closed: so the kernel has surely emptied the cache for it.
     var isSettled = false
-    /// The operations that wait until there is none.
-    var waiting: [@Sendable () -> Void] = []
+    /// How often the file was opened to be read through the cache.
+    var openings: UInt64 = 1
+    /// The operations that wait until there is no reader.
+    var waiting: [(number: UInt64, action: @Sendable () -> Void)] = []
+    /// A wait for the readers was given up, and no further one has come since.
+    var isWaitedFor = false
   }
 
   private var pages: [UInt64: Page] = [:]
+  private var waits: UInt64 = 0
 
   /// A reader of `version` opens the file.
   mutating func open(_ file: UInt64, version: UInt64) -> Use {
@@ -38,6 +50,8 @@ struct PageCache: Sendable {
     page.version = version
     page.isSettled = isSame && page.isSettled
     page.readers += 1
+    page.openings += 1
+    page.isWaitedFor = false
     pages[file] = page
     return page.isSettled ? .kept : .fresh
   }
@@ -52,7 +66,7 @@ struct PageCache: Sendable {
   mutating func withdraw(_ file: UInt64) -> [@Sendable () -> Void] {
     guard var page = pages[file] else { return [] }
     page.readers -= 1
-    let ready = page.readers == 0 ? page.waiting : []
+    let ready = page.readers == 0 ? page.waiting.map(\.action) : []
     if page.readers == 0 { page.waiting = [] }
     pages[file] = page
     return ready
@@ -67,12 +81,22 @@ struct PageCache: Sendable {
     return true
   }
 
-  /// Calls `action` when the file is not read through the cache any more. Returns false where it is not read now; then
-  /// `action` is not called.
-  mutating func wait(for file: UInt64, _ action: @escaping @Sendable () -> Void) -> Bool {
-    guard let page = pages[file], page.readers > 0 else { return false }
-    pages[file]?.waiting.append(action)
-    return true
+  /// Calls `action` when the file is not read through the cache any more. nil: `action` is not called, as the file is not
+  /// read now, or only by readers that were waited for in vain.
+  mutating func wait(for file: UInt64, _ action: @escaping @Sendable () -> Void) -> Wait? {
+    guard let page = pages[file], page.readers > 0, !page.isWaitedFor else { return nil }
+    waits += 1
+    pages[file]?.waiting.append((waits, action))
+    return Wait(file: file, number: waits, openings: page.openings)
+  }
+
+  /// The wait has taken too long: its action is not called. Those who come later do not wait for the same readers again.
+  mutating func giveUp(_ wait: Wait) {
+    guard let page = pages[wait.file], page.waiting.contains(where: { $0.number == wait.number }) else {
+      return
+    }
+    pages[wait.file]?.waiting.removeAll { $0.number == wait.number }
+    pages[wait.file]?.isWaitedFor = page.openings == wait.openings
   }
 
   /// How many open handles read `version` through the cache.
