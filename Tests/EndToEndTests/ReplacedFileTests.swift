@@ -45,14 +45,48 @@ import Testing
     try await withKeyhole { keyhole in
       try System.mkdir(keyhole / "defaults/s")
       for round in 0..<100 {
-        let value = Self.values[round % 2]
-        try System.write(
-          keyhole.world.config + "/s.plist",
-          "<plist version=\"1.0\"><dict><key>k</key><string>\(value.dropLast())</string></dict></plist>\n")
+        let value = try Self.store(keyhole, round)
         let text = try System.text(keyhole / "defaults/s/k")
         #expect(text == value, "\(round)")
         // The kernel keeps the size from here.
         #expect(try System.status(keyhole / "defaults/s/k").st_size == value.utf8.count)
+      }
+    }
+  }
+
+  private static func store(_ keyhole: MountedKeyhole, _ round: Int) throws -> String {
+    let value = values[round % 2]
+    try System.write(
+      keyhole.world.config + "/s.plist",
+      "<plist version=\"1.0\"><dict><key>k</key><string>\(value.dropLast())</string></dict></plist>\n")
+    return value
+  }
+
+  /// Readers and programs that ask for the status meet the changes of another program at any moment.
+  @Test func kernelKeepsTheSizeOfTheStoredValue() async throws {
+    try await withKeyhole { keyhole in
+      try System.mkdir(keyhole / "defaults/s")
+      _ = try Self.store(keyhole, 0)
+      for round in 1...20 {
+        let isDone = Atomic(false)
+        let readers = (0..<3).map { number in
+          Thread {
+            while !isDone.load(ordering: .acquiring) {
+              if number == 0 {
+                _ = try? System.status(keyhole / "defaults/s/k")
+              } else {
+                _ = try? OpenFile(keyhole / "defaults/s/k", O_RDONLY).readAll()
+              }
+            }
+          }
+        }
+        var value = ""
+        for change in 0..<10 + round % 2 { value = try Self.store(keyhole, change) }
+        isDone.store(true, ordering: .releasing)
+        for reader in readers { reader.join() }
+        let file = try OpenFile(keyhole / "defaults/s/k", O_RDONLY)
+        #expect(try file.readAll() == Array(value.utf8))
+        #expect(try file.status().st_size == value.utf8.count)
       }
     }
   }

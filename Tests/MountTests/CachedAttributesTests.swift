@@ -93,6 +93,35 @@ import Testing
     #expect(cached.isBeingDropped(1) == false)
   }
 
+  /// Each of many opens at the same time may wait before the kernel drops.
+  @Test mutating func thousandsOfDropsAreUnderWayAtOnce() {
+    reply(1)
+    for _ in 0..<70_000 { _ = cached.beginDrop(1, unlessOf: 2) }
+    for _ in 0..<69_999 { cached.endDrop(1) }
+    #expect(cached.isBeingDropped(1))
+    cached.endDrop(1)
+    #expect(!cached.isBeingDropped(1))
+  }
+
+  /// The kernel may take its attributes, as it knew no file to drop any of.
+  @Test mutating func firstReplyAboutAFileIsNotOvertaken() {
+    let reply = cached.beginReply(1)
+    #expect(cached.beginDrop(1, unlessOf: 2) == true)
+    cached.endDrop(1, isKnown: false)
+    cached.endReply(reply, version: 1)
+    #expect(drops(2, isRead: true) == true)
+    #expect(drops(2) == false)
+  }
+
+  /// A reply under way may have the size that the value had before.
+  @Test(arguments: [true, false]) mutating func replyFromBeforeTheReadersValueGrewIsDropped(endsFirst: Bool) {
+    let reply = cached.beginReply(1)
+    if endsFirst { cached.endReply(reply, version: 1) }
+    cached.noteGrowth(1)
+    if !endsFirst { cached.endReply(reply, version: 1) }
+    #expect(drops(2, isRead: true) == true)
+  }
+
   /// The kernel may have ignored it, and may have taken it.
   @Test(arguments: [true, false]) mutating func replyWhileADropIsUnderWayCounts(endsFirst: Bool) {
     reply(1)

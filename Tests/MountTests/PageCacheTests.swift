@@ -44,15 +44,40 @@ import Testing
     _ = cache.open(1, version: 1)
     let first = try #require(cache.wait(for: 1) {})
     let second = try #require(cache.wait(for: 1) {})
-    cache.giveUp(first)
+    // Both wait for the same readers.
+    #expect(cache.giveUp(first).count == 2)
+    #expect(cache.giveUp(second).isEmpty)
     #expect(cache.wait(for: 1) {} == nil)
-    // Another reader came while the second one waited.
     _ = cache.open(1, version: 1)
-    cache.giveUp(second)
     #expect(cache.wait(for: 1) {} != nil)
+  }
+
+  @Test mutating func laterReaderIsWaitedForOn() throws {
+    _ = cache.open(1, version: 1)
+    let first = try #require(cache.wait(for: 1) {})
+    _ = cache.open(1, version: 1)
+    let second = try #require(cache.wait(for: 1) {})
+    #expect(cache.giveUp(first).count == 1)
     #expect(cache.close(1).isEmpty)
-    // Those that were given up are not called.
     #expect(cache.close(1).count == 1)
+    #expect(cache.giveUp(second).isEmpty)
+  }
+
+  @Test mutating func mappedFileThatIsReadPastTheCacheKeepsOthersOutOfIt() {
+    _ = cache.open(1, version: 1)
+    _ = cache.close(1)
+    cache.beginMapping(1)
+    #expect(cache.open(1, version: 1) == .direct)
+    cache.forget(1)
+    cache.endMapping(1)
+    #expect(cache.open(1, version: 1) == .fresh)
+    _ = cache.close(1)
+    #expect(cache.open(1, version: 1) == .kept)
+    // A page that another handle reads while the file is mapped may be the mapping's.
+    cache.beginMapping(1)
+    _ = cache.close(1)
+    cache.endMapping(1)
+    #expect(cache.open(1, version: 1) == .fresh)
   }
 
   @Test mutating func waitThatIsOverIsNotGivenUp() throws {
@@ -60,7 +85,7 @@ import Testing
     let wait = try #require(cache.wait(for: 1) {})
     #expect(cache.close(1).count == 1)
     _ = cache.open(1, version: 1)
-    cache.giveUp(wait)
+    #expect(cache.giveUp(wait).isEmpty)
     #expect(cache.wait(for: 1) {} != nil)
   }
 

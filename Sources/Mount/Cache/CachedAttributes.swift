@@ -5,7 +5,8 @@
 ///
 /// The kernel ignores the attributes in a reply whose request is older than the last drop, as it compares their versions
 /// (`fi->attr_version`). A reply counts from before its status is read, so that one that a drop has overtaken is known
-/// here too.
+/// here too. What is not ignored counts in other ways: replies that make a file, which nothing lets the kernel keep, and the
+/// first reply about a file that the kernel did not know at the drop.
 ///
 /// With the attributes the kernel ignores the size. A read that has asked for them, as they were dropped before, would
 /// then end at the size of the older value. So there is no drop that such a reader does not need: not where the cached
@@ -15,7 +16,7 @@ struct CachedAttributes: Sendable {
   /// A reply under way.
   struct Reply {
     fileprivate let file: UInt64
-    fileprivate let generation: UInt16
+    fileprivate let generation: UInt32
   }
 
   /// There is one for each file that was listed.
@@ -23,17 +24,17 @@ struct CachedAttributes: Sendable {
     /// The value of the replies since the last drop; 0: none was cached.
     var version: UInt64 = 0
     /// Replies whose status may have been read since the last drop and which the kernel has not got.
-    var replies: UInt16 = 0
+    var replies: UInt32 = 0
     /// Replies that a drop has overtaken.
-    var overtaken: UInt16 = 0
-    /// The number of drops, which begins again at 0 after 65,535.
-    var generation: UInt16 = 0
+    var overtaken: UInt32 = 0
+    /// The number of drops, which begins again at 0 after `UInt32.max`.
+    var generation: UInt32 = 0
     /// Drops under way.
-    var drops: UInt8 = 0
-    /// There were replies with different values, and which one the kernel took last is unknown.
+    var drops: UInt32 = 0
+    /// The kernel may have taken one of several replies with different values, or one that a drop has overtaken.
     var isAmbiguous = false
 
-    var isEmpty: Bool { replies == 0 && overtaken == 0 && version == 0 && drops == 0 }
+    var isEmpty: Bool { replies == 0 && overtaken == 0 && version == 0 && drops == 0 && !isAmbiguous }
 
     /// The entry after the attributes count as dropped.
     var dropped: Entry {
@@ -85,8 +86,19 @@ struct CachedAttributes: Sendable {
   }
 
   /// The kernel has dropped the attributes that `beginDrop` was called for. Replies that were made meanwhile it may have.
-  mutating func endDrop(_ file: UInt64) {
-    change(file) { $0.drops -= 1 }
+  /// `isKnown`: it knew the file; otherwise it may take replies that the drop has overtaken.
+  mutating func endDrop(_ file: UInt64, isKnown: Bool = true) {
+    change(file) { entry in
+      entry.drops -= 1
+      if !isKnown { entry.isAmbiguous = true }
+    }
+  }
+
+  /// The readers of the file read another value from now on. Replies under way may be of the earlier one.
+  mutating func noteGrowth(_ file: UInt64) {
+    change(file) { entry in
+      if entry.replies > 0 { entry.isAmbiguous = true }
+    }
   }
 
   /// Whether a drop is under way, so that the kernel may ignore the attributes that it is asking for.

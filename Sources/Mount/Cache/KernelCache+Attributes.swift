@@ -7,8 +7,24 @@ import Tree
 extension KernelCache {
   /// The entry of a node for the kernel, which then counts as looked up once more.
   func entry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
-    let (attributes, timeout) = try attributes(of: node, for: caller)
-    return countedEntry(node, attributes, timeout: timeout, nameTimeout: Self.nameTimeout)
+    // Counted first, as a FORGET of the last lookup takes the node's replies for forgotten.
+    count(node)
+    do throws(StoreError) {
+      let (attributes, timeout) = try attributes(of: node, for: caller)
+      return Entry(node, attributes, timeout: timeout, nameTimeout: Self.nameTimeout)
+    } catch {
+      lookups.withLock { $0[node.number] = $0[node.number].flatMap { $0 > 1 ? $0 - 1 : nil } }
+      throw error
+    }
+  }
+
+  /// The entry of a node that the kernel has asked to be made. The kernel takes the attributes of such a reply even where
+  /// it has dropped them meanwhile, so it does not keep them.
+  func newEntry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
+    let status = try tree.status(of: node, for: caller)
+    count(node)
+    return Entry(
+      node, Attributes(status, of: node, userID, groupID), timeout: 0, nameTimeout: Self.nameTimeout)
   }
 
   /// The entry of a name that is gone: enough to delete it.
@@ -17,16 +33,12 @@ extension KernelCache {
       inode: node.number, kind: node.isDirectory ? .directory : .file,
       permissions: node.isDirectory ? 0o700 : 0o600, linkCount: node.isDirectory ? 2 : 1, userID: userID,
       groupID: groupID)
-    return countedEntry(node, attributes, timeout: 0, nameTimeout: 0)
+    count(node)
+    return Entry(node, attributes, timeout: 0, nameTimeout: 0)
   }
 
-  private func countedEntry(
-    _ node: Node, _ attributes: Attributes, timeout: Double, nameTimeout: Double
-  ) -> Entry {
+  private func count(_ node: Node) {
     lookups.withLock { $0[node.number, default: 0] += 1 }
-    return Entry(
-      node: NodeID(rawValue: node.number), attributes: attributes, attributesTimeout: timeout,
-      entryTimeout: nameTimeout)
   }
 
   /// Whether the kernel knows a node, so that it can be watched.
@@ -51,8 +63,7 @@ extension KernelCache {
   func attributes(
     of node: Node, for caller: Caller
   ) throws(StoreError) -> (Attributes, timeout: Double) {
-    // Checked first: a write that begins while the status is read makes it short-lived.
-    guard node.isStable, !hasOutdatedReaders(node) else {
+    guard isSettled(node) else {
       return (Attributes(try tree.status(of: node, for: caller), of: node, userID, groupID), 0)
     }
     let reply = cachedAttributes.withLock { $0.beginReply(node.number) }
@@ -60,9 +71,21 @@ extension KernelCache {
     defer { cachedAttributes.withLock { [version] in $0.endReply(reply, version: version) } }
     let status = try tree.status(of: node, for: caller)
     // The size of a file that is created and not committed is changed by the next commit, and no change is reported for that.
-    if status.version != 0 { version = status.version }
+    // A write or a change that came while the status was read has made it short-lived. Who opens the file from now on drops it.
+    if status.version != 0, isSettled(node) { version = status.version }
     let attributes = Attributes(status, of: node, userID, groupID)
     return (attributes, version == nil ? 0 : Self.attributesTimeout)
+  }
+
+  /// Whether the kernel may keep the attributes of a file.
+  private func isSettled(_ node: Node) -> Bool { node.isStable && !hasOutdatedReaders(node) }
+}
+
+extension Entry {
+  fileprivate init(_ node: Node, _ attributes: Attributes, timeout: Double, nameTimeout: Double) {
+    self.init(
+      node: NodeID(rawValue: node.number), attributes: attributes, attributesTimeout: timeout,
+      entryTimeout: nameTimeout)
   }
 }
 

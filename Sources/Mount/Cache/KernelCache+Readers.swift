@@ -15,56 +15,71 @@ extension KernelCache {
   /// `dropsAttributes`: the kernel may have attributes of another value than the handle's. Then `dropAttributes` has to be
   /// called before the reply.
   func open(_ handle: Handle) -> (OpenFile, OpenOptions, dropsAttributes: Bool) {
-    let (file, options) = begin(handle)
-    // Last, so that a status that is asked for later is short-lived where the handle is outdated.
-    let version = handle.version
-    return (file, options, version != 0 && beginDrop(of: handle.node, unlessOf: version, for: file))
+    let isWriter = handle.mode.contains(.write)
+    // A reader that writes nothing needs no flush at its close, which would be another round trip.
+    let options: OpenOptions = isWriter ? [] : .noFlush
+    guard handle.version != 0 else {
+      return (OpenFile(handle, isCached: false), options.union(.directIO), false)
+    }
+    let (file, use, dropsAttributes, waiting) = begin(handle, mayCache: !isWriter)
+    waiting.forEach { $0() }
+    switch use {
+    case .direct: return (file, options.union(.directIO), dropsAttributes)
+    case .fresh: return (file, options, dropsAttributes)
+    case .kept: return (file, options.union(.keepCache), dropsAttributes)
+    }
   }
 
-  /// Drops the attributes of a file in the kernel, after `open` or `beginDrop`: rules 1 and 3.
-  func dropAttributes(of node: Node) {
-    invalidateAttributes(of: node)
-    cachedAttributes.withLock { $0.endDrop(node.number) }
+  /// In one step, under the lock of the readers: the next one that is opened sees this one and its drop.
+  private func begin(
+    _ handle: Handle, mayCache: Bool
+  ) -> (OpenFile, PageCache.Use, dropsAttributes: Bool, waiting: [@Sendable () -> Void]) {
+    let (node, version) = (handle.node, handle.version)
+    return pages.withLock { pages in
+      let readers = pages.readers(of: version, in: node.number)
+      var use = mayCache ? pages.open(node.number, version: version) : .direct
+      var waiting: [@Sendable () -> Void] = []
+      // Looked at after the reader is counted, as a writer looks for readers after it has made itself known: one of them sees
+      // the other.
+      let isBeingDropped = cachedAttributes.withLock { $0.isBeingDropped(node.number) }
+      if use != .direct, node.isBeingWritten || isBeingDropped {
+        use = .direct
+        waiting = pages.withdraw(node.number)
+      }
+      let file = OpenFile(handle, isCached: use != .direct)
+      // Before the drop is begun: a status that is read later is short-lived where this reader is outdated.
+      if file.isCached { cachedReaders.withLock { $0[node.number, default: []].append(file) } }
+      let dropsAttributes = cachedAttributes.withLock {
+        $0.beginDrop(node.number, unlessOf: version, isRead: readers > 0)
+      }
+      return (file, use, dropsAttributes, waiting)
+    }
   }
 
-  /// Whether the attributes of a file have to be dropped, as `version` is served to `file`, or is stored; nil: the file is
-  /// gone.
+  /// Whether the attributes of a file have to be dropped, as `version` is stored; nil: the file is gone. Then
+  /// `dropAttributes` has to be called.
   ///
   /// Under the lock of the readers: one that is opened later sees that a drop is under way.
-  func beginDrop(of node: Node, unlessOf version: UInt64?, for file: OpenFile? = nil) -> Bool {
+  func beginDrop(of node: Node, unlessOf version: UInt64?) -> Bool {
     pages.withLock { pages in
-      let readers = version.map { pages.readers(of: $0, in: node.number) } ?? 0
-      let isRead = readers > (file?.isCached == true ? 1 : 0)
+      let isRead = version.map { pages.readers(of: $0, in: node.number) > 0 } ?? false
       return cachedAttributes.withLock { $0.beginDrop(node.number, unlessOf: version, isRead: isRead) }
     }
   }
 
-  private func begin(_ handle: Handle) -> (OpenFile, OpenOptions) {
-    let isWriter = handle.mode.contains(.write)
-    // A reader that writes nothing needs no flush at its close, which would be another round trip.
-    let options: OpenOptions = isWriter ? [] : .noFlush
-    let use = isWriter ? .direct : cacheUse(of: handle)
-    guard use != .direct else { return (OpenFile(handle, isCached: false), options.union(.directIO)) }
-    let file = OpenFile(handle, isCached: true)
-    cachedReaders.withLock { $0[handle.node.number, default: []].append(file) }
-    return (file, use == .kept ? options.union(.keepCache) : options)
-  }
-
-  private func cacheUse(of reader: Handle) -> PageCache.Use {
-    let node = reader.node
-    guard reader.version != 0 else { return .direct }
-    let use = pages.withLock { $0.open(node.number, version: reader.version) }
-    // Checked last, as a writer, or a drop, looks for readers after it has made itself known: one of them sees the other.
-    let isUnsettled = node.isBeingWritten || cachedAttributes.withLock { $0.isBeingDropped(node.number) }
-    guard isUnsettled, use != .direct else { return use }
-    pages.withLock { $0.withdraw(node.number) }.forEach { $0() }
-    return .direct
+  /// A handle that reads past the page cache was mapped, and the kernel fills the cache with its value. Until it is closed,
+  /// other handles read past the cache too.
+  func noteMapping(of file: OpenFile) {
+    guard !file.isCached, file.noteCachedPages(), !file.handle.node.isSecret else { return }
+    pages.withLock { $0.beginMapping(file.handle.node.number) }
   }
 
   /// The file is closed.
   func close(_ file: OpenFile) {
     if file.isCached { leave(file) { $0.close($1) } }
-    if file.isMapped { dropPages(of: [file.handle.node]) }
+    guard file.hasCachedPages else { return }
+    let node = file.handle.node
+    if node.isSecret { dropPages(of: [node]) } else { pages.withLock { $0.endMapping(node.number) } }
   }
 
   /// The caller was gone before it got the file.
@@ -85,12 +100,15 @@ extension KernelCache {
   func readOn(_ node: Node) {
     let readers = cachedReaders.withLock { $0[node.number] ?? [] }.map(\.handle)
     guard let version = tree.readOn(readers) else { return }
-    _ = pages.withLock { $0.replace(node.number, with: version, for: readers.count) }
+    pages.withLock { pages in
+      guard pages.replace(node.number, with: version, for: readers.count) else { return }
+      cachedAttributes.withLock { $0.noteGrowth(node.number) }
+    }
   }
 
   /// Whether the file's readers through the page cache have another value, and so another size, than the stored one.
   func hasOutdatedReaders(_ node: Node) -> Bool {
-    cachedReaders.withLock { $0[node.number]?.first }?.handle.isOutdated ?? false
+    (cachedReaders.withLock { $0[node.number] })?.contains(where: \.handle.isOutdated) ?? false
   }
 
   /// Whether a file is read through the page cache now.
@@ -104,21 +122,20 @@ extension KernelCache {
     let turn = Turn()
     let once: @Sendable () -> Void = { if turn.take() { body() } }
     guard let wait = pages.withLock({ $0.wait(for: node.number, once) }) else { return once() }
-    Background.run(after: Self.patienceWithReaders) { [self] in giveUp(wait, once) }
+    Background.run(after: Self.patienceWithReaders) { [self] in giveUp(wait) }
   }
 
-  /// The same on `queue`, where what is waited for first is called first.
+  /// The same on `queue`, after this call. What is waited for first is called first.
   func whenUnreadInTurn(_ node: Node, _ body: @escaping @Sendable () -> Void) {
     let turn = Turn()
     let once: @Sendable () -> Void = { if turn.take() { body() } }
     let later: @Sendable () -> Void = { [queue] in queue.async(execute: once) }
-    guard let wait = pages.withLock({ $0.wait(for: node.number, later) }) else { return once() }
-    queue.asyncAfter(deadline: .now() + Self.patienceWithReaders) { [self] in giveUp(wait, once) }
+    guard let wait = pages.withLock({ $0.wait(for: node.number, later) }) else { return later() }
+    queue.asyncAfter(deadline: .now() + Self.patienceWithReaders) { [self] in giveUp(wait) }
   }
 
-  private func giveUp(_ wait: PageCache.Wait, _ action: () -> Void) {
-    pages.withLock { $0.giveUp(wait) }
-    action()
+  private func giveUp(_ wait: PageCache.Wait) {
+    pages.withLock { $0.giveUp(wait) }.forEach { $0() }
   }
 }
 

@@ -14,24 +14,27 @@ import Tree
 ///
 /// **Dropped.**
 /// 1. Attributes, before an open is answered that serves another value than they are of (``CachedAttributes``). So no read
-///    ends at the size of another value, even where another program's change has not been reported yet. While others read
-///    through the page cache, the open waits for them, but for 10 ms at most: the drop would end their reads.
-/// 2. Attributes, before setxattr(2) of a key's type is answered: the same value has another text.
+///    ends at the size of another value, even where another program's change has not been reported yet. An open that goes
+///    past the page cache waits for those who read through it, but for 10 ms at most: the drop would end their reads.
+/// 2. Attributes, before setxattr(2) of a key's type is answered: the same value has another text. Not where they are of the
+///    stored text already.
 /// 3. Attributes of the file and its directory, after a reported change of another program, and after a creation that is
 ///    given up. Those of the file not where they are of the stored value already, and not while it is read through the
 ///    page cache, but for 10 ms at most: a read that is asking for the attributes would end at the size of the older value.
 /// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
 ///
-/// One case is left in which a read ends at the size of another value: a program asks for the status of a file while a read
-/// of an older value is under way, and the kernel takes over the size of the stored one.
+/// One case is left in which a read ends at the size of another value: while a read of an older value is under way, another
+/// program looks up the file, asks for its status or sets its times or mode, and the kernel takes over the size of the stored
+/// value from the reply.
 ///
 /// Names are never dropped before their second is over: for that the kernel takes the directory's lock, and a process that
 /// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and
 /// then the kernel looks it up again.
 ///
-/// **Order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, in the order of
-/// the changes, and the replay of a change for watchers follows on the same queue, so watchers find the new attributes.
+/// **Order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, for each file in
+/// the order of its changes, and the replay of a change for watchers follows on the same queue, so watchers find the new
+/// attributes.
 /// 5 is done on a queue of its own and never inside a request: the kernel waits for pages that are being read.
 final class KernelCache: Sendable {
   /// In seconds.
@@ -62,9 +65,10 @@ final class KernelCache: Sendable {
     self.invalidator.withLock { $0 = invalidator }
   }
 
-  /// Drops a file's attributes in the kernel: rules 1 and 2.
-  func invalidateAttributes(of node: Node) {
-    _ = invalidator.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
+  /// Drops a file's attributes in the kernel, after `open` or `beginDrop`.
+  func dropAttributes(of node: Node) {
+    let error = invalidator.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
+    cachedAttributes.withLock { $0.endDrop(node.number, isKnown: error != .ENOENT) }
   }
 
   /// Drops the attributes of files that changed, and of their directories: rule 3.
@@ -84,6 +88,7 @@ final class KernelCache: Sendable {
       return
     }
     guard beginDrop(of: node, unlessOf: tree.storedVersion(of: node)) else { return }
+    guard isRead(node) else { return dropAttributes(of: node) }
     // The replay of the change waits in the same way, after this.
     whenUnreadInTurn(node) { [self] in dropAttributes(of: node) }
   }

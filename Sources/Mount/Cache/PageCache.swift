@@ -34,6 +34,8 @@ struct PageCache: Sendable {
     var waiting: [(number: UInt64, action: @Sendable () -> Void)] = []
     /// A wait for the readers was given up, and no further one has come since.
     var isWaitedFor = false
+    /// Mapped files that do not read through the cache, and fill it with their own values all the same.
+    var mappings = 0
   }
 
   private var pages: [UInt64: Page] = [:]
@@ -46,7 +48,7 @@ struct PageCache: Sendable {
       return .fresh
     }
     let isSame = page.version == version
-    guard isSame || page.readers == 0 else { return .direct }
+    guard isSame || page.readers == 0, page.mappings == 0 else { return .direct }
     page.version = version
     page.isSettled = isSame && page.isSettled
     page.readers += 1
@@ -58,7 +60,7 @@ struct PageCache: Sendable {
 
   /// A handle that read through the cache is closed. Returns what is to be called now.
   mutating func close(_ file: UInt64) -> [@Sendable () -> Void] {
-    pages[file]?.isSettled = true
+    if let page = pages[file] { pages[file]?.isSettled = page.mappings == 0 }
     return withdraw(file)
   }
 
@@ -90,13 +92,29 @@ struct PageCache: Sendable {
     return Wait(file: file, number: waits, openings: page.openings)
   }
 
-  /// The wait has taken too long: its action is not called. Those who come later do not wait for the same readers again.
-  mutating func giveUp(_ wait: Wait) {
+  /// The wait has taken too long. Returns what is to be called now: its action and all before it, and where no reader has
+  /// come since, also the later ones. Then the same readers are not waited for again.
+  mutating func giveUp(_ wait: Wait) -> [@Sendable () -> Void] {
     guard let page = pages[wait.file], page.waiting.contains(where: { $0.number == wait.number }) else {
-      return
+      return []
     }
-    pages[wait.file]?.waiting.removeAll { $0.number == wait.number }
-    pages[wait.file]?.isWaitedFor = page.openings == wait.openings
+    let isInVain = page.openings == wait.openings
+    pages[wait.file]?.waiting.removeAll { isInVain || $0.number <= wait.number }
+    pages[wait.file]?.isWaitedFor = isInVain
+    return page.waiting.filter { isInVain || $0.number <= wait.number }.map(\.action)
+  }
+
+  /// A file that is read past the cache was mapped.
+  mutating func beginMapping(_ file: UInt64) {
+    pages[file, default: Page(version: 0)].mappings += 1
+    pages[file]?.isSettled = false
+  }
+
+  /// It is closed. The next reader finds an empty cache.
+  mutating func endMapping(_ file: UInt64) {
+    guard let page = pages[file], page.mappings > 0 else { return }
+    pages[file]?.mappings -= 1
+    pages[file]?.isSettled = false
   }
 
   /// How many open handles read `version` through the cache.
@@ -108,6 +126,6 @@ struct PageCache: Sendable {
 
   /// The kernel has forgotten the file, and its pages with it.
   mutating func forget(_ file: UInt64) {
-    if pages[file]?.readers == 0 { pages[file] = nil }
+    if let page = pages[file], page.readers == 0, page.mappings == 0 { pages[file] = nil }
   }
 }

@@ -40,19 +40,18 @@ enum OpenFiles {
 final class OpenFile: Sendable {
   let handle: Handle
   let isCached: Bool
-  private let hasCachedPages = Atomic(false)
+  private let isMapped = Atomic(false)
 
   init(_ handle: Handle, isCached: Bool) {
     self.handle = handle
     self.isCached = isCached
   }
 
-  /// Whether the kernel has taken pages of a secret into its cache, for a mapping.
-  var isMapped: Bool { hasCachedPages.load(ordering: .relaxed) }
+  /// Whether the kernel has taken pages of a file that is read past its cache, for a mapping.
+  var hasCachedPages: Bool { isMapped.load(ordering: .relaxed) }
 
-  func noteCachedPages() {
-    hasCachedPages.store(true, ordering: .relaxed)
-  }
+  /// Returns whether those are the first.
+  func noteCachedPages() -> Bool { !isMapped.exchange(true, ordering: .relaxed) }
 }
 
 /// The listing of a directory at the moment it was opened: so entries come neither twice nor not at all

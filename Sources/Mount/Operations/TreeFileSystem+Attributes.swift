@@ -141,7 +141,9 @@ extension TreeFileSystem {
           let node = try self.node(node)
           try tree.setAttribute(name, to: value, of: node, if: condition, by: caller, permit)
           // Another type is another text; the kernel takes a new attribute for a new time only.
-          if !node.isDirectory { cache.invalidateAttributes(of: node) }
+          if cache.beginDrop(of: node, unlessOf: tree.storedVersion(of: node)) {
+            cache.dropAttributes(of: node)
+          }
         }
       }
     } catch {

@@ -142,7 +142,7 @@ extension TreeFileSystem: FileSystem {
   ) {
     let caller = request.caller
     let work: @Sendable () throws(StoreError) -> Entry = { [self] () throws(StoreError) in
-      try cache.entry(of: make(tree, node(parent), name, caller), for: caller)
+      try cache.newEntry(of: make(tree, node(parent), name, caller), for: caller)
     }
     performAsync(reply, of: .entry(name, in: parent), work) { reply, entry in
       reply.succeed(entry)

@@ -100,7 +100,7 @@ extension TreeFileSystem {
     _ reply: consuming CreateReply, _ handle: Handle, _ caller: Caller, _ parent: NodeID
   ) {
     do throws(StoreError) {
-      let entry = try cache.entry(of: handle.node, for: caller)
+      let entry = try cache.newEntry(of: handle.node, for: caller)
       let (file, options, dropsAttributes) = cache.open(handle)
       if dropsAttributes { cache.dropAttributes(of: handle.node) }
       let number = register(file)

@@ -24,7 +24,7 @@ struct MountReplay: Sendable {
         return false
       }
       let node = tree.node(of: replay)
-      if replay.kind == .modification, cache.isRead(node) {
+      if replay.kind == .modification {
         cache.whenUnreadInTurn(node, start)
       } else {
         start()
@@ -42,12 +42,13 @@ struct MountReplay: Sendable {
       let child = tree.node(named: name, in: directory, onTheWayTo: replay),
       replay.kind != .creation || child !== tree.node(of: replay)
     else { return _ = reply.fail(.ENOENT) }
-    answer(reply, child)
+    answer(reply, (try? cache.entry(of: child, for: Caller(thread: 0))) ?? cache.tombstoneEntry(of: child))
   }
 
   /// MKNOD and MKDIR: the node that is there already.
   func create(_ replay: TreeReplay, _ reply: consuming EntryReply) {
-    answer(reply, tree.node(of: replay))
+    let node = tree.node(of: replay)
+    answer(reply, (try? cache.newEntry(of: node, for: Caller(thread: 0))) ?? cache.tombstoneEntry(of: node))
   }
 
   /// UNLINK and RMDIR.
@@ -61,8 +62,7 @@ struct MountReplay: Sendable {
     reply.succeed(.replay, options: [.directIO, .keepCache, .noFlush])
   }
 
-  private func answer(_ reply: consuming EntryReply, _ node: Node) {
-    let entry = (try? cache.entry(of: node, for: Caller(thread: 0))) ?? cache.tombstoneEntry(of: node)
+  private func answer(_ reply: consuming EntryReply, _ entry: Entry) {
     if !reply.succeed(entry) { cache.forget(entry.node, lookups: 1) }
   }
 }
