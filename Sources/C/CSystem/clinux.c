@@ -362,35 +362,71 @@ int linux_inode(const char *path, unsigned long long *inode, long long birth[2])
 
 // The terminal whose echo is off, with its modes and the effect of signals before.
 static const int hiding_ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+static const int hiding_pauses[] = {SIGTSTP, SIGCONT};
 enum { hiding_count = sizeof hiding_ends / sizeof *hiding_ends };
 static struct {
   int terminal;
   struct termios modes;
   struct sigaction actions[hiding_count];
+  struct sigaction pauses[2];
 } hiding;
 
-// tcsetattr(3) and raise(3) may be called by a handler (signal-safety(7)). The signal comes again when it returns.
-static void show_typing_and_end(int number) {
-  // In the background, the modes are another program's, and setting them would stop this process in place of its end.
+// Whether this process may set the modes: in the background they are another program's, and setting them would stop this one.
+static int may_set_modes(void) {
   pid_t foreground = tcgetpgrp(hiding.terminal);
   // Negative: it is not this process's controlling terminal, which no job control protects.
-  if (foreground < 0 || foreground == getpgrp()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
+  return foreground < 0 || foreground == getpgrp();
+}
+
+static int hide_typing(void) {
+  struct termios silent = hiding.modes;
+  silent.c_lflag &= ~(tcflag_t)ECHO;
+  return tcsetattr(hiding.terminal, TCSAFLUSH, &silent);
+}
+
+// The handlers call only what signal-safety(7) lets them call: tcgetpgrp(3), tcsetattr(3), sigaction(2), raise(3).
+
+// The signal comes again when the handler returns.
+static void show_typing_and_end(int number) {
+  if (may_set_modes()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
   signal(number, SIG_DFL);
   raise(number);
+}
+
+// A shell gives a job that it continues its own modes.
+static void hide_typing_again(int number) {
+  (void)number;
+  int error = errno;
+  if (may_set_modes()) hide_typing();
+  errno = error;
+}
+
+static void show_typing_and_stop(int number) {
+  int error = errno;
+  if (may_set_modes()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
+  struct sigaction stop = {.sa_handler = SIG_DFL}, handler;
+  sigemptyset(&stop.sa_mask);
+  sigaction(number, &stop, &handler);
+  raise(number); // Stops the process here, as SA_NODEFER does not block the signal; not in an orphaned process group.
+  sigaction(number, &handler, NULL);
+  hide_typing_again(SIGCONT);
+  errno = error;
+}
+
+static void handle(int number, void (*handler)(int), int flags, struct sigaction *before) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+  sigemptyset(&action.sa_mask);
+  sigaction(number, NULL, before);
+  if (before->sa_handler == SIG_DFL) sigaction(number, &action, NULL);
 }
 
 int linux_hide_typing(int terminal) {
   if (tcgetattr(terminal, &hiding.modes) != 0) return -1;
   hiding.terminal = terminal;
-  struct sigaction action = {.sa_handler = show_typing_and_end};
-  sigemptyset(&action.sa_mask);
-  for (int i = 0; i < hiding_count; i++) {
-    sigaction(hiding_ends[i], NULL, &hiding.actions[i]);
-    if (hiding.actions[i].sa_handler == SIG_DFL) sigaction(hiding_ends[i], &action, NULL);
-  }
-  struct termios silent = hiding.modes;
-  silent.c_lflag &= ~(tcflag_t)ECHO;
-  if (tcsetattr(terminal, TCSAFLUSH, &silent) == 0) return 0;
+  for (int i = 0; i < hiding_count; i++) handle(hiding_ends[i], show_typing_and_end, 0, &hiding.actions[i]);
+  handle(hiding_pauses[0], show_typing_and_stop, SA_NODEFER | SA_RESTART, &hiding.pauses[0]);
+  handle(hiding_pauses[1], hide_typing_again, SA_RESTART, &hiding.pauses[1]);
+  if (hide_typing() == 0) return 0;
   int error = errno;
   linux_show_typing();
   errno = error;
@@ -398,6 +434,8 @@ int linux_hide_typing(int terminal) {
 }
 
 void linux_show_typing(void) {
+  // First, or a SIGCONT would hide what is typed for good.
+  for (int i = 0; i < 2; i++) sigaction(hiding_pauses[i], &hiding.pauses[i], NULL);
   tcsetattr(hiding.terminal, TCSAFLUSH, &hiding.modes);
   for (int i = 0; i < hiding_count; i++) sigaction(hiding_ends[i], &hiding.actions[i], NULL);
 }

@@ -3,7 +3,8 @@ import CSystem
 /// Input on a terminal that does not show it (ECHO of termios(3)).
 package enum HiddenTyping {
   /// Runs `body` while a terminal shows nothing of what is typed; input from before is dropped. The terminal has its modes
-  /// again when `body` returns, and when SIGHUP, SIGINT, SIGQUIT or SIGTERM ends the process meanwhile.
+  /// again when `body` returns, when SIGHUP, SIGINT, SIGQUIT or SIGTERM ends the process meanwhile, and while SIGTSTP
+  /// keeps it stopped.
   ///
   /// Only once at a time in a process. Where the descriptor is no terminal, `body` alone is run.
   package static func run<Value: ~Copyable, Failure: Error>(

@@ -110,7 +110,8 @@ int linux_open_folder(const char *path, unsigned major, unsigned minor);
 int linux_open_path_as(unsigned user, unsigned group, const char *path);
 
 /// Turns the echo of a terminal off, and drops input that was not read. SIGHUP, SIGINT, SIGQUIT and SIGTERM turn it on
-/// before they end the process, unless they are ignored. Only one terminal at a time. -1 and errno on failure.
+/// before they end the process, unless they are ignored. So does SIGTSTP before it stops the process, and SIGCONT turns the
+/// echo off again. Only one terminal at a time. -1 and errno on failure.
 int linux_hide_typing(int terminal);
 
 /// Gives the terminal its modes from before, and signals their effect.
