@@ -7,7 +7,7 @@ import Testing
 
   private mutating func reply(_ version: UInt64?) {
     let reply = cached.beginReply(1)
-    cached.endReply(reply, version: version)
+    _ = cached.endReply(reply, version: version)
   }
 
   /// Whether the attributes had to be dropped, which then happened.
@@ -67,7 +67,7 @@ import Testing
   @Test mutating func replyUnderWayIsDropped() {
     let reply = cached.beginReply(1)
     #expect(drops(2) == true)
-    cached.endReply(reply, version: 1)
+    _ = cached.endReply(reply, version: 1)
     #expect(drops(2) == false)
   }
 
@@ -75,7 +75,7 @@ import Testing
   @Test mutating func replyForAReaderOfTheSameValueIsNotDropped() {
     let reply = cached.beginReply(1)
     #expect(drops(2, isRead: true) == false)
-    cached.endReply(reply, version: 2)
+    _ = cached.endReply(reply, version: 2)
     #expect(drops(2, isRead: true) == false)
     #expect(drops(3, isRead: true) == true)
   }
@@ -108,7 +108,7 @@ import Testing
     let reply = cached.beginReply(1)
     #expect(cached.beginDrop(1, unlessOf: 2) == true)
     cached.endDrop(1, isKnown: false)
-    cached.endReply(reply, version: 1)
+    _ = cached.endReply(reply, version: 1)
     #expect(drops(2, isRead: true) == true)
     #expect(drops(2) == false)
   }
@@ -116,9 +116,9 @@ import Testing
   /// A reply under way may have the size that the value had before.
   @Test(arguments: [true, false]) mutating func replyFromBeforeTheReadersValueGrewIsDropped(endsFirst: Bool) {
     let reply = cached.beginReply(1)
-    if endsFirst { cached.endReply(reply, version: 1) }
+    if endsFirst { _ = cached.endReply(reply, version: 1) }
     cached.noteGrowth(1)
-    if !endsFirst { cached.endReply(reply, version: 1) }
+    if !endsFirst { _ = cached.endReply(reply, version: 1) }
     #expect(drops(2, isRead: true) == true)
   }
 
@@ -127,9 +127,9 @@ import Testing
     reply(1)
     #expect(cached.beginDrop(1, unlessOf: 2) == true)
     let reply = cached.beginReply(1)
-    if endsFirst { cached.endReply(reply, version: 2) }
+    if endsFirst { _ = cached.endReply(reply, version: 2) }
     cached.endDrop(1)
-    if !endsFirst { cached.endReply(reply, version: 2) }
+    if !endsFirst { _ = cached.endReply(reply, version: 2) }
     #expect(drops(2) == false)
     #expect(drops(3) == true)
   }
@@ -143,7 +143,7 @@ import Testing
   @Test mutating func replyUnderWayOutlivesAForget() {
     let reply = cached.beginReply(1)
     cached.forget(1)
-    cached.endReply(reply, version: 1)
+    _ = cached.endReply(reply, version: 1)
     #expect(drops(2) == true)
   }
 

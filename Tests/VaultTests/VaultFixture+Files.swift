@@ -64,6 +64,13 @@ extension VaultFixture {
     for (name, bytes) in files { try write(bytes, to: directory + "/" + name) }
   }
 
+  /// Writes over the open database, as `cp` does: the same file, other bytes.
+  func overwrite(with bytes: some Collection<UInt8>) throws {
+    let (file, bytes) = (unsafe Glibc.open(database, O_WRONLY | O_TRUNC), Array(bytes))
+    defer { close(file) }
+    try #require(unsafe Glibc.write(file, bytes, bytes.count) == bytes.count)
+  }
+
   /// Makes a vault with a few items, closed again: their ids by service.
   @discardableResult func makeVault(_ services: [ExactString] = ["a", "b", "c"]) throws -> [ItemID] {
     let engine = try open()

@@ -1,4 +1,3 @@
-import GRDB
 import Glibc
 import Model
 import Platform
@@ -8,7 +7,6 @@ import StoreConformance
 import Testing
 
 @testable import Vault
-@testable import VaultDatabase
 @testable import VaultRecords
 
 /// Changes of a vault's files while it is open.
@@ -90,88 +88,9 @@ enum Displacement: CaseIterable {
     let old = contents(of: fixture.database)
     try engine.set(item.id, Array("new".utf8))
     #expect(events.wait { contents(of: fixture.database + "-wal").isEmpty })
-    try overwrite(fixture.database, with: old)
+    try fixture.overwrite(with: old)
     #expect(failure { try engine.set(item.id, Array("newer".utf8)) }?.kind == "readOnly")
     #expect(engine.problems().contains { $0.reason.contains("older than what") })
-  }
-
-  /// How a copy that is written over the open vault differs from it.
-  enum Change: CaseIterable {
-    case newer, newKeys, newPassphrase
-    /// Its manifest does not open, and it has a slot that Keyhole did not store.
-    case forged
-  }
-
-  /// The next write goes on from what is in the file then, though the watcher of the folder has read it before.
-  @Test(arguments: Change.allCases, [false, true])
-  func writeGoesOnFromACopyThatWasWrittenOverTheOpenFile(change: Change, isRefreshed: Bool) throws {
-    let fixture = try VaultFixture()
-    let (engine, item) = try openAtRest(fixture)
-    let copy = fixture.root + "/copy"
-    try #require(unsafe mkdir(copy, 0o700) == 0)
-    for (name, bytes) in fixture.snapshot() { try write(bytes, to: copy + "/" + name) }
-    try apply(change, toTheVaultIn: copy, item.id)
-    try overwrite(fixture.database, with: contents(of: copy + "/vault.db"))
-
-    if isRefreshed { _ = try? engine.refresh() }
-    let error = failure { _ = try engine.add(KeychainSamples.generic("b"), "added") }
-    if isRefreshed { _ = try? engine.refresh() }
-    let again = try fixture.open()
-    switch change {
-    case .newer, .newKeys:
-      #expect(error == nil)
-      #expect(try engine.items().count == 3 && again.items().count == 3)
-      #expect(try again.bytes(of: item.id) == Array("newer".utf8))
-    case .newPassphrase:
-      #expect(error == .locked)
-      #expect(again.needsPassphrase)
-      try again.unlock(KeychainSamples.secret("pass"))
-      #expect(try again.items().count == 2)
-    case .forged:
-      #expect(error?.kind == "readOnly")
-      #expect(!again.problems().isEmpty)
-      return
-    }
-    #expect(again.problems().isEmpty && engine.problems().isEmpty && again.trust == .trusted)
-  }
-
-  /// A vault with an item, which its process has committed, and an empty log.
-  private func openAtRest(_ fixture: VaultFixture) throws -> (VaultEngine, Item) {
-    let engine = try fixture.open()
-    let item = try engine.add(KeychainSamples.generic("a"), "old")
-    engine.vault.use { $0.file.connection.checkpoint() }
-    #expect(contents(of: fixture.database + "-wal").isEmpty)
-    return (engine, item)
-  }
-
-  private func apply(_ change: Change, toTheVaultIn folder: String, _ id: ItemID) throws {
-    if change == .forged {
-      let queue = try DatabaseQueue(path: folder + "/vault.db")
-      try queue.writeWithoutTransaction { database in
-        try database.execute(sql: "UPDATE manifest SET sealed = zeroblob(length(sealed))")
-        try database.execute(sql: "CREATE TEMP TABLE foreign_slot AS SELECT * FROM slot")
-        try database.execute(sql: "UPDATE foreign_slot SET id = id + 7")
-        try database.execute(sql: "INSERT INTO slot SELECT * FROM foreign_slot")
-      }
-      return try queue.close()
-    }
-    let machine = MachineIdentity(machine: Array("another machine".utf8), user: 1000)
-    let engine = try VaultEngine(
-      VaultDirectory(folder, state: folder + ".state", machine: machine), .items, .least)
-    try engine.set(id, Array("newer".utf8))
-    _ = try engine.add(KeychainSamples.generic("c"), "of the copy")
-    if change == .newer { return }
-    let new = change == .newKeys ? "" : "pass"
-    try engine.change(
-      to: change == .newKeys ? .keyFile : .passphrase, KeychainSamples.secret(new),
-      present: KeychainSamples.secret(""), cost: .least)
-  }
-
-  /// As `cp` does: the same file, other bytes.
-  private func overwrite(_ path: String, with bytes: [UInt8]) throws {
-    let file = unsafe open(path, O_WRONLY | O_TRUNC)
-    defer { close(file) }
-    try #require(unsafe Glibc.write(file, bytes, bytes.count) == bytes.count)
   }
 
   /// As `cp -a` of a folder does it: the database before its key file.

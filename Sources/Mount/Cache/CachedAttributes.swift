@@ -5,8 +5,8 @@
 ///
 /// The kernel ignores the attributes in a reply whose request is older than the last drop, as it compares their versions
 /// (`fi->attr_version`). A reply counts from before its status is read, so that one that a drop has overtaken is known
-/// here too. What is not ignored counts in other ways: replies that make a file, which nothing lets the kernel keep, and the
-/// first reply about a file that the kernel did not know at the drop.
+/// here too, and says that it is not to be cached. What the kernel does not ignore: a reply that makes a file, which is never
+/// cached, and the first reply about a file, which it did not know at the drop.
 ///
 /// With the attributes the kernel ignores the size. A read that has asked for them, as they were dropped before, would
 /// then end at the size of the older value. So there is no drop that such a reader does not need: not where the cached
@@ -62,15 +62,20 @@ struct CachedAttributes: Sendable {
     return Reply(file: file, generation: entries[file]?.generation ?? 0)
   }
 
-  /// The reply is made. `version`: the value whose size it has; nil: the kernel does not cache it.
-  mutating func endReply(_ reply: Reply, version: UInt64?) {
+  /// The reply is made. `version`: the value whose size it has; nil: the kernel must not cache it.
+  ///
+  /// Returns whether the kernel may cache it: not where a drop has overtaken it.
+  mutating func endReply(_ reply: Reply, version: UInt64?) -> Bool {
+    var isKept = false
     change(reply.file) { entry in
       guard entry.generation == reply.generation else { return entry.overtaken -= 1 }
       entry.replies -= 1
       guard let version else { return }
       entry.isAmbiguous = entry.isAmbiguous || (entry.version != 0 && entry.version != version)
       entry.version = version
+      isKept = true
     }
+    return isKept
   }
 
   /// Whether the attributes have to be dropped, as `version` of the file is stored, or is about to be served; nil: the file

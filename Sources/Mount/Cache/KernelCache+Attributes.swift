@@ -13,7 +13,7 @@ extension KernelCache {
       let (attributes, timeout) = try attributes(of: node, for: caller)
       return Entry(node, attributes, timeout: timeout, nameTimeout: Self.nameTimeout)
     } catch {
-      lookups.withLock { $0[node.number] = $0[node.number].flatMap { $0 > 1 ? $0 - 1 : nil } }
+      forget(NodeID(rawValue: node.number), lookups: 1)
       throw error
     }
   }
@@ -51,11 +51,13 @@ extension KernelCache {
     let isForgotten = lookups.withLock { lookups in
       let left = (lookups[id.rawValue] ?? 0) &- count
       lookups[id.rawValue] = left == 0 ? nil : left
-      return left == 0
+      guard left == 0 else { return false }
+      // Under this lock: the next lookup is counted before its reply.
+      pages.withLock { $0.forget(id.rawValue) }
+      cachedAttributes.withLock { $0.forget(id.rawValue) }
+      return true
     }
     guard isForgotten else { return }
-    pages.withLock { $0.forget(id.rawValue) }
-    cachedAttributes.withLock { $0.forget(id.rawValue) }
     if let node = tree.node(id.rawValue) { tree.forget(node) }
   }
 
@@ -67,14 +69,17 @@ extension KernelCache {
       return (Attributes(try tree.status(of: node, for: caller), of: node, userID, groupID), 0)
     }
     let reply = cachedAttributes.withLock { $0.beginReply(node.number) }
+    let status: NodeStatus
+    do throws(StoreError) { status = try tree.status(of: node, for: caller) } catch {
+      _ = cachedAttributes.withLock { $0.endReply(reply, version: nil) }
+      throw error
+    }
     var version: UInt64?
-    defer { cachedAttributes.withLock { [version] in $0.endReply(reply, version: version) } }
-    let status = try tree.status(of: node, for: caller)
     // The size of a file that is created and not committed is changed by the next commit, and no change is reported for that.
     // A write or a change that came while the status was read has made it short-lived. Who opens the file from now on drops it.
     if status.version != 0, isSettled(node) { version = status.version }
-    let attributes = Attributes(status, of: node, userID, groupID)
-    return (attributes, version == nil ? 0 : Self.attributesTimeout)
+    let isKept = cachedAttributes.withLock { [version] in $0.endReply(reply, version: version) }
+    return (Attributes(status, of: node, userID, groupID), isKept ? Self.attributesTimeout : 0)
   }
 
   /// Whether the kernel may keep the attributes of a file.

@@ -25,16 +25,16 @@ import Tree
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
 ///
 /// One case is left in which a read ends at the size of another value: while a read of an older value is under way, another
-/// program looks up the file, asks for its status or sets its times or mode, and the kernel takes over the size of the stored
-/// value from the reply.
+/// program looks up the file, opens it with O_CREAT, asks for its status or sets its times, mode or type, and the kernel
+/// takes over the size of the stored value from the reply.
 ///
 /// Names are never dropped before their second is over: for that the kernel takes the directory's lock, and a process that
 /// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and
 /// then the kernel looks it up again.
 ///
 /// **Order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, for each file in
-/// the order of its changes, and the replay of a change for watchers follows on the same queue, so watchers find the new
-/// attributes.
+/// the order of its changes, and the replay of a modification for watchers follows on the same queue, so watchers find the
+/// new attributes.
 /// 5 is done on a queue of its own and never inside a request: the kernel waits for pages that are being read.
 final class KernelCache: Sendable {
   /// In seconds.
@@ -68,7 +68,9 @@ final class KernelCache: Sendable {
   /// Drops a file's attributes in the kernel, after `open` or `beginDrop`.
   func dropAttributes(of node: Node) {
     let error = invalidator.withLock { $0 }?.invalidateAttributes(of: NodeID(rawValue: node.number))
-    cachedAttributes.withLock { $0.endDrop(node.number, isKnown: error != .ENOENT) }
+    // A reply that makes it known may be under way. One is, or it was forgotten, and all that was cached with it.
+    let isKnown = error != .ENOENT || !isKnown(node)
+    cachedAttributes.withLock { $0.endDrop(node.number, isKnown: isKnown) }
   }
 
   /// Drops the attributes of files that changed, and of their directories: rule 3.

@@ -65,12 +65,13 @@ final class LockableVault {
     }
   }
 
-  /// Returns where the keys are no longer those of the vault. A file that has left its path is kept as it is.
+  /// Returns where the keys are no longer those of the vault, or a larger or smaller one was written over it and is open
+  /// now. A file that has left its path is kept as it is.
   private func rethrowUnlessRekeyed(_ error: StoreError) throws(StoreError) {
     if error == .interrupted { return }
-    guard let session, file.connection.displacement == nil, (try? session.fitsVault()) == false else {
-      throw error
-    }
+    guard let session, file.connection.displacement == nil else { throw error }
+    if case .damaged = error, file.connection.hasOtherSize { return replace() }
+    guard (try? session.fitsVault()) == false else { throw error }
   }
 
   func unlock(_ opened: OpenedSlot) throws(StoreError) {
@@ -164,7 +165,12 @@ extension LockableVault {
       replace()
       return false
     case .displaced(by: nil, _): isTouched = false
-    case .touched: isTouched = true
+    case .touched:
+      if file.connection.hasOtherSize {
+        replace()
+        return false
+      }
+      isTouched = true
     case .asLeft: isTouched = false
     }
     reopenIfComplete()
@@ -239,6 +245,7 @@ extension Session {
   fileprivate func rekey(
     _ old: [KeySlot], to master: MasterKeys, _ slot: KeySlot
   ) throws(StoreError) -> RewritingSummary {
+    try judgeIfTouched()
     let (manifest, summary) = try connection.write { database in
       let manifest = try trustedManifest(database)
       guard try KeySlot.fetchAll(database, header.format) == old else { throw StoreError.interrupted }

@@ -9,16 +9,16 @@ extension Session {
   func change<Result>(
     _ password: PasswordSeal? = nil, _ body: (SecretTable, inout Manifest) throws -> Result
   ) throws(StoreError) -> Result {
-    // A file that was written over in place may be another vault by now: it is judged before anything is added to it.
-    if try connection.isTouchedInPlace() { try judgeAgain() }
+    try judgeIfTouched()
     if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
-    var attempted: UInt64 = 0
+    var attempted = lostRevisions
     do {
       var version: UInt64 = 0
       var earlier: WALSnapshot?
       let (result, manifest) = try connection.writeInPlace { database in
         (version, earlier) = (try Connection.dataVersion(database), connection.commitMarkInTransaction())
         let before = try presentManifest(database)
+        try classKeys.follow(before.classKeys, database)
         var manifest = before
         manifest.skip(lostRevisions)
         defer { attempted = manifest.generation &- before.generation }
@@ -28,11 +28,11 @@ extension Session {
         try store(&manifest, after: before, database)
         return (result, manifest)
       }
-      lostRevisions = 0
       untold = nil
-      classKeys.settle(committed: true)
       // Where nothing was stored, the next commit is another process's.
       if let manifest {
+        lostRevisions = 0
+        classKeys.settle(committed: manifest.classKeys)
         noteOwnCommit(after: earlier, version)
         advanceAnchor(manifest)
       }
@@ -40,7 +40,7 @@ extension Session {
     } catch {
       // Its seals are counted: a key seals a limited number of blobs.
       lostRevisions = attempted
-      classKeys.settle(committed: false)
+      classKeys.settle(committed: nil)
       throw error
     }
   }
@@ -48,12 +48,15 @@ extension Session {
   /// Stores the manifest, of which `earlier` was read in this transaction, unless there are other slots or class keys than
   /// it was stored with.
   private func store(_ manifest: inout Manifest, after earlier: Manifest, _ database: Database) throws {
-    var digests = try Manifest.Digests(database, keys)
-    let present = digests
-    // A class key that this transaction made is meant to be there.
-    if classKeys.hasMade { digests.classKeys = earlier.classKeys }
-    try requireTrust(earlier, digests)
-    try manifest.store(database, keys, with: present)
+    let slots = try KeySlot.fetchAll(database, keys.format)
+    let rows = try ClassKeyRow.fetchAll(database, keys.statements)
+    try requireTrust(earlier, Manifest.Digests(slots, classKeys.earlier(rows), keys))
+    try manifest.store(database, keys, with: Manifest.Digests(slots, rows, keys))
+  }
+
+  /// A file that was written over in place may be another vault by now: it is judged before anything is added to it.
+  func judgeIfTouched() throws(StoreError) {
+    if try connection.isTouchedInPlace() { try judgeAgain() }
   }
 
   /// The next refresh reports what the file holds.

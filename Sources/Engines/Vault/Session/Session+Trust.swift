@@ -113,6 +113,7 @@ extension Session {
 extension Session {
   /// The vault as it is, and what this device last saw.
   func comparison() throws(StoreError) -> VaultComparison {
+    try judgeIfTouched()
     let (scan, found) = try connection.read { database in
       (try items(database).scan(), try Manifest.fetchIfWhole(database, keys))
     }
@@ -131,6 +132,7 @@ extension Session {
     guard keys.format >= .two else {
       throw .unsupported(reason: "the vault is of Keyhole 0.1: `keyhole upgrade --accept` takes it as it is")
     }
+    try judgeIfTouched()
     let manifest = try connection.write { database in
       let scan = try self.items(database).scan()
       let old = try Manifest.fetchIfWhole(database, self.keys)

@@ -17,7 +17,9 @@ final class Session {
   private var sealed = SealedSecrets()
   var anchor: Anchor
   /// The manifest when it was last read or written; nil: it is damaged.
-  var manifest: Manifest?
+  var manifest: Manifest? { didSet { slotsDigest = manifest?.slots ?? slotsDigest } }
+  /// The sum of the slots in the last manifest that was not damaged.
+  private var slotsDigest: [UInt8]?
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
   /// The moment of this process's last commit, where no other process had committed anything that was not told.
@@ -83,7 +85,8 @@ extension Session {
   func fitsVault() throws(StoreError) -> Bool {
     let mark = connection.commitMark()
     if let mark, mark == checked { return true }
-    guard manifest != nil else { return true }
+    guard slotsDigest != nil else { return true }
+    try connection.dropCacheIfTouched()
     let fits = try connection.run { try Manifest.fetchIfWhole($0, keys) != nil || !isReplaced($0) }
     if fits { checked = mark }
     return fits
@@ -111,7 +114,7 @@ extension Session {
 
   /// A manifest that is damaged has its slots beside it; after new keys, there are others.
   private func isReplaced(_ database: Database) throws -> Bool {
-    try manifest?.slots != Manifest.Digests(database, keys).slots
+    try slotsDigest != Manifest.Digests(database, keys).slots
   }
 }
 
@@ -133,11 +136,11 @@ extension Session {
       isNews = false
       return try items()
     }
-    guard try isTold() else {
-      connection.noteForeignCommit()
-      return try load()
-    }
-    return isTouched ? try reload() : nil
+    // First of all: what SQLite keeps of the file may not even be a database.
+    if isTouched { try connection.dropCache() }
+    let isTold = try isTold()
+    if !isTold { connection.noteForeignCommit() }
+    return isTouched || !isTold ? try load() : nil
   }
 
   /// The next refresh reports what the file holds.
@@ -211,18 +214,30 @@ extension Session {
 
   /// Reads all items and checks that they add up.
   ///
-  /// - Throws: `interrupted` where another process has made new keys since `fitsVault` was asked: then all is as it was.
+  /// - Throws: `interrupted` where another process has made new keys since `fitsVault` was asked. After any error the next
+  ///   refresh reads all again.
   private func load() throws(StoreError) -> [Item] {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
     let anchored = anchor.read()
-    // A file that was written over in place may have other keys at the same moment of the last commit.
-    (checked, told) = (nil, nil)
+    // A file that was written over in place may have other keys and secrets at the same moment of the last commit.
+    (checked, sealed) = (nil, SealedSecrets())
+    forgetTold()
     connection.noteChecked()
+    do throws(StoreError) {
+      return try load(anchored)
+    } catch {
+      connection.noteUnchecked()
+      throw error
+    }
+  }
+
+  private func load(_ anchored: [UInt8]) throws(StoreError) -> [Item] {
     let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
       let manifest = try Manifest.fetchIfWhole(database, keys)
       // Between two transactions another process may have made new keys, under which nothing opens with these.
-      if manifest == nil, self.manifest != nil, try isReplaced(database) { throw StoreError.interrupted }
+      if manifest == nil, slotsDigest != nil, try isReplaced(database) { throw StoreError.interrupted }
+      if let manifest { try classKeys.follow(manifest.classKeys, database) }
       let scan = try items(database).scan(expecting: manifest?.count ?? 0)
       return Finding(
         version: try Connection.dataVersion(database), scan: scan, manifest: manifest,

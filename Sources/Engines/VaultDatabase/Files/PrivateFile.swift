@@ -83,13 +83,18 @@ package enum PrivateFile {
     let number = replacements.wrappingAdd(1, ordering: .relaxed).newValue
     let temporary = "\(path).\(CurrentProcess.number).\(number)"
     do throws(StoreError) {
-      try create(temporary, bytes.span)
-    } catch .exists {
-      // A process with the same number was killed here.
+      do throws(StoreError) {
+        try create(temporary, bytes.span)
+      } catch .exists {
+        // A process with the same number was killed here.
+        unlink(temporary)
+        try create(temporary, bytes.span)
+      }
+      try StoreError.call("rename") { () throws(Errno) in try Files.rename(temporary, to: path) }
+    } catch {
       unlink(temporary)
-      try create(temporary, bytes.span)
+      throw error
     }
-    do { try Files.rename(temporary, to: path) } catch { throw .system(error, operation: "rename") }
   }
 
   /// Removes what `replace` left of processes that were killed meanwhile.

@@ -102,7 +102,10 @@ package final class Connection {
         do {
           return try body(database)
         } catch {
-          throw Self.failure(error, database)
+          let failure = Self.failure(error, database)
+          // The file may just be written over: the next statement reads it anew.
+          if case .damaged = failure { database.releaseMemory() }
+          throw failure
         }
       }
     } catch {
@@ -259,6 +262,25 @@ extension Connection {
   package func isTouchedInPlace() throws(StoreError) -> Bool { known.isOther(try requireInPlace()) }
 
   package func noteChecked() { known.note() }
+
+  /// The file counts as touched.
+  package func noteUnchecked() { known.note(nil) }
+
+  /// The same as `dropCache` where the file was touched, or is not at its path.
+  package func dropCacheIfTouched() throws(StoreError) {
+    if known.isTouched { try dropCache() }
+  }
+
+  /// Whether the file has another number of pages than SQLite knows from the last commit: a copy was written over it. As
+  /// long as a connection to it is open, SQLite takes such a file for damaged.
+  package var hasOtherSize: Bool {
+    guard (FileStamp(path + "-wal")?.size ?? 0) == 0, let known = commitMark()?.pages,
+      let file = try? KeptFile.open(path), let header = try? file.descriptor.read(32, at: 0),
+      header.count == 32
+    else { return false }
+    // The size in the header (https://sqlite.org/fileformat.html, 1.3.7).
+    return header[28...].reduce(0) { $0 << 8 | UInt32($1) } != known
+  }
 
   /// Has SQLite read again what it keeps of the file in memory.
   package func dropCache() throws(StoreError) {

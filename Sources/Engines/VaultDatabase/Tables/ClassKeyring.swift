@@ -10,10 +10,13 @@ package import VaultRecords
 /// device; a vault that came from elsewhere gets new ones and keeps the others.
 package final class ClassKeyring {
   private final class ClassKey {
+    /// The row that it was opened from.
+    let row: ClassKeyRow
     let accessibility: Accessibility
     let key: StoredKey
 
-    init(_ accessibility: Accessibility, _ key: consuming StoredKey) {
+    init(_ row: ClassKeyRow, _ accessibility: Accessibility, _ key: consuming StoredKey) {
+      self.row = row
       self.accessibility = accessibility
       self.key = key
     }
@@ -25,7 +28,9 @@ package final class ClassKeyring {
   /// The key with which each class's new secrets are sealed.
   private var current: [Accessibility: UInt64] = [:]
   /// Class keys that the present transaction made.
-  private var made: [UInt64] = []
+  private var made: Set<UInt64> = []
+  /// The manifest's sum of the table that the open keys are of; nil: it is not known.
+  private var digest: [UInt8]?
 
   package init(_ keys: VaultKeys, _ directory: VaultDirectory) {
     self.keys = keys
@@ -57,15 +62,26 @@ package final class ClassKeyring {
     return (id, try key(id, accessibility, database))
   }
 
-  /// Whether the present transaction has made a class key.
-  package var hasMade: Bool { !made.isEmpty }
+  /// The rows without those that the present transaction made: as the table was before.
+  package func earlier(_ rows: [ClassKeyRow]) -> [ClassKeyRow] { rows.filter { !made.contains($0.id) } }
 
-  /// The transaction is over: what it made is there to stay, or was rolled back.
-  package func settle(committed: Bool) {
-    if !committed {
+  /// Drops the keys that the table does not have any more, where it is not the one that they were opened from: another
+  /// copy of the vault was put in its place. `digest`: the manifest's sum of the table.
+  package func follow(_ digest: [UInt8], _ database: Database) throws {
+    guard digest != self.digest else { return }
+    let rows = try rows(database)
+    open = open.filter { id, key in rows.contains(key.row) }
+    current = [:]
+    self.digest = digest
+  }
+
+  /// The transaction is over: what it made is there to stay, and `digest` is the sum of the table; or it was rolled back.
+  package func settle(committed digest: [UInt8]?) {
+    if digest == nil {
       for id in made { open[id] = nil }
       current = [:]
     }
+    self.digest = digest
     made = []
   }
 
@@ -94,7 +110,7 @@ extension ClassKeyring {
     }
     let (accessibility, key) = try row.open(
       keys.copyMasterKeys(), keys.header, device: directory.fetchDeviceKey)
-    open[id] = ClassKey(accessibility, try StoredKey(key))
+    open[id] = ClassKey(row, accessibility, try StoredKey(key))
   }
 
   /// The newest one of this device that no earlier master key opens.
@@ -117,7 +133,7 @@ extension ClassKeyring {
     let row = try ClassKeyRow.make(
       id: id, accessibility, device, SymmetricKey(size: .bits256), keys.copyMasterKeys(), keys.header)
     try row.insert(database)
-    made.append(id)
+    made.insert(id)
     return id
   }
 }
