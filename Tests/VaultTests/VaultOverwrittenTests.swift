@@ -53,7 +53,7 @@ import Testing
     #expect(again.problems().isEmpty && engine.problems().isEmpty && again.trust == .trusted)
   }
 
-  /// What is read of a half-written copy fails, and nothing of it stays.
+  /// Reading half of a copy fails, and SQLite keeps none of its pages.
   @Test(arguments: [0, 100, 4096, 5000, 20_000, 30_000])
   func halfOfACopyIsForgotten(count: Int) throws {
     let fixture = try VaultFixture()

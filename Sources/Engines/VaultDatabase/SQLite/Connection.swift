@@ -103,7 +103,7 @@ package final class Connection {
           return try body(database)
         } catch {
           let failure = Self.failure(error, database)
-          // The file may just be written over: the next statement reads it anew.
+          // A file that is written over at this moment is read from the disk by the next statement.
           if case .damaged = failure { database.releaseMemory() }
           throw failure
         }
@@ -274,7 +274,8 @@ extension Connection {
   /// Whether the file has another number of pages than SQLite knows from the last commit: a copy was written over it. As
   /// long as a connection to it is open, SQLite takes such a file for damaged.
   package var hasOtherSize: Bool {
-    guard (FileStamp(path + "-wal")?.size ?? 0) == 0, let known = commitMark()?.pages,
+    // 0: nothing was committed since the log was made, and SQLite knows no number.
+    guard (FileStamp(path + "-wal")?.size ?? 0) == 0, let known = commitMark()?.pages, known > 0,
       let file = try? KeptFile.open(path), let header = try? file.descriptor.read(32, at: 0),
       header.count == 32
     else { return false }
