@@ -247,7 +247,7 @@ class Fuzzer:
             signal.setitimer(signal.ITIMER_REAL, 0)
         except Interrupted:
             self.errors["interrupted"] += 1
-        except (OSError, ValueError, OverflowError) as error:
+        except (OSError, ValueError, OverflowError, SystemError) as error:
             number = getattr(error, "errno", None)
             self.errors[errno.errorcode.get(number, type(error).__name__)] += 1
             if number in (errno.ENOTCONN, errno.ECONNABORTED):

@@ -10,34 +10,28 @@ final class StatusReport: Sendable {
   private let codec: SettingCodec
   private let keychain: KeychainStore?
   private let noted = Mutex<(refusals: Refusals, delays: Delays)?>(nil)
-  private let others = Mutex<@Sendable () -> [String]>({ [] })
+  private let sources = StatusSources()
 
   /// Latest refusals and slow calls come from the mount, which is made after this.
   func follow(_ mount: TreeFileSystem) {
     noted.withLock { $0 = (mount.refusals, mount.delays) }
   }
 
-  private let lockers = Mutex<@Sendable () -> String>({ "" })
-  private let approvals = Mutex<@Sendable () -> String>({ "" })
-
   /// How a person can approve the use of an item, where that is limited; known once the mount runs.
   var approval: @Sendable () -> String {
-    get { approvals.withLock { $0 } }
-    set { approvals.withLock { $0 = newValue } }
+    get { sources.all.approval }
+    set { sources.change { $0.approval = newValue } }
   }
 
   /// The events that lock the keychain; known once the mount runs.
   var locking: @Sendable () -> String {
-    get { lockers.withLock { $0 } }
-    set { lockers.withLock { $0 = newValue } }
+    get { sources.all.locking }
+    set { sources.change { $0.locking = newValue } }
   }
 
   /// Other problems to report, beside the keychain's own.
   func add(problems: @escaping @Sendable () -> [String]) {
-    others.withLock { others in
-      let before = others
-      others = { before() + problems() }
-    }
+    sources.change { $0.problems.append(problems) }
   }
 
   init(
@@ -71,12 +65,29 @@ final class StatusReport: Sendable {
     let ofKeychain = keychain?.engine.problems() ?? []
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
-    let problems = ofKeychain.map { "\($0.subject): \($0.reason)" } + others.withLock({ $0 })()
+    let problems = ofKeychain.map { "\($0.subject): \($0.reason)" } + sources.all.problems.flatMap { $0() }
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
   }
 
   private var sealing: String { keychain?.engine.encryption?.keyDescription ?? "" }
+}
+
+/// The functions that parts of a status report come from.
+final class StatusSources: Sendable {
+  struct All: Sendable {
+    var approval: @Sendable () -> String = { "" }
+    var locking: @Sendable () -> String = { "" }
+    var problems: [@Sendable () -> [String]] = []
+  }
+
+  // In a structure: around a function that is the value of a `Mutex` itself, each access leaves another thunk, until a call
+  // overflows the stack.
+  private let state = Mutex(All())
+
+  var all: All { state.withLock { $0 } }
+
+  func change(_ body: (inout All) -> Void) { state.withLock { body(&$0) } }
 }
 
 extension Refusals.Entry {
