@@ -365,6 +365,8 @@ static const int hiding_ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 static const int hiding_pauses[] = {SIGTSTP, SIGCONT};
 enum { hiding_count = sizeof hiding_ends / sizeof *hiding_ends };
 static struct {
+  // 0: nothing is hidden any more. Another thread may run a handler while it ends.
+  volatile sig_atomic_t is_on;
   int terminal;
   struct termios modes;
   struct sigaction actions[hiding_count];
@@ -393,25 +395,16 @@ static void show_typing_and_end(int number) {
   raise(number);
 }
 
-// A shell gives a job that it continues its own modes.
+// A shell gives a job that it continues its own modes. Where nothing shows, what was typed so far is kept.
 static void hide_typing_again(int number) {
   (void)number;
   int error = errno;
-  if (may_set_modes()) hide_typing();
+  struct termios present;
+  if (hiding.is_on && may_set_modes() && tcgetattr(hiding.terminal, &present) == 0 && present.c_lflag & ECHO) hide_typing();
   errno = error;
 }
 
-static void show_typing_and_stop(int number) {
-  int error = errno;
-  if (may_set_modes()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
-  struct sigaction stop = {.sa_handler = SIG_DFL}, handler;
-  sigemptyset(&stop.sa_mask);
-  sigaction(number, &stop, &handler);
-  raise(number); // Stops the process here, as SA_NODEFER does not block the signal; not in an orphaned process group.
-  sigaction(number, &handler, NULL);
-  hide_typing_again(SIGCONT);
-  errno = error;
-}
+static void show_typing_and_stop(int number);
 
 static void handle(int number, void (*handler)(int), int flags, struct sigaction *before) {
   struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
@@ -420,9 +413,21 @@ static void handle(int number, void (*handler)(int), int flags, struct sigaction
   if (before->sa_handler == SIG_DFL) sigaction(number, &action, NULL);
 }
 
+static void show_typing_and_stop(int number) {
+  int error = errno;
+  if (may_set_modes()) tcsetattr(hiding.terminal, TCSANOW, &hiding.modes);
+  signal(number, SIG_DFL);
+  raise(number); // Stops the process here, as SA_NODEFER does not block the signal; not in an orphaned process group.
+  struct sigaction before;
+  if (hiding.is_on) handle(number, show_typing_and_stop, SA_NODEFER | SA_RESTART, &before);
+  hide_typing_again(SIGCONT);
+  errno = error;
+}
+
 int linux_hide_typing(int terminal) {
   if (tcgetattr(terminal, &hiding.modes) != 0) return -1;
   hiding.terminal = terminal;
+  hiding.is_on = 1;
   for (int i = 0; i < hiding_count; i++) handle(hiding_ends[i], show_typing_and_end, 0, &hiding.actions[i]);
   handle(hiding_pauses[0], show_typing_and_stop, SA_NODEFER | SA_RESTART, &hiding.pauses[0]);
   handle(hiding_pauses[1], hide_typing_again, SA_RESTART, &hiding.pauses[1]);
@@ -435,6 +440,7 @@ int linux_hide_typing(int terminal) {
 
 void linux_show_typing(void) {
   // First, or a SIGCONT would hide what is typed for good.
+  hiding.is_on = 0;
   for (int i = 0; i < 2; i++) sigaction(hiding_pauses[i], &hiding.pauses[i], NULL);
   tcsetattr(hiding.terminal, TCSAFLUSH, &hiding.modes);
   for (int i = 0; i < hiding_count; i++) sigaction(hiding_ends[i], &hiding.actions[i], NULL);

@@ -65,13 +65,12 @@ final class LockableVault {
     }
   }
 
-  /// Returns where the keys are no longer those of the vault, or a larger or smaller one was written over it and is open
-  /// now. A file that has left its path is kept as it is.
+  /// Returns where the keys are no longer those of the vault. A file that has left its path is kept as it is.
   private func rethrowUnlessRekeyed(_ error: StoreError) throws(StoreError) {
     if error == .interrupted { return }
-    guard let session, file.connection.displacement == nil else { throw error }
-    if case .damaged = error, file.connection.hasOtherSize { return replace() }
-    guard (try? session.fitsVault()) == false else { throw error }
+    guard let session, file.connection.displacement == nil, (try? session.fitsVault()) == false else {
+      throw error
+    }
   }
 
   func unlock(_ opened: OpenedSlot) throws(StoreError) {
@@ -159,18 +158,18 @@ extension LockableVault {
   ///
   /// - Returns: Whether something else than a commit has written to the open one.
   func reopenIfReplaced() -> Bool {
+    // The one that was to take its place could not be opened.
+    if file.connection.isClosed {
+      replace()
+      return false
+    }
     let isTouched: Bool
     switch file.connection.place {
     case .displaced(by: _?, _):
       replace()
       return false
     case .displaced(by: nil, _): isTouched = false
-    case .touched:
-      if file.connection.hasOtherSize {
-        replace()
-        return false
-      }
-      isTouched = true
+    case .touched: isTouched = true
     case .asLeft: isTouched = false
     }
     reopenIfComplete()

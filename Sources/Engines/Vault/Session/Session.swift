@@ -222,8 +222,8 @@ extension Session {
     // A file that was written over in place may have other keys and secrets at the same moment of the last commit.
     (checked, sealed) = (nil, SealedSecrets())
     forgetTold()
-    connection.noteChecked()
     do throws(StoreError) {
+      if connection.noteChecked() { try connection.dropCache() }
       return try load(anchored)
     } catch {
       connection.noteUnchecked()

@@ -99,6 +99,9 @@ package final class Connection {
   package func run<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
     do {
       return try queue.writeWithoutTransaction { database in
+        guard database.isOpen else {
+          throw StoreError.unreachable(reason: "\(path) is closed, and what took its place can't be opened")
+        }
         do {
           return try body(database)
         } catch {
@@ -181,9 +184,13 @@ package final class Connection {
   /// The same inside a transaction; nil also where `commitMark` was not called before.
   package func commitMarkInTransaction() -> WALSnapshot? { walIndex.flatMap { WALSnapshot($0) } }
 
-  /// Closes the file now; nothing may be called afterwards.
+  /// `close` was called.
+  package private(set) var isClosed = false
+
+  /// Closes the file now. Afterwards everything fails that needs it.
   package func close() throws(StoreError) {
     walIndex = nil
+    isClosed = true
     do {
       try queue.close()
     } catch {
@@ -261,7 +268,12 @@ extension Connection {
   /// Whether the file was touched (`Place`), before something is stored in it. - Throws: `unreachable`.
   package func isTouchedInPlace() throws(StoreError) -> Bool { known.isOther(try requireInPlace()) }
 
-  package func noteChecked() { known.note() }
+  /// Returns whether the file was touched (`Place`) until now.
+  package func noteChecked() -> Bool {
+    let present = FileStamp(path)
+    defer { known.note(present) }
+    return known.isOther(present)
+  }
 
   /// The file counts as touched.
   package func noteUnchecked() { known.note(nil) }
@@ -269,18 +281,6 @@ extension Connection {
   /// The same as `dropCache` where the file was touched, or is not at its path.
   package func dropCacheIfTouched() throws(StoreError) {
     if known.isTouched { try dropCache() }
-  }
-
-  /// Whether the file has another number of pages than SQLite knows from the last commit: a copy was written over it. As
-  /// long as a connection to it is open, SQLite takes such a file for damaged.
-  package var hasOtherSize: Bool {
-    // 0: nothing was committed since the log was made, and SQLite knows no number.
-    guard (FileStamp(path + "-wal")?.size ?? 0) == 0, let known = commitMark()?.pages, known > 0,
-      let file = try? KeptFile.open(path), let header = try? file.descriptor.read(32, at: 0),
-      header.count == 32
-    else { return false }
-    // The size in the header (https://sqlite.org/fileformat.html, 1.3.7).
-    return header[28...].reduce(0) { $0 << 8 | UInt32($1) } != known
   }
 
   /// Has SQLite read again what it keeps of the file in memory.

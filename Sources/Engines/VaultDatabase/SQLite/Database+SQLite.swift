@@ -4,8 +4,11 @@ import Model
 
 // SQLite's functions for a connection that GRDB has no methods for.
 //
-// SAFETY (all below): the connection is GRDB's, open while the database is lent.
+// SAFETY (all below): the connection is GRDB's, open while the database is lent, if it `isOpen`.
 extension Database {
+  /// Whether the database was not closed: SQLite's functions may be called for it.
+  var isOpen: Bool { unsafe sqliteConnection != nil }
+
   /// The errno(3) of the last call of the system that failed, as the connection keeps it.
   var systemError: Int32 { unsafe sqlite3_system_errno(sqliteConnection) }
 

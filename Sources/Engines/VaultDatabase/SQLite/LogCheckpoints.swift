@@ -60,7 +60,7 @@ final class LogCheckpoints: Sendable {
   @discardableResult func run(waiting milliseconds: Int32 = 0) -> Bool {
     guard let database = database.value else { return true }
     let isDone = database.writeWithoutTransaction { [known] database in
-      guard !known.isTouched else { return false }
+      guard database.isOpen, !known.isTouched else { return false }
       guard database.checkpoint(truncatingLog: false, waiting: milliseconds) else {
         known.note()
         return false

@@ -18,9 +18,6 @@ package struct WALSnapshot: Equatable {
     (front, back) = (header.front, header.back)
   }
 
-  /// `nPage`: how many pages the database has.
-  package var pages: UInt32 { UInt32(truncatingIfNeeded: front[2] >> 32) }
-
   /// `iChange`: how many transactions were committed.
   private var commits: UInt32 { UInt32(truncatingIfNeeded: front[1]) }
 

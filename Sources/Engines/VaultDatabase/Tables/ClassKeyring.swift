@@ -72,7 +72,8 @@ package final class ClassKeyring {
     let rows = try rows(database)
     open = open.filter { id, key in rows.contains(key.row) }
     current = [:]
-    self.digest = digest
+    // A table that does not fit may be half-written.
+    self.digest = keys.digest(of: ClassKeyRow.fields(of: rows)) == digest ? digest : nil
   }
 
   /// The transaction is over: what it made is there to stay, and `digest` is the sum of the table; or it was rolled back.
@@ -89,6 +90,8 @@ package final class ClassKeyring {
   /// no class key opens.
   package func lock(_ database: Database) throws {
     defer { open = open.filter { $0.value.accessibility.survivesLock } }
+    let rows = try rows(database)
+    open = open.filter { id, key in rows.contains(key.row) }
     for id in try lasting(database) where open[id] == nil { try? unlock(id, database) }
   }
 }
