@@ -7,6 +7,7 @@ import StoreConformance
 import Testing
 
 @testable import Vault
+@testable import VaultDatabase
 @testable import VaultRecords
 
 /// Changes of a vault's files while it is open.
@@ -172,6 +173,30 @@ enum Displacement: CaseIterable {
     #expect(failure { try engine.set(item.id, Array("new".utf8)) } != nil)
     #expect(engine.problems().contains { $0.reason.contains("not a vault") })
     #expect(contents(of: fixture.database) == Array("no database".utf8))
+  }
+
+  /// The open one is closed before the other one is opened.
+  @Test func whatOnlyBeginsAsAVaultEndsNoProcess() throws {
+    let fixture = try VaultFixture()
+    let engine = try fixture.open()
+    let item = try engine.add(KeychainSamples.generic("a"), "old")
+    engine.vault.use { $0.file.connection.checkpoint() }
+    let good = contents(of: fixture.database)
+    let other = fixture.root + "/other"
+    try write(Array(good.prefix(200)) + [UInt8](repeating: 0xA5, count: good.count - 200), to: other)
+    unsafe rename(other, fixture.database)
+    _ = try? engine.refresh()
+    _ = engine.needsPassphrase
+    #expect(!engine.problems().isEmpty)
+    #expect(failure { try engine.set(item.id, Array("lost".utf8)) } != nil)
+    _ = try? engine.refresh()
+    #expect(engine.lockState == .sealed)
+    for ending in ["-wal", "-shm"] { unsafe unlink(fixture.database + ending) }
+    try write(good, to: other)
+    unsafe rename(other, fixture.database)
+    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(engine.problems().isEmpty)
+    #expect(try engine.bytes(of: item.id) == Array("old".utf8))
   }
 
   @Test func aMissingKeyFileIsAProblemWhileTheVaultIsOpen() throws {
