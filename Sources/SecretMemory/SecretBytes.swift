@@ -116,7 +116,9 @@ public struct SecretBytes: ~Copyable {
   /// - Throws: `SecretMemoryError.exhausted`, only where bytes are added.
   public mutating func resize(to newCount: Int) throws(SecretMemoryError) {
     if newCount > block.capacity {
-      try move(toCapacity: max(newCount, 2 * block.capacity), keeping: count)
+      // Twice as much each time, but no secret takes much more locked memory than it has bytes: others need it.
+      let ample = block.capacity + min(block.capacity, Self.largestReserve)
+      try grow(toCapacity: max(newCount, ample), atLeast: newCount)
     } else if block.isMapping, newCount < block.capacity / 4 {
       // A mapping is locked memory that other secrets need. Without memory for the smaller block it stays.
       try? move(toCapacity: newCount, keeping: min(count, newCount))
@@ -151,6 +153,18 @@ public struct SecretBytes: ~Copyable {
   /// Adds `bytes` at the end.
   public mutating func append(_ bytes: UnsafeRawBufferPointer) throws(SecretMemoryError) {
     try unsafe write(bytes, at: count)
+  }
+
+  /// The most bytes that growth reserves beyond those that are asked for.
+  private static let largestReserve = 256 * 1024
+
+  /// Makes room for more bytes: in the same mapping, else in another block.
+  private mutating func grow(toCapacity capacity: Int, atLeast least: Int) throws(SecretMemoryError) {
+    if SecretHeap.shared.extend(&block, to: capacity) || SecretHeap.shared.extend(&block, to: least) {
+      return
+    }
+    do { return try move(toCapacity: capacity, keeping: count) } catch  where capacity > least {}
+    try move(toCapacity: least, keeping: count)
   }
 
   /// Replaces the block by one with the first `kept` bytes of it; the old one is wiped and given back.

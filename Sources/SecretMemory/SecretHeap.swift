@@ -39,13 +39,15 @@ public func wipeFreed(_ size: Int) {
 /// One piece of the heap. The owner gives it back exactly once, by `SecretHeap.free`.
 @safe struct SecretBlock {
   let bytes: UnsafeMutableRawBufferPointer
-  /// The block is a mapping of its own, not a part of the slab.
-  let isMapping: Bool
+  /// The most bytes to which a mapping of its own can be extended; 0 for a part of the slab.
+  let longest: Int
 
   var capacity: Int { unsafe bytes.count }
+  /// The block is a mapping of its own, not a part of the slab.
+  var isMapping: Bool { longest > 0 }
 
   static var empty: SecretBlock {
-    unsafe SecretBlock(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0), isMapping: false)
+    unsafe SecretBlock(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0), longest: 0)
   }
 }
 
@@ -68,6 +70,10 @@ final class SecretHeap: Sendable {
   /// Above this size a system call costs less than the room in the slab.
   private static let largest = 16 * 1024
 
+  /// The length of a mapping's file where no limit is smaller (RLIMIT_FSIZE, at which ftruncate(2) ends the process):
+  /// more than nearly any secret has. What is not mapped takes no memory.
+  private static let fileLength = 64 * 1024 * 1024
+
   fileprivate struct State {
     var slab: SlabAddress?
     /// Free ranges of the slab in units, ascending, never adjacent.
@@ -86,12 +92,26 @@ final class SecretHeap: Sendable {
   func allocate(_ count: Int) throws(SecretMemoryError) -> SecretBlock {
     guard count > 0 else { return .empty }
     if count <= Self.largest, let block = try allocateFromSlab(count) { return block }
-    return try unsafe SecretBlock(bytes: map(count), isMapping: true)
+    return try map(count)
   }
 
   /// A block that the kernel may pin, as direct I/O does; memfd_secret(2)'s pages it may not (EFAULT).
   func allocatePinnable(_ count: Int) throws(SecretMemoryError) -> SecretBlock {
-    try unsafe SecretBlock(bytes: mapLocked(pages(count)), isMapping: true)
+    try mapLocked(pages(count))
+  }
+
+  /// Makes a mapping longer without a second one beside it, by mremap(2): the added bytes are zero, and locked too.
+  ///
+  /// - Returns: false for a part of the slab, or where the limit of locked memory is reached; the block is as before.
+  func extend(_ block: inout SecretBlock, to count: Int) -> Bool {
+    let length = pages(count)
+    guard block.isMapping, length > block.capacity, length <= block.longest else { return false }
+    // SAFETY: the mapping was made by `map`, has this length, and its one owner has it extended.
+    let moved = unsafe linux_mremap(block.bytes.baseAddress, block.capacity, length)
+    guard let start = unsafe moved else { return false }
+    let bytes = unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+    block = unsafe SecretBlock(bytes: bytes, longest: block.longest)
+    return true
   }
 
   func free(_ block: SecretBlock) {
@@ -109,7 +129,7 @@ final class SecretHeap: Sendable {
   private func allocateFromSlab(_ count: Int) throws(SecretMemoryError) -> SecretBlock? {
     try state.withLock { state throws(SecretMemoryError) in
       if state.slab == nil {
-        state.slab = try unsafe SlabAddress(start: start(of: map(Self.slabSize)))
+        state.slab = try unsafe SlabAddress(start: start(of: map(Self.slabSize).bytes))
         state.free = [0..<Self.slabSize / Self.unit]
       }
       return state.take(units: (count + Self.unit - 1) / Self.unit, unit: Self.unit)
@@ -123,10 +143,10 @@ final class SecretHeap: Sendable {
     return unsafe start
   }
 
-  private func map(_ count: Int) throws(SecretMemoryError) -> UnsafeMutableRawBufferPointer {
+  private func map(_ count: Int) throws(SecretMemoryError) -> SecretBlock {
     let length = pages(count)
-    if let bytes = unsafe mapSecret(length) { return unsafe bytes }
-    return try unsafe mapLocked(length)
+    if let block = mapSecret(length) { return block }
+    return try mapLocked(length)
   }
 
   /// `count` rounded up to whole pages, in bytes.
@@ -136,38 +156,38 @@ final class SecretHeap: Sendable {
   }
 
   /// nil: the kernel has no memfd_secret(2), or its limit is reached.
-  private func mapSecret(_ length: Int) -> UnsafeMutableRawBufferPointer? {
+  private func mapSecret(_ length: Int) -> SecretBlock? {
     let descriptor = linux_memfd_secret()
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    guard ftruncate(descriptor, length) == 0 else { return nil }
+    // The length of the file can be set only once.
+    let longest = max(length, min(Self.fileLength, FileSizeLimit.bytes))
+    guard ftruncate(descriptor, longest) == 0 else { return nil }
     let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
     guard unsafe start != MAP_FAILED else { return nil }
-    return unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+    return unsafe SecretBlock(
+      bytes: UnsafeMutableRawBufferPointer(start: start, count: length), longest: longest)
   }
 
-  private func mapLocked(_ length: Int) throws(SecretMemoryError) -> UnsafeMutableRawBufferPointer {
+  private func mapLocked(_ length: Int) throws(SecretMemoryError) -> SecretBlock {
     let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard unsafe start != MAP_FAILED else { throw .exhausted(errno: errno) }
-    guard unsafe madvise(start, length, MADV_DONTDUMP) == 0, unsafe lock(start, length) else {
-      let error = errno
+    let isPrivate = unsafe madvise(start, length, MADV_DONTDUMP) == 0
+    let isLocked = unsafe isPrivate && mlock(start, length) == 0
+    let error = errno
+    guard isLocked || isPrivate && mayStayUnlocked else {
       unsafe munmap(start, length)
       throw .exhausted(errno: error)
     }
-    return unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+    return unsafe SecretBlock(
+      bytes: UnsafeMutableRawBufferPointer(start: start, count: length), longest: isLocked ? .max : length)
   }
 }
 
 extension SecretHeap {
-  /// Whether swap can't take the mapping: it is locked, or nothing is swapped.
-  private func lock(_ start: UnsafeMutableRawPointer?, _ length: Int) -> Bool {
-    guard let start = unsafe start else { return false }
-    if unsafe mlock(start, length) == 0 { return true }
-    let error = errno
-    let isAllowed = allowsUnlocked.load(ordering: .relaxed) || UnlockedMemory.isAllowed
-    if isAllowed, !SwapSpace.isInUse { return true }
-    errno = error
-    return false
+  /// Whether nothing is swapped, so that memory need not be locked where that was asked for.
+  private var mayStayUnlocked: Bool {
+    (allowsUnlocked.load(ordering: .relaxed) || UnlockedMemory.isAllowed) && !SwapSpace.isInUse
   }
 }
 
@@ -204,6 +224,15 @@ enum LockedMemoryLimit {
   }()
 }
 
+/// RLIMIT_FSIZE, which holds for files of memory too.
+private enum FileSizeLimit {
+  static var bytes: Int {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(1 /* RLIMIT_FSIZE, a macro */), &limit) == 0 else { return 0 }
+    return Int(clamping: limit.rlim_cur)
+  }
+}
+
 /// proc_swaps(5).
 private enum SwapSpace {
   /// Whether there is a line after the heading, or it can't be read.
@@ -232,7 +261,7 @@ extension SecretHeap.State {
     // SAFETY: the range lies inside the slab, and is no longer free.
     let bytes = unsafe UnsafeMutableRawBufferPointer(
       start: slab.start + range.lowerBound * unit, count: units * unit)
-    return unsafe SecretBlock(bytes: bytes, isMapping: false)
+    return unsafe SecretBlock(bytes: bytes, longest: 0)
   }
 
   fileprivate mutating func release(_ bytes: UnsafeMutableRawBufferPointer, unit: Int) {

@@ -59,6 +59,16 @@ import Testing
     #expect(Self.bytes(secret) == [0, 0, 0])
   }
 
+  @Test func growthReservesLittleBesideWhatIsThere() throws {
+    var secret = try Self.secret(Self.pattern(20_000))
+    for size in stride(from: 64 * 1024, through: 1 << 20, by: 64 * 1024) {
+      try secret.resize(to: size)
+      let capacity = secret.capacity
+      #expect(capacity >= size && capacity <= size + 256 * 1024)
+    }
+    #expect(Self.bytes(secret) == Self.pattern(20_000) + [UInt8](repeating: 0, count: 1 << 20 - 20_000))
+  }
+
   @Test func writesAreJoinedAndGapsAreZeros() throws {
     var secret = try SecretBytes()
     var expected: [UInt8] = []

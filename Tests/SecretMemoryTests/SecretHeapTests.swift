@@ -46,13 +46,14 @@ import Testing
   }
 
   @Test func memoryIsLockedAndInNoCore() throws {
-    for size in [10, 100_000] {
-      let secret = try SecretBytes(count: size)
+    for (size, grown) in [(10, 10), (100_000, 100_000), (100_000, 1_000_000)] {
+      var secret = try SecretBytes(count: size)
+      try secret.resize(to: grown)
       let address = unsafe secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-      let mapping = try #require(Mapping(holding: address))
+      let mapping = try #require(Mapping(holding: address + UInt(grown - 1)))
       #expect(mapping.isSecret || (mapping.flags.contains("lo") && mapping.flags.contains("dd")))
       let held = secret.count
-      #expect(held == size)
+      #expect(held == grown)
     }
   }
 
@@ -83,6 +84,25 @@ import Testing
       exit(try takesEverything() && takesEverything() ? 0 : 4)
     }
   }
+
+  /// In a child process for the same reason.
+  @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
+  func growthNeedsNoSecondBlock() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      var limit = rlimit(rlim_cur: 2048 * 1024, rlim_max: 2048 * 1024)
+      guard unsafe setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0 else { exit(2) }
+      if geteuid() == 0, setuid(65534) != 0 { exit(3) }
+      exit(try takesNearlyEverything() ? 0 : 4)
+    }
+  }
+}
+
+/// Whether a secret can take more than half of what may be locked, a piece at a time.
+private func takesNearlyEverything() throws -> Bool {
+  var secret = try SecretBytes()
+  while secret.count < 1300 * 1024 { try secret.resize(to: secret.count + 10_000) }
+  let bytes = secret.span
+  return bytes.indices.allSatisfy { bytes[$0] == 0 }
 }
 
 /// Whether secrets come until there are no more, and the last words are an error.

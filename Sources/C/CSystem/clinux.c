@@ -36,6 +36,11 @@ int linux_file_system(const char *path, unsigned long long *type) {
 
 int linux_remove_attribute(const char *path, const char *name) { return removexattr(path, name); }
 
+void *linux_mremap(void *start, size_t length, size_t new_length) {
+  void *moved = mremap(start, length, new_length, MREMAP_MAYMOVE);
+  return moved == MAP_FAILED ? NULL : moved;
+}
+
 int linux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int linux_notify(const char *socket_path, const char *text) {

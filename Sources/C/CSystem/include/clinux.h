@@ -13,6 +13,9 @@ static inline int linux_memfd_secret(void) {
   return (int)syscall(447 /* SYS_memfd_secret, which older headers do not name */, 0UL);
 }
 
+/// mremap(2) with MREMAP_MAYMOVE: the mapping with another length, maybe elsewhere. NULL and errno on failure.
+void *linux_mremap(void *start, size_t length, size_t new_length);
+
 /// pidfd_open(2): a descriptor that poll(2) finds readable when the process ends. -1 and errno on failure.
 static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pidfd_open */, pid, 0UL); }
 
