@@ -163,7 +163,7 @@ public struct SecretBytes: ~Copyable {
     if SecretHeap.shared.extend(&block, to: capacity) || SecretHeap.shared.extend(&block, to: least) {
       return
     }
-    do { return try move(toCapacity: capacity, keeping: count) } catch  where capacity > least {}
+    if capacity > least, (try? move(toCapacity: capacity, keeping: count)) != nil { return }
     try move(toCapacity: least, keeping: count)
   }
 
