@@ -105,7 +105,7 @@ import Testing
     try await Self.withAsked(Self.password, "auth-reuse=0", flags: "") { keyhole in
       try keyhole.world.check(
         "echo another | keyhole set --access applicationPassword keychain/generic/s/q/value")
-      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/s/q/value") })
+      #expect(holds { System.exists(keyhole / "keychain/generic/s/q/value") })
       try keyhole.check("cat keychain/generic/s/q/value", prints: "another")
       #expect(
         Self.asked(keyhole).map { $0.split(separator: " ")[0] }
@@ -126,7 +126,7 @@ import Testing
           "WrapperProgram guard \(service) \(flags) hidden; WrapperProgram get \(service)", prints: "hidden\n"
         )
         let item = "keychain/generic/\(service)/%"
-        #expect(holds(within: .seconds(10)) { System.exists(keyhole / item) })
+        #expect(holds { System.exists(keyhole / item) })
         try keyhole.check("getfattr --only-values -n user.keyhole.access \(item)", prints: name)
       }
       _ = try Self.program(keyhole.world, "exit 1")
@@ -181,7 +181,7 @@ import Testing
     try await Self.withAsked("[ -e $0.wrong ] && exec echo wrong; echo staple", flags: "") { keyhole in
       let wrapper = "KEYHOLE_STORE=user \(Products.wrapperProgram)"
       try keyhole.world.check("\(wrapper) secret app hush")
-      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/app") })
+      #expect(holds { System.exists(keyhole / "keychain/generic/app") })
       let item = try keyhole.sh("echo keychain/generic/app/*").lines.first ?? ""
       try keyhole.check("setfattr -n user.keyhole.access -v 'devicePasscode|applicationPassword' \(item)")
       // Another program causes a question of its own.
@@ -233,7 +233,7 @@ import Testing
         try enroll("right-thumb")
         let flag = 1 << 3
         try keyhole.world.check("WrapperProgram guard w \(flag) hidden")
-        #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/w/%/value") })
+        #expect(holds { System.exists(keyhole / "keychain/generic/w/%/value") })
         try keyhole.check(
           "getfattr --only-values -n user.keyhole.access keychain/generic/w/%", prints: "biometryCurrentSet")
         try keyhole.world.check("WrapperProgram get w", prints: "hidden\n")
@@ -351,7 +351,7 @@ import Testing
       let get = try Program(
         [Products.keyhole, "get", Self.value], environment: keyhole.world.environment,
         directory: keyhole.world.outside)
-      #expect(holds(within: .seconds(10)) { Self.asked(keyhole).count == 1 })
+      #expect(holds { Self.asked(keyhole).count == 1 })
       get.kill(SIGINT)
       #expect(try get.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGINT)
       // No request waits any more, so the next one is a question of its own.
@@ -364,7 +364,7 @@ import Testing
   func wrapperIsAskedForAsWell(isApproved: Bool) async throws {
     try await Self.withAsked("exit \(isApproved ? 0 : 1)") { keyhole in
       try keyhole.world.check("KEYHOLE_STORE=user \(Products.wrapperProgram) secret app hush")
-      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/app") })
+      #expect(holds { System.exists(keyhole / "keychain/generic/app") })
       try keyhole.check(
         """
         setfattr -n user.keyhole.access -v devicePasscode keychain/generic/app/*
@@ -388,7 +388,7 @@ import Testing
     try await Self.withAsked("exit \(isApproved ? 0 : 1)", "auth-reuse=0", flags: "") { keyhole in
       let wrapper = "KEYHOLE_STORE=user \(Products.wrapperProgram)"
       try keyhole.world.check("\(wrapper) secret app hush")
-      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/app") })
+      #expect(holds { System.exists(keyhole / "keychain/generic/app") })
       let item = try keyhole.sh("echo keychain/generic/app/*").lines.first ?? ""
       try keyhole.check("setfattr -n user.keyhole.access -v '\(flags)' \(item)")
       let value = isApproved ? "hush" : ""
@@ -457,7 +457,7 @@ import Testing
         let after = try keyhole.sh("date +%s").text
         let isPast = (Int(after.dropLast()) ?? 0) < (Int(before.dropLast()) ?? 0)
         #expect(isPast, "the stand-in itself")
-        let isOver = try holds(within: .seconds(20)) {
+        let isOver = try holds {
           try keyhole.check("cat \(Self.value)", prints: "secret")
           return try asked() > 1
         }
@@ -478,7 +478,7 @@ import Testing
   @Test func programThatIsKilledIsWithdrawnAndForgotten() async throws {
     try await Self.withAsked("exec sleep 100") { keyhole in
       let reader = try keyhole.launch(["/bin/cat", Self.value])
-      #expect(holds(within: .seconds(10)) { Self.asked(keyhole).count == 1 })
+      #expect(holds { Self.asked(keyhole).count == 1 })
       reader.kill(SIGKILL)
       #expect(try reader.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGKILL)
     }

@@ -63,7 +63,7 @@ import Testing
       try keyhole.world.check("keyhole attr --remove \(Access.item) keyhole.programs")
       let count = Access.asked(keyhole).count
       let rules = "getfattr -n user.keyhole.programs \(Access.item)"
-      #expect(try holds(within: .seconds(10)) { try !keyhole.sh(rules).isSuccess() })
+      #expect(try holds { try !keyhole.sh(rules).isSuccess() })
       try keyhole.check("cat \(Access.value)", prints: "third")
       #expect(Access.asked(keyhole).count == count)
       let log = try keyhole.world.sh("keyhole log").lines

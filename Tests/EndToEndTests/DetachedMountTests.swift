@@ -51,7 +51,7 @@ import Testing
       try keyhole.world.check("fusermount3 -u \"$MOUNT\"")
       let folder = keyhole.world.runtime + "/keyhole"
       #expect(
-        try holds(within: .seconds(20)) {
+        try holds {
           try System.names(folder).allSatisfy { !$0.hasPrefix("\(program.process).") }
         })
       #expect(!program.hasEnded)
@@ -76,7 +76,7 @@ import Testing
       try keyhole.world.check("keyhole unmount --lazy \"$MOUNT\"")
       let folder = keyhole.world.runtime + "/keyhole"
       #expect(
-        try holds(within: .seconds(20)) {
+        try holds {
           try System.names(folder).allSatisfy { !$0.hasPrefix("\(program.process).") }
         })
       for file in files {

@@ -283,7 +283,7 @@ import Testing
       kill(process, SIGSTOP)
       defer { kill(process, SIGCONT) }
       #expect(
-        holds(within: .seconds(5)) {
+        holds {
           (try? problems(keyhole.world).contains { $0.contains("is stopped") }) == true
         })
       #expect(try problems(keyhole.world).count == 1)

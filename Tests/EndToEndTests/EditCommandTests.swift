@@ -26,7 +26,7 @@ import Testing
     try await withKeyhole { keyhole in
       try keyhole.check(Self.before)
       try keyhole.check("\(Self.replace) defaults/s/text; \(Self.replace) keychain/generic/s/p/value")
-      let isSeen = try holds(within: .seconds(5)) {
+      let isSeen = try holds {
         try keyhole.cat("defaults/s/text") + keyhole.cat("keychain/generic/s/p/value") == "two\ntwo"
       }
       #expect(isSeen)
@@ -176,7 +176,7 @@ import Testing
     #expect(try isPlain || keyhole.world.kept(marker).isEmpty, "\(editor), while it runs")
     try session.type(editor.quit)
     #expect(try session.finish().isSuccess(saying: editor.farewell), "\(editor): \(file.path)")
-    let isSeen = try holds(within: .seconds(5)) { try keyhole.cat(file.path).contains(marker) }
+    let isSeen = try holds { try keyhole.cat(file.path).contains(marker) }
     #expect(isSeen, "\(editor): \(file.path)")
   }
 }

@@ -64,7 +64,7 @@ import Testing
 
   private static func change(_ file: EditedFile, to text: String, _ keyhole: MountedKeyhole) throws {
     try keyhole.check("echo \(text) | keyhole set \(file.path)")
-    let isSeen = try holds(within: .seconds(5)) { try keyhole.cat(file.path).hasPrefix(text) }
+    let isSeen = try holds { try keyhole.cat(file.path).hasPrefix(text) }
     #expect(isSeen, "\(file.path)")
   }
 }

@@ -15,7 +15,7 @@ import Testing
   @Test func mountShowsWhatTheProgramSynchronized() async throws {
     try await withKeyhole { keyhole in
       try keyhole.world.check("FoundationProgram write com.example.app")
-      let there = holds(within: .seconds(2)) { System.exists(keyhole / "defaults/com.example.app/string") }
+      let there = holds { System.exists(keyhole / "defaults/com.example.app/string") }
       try #require(there)
       for row in Self.written {
         let path = keyhole / "defaults/com.example.app/\(row.key)"
@@ -60,7 +60,7 @@ import Testing
       try keyhole.world.check(
         "FoundationProgram set app volume integer 5; FoundationProgram set app ratio real 2; FoundationProgram set app flag bool true; FoundationProgram set app name string 42"
       )
-      let there = holds(within: .seconds(2)) { System.exists(keyhole / "defaults/app/name") }
+      let there = holds { System.exists(keyhole / "defaults/app/name") }
       try #require(there)
       try keyhole.check("cd defaults/app; echo 6 > volume; echo 3 > ratio; echo 0 > flag; echo 43 > name")
       for (key, printed) in [
@@ -71,7 +71,7 @@ import Testing
       try keyhole.check("rm defaults/app/flag")
       try keyhole.world.check(
         "FoundationProgram read app flag; FoundationProgram remove app name", prints: "missing\n")
-      #expect(holds(within: .milliseconds(100)) { !System.exists(keyhole / "defaults/app/name") })
+      #expect(holds { !System.exists(keyhole / "defaults/app/name") })
     }
   }
 
@@ -94,7 +94,7 @@ import Testing
       }
       #expect(try program.finish().status == 0)
       #expect(
-        try holds(within: .milliseconds(100)) { try System.text(keyhole / "defaults/app/n") == "200\n" })
+        try holds { try System.text(keyhole / "defaults/app/n") == "200\n" })
       // Not taken for damaged either.
       try keyhole.check("echo 7 > defaults/app/n")
     }

@@ -23,7 +23,7 @@ import Testing
       #expect(output == Output(status: 0, bytes: [], error: ""))
       // The version before the last one stays beside a suite until the disk has the last one.
       var names: [String] = []
-      let isEmpty = try holds(within: .seconds(10)) {
+      let isEmpty = try holds {
         names = try System.names(keyhole.world.config)
         return names.isEmpty
       }

@@ -63,7 +63,7 @@ import Testing
       try keyhole.world.check("keyhole attr \(Self.item) keyhole.sealed true")
       #expect(try lookup("service S account A").hasPrefix("keyhole-sealed:1:"))
       #expect(
-        holds(within: .seconds(10)) {
+        holds {
           (try? keyhole.sh("getfattr -n user.keyhole.sealed \(Self.item)").status) == 0
         })
       try keyhole.check("cat \(Self.value); stat -c %s \(Self.value)", prints: "s3cret6\n")
@@ -114,7 +114,7 @@ import Testing
       try keyhole.refuses("setfattr -n user.keyhole.sealed -v false \(Self.item)", .denied)
       // Under another name it opens nothing.
       try edit("{'service': 'S', 'account': 'B', 'keyhole.sealed': 'true'}")
-      #expect(holds(within: .seconds(10)) { System.exists(keyhole / "keychain/generic/S/B") })
+      #expect(holds { System.exists(keyhole / "keychain/generic/S/B") })
       try keyhole.refuses("cat keychain/generic/S/B/value", .io)
       try keyhole.refuses("echo x > keychain/generic/S/B/value", .io)
       try keyhole.check("keyhole status | grep -c 'another program has changed or moved it'", prints: "1\n")
@@ -146,7 +146,7 @@ import Testing
       // Without a passphrase there is nothing that such an item opens with.
       try keyhole.world.check("printf 'pw\\n\\n' | keyhole passphrase --cost 14 2> /dev/null")
       #expect(
-        holds(within: .seconds(10)) {
+        holds {
           (try? keyhole.sh("cat \(Self.value)").error.contains("Input/output error")) == true
         })
       try keyhole.check("cat keychain/generic/P/p/value; rm -r keychain/generic/S", prints: "plain")
@@ -164,7 +164,7 @@ import Testing
       try keyhole.start()
       try world.check("echo staple > \(world.root)/password")
       try bus.run("secret-tool store --label=S service S account A", input: Array("s3cret".utf8))
-      #expect(holds(within: .seconds(10)) { System.exists(keyhole / Self.value) })
+      #expect(holds { System.exists(keyhole / Self.value) })
       try keyhole.check("setfattr -n user.keyhole.access -v applicationPassword \(Self.item)")
       #expect(try lookup("service S account A").hasPrefix("keyhole-sealed:1:"))
       try keyhole.check("cat \(Self.value); stat -c %s \(Self.value)", prints: "s3cret6\n")

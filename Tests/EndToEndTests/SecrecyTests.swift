@@ -270,7 +270,7 @@ import Testing
       try keeper.send(kept + "\n")
       _ = try keeper.line()
       // The kernel is asked, and may have to be asked again.
-      let isFound = try holds(within: .seconds(30)) {
+      let isFound = try holds {
         try Self.pageOut(keeper.process, world)
         return try search(kept) != "0\n"
       }

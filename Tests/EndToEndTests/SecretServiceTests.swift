@@ -169,11 +169,8 @@ import Testing
     try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
       try keyhole.check("mkdir $MOUNT/defaults/probe")
       let inotify = try keyhole.inotify("keychain/generic")
-      func isSeen(_ condition: () throws -> Bool) rethrows -> Bool {
-        try holds(within: .milliseconds(100), condition)
-      }
       try store("new", "service S account B")
-      #expect(isSeen { System.exists(keyhole / "keychain/generic/S/B/value") })
+      #expect(holds { System.exists(keyhole / "keychain/generic/S/B/value") })
       _ = try inotify.until("CREATE,ISDIR", "S/B")
       // Another attribute makes it another item for secret-tool, so the service's own interface is used.
       try bus.run(Self.setAttributes)
@@ -182,7 +179,7 @@ import Testing
         "cd $MOUNT/keychain/generic/S/A; getfattr --only-values -n user.color value; getfattr --only-values -n user.keyhole.label value",
         prints: "bluelabel")
       try bus.run("secret-tool clear service S account A")
-      #expect(isSeen { !System.exists(keyhole / "keychain/generic/S/A") })
+      #expect(holds { !System.exists(keyhole / "keychain/generic/S/A") })
       _ = try inotify.until("DELETE,ISDIR", "S/A")
       try keyhole.check("setfattr -n user.keyhole.label -v 'a/b ☃' $MOUNT/keychain/generic/S/B")
       #expect(try bus.run("secret-tool search service S 2>&1").contains("label = a/b ☃\n"))

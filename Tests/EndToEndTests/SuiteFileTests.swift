@@ -20,13 +20,13 @@ import Testing
         try keyhole.replaceSuite(
           "s", with: Array(PropertyListText.xml("<dict><key>k</key><integer>\(number)</integer></dict>").utf8)
         )
-        let seen = try holds(within: .milliseconds(100)) {
+        let seen = try holds {
           try System.text(keyhole / "defaults/s/k") == "\(number)\n"
         }
         #expect(seen, "\(number)")
       }
       try System.unlink(keyhole.suiteFile("s"))
-      #expect(holds(within: .milliseconds(100)) { !System.exists(keyhole / "defaults/s") })
+      #expect(holds { !System.exists(keyhole / "defaults/s") })
     }
   }
 
@@ -61,7 +61,7 @@ import Testing
       try keyhole.check("ls defaults", prints: "ok\n")
       let mended = try keyhole.world.sh("rm \"$CONFIG/s.plist\"; keyhole set defaults/s/k 1")
       #expect(mended.status == 0, "\(mended)")
-      #expect(try holds(within: .seconds(10)) { try keyhole.sh("cat defaults/s/k").text == "1\n" })
+      #expect(try holds { try keyhole.sh("cat defaults/s/k").text == "1\n" })
     }
   }
 
@@ -71,7 +71,7 @@ import Testing
       try keyhole.check("cat defaults/s/k", prints: "1\n")
       let damaged = Array(Self.good.utf8.dropLast(30))
       try keyhole.replaceSuite("s", with: damaged)
-      let refused = holds(within: .seconds(10)) {
+      let refused = holds {
         failure { _ = try OpenFile(keyhole / "defaults/s/k", O_WRONLY) } == .readOnly
       }
       #expect(refused)
@@ -88,9 +88,9 @@ import Testing
       #expect(doctor.text.contains("s.plist"))
       // Mended from outside, it is a suite like any other.
       try keyhole.writeSuite("s", "<key>k</key><integer>5</integer>")
-      #expect(try holds(within: .seconds(2)) { try System.text(keyhole / "defaults/s/k") == "5\n" })
+      #expect(try holds { try System.text(keyhole / "defaults/s/k") == "5\n" })
       #expect(
-        holds(within: .seconds(2)) { failure { try System.write(keyhole / "defaults/s/k", "6") } == nil })
+        holds { failure { try System.write(keyhole / "defaults/s/k", "6") } == nil })
       try keyhole.check("cat defaults/s/k", prints: "6\n")
     }
   }
@@ -122,7 +122,7 @@ import Testing
       }
       for number in 0..<50 { try System.write(keyhole / "defaults/s/c\(number)", "\(number)") }
       for writer in writers { #expect(try writer.finish() == Output(status: 0, bytes: [], error: "")) }
-      let complete = try holds(within: .seconds(2)) { try System.names(keyhole / "defaults/s").count == 90 }
+      let complete = try holds { try System.names(keyhole / "defaults/s").count == 90 }
       #expect(complete)
     }
   }

@@ -34,7 +34,7 @@ extension MountedKeyhole {
   func writeSuite(_ suite: String, _ entries: String) throws {
     try replaceSuite(suite, with: Array(PropertyListText.xml("<dict>\(entries)</dict>").utf8))
     let folder = self / "defaults/\(suite)"
-    let seen = holds(within: .seconds(5)) { System.exists(folder) }
+    let seen = holds { System.exists(folder) }
     if !seen { throw TimedOut(what: "the suite \(suite), written from outside") }
   }
 

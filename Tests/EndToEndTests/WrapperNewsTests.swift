@@ -47,10 +47,10 @@ import UserDefault
       try keyhole.check("mkdir defaults/s; echo 0 > defaults/s/n")
       let readers = Readers(Suite("s", in: .folder(keyhole.world.config)))
       defer { readers.end() }
-      #expect(holds(within: .seconds(5)) { readers.allHave(0) })
+      #expect(holds { readers.allHave(0) })
       for number in 1...12 {
         try road.set(number, keyhole)
-        #expect(holds(within: .seconds(10)) { readers.allHave(number) })
+        #expect(holds { readers.allHave(number) })
       }
       for (name, heard) in readers.heard { #expect(heard == Array(0...12), "\(name)") }
     }
@@ -65,9 +65,9 @@ import UserDefault
       try keyhole.check("mkdir defaults/s; echo 0 > defaults/s/n")
       let readers = Readers(Suite("s", in: .folder(keyhole.world.config)))
       defer { readers.end() }
-      #expect(holds(within: .seconds(5)) { readers.allHave(0) })
+      #expect(holds { readers.allHave(0) })
       try road.count(to: last, keyhole)
-      #expect(holds(within: .seconds(10)) { readers.allHave(last) })
+      #expect(holds { readers.allHave(last) })
       for (name, heard) in readers.heard {
         #expect(zip(heard, heard.dropFirst()).allSatisfy { $0 < $1 } && heard.last == last, "\(name)")
       }
@@ -80,10 +80,10 @@ import UserDefault
       try road.setSecret(0, keyhole)
       let readers = SecretReaders(location)
       defer { readers.end() }
-      #expect(holds(within: .seconds(5)) { readers.allHave(0) })
+      #expect(holds { readers.allHave(0) })
       for number in 1...6 {
         try road.setSecret(number, keyhole)
-        #expect(holds(within: .seconds(5)) { readers.allHave(number) })
+        #expect(holds { readers.allHave(number) })
       }
       for (name, heard) in readers.heard { #expect(heard == Array(0...6), "\(name)") }
     }

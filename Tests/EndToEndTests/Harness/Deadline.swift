@@ -24,7 +24,7 @@ struct TimedOut: Error, CustomStringConvertible {
 }
 
 /// Asks again and again, without a pause, until `condition` holds or the time is over.
-func holds(within duration: Duration, _ condition: () throws -> Bool) rethrows -> Bool {
+func holds(within duration: Duration = .seconds(30), _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = Deadline(in: duration)
   while try !condition() {
     if deadline.hasPassed { return try condition() }

@@ -78,7 +78,7 @@ extension MountedKeyhole {
   func unmount() throws -> Int32 {
     let program = try program
     // The replay of an outside change uses the mount for a moment, and so does a release that the kernel still sends.
-    let isDone = try holds(within: .seconds(10)) { try unmountOnce() || !MountTable.contains(mount) }
+    let isDone = try holds { try unmountOnce() || !MountTable.contains(mount) }
     if !isDone { throw Errno(code: EBUSY) }
     let status = try program.waitForEnd(until: Deadline(in: .seconds(20)))
     running.withLock { $0 = nil }

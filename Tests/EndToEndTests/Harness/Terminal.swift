@@ -34,7 +34,7 @@ final class Terminal: Sendable {
   /// Presses keys, when the program has taken those that were pressed before.
   func type(_ keys: String) throws {
     let other = try OpenFile(otherSide, O_RDONLY | O_NOCTTY)
-    guard try holds(within: .seconds(20), { try System.unreadBytes(other) == 0 }) else {
+    guard try holds({ try System.unreadBytes(other) == 0 }) else {
       throw TimedOut(what: "the program does not read what is typed: \(text)")
     }
     var rest = Array(keys.utf8)[...]

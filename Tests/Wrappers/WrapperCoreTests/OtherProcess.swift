@@ -81,7 +81,7 @@ struct OtherProcess: ~Copyable {
 }
 
 /// Whether a condition comes to hold, asked again and again until it does or the time is over.
-func holds(within duration: Duration = .seconds(10), _ condition: () -> Bool) -> Bool {
+func holds(within duration: Duration = .seconds(30), _ condition: () -> Bool) -> Bool {
   let end = ContinuousClock.now + duration
   while !condition() {
     if ContinuousClock.now > end { return condition() }
