@@ -92,6 +92,64 @@ struct BootAsRootTests {
     }
   }
 
+  /// A session that login(1) and PAM opened: `run` types a line into its terminal, and answers what it is asked there.
+  private static let session = #"""
+    systemctl start dbus systemd-logind
+    chmod 666 /dev/tty /result; mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts; ln -s pts/ptmx /dev/ptmx
+    cat > /session.py << 'END'
+    import os, pty, sys
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv("/bin/login", ["login", "-f", "anna"])
+    seen = b""
+    def wait(text):
+        global seen
+        while text not in seen:
+            seen += os.read(terminal, 4096)
+        seen = seen.partition(text)[2]
+    def run(line, *answers):
+        os.write(terminal, f"( {line} ) >> /result; printf '<%s>' end\n".encode())
+        for question, answer in answers:
+            wait(question)
+            os.write(terminal, answer)
+        wait(b"<end>")
+    wait(b"$ ")
+    exec(sys.stdin.read())
+    END
+
+    """#
+
+  @Test func aSessionIsAskedOnItsTerminalAndLocks() async throws {
+    try await withWorld { world in
+      let output = try Self.run(
+        Self.session + #"""
+          python3 /session.py << 'END'
+          value = "Keyhole/keychain/generic/s/a/value"
+          run("loginctl show-session $XDG_SESSION_ID -P Type; keyhole mount -o keychain=vault")
+          run(f"mkdir -p $(dirname {value}); printf 'secret\n' > {value}; setfattr -n user.keyhole.eol -v exact $(dirname {value})")
+          run(f"printf 'secret\n' > {value}; setfattr -n user.keyhole.programs -v 'ask *' $(dirname {value})")
+          run(f"cat {value}", (b"Cancel>", b"\t\r"))
+          run(f"cat {value} 2> /dev/null || echo refused", (b"Cancel>", b"\r"))
+          run("keyhole passphrase", (b"none): ", b"a long passphrase\n"), (b"more: ", b"a long passphrase\n"))
+          run("loginctl lock-session $XDG_SESSION_ID; until keyhole status | grep -o 'locked  *yes'; do :; done")
+          run(f"cat {value} 2>&1 | grep -o 'Required key not available'")
+          run("keyhole unlock", (b"rase: ", b"a long passphrase\n"))
+          run(f"cat {value}", (b"Cancel>", b"\t\r"))
+          END
+          """#, in: world)
+      #expect(
+        output.text == """
+          tty
+          secret
+          refused
+          locked       yes
+          Required key not available
+          secret
+
+          """, "\(output)")
+    }
+  }
+
   /// Of logind only the session is a stand-in: `/tmp/session` holds its type and its X display.
   private static let logind = """
     cat > /logind << 'END'
