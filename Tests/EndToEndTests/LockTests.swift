@@ -64,18 +64,30 @@ import Testing
     }
   }
 
+  /// On a machine that is busy the keychain locks between any two steps: each is repeated until it is unlocked.
   @Test func whatNobodyUsesLocksItself() async throws {
     try await withKeyhole("auto-lock=1") { keyhole in
-      try Self.makeItems(keyhole)
-      let reader = try OpenFile(keyhole / Self.item + "/value", O_RDONLY)
+      let value = "\(Self.item)/value"
+      func check(until script: String, prints text: String = "") throws {
+        try keyhole.check("until \(script); do keyhole unlock < /dev/null; done 2> /dev/null", prints: text)
+      }
+      try check(until: "mkdir -p \(Self.item) && printf secret > \(value)")
+      var reader: OpenFile?
+      while reader == nil {
+        do {
+          reader = try OpenFile(keyhole / value, O_RDONLY)
+        } catch let error as Errno where error == .noKey {
+          try keyhole.check("keyhole unlock < /dev/null")
+        }
+      }
       // Looking is no use.
       let isLocked = {
         try keyhole.sh("cat .keyhole/status; ls -lR keychain").text.contains("\"locked\": true")
       }
       #expect(try holds(isLocked))
-      #expect(failure { _ = try reader.read() } == .noKey)
-      try keyhole.refuses("cat \(Self.item)/value", .noKey)
-      try keyhole.check("keyhole unlock < /dev/null; cat \(Self.item)/value", prints: "secret")
+      #expect(failure { _ = try reader?.read() } == .noKey)
+      try keyhole.refuses("cat \(value)", .noKey)
+      try check(until: "cat \(value)", prints: "secret")
       #expect(try holds(isLocked))
     }
     try await withKeyhole("auto-lock=0") { keyhole in
