@@ -89,13 +89,15 @@ final class ReplayProcess: ReplayPerformer {
     return Running(process: process, channel: channel, answers: answers)
   }
 
+  /// Reads until nothing is there: with the end of the process after its answer, Dispatch calls this for the last time.
   private func listen(to channel: StreamSocket) {
     var bytes: [UInt8] = [0]
     var span = bytes.mutableSpan
     do throws(Errno) {
-      guard let received = try channel.receive(into: &span) else { return }
-      guard received.count == 1 else { return ended() }
-      state.withLock { $0.done.take() }?()
+      while let received = try channel.receive(into: &span) {
+        guard received.count == 1 else { return ended() }
+        state.withLock { $0.done.take() }?()
+      }
     } catch {
       ended()
     }
