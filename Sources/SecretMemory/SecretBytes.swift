@@ -19,7 +19,8 @@ public struct SecretBytes: ~Copyable {
   /// `count` zero bytes that read(2) and write(2) can use with every file.
   ///
   /// Files that bypass the page cache, such as Keyhole's own secrets, have the kernel pin the caller's
-  /// pages, and that it can't do with memfd_secret(2)'s. These are locked and left out of cores only.
+  /// pages, and that it can't do with memfd_secret(2)'s. These are locked and left out of cores only. A change of the
+  /// length may put them into memory that can't be pinned.
   public init(pinnable count: Int) throws(SecretMemoryError) {
     block = try SecretHeap.shared.allocatePinnable(count)
     self.count = count
@@ -116,16 +117,13 @@ public struct SecretBytes: ~Copyable {
   /// - Throws: `SecretMemoryError.exhausted`, only where bytes are added.
   public mutating func resize(to newCount: Int) throws(SecretMemoryError) {
     if newCount > block.capacity {
-      // Twice as much each time, but no secret takes much more locked memory than it has bytes: others need it.
-      let ample = block.capacity + min(block.capacity, Self.largestReserve)
-      try grow(toCapacity: max(newCount, ample), atLeast: newCount)
-    } else if block.isMapping, newCount < block.capacity / 4 {
-      // A mapping is locked memory that other secrets need. Without memory for the smaller block it stays.
-      try? move(toCapacity: newCount, keeping: min(count, newCount))
+      try grow(toCapacity: max(newCount, block.capacity + reserve), atLeast: newCount)
     }
     if newCount < count {
       // SAFETY: both bounds lie inside the block.
       unsafe wipe(UnsafeMutableRawBufferPointer(rebasing: block.bytes[newCount..<count]))
+      count = newCount
+      giveBackRest()
     }
     count = newCount
   }
@@ -155,8 +153,22 @@ public struct SecretBytes: ~Copyable {
     try unsafe write(bytes, at: count)
   }
 
-  /// The most bytes that growth reserves beyond those that are asked for.
+  /// The most bytes that are kept beyond those that are asked for, where a block can grow in place.
   private static let largestReserve = 256 * 1024
+
+  /// How many bytes growth adds at least. A mapping that can grow in place gets few, as other secrets need locked memory; of
+  /// any other block all bytes are copied, so it is doubled.
+  private var reserve: Int {
+    block.isExtensible ? min(block.capacity / 4, Self.largestReserve) : block.capacity
+  }
+
+  /// Gives locked memory of a mapping back, with the bytes behind `count`, which are zero. Without memory for a smaller block,
+  /// and with less than the reserve to give back, the mapping stays.
+  private mutating func giveBackRest() {
+    guard block.isMapping else { return }
+    if count < block.capacity / 4, (try? move(toCapacity: count, keeping: count)) != nil { return }
+    if block.capacity - count > Self.largestReserve { SecretHeap.shared.shrink(&block, to: count) }
+  }
 
   /// Makes room for more bytes: in the same mapping, else in another block.
   private mutating func grow(toCapacity capacity: Int, atLeast least: Int) throws(SecretMemoryError) {

@@ -45,6 +45,8 @@ public func wipeFreed(_ size: Int) {
   var capacity: Int { unsafe bytes.count }
   /// The block is a mapping of its own, not a part of the slab.
   var isMapping: Bool { longest > 0 }
+  /// The block can be made longer where it is: a mapping of locked memory, up to the length of its file.
+  var isExtensible: Bool { capacity < longest }
 
   static var empty: SecretBlock {
     unsafe SecretBlock(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0), longest: 0)
@@ -100,13 +102,14 @@ final class SecretHeap: Sendable {
     try mapLocked(pages(count))
   }
 
-  /// Makes a mapping longer without a second one beside it, by mremap(2): the added bytes are zero, and locked too.
+  /// Makes a mapping longer without a second one beside it, by mremap(2): the added bytes are zero, and count as locked.
   ///
-  /// - Returns: false for a part of the slab, or where the limit of locked memory is reached; the block is as before.
+  /// - Returns: false for a part of the slab and for memory that is not locked, beyond the end of the mapping's file, and where
+  ///   the system grants no more; the block is as before.
   func extend(_ block: inout SecretBlock, to count: Int) -> Bool {
     let length = pages(count)
     guard block.isMapping, length > block.capacity, length <= block.longest else { return false }
-    // SAFETY: the mapping was made by `map`, has this length, and its one owner has it extended.
+    // SAFETY: the mapping has this length, and its one owner has it extended.
     let moved = unsafe linux_mremap(block.bytes.baseAddress, block.capacity, length)
     guard let start = unsafe moved else { return false }
     let bytes = unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
@@ -114,11 +117,23 @@ final class SecretHeap: Sendable {
     return true
   }
 
+  /// Gives the end of a mapping back, which has to be zero: the file of a mapping keeps it, and shows it again where the
+  /// mapping is extended. The other blocks stay as they are.
+  func shrink(_ block: inout SecretBlock, to count: Int) {
+    let length = pages(count)
+    guard block.isExtensible, length > 0, length < block.capacity, let start = unsafe block.bytes.baseAddress
+    else { return }
+    // SAFETY: the end of a mapping, whose one owner gives it back.
+    guard unsafe munmap(start + length, block.capacity - length) == 0 else { return }
+    let bytes = unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
+    block = unsafe SecretBlock(bytes: bytes, longest: block.longest)
+  }
+
   func free(_ block: SecretBlock) {
     guard block.capacity > 0 else { return }
     unsafe wipe(block.bytes)
     if block.isMapping {
-      // SAFETY: the mapping was made by `map` and its one owner gives it back.
+      // SAFETY: a mapping, whose one owner gives it back.
       unsafe munmap(block.bytes.baseAddress, block.bytes.count)
     } else {
       state.withLock { unsafe $0.release(block.bytes, unit: Self.unit) }
@@ -157,11 +172,15 @@ final class SecretHeap: Sendable {
 
   /// nil: the kernel has no memfd_secret(2), or its limit is reached.
   private func mapSecret(_ length: Int) -> SecretBlock? {
+    _ = LockedMemoryLimit.bytes
+    // Beyond the limit of files, ftruncate(2) would end a process that does not ignore SIGXFSZ.
+    let limit = FileSizeLimit.bytes
+    guard length <= limit else { return nil }
     let descriptor = linux_memfd_secret()
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     // The length of the file can be set only once.
-    let longest = max(length, min(Self.fileLength, FileSizeLimit.bytes))
+    let longest = max(length, min(Self.fileLength, limit))
     guard ftruncate(descriptor, longest) == 0 else { return nil }
     let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
     guard unsafe start != MAP_FAILED else { return nil }
@@ -170,6 +189,7 @@ final class SecretHeap: Sendable {
   }
 
   private func mapLocked(_ length: Int) throws(SecretMemoryError) -> SecretBlock {
+    _ = LockedMemoryLimit.bytes
     let start = unsafe mmap(nil, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard unsafe start != MAP_FAILED else { throw .exhausted(errno: errno) }
     let isPrivate = unsafe madvise(start, length, MADV_DONTDUMP) == 0
@@ -210,7 +230,7 @@ private enum UnlockedMemory {
   @TaskLocal static var isAllowed = false
 }
 
-/// RLIMIT_MEMLOCK, which a process may raise up to its hard limit.
+/// RLIMIT_MEMLOCK, raised to the hard limit with the first use.
 enum LockedMemoryLimit {
   static let bytes: UInt64 = {
     let resource = __rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */)

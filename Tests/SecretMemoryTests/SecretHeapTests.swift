@@ -89,20 +89,96 @@ import Testing
   @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
   func growthNeedsNoSecondBlock() async {
     await #expect(processExitsWith: .exitCode(0)) {
-      var limit = rlimit(rlim_cur: 2048 * 1024, rlim_max: 2048 * 1024)
-      guard unsafe setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0 else { exit(2) }
-      if geteuid() == 0, setuid(65534) != 0 { exit(3) }
+      limitLockedMemory(2048)
       exit(try takesNearlyEverything() ? 0 : 4)
+    }
+  }
+
+  /// In a child process for the same reason.
+  @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
+  func memoryThatIsNotLockedIsDoubled() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      limitLockedMemory(64)
+      exit(try movesWithoutLockedMemory() < 16 ? 0 : 4)
+    }
+  }
+
+  /// In a child process for the same reason.
+  @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
+  func cutSecretsGiveLockedMemoryBack() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      limitLockedMemory(2048)
+      exit(try cutSecretsLeaveRoom() ? 0 : 4)
+    }
+  }
+
+  /// In a child process for the same reason, and because the limit of files ends it where it is met (SIGXFSZ).
+  @Test(.enabled(if: unsafe getenv("KEYHOLE_EXIT_TESTS") != nil, "KEYHOLE_EXIT_TESTS is not set"))
+  func growthBeyondTheLimitOfFilesIsLockedMemory() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      limitLockedMemory(2048)
+      var limit = rlimit(rlim_cur: 256 * 1024, rlim_max: 256 * 1024)
+      guard unsafe setrlimit(__rlimit_resource_t(1 /* RLIMIT_FSIZE, a macro */), &limit) == 0 else { exit(5) }
+      exit(try takesPieces(upTo: 600 * 1024) ? 0 : 4)
     }
   }
 }
 
-/// Whether a secret can take more than half of what may be locked, a piece at a time.
-private func takesNearlyEverything() throws -> Bool {
+/// Sets a limit of locked memory, in KiB, and gives up the privileges that lift it. Ends the process where it can't.
+private func limitLockedMemory(_ kibibytes: UInt) {
+  var limit = rlimit(rlim_cur: kibibytes * 1024, rlim_max: kibibytes * 1024)
+  guard unsafe setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0 else { exit(2) }
+  if geteuid() == 0, setuid(65534) != 0 { exit(3) }
+}
+
+/// How often a secret that grows by 16 KiB at a time gets another block, until it has 16 MiB that can't be locked.
+private func movesWithoutLockedMemory() throws -> Int {
+  allowUnlockedMemoryWithoutSwap()
   var secret = try SecretBytes()
-  while secret.count < 1300 * 1024 { try secret.resize(to: secret.count + 10_000) }
+  var (moves, capacity) = (0, 0)
+  while secret.count < 16 << 20 {
+    let start = secret.count
+    try secret.resize(to: start + 16 * 1024)
+    secret[start] = 7
+    if secret.capacity != capacity { (moves, capacity) = (moves + 1, secret.capacity) }
+  }
   let bytes = secret.span
-  return bytes.indices.allSatisfy { bytes[$0] == 0 }
+  let isKept = stride(from: 0, to: bytes.count, by: 16 * 1024).allSatisfy {
+    bytes[$0] == 7 && bytes[$0 + 1] == 0
+  }
+  return isKept ? moves : .max
+}
+
+/// Whether three secrets that were half a megabyte long, and are 200 KiB, leave room for one of 1,000 KiB where 2 MiB may be
+/// locked.
+private func cutSecretsLeaveRoom() throws -> Bool {
+  var secrets: [SharedBytes] = []
+  for _ in 0..<3 {
+    let secret = SharedBytes(try SecretBytes(count: 512 * 1024))
+    try secret.bytes.resize(to: 200 * 1024)
+    secrets.append(secret)
+  }
+  return try SecretBytes(count: 1000 * 1024).count == 1000 * 1024 && secrets.count == 3
+}
+
+private final class SharedBytes {
+  var bytes: SecretBytes
+  init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
+}
+
+/// Whether a secret can take more than half of what may be locked, a piece at a time.
+private func takesNearlyEverything() throws -> Bool { try takesPieces(upTo: 1300 * 1024) }
+
+/// Whether a secret that grows by 10,000 bytes at a time keeps what was in it.
+private func takesPieces(upTo count: Int) throws -> Bool {
+  var secret = try SecretBytes()
+  while secret.count < count {
+    let start = secret.count
+    try secret.resize(to: start + 10_000)
+    secret[start + 9_999] = 7
+  }
+  let bytes = secret.span
+  return bytes.indices.allSatisfy { bytes[$0] == ($0 % 10_000 == 9_999 ? 7 : 0) }
 }
 
 /// Whether secrets come until there are no more, and the last words are an error.
