@@ -63,6 +63,9 @@ import Testing
   @Test func neverUnlockedShowsNothing() async throws {
     try keyring.bus.lock()
     let other = try SecretServiceEngine(address: keyring.bus.address)
+    try other.connect(within: 5_000)
+    // Before its items are read.
+    #expect(other.lockState == .sealed)
     #expect(throws: StoreError.locked) { try other.items() }
     #expect(other.lockState == .sealed)
     try await unlockLogin(on: keyring.bus)

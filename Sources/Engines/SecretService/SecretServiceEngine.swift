@@ -52,6 +52,8 @@ public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingK
     do throws(StoreError) {
       try wait(until: Deadline(milliseconds: milliseconds)) { keyring, deadline throws(StoreError) in
         _ = try await keyring.ready(before: deadline)
+        // With an error the state shows with the first item, as the error does.
+        do throws(StoreError) { try await keyring.learnLocks(before: deadline) } catch {}
       }
     } catch {
       // It knows no object or method of a Secret Service.

@@ -79,6 +79,24 @@ extension SecretServiceClient {
     }
   }
 
+  /// Asks which collections are locked, where no item was read yet: until then the ledger takes the keychain for open.
+  func learnLocks(before deadline: Deadline) async throws(StoreError) {
+    guard loadedOwner == nil, collections.isEmpty else { return }
+    let found = try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let paths = try await keyring.property(
+        ServiceName.path, ServiceName.service, "Collections", before: deadline)
+      var found: [String: Collection] = [:]
+      for path in paths?.strings ?? [] {
+        let isLocked = try await keyring.property(path, ServiceName.collection, "Locked", before: deadline)?
+          .bool
+        found[path] = Collection(label: "", isLocked: isLocked ?? false, isKnown: false)
+      }
+      return found
+    }
+    // Another call may have read the items meanwhile.
+    if collections.isEmpty { collections = found }
+  }
+
   private func lockedCollections(before deadline: Deadline) async throws(BusError) -> [String] {
     let paths = try await property(ServiceName.path, ServiceName.service, "Collections", before: deadline)
     var locked: [String] = []
