@@ -8,6 +8,15 @@ struct Processors {
   func take(_ process: Int) throws(Failure) {
     try Program(path: "/usr/bin/taskset", arguments: ["-a", "-c", "-p", list, String(process)]).run()
   }
+
+  /// Runs `body` with the processes on `processor`, and gives them back to `all`.
+  static func pin(
+    _ processes: [Int], to processor: Processors, and all: Processors, _ body: () throws(Failure) -> Void
+  ) throws(Failure) {
+    for process in processes { try processor.take(process) }
+    try body()
+    for process in processes { try all.take(process) }
+  }
 }
 
 /// The numbers of a process's threads.

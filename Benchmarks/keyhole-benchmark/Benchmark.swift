@@ -12,6 +12,9 @@ struct Benchmark {
                                  [--hello-name WORD] [--passthrough MOUNT] [--tmpfs FOLDER] [--config FOLDER]
                                  [--rounds N] [--operations N] [--check yes]
     What is not named is left out of the table.
+           keyhole-benchmark versions --keyhole COMMAND --ours MOUNT --scratch FOLDER
+                                      --other COMMAND --theirs MOUNT --other-scratch FOLDER --name WORD
+                                      --processor N --processors LIST [--rounds N] [--check yes]
     """
 
   static func main() {
@@ -36,6 +39,8 @@ struct Benchmark {
       try measureKeyring(arguments)
     case "run":
       try compare(arguments)
+    case "versions":
+      try compareVersions(arguments)
     default:
       throw Failure(usage)
     }
@@ -56,6 +61,22 @@ struct Benchmark {
       processors: arguments["processors"].map(Processors.init),
       rounds: arguments.number("rounds", default: 40),
       operations: arguments.number("operations", default: 100_000)
+    ).run()
+    finish(table, arguments)
+  }
+
+  private static func compareVersions(_ arguments: Arguments) throws(Failure) {
+    let table = try Versions(
+      ours: Keyhole(
+        command: arguments.required("keyhole"), mountpoint: arguments.required("ours"),
+        scratch: arguments.required("scratch")),
+      other: Keyhole(
+        command: arguments.required("other"), mountpoint: arguments.required("theirs"),
+        scratch: arguments.required("other-scratch")),
+      name: arguments.required("name"),
+      processor: Processors(list: arguments.required("processor")),
+      processors: Processors(list: arguments.required("processors")),
+      rounds: arguments.number("rounds", default: 40)
     ).run()
     finish(table, arguments)
   }

@@ -40,13 +40,11 @@ struct Comparison {
     guard let processor, let processors else { return try body() }
     var processes = [Int(getpid())]
     if let keyhole { processes.append(try keyhole.processIdentifier()) }
-    for process in processes { try processor.take(process) }
-    try body()
-    for process in processes { try processors.take(process) }
+    try Processors.pin(processes, to: processor, and: processors, body)
   }
 
-  private func suite(_ name: String) -> String? { ours.map { "\($0)/defaults/\(name)" } }
-  private var item: String? { ours.map { "\($0)/keychain/generic/\(Stores.service)/\(Stores.account(1))" } }
+  private func suite(_ name: String) -> String? { ours.map { Stores.suite(name, in: $0) } }
+  private var item: String? { ours.map { Stores.item(in: $0) } }
 
   /// A folder that may not be there, as the operation that it makes possible.
   private func operation(

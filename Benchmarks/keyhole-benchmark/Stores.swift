@@ -11,6 +11,12 @@ enum Stores {
   static func key(_ index: Int) -> String { numbered("key", index) }
   static func account(_ index: Int) -> String { numbered("account", index) }
 
+  /// The folder of a suite in a mount.
+  static func suite(_ name: String, in mount: String) -> String { "\(mount)/defaults/\(name)" }
+
+  /// The folder of the item that is read and written.
+  static func item(in mount: String) -> String { "\(mount)/keychain/generic/\(service)/\(account(1))" }
+
   private static func numbered(_ word: String, _ index: Int) -> String {
     let digits = String(index)
     return word + "-" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits

@@ -67,6 +67,15 @@ struct Row {
     isMet = Double(count) <= target * Double(reference.count)
   }
 
+  init(_ what: String, bytes: Int, reference: (name: String, bytes: Int), target: Double) {
+    self.what = what
+    ours = mebibytes(bytes)
+    (self.reference, theirs) = (reference.name, mebibytes(reference.bytes))
+    ratio = fixed(Double(bytes) / Double(reference.bytes), digits: 2)
+    self.target = "≤ \(fixed(target, digits: 1))×"
+    isMet = Double(bytes) <= target * Double(reference.bytes)
+  }
+
   init(_ what: String, bytes: Int, target: Int? = nil) {
     self.what = what
     ours = mebibytes(bytes)
