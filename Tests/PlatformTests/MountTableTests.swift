@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct MountTableTests {
   private func entry(_ line: String) throws -> MountTable.Entry {
-    try #require(MountTable(text: line + "\n").entries.first)
+    try #require(MountTable(text: Array("\(line)\n".utf8)).entries.first)
   }
 
   @Test func lineIsAMount() throws {
@@ -18,7 +18,7 @@ import Testing
 
   @Test(arguments: ["", "36 35 98:0 /", "36 35 98:0 / /mnt rw - ext4", "a b c d e f g h i"])
   func otherLinesAreLeftOut(line: String) {
-    #expect(MountTable(text: line).entries.isEmpty)
+    #expect(MountTable(text: Array(line.utf8)).entries.isEmpty)
   }
 
   @Test(arguments: [
@@ -32,7 +32,8 @@ import Testing
   }
 
   @Test func topmostMountOfAPathShows() {
-    let table = MountTable(text: "1 0 8:1 / /mnt rw - ext4 /dev/a rw\n2 1 8:2 / /mnt rw - xfs /dev/b rw\n")
+    let text = "1 0 8:1 / /mnt rw - ext4 /dev/a rw\n2 1 8:2 / /mnt rw - xfs /dev/b rw\n"
+    let table = MountTable(text: Array(text.utf8))
     #expect(table.entry(at: "/mnt")?.type == "xfs" && table.entry(at: "/m") == nil)
   }
 

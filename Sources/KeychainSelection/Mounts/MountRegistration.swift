@@ -36,8 +36,10 @@ package struct MountRegistration: Sendable {
 
   /// The mounts noted in a runtime folder that are still in the mount table, the newest last.
   package static func all(in folder: String) -> [MountRegistration] {
+    let noted = noted(in: folder)
+    guard !noted.isEmpty else { return [] }
     let table = MountTable()
-    return noted(in: folder).filter { record in
+    return noted.filter { record in
       if table.entry(at: record.path)?.type == "fuse.keyhole" { return true }
       // It was killed, and has been unmounted since.
       if !record.isAlive { record.remove() }

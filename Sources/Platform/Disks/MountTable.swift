@@ -18,7 +18,7 @@ package struct MountTable {
   package let entries: [Entry]
 
   package init() {
-    self.init(text: readFile("/proc/self/mountinfo"))
+    self.init(text: (try? Files.read("/proc/self/mountinfo", limit: .max - 1)) ?? [])
   }
 
   /// The same of an open descriptor of that file, which takes no other one; nil: it can't be read.
@@ -26,12 +26,12 @@ package struct MountTable {
     guard (try? descriptor.seek(to: 0)) != nil,
       let text = try? descriptor.readToEnd(limit: .max - 1, expecting: 65535)
     else { return nil }
-    self.init(text: String(decoding: text, as: UTF8.self))
+    self.init(text: text)
     if entries.isEmpty { return nil }
   }
 
-  init(text: String) {
-    entries = text.split(separator: "\n").compactMap { Entry(line: $0) }
+  init(text: [UInt8]) {
+    entries = text.split(separator: UInt8(ascii: "\n")).compactMap { Entry(line: $0) }
   }
 
   /// The topmost mount at a path.
@@ -46,21 +46,25 @@ package struct MountTable {
 }
 
 extension MountTable.Entry {
-  fileprivate init?(line: Substring) {
-    let fields = line.split(separator: " ")
-    guard fields.count > 8, let dash = fields.firstIndex(of: "-"), fields.count > dash + 3 else { return nil }
+  // Bytes: a table of a hundred mounts takes a millisecond as characters, and each command reads it.
+  fileprivate init?(line: ArraySlice<UInt8>) {
+    let fields = line.split(separator: UInt8(ascii: " "))
+    guard fields.count > 8, let dash = fields.firstIndex(where: { $0.elementsEqual("-".utf8) }),
+      fields.count > dash + 3
+    else { return nil }
     path = fields[4].octalUnescaped
-    type = String(fields[dash + 1])
-    id = String(fields[0])
-    device = String(fields[2])
+    type = String(decoding: fields[dash + 1], as: UTF8.self)
+    id = String(decoding: fields[0], as: UTF8.self)
+    device = String(decoding: fields[2], as: UTF8.self)
     source = fields[dash + 2].octalUnescaped
-    let options = fields[dash + 3].split(separator: ",")
+    let options = fields[dash + 3].split(separator: UInt8(ascii: ","))
+    let ownOptions = fields[5].split(separator: UInt8(ascii: ","))
+    let has = { (list: [ArraySlice<UInt8>], name: String) in list.contains { $0.elementsEqual(name.utf8) } }
     // `emergency_ro` since Linux 6.15; before, only the superblock became read-only.
-    hasFailed =
-      options.contains("emergency_ro")
-      || fields[5].split(separator: ",").contains("rw") && options.contains("ro")
+    hasFailed = has(options, "emergency_ro") || has(ownOptions, "rw") && has(options, "ro")
     let number = { (name: String) in
-      options.first { $0.hasPrefix(name) }.flatMap { UInt32($0.dropFirst(name.utf8.count)) }
+      options.first { $0.starts(with: name.utf8) }
+        .flatMap { UInt32(String(decoding: $0.dropFirst(name.utf8.count), as: UTF8.self)) }
     }
     user = number("user_id=")
     group = number("group_id=")
@@ -69,11 +73,12 @@ extension MountTable.Entry {
   package func isKeyhole(of user: UInt32) -> Bool { type == "fuse.keyhole" && self.user == user }
 }
 
-extension Substring {
+extension ArraySlice<UInt8> {
   /// Blanks, tabs, line feeds and backslashes stand in octal.
   var octalUnescaped: String {
+    guard contains(UInt8(ascii: "\\")) else { return String(decoding: self, as: UTF8.self) }
     var bytes: [UInt8] = []
-    var rest = utf8[...]
+    var rest = self
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "\\"),
         let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)

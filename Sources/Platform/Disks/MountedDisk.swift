@@ -27,7 +27,8 @@ package struct MountedDisk {
   private var isInFstab: Bool {
     readFile("/etc/fstab").split(separator: "\n").contains { line in
       let fields = line.split(whereSeparator: \.isWhitespace)
-      return fields.count > 1 && !fields[0].hasPrefix("#") && fields[1].octalUnescaped == target
+      guard fields.count > 1, !fields[0].hasPrefix("#") else { return false }
+      return Array(fields[1].utf8)[...].octalUnescaped == target
     }
   }
 }
