@@ -59,6 +59,7 @@ let package = Package(
     .systemLibrary(
       name: "CSecret", path: "Sources/C/CSecret", pkgConfig: "libsecret-1",
       providers: [.apt(["libsecret-1-dev"])]),
+    .target(name: "CSecretLoader", path: "Sources/C/CSecretLoader"),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
 
     // 0: the one door to Linux: descriptors, files, clocks, users, and processes as proc(5) shows them.
@@ -92,7 +93,7 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
-    engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret"]),
+    engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.

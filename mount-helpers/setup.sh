@@ -92,8 +92,69 @@ set_up() {
 }
 
 build_release() {
+  local folder=$project/.build/release-libraries
+  mkdir -p -- "$folder"
+  # CSecretLoader loads it when it is used. Linked, it would be loaded at each start of a command.
+  describe_library libsecret-1 "$folder"
   say "building a release (the first time takes some minutes)"
-  (cd "$project" && swift build -c release --static-swift-stdlib --product "${1:-keyhole}")
+  (cd "$project" && PKG_CONFIG_PATH=$folder swift build -c release --static-swift-stdlib --product "${1:-keyhole}")
+}
+
+# Libraries that differ between the two releases are linked statically: Debian 13 has another libfuse3 (3.17 as
+# libfuse3.so.4). Nothing that Keyhole calls needs ICU's tables of languages, 34 MB: icu-stub.c stands in for
+# them, in the same archive, as of two archives that define a symbol the linker takes the first.
+#
+# The folder has to stand before those of other libraries, so their descriptions name no folder. Its name is
+# always the same, or every package would be built from nothing.
+prepare_libraries() {
+  local folder=$1 archive clang
+  archive=$(pkg-config --variable=libdir fuse3)/libfuse3.a
+  [[ -e $archive ]] || die "there is no $archive; libfuse3-dev brings it"
+  clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang
+  mkdir -p -- "$folder"
+  "$clang" -O2 -DICU_DATA="$(icu_symbol "$clang")" -c "$project/mount-helpers/icu-stub.c" -o "$folder/icu.o"
+  install -m 644 -- "$archive" "$folder/libfuse3.a"
+  ar r "$folder/libfuse3.a" "$folder/icu.o"
+  # Each shared library is found, mapped and bound at each start of a command: 0.1 ms and more.
+  echo 'INPUT(-lgcc_eh)' >"$folder/libgcc_s.so"
+  describe_library fuse3 "$folder" "-L$folder -lfuse3"
+  describe_library libsecret-1 "$folder"
+  echo '{ local: *; };' >"$folder/symbols"
+  echo 'SECTIONS { /DISCARD/ : { *(.eh_frame) } } INSERT AFTER .text;' >"$folder/no-unwinding"
+}
+
+# The pkg-config file that SwiftPM reads about a library of C, with other options for the linker, or none.
+describe_library() {
+  cat >"$2/$1.pc" <<PC
+Name: $1
+Description: $1, as it is linked here
+Version: $(pkg-config --modversion "$1")
+Cflags: $(pkg-config --cflags "$1")
+Libs: ${3-}
+PC
+}
+
+# Functions that are never called are left out, and of equal ones all but one; so are the 4 MB that say how to unwind
+# the stack for an exception of C++, as none is thrown: Swift's errors are return values.
+build_portable() {
+  local folder=$project/.build/portable-libraries
+  prepare_libraries "$folder"
+  say "building a portable release"
+  (cd "$project" && PKG_CONFIG_PATH=$folder swift build -c release --static-swift-stdlib --product keyhole \
+    --disable-local-rpath --scratch-path .build/portable -Xswiftc -use-ld=lld \
+    -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xcc -fdata-sections \
+    -Xlinker --version-script="$folder/symbols" -Xlinker --icf=safe -Xlinker -O2 \
+    -Xlinker -T -Xlinker "$folder/no-unwinding" -Xlinker --no-eh-frame-hdr \
+    -Xlinker -z -Xlinker pack-relative-relocs)
+  binary=$project/.build/portable/release/keyhole
+}
+
+# `icudt76_dat` of this toolchain.
+icu_symbol() {
+  local archive
+  archive=$(dirname "$1")/../lib/swift_static/linux/lib_FoundationICU.a
+  nm -A "$archive" 2>/dev/null | sed -nE 's/.* [RDd] (icudt[0-9]+_dat)$/\1/p' | head -n 1 | grep . ||
+    die "this toolchain's ICU is not where it was expected: $archive"
 }
 
 # The kernel's word on a mount point, also of one whose file system has died.

@@ -40,7 +40,7 @@ struct TestKeyring {
 
 /// Unlocks a collection without a prompt, by gnome-keyring's interface for its own programs.
 func unlockLogin(on bus: PrivateBus) async throws {
-  let loop = MainLoop()
+  let loop = try MainLoop()
   #expect(loop.start())
   let address = bus.address
   let unlocking = Task(executorPreference: loop) { () async throws -> Void in

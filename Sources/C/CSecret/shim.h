@@ -4,6 +4,14 @@
 // For secret_service_encode_dbus_secret and its kind, which the library has exported unchanged since 2012.
 #define SECRET_API_SUBJECT_TO_CHANGE 1
 
+#include "functions.h"
+
+// Before the declarations: gives each function its name of CSecretLoader, so that the libraries are loaded with the
+// first keyring, and not with each start of a program.
+#define CSECRET_PRAGMA(text) _Pragma(#text)
+#define CSECRET_RENAME(name) CSECRET_PRAGMA(redefine_extname name csecret_##name)
+CSECRET_FUNCTIONS(CSECRET_RENAME)
+
 #include <gio/gio.h>
 #include <libsecret/secret.h>
 

@@ -27,9 +27,10 @@ public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingK
 
   /// Takes the service on the session bus at `address`. `allowsPlain`: also one without encrypted sessions.
   ///
-  /// Nothing is asked of it before the first call. - Throws: `system` where there can be no thread.
+  /// Nothing is asked of it before the first call. - Throws: `system` where there can be no thread, `unreachable`
+  /// where libsecret is not installed.
   public init(address: String, allowsPlain: Bool = false) throws(StoreError) {
-    let loop = MainLoop()
+    let loop = try MainLoop()
     guard loop.start() else { throw .system(.EAGAIN, operation: "pthread_create") }
     let (news, isHeard) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     (self.news, self.isHeard) = (news, isHeard)

@@ -1,4 +1,5 @@
 internal import CSecret
+import Model
 import Platform
 import Synchronization
 
@@ -10,7 +11,10 @@ import Synchronization
   private let threads = WaitingThreads()
   private let isStopped = Atomic<Bool>(false)
 
-  init() {
+  /// - Throws: `unreachable` without libsecret.
+  init() throws(StoreError) {
+    // All calls of GLib follow this one.
+    try SecretLibrary.load()
     unsafe context = g_main_context_new()
   }
 
