@@ -37,8 +37,12 @@ struct KeyholeCommand: ParsableCommand {
   /// Parses and runs, and ends the process with the exit code of SPECIFICATION.md, section 10.
   static func run(_ arguments: [String]) -> Never {
     do {
-      var command = try parseAsRoot(arguments)
-      try command.run()
+      if let path = pathOfPlainGet(arguments) {
+        try GetCommand.print(path)
+      } else {
+        var command = try parseAsRoot(arguments)
+        try command.run()
+      }
       CurrentProcess.exit(0)
     } catch let failure as Failure {
       failure.report()
@@ -50,6 +54,15 @@ struct KeyholeCommand: ParsableCommand {
     } catch {
       end(with: error)
     }
+  }
+
+  /// The path of `get PATH`; nil: it is another command, or has options. Scripts call it often, and ArgumentParser takes
+  /// longer than all the rest of it.
+  private static func pathOfPlainGet(_ arguments: [String]) -> String? {
+    guard arguments.count == 2, arguments[0] == "get", arguments[1].utf8.first != UInt8(ascii: "-") else {
+      return nil
+    }
+    return arguments[1]
   }
 
   private static func end(with error: any Error) -> Never {
