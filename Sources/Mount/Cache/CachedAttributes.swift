@@ -51,15 +51,20 @@ struct CachedAttributes: Sendable {
   private var entries: [UInt64: Entry] = [:]
 
   private mutating func change(_ file: UInt64, _ body: (inout Entry) -> Void) {
-    guard var entry = entries[file] else { return }
-    body(&entry)
-    entries[file] = entry.isEmpty ? nil : entry
+    guard let index = entries.index(forKey: file) else { return }
+    body(&entries.values[index])
+    if entries.values[index].isEmpty { entries.remove(at: index) }
   }
 
   /// The status of a file is about to be read for a reply.
   mutating func beginReply(_ file: UInt64) -> Reply {
-    entries[file, default: Entry()].replies += 1
-    return Reply(file: file, generation: entries[file]?.generation ?? 0)
+    let generation = Self.begin(&entries[file, default: Entry()])
+    return Reply(file: file, generation: generation)
+  }
+
+  private static func begin(_ entry: inout Entry) -> UInt32 {
+    entry.replies += 1
+    return entry.generation
   }
 
   /// The reply is made. `version`: the value whose size it has; nil: the kernel must not cache it.

@@ -83,7 +83,7 @@ extension KernelCache {
   }
 
   /// Whether the kernel may keep the attributes of a file.
-  private func isSettled(_ node: Node) -> Bool { node.isStable && !hasOutdatedReaders(node) }
+  private func isSettled(_ node: Node) -> Bool { node.changesAreReported && !hasOutdatedReaders(node) }
 }
 
 extension Entry {
@@ -101,12 +101,5 @@ extension Attributes {
       linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
       time: Timestamp(status.modified))
     if let accessed = status.accessed { accessTime = Timestamp(accessed) }
-  }
-}
-
-extension Node {
-  /// Only a change that is reported to this process can change its status.
-  fileprivate var isStable: Bool {
-    !isDirectory && !isSecret && !isScratch && !isControl && !isBeingWritten && !isRemoved
   }
 }

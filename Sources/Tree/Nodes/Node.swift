@@ -68,7 +68,20 @@ public final class Node: Sendable {
   }
 
   /// Whether it is a part of `.keyhole`.
-  public var isControl: Bool { [.status, .events].contains(place) }
+  public var isControl: Bool {
+    switch place {
+    case .status, .events: true
+    default: false
+    }
+  }
+
+  /// Whether only a change that is reported to this process can change its status: it is a key, and no process is writing it.
+  public var changesAreReported: Bool {
+    state.withLock { state in
+      guard case .key = state.place else { return false }
+      return !state.isRemoved && state.writers.isEmpty
+    }
+  }
 
   /// Attributes of a file whose name is gone; nil: it has its name, or its attributes are not known.
   var keptAttributes: [String: [UInt8]]? {

@@ -29,9 +29,10 @@ public struct NodeStatus: Sendable {
 extension FileTree {
   /// - Throws: `notFound` for what is gone; `locked`, `unreachable`.
   public func status(of node: Node, for caller: Caller) throws(StoreError) -> NodeStatus {
-    let (place, writers) = node.state.withLock { ($0.place, Array($0.writers.values)) }
-    let last = node.state.withLock { $0.isRemoved && !place.isDirectory ? $0.lastStatus : nil }
-    if var last {
+    let (place, writers, last) = node.state.withLock { state in
+      (state.place, Array(state.writers.values), state.isRemoved ? state.lastStatus : nil)
+    }
+    if var last, last.kind != .directory {
       last.links = 0
       for writer in writers {
         if let size = writer.uncommittedSize(for: caller) { last.size = size }
