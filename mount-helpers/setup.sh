@@ -134,6 +134,8 @@ Libs: ${3-}
 PC
 }
 
+# Builds .build/portable/release/keyhole.
+#
 # Functions that are never called are left out, and of equal ones all but one; so are the 4 MB that say how to unwind
 # the stack for an exception of C++, as none is thrown: Swift's errors are return values.
 build_portable() {
@@ -146,7 +148,6 @@ build_portable() {
     -Xlinker --version-script="$folder/symbols" -Xlinker --icf=safe -Xlinker -O2 \
     -Xlinker -T -Xlinker "$folder/no-unwinding" -Xlinker --no-eh-frame-hdr \
     -Xlinker -z -Xlinker pack-relative-relocs)
-  binary=$project/.build/portable/release/keyhole
 }
 
 # `icudt76_dat` of this toolchain.
