@@ -22,13 +22,14 @@ import Testing
       let expected = [
         ("created", "defaults/s"), ("created", "defaults/s/k"), ("modified", "defaults/s/k"),
         ("deleted", "defaults/s/k"), ("created", "keychain/generic/svc/acc/value"),
-        ("created", "defaults/end"),
+        ("created", "defaults/end"), ("created", "defaults/end/e"),
       ]
-      let lines = try people.until("defaults/end/e").filter { !$0.contains("probe") }
+      let last = ("defaults/end/e", "keychain/generic/svc/acc/value")
+      let lines = try people.untilAll(last.0, last.1).filter { !$0.contains("probe") }
       #expect(
         Set(lines.map { $0.split(separator: "\t").dropFirst().joined(separator: " ") })
           == Set(expected.map { "\($0) \($1)" }))
-      let objects = try programs.until("defaults/end/e").filter { !$0.contains("probe") }
+      let objects = try programs.untilAll(last.0, last.1).filter { !$0.contains("probe") }
       for (kind, path) in expected {
         #expect(
           objects.filter { $0.contains(#""kind":"\#(kind)","path":"\#(path)","origin":"external"}"#) }.count
