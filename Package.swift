@@ -182,6 +182,7 @@ let package = Package(
 
     // The programs of mount-helpers/benchmark.
     .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
+    .executableTarget(name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict),
 
     .executableTarget(
       name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"

@@ -129,7 +129,7 @@ describe_library() {
 Name: $1
 Description: $1, as it is linked here
 Version: $(pkg-config --modversion "$1")
-Cflags: $(pkg-config --cflags "$1")
+Cflags: $(pkg-config --cflags-only-I "$1")
 Libs: ${3-}
 PC
 }

@@ -15,6 +15,12 @@ struct Benchmark {
            keyhole-benchmark versions --keyhole COMMAND --ours MOUNT --scratch FOLDER
                                       --other COMMAND --theirs MOUNT --other-scratch FOLDER --name WORD
                                       --processor N --processors LIST [--rounds N] [--check yes]
+           keyhole-benchmark growth --keyhole COMMAND --ours MOUNT --scratch FOLDER --config FOLDER
+                                    --count N --rounds N --output FILE
+           keyhole-benchmark storm --ours MOUNT [--seconds N]
+           keyhole-benchmark peers --programs FILE --files FILE [--rounds N]
+    A FILE of programs or files has lines NAME<tab>COMMAND or NAME<tab>PATH.
+    With --distributions FILE, `run`, `keyring` and `peers` add the percentiles of each row to it.
     """
 
   static func main() {
@@ -41,6 +47,14 @@ struct Benchmark {
       try compare(arguments)
     case "versions":
       try compareVersions(arguments)
+    case "growth":
+      try Growth(arguments).measure()
+    case "storm":
+      try Storm(arguments).measure()
+    case "worker":
+      try Worker(arguments).run()
+    case "peers":
+      try finish(Peers(arguments).measure(), arguments)
     default:
       throw Failure(usage)
     }
@@ -62,7 +76,7 @@ struct Benchmark {
       rounds: arguments.number("rounds", default: 40),
       operations: arguments.number("operations", default: 100_000)
     ).run()
-    finish(table, arguments)
+    try finish(table, arguments)
   }
 
   private static func compareVersions(_ arguments: Arguments) throws(Failure) {
@@ -78,7 +92,7 @@ struct Benchmark {
       processors: Processors(list: arguments.required("processors")),
       rounds: arguments.number("rounds", default: 40)
     ).run()
-    finish(table, arguments)
+    try finish(table, arguments)
   }
 
   private static func measureKeyring(_ arguments: Arguments) throws(Failure) {
@@ -90,11 +104,12 @@ struct Benchmark {
       standIn: try arguments.required("stand-in"),
       items: try arguments.number("items", default: 5_000),
       rounds: try arguments.number("rounds", default: 40))
-    finish(try keyring.measure(), arguments)
+    try finish(keyring.measure(), arguments)
   }
 
-  private static func finish(_ table: Table, _ arguments: Arguments) {
+  private static func finish(_ table: Table, _ arguments: Arguments) throws(Failure) {
     table.print()
+    if let path = arguments["distributions"] { try table.writeDistributions(to: path) }
     if table.missed > 0 { print("\n\(table.missed) target(s) not met") }
     if arguments["check"] != nil, table.missed > 0 { exit(1) }
   }

@@ -126,12 +126,25 @@ func makeFolder(_ path: String) throws(Failure) {
   try checked(unsafe mkdir(path, 0o700), path)
 }
 
-/// A whole file of text, for what the kernel and our own programs write.
+/// A whole file of text.
 func text(of path: String) throws(Failure) -> String {
   let descriptor = try checked(unsafe open(path, O_RDONLY | O_CLOEXEC), path)
   defer { close(descriptor) }
-  let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-    unsafe count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
+  var whole: [UInt8] = []
+  while true {
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+      unsafe count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
+    }
+    guard !bytes.isEmpty else { return String(decoding: whole, as: UTF8.self) }
+    whole += bytes
   }
-  return String(decoding: bytes, as: UTF8.self)
+}
+
+/// Adds text to the end of a file, which is made where it is missing.
+func appendText(_ text: String, to path: String) throws(Failure) {
+  let descriptor = try checked(unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600), path)
+  defer { close(descriptor) }
+  var text = text
+  let count = text.withUTF8 { unsafe write(descriptor, $0.baseAddress, $0.count) }
+  guard try checked(count, path) == text.utf8.count else { throw Failure("\(path): written in part") }
 }

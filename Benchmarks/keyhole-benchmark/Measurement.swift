@@ -2,7 +2,7 @@ import Glibc
 
 /// Times of one operation, in seconds.
 struct Samples {
-  private var seconds: [Double]
+  private(set) var seconds: [Double]
 
   init(_ seconds: [Double] = []) {
     self.seconds = seconds
@@ -15,8 +15,15 @@ struct Samples {
   var median: Double { quantile(0.5) }
   var p99: Double { quantile(0.99) }
 
-  private func quantile(_ part: Double) -> Double {
+  /// 101 of them.
+  var percentiles: [Double] {
     let sorted = seconds.sorted()
+    return (0...100).map { Self.quantile(Double($0) / 100, of: sorted) }
+  }
+
+  private func quantile(_ part: Double) -> Double { Self.quantile(part, of: seconds.sorted()) }
+
+  private static func quantile(_ part: Double, of sorted: [Double]) -> Double {
     guard !sorted.isEmpty else { return .nan }
     return sorted[min(sorted.count - 1, Int(part * Double(sorted.count)))]
   }
@@ -58,7 +65,8 @@ struct Plan {
     return sides
   }
 
-  private func measure(_ operation: Operation) throws(Failure) -> [Double] {
+  /// The times of one batch.
+  func measure(_ operation: Operation) throws(Failure) -> [Double] {
     var times: [Double] = []
     for _ in 0..<batch {
       let time = try seconds { () throws(Failure) in

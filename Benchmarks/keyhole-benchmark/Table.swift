@@ -17,6 +17,8 @@ struct Row {
   var target = ""
   /// `nil` where there is nothing to hold it against.
   var isMet: Bool?
+  /// The times of each side, by its name: for plots.
+  var samples: [(side: String, Samples)] = []
 
   var columns: [String] {
     [what, ours, ourP99, reference, theirs, theirP99, ratio, target, isMet.map { $0 ? "yes" : "NO" } ?? ""]
@@ -32,11 +34,13 @@ struct Row {
     if let ours {
       self.ours = time(ours.median)
       ourP99 = time(ours.p99)
+      samples.append(("Keyhole", ours))
     }
     if let reference, let samples = reference.samples {
       self.reference = reference.name
       theirs = time(samples.median)
       theirP99 = time(samples.p99)
+      self.samples.append((reference.name, samples))
       if let ours { ratio = fixed(ours.median / samples.median, digits: 2) }
     }
     switch target {
@@ -112,7 +116,23 @@ struct Table {
   }
 }
 
-private func time(_ seconds: Double) -> String {
+extension Table {
+  /// Adds the distribution of each side's times to a file: lines `ROW<tab>SIDE<tab>PART<tab>SECONDS`, of which that part of
+  /// the times lie at or below the seconds, from 0 to 1 in steps of 0.01.
+  func writeDistributions(to path: String) throws(Failure) {
+    var text = ""
+    for row in rows {
+      for (side, samples) in row.samples {
+        for (index, seconds) in samples.percentiles.enumerated() {
+          text += "\(row.what)\t\(side)\t\(fixed(Double(index) / 100, digits: 2))\t\(seconds)\n"
+        }
+      }
+    }
+    try appendText(text, to: path)
+  }
+}
+
+func time(_ seconds: Double) -> String {
   seconds < 1e-3 ? fixed(seconds * 1e6, digits: 1) + " µs" : fixed(seconds * 1e3, digits: 2) + " ms"
 }
 
@@ -127,5 +147,6 @@ func fixed(_ number: Double, digits: Int) -> String {
   let scaled = Int((number * Double(scale)).rounded())
   let fraction = String(abs(scaled % scale))
   let sign = scaled < 0 ? "-" : ""
+  guard digits > 0 else { return "\(sign)\(abs(scaled))" }
   return "\(sign)\(abs(scaled / scale))." + String(repeating: "0", count: digits - fraction.count) + fraction
 }
