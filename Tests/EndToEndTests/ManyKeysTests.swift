@@ -31,6 +31,29 @@ import Testing
     }
   }
 
+  /// The memory that large values took is given back when they are gone.
+  @Test func largeValuesLeaveNoMemoryBehind() async throws {
+    try await withKeyhole("keychain=none") { keyhole in
+      let process = try #require(try keyhole.sh("jq .pid .keyhole/status").lines.first)
+      func anonymous() throws -> Int {
+        let line = try keyhole.sh("grep RssAnon /proc/\(process)/status").text
+        return try #require(Int(line.filter(\.isNumber))) * 1024
+      }
+      let before = try anonymous()
+      try keyhole.check(
+        """
+        for suite in 1 2 3 4; do
+          mkdir defaults/s$suite
+          for key in 1 2 3 4 5; do head -c 1500000 /dev/zero | tr '\\0' x > defaults/s$suite/k$key & done
+        done
+        wait
+        rm -r defaults/s?
+        """)
+      // Half of what was stored. It kept four times that.
+      #expect(try anonymous() - before < 15_000_000)
+    }
+  }
+
   /// Keys that exist all the time are listed once, whichever others come and go while the directory is read.
   @Test func listingThemWhileOthersComeAndGoMissesNone() async throws {
     try await withKeys(10_000) { keyhole, names in

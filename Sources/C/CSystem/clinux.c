@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,10 +351,16 @@ static int forget_segments(struct dl_phdr_info *program, size_t size, void *noth
         uintptr_t end = program->dlpi_addr + segment->p_vaddr + segment->p_memsz;
         madvise((void *)start, end - start, MADV_DONTNEED);
     }
-    return 1; // The program is the first; the libraries are left alone.
+    return 0;
 }
 
 void linux_forget_code(void) { dl_iterate_phdr(forget_segments, NULL); }
+
+void linux_return_freed_memory(void) {
+    // What the C library begins with. By default both grow with the largest piece that is freed, up to 32 and 64 MiB.
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+}
 
 int linux_inode(const char *path, unsigned long long *inode, long long birth[2]) {
   struct statx status;

@@ -35,6 +35,7 @@ package final class Server: Sendable {
     self.mountPoint = mountPoint
     self.device = device
     self.places = places
+    linux_return_freed_memory()
     let record = AccessLog(stateFolder: places.state)
     stores = try Stores(
       places, keychain: options.keychain, controller: options.accessController(places, record),

@@ -126,9 +126,13 @@ int linux_clear_environment(void);
 /// close_range(2): closes every descriptor from `first` on.
 static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* SYS_close_range */, first, ~0U, 0); }
 
-/// Takes the program's code and constants out of this process's resident memory (madvise(2) MADV_DONTNEED): what is
+/// Takes the code and constants of the program and its libraries out of this process's resident memory (madvise(2) MADV_DONTNEED): what is
 /// needed again comes back from the page cache. Most of it is needed once, for starting.
 void linux_forget_code(void);
+
+/// Has the C library give freed memory back to the system, and keep no more than 128 KiB of it: mallopt(3). A process that
+/// handled large values would keep several times their size.
+void linux_return_freed_memory(void);
 
 /// A message or question of a PAM module (`style` as in pam_conv(3)): the answer goes into `buffer`. Not 0: the
 /// conversation ends here.
