@@ -357,7 +357,7 @@ static int forget_segments(struct dl_phdr_info *program, size_t size, void *noth
 void linux_forget_code(void) { dl_iterate_phdr(forget_segments, NULL); }
 
 void linux_return_freed_memory(void) {
-    // What the C library begins with. By default both grow with the largest piece that is freed, up to 32 and 64 MiB.
+    // The values that the C library begins with. By default both grow with the largest piece that is freed, up to 32 and 64 MiB.
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 }
