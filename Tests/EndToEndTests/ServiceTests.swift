@@ -3,24 +3,27 @@ import Testing
 /// The mount as a service of systemd's: what it tells, and that the unit files do what they say.
 @Suite(.timeLimit(.minutes(2))) struct ServiceTests {
   /// Plays the service manager: prints what `keyhole mount` sends to its socket, and unmounts after the third
-  /// sign of life.
+  /// sign of life. The mount gives one each millisecond, so that it is asking itself when it is unmounted.
   private static let standIn = """
     import os, socket, subprocess, sys
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     address = sys.argv[1]
     listener.bind("\\0" + address[1:] if address.startswith("@") else address)
-    environment = dict(os.environ, NOTIFY_SOCKET=address, WATCHDOG_USEC="100000")
+    environment = dict(os.environ, NOTIFY_SOCKET=address, WATCHDOG_USEC="2000")
     process = subprocess.Popen(["keyhole", "mount", "--foreground", os.environ["MOUNT"]], env=environment)
     signs = 0
-    while True:
-        message = listener.recv(4096).decode()
-        if message == "WATCHDOG=1":
-            signs += 1
-            if signs == 3: subprocess.run(["keyhole", "unmount", os.environ["MOUNT"]], check=True)
-            continue
-        print(message.replace(os.environ["MOUNT"], "MOUNT"), flush=True)
-        if message.startswith("STOPPING"): break
-    print(process.wait())
+    try:
+        while True:
+            message = listener.recv(4096).decode()
+            if message == "WATCHDOG=1":
+                signs += 1
+                if signs == 3: unmounting = subprocess.Popen(["keyhole", "unmount", os.environ["MOUNT"]])
+                continue
+            print(message.replace(os.environ["MOUNT"], "MOUNT"), flush=True)
+            if message.startswith("STOPPING"): break
+        print(process.wait(), unmounting.wait())
+    finally:
+        process.terminate()
     """
 
   @Test(arguments: ["$OUT/notify", "@keyhole-test-$$"])
@@ -28,8 +31,36 @@ import Testing
     try await withWorld { world in
       try world.check(
         "cat > \"$OUT/manager.py\"; python3 \"$OUT/manager.py\" \"\(address)\"",
-        prints: "READY=1\nSTATUS=mounted on MOUNT\nSTOPPING=1\nSTATUS=unmounted\n0\n",
+        prints: "READY=1\nSTATUS=mounted on MOUNT\nSTOPPING=1\nSTATUS=unmounted\n0 0\n",
         sending: Array(Self.standIn.utf8))
+    }
+  }
+
+  /// Kills the mount ten times while it asks itself, and prints how each ended.
+  private static let killing = """
+    import os, socket, subprocess, sys
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind(sys.argv[1])
+    for index in range(10):
+        environment = dict(os.environ, NOTIFY_SOCKET=sys.argv[1], WATCHDOG_USEC="2000")
+        process = subprocess.Popen(["keyhole", "mount", "--foreground", os.environ["MOUNT"]], env=environment)
+        signs = 0
+        while signs <= index:
+            signs += listener.recv(4096) == b"WATCHDOG=1"
+        process.kill()
+        listener.setblocking(False)
+        try:
+            print(process.wait(timeout=60), flush=True)
+            while True: listener.recv(4096)
+        except BlockingIOError: listener.setblocking(True)
+        subprocess.run(["fusermount3", "-u", "-z", os.environ["MOUNT"]], check=True)
+    """
+
+  @Test func itEndsWhenItIsKilledWhileItAsksItself() async throws {
+    try await withWorld { world in
+      try world.check(
+        "cat > \"$OUT/killing.py\"; python3 \"$OUT/killing.py\" \"$OUT/notify\"",
+        prints: String(repeating: "-9\n", count: 10), sending: Array(Self.killing.utf8))
     }
   }
 

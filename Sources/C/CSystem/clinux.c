@@ -52,6 +52,8 @@ int linux_notify(const char *socket_path, const char *text) {
   if (socket_path[0] == '@') address.sun_path[0] = 0;
   int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return errno;
+  struct timeval second = {.tv_sec = 1};
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
   ssize_t sent = sendto(descriptor, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
                         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
   int error = sent < 0 ? errno : 0;
@@ -60,20 +62,31 @@ int linux_notify(const char *socket_path, const char *text) {
 }
 
 // Between fork and _exit only system calls: the process may have threads.
-int linux_stat_as(unsigned user, unsigned group, const char *path) {
-  struct stat status;
-  if (geteuid() != 0 || user == 0) return stat(path, &status) == 0 ? 0 : errno;
+static int stat_in_child(unsigned user, unsigned group, const char *path) {
   pid_t child = fork();
   if (child < 0) return errno;
   if (child == 0) {
+    struct stat status;
+    linux_close_from(3);
     if (syscall(SYS_setresgid, group, group, group) != 0 || syscall(SYS_setresuid, user, user, user) != 0)
       _exit(EPERM);
     _exit(stat(path, &status) == 0 ? 0 : errno);
   }
   int ended = 0;
-  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &ended, 0) < 0) {
+    if (errno != EINTR) return errno;
+  }
   return WIFEXITED(ended) ? WEXITSTATUS(ended) : EIO;
 }
+
+int linux_stat_as(unsigned user, unsigned group, const char *path) {
+  struct stat status;
+  if (geteuid() != 0 || user == 0) return stat(path, &status) == 0 ? 0 : errno;
+  return stat_in_child(user, group, path);
+}
+
+// -1 leaves an identity as it is.
+int linux_stat_in_child(const char *path) { return stat_in_child(-1U, -1U, path); }
 
 int linux_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
 

@@ -73,7 +73,8 @@ package final class Server: Sendable {
   package func serve(_ ready: @escaping @Sendable () -> Void) throws {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
-    let service = TreeControlService(tree, fileSystem, isReadOnly: options.isReadOnly)
+    let manager = ServiceManager(mountPoint)
+    let service = TreeControlService(tree, fileSystem, manager?.watchdog, isReadOnly: options.isReadOnly)
     let control = try listen(service)
     defer { control.end() }
     let autoLock = try startAutoLock()
@@ -93,7 +94,6 @@ package final class Server: Sendable {
       // Start watching before signalling readiness, so that no later change is missed.
       let watch = followChanges()
       defer { withExtendedLifetime(watch) {} }
-      let manager = ServiceManager(mountPoint)
       defer { manager?.isStopping() }
       try session.mount(at: mountPoint, through: device) { [mountPoint] in
         ready()

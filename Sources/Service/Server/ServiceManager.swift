@@ -2,11 +2,10 @@ import Dispatch
 import Platform
 
 /// systemd(1), told how the mount is: sd_notify(3), without its library.
-///
-/// @unchecked: the timer is an object of Dispatch, which may be used from any thread.
-final class ServiceManager: @unchecked Sendable {
+final class ServiceManager: Sendable {
   private let socket: String
-  private let watchdog: (timer: any DispatchSourceTimer, interval: DispatchTimeInterval)?
+  /// nil: the service has no watchdog.
+  let watchdog: Watchdog?
 
   /// nil where no service manager asked for it. What it put into the environment is taken out, so that no
   /// child speaks for this process.
@@ -16,37 +15,68 @@ final class ServiceManager: @unchecked Sendable {
     let interval = Environment.remove("WATCHDOG_USEC").flatMap(Int.init)
     let process = Environment.remove("WATCHDOG_PID")
     let isMeant = process == nil || process == String(CurrentProcess.number)
-    watchdog = isMeant ? interval.map { Self.watchdog(every: $0 / 2, socket, mountPoint) } : nil
+    watchdog = isMeant ? interval.map { Watchdog(every: $0 / 2, socket, mountPoint) } : nil
   }
 
   func isReady(_ mountPoint: String) {
     tell("READY=1\nSTATUS=mounted on \(mountPoint)")
-    if let watchdog { watchdog.timer.schedule(deadline: .now(), repeating: watchdog.interval) }
+    watchdog?.begin()
   }
 
   func isStopping() {
-    watchdog?.timer.cancel()
+    watchdog?.end()
     tell("STOPPING=1\nSTATUS=unmounted")
   }
 
   private func tell(_ text: String) {
     try? DatagramSocket.send(text, to: socket)
   }
+}
 
-  /// It asks as every program asks, through the kernel: a mount that hangs gives no sign of life.
-  ///
-  /// Active from the beginning, though nothing is due yet: Dispatch traps where an inactive source is released, as
-  /// when mounting fails.
-  private static func watchdog(every microseconds: Int, _ socket: String, _ mountPoint: String)
-    -> (timer: any DispatchSourceTimer, interval: DispatchTimeInterval)
-  {
-    let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "keyhole.watchdog"))
-    timer.setEventHandler {
-      guard Files.hasName(mountPoint + "/.keyhole/status") else { return }
+/// The signs of life that systemd(1) expects of a service with WatchdogSec=.
+///
+/// It asks as every program asks, through the kernel: a mount that hangs gives no sign of life.
+///
+/// @unchecked: the timer is an object of Dispatch, which may be used from any thread; `pauses` is used on the queue only.
+final class Watchdog: @unchecked Sendable {
+  private let queue = DispatchQueue(label: "keyhole.watchdog")
+  private let timer: any DispatchSourceTimer
+  private let interval: DispatchTimeInterval
+  /// Those that have not been resumed.
+  private var pauses = 0
+
+  /// Gives no sign before ``begin()``.
+  init(every microseconds: Int, _ socket: String, _ mountPoint: String) {
+    interval = .microseconds(max(microseconds, 1000))
+    timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in
+      guard let self, pauses == 0, Files.answers(mountPoint + "/.keyhole/status") else { return }
       try? DatagramSocket.send("WATCHDOG=1", to: socket)
     }
+    // Active from the beginning: Dispatch traps where an inactive source is released, as when mounting fails.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
-    return (timer, .microseconds(max(microseconds, 1000)))
+  }
+
+  func begin() {
+    timer.schedule(deadline: .now(), repeating: interval)
+  }
+
+  func end() {
+    timer.cancel()
+  }
+
+  /// Asks nothing until ``resume()``, as a mount that is asked can't be unmounted; calls `done` once nothing is asked any
+  /// more. A sign that is due meanwhile is left out: systemd kills a mount that is paused for longer than WatchdogSec=.
+  func pause(_ done: @escaping @Sendable () -> Void) {
+    queue.async { [self] in
+      pauses += 1
+      done()
+    }
+  }
+
+  /// To be called once for each ``pause(_:)``.
+  func resume() {
+    queue.async { [self] in pauses -= 1 }
   }
 }

@@ -12,11 +12,13 @@ final class TreeControlService: ControlService {
   let isReadOnly: Bool
   private let tree: FileTree
   private let mount: TreeFileSystem
+  /// nil: the mount gives no signs of life.
+  private let watchdog: Watchdog?
   private let failures = Atomic<Int>(0)
   private let hasEnded = Atomic(false)
 
-  init(_ tree: FileTree, _ mount: TreeFileSystem, isReadOnly: Bool) {
-    (self.tree, self.mount, self.isReadOnly) = (tree, mount, isReadOnly)
+  init(_ tree: FileTree, _ mount: TreeFileSystem, _ watchdog: Watchdog?, isReadOnly: Bool) {
+    (self.tree, self.mount, self.watchdog, self.isReadOnly) = (tree, mount, watchdog, isReadOnly)
   }
 
   var keychain: KeychainStore? { tree.keychain }
@@ -64,10 +66,12 @@ final class TreeControlService: ControlService {
   }
 
   func pauseReplay(_ done: @escaping @Sendable () -> Void) {
-    mount.pauseReplay(done)
+    guard let watchdog else { return mount.pauseReplay(done) }
+    mount.pauseReplay { watchdog.pause(done) }
   }
 
   func resumeReplay() {
     mount.resumeReplay()
+    watchdog?.resume()
   }
 }

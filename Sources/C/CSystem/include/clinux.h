@@ -52,7 +52,12 @@ static inline int linux_next_signal(int descriptor) {
 /// stat(2) as a user sees it: 0, or errno. Root asks in a process of its own; others as they are.
 int linux_stat_as(unsigned user, unsigned group, const char *path);
 
-/// Sends a datagram to the socket that sd_notify(3) names; `@` begins an abstract one. 0, or errno.
+/// stat(2) in a process of its own, which has none of this one's descriptors but the first three: 0, or errno. A process
+/// that waits for its own file system can't be killed, as the descriptor that would end the wait is its own.
+int linux_stat_in_child(const char *path);
+
+/// Sends a datagram to the socket that sd_notify(3) names; `@` begins an abstract one. A receiver that does not read delays
+/// it by a second. 0, or errno.
 int linux_notify(const char *socket_path, const char *text);
 
 /// prctl(2) PR_SET_NAME: what ps(1) shows of a process that was started through /proc/self/exe.
