@@ -18,7 +18,8 @@ start_gocryptfs() {
 start_pass() {
   export GNUPGHOME=$scratch/gnupg PASSWORD_STORE_DIR=$scratch/pass
   mkdir -m 700 -- "$GNUPGHOME"
-  gpg --batch --quiet --passphrase '' --quick-gen-key benchmark >"$scratch/gpg.log" 2>&1
+  # The agent that it starts stays on the processor.
+  taskset -c "$processor" gpg --batch --quiet --passphrase '' --quick-gen-key benchmark >"$scratch/gpg.log" 2>&1
   pass init benchmark >/dev/null
   echo 'Hello World!' | pass insert --multiline benchmark >/dev/null
 }
@@ -39,11 +40,11 @@ measure_peers() {
     'secret-tool lookup' '/usr/bin/secret-tool lookup service benchmark' \
     'pass show' '/usr/bin/pass show benchmark' >"$scratch/programs.list"
   # shellcheck disable=SC2016  # for the other shell
-  XDG_DATA_HOME=$scratch/peers dbus-run-session -- sh -c '
+  XDG_DATA_HOME=$scratch/peers taskset -c "$processor" dbus-run-session -- sh -c '
     printf pw | gnome-keyring-daemon --unlock --components=secrets >"$0" 2>&1
     echo "Hello World!" | secret-tool store --label=benchmark service benchmark
-    XDG_DATA_HOME=$1; shift; exec taskset -c "$@" 2>&3' \
-    "$scratch/keyring.log" "$data" "$processor" "$measure" peers --programs "$scratch/programs.list" \
+    XDG_DATA_HOME=$1; shift; exec "$@" 2>&3' \
+    "$scratch/keyring.log" "$data" "$measure" peers --programs "$scratch/programs.list" \
     --files "$scratch/files.list" --rounds "$rounds" --distributions "$scratch/distributions" 3>&2 2>/dev/null
   taskset -a -c -p "$processors" "$("$keyhole" status --json | jq .pid)" >/dev/null
   gpgconf --kill all
@@ -144,22 +145,31 @@ machine() {
 }
 
 write_page() {
-  local commit
-  commit=$(git -C "$project" rev-parse --short HEAD 2>/dev/null || echo unknown)
+  local commit distribution versions note='' table
+  commit=$(git -C "$project" describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
+  distribution=$(. /etc/os-release && echo "$PRETTY_NAME")
+  versions="libfuse $(pkg-config --modversion fuse3), $(swift --version 2>/dev/null | grep -o 'Swift version [0-9.]*')"
+  versions+=", gocryptfs $(gocryptfs -version | sed 's/;.*//;s/gocryptfs //'), pass $(pass version | grep -o 'v[0-9.]*')"
+  versions+=", libsecret $(pkg-config --modversion libsecret-1)"
+  ((rounds > 10)) || note='**A quick run: its numbers say next to nothing.**'
   draw
-  cat >"$page/BENCHMARKS.md" <<PAGE
+  # Made before the page, so that an error ends this.
+  medians_table open+read+close >"$scratch/tables/medians"
+  medians_table 'a process' >"$scratch/tables/processes"
+  for table in keys items; do growth_table "$table" >"$scratch/tables/growth-$table"; done
+  cat >"$scratch/BENCHMARKS.md" <<PAGE
 # Benchmarks
 
 Written by \`mount-helpers/benchmark --page\`; do not edit it. To repeat it: install nothing but Swift, run that command on a
-machine that does nothing else (about half an hour, and root for the packages), and read this file.
+machine that does nothing else (about half an hour, and root for the packages), and read this file. $note
 
 | | |
 |---|---|
 | date | $(date -u +%F) |
 | commit | $commit |
 | machine | $(machine) |
-| system | $(uname -sr), $(. /etc/os-release && echo "$PRETTY_NAME") |
-| versions | libfuse $(pkg-config --modversion fuse3), $(swift --version 2>/dev/null | grep -o 'Swift version [0-9.]*'), gocryptfs $(gocryptfs -version | sed 's/;.*//;s/gocryptfs //'), pass $(pass version | grep -o 'v[0-9.]*'), libsecret $(pkg-config --modversion libsecret-1) |
+| system | $(uname -sr), $distribution |
+| versions | $versions |
 | stores | $keys keys in one suite, $items items in the vault, on a disk of the machine; what is compared with tmpfs lies there |
 
 All sides of a row are measured in turns, in one run. In the rows against libfuse's examples and in the two comparisons with
@@ -176,7 +186,7 @@ $(cat "$scratch/tables/files")
 
 ![open+read+close: medians](benchmarks/files.svg)
 
-$(medians_table open+read+close)
+$(cat "$scratch/tables/medians")
 
 ## Beside other programs
 
@@ -185,7 +195,7 @@ $(medians_table open+read+close)
 \`keyhole get\` is the release build of this machine; the Swift program is linked in the same way and does nothing but copy a
 file to its output.
 
-$(medians_table 'a process')
+$(cat "$scratch/tables/processes")
 
 ## Growth
 
@@ -193,11 +203,11 @@ A listing is divided by its entries, an import by its items.
 
 ![keys](benchmarks/growth-keys.svg)
 
-$(growth_table keys)
+$(cat "$scratch/tables/growth-keys")
 
 ![items](benchmarks/growth-items.svg)
 
-$(growth_table items)
+$(cat "$scratch/tables/growth-items")
 
 ## Many at once
 
@@ -217,4 +227,5 @@ Beside Foundation's \`UserDefaults\` in the same program.
 $(cat "$scratch/tables/wrappers")
 \`\`\`
 PAGE
+  mv -- "$scratch/BENCHMARKS.md" "$page/BENCHMARKS.md"
 }

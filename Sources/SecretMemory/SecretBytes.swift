@@ -54,6 +54,9 @@ public struct SecretBytes: ~Copyable {
   /// In bytes.
   var capacity: Int { block.capacity }
 
+  /// The most bytes that its mapping ever had.
+  var peak: Int { block.peak }
+
   /// The bytes, lent as long as this value is not changed.
   public var span: Span<UInt8> {
     @_lifetime(borrow self)
@@ -162,11 +165,12 @@ public struct SecretBytes: ~Copyable {
     block.isExtensible ? min(block.capacity / 4, Self.largestReserve) : block.capacity
   }
 
-  /// Gives locked memory of a mapping back, with the bytes behind `count`, which are zero. Without memory for a smaller block,
-  /// and with less than the reserve to give back, the mapping stays.
+  /// Gives locked memory of a mapping back, with the bytes behind `count`, which are zero: all memory where less than a quarter
+  /// of what the mapping once had is in use, else its share of the limit. Without memory for a smaller block, and with less
+  /// than the reserve to give back, the mapping stays.
   private mutating func giveBackRest() {
     guard block.isMapping else { return }
-    if count < block.capacity / 4, (try? move(toCapacity: count, keeping: count)) != nil { return }
+    if count < block.peak / 4, (try? move(toCapacity: count, keeping: count)) != nil { return }
     if block.capacity - count > Self.largestReserve { SecretHeap.shared.shrink(&block, to: count) }
   }
 

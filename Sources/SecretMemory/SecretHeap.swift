@@ -41,6 +41,8 @@ public func wipeFreed(_ size: Int) {
   let bytes: UnsafeMutableRawBufferPointer
   /// The most bytes to which a mapping of its own can be extended; 0 for a part of the slab.
   let longest: Int
+  /// The most bytes that a mapping of its own ever had: the file of a mapping keeps its pages until the mapping is given back.
+  let peak: Int
 
   var capacity: Int { unsafe bytes.count }
   /// The block is a mapping of its own, not a part of the slab.
@@ -50,6 +52,12 @@ public func wipeFreed(_ size: Int) {
 
   static var empty: SecretBlock {
     unsafe SecretBlock(bytes: UnsafeMutableRawBufferPointer(start: nil, count: 0), longest: 0)
+  }
+
+  init(bytes: UnsafeMutableRawBufferPointer, longest: Int, peak: Int = 0) {
+    unsafe self.bytes = bytes
+    self.longest = longest
+    self.peak = max(peak, bytes.count)
   }
 }
 
@@ -113,12 +121,12 @@ final class SecretHeap: Sendable {
     let moved = unsafe linux_mremap(block.bytes.baseAddress, block.capacity, length)
     guard let start = unsafe moved else { return false }
     let bytes = unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
-    block = unsafe SecretBlock(bytes: bytes, longest: block.longest)
+    block = unsafe SecretBlock(bytes: bytes, longest: block.longest, peak: block.peak)
     return true
   }
 
-  /// Gives the end of a mapping back, which has to be zero: the file of a mapping keeps it, and shows it again where the
-  /// mapping is extended. The other blocks stay as they are.
+  /// Takes the end of a mapping out of the limit of locked memory. It has to be zero: the file of a mapping keeps its pages, and
+  /// shows them again where the mapping is extended. The other blocks stay as they are.
   func shrink(_ block: inout SecretBlock, to count: Int) {
     let length = pages(count)
     guard block.isExtensible, length > 0, length < block.capacity, let start = unsafe block.bytes.baseAddress
@@ -126,7 +134,7 @@ final class SecretHeap: Sendable {
     // SAFETY: the end of a mapping, whose one owner gives it back.
     guard unsafe munmap(start + length, block.capacity - length) == 0 else { return }
     let bytes = unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
-    block = unsafe SecretBlock(bytes: bytes, longest: block.longest)
+    block = unsafe SecretBlock(bytes: bytes, longest: block.longest, peak: block.peak)
   }
 
   func free(_ block: SecretBlock) {

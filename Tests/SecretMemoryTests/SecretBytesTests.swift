@@ -85,6 +85,18 @@ import Testing
     }
   }
 
+  /// The file of a mapping keeps its pages as long as any part of it is mapped.
+  @Test func manySmallCutsGiveTheMemoryItselfBack() throws {
+    var secret = try SecretBytes(count: 1 << 20)
+    for size in stride(from: 1 << 20, through: 100_000, by: -60_000) {
+      try secret.resize(to: size)
+      let (peak, count) = (secret.peak, secret.count)
+      #expect(peak <= max(4 * count + 4096, 1 << 20))
+    }
+    let peak = secret.peak
+    #expect(peak < 1 << 19)
+  }
+
   @Test func writesAreJoinedAndGapsAreZeros() throws {
     var secret = try SecretBytes()
     var expected: [UInt8] = []

@@ -72,6 +72,19 @@ import Testing
     #expect(try other.items().count == 1)
   }
 
+  /// Before any item is read, each service tells for itself whether it is locked.
+  @Test func serviceThatTakesThePlaceOfALockedOneIsAskedAgain() async throws {
+    try keyring.bus.lock()
+    let other = try SecretServiceEngine(address: keyring.bus.address)
+    try other.connect(within: 5_000)
+    var news = other.news.makeAsyncIterator()
+    for isUnlocked in [true, false] {
+      try keyring.bus.stopKeyring()
+      try keyring.bus.startKeyring(unlocked: isUnlocked)
+      while other.lockState != (isUnlocked ? .open : .sealed) { await news.next() }
+    }
+  }
+
   @Test(.timeLimit(.minutes(1))) func hangingServiceIsUnreachableAndWorksAgain() throws {
     keyring.bus.signalKeyring(SIGSTOP)
     defer { keyring.bus.signalKeyring(SIGCONT) }

@@ -61,6 +61,14 @@ import Testing
       ])
   }
 
+  /// The last report may be old.
+  @Test func lockReachesTheEngineAlsoWhereItIsBelievedToBeLocked() throws {
+    try store.load()
+    engine.isLocked = true
+    try store.lock()
+    #expect(engine.locks.load(ordering: .relaxed) == 1)
+  }
+
   @Test func callThatHangsHoldsUpNobodyElse() throws {
     let item = try store.add(KeychainSamples.generic("a"), secret: KeychainSamples.secret("1"))
     let (hangs, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -88,6 +96,8 @@ final class RemoteMemory: KeychainEngine, RemoteKeychain, LockingKeychain {
   private let untold = Mutex<[ItemNews]>([])
   private let stored = Mutex<[ItemID: Item]>([:])
   private let locked = Mutex(false)
+  /// The number of its locks.
+  let locks = Atomic(0)
 
   var isLocked: Bool {
     get { locked.withLock { $0 } }
@@ -109,7 +119,10 @@ final class RemoteMemory: KeychainEngine, RemoteKeychain, LockingKeychain {
   var remote: (any RemoteKeychain)? { self }
   var locking: any LockingKeychain { self }
 
-  func lock() { isLocked = true }
+  func lock() {
+    isLocked = true
+    locks.add(1, ordering: .relaxed)
+  }
   func unlock(_ passphrase: borrowing SecretBytes) { isLocked = false }
 
   var lockState: KeychainLock { isLocked ? .locked : .open }

@@ -6,11 +6,14 @@
 #include <limits.h>
 #include <link.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -44,7 +47,7 @@ void *linux_mremap(void *start, size_t length, size_t new_length) {
 
 int linux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
-int linux_notify(const char *socket_path, const char *text) {
+int linux_notify(const char *socket_path, const char *text, int seconds) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t length = strlen(socket_path);
   if (length == 0 || length >= sizeof address.sun_path) return EINVAL;
@@ -52,8 +55,8 @@ int linux_notify(const char *socket_path, const char *text) {
   if (socket_path[0] == '@') address.sun_path[0] = 0;
   int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return errno;
-  struct timeval second = {.tv_sec = 1};
-  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+  struct timeval time = {.tv_sec = seconds};
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   ssize_t sent = sendto(descriptor, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
                         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
   int error = sent < 0 ? errno : 0;
@@ -62,31 +65,50 @@ int linux_notify(const char *socket_path, const char *text) {
 }
 
 // Between fork and _exit only system calls: the process may have threads.
-static int stat_in_child(unsigned user, unsigned group, const char *path) {
+int linux_stat_as(unsigned user, unsigned group, const char *path) {
+  struct stat status;
+  if (geteuid() != 0 || user == 0) return stat(path, &status) == 0 ? 0 : errno;
   pid_t child = fork();
   if (child < 0) return errno;
   if (child == 0) {
-    struct stat status;
-    linux_close_from(3);
     if (syscall(SYS_setresgid, group, group, group) != 0 || syscall(SYS_setresuid, user, user, user) != 0)
       _exit(EPERM);
     _exit(stat(path, &status) == 0 ? 0 : errno);
   }
   int ended = 0;
-  while (waitpid(child, &ended, 0) < 0) {
-    if (errno != EINTR) return errno;
-  }
+  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
   return WIFEXITED(ended) ? WEXITSTATUS(ended) : EIO;
 }
 
-int linux_stat_as(unsigned user, unsigned group, const char *path) {
-  struct stat status;
-  if (geteuid() != 0 || user == 0) return stat(path, &status) == 0 ? 0 : errno;
-  return stat_in_child(user, group, path);
+// Kernels before 5.9 have no close_range(2).
+static void close_all_but_standard(void) {
+  if (linux_close_from(3) == 0) return;
+  struct rlimit limit;
+  int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? (int)limit.rlim_cur : 65536;
+  for (int descriptor = 3; descriptor < end; descriptor++) close(descriptor);
 }
 
-// -1 leaves an identity as it is.
-int linux_stat_in_child(const char *path) { return stat_in_child(-1U, -1U, path); }
+// vfork(2) copies no memory: neither are secrets in two places, nor is room for a second process asked for. Its child has
+// the memory of this process, so that no handler of a signal may run in it, and its result needs no exit status, which is
+// lost where SIGCHLD is ignored.
+int linux_stat_in_child(const char *path) {
+  volatile int result = EIO;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pid_t child = vfork();
+  if (child == 0) {
+    struct stat status;
+    close_all_but_standard();
+    result = stat(path, &status) == 0 ? 0 : errno;
+    _exit(0);
+  }
+  int error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (child < 0) return -error;
+  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+  return result;
+}
 
 int linux_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
 

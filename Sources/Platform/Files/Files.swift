@@ -26,11 +26,15 @@ extension Files {
     (try? status(path, followingLinks: false)) != nil
   }
 
-  /// stat(2) of a path in the file system that this process serves; false: an error, also where no process could be made.
+  /// Whether stat(2) of a path in the file system that this process serves has a result; nil: no process could be made that
+  /// asks.
   ///
   /// A process of its own asks: a thread of this one could not be killed while it waits, and as long as it lives, nothing
   /// ends the wait.
-  package static func answers(_ path: String) -> Bool { unsafe linux_stat_in_child(path) == 0 }
+  package static func answers(_ path: String) -> Bool? {
+    let error = unsafe linux_stat_in_child(path)
+    return error < 0 ? nil : error == 0
+  }
 
   package struct Rights: OptionSet, Sendable {
     package let rawValue: Int32

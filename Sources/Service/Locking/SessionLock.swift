@@ -60,7 +60,8 @@ final class SessionLock: Sendable {
   }
 
   private func lock() {
-    guard keychain.engine.locking.lockState != .locked else { return }
+    // Of a keychain in another process the last report may be old.
+    guard keychain.mayBlock || keychain.engine.locking.lockState != .locked else { return }
     state.withLock { $0.isLockedHere = true }
     try? tree.lock()
   }

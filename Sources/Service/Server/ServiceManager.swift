@@ -19,17 +19,14 @@ final class ServiceManager: Sendable {
   }
 
   func isReady(_ mountPoint: String) {
-    tell("READY=1\nSTATUS=mounted on \(mountPoint)")
+    // A service that was never ready is ended, so this one waits for as long as the manager does not read.
+    try? DatagramSocket.send("READY=1\nSTATUS=mounted on \(mountPoint)", to: socket)
     watchdog?.begin()
   }
 
   func isStopping() {
     watchdog?.end()
-    tell("STOPPING=1\nSTATUS=unmounted")
-  }
-
-  private func tell(_ text: String) {
-    try? DatagramSocket.send(text, to: socket)
+    try? DatagramSocket.send("STOPPING=1\nSTATUS=unmounted", to: socket, patience: 1)
   }
 }
 
@@ -37,21 +34,27 @@ final class ServiceManager: Sendable {
 ///
 /// It asks as every program asks, through the kernel: a mount that hangs gives no sign of life.
 ///
-/// @unchecked: the timer is an object of Dispatch, which may be used from any thread; `pauses` is used on the queue only.
+/// @unchecked: the timer is an object of Dispatch, which may be used from any thread; `pauses` and `end` are used on the
+/// queue only.
 final class Watchdog: @unchecked Sendable {
+  /// A program that does not end its pause must not make a mount that hangs look alive.
+  private static let longestPause = DispatchTimeInterval.seconds(10)
+
   private let queue = DispatchQueue(label: "keyhole.watchdog")
   private let timer: any DispatchSourceTimer
   private let interval: DispatchTimeInterval
-  /// Those that have not been resumed.
+  /// Those that were begun and not resumed; a resumption may come before its pause.
   private var pauses = 0
+  private var endOfPause = DispatchTime(uptimeNanoseconds: 0)
 
   /// Gives no sign before ``begin()``.
   init(every microseconds: Int, _ socket: String, _ mountPoint: String) {
     interval = .microseconds(max(microseconds, 1000))
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in
-      guard let self, pauses == 0, Files.answers(mountPoint + "/.keyhole/status") else { return }
-      try? DatagramSocket.send("WATCHDOG=1", to: socket)
+      // Where no process can be made that asks, a mount that answers must not be ended for it.
+      guard let self, isPaused || Files.answers(mountPoint + "/.keyhole/status") != false else { return }
+      try? DatagramSocket.send("WATCHDOG=1", to: socket, patience: 1)
     }
     // Active from the beginning: Dispatch traps where an inactive source is released, as when mounting fails.
     timer.schedule(deadline: .distantFuture)
@@ -66,11 +69,12 @@ final class Watchdog: @unchecked Sendable {
     timer.cancel()
   }
 
-  /// Asks nothing until ``resume()``, as a mount that is asked can't be unmounted; calls `done` once nothing is asked any
-  /// more. A sign that is due meanwhile is left out: systemd kills a mount that is paused for longer than WatchdogSec=.
+  /// Gives the signs without asking until ``resume()``, for ten seconds at most: a mount that is asked can't be unmounted.
+  /// Calls `done` once nothing is asked any more.
   func pause(_ done: @escaping @Sendable () -> Void) {
     queue.async { [self] in
       pauses += 1
+      endOfPause = .now() + Self.longestPause
       done()
     }
   }
@@ -79,4 +83,6 @@ final class Watchdog: @unchecked Sendable {
   func resume() {
     queue.async { [self] in pauses -= 1 }
   }
+
+  private var isPaused: Bool { pauses > 0 && .now() < endOfPause }
 }

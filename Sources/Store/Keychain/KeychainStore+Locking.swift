@@ -6,9 +6,11 @@ extension KeychainStore {
   /// Drops what opens the secrets; a caller that holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
     guard engine.locking.lockState == .open else {
-      // A vault that can't be opened now may open by itself later, and has to be locked then.
-      if engine.locking.lockState == .sealed, !mayBlock { try engine.locking.lock() }
-      return
+      // A vault that can't be opened now may open by itself later, and has to be locked then; of a keychain in another
+      // process the last report may be old.
+      guard engine.locking.lockState == .sealed || mayBlock else { return }
+      controller?.lock()
+      return try engine.locking.lock()
     }
     controller?.lock()
     knownLock.withLock { $0 = nil }

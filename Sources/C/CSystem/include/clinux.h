@@ -52,13 +52,14 @@ static inline int linux_next_signal(int descriptor) {
 /// stat(2) as a user sees it: 0, or errno. Root asks in a process of its own; others as they are.
 int linux_stat_as(unsigned user, unsigned group, const char *path);
 
-/// stat(2) in a process of its own, which has none of this one's descriptors but the first three: 0, or errno. A process
-/// that waits for its own file system can't be killed, as the descriptor that would end the wait is its own.
+/// stat(2) in a process of its own, which has none of this one's descriptors but the first three: 0, errno, or -errno where
+/// no process could be made. A process that waits for its own file system can't be killed, as the descriptor that would end
+/// the wait is its own.
 int linux_stat_in_child(const char *path);
 
-/// Sends a datagram to the socket that sd_notify(3) names; `@` begins an abstract one. A receiver that does not read delays
-/// it by a second. 0, or errno.
-int linux_notify(const char *socket_path, const char *text);
+/// Sends a datagram to the socket that sd_notify(3) names; `@` begins an abstract one. It waits for `seconds` at most until
+/// the receiver has room, or, with 0, without end. 0, or errno.
+int linux_notify(const char *socket_path, const char *text, int seconds);
 
 /// prctl(2) PR_SET_NAME: what ps(1) shows of a process that was started through /proc/self/exe.
 static inline int linux_set_name(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
@@ -135,8 +136,8 @@ static inline int linux_close_from(unsigned first) { return (int)syscall(436 /* 
 /// needed again comes back from the page cache. Most of it is needed once, for starting.
 void linux_forget_code(void);
 
-/// Has the C library give freed memory back to the system, and keep no more than 128 KiB of it: mallopt(3). A process that
-/// handled large values would keep several times their size.
+/// Has the C library give freed memory at the end of a heap back to the system once it is more than 128 KiB: mallopt(3). A
+/// process that handled large values would keep several times their size.
 void linux_return_freed_memory(void);
 
 /// A message or question of a PAM module (`style` as in pam_conv(3)): the answer goes into `buffer`. Not 0: the

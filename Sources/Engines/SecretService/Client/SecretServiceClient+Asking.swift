@@ -81,8 +81,9 @@ extension SecretServiceClient {
 
   /// Asks which collections are locked, where no item was read yet: until then the ledger takes the keychain for open.
   func learnLocks(before deadline: Deadline) async throws(StoreError) {
-    guard loadedOwner == nil, collections.isEmpty else { return }
-    let found = try await attempt(before: deadline) { keyring, _ throws(BusError) in
+    guard loadedOwner == nil else { return }
+    let (found, of) = try await attempt(before: deadline) { keyring, _ throws(BusError) in
+      let asked = keyring.owner
       let paths = try await keyring.property(
         ServiceName.path, ServiceName.service, "Collections", before: deadline)
       var found: [String: Collection] = [:]
@@ -91,10 +92,16 @@ extension SecretServiceClient {
           .bool
         found[path] = Collection(label: "", isLocked: isLocked ?? false, isKnown: false)
       }
-      return found
+      return (found, asked)
     }
-    // Another call may have read the items meanwhile.
-    if collections.isEmpty { collections = found }
+    guard loadedOwner == nil, of == owner else { return }
+    // The signals that came meanwhile are newer.
+    collections.merge(found) { told, _ in told }
+  }
+
+  /// Drops what `learnLocks` found: another service may have other collections.
+  func forgetLocks() {
+    if loadedOwner == nil, !collections.isEmpty { collections = [:] }
   }
 
   private func lockedCollections(before deadline: Deadline) async throws(BusError) -> [String] {

@@ -35,6 +35,9 @@ extension SecretServiceClient {
     owner = new.isEmpty ? nil : new
     session = nil
     dirty.everything = !new.isEmpty && loadedOwner != nil
+    forgetLocks()
+    guard !new.isEmpty, loadedOwner == nil else { return }
+    Task(executorPreference: loop) { [weak self] in try? await self?.learnLocks(before: Self.patience) }
   }
 
   private func hearItem(_ path: String) {

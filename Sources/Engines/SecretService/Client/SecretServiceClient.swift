@@ -130,6 +130,7 @@ extension SecretServiceClient {
     bus = nil
     owner = nil
     session = nil
+    forgetLocks()
     // Another bus gives out the same names again.
     if loadedOwner != nil { loadedOwner = "" }
   }
