@@ -175,7 +175,7 @@ unmount_below() {
 }
 
 # The unprivileged user who runs the tests where root starts them.
-test_user=keyhole-test
+test_user=${TEST_USER:-keyhole-test}
 
 need_test_user() {
   id -u "$test_user" >/dev/null 2>&1 && return

@@ -84,14 +84,22 @@ import Testing
     while let line = try tracer.line(), !line.contains("attached") {}
     // Its output and exit code don't matter once its file system is gone.
     _ = try keyhole.sh("timeout -s KILL 20 \(save) < /dev/null")
-    // Looking is a call too, so the tracer has to be gone before. Of a dead process's threads strace may wait for
-    // the first before it takes the others, without end; then it has to be killed.
-    tracer.signal(try Self.isDead(keyhole) ? SIGKILL : SIGTERM)
-    try tracer.waitForEnd(until: Deadline(in: .seconds(20)))
+    // Looking is a call too, so the tracer has to be gone before.
+    try end(tracer, of: keyhole)
     guard failure({ _ = try System.status(keyhole / "defaults") }) != nil else { return false }
     try keyhole.kill()
     try keyhole.start()
     return true
+  }
+
+  /// Of a dead process's threads strace may wait for the first before it takes the others, without end; then it has to be
+  /// killed. The process may die while strace ends already.
+  private static func end(_ tracer: Program, of keyhole: MountedKeyhole) throws {
+    for _ in 0..<30 {
+      tracer.signal(try isDead(keyhole) ? SIGKILL : SIGTERM)
+      if (try? tracer.waitForEnd(until: Deadline(in: .seconds(1)))) != nil { return }
+    }
+    try tracer.waitForEnd(until: Deadline(in: .seconds(1)))
   }
 
   /// Whether the file system's process has ended, or ends.
