@@ -100,14 +100,15 @@ import Testing
       try machine.check(
         as: .root,
         """
+        group=keyhole-test-$(cat /proc/sys/kernel/random/uuid)
         for tree in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
           [ -e $tree/cgroup.procs ] || continue
-          mkdir -p $tree/keyhole-test-$$ && echo $$ > $tree/keyhole-test-$$/cgroup.procs
+          mkdir -p $tree/$group && echo $$ > $tree/$group/cgroup.procs
         done
         leave() {
           for tree in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
-            [ -e $tree/keyhole-test-$$ ] || continue
-            echo $$ > $tree/cgroup.procs; find $tree/keyhole-test-$$ -depth -type d -exec rmdir {} +
+            [ -e $tree/$group ] || continue
+            echo $$ > $tree/cgroup.procs; find $tree/$group -depth -type d -exec rmdir {} +
           done
         }
         trap leave EXIT
