@@ -76,18 +76,32 @@ extension Files {
 
   /// The names in a folder as the file system has them, which need not be UTF-8, in no order; without `.` and `..`.
   package static func rawNames(in folder: String) throws(Errno) -> [[UInt8]] {
+    try entries(in: folder).map(\.name)
+  }
+
+  /// An entry of a folder, as readdir(3) gives it.
+  package struct Entry {
+    package let name: [UInt8]
+    /// False: it is no symbolic link. Some file systems don't say.
+    package let mayBeLink: Bool
+  }
+
+  /// The entries of a folder, without `.` and `..`.
+  package static func entries(in folder: String) throws(Errno) -> [Entry] {
     guard let stream = unsafe opendir(folder) else { throw .current }
     defer { unsafe closedir(stream) }
-    var names: [[UInt8]] = []
+    var entries: [Entry] = []
     while true {
       errno = 0
       guard let entry = unsafe readdir(stream) else { break }
       // SAFETY: readdir(3) gives a name that ends with NUL, there until the next call.
       let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { unsafe Array($0.prefix { $0 != 0 }) }
-      if name != Array(".".utf8), name != Array("..".utf8) { names.append(name) }
+      guard name != Array(".".utf8), name != Array("..".utf8) else { continue }
+      let kind = unsafe Int(entry.pointee.d_type)
+      entries.append(Entry(name: name, mayBeLink: kind == DT_LNK || kind == DT_UNKNOWN))
     }
     guard errno == 0 else { throw .current }
-    return names
+    return entries
   }
 
   /// The same as text; bytes that are not UTF-8 become U+FFFD.

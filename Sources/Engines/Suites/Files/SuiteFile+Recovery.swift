@@ -62,15 +62,26 @@ extension SuiteFile {
 extension PropertyListFolder {
   /// Removes what writers left that were killed or lost their power: what no process holds. Call it at the start.
   public func removeLeftovers() {
-    let suites = ((try? files()) ?? []).compactMap(\.file)
-    let folders = Set(suites.compactMap { try? Files.folder(of: $0.target()) } + [folder])
-    let leftovers = folders.flatMap { folder in
+    let leftovers = foldersOfSuites().flatMap { folder in
       ((try? SuiteFiles.names(in: folder)) ?? []).compactMap { $0 }.filter(TemporaryName.isTemporary)
         .map { folder + "/" + $0 }
     }
     guard !leftovers.isEmpty else { return }
+    let suites = ((try? files()) ?? []).compactMap(\.file)
     let needed = suites.compactMap { stemInNeed($0, leftovers) }
     for path in leftovers where !needed.contains(where: path.hasPrefix) { removeLeftover(path) }
+  }
+
+  /// The folder, and those that links in it lead to. Only links are looked at: there may be many thousands of suites.
+  private func foldersOfSuites() -> Set<String> {
+    let links = ((try? Files.entries(in: folder)) ?? []).filter(\.mayBeLink)
+    let targets = links.compactMap { link -> String? in
+      let name = String(decoding: link.name, as: UTF8.self)
+      guard name.hasSuffix(SuiteFile.ending) else { return nil }
+      let suite = ExactString(String(name.dropLast(SuiteFile.ending.count)))
+      return try? SuiteFile(folder: folder, suite: suite)?.target()
+    }
+    return Set(targets.map(Files.folder) + [folder])
   }
 
   /// Sees to it that nothing beside a suite's file is needed any more. - Returns: what begins so still is.
