@@ -67,6 +67,8 @@ final class AbsentVault: KeychainEngine {
 extension AbsentVault {
   func items() throws(StoreError) -> [Item] { try present()?.items() ?? [] }
 
+  var areRulesMissing: Bool { known?.areRulesMissing ?? false }
+
   func refresh() throws(StoreError) -> [Item]? {
     if let engine = known { return try engine.refresh() }
     return try present()?.items()

@@ -2,7 +2,7 @@ import Model
 import Sealing
 import SecretService
 import Store
-import Vault
+package import Vault
 
 /// How the keychain of the user is opened.
 package struct KeychainConfiguration: Sendable {
@@ -13,6 +13,8 @@ package struct KeychainConfiguration: Sendable {
   package var vault: String?
   /// Whether opening makes a vault where there is none, as a mount does. A command makes it with the first item.
   package var makesVault = true
+  /// How much of a vault is read at once.
+  package var reading = VaultReading.allItems
 
   /// How long a Secret Service may take to be the first choice of `auto`, in milliseconds. The choice is kept, so a machine
   /// that is busy for a moment must not decide it.
@@ -127,7 +129,8 @@ package struct KeychainConfiguration: Sendable {
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason); it is made with the first item")
     }
     do throws(StoreError) {
-      let engine = try VaultEngine(directory: folders.vault, stateDirectory: folders.state)
+      let engine = try VaultEngine(
+        directory: folders.vault, stateDirectory: folders.state, reading: reading)
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason)")
     } catch {
       throw KeychainFailure(subject: folders.vault, error: error)

@@ -24,6 +24,26 @@ import Testing
     }
   }
 
+  /// A command for one item does not read the others; `ls` and `doctor` do.
+  @Test func editOfALargeVaultIsFoundByWhatReadsIt() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        seq 400 | sed 's/.*/KEY_&=value-&/' > "$OUT/items.env"; keyhole import --to keychain/generic/svc "$OUT/items.env" > /dev/null
+        keyhole get keychain/generic/svc/KEY_7/value; printf new | keyhole set keychain/generic/svc/KEY_8/value
+        printf more | keyhole set keychain/generic/svc/KEY_401/value; keyhole rm -r keychain/generic/svc/KEY_9
+        for key in 8 401; do keyhole get keychain/generic/svc/KEY_$key/value; done
+        keyhole get keychain/generic/svc/KEY_9/value 2> /dev/null || echo " gone"
+        keyhole rm -r keychain/generic/org.keyhole.rules/rules 2> /dev/null || echo "no rules"
+        keyhole ls keychain/generic/svc | wc -l; keyhole doctor > /dev/null
+        """, prints: "value-7newmore gone\nno rules\n400\n")
+      try world.check(
+        "sqlite3 \(Self.folder)/vault.db 'DELETE FROM item WHERE uuid = (SELECT max(uuid) FROM item)'")
+      #expect(try world.sh("keyhole ls keychain/generic/svc").error.contains("can only be read"))
+      #expect(try world.sh("keyhole doctor").status == 1)
+    }
+  }
+
   /// audit.md, H1: the passphrase can't be taken off by an old row.
   @Test func oldSlotPutBackOpensNothing() async throws {
     try await withWorld { world in

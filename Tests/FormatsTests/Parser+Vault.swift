@@ -50,7 +50,7 @@ enum VaultSamples {
     (item.access, item.programs, item.keepsLineEnd) = ([.userPresence], "ask *", true)
     item.attributes = ["comment": [1], "x": []]
     return ItemRecord(
-      item: item, witness: Witness(), secretRevision: 3, owner: .random(), versions: [1, 2],
+      item: item, secretRevision: 3, owner: .random(), versions: [1, 2],
       furtherSecrets: [
         ItemRecord.FurtherSecret(
           part: 1, revision: 4, size: 5, modified: Timestamp(seconds: 6, nanoseconds: 7))
@@ -63,6 +63,7 @@ enum VaultSamples {
     (manifest.generation, manifest.count) = (9, 3)
     manifest.slots = [UInt8](repeating: 1, count: 32)
     manifest.classKeys = manifest.slots
+    manifest.pages = [UInt8](repeating: 2, count: 16)
     manifest.devices = [[1, 2, 3], [4]]
     return [manifest.encoded]
   }()

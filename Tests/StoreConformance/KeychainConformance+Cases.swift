@@ -101,6 +101,19 @@ extension KeychainConformance {
       }
       try require(Set(engine.items().map(\.id)).count == 3, "ids differ")
     },
+    Case(description: "one item is found as it is listed") { open in
+      let first = try open()
+      for sample in [KeychainSamples.generic("a"), KeychainSamples.full()] { try first.add(sample, "s") }
+      let items = try first.items()
+      // Another engine, before it has read all.
+      guard let lookup = try open().lookup else { return }
+      for item in items {
+        try require(open.same(lookup.item(item.id), item), "by its own name")
+        try require(open.same(lookup.item(with: item.identity), item), "by its identity")
+      }
+      try require(lookup.item(with: KeychainSamples.generic("b").identity) == nil, "none")
+      try require(lookup.item(ItemID(rawValue: "nobody")) == nil, "none")
+    },
     Case(description: "secrets of any size and bytes are kept exactly") { open in
       let engine = try open()
       let sizes = [0, 1, 27, 28, 29, 255, 256, 257, 4095, 4096, 16_385, 1 << 20]

@@ -23,16 +23,14 @@ import Testing
     #expect(ItemKey([UInt8](repeating: 1, count: count).span) == nil)
   }
 
-  /// The sum over all rows is that of its terms, in whatever order they come and go.
-  @Test func witnessesAddUpAndTakeAway() {
+  @Test func witnessesAddUp() {
     let largest = Witness([UInt8](repeating: 0xFF, count: 32))
     let one = Witness([UInt8](repeating: 0, count: 31) + [1])
     var sum = Witness()
     sum += largest
     sum += one
     #expect(sum == Witness())
-    sum -= one
-    #expect(sum == largest)
-    #expect(Witness(sum.bytes) == largest)
+    sum += largest
+    #expect(sum == largest && Witness(sum.bytes) == largest)
   }
 }

@@ -82,6 +82,29 @@ struct IndependentReader {
     }
   }
 
+  /// The hash tree that the manifest has to have in its field 4, for so many leaves as it says.
+  func tree() throws -> [UInt8] {
+    let number = try Array(manifest()[4]?[0].prefix(8) ?? [])
+    let count = number.reduce(0) { $0 << 8 | Int($1) }
+    let bits = (0...).first { 1 << $0 >= count } ?? 0
+    var leaves = [[UInt8]](repeating: [], count: count)
+    for row in try rows("SELECT tag, uuid, revision FROM item NOT INDEXED ORDER BY tag") {
+      let tag = Self.bytes(row, "tag")
+      func leaf(_ bits: Int) -> Int {
+        (0..<bits).reduce(0) { $0 | Int(tag[$1 / 8] >> (7 - $1 % 8) & 1) << $1 }
+      }
+      let place = leaf(bits) < count ? leaf(bits) : leaf(bits - 1)
+      leaves[place] += tag + Self.bytes(row, "uuid") + Self.big(row["revision"])
+    }
+    let digests = leaves.enumerated().map { digest(Array("leaf".utf8) + Self.big(Int64($0)) + $1) }
+    let pages = stride(from: 0, to: count, by: 256).map { digests[$0..<min($0 + 256, count)].flatMap { $0 } }
+    return number + pages.enumerated().flatMap { digest(Array("page".utf8) + Self.big(Int64($0)) + $1) }
+  }
+
+  private func digest(_ bytes: [UInt8]) -> [UInt8] {
+    Array(HMAC<SHA256>.authenticationCode(for: bytes, using: derived("digest")).prefix(16))
+  }
+
   func entries() throws -> [Entry] {
     let newest =
       version == 1

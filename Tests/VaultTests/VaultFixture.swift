@@ -33,6 +33,11 @@ final class VaultFixture {
     try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
   }
 
+  func openReadingSingleItems() throws -> VaultEngine {
+    try VaultEngine(
+      directory: directory, stateDirectory: state, reading: .singleItems, passwordCost: .least)
+  }
+
   /// The same vault on another device: of another machine, with a state folder of its own.
   func openElsewhere() throws -> VaultEngine {
     let machine = MachineIdentity(machine: Array("another machine".utf8), user: 1000)

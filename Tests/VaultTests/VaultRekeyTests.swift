@@ -391,9 +391,11 @@ extension VaultRekeyTests {
       let manifest = try session.connection.write { database in
         var manifest = try session.trustedManifest(database)
         let table = session.items(database)
-        guard var row = try table.fetch(key) else { throw StoreError.notFound }
+        guard var row = try table.fetch(key), let columns = try table.fetchColumns(key) else {
+          throw StoreError.notFound
+        }
         let former = row.record
-        manifest.remove(row.record.witness)
+        manifest.remove(columns)
         try session.versions(database).put(former, key, row.revision)
         row.record.versions = [row.revision]
         let revision = try manifest.advance()
@@ -403,10 +405,8 @@ extension VaultRekeyTests {
         ]
         row.record.secretRevision = revision
         row.revision = try manifest.advance()
-        row.record.witness = session.keys.witness(of: key, revision: row.revision)
         try table.delete(key)
-        try table.insert(row)
-        manifest.add(row.record.witness)
+        manifest.add(try table.insert(row))
         let secrets = session.secrets(database)
         for (part, text) in [(0, "main"), (1, "code")] as [(UInt8, String)] {
           let place = SecretPlace(item: key, part: part, revision: revision)

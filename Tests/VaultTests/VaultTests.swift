@@ -13,6 +13,12 @@ import Testing
   }
 
   @Test(arguments: KeychainConformance.cases)
+  func vaultThatReadsSingleItemsConforms(_ test: KeychainConformance.Case) throws {
+    let fixture = try VaultFixture()
+    try test.run { try fixture.openReadingSingleItems() }
+  }
+
+  @Test(arguments: KeychainConformance.cases)
   func memoryConforms(_ test: KeychainConformance.Case) throws {
     let first = MemoryKeychain()
     try test.run { MemoryKeychain(sharing: first) }

@@ -36,20 +36,24 @@ public final class VaultEngine: KeychainEngine {
   ///
   /// Both folders are made where they are missing (0700). `stateDirectory` keeps what belongs to this
   /// device: the anchor by which an older vault is known, and the device key of …ThisDeviceOnly items.
+  /// `reading`: with `singleItems`, `trust` and `problems` say only what was found so far.
   ///
   /// - Throws: `accessDenied` (others can access a file; a missing or wrong key), `unsupported` (no vault,
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
   public convenience init(
-    directory: String, stateDirectory: String, part: VaultPart = .items,
+    directory: String, stateDirectory: String, part: VaultPart = .items, reading: VaultReading = .allItems,
     passwordCost: PassphraseCost = .standard
   ) throws(StoreError) {
-    try self.init(VaultDirectory(directory, state: stateDirectory), part, passwordCost)
+    try self.init(VaultDirectory(directory, state: stateDirectory), part, passwordCost, reading)
   }
 
-  init(_ directory: VaultDirectory, _ part: VaultPart, _ passwordCost: PassphraseCost) throws(StoreError) {
+  init(
+    _ directory: VaultDirectory, _ part: VaultPart, _ passwordCost: PassphraseCost,
+    _ reading: VaultReading = .allItems
+  ) throws(StoreError) {
     self.part = part
     self.passwordCost = passwordCost
-    vault = Locked(LockableVault(try VaultFile(opening: directory), state))
+    vault = Locked(LockableVault(try VaultFile(opening: directory), state, reading))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
     try unlock(LockableVault.noPassphrase())
   }
@@ -79,7 +83,7 @@ public final class VaultEngine: KeychainEngine {
     return (ObjectIdentifier(vault.file) != before, isTouched)
   }
 
-  private func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
+  func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
 
   /// Opens the secret with the keys of its class. - Throws: `notFound`, `locked`, `damaged`, `outOfMemory`.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
@@ -126,6 +130,9 @@ public final class VaultEngine: KeychainEngine {
 
   /// Does nothing: every commit is on the disk already (synchronous=FULL).
   public func synchronize() throws(StoreError) {}
+
+  /// Wipes the keys and closes the file, before the process ends. No call may follow.
+  public func close() { vault.use { $0.close() } }
 
   /// statvfs(3) of the vault's folder.
   public func room() throws(StoreError) -> DiskRoom? {
@@ -195,7 +202,7 @@ extension VaultEngine {
       try vault.requireWritable()
       return (vault.file.directory, OpenedSlot(slot: session.slot, keys: try session.copyMasterKeys()))
     }
-    return try Session(VaultFile(replacing: directory), opened)
+    return try Session(VaultFile(replacing: directory), opened, .singleItems)
   }
 
   func withSession<Result: ~Copyable>(

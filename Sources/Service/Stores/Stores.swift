@@ -6,6 +6,7 @@ import Platform
 import Prompting
 package import Store
 import Suites
+import Vault
 
 /// The stores of the user, opened as the mount options say.
 package struct Stores {
@@ -68,9 +69,10 @@ package struct Stores {
   /// if there is one, else this command does on its terminal.
   package init(for path: TreePath, _ places: StoragePaths) throws {
     let none = KeychainConfiguration(choice: .none)
+    var keychain = KeychainConfiguration.present(runtime: places.runtime)
+    keychain.reading = .singleItems
     try self.init(
-      places,
-      path.needsKeychain ? places.openUnlocked(.present(runtime: places.runtime)) : places.open(none), none,
+      places, path.needsKeychain ? places.openUnlocked(keychain) : places.open(none), none,
       controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) })
   }
 

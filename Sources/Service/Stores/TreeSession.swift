@@ -1,8 +1,10 @@
 import KeychainSelection
 package import Model
+import Platform
 import Prompting
 package import Store
 package import Tree
+import Vault
 
 /// The tree for one command, without a mount.
 package struct TreeSession {
@@ -47,6 +49,19 @@ package struct TreeSession {
     options.factors = ApprovalFactors.ofMachine
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: options)
     root = tree.root
+  }
+
+  /// Ends the process after a command that has only read. To give back what the tree has in memory would take as long as many
+  /// such commands; keys are wiped, and the vault is closed.
+  ///
+  /// Returns where the keychain needs more than that.
+  package func endProcess() {
+    switch stores.keychain?.engine {
+    case nil: break
+    case let vault as VaultEngine: vault.close()
+    default: return
+    }
+    CurrentProcess.exit(0)
   }
 
   /// - Throws: `Failure` that names the path.

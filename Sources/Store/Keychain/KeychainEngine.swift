@@ -90,6 +90,12 @@ public protocol KeychainEngine: Sendable {
 
   /// nil, as by default: this process does not encrypt the items.
   var encryption: (any EncryptedKeychain)? { get }
+
+  /// Whether the item that keeps the rules of folders can't be read, as far as that is known. By default false.
+  var areRulesMissing: Bool { get }
+
+  /// Answers for single items now; nil, as by default: every item is read for one.
+  var lookup: (any ItemLookup)? { get }
 }
 
 extension KeychainEngine {
@@ -118,6 +124,10 @@ extension KeychainEngine {
   public var remote: (any RemoteKeychain)? { nil }
   /// nil.
   public var encryption: (any EncryptedKeychain)? { nil }
+  /// false.
+  public var areRulesMissing: Bool { false }
+  /// nil.
+  public var lookup: (any ItemLookup)? { nil }
 }
 
 extension KeychainEngine {

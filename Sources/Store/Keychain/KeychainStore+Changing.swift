@@ -61,11 +61,11 @@ extension KeychainStore {
     }
   }
 
-  /// Takes over what the engine has just stored.
-  func note(_ item: Item, kind: Change.Kind) {
+  /// Takes over what the engine has just stored. `known`: the item before, for an index that was not read.
+  func note(_ item: Item, kind: Change.Kind, since known: Item? = nil) {
     let previous = index.withLock { index in
       defer { index?.insert(item) }
-      return index?[item.id]
+      return index == nil ? known : index?[item.id]
     }
     guard previous != item else { return }
     defer { feed.publish(item.changesOfOtpauth(since: previous, origin: .local)) }
@@ -82,8 +82,10 @@ extension KeychainStore {
     feed.publish([Change(.moved, subject, previous: old, origin: .local)])
   }
 
-  func noteRemoval(of id: ItemID) {
-    guard let item = index.withLock({ $0?.remove(id) }) else { return }
+  /// `known`: the item, for an index that was not read.
+  func noteRemoval(of id: ItemID, _ known: Item? = nil) {
+    let removed = index.withLock { index in index == nil ? known : index?.remove(id) }
+    guard let item = removed else { return }
     feed.publish(item.deletion(origin: .local))
   }
 

@@ -6,14 +6,16 @@ extension KeychainStore {
   ///
   /// - Throws: what reading the keychain throws.
   public nonisolated func item(with identity: ItemIdentity) throws(StoreError) -> Item? {
-    try read { $0.first(identity) }
+    if let lookup { return identity == .rules ? nil : try lookup.item(with: identity) }
+    return try read { $0.first(identity) }
   }
 
   /// The item with the keychain's own name; nil: there is none.
   ///
   /// - Throws: what reading the keychain throws.
   public nonisolated func item(_ id: ItemID) throws(StoreError) -> Item? {
-    try read { $0[id] }
+    if let lookup { return try lookup.item(id).flatMap { $0.isShown ? $0 : nil } }
+    return try read { $0[id] }
   }
 
   nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
@@ -25,6 +27,25 @@ extension KeychainStore {
   ///
   /// - Throws: what reading the keychain throws: rules that can't be read are not none.
   public nonisolated func folderRules() throws(StoreError) -> FolderRules {
-    try read { $0.folderRules }
+    if let lookup {
+      let item = try lookup.item(with: .rules)
+      // Else all had to be read, and the index has them next.
+      if !engine.areRulesMissing { return FolderRules(item) }
+    }
+    let rules = try read { $0.folderRules }
+    guard !engine.areRulesMissing else {
+      throw .accessDenied(
+        reason:
+          "the vault's rules for programs are missing: put back a copy of the vault, or see `keyhole accept`")
+    }
+    return rules
+  }
+
+  /// Answers for single items as long as nothing has needed all of them; nil: the index does.
+  nonisolated var lookup: (any ItemLookup)? { isLoaded ? nil : engine.lookup }
+
+  /// Reads every item before a change, for those who follow them, unless single ones are all that was asked for so far.
+  nonisolated func loadUnlessLookedUp() throws(StoreError) {
+    if lookup == nil { try load() }
   }
 }

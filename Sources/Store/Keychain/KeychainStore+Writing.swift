@@ -22,7 +22,7 @@ extension KeychainStore {
     _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes, _ permit: Permit? = nil
   ) throws(StoreError) -> Item {
     if item.otpauth != nil { try KeyURI.check(otpauth) }
-    try load()
+    try loadUnlessLookedUp()
     try checkRoom(for: item)
     let engine = try engine(for: permit)
     noteUse()
@@ -66,7 +66,7 @@ extension KeychainStore {
   public nonisolated func update(
     _ items: [ItemID], _ permit: Permit? = nil, _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
-    let present = try read { index in items.compactMap { index[$0] } }
+    let present = try items.map { (id) throws(StoreError) in try item(id) }.compactMap { $0 }
     guard present.allSatisfy(engine.locking.isAccessible) else { throw .locked }
     try permit?.requireUnchangedCaller()
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
@@ -78,7 +78,7 @@ extension KeychainStore {
         try guarding.check(before, item)
       }
     } note: { store, updated in
-      for item in updated { store.note(item, kind: .attributes) }
+      for item in updated { store.note(item, kind: .attributes, since: present.first { $0.id == item.id }) }
     }
   }
 
@@ -104,11 +104,13 @@ extension KeychainStore {
 
   /// Deletes items with their secrets, all or none.
   public nonisolated func remove(_ items: [ItemID]) throws(StoreError) {
-    try load()
+    try loadUnlessLookedUp()
+    let unread =
+      lookup == nil ? [] : try items.map { (id) throws(StoreError) in try item(id) }.compactMap { $0 }
     try change { () throws(StoreError) in
       try engine.remove(items)
     } note: { store, _ in
-      for item in items { store.noteRemoval(of: item) }
+      for id in items { store.noteRemoval(of: id, unread.first { $0.id == id }) }
     }
   }
 }

@@ -8,7 +8,7 @@ import VaultRecords
 /// A vault's rows as they are stored, for a backup.
 ///
 /// Nothing is opened, so that a locked vault can be read as well. The secrets of the classes `…ThisDeviceOnly` are left
-/// out; the metadata of their items are not, because the manifest's sum covers them: without them a restored vault could
+/// out; the metadata of their items are not, because the manifest's hash tree covers them: without them a restored vault could
 /// not be distinguished from one that items were deleted from. `VaultEngine.removeItemsLeftOut` removes them after a restore.
 public enum VaultArchive {
   /// One record of the archive: the format first, then each table followed by its rows.

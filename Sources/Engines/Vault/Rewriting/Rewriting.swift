@@ -39,7 +39,7 @@ struct Rewriting {
     oldRows = Dictionary(rows.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     self.manifest = manifest
     self.manifest.keysSince = manifest.generation
-    (self.manifest.count, self.manifest.sum) = (0, Witness())
+    self.manifest.count = 0
   }
 
   /// Class keys, items and secrets. The slots are the caller's, and then `manifest` has to be stored.
@@ -47,6 +47,7 @@ struct Rewriting {
     try rewriteClassKeys()
     for key in try ItemTable(database: database, keys: oldKeys).allKeys() { try rewriteItem(key) }
     _ = try manifest.advance()
+    try DigestTable(database: database, keys: new).rebuild(&manifest)
   }
 }
 
@@ -111,10 +112,10 @@ extension Rewriting {
     try rewriteVersions(key, row.record)
     var rewritten = row
     rewritten.revision = try manifest.advance()
-    rewritten.record.witness = new.witness(of: key, revision: rewritten.revision)
+    rewritten.record.witness = nil
     if isInPlace { try ItemTable(database: database, keys: oldKeys).delete(key) }
     try ItemTable(database: database, keys: new).insert(rewritten)
-    manifest.add(rewritten.record.witness)
+    manifest.count += 1
   }
 
   private func delete(_ key: ItemKey) throws {
@@ -127,7 +128,7 @@ extension Rewriting {
   /// A row that doesn't open is counted by its columns, as always.
   private mutating func keepDamaged(_ key: ItemKey) throws {
     summary.damaged += 1
-    guard let revision = try ItemTable(database: database, keys: oldKeys).revision(key) else { return }
+    guard try ItemTable(database: database, keys: oldKeys).fetchColumns(key) != nil else { return }
     if !isInPlace {
       for statement in new.statements.copies(from: oldKeys.statements) {
         let query = try Query(database, statement)
@@ -135,7 +136,7 @@ extension Rewriting {
         try query.run()
       }
     }
-    manifest.add(new.witness(of: key, revision: revision))
+    manifest.count += 1
   }
 
   private mutating func rewriteVersions(_ key: ItemKey, _ record: ItemRecord) throws {

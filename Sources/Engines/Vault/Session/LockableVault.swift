@@ -14,13 +14,15 @@ final class LockableVault {
   /// nil: never unlocked, or another process has made new keys since.
   private(set) var session: Session?
   private let state: LockState
+  /// How a session begins.
+  private let reading: VaultReading
   /// Why the vault that took the place of the open one can't be used; nil: none did, or it is open.
   private var failure: StoreError?
   /// `lock` was called, and `unlock` was not since: a vault that opens by itself is locked then.
   private var isLockWanted = false
 
-  init(_ file: VaultFile, _ state: LockState) {
-    (self.file, self.state) = (file, state)
+  init(_ file: VaultFile, _ state: LockState, _ reading: VaultReading) {
+    (self.file, self.state, self.reading) = (file, state, reading)
   }
 
   /// The session.
@@ -111,13 +113,20 @@ final class LockableVault {
   }
 
   private func replaceSession(_ opened: OpenedSlot) throws(StoreError) {
-    let next = try Session(file, opened)
+    let next = try Session(file, opened, reading)
     next.isNews = hadSession
     hadSession = true
     session = next
   }
 
   private var hadSession = false
+
+  /// Wipes the keys and closes the file. Nothing can be read afterwards.
+  func close() {
+    session = nil
+    file.connection.finish()
+    try? file.connection.close()
+  }
 
   static func noPassphrase() throws(StoreError) -> SecretBytes {
     do { return try SecretBytes() } catch { throw .outOfMemory }
@@ -247,6 +256,8 @@ extension Session {
     try judgeIfTouched()
     let (manifest, summary) = try connection.write { database in
       let manifest = try trustedManifest(database)
+      // Rows that are sealed with the new keys count as Keyhole's own.
+      try DigestTable(database: database, keys: keys).requireWhole(manifest)
       guard try KeySlot.fetchAll(database, header.format) == old else { throw StoreError.interrupted }
       let new = try VaultKeys(master, header)
       var rewriting = try Rewriting(database, directory, keys, to: master, new, manifest)

@@ -11,7 +11,7 @@ extension Session {
   func otpauth(of id: ItemID) throws(StoreError) -> SecretBytes {
     guard let key = ItemKey(id) else { throw .notFound }
     var secret: SecretBytes?
-    try connection.run { database in
+    try read(key) { database in
       guard let sealed = try sealedOtpauth(key, database) else { return }
       secret = try secrets(database).open(sealed)
     }
@@ -22,7 +22,7 @@ extension Session {
   /// As it is sealed, and its class key: to be opened where nothing waits for it. nil: there is none.
   func sealedOtpauth(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
     guard let key = ItemKey(id) else { return nil }
-    return try connection.run { database in
+    return try read(key) { database in
       try sealedOtpauth(key, database).map { ($0, try secrets(database).classKey(of: $0)) }
     }
   }

@@ -34,9 +34,14 @@ extension Session {
     try change { secrets, manifest in
       let items = items(secrets.database)
       for key in Set(ids.compactMap { ItemKey($0) }) {
-        guard let revision = try items.revision(key) else { continue }
+        guard let row = try items.fetchColumns(key) else {
+          let reason = try items.missing(key)
+          guard reason == .notFound else { throw reason }
+          continue
+        }
         _ = try manifest.advance()
-        manifest.remove(keys.witness(of: key, revision: revision))
+        manifest.remove(row)
+        if row.tag == keys.tag(of: .rules) { manifest.hasRules = false }
         try items.delete(key)
         try secrets.delete(key)
         try versions(secrets.database).delete(key)

@@ -35,10 +35,11 @@ extension Session {
     guard manifest.generation >= anchor.generation else {
       return "it is older than what this device has seen: it was put back from a copy"
     }
-    guard found.scan.nameless == 0, found.scan.count == manifest.count, found.scan.sum == manifest.sum else {
+    guard found.isWhole else {
       return "items were deleted, doubled or put back by another program than Keyhole"
+        + (areRulesMissing ? ", and the rules for programs are missing" : "")
     }
-    return nil
+    return areRulesMissing ? "the rules for programs are damaged" : nil
   }
 
   private func anchor(_ manifest: Manifest) {
@@ -56,7 +57,7 @@ extension Session {
     let manifest = try connection.write { database in
       var manifest = try trustedManifest(database)
       guard manifest.devices.count < Manifest.mostDevices else { return manifest }
-      manifest.devices.insert(device)
+      manifest.add(device: device)
       _ = try manifest.advance()
       try manifest.store(database, keys)
       return manifest
@@ -138,17 +139,18 @@ extension Session {
       let old = try Manifest.fetchIfWhole(database, self.keys)
       try dropUnknownSlots(database, old)
       var manifest = old ?? Manifest()
-      (manifest.count, manifest.sum) = (scan.count, scan.sum)
       manifest.generation = max(anchor.generation, manifest.generation, scan.lastRevision)
       if old == nil { manifest.keysSince = 0 }
       _ = try manifest.advance()
-      manifest.devices.insert(directory.machine.device(manifest.anchorKey))
-      try database.execute(sql: "DELETE FROM item WHERE length(uuid) <> 16")
+      manifest.add(device: directory.machine.device(manifest.anchorKey))
+      manifest.count = try items(database).rebuild()
+      manifest.hasRules = scan.items.contains { $0.identity == .rules }
+      try DigestTable(database: database, keys: keys).rebuild(&manifest)
       try manifest.store(database, keys)
       return manifest
     }
     let before = (distrust, firstUse)
-    (distrust, firstUse) = (nil, nil)
+    (distrust, firstUse, areRulesMissing) = (nil, nil, false)
     advanceAnchor(manifest)
     // Without its anchor the vault would be distrusted again the next time that it is opened.
     if let anchorError {

@@ -22,7 +22,7 @@ extension Session {
   private func add(
     _ item: Item, secret: borrowing SecretBytes, _ secrets: SecretTable, _ manifest: inout Manifest
   ) throws -> Item {
-    let record = ItemRecord(item: item, witness: Witness(), secretRevision: 0)
+    let record = ItemRecord(item: item, secretRevision: 0)
     let row = ItemTable.Row(key: .random(), revision: 0, record: record)
     return try put(row, with: secret, replacing: record, secrets, &manifest)
   }
@@ -117,7 +117,9 @@ extension Session {
   }
 
   func take(_ row: ItemTable.Row, _ database: Database, _ manifest: inout Manifest) throws {
-    manifest.remove(keys.witness(of: row.key, revision: row.revision))
+    let identity = row.record.item.identity
+    manifest.remove(ItemRow(tag: keys.tag(of: identity), key: row.key, revision: row.revision))
+    if identity == .rules { manifest.hasRules = false }
     try items(database).delete(row.key)
   }
 
@@ -187,14 +189,13 @@ extension Session {
   ) throws -> ItemRecord {
     var row = row
     row.revision = try manifest.advance()
-    row.record.witness = keys.witness(of: row.key, revision: row.revision)
     row.record.item.id = row.key.id
     row.record.item.collection = nil
     row.record.settleOtpauth()
     // All items here are sealed.
     row.record.item.isSealed = false
-    try items(database).insert(row)
-    manifest.add(row.record.witness)
+    manifest.add(try items(database).insert(row))
+    if row.record.item.identity == .rules { manifest.hasRules = true }
     return row.record
   }
 

@@ -33,16 +33,20 @@ final class Session {
   /// The vault was not used on this device before, and was last changed then.
   var firstUse: Timestamp?
   var damaged: [ItemKey] = []
+  /// The item that keeps the rules of folders is damaged or was deleted by another program.
+  var areRulesMissing = false
   /// An error beside the vault itself.
   var anchorError: StoreError?
   /// Revisions that failed transactions have sealed blobs under.
   var lostRevisions: UInt64 = 0
   /// The moment at which the keys last fitted the vault.
   private var checked: WALSnapshot?
+  /// Not all items were read yet, so that each one that is used has to be proven.
+  private(set) var isUnread = false
 
   var header: VaultHeader { keys.header }
 
-  init(_ file: VaultFile, _ opened: OpenedSlot) throws(StoreError) {
+  init(_ file: VaultFile, _ opened: OpenedSlot, _ reading: VaultReading = .allItems) throws(StoreError) {
     (directory, connection) = (file.directory, file.connection)
     slot = opened.slot
     do {
@@ -52,7 +56,8 @@ final class Session {
     }
     classKeys = ClassKeyring(keys, directory)
     anchor = Anchor(directory, store: keys.store)
-    untold = try load()
+    let items = try load(reading)
+    untold = isUnread ? nil : items
     // The slot has just opened the vault's manifest or one of its items: another process has made new keys since.
     if keys.format >= .two, manifest == nil, untold?.isEmpty == true { throw .interrupted }
     directory.restoreReserve()
@@ -165,7 +170,7 @@ extension Session {
       do { return try kept.open() } catch { throw StoreError(vault: error, errno: 0) }
     }
     var secret: SecretBytes?
-    try connection.run {
+    try read(key) {
       guard let fetched = try secrets($0).fetch(key) else { throw try items($0).missing(key) }
       let valueKey = try fetched.valueKey(under: secrets($0).classKey(of: fetched), nil)
       secret = try fetched.open(valueKey)
@@ -178,7 +183,7 @@ extension Session {
   /// A secret as it is sealed, and its class key: to be opened where nothing waits for it. nil: there is no such item.
   func sealedSecret(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
     guard let key = ItemKey(id) else { return nil }
-    return try connection.run { database in
+    return try read(key) { database in
       guard let fetched = try secrets(database).fetch(key) else {
         let error = try items(database).missing(key)
         if error == .notFound { return nil }
@@ -207,16 +212,19 @@ extension Session {
   /// The state of the vault in one transaction.
   struct Finding {
     var version: UInt64
-    var scan: ItemTable.ItemScan
+    /// nil: the items were not read.
+    var scan: ItemTable.ItemScan?
+    /// Whether the rows that were read are those that the manifest answers for.
+    var isWhole = true
     var manifest: Manifest?
     var digests: Manifest.Digests
   }
 
-  /// Reads all items and checks that they add up.
+  /// Reads all items, or none, and compares what it has read with the manifest and the anchor.
   ///
   /// - Throws: `interrupted` where another process has made new keys since `fitsVault` was asked. After any error the next
   ///   refresh reads all again.
-  private func load() throws(StoreError) -> [Item] {
+  private func load(_ reading: VaultReading = .allItems) throws(StoreError) -> [Item] {
     // Before the vault, which others advance first: read later, the anchor could be the newer one.
     let anchored = anchor.read()
     // A file that was written over in place may have other keys and secrets at the same moment of the last commit.
@@ -224,29 +232,58 @@ extension Session {
     forgetTold()
     do throws(StoreError) {
       if connection.noteChecked() { try connection.dropCache() }
-      return try load(anchored)
+      return try load(reading, anchored)
     } catch {
       connection.noteUnchecked()
       throw error
     }
   }
 
-  private func load(_ anchored: [UInt8]) throws(StoreError) -> [Item] {
+  private func load(_ reading: VaultReading, _ anchored: [UInt8]) throws(StoreError) -> [Item] {
     let found = try connection.read { database in
       // The first read fixes what the transaction sees, and so what the version stands for.
       let manifest = try Manifest.fetchIfWhole(database, keys)
       // Between two transactions another process may have made new keys, under which nothing opens with these.
       if manifest == nil, slotsDigest != nil, try isReplaced(database) { throw StoreError.interrupted }
       if let manifest { try classKeys.follow(manifest.classKeys, database) }
-      let scan = try items(database).scan(expecting: manifest?.count ?? 0)
-      return Finding(
-        version: try Connection.dataVersion(database), scan: scan, manifest: manifest,
+      var found = Finding(
+        version: try Connection.dataVersion(database), manifest: manifest,
         digests: try Manifest.Digests(database, keys))
+      // Without a manifest no single item could be proven.
+      if manifest != nil, reading == .singleItems, keys.format >= .two { return found }
+      let scan = try items(database).scan(expecting: manifest?.count ?? 0)
+      if let manifest { found.isWhole = try isWhole(scan, manifest, database) }
+      found.scan = scan
+      return found
     }
-    toldVersion = found.version
+    areRulesMissing = areRulesMissing(found)
     untold = nil
-    damaged = found.scan.damaged
+    isUnread = found.scan == nil
+    toldVersion = found.version
+    damaged = found.scan?.damaged ?? []
     judge(found, anchored)
-    return found.scan.items
+    return found.scan?.items ?? []
   }
+
+  /// Without a manifest it is not known whether there were any.
+  private func areRulesMissing(_ found: Finding) -> Bool {
+    guard let scan = found.scan, keys.format >= .two, found.manifest?.hasRules ?? true else { return false }
+    return !scan.items.contains { $0.identity == .rules }
+  }
+
+  private func isWhole(
+    _ scan: ItemTable.ItemScan, _ manifest: Manifest, _ database: Database
+  ) throws -> Bool {
+    guard scan.nameless == 0, scan.count == manifest.count else { return false }
+    guard keys.format >= .two else { return scan.sum == manifest.sum }
+    return try DigestTable(database: database, keys: keys).isWhole(manifest)
+  }
+}
+
+/// How much of a vault is read when it is opened.
+public enum VaultReading: Sendable {
+  /// All items: whatever is wrong with the vault is known then.
+  case allItems
+  /// None, until a call needs all. Each item that is asked for is proven by itself.
+  case singleItems
 }

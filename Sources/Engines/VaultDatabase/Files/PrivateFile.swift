@@ -16,7 +16,7 @@ package enum PrivateFile {
   private static func openIfPresent(_ path: String, _ flags: OpenFlags) throws(StoreError) -> Descriptor? {
     do throws(Errno) {
       // Not blocking: a FIFO put in the file's place must not hold us up.
-      return try Descriptor(path, flags.union([.noFollow, .nonBlocking]))
+      return try Descriptor(path, flags.union(.noFollow).union(.nonBlocking))
     } catch {
       switch error {
       case .ENOENT: return nil

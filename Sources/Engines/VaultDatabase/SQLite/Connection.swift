@@ -84,7 +84,10 @@ package final class Connection {
     return bytes
   }
 
-  deinit { checkpoints.finish() }
+  deinit { finish() }
+
+  /// Brings in what was committed, while it still can be.
+  package func finish() { checkpoints.finish() }
 
   /// synchronous=FULL: a commit is on the disk when it returns. secure_delete: what is deleted is zeroed.
   /// mmap_size=0: a disk error is an error, not SIGBUS.
@@ -163,13 +166,21 @@ package final class Connection {
       try database.beginTransaction(kind)
       do {
         let result = try body(database)
-        try database.commit()
+        try end(kind, database)
         return (result, database.totalChangesCount != before)
       } catch {
         let failure = Self.failure(error, database)
         try? database.rollback()
         throw failure
       }
+    }
+  }
+
+  /// A commit fails after any error of a damaged page, also one that `body` has dealt with; what was only read needs none.
+  private func end(_ kind: Database.TransactionKind, _ database: Database) throws {
+    do { try database.commit() } catch {
+      guard kind == .deferred else { throw error }
+      try database.rollback()
     }
   }
 

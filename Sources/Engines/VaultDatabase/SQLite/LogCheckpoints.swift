@@ -36,13 +36,13 @@ final class LogCheckpoints: Sendable {
     self.path = path
     self.database = WeakDatabase(database)
     self.known = known
-    Self.all.withLock { $0[ObjectIdentifier(self)] = WeakCheckpoints(self) }
+    Self.all.withLock { $0.append(WeakCheckpoints(self)) }
     _ = Self.runsAtExit
   }
 
   deinit {
     state.withLock { $0.timer?.cancel() }
-    Self.all.withLock { $0[ObjectIdentifier(self)] = nil }
+    Self.all.withLock { all in all.removeAll { $0.value == nil } }
   }
 
   /// The log holds something: this process committed it, or found that another one did.
@@ -112,12 +112,12 @@ extension LogCheckpoints {
     }
   }
 
-  private static let all = Mutex<[ObjectIdentifier: WeakCheckpoints]>([:])
+  private static let all = Mutex<[WeakCheckpoints]>([])
 
   /// atexit(3): what this process committed, and what one that was killed left, is in the database when a command ends.
   private static let runsAtExit: Void = {
     CurrentProcess.atExit {
-      let due = (LogCheckpoints.all.withLockIfAvailable { $0.values.compactMap(\.value) } ?? [])
+      let due = (LogCheckpoints.all.withLockIfAvailable { $0.compactMap(\.value) } ?? [])
         .filter(\.isDue)
       guard !due.isEmpty else { return }
       let isDone = DispatchSemaphore(value: 0)

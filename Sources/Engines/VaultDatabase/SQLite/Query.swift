@@ -34,6 +34,10 @@ package import VaultRecords
     unsafe withUnsafeBytes(of: &words) { unsafe bind(index, $0) }
   }
 
+  package func bind(_ index: Int32, _ tag: ItemTag) {
+    bind(index, ItemKey(high: tag.high, low: tag.low))
+  }
+
   package func bind(_ index: Int32, _ bytes: [UInt8]) {
     unsafe bytes.withUnsafeBytes { unsafe bind(index, $0) }
   }
@@ -84,6 +88,14 @@ package import VaultRecords
   /// The key in a column; nil: there is none.
   package func key(_ column: Int32) -> ItemKey? {
     ItemKey(unsafe Span(_unsafeBytes: blob(column)))
+  }
+
+  /// The columns of an item's row, from this one on: tag, key and revision. nil: they are not of an item.
+  func itemRow(at column: Int32) -> ItemRow? {
+    guard isBlob(column), isBlob(column + 1), isInteger(column + 2), let key = key(column + 1),
+      let tag = ItemTag(unsafe Span(_unsafeBytes: blob(column)))
+    else { return nil }
+    return ItemRow(tag: tag, key: key, revision: integer(column + 2))
   }
 
   private func blob(_ column: Int32) -> UnsafeRawBufferPointer {

@@ -2,6 +2,7 @@ package import Crypto
 import FoundationEssentials
 package import GRDB
 package import Model
+import Store
 package import VaultRecords
 
 /// The rows with the items' metadata, during one transaction.
@@ -31,7 +32,9 @@ package struct ItemTable {
     /// Rows without even a name.
     package var nameless = 0
     package var count: UInt64 = 0
+    /// In format 1.
     package var sum = Witness()
+    /// The newest one of a row that opens.
     package var lastRevision: UInt64 = 0
   }
 
@@ -45,17 +48,24 @@ package struct ItemTable {
 
   /// The row with an identity; nil: there is none. - Throws: `damaged`.
   package func fetch(_ identity: ItemIdentity) throws -> Row? {
-    let query = try Query(database, keys.statements.fetchKeyOfItem)
-    query.bind(1, keys.tag(of: identity))
-    guard try query.step(), let key = query.key(0) else { return nil }
+    guard let row = try fetchColumns(identity) else { return nil }
+    let key = row.key
     return try fetch(key)
   }
 
-  /// The revision that the row says it has, also where the rest of it is damaged.
-  package func revision(_ key: ItemKey) throws -> UInt64? {
-    let query = try Query(database, keys.statements.fetchRevision)
+  /// The columns of the row, also where what it holds is damaged; nil: there is no such item.
+  package func fetchColumns(_ key: ItemKey) throws -> ItemRow? {
+    let query = try Query(database, keys.statements.fetchRow)
     query.bind(1, key)
-    return try query.step() ? query.integer(0) : nil
+    return try query.step() ? query.itemRow(at: 0) : nil
+  }
+
+  /// The columns of the row with an identity; nil: there is none.
+  package func fetchColumns(_ identity: ItemIdentity) throws -> ItemRow? {
+    let query = try Query(database, keys.statements.fetchKeyOfItem)
+    query.bind(1, keys.tag(of: identity))
+    guard try query.step(), let key = query.key(0) else { return nil }
+    return try fetchColumns(key)
   }
 
   /// Every row, opened; those that don't open are counted by what their columns say.
@@ -65,16 +75,66 @@ package struct ItemTable {
     scan.items.reserveCapacity(Int(min(expected, 100_000)))
     let metadata = keys.metadata
     let query = try Query(database, keys.statements.fetchAllItems)
+    var limit = try RowLimit(database)
     while try query.step() {
+      try limit.count()
       guard let key = query.key(3) else {
         scan.nameless += 1
         continue
       }
       scan.count += 1
-      scan.lastRevision = max(scan.lastRevision, query.integer(1))
       try count(query, key, metadata, into: &scan)
     }
     return scan
+  }
+
+  /// Stores the rows and their index once more, without those that have no key or no tag, and without damaged rules. Of two with the same key or tag, the
+  /// one that opens is kept, then the newer one.
+  ///
+  /// - Returns: how many rows are left.
+  package func rebuild() throws -> UInt64 {
+    let rows = try rowsToKeep()
+    try database.execute(sql: "DELETE FROM item")
+    for row in rows {
+      let query = try Query(database, keys.statements.insertItem)
+      query.bind(1, row.columns.key)
+      query.bind(2, row.columns.tag)
+      query.bind(3, row.columns.revision)
+      query.bind(4, row.content)
+      try query.run()
+    }
+    return UInt64(rows.count)
+  }
+
+  private struct KeptRow {
+    var columns: ItemRow
+    var content: [UInt8]
+    var opens: Bool
+
+    func isBetter(than other: KeptRow?) -> Bool {
+      guard let other, opens == other.opens else { return opens || other == nil }
+      return columns.revision > other.columns.revision
+    }
+  }
+
+  private func rowsToKeep() throws -> [KeptRow] {
+    let rules = keys.tag(of: .rules)
+    var byTag: [ItemTag: KeptRow] = [:]
+    let query = try Query(database, keys.statements.fetchRowsOfTable)
+    var limit = try RowLimit(database)
+    while try query.step() {
+      try limit.count()
+      guard let columns = query.itemRow(at: 0) else { continue }
+      let content = query.bytes(3)
+      let isOpened = (try? open(content, columns, under: keys.metadata)) != nil
+      // Another one could not be stored beside it.
+      if !isOpened, columns.tag == rules { continue }
+      let row = KeptRow(columns: columns, content: content, opens: isOpened)
+      if row.isBetter(than: byTag[columns.tag]) { byTag[columns.tag] = row }
+    }
+    var byKey: [ItemKey: KeptRow] = [:]
+    for row in byTag.values where row.isBetter(than: byKey[row.columns.key]) { byKey[row.columns.key] = row }
+    return byKey.values.sorted { $0.columns.key < $1.columns.key }
   }
 
   /// Why `fetch` finds no row: where the order of the table is damaged, a walk over all rows still finds it.
@@ -101,19 +161,23 @@ package struct ItemTable {
   ) throws {
     do {
       let row = try open(query, key, under: metadata)
-      scan.sum += row.record.witness
       scan.items.append(row.record.item)
+      scan.lastRevision = max(scan.lastRevision, row.revision)
+      guard keys.format == .one else { return }
+      scan.sum += row.record.witness ?? keys.witness(of: key, revision: query.integer(1))
     } catch StoreError.damaged {
-      scan.sum += keys.witness(of: key, revision: query.integer(1))
+      if keys.format == .one { scan.sum += keys.witness(of: key, revision: query.integer(1)) }
       scan.damaged.append(key)
     }
   }
 
+  /// - Returns: the columns of the row.
   /// - Throws: `exists` where another row has the identity.
-  package func insert(_ row: Row) throws {
+  @discardableResult package func insert(_ row: Row) throws -> ItemRow {
     let tag = keys.tag(of: row.record.item.identity)
+    guard try !contains(tag) else { throw StoreError.exists }
     let binding = Binding.metadata(
-      keys.format, store: keys.store, item: row.key, revision: row.revision, tag: tag)
+      keys.format, store: keys.store, item: row.key, revision: row.revision, tag: tag.bytes)
     let content = row.record.encoded
     guard content.count <= ItemRecord.largestSize else {
       throw StoreError.tooLarge(limit: ItemRecord.largestSize)
@@ -124,6 +188,13 @@ package struct ItemTable {
     query.bind(3, row.revision)
     query.bind(4, try Cipher.seal(content, under: keys.metadata, boundTo: binding.bytes))
     try query.run()
+    return ItemRow(tag: tag, key: row.key, revision: row.revision)
+  }
+
+  private func contains(_ tag: ItemTag) throws -> Bool {
+    let query = try Query(database, keys.statements.fetchKeyOfItem)
+    query.bind(1, tag)
+    return try query.step()
   }
 
   package func delete(_ key: ItemKey) throws {
@@ -134,12 +205,38 @@ package struct ItemTable {
 
   /// The row of a query that has tag, revision and blob in front.
   package func open(_ query: borrowing Query, _ key: ItemKey, under metadata: SymmetricKey) throws -> Row {
-    let revision = query.integer(1)
-    let binding = Binding.metadata(
-      keys.format, store: keys.store, item: key, revision: revision, tag: query.bytes(0))
-    let record = try Cipher.open(query.bytes(2), under: metadata, boundTo: binding.bytes) {
+    try open(query.bytes(2), key, query.integer(1), query.bytes(0), under: metadata)
+  }
+
+  private func open(_ content: [UInt8], _ columns: ItemRow, under metadata: SymmetricKey) throws -> Row {
+    try open(content, columns.key, columns.revision, columns.tag.bytes, under: metadata)
+  }
+
+  private func open(
+    _ content: [UInt8], _ key: ItemKey, _ revision: UInt64, _ tag: [UInt8], under metadata: SymmetricKey
+  ) throws -> Row {
+    let binding = Binding.metadata(keys.format, store: keys.store, item: key, revision: revision, tag: tag)
+    let record = try Cipher.open(content, under: metadata, boundTo: binding.bytes) {
       try ItemRecord($0, id: key.id)
     }
     return Row(key: key, revision: revision, record: record)
+  }
+}
+
+/// Ends a walk over rows that a damaged database never ends: pages that lead to each other.
+struct RowLimit {
+  private var rest: UInt64
+
+  /// As many rows as the file has room for: each has a key and a tag.
+  init(_ database: Database) throws {
+    let query = try Query(
+      database, "SELECT page_count * page_size / 40 FROM pragma_page_count, pragma_page_size")
+    rest = try query.step() ? query.integer(0) : 0
+  }
+
+  /// - Throws: `damaged` at the row that is one too many.
+  mutating func count() throws(StoreError) {
+    guard rest > 0 else { throw .damaged(what: "the vault's database") }
+    rest -= 1
   }
 }

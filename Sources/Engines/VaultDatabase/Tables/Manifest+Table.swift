@@ -19,13 +19,17 @@ extension Manifest {
     }
   }
 
-  /// Stores it with digests of the tables as they are now, and the time.
+  /// Brings it and the hash tree to the rows that were changed, and stores it with digests of the tables as they are now, and
+  /// the time.
+  ///
+  /// - Throws: as `DigestTable.update`.
   package mutating func store(_ database: Database, _ keys: VaultKeys) throws {
     try store(database, keys, with: Digests(database, keys))
   }
 
   /// The same with digests that were read in this transaction, after the last change of the tables.
   package mutating func store(_ database: Database, _ keys: VaultKeys, with digests: Digests) throws {
+    try DigestTable(database: database, keys: keys).update(&self)
     let sealed = try seal(with: digests, keys)
     let query = try Query(database, "INSERT OR REPLACE INTO manifest (id, sealed) VALUES (1, ?)")
     query.bind(1, sealed)

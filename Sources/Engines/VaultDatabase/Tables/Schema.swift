@@ -21,8 +21,9 @@ package enum Schema {
     "CREATE TABLE class_key (id INTEGER PRIMARY KEY, class INTEGER NOT NULL, kind INTEGER NOT NULL, "
       + "device BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
     "CREATE TABLE manifest (id INTEGER PRIMARY KEY CHECK (id = 1), sealed BLOB NOT NULL) STRICT",
-    "CREATE TABLE item (uuid BLOB PRIMARY KEY, tag BLOB NOT NULL UNIQUE, revision INTEGER NOT NULL, "
-      + "sealed BLOB NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE digest (page INTEGER PRIMARY KEY, leaves BLOB NOT NULL) STRICT",
+    "CREATE TABLE item (uuid BLOB PRIMARY KEY, tag BLOB NOT NULL, revision INTEGER NOT NULL, "
+      + "sealed BLOB NOT NULL, UNIQUE (tag, revision, uuid)) STRICT, WITHOUT ROWID",
     "CREATE TABLE version (uuid BLOB NOT NULL, revision INTEGER NOT NULL, sealed BLOB NOT NULL, "
       + "PRIMARY KEY (uuid, revision)) STRICT, WITHOUT ROWID",
     "CREATE TABLE secret (uuid BLOB NOT NULL, part INTEGER NOT NULL, revision INTEGER NOT NULL, "
@@ -58,7 +59,9 @@ package enum Schema {
     try KeySlot(id: 1, source, master, header).insert(database, header.format)
     var manifest = Manifest()
     manifest.devices = [machine.device(manifest.anchorKey)]
-    try manifest.store(database, VaultKeys(master, header))
+    let keys = try VaultKeys(master, header)
+    try DigestTable(database: database, keys: keys).rebuild(&manifest)
+    try manifest.store(database, keys)
     return (header, manifest)
   }
 
@@ -105,7 +108,14 @@ extension Schema {
     let query = try Query(database, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
     var found: [String] = []
     while try query.step() { found.append(query.text(0)) }
-    guard found == tables(format) else { throw StoreError.damaged(what: "the vault's tables") }
+    guard found != tables(format) else { return }
+    guard format == .one || found.contains(where: { $0.contains(" digest ") }) else {
+      throw StoreError.unsupported(
+        reason:
+          "the vault was made by a build of Keyhole from before version 0.2: that build's `keyhole export` saves it"
+      )
+    }
+    throw StoreError.damaged(what: "the vault's tables")
   }
 
   private static func pragma(_ database: Database, _ name: String) throws -> UInt64 {

@@ -8,8 +8,13 @@ package final class Statements: Sendable {
 
   let fetchItem: String
   let fetchKeyOfItem: String
-  let fetchRevision: String
+  let fetchRow: String
   let fetchAllItems: String
+  /// The rows of a range of tags in their order, from the index alone; so the next one.
+  let fetchRowsOfLeaf: String
+  let fetchRowsOfIndex: String
+  /// The same rows from the table itself.
+  let fetchRowsOfTable: String
   let fetchItemKeys: String
   let insertItem: String
   let deleteItem: String
@@ -31,9 +36,17 @@ package final class Statements: Sendable {
     let (item, secret) = ("item\(suffix)", "secret\(suffix)")
     fetchItem = "SELECT tag, revision, sealed FROM \(item) WHERE uuid = ?"
     fetchKeyOfItem = "SELECT uuid FROM \(item) WHERE tag = ?"
-    fetchRevision = "SELECT revision FROM \(item) WHERE uuid = ?"
+    fetchRow = "SELECT tag, uuid, revision FROM \(item) WHERE uuid = ?"
     fetchAllItems = "SELECT tag, revision, sealed, uuid FROM \(item)"
-    fetchItemKeys = "SELECT uuid FROM \(item)"
+    // The index of the second of the table's two constraints (https://sqlite.org/fileformat.html, 2.6.1). The key is among
+    // its columns for SQLite to read no row of the table.
+    let rows = "SELECT tag, uuid, revision FROM \(item)"
+    let index = "INDEXED BY sqlite_autoindex_\(item)_2"
+    fetchRowsOfLeaf = "\(rows) \(index) WHERE tag >= ? AND tag <= ? ORDER BY tag, revision"
+    fetchRowsOfIndex = "\(rows) \(index) ORDER BY tag, revision"
+    // With a column that the index lacks SQLite has to read the table.
+    fetchRowsOfTable = "SELECT tag, uuid, revision, sealed FROM \(item)"
+    fetchItemKeys = "SELECT uuid, sealed FROM \(item)"
     insertItem = "INSERT INTO \(item) (uuid, tag, revision, sealed) VALUES (?, ?, ?, ?)"
     deleteItem = "DELETE FROM \(item) WHERE uuid = ?"
     let columns = "class_key, kind, parameters, wrapped"

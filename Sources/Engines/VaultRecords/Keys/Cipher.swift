@@ -13,7 +13,7 @@ package enum Cipher {
     writer.put(raw: UInt32(content.count))
     writer.put(raw: content)
     let padding = Padding.padded(content.count + 4) - writer.bytes.count
-    writer.put(raw: repeatElement(0, count: padding))
+    writer.put(zeros: padding)
     return try combined(AES.GCM.seal(writer.bytes, using: key, authenticating: binding))
   }
 

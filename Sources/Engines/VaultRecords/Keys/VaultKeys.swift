@@ -38,7 +38,8 @@ package final class VaultKeys {
   private let metadataKey: StoredKey
   private let indexKey: StoredKey
   private let manifestKey: StoredKey
-  private let witnessKey: StoredKey
+  /// Of format 1.
+  private let witnessKey: StoredKey?
   /// Format 1 derives the key of the anchor; later the manifest holds it.
   private let anchorKey: StoredKey
   private let digestKey: StoredKey
@@ -54,7 +55,7 @@ package final class VaultKeys {
     metadataKey = try StoredKey(Self.derive(keys, header, "meta"))
     indexKey = try StoredKey(Self.derive(keys, header, "index"))
     manifestKey = try StoredKey(Self.derive(keys, header, "manifest"))
-    witnessKey = try StoredKey(Self.derive(keys, header, "witness"))
+    witnessKey = header.format == .one ? try StoredKey(Self.derive(keys, header, "witness")) : nil
     anchorKey = try StoredKey(Self.derive(keys, header, "anchor"))
     digestKey = try StoredKey(Self.derive(keys, header, "digest"))
   }
@@ -89,18 +90,43 @@ package final class VaultKeys {
   var anchorOfFormatOne: SymmetricKey { anchorKey.symmetric() }
 
   /// The lookup tag of an identity: equal for equal ones, and it tells nothing else.
-  package func tag(of identity: ItemIdentity) -> [UInt8] {
+  package func tag(of identity: ItemIdentity) -> ItemTag {
     var writer = FieldWriter()
     ItemRecord.put(identity, into: &writer)
-    return Array(mac(writer.bytes, indexKey.symmetric()).prefix(16))
+    return ItemTag(prefixOf: mac(writer.bytes, indexKey.symmetric()))
   }
 
-  /// The term of a row in the manifest's sum: without the key it is not known which rows have which sum.
+  /// The digest of a leaf of the hash tree; `rows` are in order.
+  package func digest(ofLeaf leaf: UInt64, _ rows: [ItemRow]) -> [UInt8] {
+    var writer = FieldWriter(capacity: 12 + 40 * rows.count)
+    writer.put(raw: Array("leaf".utf8))
+    writer.put(raw: leaf)
+    for row in rows {
+      for word in [row.tag.high, row.tag.low, row.key.high, row.key.low, row.revision] {
+        writer.put(raw: word)
+      }
+    }
+    return Array(digest(of: writer).prefix(LeafLayout.digestSize))
+  }
+
+  /// The digest of a page of the hash tree: of the digests of its leaves.
+  package func digest(ofPage page: UInt64, _ digests: [UInt8]) -> [UInt8] {
+    var writer = FieldWriter(capacity: 12 + digests.count)
+    writer.put(raw: Array("page".utf8))
+    writer.put(raw: page)
+    writer.put(raw: digests)
+    return Array(digest(of: writer).prefix(LeafLayout.digestSize))
+  }
+
+  /// The term of a row in the sum of format 1: without the key it is not known which rows have which sum.
   package func witness(of item: ItemKey, revision: UInt64) -> Witness {
     var writer = FieldWriter(capacity: 24)
     writer.put(raw: item.bytes)
     writer.put(raw: revision)
-    return Witness(mac(writer.bytes, witnessKey.symmetric()))
+    return switch witnessKey {
+    case .some(let key): Witness(mac(writer.bytes, key.symmetric()))
+    case .none: Witness()
+    }
   }
 
   /// The keyed digest of a whole table, for the manifest.
@@ -112,6 +138,7 @@ package final class VaultKeys {
   }
 
   private func mac(_ content: [UInt8], _ key: SymmetricKey) -> [UInt8] {
-    Array(HMAC<SHA256>.authenticationCode(for: content, using: key))
+    // An Array of the code itself would go through its generic iterator.
+    unsafe HMAC<SHA256>.authenticationCode(for: content, using: key).withUnsafeBytes { unsafe Array($0) }
   }
 }

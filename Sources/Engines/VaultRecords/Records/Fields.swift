@@ -17,6 +17,13 @@ package struct FieldWriter {
     bytes.append(contentsOf: content)
   }
 
+  /// The same; the generic one takes longer.
+  package mutating func put(_ tag: UInt8, _ content: [UInt8]) {
+    bytes.append(tag)
+    put(raw: UInt32(truncatingIfNeeded: content.count))
+    bytes += content
+  }
+
   package mutating func put(_ tag: UInt8, _ integer: some FixedWidthInteger & UnsignedInteger) {
     bytes.append(tag)
     put(raw: UInt32(integer.bitWidth / 8))
@@ -33,6 +40,16 @@ package struct FieldWriter {
   /// Bytes without tag and length.
   package mutating func put(raw content: some Collection<UInt8>) {
     bytes.append(contentsOf: content)
+  }
+
+  /// The same; the generic one takes longer.
+  package mutating func put(raw content: [UInt8]) {
+    bytes += content
+  }
+
+  /// Zeros without tag and length.
+  mutating func put(zeros count: Int) {
+    for _ in 0..<count { bytes.append(0) }
   }
 
   /// An integer without tag and length.

@@ -1,7 +1,7 @@
 package import Model
 
 /// An item's random 16 bytes: what its rows are found by and what everything of it is sealed to.
-package struct ItemKey: Hashable {
+package struct ItemKey: Hashable, Comparable {
   package var high: UInt64
   package var low: UInt64
 
@@ -23,6 +23,11 @@ package struct ItemKey: Hashable {
     (high, low) = (0, 0)
     for index in 0..<8 { high = high << 8 | UInt64(bytes[index]) }
     for index in 8..<16 { low = low << 8 | UInt64(bytes[index]) }
+  }
+
+  /// As the bytes are ordered.
+  package static func < (left: ItemKey, right: ItemKey) -> Bool {
+    (left.high, left.low) < (right.high, right.low)
   }
 
   package var bytes: [UInt8] {

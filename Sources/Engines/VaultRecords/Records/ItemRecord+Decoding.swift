@@ -17,7 +17,7 @@ extension ItemRecord {
     item.keepsLineEnd = parts.keepsLineEnd
     item.attributes = parts.attributes
     self.init(
-      item: item, witness: try parts.witness.orDamaged(),
+      item: item, witness: parts.witness,
       secretRevision: try parts.secretRevision.orDamaged(), owner: parts.owner, versions: parts.versions,
       furtherSecrets: parts.furtherSecrets)
     self.item.otpauth = otpauth

@@ -6,8 +6,8 @@ package struct ItemRecord {
   package static let largestSize = 1 << 20
 
   package var item: Item
-  /// `VaultKeys.witness` of the row, kept so that opening a vault computes none.
-  package var witness: Witness
+  /// `VaultKeys.witness` of a row of format 1.
+  package var witness: Witness?
   /// The revision that the secret is sealed to.
   package var secretRevision: UInt64
   /// The item that this one is an attachment of.
@@ -18,7 +18,8 @@ package struct ItemRecord {
   package var furtherSecrets: [FurtherSecret] = []
 
   package init(
-    item: Item, witness: Witness, secretRevision: UInt64, owner: ItemKey? = nil, versions: [UInt64] = [],
+    item: Item, witness: Witness? = nil, secretRevision: UInt64, owner: ItemKey? = nil,
+    versions: [UInt64] = [],
     furtherSecrets: [FurtherSecret] = []
   ) {
     (self.item, self.witness, self.secretRevision) = (item, witness, secretRevision)
@@ -69,7 +70,7 @@ extension ItemRecord {
   /// The record as fields, ascending by tag, attributes by name.
   package var encoded: [UInt8] {
     var writer = FieldWriter(capacity: 256)
-    writer.put(Tag.witness, witness.bytes)
+    if let witness { writer.put(Tag.witness, witness.bytes) }
     writer.put(Tag.secretRevision, secretRevision)
     writer.put(Tag.accessibility, item.accessibility.code)
     writer.put(Tag.size, UInt64(item.size))

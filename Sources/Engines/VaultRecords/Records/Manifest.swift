@@ -11,7 +11,16 @@ package struct Manifest: Equatable {
   package var keysSince: UInt64 = 0
   /// How many rows the table of items has.
   package var count: UInt64 = 0
-  package var sum = Witness()
+  /// How the rows are divided among the leaves of the hash tree.
+  package var leaves = LeafLayout.one
+  /// The digests of the pages of the hash tree, 16 bytes each.
+  package var pages: [UInt8] = []
+  /// The rows that were inserted (1) and deleted (-1) since the manifest was read. `DigestTable.update` takes them.
+  package var rowChanges: [ItemRow: Int] = [:]
+  /// Whether there is the item that keeps the rules of folders: where it is missing then, the rules are not none.
+  package var hasRules = false
+  /// The sum of all witnesses in format 1, which has no hash tree.
+  package private(set) var sum = Witness()
   /// The keyed digest of all slots.
   package var slots: [UInt8] = []
   /// The keyed digest of all class keys.
@@ -22,8 +31,8 @@ package struct Manifest: Equatable {
   package var changed = Timestamp(seconds: 0)
   /// The key of the anchors and of the devices' numbers. It outlasts a change of the master key.
   package var anchorKey: SymmetricKey
-  /// The devices that have an anchor, by `MachineIdentity.device`.
-  package var devices: Set<[UInt8]> = []
+  /// The devices that have an anchor, by `MachineIdentity.device`, each once.
+  package var devices: [[UInt8]] = []
 
   /// Of a new vault.
   package init() {
@@ -57,14 +66,22 @@ package struct Manifest: Equatable {
     if !overflow { generation = sum }
   }
 
-  package mutating func add(_ witness: Witness) {
-    count &+= 1
-    sum += witness
+  /// Lists a device as one that has an anchor.
+  package mutating func add(device: [UInt8]) {
+    if !devices.contains(device) { devices.append(device) }
   }
 
-  package mutating func remove(_ witness: Witness) {
-    count &-= 1
-    sum -= witness
+  /// Notes a row that was inserted.
+  package mutating func add(_ row: ItemRow) {
+    count &+= 1
+    rowChanges[row, default: 0] += 1
+  }
+
+  /// Notes a row that was deleted.
+  package mutating func remove(_ row: ItemRow) {
+    // Of a vault that was edited there may be more than the manifest counts; then the proof fails.
+    if count > 0 { count -= 1 }
+    rowChanges[row, default: 0] -= 1
   }
 
   /// The state as it is shown to a person.
@@ -76,13 +93,14 @@ extension Manifest {
     static let generation: UInt8 = 1
     static let keysSince: UInt8 = 2
     static let count: UInt8 = 3
-    static let sum: UInt8 = 4
+    static let tree: UInt8 = 4
     static let slots: UInt8 = 5
     static let classKeys: UInt8 = 6
     static let takesPassphrase: UInt8 = 7
     static let changed: UInt8 = 8
     static let anchorKey: UInt8 = 9
     static let device: UInt8 = 10
+    static let hasRules: UInt8 = 11
   }
 
   /// Opens what `seal` sealed. - Throws: `damaged`.
@@ -109,13 +127,14 @@ extension Manifest {
     writer.put(Tag.generation, generation)
     writer.put(Tag.keysSince, keysSince)
     writer.put(Tag.count, count)
-    writer.put(Tag.sum, sum.bytes)
+    writer.put(Tag.tree, encodedTree)
     writer.put(Tag.slots, slots)
     writer.put(Tag.classKeys, classKeys)
     writer.put(Tag.takesPassphrase, CollectionOfOne(takesPassphrase ? 1 : 0))
     writer.put(Tag.changed, ItemRecord.encode(changed))
     writer.put(Tag.anchorKey, anchorKey.array)
     for device in devices.sorted(by: { $0.lexicographicallyPrecedes($1) }) { writer.put(Tag.device, device) }
+    writer.put(Tag.hasRules, CollectionOfOne(hasRules ? 1 : 0))
     return writer.bytes
   }
 
@@ -123,7 +142,7 @@ extension Manifest {
     self.init(anchorKey: SymmetricKey(data: []))
     var reader = FieldReader(bytes)
     while let field = try reader.next() { try take(field) }
-    guard slots.count == 32, classKeys.count == 32, anchorKey.bitCount == 256 else {
+    guard slots.count == 32, classKeys.count == 32, anchorKey.bitCount == 256, !pages.isEmpty else {
       throw StoreError.damaged(what: "the manifest")
     }
   }
@@ -133,14 +152,33 @@ extension Manifest {
     case Tag.generation: generation = try field.integer(UInt64.self)
     case Tag.keysSince: keysSince = try field.integer(UInt64.self)
     case Tag.count: count = try field.integer(UInt64.self)
-    case Tag.sum: sum = try ItemRecord.witness(field)
+    case Tag.tree: try takeTree(field)
     case Tag.slots: slots = field.bytes.array
     case Tag.classKeys: classKeys = field.bytes.array
     case Tag.takesPassphrase: takesPassphrase = try field.integer(UInt8.self) != 0
     case Tag.changed: changed = try ItemRecord.time(field)
     case Tag.anchorKey: anchorKey = SymmetricKey(copying: field.bytes)
-    case Tag.device: devices.insert(field.bytes.array)
+    case Tag.device: devices.append(field.bytes.array)
+    case Tag.hasRules: hasRules = try field.integer(UInt8.self) != 0
     default: throw StoreError.damaged(what: "the manifest")
+    }
+  }
+
+  private var encodedTree: [UInt8] {
+    var writer = FieldWriter(capacity: 8 + pages.count)
+    writer.put(raw: leaves.count)
+    writer.put(raw: pages)
+    return writer.bytes
+  }
+
+  private mutating func takeTree(_ field: Field) throws {
+    var reader = FieldReader(field.bytes)
+    guard let layout = LeafLayout(count: try reader.integer(UInt64.self)) else {
+      throw StoreError.damaged(what: "the manifest")
+    }
+    (leaves, pages) = (layout, reader.remainder.array)
+    guard UInt64(pages.count) == leaves.pageCount * UInt64(LeafLayout.digestSize) else {
+      throw StoreError.damaged(what: "the manifest")
     }
   }
 

@@ -1,6 +1,6 @@
 package import Model
 
-/// 256 bits that are added up over all rows, modulo 2²⁵⁶.
+/// 256 bits that are added up over all rows of a vault of format 1, modulo 2²⁵⁶.
 package struct Witness: Equatable {
   private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
@@ -34,15 +34,6 @@ package struct Witness: Equatable {
     (left.words.2, carry) = add(left.words.2, right.words.2, carry)
     (left.words.1, carry) = add(left.words.1, right.words.1, carry)
     (left.words.0, _) = add(left.words.0, right.words.0, carry)
-  }
-
-  package static func -= (left: inout Witness, right: Witness) {
-    var negated = right
-    negated.words = (~right.words.0, ~right.words.1, ~right.words.2, ~right.words.3)
-    var one = Witness()
-    one.words.3 = 1
-    negated += one
-    left += negated
   }
 
   package static func == (left: Witness, right: Witness) -> Bool { left.words == right.words }
