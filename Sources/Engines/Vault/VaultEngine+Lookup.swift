@@ -21,7 +21,7 @@ extension VaultEngine: ItemLookup {
   }
 
   /// Also where they may be missing: without a manifest it is not known.
-  public var areRulesMissing: Bool { vault.use { $0.session?.areRulesMissing ?? false } }
+  public var areRulesMissing: Bool { state.areRulesMissing }
 
   private func shown(_ item: Item) -> Item? { isShown(item) ? item : nil }
 }

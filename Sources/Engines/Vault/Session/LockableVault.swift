@@ -46,6 +46,7 @@ final class LockableVault {
   func withSession<Result: ~Copyable>(
     _ body: (Session) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
+    defer { state.areRulesMissing = session?.areRulesMissing ?? false }
     for _ in 0..<Self.attempts {
       if let result = try attempt(body) { return result }
     }
@@ -133,9 +134,16 @@ final class LockableVault {
   }
 }
 
-/// The lock's state, for threads that must not wait for the vault.
+/// The states of the lock and of the rules, for threads that must not wait for the vault.
 final class LockState: Sendable {
   private let state = Mutex(KeychainLock.sealed)
+  private let rules = Atomic(false)
+
+  /// As `Session.areRulesMissing`.
+  var areRulesMissing: Bool {
+    get { rules.load(ordering: .acquiring) }
+    set { rules.store(newValue, ordering: .releasing) }
+  }
 
   var value: KeychainLock {
     get { state.withLock { $0 } }
