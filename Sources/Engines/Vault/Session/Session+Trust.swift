@@ -145,10 +145,12 @@ extension Session {
       manifest.add(device: directory.machine.device(manifest.anchorKey))
       manifest.count = try items(database).rebuild()
       manifest.hasRules = scan.items.contains { $0.identity == .rules }
+      try Schema.replaceTable("digest", database)
       try DigestTable(database: database, keys: keys).rebuild(&manifest)
       try manifest.store(database, keys)
       return manifest
     }
+    connection.dropUnusedPages()
     let before = (distrust, firstUse)
     (distrust, firstUse, areRulesMissing) = (nil, nil, false)
     advanceAnchor(manifest)

@@ -155,6 +155,15 @@ package final class Connection {
   /// Another process has committed something, which nothing may have brought into the database yet.
   package func noteForeignCommit() { checkpoints.noteCommit() }
 
+  /// VACUUM, where the disk has room for it.
+  package func dropUnusedPages() {
+    guard (try? run { try $0.execute(sql: "VACUUM") }) != nil, let stamp = try? requireInPlace() else {
+      return
+    }
+    known.note(stamp)
+    checkpoints.noteCommit()
+  }
+
   /// Brings the log into the database.
   package func checkpoint() { checkpoints.run(waiting: 1000) }
 

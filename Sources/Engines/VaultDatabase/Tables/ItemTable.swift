@@ -94,7 +94,7 @@ package struct ItemTable {
   /// - Returns: how many rows are left.
   package func rebuild() throws -> UInt64 {
     let rows = try rowsToKeep()
-    try database.execute(sql: "DELETE FROM item")
+    try Schema.replaceTable("item", database)
     for row in rows {
       let query = try Query(database, keys.statements.insertItem)
       query.bind(1, row.columns.key)

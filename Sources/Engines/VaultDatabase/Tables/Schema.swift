@@ -86,6 +86,27 @@ package enum Schema {
 }
 
 extension Schema {
+  /// Makes a table empty of which not every page can be read; so DELETE could not. Its pages stay in the file until VACUUM.
+  ///
+  /// An empty table of the same columns gets its place in sqlite_schema (https://sqlite.org/fileformat.html, 2.6).
+  package static func replaceTable(_ name: String, _ database: Database) throws {
+    let start = "CREATE TABLE \(name) "
+    guard let statement = tables(.two).first(where: { $0.hasPrefix(start) }) else { return }
+    let other = name + "_replacement"
+    try database.execute(sql: "CREATE TABLE \(other) " + statement.dropFirst(start.count))
+    let version = try pragma(database, "schema_version")
+    try database.execute(sql: "PRAGMA writable_schema = ON")
+    for (entry, source) in [(name, other), ("sqlite_autoindex_\(name)_2", "sqlite_autoindex_\(other)_2")] {
+      try database.execute(
+        sql: "UPDATE sqlite_schema SET rootpage = "
+          + "(SELECT rootpage FROM sqlite_schema WHERE name = '\(source)') WHERE name = '\(entry)'")
+    }
+    try database.execute(sql: "DELETE FROM sqlite_schema WHERE tbl_name = '\(other)'")
+    try database.execute(sql: "PRAGMA schema_version = \(version &+ 1)")
+    // Reads the schema again, also for this connection.
+    try database.execute(sql: "PRAGMA writable_schema = RESET")
+  }
+
   private static func insert(_ header: VaultHeader, _ database: Database) throws {
     let query = try Query(database, "INSERT INTO vault (id, store, critical, features) VALUES (1, ?, ?, ?)")
     query.bind(1, header.store)
