@@ -22,18 +22,6 @@ final class Watcher {
     throw TimedOut(what: "a line with \(words)")
   }
 
-  /// Reads until each of the words has been in a line, and returns all: those of different stores come in any order.
-  func untilAll(_ words: String...) throws -> [String] {
-    var (read, missing): ([String], Set<String>) = ([], Set(words))
-    while let line = try program.line(within: .seconds(20)) {
-      lines.append(line)
-      read.append(line)
-      missing = missing.filter { !line.contains($0) }
-      if missing.isEmpty { return read }
-    }
-    throw TimedOut(what: "lines with \(missing)")
-  }
-
   /// Reads until `condition` holds.
   func until(within duration: Duration = .seconds(20), _ condition: (String) throws -> Bool) throws {
     while let line = try program.line(within: duration) {
