@@ -42,7 +42,7 @@ struct Machine: Sendable {
     mkdir -p /home/mnt /home/srv /home/anna /home/berta /home/bin /home/.etc
     printf '%s\\n' '#user_allow_other' > /home/.etc/fuse.conf
     : > /home/.etc/fstab
-    { cat /etc/passwd; echo anna:x:4001:4001::/home/anna:/bin/sh; echo berta:x:4002:4002::/home/berta:/bin/sh; } > /home/.etc/passwd
+    { sed '/^root:/s|:/root:|:/home/.etc/root:|' /etc/passwd; echo anna:x:4001:4001::/home/anna:/bin/sh; echo berta:x:4002:4002::/home/berta:/bin/sh; } > /home/.etc/passwd
     { cat /etc/group; echo anna:x:4001:; echo berta:x:4002:; } > /home/.etc/group
     chmod 755 /home/.etc && chmod 644 /home/.etc/*
     chown 4001:4001 /home/anna && chown 4002:4002 /home/berta && chmod 700 /home/anna /home/berta

@@ -134,6 +134,8 @@ extension Session {
       throw .unsupported(reason: "the vault is of Keyhole 0.1: `keyhole upgrade --accept` takes it as it is")
     }
     try judgeIfTouched()
+    let isReadable =
+      (try? connection.read { try DigestTable(database: $0, keys: keys).isReadable() }) ?? false
     let manifest = try connection.write { database in
       let scan = try self.items(database).scan()
       let old = try Manifest.fetchIfWhole(database, self.keys)
@@ -143,14 +145,14 @@ extension Session {
       if old == nil { manifest.keysSince = 0 }
       _ = try manifest.advance()
       manifest.add(device: directory.machine.device(manifest.anchorKey))
-      manifest.count = try items(database).rebuild()
+      manifest.count = try items(database).rebuild(replacingTable: !isReadable)
       manifest.hasRules = scan.items.contains { $0.identity == .rules }
-      try Schema.replaceTable("digest", database)
+      if !isReadable { try Schema.replaceTable("digest", database) }
       try DigestTable(database: database, keys: keys).rebuild(&manifest)
       try manifest.store(database, keys)
       return manifest
     }
-    connection.dropUnusedPages()
+    if !isReadable { connection.dropUnusedPages() }
     let before = (distrust, firstUse)
     (distrust, firstUse, areRulesMissing) = (nil, nil, false)
     advanceAnchor(manifest)

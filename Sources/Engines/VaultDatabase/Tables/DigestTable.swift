@@ -57,6 +57,18 @@ package struct DigestTable {
     }
   }
 
+  /// Whether every page of the index and of the digests can be read.
+  package func isReadable() throws -> Bool {
+    try isFalseWhereDamaged {
+      for statement in [keys.statements.fetchRowsOfIndex, "SELECT page, leaves FROM digest"] {
+        let query = try Query(database, statement)
+        var limit = try RowLimit(database)
+        while try query.step() { try limit.count() }
+      }
+      return true
+    }
+  }
+
   /// Whether all rows are those that the manifest answers for, in the table and in its index.
   package func isWhole(_ manifest: Manifest) throws -> Bool {
     try isFalseWhereDamaged { try isWholeIfReadable(manifest) }

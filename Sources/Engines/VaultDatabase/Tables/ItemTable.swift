@@ -91,10 +91,16 @@ package struct ItemTable {
   /// Stores the rows and their index once more, without those that have no key or no tag, and without damaged rules. Of two with the same key or tag, the
   /// one that opens is kept, then the newer one.
   ///
+  /// `replacesTable`: not every page of the table and its index can be read.
+  ///
   /// - Returns: how many rows are left.
-  package func rebuild() throws -> UInt64 {
+  package func rebuild(replacingTable replacesTable: Bool) throws -> UInt64 {
     let rows = try rowsToKeep()
-    try Schema.replaceTable("item", database)
+    if replacesTable {
+      try Schema.replaceTable("item", database)
+    } else {
+      try database.execute(sql: "DELETE FROM item")
+    }
     for row in rows {
       let query = try Query(database, keys.statements.insertItem)
       query.bind(1, row.columns.key)
