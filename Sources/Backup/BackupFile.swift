@@ -108,6 +108,8 @@ extension BackupFile {
     let suites = PropertyListFolder(folder: folders.settings, stateFolder: folders.state)
     for name in try suiteFiles() {
       guard let suite = Folder.suite(ofFile: name) else { continue }
+      // The copy has the changes that only a journal has.
+      try? suites.fold(suite)
       let path = "\(folders.settings)/\(name)"
       if try writer.write(suite: name, at: path, times: suites.timesFile(of: suite)) { continue }
       // One that is gone by now was removed by its owner.

@@ -1,5 +1,6 @@
 import Formats
 import Platform
+import Suites
 
 /// Puts the content of a backup in its places, and sets aside what is there.
 ///
@@ -21,6 +22,8 @@ public struct Restore {
       throw BackupError(nil, "another restore is under way; nothing was changed")
     }
     _ = try RestoreRecovery.recover(file)
+    // The changes in a journal belong to the suite that is set aside, and not to the one that takes its place.
+    PropertyListFolder(folder: folders.settings, stateFolder: folders.state).endJournals()
     let places = RestorePlaces(folders)
     // Prepared files without a journal belong to no restore that could go on.
     RestorePlaces.remove(places.prepared)

@@ -50,6 +50,27 @@ import VaultRecords
   }
 
   /// The rows are as they were, so that the vault knows what was taken from it.
+  /// The file of a large suite lags behind by up to a second.
+  @Test func whatOnlyAJournalHasIsBackedUpAndSetAside() throws {
+    let fixture = try BackupFixture()
+    let suites = PropertyListFolder(folder: fixture.folders.settings, stateFolder: fixture.folders.state)
+    _ = try suites.create("large")
+    let filling = SettingValue.data([UInt8](repeating: 7, count: 300_000))
+    _ = try suites.update("large", known: nil) { contents in
+      contents.settings["filling"] = Setting(filling)
+      contents.settings["k"] = Setting(.string("old"))
+    }
+    let file = fixture.folders.settings + "/large.plist"
+    let before = try Files.bytes(file)
+    _ = try suites.update("large", known: nil) { $0.settings["k"] = Setting(.string("new")) }
+    #expect(try Files.bytes(file) == before)
+    try fixture.backUp()
+    #expect(try Files.bytes(file) != before)
+    _ = try suites.update("large", known: nil) { $0.settings["k"] = Setting(.string("newer")) }
+    try fixture.restore(fixture.folders)
+    #expect(try suites.read("large")?.settings["k"]?.value == .string("new"))
+  }
+
   @Test func theRestoredVaultAddsUp() throws {
     let fixture = try BackupFixture()
     try fixture.fill()

@@ -33,11 +33,11 @@ extension PowerLossTests {
     #expect(try work.contents()["afterwards"] == ["key": "value"])
   }
 
-  @Test(.timeLimit(.minutes(2)), arguments: [1, 2] as [UInt64])
-  func suitesAreOldOrNewAndNeverDamaged(seed: UInt64) throws {
+  @Test(.timeLimit(.minutes(2)), arguments: [1, 2] as [UInt64], ["suites", "journals"])
+  func suitesAreOldOrNewAndNeverDamaged(seed: UInt64, work: String) throws {
     let steps = Array(SuiteSteps(seed: seed).prefix(200))
     let cuts = PowerCuts(share: 0.04, seed: seed)
-    let disks = try Self.cuts("suites", on: Self.home(), steps: steps.count, seed: seed, cuts)
+    let disks = try Self.cuts(work, on: Self.home(), steps: steps.count, seed: seed, cuts)
     let losses = try Self.forEachLoss(disks, seed: seed) { root, acknowledged in
       try Self.check(root, Self.moments(steps, acknowledged))
     }

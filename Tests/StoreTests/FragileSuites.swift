@@ -7,6 +7,7 @@ import Synchronization
 final class FragileSuites: SuiteEngine {
   let good = MemorySuites()
   private let damage = Mutex<SuiteStamp?>(nil)
+  private let endsWithReading = Mutex(false)
 
   var propertyLists: any PropertyListCoding { good.propertyLists }
 
@@ -15,12 +16,19 @@ final class FragileSuites: SuiteEngine {
     damage.withLock { $0 = isDamaged ? SuiteStamp(modified: Timestamp(seconds: 99)) : nil }
   }
 
+  /// The writer that has left the suite incomplete goes on as soon as that was read.
+  func setDamagedUntilRead() {
+    setDamaged(true)
+    endsWithReading.withLock { $0 = true }
+  }
+
   func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
     if let stamp = damage.withLock({ $0 }) { return stamp }
     return try good.stamp(of: suite)
   }
 
-  func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
+  func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
+    defer { if endsWithReading.withLock({ $0 }) { setDamaged(false) } }
     try check()
     return try good.read(suite)
   }

@@ -122,6 +122,25 @@ import Testing
       ])
   }
 
+  /// It is read when the mount is ready already.
+  @Test mutating func suiteThatIsChangedBeforeItWasRead() async throws {
+    engine.replace("old", with: ["k": .integer(1), "l": .integer(1)])
+    engine.replace("gone", with: ["k": .integer(1)])
+    engine.replace("same", with: ["k": .integer(1)])
+    store.noteSuites()
+    engine.replace("old", with: ["k": .integer(2), "l": .integer(1)])
+    engine.replace("gone", with: nil)
+    for name in ["old", "gone", "same"] as [ExactString] { store.refresh(name) }
+    #expect(
+      await log.next() == [
+        Change(.modified, .key(suite: "old", key: "k"), origin: .external),
+        Change(.deleted, .suite("gone"), origin: .external),
+      ])
+    engine.replace("gone", with: [:])
+    store.refresh("gone")
+    #expect(await log.next() == [Change(.created, .suite("gone"), origin: .external)])
+  }
+
   @Test mutating func nobodyElseIsTakenForTheAuthorOfOwnSuites() async throws {
     store.beginFollowing()
     let watcher = Task { [store] in

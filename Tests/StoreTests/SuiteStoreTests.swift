@@ -19,6 +19,17 @@ import Testing
     log = ChangeLog(store.feed)
   }
 
+  /// Its stamp after it was found damaged is that of the complete file.
+  @Test func suiteThatIsCompletedWhileItIsReadIsReadAgain() throws {
+    engine.good.replace("s", with: ["k": .integer(1)])
+    let suite = SettingsStore(engine: engine).suite("s")
+    _ = try suite.fetch()
+    engine.good.replace("s", with: ["k": .integer(2)])
+    engine.setDamagedUntilRead()
+    _ = try suite.fetch()
+    #expect(try suite.fetch()?.entries["k"]?.value == .integer(2))
+  }
+
   @Test mutating func ownChangeIsLocalNews() async throws {
     try suite.update { contents in
       contents.settings["a"] = Setting(.integer(2))

@@ -106,7 +106,7 @@ import Testing
 }
 
 /// The events of inotify(7) for the names in a folder.
-private final class FolderEvents {
+final class FolderEvents {
   private let number: Int32
 
   init(_ folder: String, _ events: Int32) throws {

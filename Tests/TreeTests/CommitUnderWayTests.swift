@@ -152,7 +152,9 @@ private final class GatedSuites: SuiteEngine {
 
   func suites() throws(StoreError) -> [ExactString: SuiteStamp] { try good.suites() }
   func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? { try good.stamp(of: suite) }
-  func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? { try good.read(suite) }
+  func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
+    try good.read(suite)
+  }
   func create(_ suite: ExactString) throws(StoreError) -> SuiteContents { try good.create(suite) }
   func remove(_ suite: ExactString) throws(StoreError) { try good.remove(suite) }
   func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {

@@ -70,7 +70,7 @@ public final class MemorySuites: SuiteEngine {
   }
 
   /// The suite's contents; nil: there is no such suite.
-  public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
+  public func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
     state.withLock { $0.suites[suite]?.contents }
   }
 

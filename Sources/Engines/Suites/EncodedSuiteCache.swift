@@ -1,33 +1,47 @@
+import Dispatch
 import Model
+import Platform
 import Store
 import Synchronization
 
 /// The texts of the last commits, so that the next ones need not encode them again. They may be lost at any moment.
 final class EncodedSuiteCache: Sendable {
-  private struct Kept {
+  /// A text, and the settings that it has.
+  struct Kept: Sendable {
     let stamp: SuiteStamp
-    let text: EncodedSuite
+    var text: EncodedSuite
+    let settings: SharedDictionary<Setting>
   }
 
-  /// A suite of many keys is far below; one with large values is rather encoded than kept.
-  private static let largest = 4 << 20
+  /// A larger text is dropped when it was not used for ten seconds, in bytes.
+  private static let lasting = 256 << 10
   private static let mostSuites = 16
+  private static let mostBytes = 64 << 20
 
   private let kept = Mutex<[ExactString: Kept]>([:])
 
   /// The text of the file that has the stamp. It is not here any more then, so that changing it copies nothing.
-  func take(_ suite: ExactString, _ stamp: SuiteStamp) -> EncodedSuite? {
+  func take(_ suite: ExactString, _ stamp: SuiteStamp) -> Kept? {
     kept.withLock { kept in
       guard let last = kept.removeValue(forKey: suite), last.stamp == stamp else { return nil }
-      return last.text
+      return last
     }
   }
 
-  func keep(_ text: EncodedSuite, of suite: ExactString, _ stamp: SuiteStamp) {
-    guard text.byteCount <= Self.largest else { return }
+  func keep(_ next: Kept, of suite: ExactString) {
     kept.withLock { kept in
-      if kept.count >= Self.mostSuites { kept = [:] }
-      kept[suite] = Kept(stamp: stamp, text: text)
+      let bytes = kept.values.reduce(next.text.byteCount) { $0 + $1.text.byteCount }
+      if kept.count >= Self.mostSuites || bytes > Self.mostBytes { kept = [:] }
+      kept[suite] = next
+    }
+    guard next.text.byteCount > Self.lasting else { return }
+    let stamp = next.stamp
+    Background.run(after: .seconds(10)) { [weak self] in self?.drop(suite, stamp) }
+  }
+
+  private func drop(_ suite: ExactString, _ stamp: SuiteStamp) {
+    kept.withLock { kept in
+      if kept[suite]?.stamp == stamp { kept[suite] = nil }
     }
   }
 }

@@ -13,41 +13,74 @@ extension PropertyListFolder {
   ) throws(StoreError) -> SuiteContents {
     guard let file = SuiteFile(folder: folder, suite: suite) else { throw .notFound }
     for _ in 0..<Self.attempts {
-      let target = try file.target()
-      let lock = try SuiteLock(target, patience)
-      guard let old = try present(file, target, lock.status, known) else { continue }
-      if let reason = old.readOnly { throw .readOnly(reason: reason) }
-      var new = old
-      try body(&new)
-      let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
-      guard let stamp = try change.isOfValues ? write(change, of: suite, over: lock, to: target) : old.stamp
-      else { continue }
-      times.record(change, of: suite)
-      return SuiteContents(settings: change.settings, stamp: stamp)
+      switch try attempt(file, known, body) {
+      case .stored(let contents): return contents
+      case .outrun: continue
+      case .unfolded: _ = try fold(suite, patience)
+      }
     }
     throw .unreachable(reason: "another program changes the suite all the time")
+  }
+
+  private enum Attempt {
+    case stored(SuiteContents)
+    /// A program that does not lock was faster.
+    case outrun
+    /// The file has to be written as a whole, and the journal holds what it does not have.
+    case unfolded
+  }
+
+  private func attempt(
+    _ file: SuiteFile, _ known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> Attempt {
+    let target = try file.target()
+    let lock = try SuiteLock(target, patience)
+    guard let old = try present(file, target, lock.status, known) else { return .outrun }
+    if let reason = old.readOnly { throw .readOnly(reason: reason) }
+    var new = old
+    try body(&new)
+    let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
+    guard change.isOfValues else {
+      times.record(change, of: file.suite)
+      return .stored(SuiteContents(settings: change.settings, stamp: old.stamp))
+    }
+    if target == file.path, let commit = journaled(change, of: file, since: old, lock.status) {
+      guard let stamp = try append(commit, change, of: file, over: old) else { return .outrun }
+      return .stored(SuiteContents(settings: change.settings, stamp: stamp))
+    }
+    if old.stamp?.journal != nil, try !removeJournal(of: file, target, lock) { return .unfolded }
+    guard let stamp = try write(change, of: file.suite, over: lock, to: target) else { return .outrun }
+    times.record(change, of: file.suite)
+    return .stored(SuiteContents(settings: change.settings, stamp: stamp))
   }
 
   /// The stored version; nil: it changed since `status` was asked.
   private func present(
     _ file: SuiteFile, _ target: String, _ status: FileStatus, _ known: SuiteContents?
   ) throws(StoreError) -> SuiteContents? {
-    if var known, known.stamp == status.stamp {
+    let stamp = stamp(of: file, status)
+    if var known, known.stamp == stamp {
       known.readOnly = file.readOnlyReason(of: target)
       return known
     }
-    guard let contents = try contents(of: file) else { throw .notFound }
-    return contents.stamp == status.stamp ? contents : nil
+    guard let contents = try contents(of: file, since: known) else { throw .notFound }
+    if contents.stamp == stamp { return contents }
+    if let whole = contents.stamp?.journal, let journal = stamp.journal {
+      try mend(file.journal, journal, after: whole)
+    }
+    return nil
   }
 
   /// nil: a program that does not lock was faster.
   private func write(
     _ change: SuiteChange, of suite: ExactString, over lock: borrowing SuiteLock, to target: String
   ) throws(StoreError) -> SuiteStamp? {
-    let encoded = try encoded(change, of: suite, over: lock.status.stamp)
-    let bytes = encoded?.document ?? PropertyLists.binary(.dictionary(change.values))
+    let text = try encoded(change.settings, of: suite, over: lock.status.stamp) { () throws(StoreError) in
+      try PropertyLists.check(.dictionary(change.differingValues))
+    }
+    let bytes = text?.document ?? PropertyLists.binary(.dictionary(change.values))
     guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
-    let version = SuiteVersion(bytes: bytes, time: change.time, showsDamage: encoded != nil)
+    let version = SuiteVersion(bytes: bytes, time: change.time, showsDamage: text != nil)
     defer { reserve.restore(for: bytes.count) }
     let commits = SuiteCommits.to(target)
     let stamp: SuiteStamp?
@@ -57,7 +90,9 @@ extension PropertyListFolder {
       guard error.isOutOfSpace else { throw error }
       stamp = try commitOnFullDisk(version, change, commits, lock, error)
     }
-    if let encoded, let stamp { texts.keep(encoded, of: suite, stamp) }
+    if let text, let stamp {
+      texts.keep(EncodedSuiteCache.Kept(stamp: stamp, text: text, settings: change.settings), of: suite)
+    }
     return stamp
   }
 
@@ -83,20 +118,24 @@ extension PropertyListFolder {
     }
   }
 
-  /// The new text; nil: there is none in XML that may be written.
-  private func encoded(
-    _ change: SuiteChange, of suite: ExactString, over old: SuiteStamp
+  /// The text of settings, made of that of the file `old` where it is known; nil: there is none in XML that may be
+  /// written. `check` refuses what no property list can hold.
+  func encoded(
+    _ settings: SharedDictionary<Setting>, of suite: ExactString, over old: SuiteStamp,
+    check: () throws(StoreError) -> Void = {}
   ) throws(StoreError) -> EncodedSuite? {
-    var encoded = texts.take(suite, old)
-    if encoded == nil {
-      try PropertyLists.check(.dictionary(change.values))
-      encoded = EncodedSuite(change.settings)
+    var text: EncodedSuite?
+    if var kept = texts.take(suite, old) {
+      try check()
+      let differing = settings.differences(from: kept.settings).map(\.key)
+      guard kept.text.apply(differing, of: settings) else { return nil }
+      text = kept.text
     } else {
-      try PropertyLists.check(.dictionary(change.differingValues))
-      if encoded?.apply(change.differing, of: change.settings) != true { return nil }
+      try PropertyLists.check(.dictionary(settings.mapValues(\.value).dictionary))
+      text = EncodedSuite(settings)
     }
-    guard let encoded, encoded.byteCount + 1024 <= SuiteFile.largest else { return nil }
-    return encoded
+    guard let text, text.byteCount + 1024 <= SuiteFile.largest else { return nil }
+    return text
   }
 
   /// Writes an empty property list, and makes the folder if it is missing.
@@ -107,6 +146,8 @@ extension PropertyListFolder {
     guard let file = SuiteFile(folder: folder, suite: suite) else { throw .nameTooLong }
     try SuiteFiles.makeFolder(folder)
     guard try SuiteFiles.status(file.path, follow: false) == nil else { throw .exists }
+    // Of a suite of this name that another program has removed.
+    try file.journal.lock()?.remove()
     let bytes = try propertyLists.xml(.dictionary([:]))
     let version = SuiteVersion(bytes: bytes, time: Timestamp.now, showsDamage: true)
     guard let stamp = try SuiteCommits.to(file.path).create(version) else {
@@ -119,6 +160,7 @@ extension PropertyListFolder {
   /// Of a link the link goes; the file that it leads to stays.
   public func remove(_ suite: ExactString) throws(StoreError) {
     let file = try existing(suite)
+    try endJournal(of: file)
     let target = try file.target()
     let lock = try SuiteLock(target, patience)
     defer { _ = lock }
@@ -139,6 +181,7 @@ extension PropertyListFolder {
     try SuiteFile.check(name)
     let file = try existing(suite)
     guard suite != name, let renamed = SuiteFile(folder: folder, suite: name) else { return }
+    try endJournal(of: file)
     let target = try file.target()
     let lock = try SuiteLock(target, patience)
     defer { _ = lock }

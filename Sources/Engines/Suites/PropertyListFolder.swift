@@ -1,3 +1,4 @@
+package import Dispatch
 public import Model
 import Platform
 public import Store
@@ -14,6 +15,7 @@ public final class PropertyListFolder: SuiteEngine {
   public let propertyLists: any PropertyListCoding = PropertyLists()
   let times: KeyTimes
   let texts: EncodedSuiteCache
+  let journals: SuiteJournals
   let reserve: SettingsReserve
   private let stateFolder: String
   /// For another process that holds a suite's lock.
@@ -23,8 +25,20 @@ public final class PropertyListFolder: SuiteEngine {
   ///   - folder: Foundation's place: `$XDG_CONFIG_HOME`, by default `~/.config`. It need not be there yet.
   ///   - stateFolder: `$XDG_STATE_HOME/keyhole`; the times of keys are kept in its folder `times`. Without it
   ///     keys have their files' times.
-  public init(folder: String, stateFolder: String) {
+  public convenience init(folder: String, stateFolder: String) {
+    self.init(
+      folder: folder, stateFolder: stateFolder, journalsFrom: SuiteJournal.smallestFile,
+      foldingAfter: .milliseconds(500), removingAfter: .seconds(2))
+  }
+
+  /// Suites whose files have at least `journalsFrom` bytes get a journal, which is folded into the file after a delay, and
+  /// removed after another one in which nothing changes.
+  package init(
+    folder: String, stateFolder: String, journalsFrom smallestFile: Int,
+    foldingAfter delay: DispatchTimeInterval, removingAfter removalDelay: DispatchTimeInterval
+  ) {
     self.folder = folder
+    journals = SuiteJournals(smallestFile: smallestFile, delay: delay, removalDelay: removalDelay)
     self.stateFolder = stateFolder
     times = KeyTimes(folder: stateFolder + "/times")
     texts = EncodedSuiteCache()
@@ -37,7 +51,7 @@ public final class PropertyListFolder: SuiteEngine {
 
   private init(withoutWaiting other: PropertyListFolder) {
     (folder, times, texts, patience) = (other.folder, other.times, other.texts, .none)
-    (reserve, stateFolder) = (other.reserve, other.stateFolder)
+    (reserve, stateFolder, journals) = (other.reserve, other.stateFolder, other.journals)
   }
 
   /// The same folder, whose changes throw `wouldWait` while another process holds a suite's flock(2).
@@ -52,20 +66,24 @@ public final class PropertyListFolder: SuiteEngine {
   public func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
     var suites: [ExactString: SuiteStamp] = [:]
     for file in try files().compactMap(\.file) {
-      suites[file.suite] = try? file.status()?.stamp
+      suites[file.suite] = try? stamp(of: file)
     }
     return suites
   }
 
-  /// stat(2) of the suite's file.
+  /// stat(2) of the suite's file, and of its journal where it may have one.
   public func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
-    try SuiteFile(folder: folder, suite: suite)?.status()?.stamp
+    guard let file = SuiteFile(folder: folder, suite: suite) else { return nil }
+    return try stamp(of: file)
   }
 
-  /// Reads and parses the file, with the times of its keys from the state folder.
-  public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
+  /// Reads and parses the file, with the times of its keys from the state folder, and what its journal has beyond it.
+  ///
+  /// Only the new part of the journal is read where nothing else than this engine, in any process, has changed the suite
+  /// since `known` was read.
+  public func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
     guard let file = SuiteFile(folder: folder, suite: suite) else { return nil }
-    return try contents(of: file)
+    return try contents(of: file, since: known)
   }
 
   /// Looks at the file, and whether the disk takes a new file (`DiskProbe`).
@@ -81,9 +99,11 @@ public final class PropertyListFolder: SuiteEngine {
     }
   }
 
-  /// fsync(2) of the file and its folder; nothing for a suite without a file.
+  /// fsync(2) of the file, its journal and their folder; nothing for a suite without a file.
   public func synchronize(_ suite: ExactString) throws(StoreError) {
     guard let file = SuiteFile(folder: folder, suite: suite), try file.status() != nil else { return }
+    if let failure = journals.change(suite, { $0.failure.take() }) ?? nil { throw failure }
+    try file.journal.synchronize()
     try SuiteCommits.to(file.target()).synchronize()
   }
 
@@ -111,14 +131,6 @@ extension PropertyListFolder {
       let suite = ExactString(String(name.dropLast(SuiteFile.ending.count)))
       return Entry(name: name, file: SuiteFile(folder: folder, suite: suite))
     }
-  }
-
-  /// The contents of a suite, with times and whether it can be changed; nil: there is none.
-  func contents(of file: SuiteFile) throws(StoreError) -> SuiteContents? {
-    guard let content = try file.readWhole() else { return nil }
-    return SuiteContents(
-      settings: times.settings(content.values, of: file.suite, fileTime: content.status.stamp.modified),
-      stamp: content.status.stamp, readOnly: file.readOnlyReason(of: try file.target()))
   }
 
   /// The file of a suite that is there. - Throws: `notFound`.

@@ -43,7 +43,7 @@ struct NoSuites: SuiteEngine {
 
   func suites() -> [ExactString: SuiteStamp] { [:] }
   func stamp(of suite: ExactString) -> SuiteStamp? { nil }
-  func read(_ suite: ExactString) -> SuiteContents? { nil }
+  func read(_ suite: ExactString, since known: SuiteContents?) -> SuiteContents? { nil }
   func update(
     _ suite: ExactString, known: SuiteContents?,
     _ body: (inout SuiteContents) throws(StoreError) -> Void

@@ -2,6 +2,7 @@ import Model
 import Notifier
 import Platform
 import Store
+import Suites
 import Synchronization
 
 /// Looks at the stores again whenever something outside may have changed them.
@@ -16,9 +17,7 @@ package final class StoreWatch: Sendable {
       switch news {
       case .everything: settings.refreshAll()
       case .files(let names):
-        for name in names where name.hasSuffix(Self.ending) {
-          settings.refresh(ExactString(String(name.dropLast(Self.ending.count))))
-        }
+        for suite in Set(names.compactMap(PropertyListFolder.suite)) { settings.refresh(suite) }
       }
     }
     guard let keychain = stores.keychain else {

@@ -1,4 +1,5 @@
 public import Model
+import Platform
 import Synchronization
 
 /// All suites of one folder.
@@ -82,11 +83,31 @@ public final class SettingsStore: Sendable {
 }
 
 extension SettingsStore {
-  /// Reads every suite, so that whatever differs at a later `refresh` is news: also a suite that was made
-  /// elsewhere and not asked for here.
+  /// As much as is read at once, in bytes; a suite counts for 4 KiB more.
+  private static let readAtOnce = Int64(1 << 20)
+
+  /// Takes note of which suites there are, so that whatever differs at a later `refresh` is a change: also of a suite that
+  /// was not asked for here. It looks at the folder only, and reads the suites on another thread, or at once where they are
+  /// small.
+  ///
+  /// Of a suite that another program changes before it was read, the keys count that have a later time.
   public func beginFollowing() {
-    _ = try? suiteNames()
-    baseline.isTaken.store(true, ordering: .releasing)
+    let suites = noteSuites()
+    let bytes = suites.values.reduce(0) { $0 + min($1.size, Self.readAtOnce) + 4096 }
+    if bytes <= Self.readAtOnce { return readUnread() }
+    Background.run { [weak self] in self?.readUnread() }
+  }
+
+  /// Returns those that were not read yet.
+  @discardableResult func noteSuites() -> [ExactString: SuiteStamp] {
+    let known = open.withLock { open in open.filter { $0.value.snapshot != nil } }
+    let unread = ((try? engine.suites()) ?? [:]).filter { known[$0.key] == nil }
+    baseline.begin(unread)
+    return unread
+  }
+
+  private func readUnread() {
+    for name in baseline.unread { refresh(name) }
   }
 
   /// Looks again at every suite that was ever looked at, and at all that the folder holds.
@@ -99,14 +120,12 @@ extension SettingsStore {
   public func refresh(_ name: ExactString) {
     // A name that never was a suite's, and is none now, must not leave anything behind.
     let isKnown = open.withLock { $0[name] != nil }
-    if !isKnown, (try? engine.stamp(of: name)) == nil { return }
+    if !isKnown, (try? engine.stamp(of: name)) == nil {
+      if baseline.takeRemoved(name) { feed.publish([Change(.deleted, .suite(name), origin: .external)]) }
+      return
+    }
     _ = try? suite(name).fetch()
   }
-}
-
-/// Whether everything that was there at some moment has been read: what turns up after that is new.
-final class Baseline: Sendable {
-  let isTaken = Atomic(false)
 }
 
 extension SuiteStore {

@@ -15,11 +15,12 @@ public protocol SuiteEngine: Sendable {
   /// The stamp of what is stored under a name now; nil: nothing is.
   func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp?
 
-  /// The contents of a suite; nil: there is none.
+  /// The contents of a suite; nil: there is none. `known`: earlier contents, from which an engine may go on where it can
+  /// tell what has changed since.
   ///
   /// - Throws: `damaged` for what is there and is no property list with a dictionary at the top (after
   ///   reading again what may have been caught half-written), `tooLarge`, `accessDenied`, `system`.
-  func read(_ suite: ExactString) throws(StoreError) -> SuiteContents?
+  func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents?
 
   /// Changes a suite in one step: under the lock that other processes obey too, `body` gets what is stored
   /// at that moment and what it leaves is stored whole, or nothing changes.
@@ -68,6 +69,9 @@ public protocol SuiteEngine: Sendable {
 }
 
 extension SuiteEngine {
+  /// The contents of a suite, read as a whole; nil: there is none. - Throws: as `read(_:since:)`.
+  public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? { try read(suite, since: nil) }
+
   /// The engine itself: it has no locks that another process could hold.
   public var withoutWaiting: any SuiteEngine { self }
 
@@ -85,13 +89,31 @@ public struct SuiteStamp: Hashable, Sendable {
   public var size: Int64
   /// The time of the last change of the stored form (`st_mtim`).
   public var modified: Timestamp
+  /// The changes that are kept beside the stored form; nil: there are none.
+  public var journal: JournalStamp?
 
   /// Engines without files leave out what they don't have.
-  public init(device: UInt64 = 0, number: UInt64 = 0, size: Int64 = 0, modified: Timestamp) {
+  public init(
+    device: UInt64 = 0, number: UInt64 = 0, size: Int64 = 0, modified: Timestamp, journal: JournalStamp? = nil
+  ) {
     self.device = device
     self.number = number
     self.size = size
     self.modified = modified
+    self.journal = journal
+  }
+}
+
+/// Which version of a suite's journal is stored.
+public struct JournalStamp: Hashable, Sendable {
+  /// The length of the journal in bytes.
+  public var size: Int64
+  /// The time of its last record (`st_mtim`).
+  public var modified: Timestamp
+
+  /// Bytes, and the time of the last record.
+  public init(size: Int64, modified: Timestamp) {
+    (self.size, self.modified) = (size, modified)
   }
 }
 

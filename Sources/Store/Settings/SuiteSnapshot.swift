@@ -54,6 +54,13 @@ public final class SuiteSnapshot: Sendable {
       return Change(kind, .key(suite: suite, key: difference.key), origin: origin)
     }
   }
+
+  /// The keys that another program has changed after a moment at which they were not read.
+  func changes(of suite: ExactString, after moment: Timestamp) -> [Change] {
+    entries.filter { $0.value.modified > moment }.map {
+      Change(.modified, .key(suite: suite, key: $0.key), origin: .external)
+    }
+  }
 }
 
 /// How settings become entries.

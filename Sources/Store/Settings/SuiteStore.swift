@@ -131,22 +131,26 @@ extension SuiteStore {
 // into the actor; they enter it where they touch its state.
 extension SuiteStore {
   private nonisolated func reload() throws(StoreError) -> SuiteSnapshot? {
+    // Before the contents: a file that is whole only after it was read has another stamp.
+    let stamp = try engine.stamp(of: name)
     do {
-      guard let fresh = try engine.read(name) else {
+      guard let fresh = try engine.read(name, since: snapshot?.contents) else {
         assumeIsolated { $0.withdraw(origin: .external) }
         return nil
       }
       return assumeIsolated { $0.takeOver(fresh) }
     } catch {
-      return try keepLastGood(error)
+      return try keepLastGood(error, stamp)
     }
   }
 
   /// A suite that was good keeps its values; what never was one is the caller's to judge.
-  private nonisolated func keepLastGood(_ error: StoreError) throws(StoreError) -> SuiteSnapshot {
+  private nonisolated func keepLastGood(
+    _ error: StoreError, _ stamp: SuiteStamp?
+  ) throws(StoreError) -> SuiteSnapshot {
     guard var last = snapshot?.contents, case .damaged(let what) = error else { throw error }
     last.readOnly = "\(what) is damaged; the last good values are shown"
-    last.stamp = try engine.stamp(of: name)
+    last.stamp = stamp
     return assumeIsolated { [last] in $0.publish(last, moving: nil, origin: .external) }
   }
 
@@ -171,12 +175,17 @@ extension SuiteStore {
     _ contents: SuiteContents, moving: Move?, origin: Change.Origin
   ) -> SuiteSnapshot {
     let previous = snapshot
-    let isNew = previous == nil && origin == .external
     let next = show(contents)
-    if isNew, !baseline.isTaken.load(ordering: .acquiring) { return next }
     let changes = next.changes(of: name, since: previous, origin: origin)
-    if isNew { feed.publish([Change(.created, .suite(name), origin: origin)]) }
-    feed.publish(moving.map { changes.merging(move: $0, in: name) } ?? changes)
+    guard previous == nil, origin == .external else {
+      feed.publish(moving.map { changes.merging(move: $0, in: name) } ?? changes)
+      return next
+    }
+    switch baseline.meaning(of: name, contents.stamp) {
+    case .known: break
+    case .changed(let stamp): feed.publish(next.changes(of: name, after: stamp.modified))
+    case .new: feed.publish([Change(.created, .suite(name), origin: origin)] + changes)
+    }
     return next
   }
 
@@ -197,7 +206,10 @@ extension SuiteStore {
   }
 
   func withdraw(origin: Change.Origin) {
-    guard let previous = snapshot else { return }
+    guard let previous = snapshot else {
+      if baseline.takeRemoved(name) { feed.publish([Change(.deleted, .suite(name), origin: origin)]) }
+      return
+    }
     _ = reset()
     let deleted = previous.entries.keys.map {
       Change(.deleted, .key(suite: name, key: $0), origin: origin)

@@ -1,4 +1,5 @@
 import InMemory
+import Model
 import Notifier
 import Platform
 import Store
@@ -50,7 +51,7 @@ public struct SuiteStorage: Sendable {
     live = LiveSettings(store) { changed in
       FolderWatch(configuration, .wholeFiles, followingLinks: ".plist") { news in
         guard case .files(let names) = news else { return changed(nil) }
-        for name in names where name.hasSuffix(".plist") { changed(String(name.dropLast(6))) }
+        for suite in Set(names.compactMap(PropertyListFolder.suite)) { changed(suite.string) }
       }
     }
   }

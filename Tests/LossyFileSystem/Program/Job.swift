@@ -33,9 +33,12 @@ struct Job {
     _ = try KeychainWork(root: root).contents()
   }
 
-  func suites() throws {
+  func suites() throws { try suites(SuiteWork(root: root)) }
+
+  func journals() throws { try suites(SuiteWork(journalsIn: root)) }
+
+  private func suites(_ work: SuiteWork) throws {
     let oracle = try Oracle(root + "/oracle")
-    let work = SuiteWork(root: root)
     for (index, step) in SuiteSteps(seed: seed).prefix(steps).enumerated() {
       try work.perform(step)
       try oracle.acknowledge(index + 1)

@@ -1,3 +1,4 @@
+import Dispatch
 package import Model
 import Store
 import Suites
@@ -9,6 +10,13 @@ package struct SuiteWork {
   /// `root` has the folders `config` and `state`.
   package init(root: String) {
     engine = PropertyListFolder(folder: root + "/config", stateFolder: root + "/state/keyhole")
+  }
+
+  /// Every suite gets a journal, which is folded and removed while the steps go on.
+  package init(journalsIn root: String) {
+    engine = PropertyListFolder(
+      folder: root + "/config", stateFolder: root + "/state/keyhole", journalsFrom: 0,
+      foldingAfter: .milliseconds(3), removingAfter: .milliseconds(3))
   }
 
   package func perform(_ step: SuiteStep) throws(StoreError) {

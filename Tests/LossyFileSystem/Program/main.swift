@@ -9,6 +9,7 @@ do {
   case "passphrases": try job.passphrases()
   case "read": try job.read()
   case "suites": try job.suites()
+  case "journals": try job.journals()
   default: exit(2)
   }
 } catch {

@@ -210,7 +210,7 @@ private final class GatedSuites: SuiteEngine {
     return try base.stamp(of: suite)
   }
 
-  func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? {
+  func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
     let contents = try base.read(suite)
     actions.withLock { $0.read.take() }?()
     return contents

@@ -63,8 +63,9 @@ extension PropertyListFolder {
   /// Removes what writers left that were killed or lost their power: what no process holds. Call it at the start.
   public func removeLeftovers() {
     let leftovers = foldersOfSuites().flatMap { folder in
-      ((try? SuiteFiles.names(in: folder)) ?? []).compactMap { $0 }.filter(TemporaryName.isTemporary)
-        .map { folder + "/" + $0 }
+      let names = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap { $0 }
+      if folder == self.folder { endAbandonedJournals(among: names) }
+      return names.filter(TemporaryName.isTemporary).map { folder + "/" + $0 }
     }
     guard !leftovers.isEmpty else { return }
     let suites = ((try? files()) ?? []).compactMap(\.file)

@@ -52,7 +52,8 @@ struct Temporary: ~Copyable {
 }
 
 extension Temporary {
-  private static let mostAttempts = 8
+  /// A program that removes leftovers without a pause may take many of them.
+  private static let mostAttempts = 1000
 
   private static func make(_ path: String) throws(StoreError) -> Descriptor {
     try SuiteFiles.call("open") { () throws(Errno) in

@@ -12,19 +12,19 @@ struct KeyTimeRecord {
   let hash: UInt64
 
   private static let header = 8 + 4 + 8 + 4 + 8
-  private static let removed = UInt32.max
+  private static let removed = UInt64(UInt32.max)
 
   var bytes: [UInt8] {
-    var body: [UInt8] = []
-    body.reserveCapacity(Self.header + key.utf8.count)
-    Self.append(UInt64(key.utf8.count), 4, to: &body)
-    Self.append(UInt64(bitPattern: time?.seconds ?? 0), 8, to: &body)
-    Self.append(UInt64(time?.nanoseconds ?? Self.removed), 4, to: &body)
-    Self.append(hash, 8, to: &body)
-    body += key.utf8
-    var bytes: [UInt8] = []
-    Self.append(StableHash.of(body.span), 8, to: &bytes)
-    return bytes + body
+    var body = ByteWriter()
+    body.bytes.reserveCapacity(Self.header + key.utf8.count)
+    body.append(UInt64(key.utf8.count), size: 4)
+    body.append(UInt64(bitPattern: time?.seconds ?? 0), size: 8)
+    body.append(time.map { UInt64($0.nanoseconds) } ?? Self.removed, size: 4)
+    body.append(hash, size: 8)
+    body.bytes += key.utf8
+    var whole = ByteWriter()
+    whole.append(StableHash.of(body.bytes.span), size: 8)
+    return whole.bytes + body.bytes
   }
 
   /// The records that are whole, and how many bytes they take: what follows was cut off by a crash.
@@ -39,27 +39,19 @@ struct KeyTimeRecord {
   }
 
   private static func record(_ bytes: Span<UInt8>) -> (KeyTimeRecord, Int)? {
-    guard bytes.count >= header else { return nil }
-    let length = header + Int(number(bytes, 8, 4))
-    guard bytes.count >= length,
-      StableHash.of(bytes.extracting(8..<length)) == number(bytes, 0, 8),
-      let key = ExactString(utf8: bytes.extracting(header..<length))
+    var reader = ByteReader(bytes)
+    guard let checksum = reader.number(8), let keyLength = reader.number(4), let seconds = reader.number(8),
+      let fraction = reader.number(4), let hash = reader.number(8)
     else { return nil }
-    let nanoseconds = UInt32(truncatingIfNeeded: number(bytes, 20, 4))
+    let length = header + Int(keyLength)
+    guard let key = reader.string(Int(keyLength)), StableHash.of(bytes.extracting(8..<length)) == checksum
+    else { return nil }
     // A file that another program made may have any number.
     let time =
-      nanoseconds == removed
+      fraction == removed
       ? nil
       : Timestamp(
-        seconds: Int64(bitPattern: number(bytes, 12, 8)), nanoseconds: min(nanoseconds, 999_999_999))
-    return (KeyTimeRecord(key: key, time: time, hash: number(bytes, 24, 8)), length)
-  }
-
-  private static func number(_ bytes: Span<UInt8>, _ offset: Int, _ size: Int) -> UInt64 {
-    (0..<size).reduce(0) { $0 | UInt64(bytes[offset + $1]) << UInt64(8 * $1) }
-  }
-
-  private static func append(_ number: UInt64, _ size: Int, to bytes: inout [UInt8]) {
-    for byte in 0..<size { bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * byte))) }
+        seconds: Int64(bitPattern: seconds), nanoseconds: UInt32(min(fraction, 999_999_999)))
+    return (KeyTimeRecord(key: key, time: time, hash: hash), length)
   }
 }

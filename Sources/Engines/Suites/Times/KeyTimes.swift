@@ -56,11 +56,18 @@ final class KeyTimes: Sendable {
 
   /// Records what a committed change did.
   func record(_ change: SuiteChange, of suite: ExactString) {
-    guard !change.differing.isEmpty else { return }
+    record(change.differing, change.settings, of: suite)
+  }
+
+  /// Records the times of keys, or that they are gone.
+  func record(
+    _ keys: some Collection<ExactString>, _ settings: SharedDictionary<Setting>, of suite: ExactString
+  ) {
+    guard !keys.isEmpty else { return }
     known.withLock { all in
       refresh(suite, &all)
-      let records = change.differing.map { key in
-        let setting = change.settings[key]
+      let records = keys.map { key in
+        let setting = settings[key]
         return KeyTimeRecord(
           key: key, time: setting?.modified, hash: setting.map { StableHash.of($0.value) } ?? 0)
       }

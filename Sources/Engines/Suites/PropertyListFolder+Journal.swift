@@ -1,0 +1,324 @@
+import Dispatch
+public import Model
+import Platform
+import Store
+
+// MARK: - Reading
+
+extension PropertyListFolder {
+  /// The suite that a file of the folder belongs to: `NAME.plist`, or the journal of one; nil: it belongs to none.
+  public static func suite(ofFile name: String) -> ExactString? {
+    var file = Substring(name)
+    if file.hasPrefix("."), file.hasSuffix(SuiteFile.ending + SuiteJournal.ending) {
+      file = file.dropFirst().dropLast(SuiteJournal.ending.count)
+    }
+    guard file.hasSuffix(SuiteFile.ending) else { return nil }
+    return ExactString(String(file.dropLast(SuiteFile.ending.count)))
+  }
+
+  /// nil: there is no such file.
+  func stamp(of file: SuiteFile) throws(StoreError) -> SuiteStamp? {
+    try file.status().map { stamp(of: file, $0) }
+  }
+
+  func stamp(of file: SuiteFile, _ status: FileStatus) -> SuiteStamp {
+    var stamp = status.stamp
+    if mayHaveJournal(file.suite, status) { stamp.journal = file.journal.stamp }
+    return stamp
+  }
+
+  private func mayHaveJournal(_ suite: ExactString, _ status: FileStatus) -> Bool {
+    status.size >= journals.smallestFile || journals.knows(suite)
+  }
+
+  /// The contents of a suite, with times and whether it can be changed; nil: there is none.
+  func contents(of file: SuiteFile, since known: SuiteContents? = nil) throws(StoreError) -> SuiteContents? {
+    if let known, let contents = try contents(of: file, following: known) { return contents }
+    for _ in 0..<10 {
+      guard let content = try file.readWhole() else { return nil }
+      let stamp = content.status.stamp
+      let journal = try file.journal.read()
+      // A fold between the two readings.
+      if journal != nil, try file.status()?.stamp != stamp { continue }
+      var contents = SuiteContents(
+        settings: times.settings(content.values, of: file.suite, fileTime: stamp.modified),
+        stamp: stamp, readOnly: file.readOnlyReason(of: try file.target()))
+      if let journal { take(journal, of: file, into: &contents) }
+      return contents
+    }
+    throw .unreachable(reason: "another program changes the suite all the time")
+  }
+
+  /// Takes what the journal has beyond the file.
+  private func take(_ journal: SuiteJournal.Portion, of file: SuiteFile, into contents: inout SuiteContents) {
+    guard let stamp = contents.stamp else { return }
+    var journal = journal
+    let (commits, isExact) = journal.unfolded(by: FileVersion(stamp))
+    journal.records = commits
+    if isExact {
+      _ = journal.follow(FileVersion(stamp), into: &contents.settings)
+    } else {
+      contents.settings.merge(commits.map(\.record), into: stamp.modified)
+    }
+    contents.stamp?.journal = journal.stamp
+    journals.note(journal, after: nil, of: file.suite, contents: contents)
+    planFolding(of: file.suite)
+  }
+
+  /// The contents after `known`, by the journal alone; nil: something else has changed the file, too.
+  private func contents(
+    of file: SuiteFile, following known: SuiteContents
+  ) throws(StoreError) -> SuiteContents? {
+    guard let last = known.stamp, let status = try file.status() else { return nil }
+    guard last.journal != nil || mayHaveJournal(file.suite, status) else { return nil }
+    var next = known
+    next.readOnly = file.readOnlyReason(of: try file.target())
+    next.stamp = status.stamp
+    guard let portion = try file.journal.read(after: last.journal) else {
+      // It was removed, because the file had everything.
+      let isFolded = journals.state(of: file.suite)?.pending.isEmpty ?? true
+      guard isFolded, last.journal != nil, last.isOfSameFile(as: status.stamp), file.journal.stamp == nil
+      else {
+        return nil
+      }
+      journals.forget(file.suite, last.journal)
+      return next
+    }
+    guard portion.follow(FileVersion(last), into: &next.settings) == FileVersion(status.stamp) else {
+      return nil
+    }
+    next.stamp?.journal = portion.stamp
+    journals.note(portion, after: last.journal, of: file.suite, contents: next)
+    planFolding(of: file.suite)
+    return next
+  }
+}
+
+extension SuiteJournal.Portion {
+  /// Makes the changes of the records. Returns the file that they lead to; nil: they do not begin with `base`.
+  fileprivate func follow(_ base: FileVersion, into settings: inout SharedDictionary<Setting>) -> FileVersion?
+  {
+    var base = base
+    for (record, _) in records {
+      switch record.content {
+      case .commit(let commit): settings.apply(commit, at: record.time)
+      case .fold(let fold):
+        guard fold.from == base else { return nil }
+        base = fold.to
+      }
+    }
+    return base
+  }
+}
+
+extension SuiteFile {
+  var journal: SuiteJournal { SuiteJournal(of: path) }
+}
+
+extension SuiteStamp {
+  /// Whether it is the same version of the file, whatever the journal has.
+  func isOfSameFile(as other: SuiteStamp) -> Bool {
+    var (left, right) = (self, other)
+    (left.journal, right.journal) = (nil, nil)
+    return left == right
+  }
+}
+
+// MARK: - Writing
+
+extension PropertyListFolder {
+  /// The change as a record of the journal; nil: the file is to be written as a whole.
+  func journaled(
+    _ change: SuiteChange, of file: SuiteFile, since old: SuiteContents, _ status: FileStatus
+  ) -> JournalRecord? {
+    guard status.size >= journals.smallestFile, change.differing.count <= 256 else { return nil }
+    // Something that is no journal may have its name.
+    guard file.journal.isPossible, old.stamp?.journal != nil || !Files.hasName(file.journal.path) else {
+      return nil
+    }
+    var changes: [JournalCommit.Change] = []
+    for key in change.differing {
+      let (before, after) = (old.settings[key]?.value, change.settings[key])
+      // A record has one time, and no key without a change of its value.
+      guard before != after?.value, after == nil || after?.modified == change.time else { return nil }
+      changes.append(JournalCommit.Change(key: key, before: before.map(StableHash.of), value: after?.value))
+    }
+    let record = JournalRecord(time: change.time, content: .commit(JournalCommit(changes: changes)))
+    let size = record.bytes.count
+    let journal = Int(clamping: old.stamp?.journal?.size ?? 0)
+    // The file that comes of it may have that size at most.
+    guard size <= SuiteJournal.largestCommit, journal < SuiteJournal.largest,
+      Int(clamping: status.size) + journal + size + 1024 <= SuiteFile.largest
+    else { return nil }
+    return record
+  }
+
+  /// nil: another process was faster.
+  func append(
+    _ record: JournalRecord, _ change: SuiteChange, of file: SuiteFile, over old: SuiteContents
+  ) throws(StoreError) -> SuiteStamp? {
+    guard var stamp = old.stamp else { return nil }
+    try PropertyLists.check(.dictionary(change.differingValues))
+    defer { reserve.restore(for: Int(clamping: stamp.size)) }
+    let known = stamp.journal
+    do throws(StoreError) {
+      stamp.journal = try append(record, to: file.journal, over: stamp)
+    } catch {
+      guard error.isOutOfSpace, change.isRemoval else { throw error }
+      reserve.giveUp()
+      stamp.journal = try append(record, to: file.journal, over: stamp)
+    }
+    guard let journal = stamp.journal else { return nil }
+    let portion = SuiteJournal.Portion(records: [(record, Int(clamping: journal.size))], stamp: journal)
+    journals.note(
+      portion, after: known, of: file.suite,
+      contents: SuiteContents(settings: change.settings, stamp: stamp))
+    journals.change(file.suite) { $0.isOwn = true }
+    foldAtExit()
+    planFolding(of: file.suite)
+    planSynchronizing(of: file)
+    return stamp
+  }
+
+  /// nil: another process was faster.
+  private func append(
+    _ record: JournalRecord, to journal: SuiteJournal, over stamp: SuiteStamp
+  ) throws(StoreError) -> JournalStamp? {
+    guard let known = stamp.journal else { return try journal.make(for: FileVersion(stamp), record) }
+    guard var locked = try journal.lock(), locked.stamp == known else { return nil }
+    // A crash has left it without its beginning.
+    guard known.size > 0 else {
+      try locked.remove()
+      return nil
+    }
+    return try locked.append(record)
+  }
+
+  /// Cuts off what a crash has left behind the last whole record of a journal. Call it with the suite's lock.
+  func mend(_ journal: SuiteJournal, _ stamp: JournalStamp, after whole: JournalStamp) throws(StoreError) {
+    guard let locked = try journal.lock(), locked.stamp == stamp else { return }
+    if whole.size == 0 { try locked.remove() } else { try locked.cutOff(after: whole) }
+  }
+
+  /// Removes the journal, where the locked file has everything. False: it does not.
+  func removeJournal(
+    of file: SuiteFile, _ target: String, _ lock: borrowing SuiteLock
+  ) throws(StoreError) -> Bool {
+    if let journal = try file.journal.lock(), let portion = try file.journal.read() {
+      guard portion.unfolded(by: FileVersion(lock.status.stamp)).commits.isEmpty else { return false }
+      // After a power cut the file before it could be there again, which needs the journal.
+      try SuiteCommits.to(target).synchronize()
+      try journal.remove()
+    }
+    journals.forget(file.suite, journals.state(of: file.suite)?.stamp)
+    return true
+  }
+
+  /// Sees to it that the suite has no journal.
+  func endJournal(of file: SuiteFile) throws(StoreError) {
+    for _ in 0..<10 {
+      guard file.journal.stamp != nil else { return }
+      _ = try fold(file.suite, patience)
+      let target = try file.target()
+      if try removeJournal(of: file, target, SuiteLock(target, patience)) { return }
+    }
+    throw .unreachable(reason: "another program changes the suite all the time")
+  }
+}
+
+// MARK: - Folding
+
+extension PropertyListFolder {
+  /// Writes the file of a suite with what only its journal has, so that programs with Foundation see it. Nothing where the
+  /// file has everything.
+  ///
+  /// - Throws: `wouldWait`, `unreachable` where another process holds the suite's lock; `noSpace`, `readOnly`.
+  public func fold(_ suite: ExactString) throws(StoreError) {
+    for _ in 0..<10 {
+      if try fold(suite, .tenSeconds) { return }
+    }
+  }
+
+  /// False: another program was faster.
+  func fold(_ suite: ExactString, _ patience: SuiteLock.Patience) throws(StoreError) -> Bool {
+    let last = journals.state(of: suite)?.stamp
+    guard let file = SuiteFile(folder: folder, suite: suite), file.journal.stamp != nil else {
+      journals.forget(suite, last)
+      return true
+    }
+    // The file has the time of the last commit in it: one that comes meanwhile is later.
+    guard let (contents, time) = try unfolded(file) else { return true }
+    let target = try file.target()
+    if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
+    guard let stamp = contents.stamp, let journal = stamp.journal else { return true }
+    let text = try encoded(contents.settings, of: suite, over: stamp.withoutJournal)
+    let bytes =
+      text?.document ?? PropertyLists.binary(.dictionary(contents.settings.mapValues(\.value).dictionary))
+    guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
+    let version = SuiteVersion(bytes: bytes, time: time, showsDamage: text != nil)
+    let lock = try SuiteLock(target, patience)
+    guard lock.status.stamp == stamp.withoutJournal, var locked = try file.journal.lock(),
+      locked.stamp.size >= journal.size
+    else {
+      // Another program has written the file: the next one merges.
+      journals.forget(suite, journal)
+      return false
+    }
+    // After a power cut the file must not be newer than the journal: what the journal then lacks would seem to be older.
+    try file.journal.synchronize()
+    guard let folded = try commit(version, over: lock, to: target) else { return false }
+    let fold = JournalFold(
+      from: FileVersion(stamp), to: FileVersion(folded), end: UInt64(clamping: journal.size))
+    let record = JournalRecord(time: time, content: .fold(fold))
+    let known = locked.stamp
+    try locked.append(record)
+    let keys = journals.change(suite) { state in
+      let keys = state.pending.filter { $0.value <= journal.size }.map(\.key)
+      state.take(record, 0)
+      if state.stamp == known { state.stamp = locked.stamp }
+      state.contents?.stamp?.moveFile(to: folded, state.stamp)
+      if state.pending.isEmpty { state.contents = nil }
+      return keys
+    }
+    times.record(keys ?? [], contents.settings, of: suite)
+    if let text {
+      texts.keep(
+        EncodedSuiteCache.Kept(stamp: folded, text: text, settings: contents.settings), of: suite)
+    }
+    return true
+  }
+
+  /// The contents of a suite whose file lacks something, with the time of the last commit; nil: it has everything.
+  private func unfolded(_ file: SuiteFile) throws(StoreError) -> (SuiteContents, Timestamp)? {
+    // Another process may have folded it, or committed more.
+    _ = try contents(of: file, since: journals.state(of: file.suite)?.contents)
+    guard let state = journals.state(of: file.suite), let contents = state.contents else { return nil }
+    return (contents, state.lastCommit)
+  }
+
+  private func commit(
+    _ version: SuiteVersion, over lock: borrowing SuiteLock, to target: String
+  ) throws(StoreError) -> SuiteStamp? {
+    let commits = SuiteCommits.to(target)
+    do throws(StoreError) {
+      return try commits.commit(version, over: lock)
+    } catch {
+      // The version before gives back its room.
+      guard error.isOutOfSpace, try commits.settle() else { throw error }
+      return try commits.commit(version, over: lock)
+    }
+  }
+}
+
+extension SuiteStamp {
+  fileprivate var withoutJournal: SuiteStamp {
+    var stamp = self
+    stamp.journal = nil
+    return stamp
+  }
+
+  fileprivate mutating func moveFile(to file: SuiteStamp, _ journal: JournalStamp) {
+    self = file
+    self.journal = journal
+  }
+}
