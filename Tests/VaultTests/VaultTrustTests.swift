@@ -51,6 +51,34 @@ import Testing
     #expect(try fixture.open().trust == .trusted)
   }
 
+  /// The later records of the anchor are written in place: each commit counts, and one that is torn is as good as none.
+  @Test(arguments: [2, 3, 4, 5]) func copyOfAMomentAgoIsFoundThoughTheNewestRecordIsTorn(commits: Int) throws {
+    let engine = try fixture.open()
+    let before = fixture.snapshot()
+    for number in 0..<commits { try engine.set(ids[0], [UInt8(number)]) }
+    let last = fixture.snapshot()
+    let anchored = contents(of: fixture.anchor)
+    #expect(anchored.count == 1536)
+    // After the commit that replaces the file, the records of even and odd generations take turns.
+    let newest = try #require(
+      [512, 1024].max { left, right in
+        anchored[(left + 24)..<(left + 32)].lexicographicallyPrecedes(anchored[(right + 24)..<(right + 32)])
+      })
+    for length in stride(from: 0, through: 84, by: 12) {
+      var torn = anchored
+      for index in newest..<(newest + length) { torn[index] ^= 0xFF }
+      try fixture.restore(last)
+      try write(torn, to: fixture.anchor)
+      #expect(try fixture.open().trust == .trusted)
+      try fixture.restore(before)
+      try write(torn, to: fixture.anchor)
+      guard case .distrusted = try fixture.open().trust else {
+        Issue.record("\(commits) commits, \(length) bytes torn: an older vault is trusted")
+        return
+      }
+    }
+  }
+
   @Test func newDeviceSaysWhenTheVaultWasChangedLast() throws {
     let changed = try fixture.open().comparison().present.changed
     #expect(try fixture.open().trust == .trusted)
