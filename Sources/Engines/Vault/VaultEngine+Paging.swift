@@ -11,7 +11,7 @@ extension VaultEngine: PagingKeychain, VerifiableKeychain {
 
   /// Begins to read all items by another connection. - Throws: `locked` for a vault that was never unlocked.
   public func beginReading() throws(StoreError) -> any ItemReading {
-    VaultPages(self, try snapshot())
+    VaultPages(self, try snapshot(keepingRows: true))
   }
 
   /// The vault itself where a change was read by the hash tree alone since all rows were compared with it.
@@ -23,18 +23,18 @@ extension VaultEngine: PagingKeychain, VerifiableKeychain {
   ///
   /// Afterwards `trust` and `problems` say what is wrong, and `changes` reports everything.
   public func verify() throws(StoreError) {
-    let snapshot = try snapshot()
+    let snapshot = try snapshot(keepingRows: false)
     try snapshot.reader.use { reader throws(StoreError) in try reader.readAll() }
     try take(snapshot) { session, reader throws(StoreError) in try session.takeVerification(reader) }
   }
 
-  private func snapshot() throws(StoreError) -> VaultSnapshot {
+  private func snapshot(keepingRows: Bool) throws(StoreError) -> VaultSnapshot {
     let (directory, keys, session) = try withSession { session throws(StoreError) in
       do { return (session.directory, try session.keys.copyWithoutMasterKeys(), session) } catch {
         throw StoreError(vault: error, errno: 0)
       }
     }
-    return VaultSnapshot(reader: Locked(try SnapshotReader(directory, keys)), session: Locked(session))
+    return VaultSnapshot(reader: Locked(try SnapshotReader(directory, keys, keepingRows: keepingRows)), session: Locked(session))
   }
 
   /// Runs `body` with the session, if it is still the one that was read.

@@ -67,6 +67,7 @@ extension KeychainStore {
     do throws(StoreError) { try readPages(loading, reading) } catch { failure = error }
     self.loading.withLock { $0 = nil }
     loading.finish(failure)
+    CurrentProcess.returnUnusedMemory()
   }
 
   private nonisolated func readPages(

@@ -33,6 +33,7 @@ extension KeychainStore {
       schedule.isUnderWay = false
       schedule.earliest = .now + began.duration(to: .now) * 19
     }
+    CurrentProcess.returnUnusedMemory()
     try? refresh()
   }
 }

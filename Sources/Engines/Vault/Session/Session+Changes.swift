@@ -140,7 +140,7 @@ extension Session {
   func takeVerification(_ snapshot: SnapshotReader) throws(StoreError) {
     let isSame = connection.commitMark().map { $0 == snapshot.mark } ?? false
     let isDamaged = isSame && told(at: snapshot) && Set(snapshot.damaged) != Set(damaged)
-    guard snapshot.rows == nil || isDamaged else {
+    guard !snapshot.isWhole || isDamaged else {
       if isSame { isVerificationDue = false }
       return
     }

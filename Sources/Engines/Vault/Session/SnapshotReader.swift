@@ -13,12 +13,15 @@ final class SnapshotReader {
   /// The moment of the state; nil: it is not known.
   let mark: WALSnapshot?
   private var walk = ItemTable.Walk()
-  /// All rows; nil: not all were read, or they are not those that the manifest answers for.
+  private let keepsRows: Bool
+  /// Whether all were read, and are those that the manifest answers for.
+  private(set) var isWhole = false
+  /// All rows, where they are kept and whole.
   private(set) var rows: KnownRows?
 
   /// - Throws: `interrupted` where another process has made new keys; `unreachable`, `damaged`.
-  init(_ directory: VaultDirectory, _ keys: VaultKeys) throws(StoreError) {
-    self.keys = keys
+  init(_ directory: VaultDirectory, _ keys: VaultKeys, keepingRows: Bool) throws(StoreError) {
+    (self.keys, keepsRows) = (keys, keepingRows)
     let connection = try VaultFile(replacing: directory).connection
     self.connection = connection
     let before = connection.commitMark()
@@ -45,15 +48,19 @@ final class SnapshotReader {
   /// Items whose metadata don't open.
   var damaged: [ItemKey] { walk.damaged }
 
-  /// The next items; empty: there are no more, and `rows` is known.
+  /// The next items; empty: there are no more, and `isWhole` is known.
   func next(_ limit: Int) throws(StoreError) -> [Item] {
     try connection.run { database in
       let items = try ItemTable(database: database, keys: keys).next(limit, &walk)
-      if items.isEmpty, !walk.isBroken {
-        rows = try DigestTable(database: database, keys: keys).knownRows(manifest, table: walk.sum)
-      }
+      if items.isEmpty, !walk.isBroken { try compare(DigestTable(database: database, keys: keys)) }
       return items
     }
+  }
+
+  private func compare(_ table: DigestTable) throws {
+    guard keepsRows else { return isWhole = try table.isWhole(manifest, table: walk.sum) }
+    rows = try table.knownRows(manifest, table: walk.sum)
+    isWhole = rows != nil
   }
 
   /// Reads on to the end.

@@ -15,10 +15,10 @@ extension DigestTable {
     }
   }
 
-  /// Whether all rows are those that the manifest answers for, in the table and in its index.
-  package func isWhole(_ manifest: Manifest) throws -> Bool {
+  /// Whether all rows are those that the manifest answers for, in the table and in its index. `table`: as of `knownRows`.
+  package func isWhole(_ manifest: Manifest, table: RowSum? = nil) throws -> Bool {
     try isFalseWhereDamaged {
-      try walk(manifest, table: sumOfTable(), keepingRows: false) != nil
+      try walk(manifest, table: table ?? sumOfTable(), keepingRows: false) != nil
     }
   }
 
