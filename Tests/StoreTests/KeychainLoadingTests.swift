@@ -120,6 +120,15 @@ import Testing
     #expect(try store.read { Set($0.all) } == present())
   }
 
+  @Test mutating func equalSecretMeanwhileIsNoNews() async throws {
+    try store.beginLoading()
+    try store.rewrite(ids[0], readingSecret: true) { _, _ in }
+    #expect(await log.next() == [])
+    letAllPass()
+    try store.load()
+    #expect(await log.next() == [])
+  }
+
   @Test mutating func readingThatWasInterruptedIsBegunAgain() async throws {
     engine.end(with: [.interrupted, .interrupted, nil])
     letAllPass()

@@ -34,7 +34,8 @@ extension VaultEngine: PagingKeychain, VerifiableKeychain {
         throw StoreError(vault: error, errno: 0)
       }
     }
-    return VaultSnapshot(reader: Locked(try SnapshotReader(directory, keys, keepingRows: keepingRows)), session: Locked(session))
+    return VaultSnapshot(
+      reader: Locked(try SnapshotReader(directory, keys, keepingRows: keepingRows)), session: Locked(session))
   }
 
   /// Runs `body` with the session, if it is still the one that was read.

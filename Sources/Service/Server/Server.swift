@@ -153,6 +153,7 @@ package final class Server: Sendable {
       Background.run { [trustNotice] in
         try? keychain.load()
         trustNotice.write()
+        linux_forget_code()
       }
     }
     if let replay { fileSystem.replay(through: replay) }

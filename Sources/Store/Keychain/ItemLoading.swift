@@ -96,7 +96,7 @@ final class ItemLoading: Sendable {
       case .none: published = Self.take([], &state)
       }
       // The changes before the later moment are not known.
-      if state.isBegunAgain { published.append(Change(.overflow, .everything, origin: .external)) }
+      if state.isBegunAgain { published = [Change(.overflow, .everything, origin: .external)] }
       return (state.index, published)
     }
   }
