@@ -69,9 +69,9 @@ extension AbsentVault {
 
   var areRulesMissing: Bool { known?.areRulesMissing ?? false }
 
-  func refresh() throws(StoreError) -> [Item]? {
-    if let engine = known { return try engine.refresh() }
-    return try present()?.items()
+  func changes() throws(StoreError) -> ExternalChanges {
+    if let engine = known { return try engine.changes() }
+    return try present().map { (engine) throws(StoreError) in .everything(try engine.items()) } ?? .none
   }
 
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes { try required().secret(of: item) }

@@ -87,9 +87,9 @@ public final class FileTree: Sendable {
 
 extension FileTree {
   /// Whether looking at what is in a directory may take some seconds: before the keychain of another process
-  /// was read for the first time.
+  /// was read for the first time, and while one of many items is.
   public func mayBlock(lookingIn directory: Node) -> Bool {
-    guard let keychain, keychain.mayBlock, !keychain.isLoaded else { return false }
+    guard let keychain, keychain.mayBlock || keychain.isLoading, !keychain.isLoaded else { return false }
     return directory.place.isInKeychain
   }
 
@@ -104,7 +104,7 @@ extension FileTree {
   /// that waits for another process.
   public func mayWait(using node: Node) -> Bool {
     guard let keychain, node.place.isInKeychain else { return false }
-    return keychain.mayBlock || keychain.isChanging
+    return keychain.mayBlock || keychain.isChanging || keychain.isLoading
   }
 }
 

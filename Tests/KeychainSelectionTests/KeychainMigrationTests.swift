@@ -141,7 +141,7 @@ private final class FailingKeychain: KeychainEngine, @unchecked Sendable {
   }
 
   func items() throws(StoreError) -> [Item] { try engine.items() }
-  func refresh() throws(StoreError) -> [Item]? { try engine.refresh() }
+  func changes() throws(StoreError) -> ExternalChanges { try engine.changes() }
 
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try check("secret")

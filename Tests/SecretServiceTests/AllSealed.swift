@@ -53,7 +53,7 @@ struct AllSealed: KeychainEngine, PasswordKeychain {
   var name: String { keychain.name }
   var passwords: (any PasswordKeychain)? { self }
   func items() throws(StoreError) -> [Item] { try keychain.items() }
-  func refresh() throws(StoreError) -> [Item]? { try keychain.refresh() }
+  func changes() throws(StoreError) -> ExternalChanges { try keychain.changes() }
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes { try keychain.secret(of: item) }
   func remove(_ items: [ItemID]) throws(StoreError) { try keychain.remove(items) }
   func synchronize() throws(StoreError) { try keychain.synchronize() }

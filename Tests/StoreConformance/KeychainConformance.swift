@@ -41,10 +41,10 @@ public enum KeychainConformance {
       left.map { Set($0.map(comparable)) } == right.map { Set($0.map(comparable)) }
     }
 
-    /// The changes by others so far.
-    func news(of engine: any KeychainEngine) throws -> [Item]? {
+    /// The items after what others have changed of `known`; nil: nothing.
+    func news(of engine: any KeychainEngine, since known: [Item] = []) throws -> [Item]? {
       try catchUp(engine)
-      return try engine.refresh()
+      return try engine.changes().items(since: known)
     }
   }
 

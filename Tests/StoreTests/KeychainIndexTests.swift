@@ -57,3 +57,55 @@ import Testing
     #expect(before.changes(since: KeychainIndex([])).map(\.kind) == [.created])
   }
 }
+
+/// The packed form of items.
+@Suite struct PackedItemTests {
+  @Test func itemsComeBackAsTheyWere() {
+    var full = KeychainSamples.full()
+    full.id = ItemID(rawValue: "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d")
+    (full.size, full.isSealed, full.collection) = (1 << 40, true, "login")
+    full.otpauth = FurtherSecret(size: 77, modified: Timestamp(seconds: -1, nanoseconds: 5))
+    var plain = KeychainSamples.generic("", "")
+    plain.id = ItemID(rawValue: "/org/freedesktop/secrets/collection/a/1")
+    var other = KeychainSamples.generic("")
+    other.identity = .other(label: ExactString(String(repeating: "é", count: 300)))
+    let upper = Item(
+      id: ItemID(rawValue: full.id.rawValue.uppercased()), identity: full.identity, created: full.created,
+      modified: full.modified)
+    for item in [full, plain, other, upper] {
+      let packed = PackedItem(item)
+      #expect(packed.item == item && packed.id == item.id && packed.identity == item.identity)
+      #expect(packed.has(PackedKey(item.id)) && packed.has(PackedKey(item.identity)))
+      #expect(packed == PackedItem(packed.item))
+    }
+    #expect(!PackedItem(full).has(PackedKey(upper.id)) && !PackedItem(plain).has(PackedKey(full.identity)))
+  }
+
+  /// Beside dictionaries of values, which do the same.
+  @Test(arguments: 0..<3) func indexIsThatOfValues(_ seed: Int) {
+    var (index, values) = (KeychainIndex(), [ItemID: Item]())
+    for step in 0..<3_000 {
+      let number = (step &* 7919 &+ seed &* 104_729) % 211
+      var item = KeychainSamples.generic(ExactString("s\(step % (7 + seed))"), ExactString("a\(step % 13)"))
+      if step % 5 == 0 { item.identity = .other(label: ExactString("l\(step % 3)")) }
+      item.id = ItemID(rawValue: "\(number)")
+      item.size = step
+      if step % 3 == 0 {
+        #expect(index.remove(item.id) == values.removeValue(forKey: item.id))
+      } else {
+        #expect(index.insert(item) == values.updateValue(item, forKey: item.id))
+      }
+      guard step % 50 == 0 else { continue }
+      #expect(Set(index.all) == Set(values.values) && index.count == values.count)
+      #expect(values.values.allSatisfy { index[$0.id] == $0 && index[$0.identity].contains($0) })
+      for itemClass in ItemClass.allCases {
+        let items = values.values.filter { $0.identity.itemClass == itemClass }
+        #expect(Set(index.folders(of: itemClass)) == Set(items.map(\.identity.folder)))
+        for (folder, items) in Dictionary(grouping: items, by: \.identity.folder) {
+          #expect(Set(index.items(in: folder, of: itemClass)) == Set(items))
+          #expect(index.countOfItems(in: folder, of: itemClass) == items.count)
+        }
+      }
+    }
+  }
+}

@@ -133,7 +133,7 @@ final class RemoteMemory: KeychainEngine, RemoteKeychain, LockingKeychain {
 
   func items() throws(StoreError) -> [Item] { stored.withLock { Array($0.values) } }
 
-  func refresh() throws(StoreError) -> [Item]? { nil }
+  func changes() throws(StoreError) -> ExternalChanges { .none }
 
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     do { return try SecretBytes(count: 1) } catch { throw .outOfMemory }

@@ -33,7 +33,7 @@ import Testing
       seen.insert(try engine.items().count)
     }
     #expect(seen == [1] && stored.count == 20)
-    #expect(try engine.refresh()?.count == 21)
+    #expect(try engine.changes().items()?.count == 21)
     #expect(try engine.bytes(of: stored[7].id) == Array("batch secret 7".utf8))
     #expect(engine.trust == .trusted && engine.problems().isEmpty)
     // The end of the second connection has not dropped the locks of the first one.

@@ -53,7 +53,7 @@ struct FileEvents: ~Copyable {
     let other = try copy.open()
     #expect(try other.items() == [item])
     #expect(try other.bytes(of: item.id) == Array("s3cret".utf8))
-    #expect(try engine.refresh() == nil, "the engine's own checkpoint is no news")
+    #expect(try engine.changes().items() == nil, "the engine's own checkpoint is no news")
   }
 
   @Test func whatAnotherProcessLeftInTheLogIsBroughtIn() throws {
@@ -62,7 +62,7 @@ struct FileEvents: ~Copyable {
     _ = try engine.items()
     let other = try fixture.open()
     let item = try other.add(KeychainSamples.generic("a"), "1")
-    #expect(try engine.refresh() == [item])
+    #expect(try engine.changes().items() == [item])
     let log = fixture.database + "-wal"
     let events = try FileEvents(log)
     #expect(events.wait { contents(of: log).isEmpty })

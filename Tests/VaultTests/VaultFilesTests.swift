@@ -39,7 +39,7 @@ import Testing
     #expect(try engine.items() == [item])
     #expect(try engine.bytes(of: item.id) == Array("s3cret".utf8))
     #expect(engine.problems().isEmpty)
-    #expect(try engine.refresh() == nil)
+    #expect(try engine.changes().items() == nil)
   }
 
   @Test func thirtyTwoOpenersAtOnceMakeOneVault() async throws {

@@ -144,7 +144,7 @@ import Testing
     #expect(second.lockState == .sealed)
     #expect(throws: StoreError.locked) { try unlock(second, "") }
     try unlock(second, "p")
-    #expect(try second.refresh()?.count == 1)
+    #expect(try second.changes().items()?.count == 1)
     #expect(try second.bytes(of: id) == Array("secret".utf8))
     try change(first, to: .keyFile, "", present: "p")
     #expect(try second.bytes(of: id) == Array("secret".utf8))

@@ -29,9 +29,9 @@ import Testing
     try apply(change, toTheVaultIn: copy, item.id)
     try fixture.overwrite(with: contents(of: copy + "/vault.db"))
 
-    if isRefreshed { _ = try? engine.refresh() }
+    if isRefreshed { _ = try? engine.changes() }
     let error = failure { _ = try engine.add(KeychainSamples.generic("b"), "added") }
-    if isRefreshed { _ = try? engine.refresh() }
+    if isRefreshed { _ = try? engine.changes() }
     let again = try fixture.open()
     switch change {
     case .newer, .newKeys:
@@ -61,11 +61,11 @@ import Testing
     try #require(copy.count > count)
     for _ in 0..<2 {
       try fixture.overwrite(with: copy.prefix(count))
-      _ = try? engine.refresh()
+      _ = try? engine.changes()
       _ = try? engine.bytes(of: item.id)
       _ = try? engine.items()
       try fixture.overwrite(with: copy)
-      _ = try engine.refresh()
+      _ = try engine.changes()
       #expect(try engine.bytes(of: item.id) == Array("old".utf8))
     }
     try fixture.overwrite(with: copy.prefix(count))
@@ -86,11 +86,11 @@ import Testing
     _ = try engine.add(item, "of a class of its own")
     try rest(engine, fixture)
     try fixture.overwrite(with: copy)
-    _ = try engine.refresh()
+    _ = try engine.changes()
     _ = try (isAcceptedHere ? engine : fixture.open()).acceptRollback()
     item = KeychainSamples.generic("s", "two")
     item.accessibility = .afterFirstUnlockThisDeviceOnly
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     let added = try engine.add(item, "kept")
     let again = try fixture.open()
     #expect(try again.bytes(of: added.id) == Array("kept".utf8) && again.problems().isEmpty)

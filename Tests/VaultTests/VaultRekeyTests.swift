@@ -49,7 +49,7 @@ import Testing
         }
       }
       switch call {
-      case "refresh": #expect(try session.refresh()?.count == count)
+      case "refresh": #expect(try session.changes().items()?.count == count)
       case "items": #expect(try session.items().count == count)
       case "secret": _ = try session.secret(of: ids[0])
       case "update": _ = try session.update([ids[0]], nil) { $0.attributes["label"] = Array("new".utf8) }
@@ -77,7 +77,7 @@ import Testing
       group.addTask { try keysAreMade.run(60, by: other) }
       group.addTask {
         while !keysAreMade.isOver {
-          if let items = try engine.refresh() { #expect(items.count == count) }
+          if let items = try engine.changes().items() { #expect(items.count == count) }
           #expect(try engine.items().count == count)
         }
       }

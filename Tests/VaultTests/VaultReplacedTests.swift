@@ -49,7 +49,7 @@ enum Displacement: CaseIterable {
     #expect(!engine.problems().isEmpty)
     #expect(engine.readOnlyReason != nil)
     #expect(try engine.bytes(of: item.id) == Array("old".utf8), "what is open can still be read")
-    let news = try engine.refresh()
+    let news = try engine.changes().items()
     guard displacement.leavesAVault else {
       #expect(news == nil)
       #expect(failure { try engine.set(item.id, Array("new".utf8)) }?.kind == "unreachable")
@@ -102,10 +102,10 @@ enum Displacement: CaseIterable {
     let (copy, key) = (fixture.snapshot(), contents(of: fixture.key))
     if isLocked { try engine.lock() }
     try fixture.restore(copy.filter { !$0.key.hasSuffix(".key") })
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     #expect(engine.problems().contains { $0.reason.contains("can't be opened") })
     try write(key, to: fixture.key)
-    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(try engine.changes().items()?.map(\.id) == [item.id])
     #expect(engine.problems().isEmpty)
     #expect(engine.lockState == (isLocked ? .locked : .open))
     if isLocked { try engine.unlock(SecretBytes()) }
@@ -120,11 +120,11 @@ enum Displacement: CaseIterable {
     let item = try engine.add(KeychainSamples.generic("a"), "old")
     let (copy, key) = (fixture.snapshot(), contents(of: fixture.key))
     try fixture.restore(copy.filter { !$0.key.hasSuffix(".key") })
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     #expect(engine.lockState == .sealed)
     try store.lock()
     try write(key, to: fixture.key)
-    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(try engine.changes().items()?.map(\.id) == [item.id])
     #expect(engine.lockState == .locked)
     #expect(failure { _ = try engine.bytes(of: item.id) } == .locked)
     try engine.unlock(SecretBytes())
@@ -140,11 +140,11 @@ enum Displacement: CaseIterable {
     var broken = copy
     for name in copy.keys where name.hasSuffix(".db") { broken[name] = Array("no database".utf8) }
     try fixture.restore(broken)
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     #expect(engine.lockState == .open)
     try engine.lock()
     try fixture.restore(copy)
-    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(try engine.changes().items()?.map(\.id) == [item.id])
     #expect(engine.lockState == .locked)
   }
 
@@ -156,11 +156,11 @@ enum Displacement: CaseIterable {
       to: .passphrase, KeychainSamples.secret("pass"), present: KeychainSamples.secret(""), cost: .least)
     _ = try engine.items()
     try Displacement.folderRestored.happen(to: fixture)
-    #expect(try engine.refresh() == [])
+    #expect(try engine.changes().items() == [])
     #expect(engine.lockState == .sealed)
     #expect(failure { _ = try engine.bytes(of: item.id) } == .locked)
     try engine.unlock(KeychainSamples.secret("pass"))
-    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(try engine.changes().items()?.map(\.id) == [item.id])
     try engine.set(item.id, Array("new".utf8))
   }
 
@@ -169,7 +169,7 @@ enum Displacement: CaseIterable {
     let engine = try fixture.open()
     let item = try engine.add(KeychainSamples.generic("a"), "old")
     try write(Array("no database".utf8), to: fixture.database)
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     #expect(failure { try engine.set(item.id, Array("new".utf8)) } != nil)
     #expect(engine.problems().contains { $0.reason.contains("not a vault") })
     #expect(contents(of: fixture.database) == Array("no database".utf8))
@@ -185,16 +185,16 @@ enum Displacement: CaseIterable {
     let other = fixture.root + "/other"
     try write(Array(good.prefix(200)) + [UInt8](repeating: 0xA5, count: good.count - 200), to: other)
     unsafe rename(other, fixture.database)
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     _ = engine.needsPassphrase
     #expect(!engine.problems().isEmpty)
     #expect(failure { try engine.set(item.id, Array("lost".utf8)) } != nil)
-    _ = try? engine.refresh()
+    _ = try? engine.changes()
     #expect(engine.lockState == .sealed)
     for ending in ["-wal", "-shm"] { unsafe unlink(fixture.database + ending) }
     try write(good, to: other)
     unsafe rename(other, fixture.database)
-    #expect(try engine.refresh()?.map(\.id) == [item.id])
+    #expect(try engine.changes().items()?.map(\.id) == [item.id])
     #expect(engine.problems().isEmpty)
     #expect(try engine.bytes(of: item.id) == Array("old".utf8))
   }

@@ -33,9 +33,9 @@ import Testing
       print("secret(of:), \(label): \(reading / 4000)")
     }
     let looking = try clock.measure {
-      for _ in 0..<10_000 { _ = try engine.refresh() }
+      for _ in 0..<10_000 { _ = try engine.changes() }
     }
-    print("refresh(), nothing new: \(looking / 10_000)")
+    print("changes(), nothing new: \(looking / 10_000)")
     let writing = try clock.measure {
       for item in items.prefix(500) { try engine.set(item.id, [1, 2, 3]) }
     }

@@ -161,7 +161,7 @@ import Testing
       "ATTACH '\(fixture.root)/old.db' AS o",
       "INSERT OR REPLACE INTO manifest SELECT * FROM o.m", "INSERT OR REPLACE INTO item SELECT * FROM o.i")
     #expect(failure { try engine.set(ids[1], [2]) }?.kind == "readOnly")
-    #expect(try engine.refresh()?.count == 3)
+    #expect(try engine.changes().items()?.count == 3)
     try expectReadOnly(engine, ids[1])
   }
 

@@ -397,6 +397,8 @@ void linux_return_freed_memory(void) {
     mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 }
 
+void linux_return_unused_memory(void) { malloc_trim(0); }
+
 int linux_inode(const char *path, unsigned long long *inode, long long birth[2]) {
   struct statx status;
   if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME, &status) != 0) return -1;

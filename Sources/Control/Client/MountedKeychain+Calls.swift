@@ -1,6 +1,6 @@
 public import Model
 public import SecretMemory
-import Store
+public import Store
 
 // Requests to the mount's process, each on a connection of its own.
 extension MountedKeychain {
@@ -45,8 +45,8 @@ extension MountedKeychain {
   }
 
   /// Answers from memory, like `takeNews`: the mount's process tells of every change.
-  public func refresh() throws(StoreError) -> [Item]? {
-    takeNews().contains { $0.origin == .external } ? try memory.list() : nil
+  public func changes() throws(StoreError) -> ExternalChanges {
+    ExternalChanges(takeNews().filter { $0.origin == .external })
   }
 
   /// The secret, after the mount has decided, which may ask the user. - Throws: `accessDenied`, `notFound`, `locked`,

@@ -26,10 +26,7 @@ extension MemoryKeychain {
     var draft = state.entries
     try body(&draft)
     guard Set(draft.values.map(\.item.identity)).count == draft.count else { throw .exists }
-    let isCurrent = seen.load(ordering: .relaxed) == state.version
-    state.entries = draft
-    state.version += 1
-    if isCurrent { seen.store(state.version, ordering: .relaxed) }
+    state.replace(draft, by: number)
   }
 
   /// The entry, if its password is the one at hand.

@@ -10,6 +10,8 @@ public final class MemoryKeychain: KeychainEngine, PasswordKeychain {
   public let name = "memory"
 
   let shared: Shared
+  /// By which this engine's changes are known.
+  let number: Int
   let seen = Atomic<Int>(0)
   let holdsOtpauth: Bool
   /// The password for the items of its calls; nil: none.
@@ -18,6 +20,7 @@ public final class MemoryKeychain: KeychainEngine, PasswordKeychain {
   /// `holdsOtpauth`: whether it is one that has room for two secrets of an item.
   public init(holdsOtpauth: Bool = true) {
     shared = Shared()
+    number = shared.use { $0.nextEngine() }
     password = nil
     self.holdsOtpauth = holdsOtpauth
   }
@@ -25,6 +28,7 @@ public final class MemoryKeychain: KeychainEngine, PasswordKeychain {
   /// A second engine on the same items, as another process would have it.
   public init(sharing other: MemoryKeychain) {
     shared = other.shared
+    number = shared.use { $0.nextEngine() }
     password = nil
     holdsOtpauth = other.holdsOtpauth
     seen.store(shared.use { $0.version }, ordering: .relaxed)
@@ -32,6 +36,7 @@ public final class MemoryKeychain: KeychainEngine, PasswordKeychain {
 
   private init(_ other: MemoryKeychain, _ password: ItemPassword) {
     shared = other.shared
+    number = other.number
     holdsOtpauth = other.holdsOtpauth
     self.password = password.bytes.unprotected
     seen.store(other.seen.load(ordering: .relaxed), ordering: .relaxed)
@@ -71,10 +76,12 @@ public final class MemoryKeychain: KeychainEngine, PasswordKeychain {
     try attempt { state throws(StoreError) in list(state) }
   }
 
-  /// Every item where another engine on the same items changed something since it was last asked; else nil.
-  public func refresh() throws(StoreError) -> [Item]? {
+  /// The changes by other engines on the same items since it was last asked.
+  public func changes() throws(StoreError) -> ExternalChanges {
     try attempt { state throws(StoreError) in
-      seen.load(ordering: .relaxed) == state.version ? nil : list(state)
+      let unseen = state.changes[seen.exchange(state.version, ordering: .relaxed)...]
+      let ids = Set(unseen.filter { $0.engine != number }.flatMap(\.items))
+      return ExternalChanges(ids.map { ItemNews($0, state.entries[$0]?.item, origin: .external) })
     }
   }
 

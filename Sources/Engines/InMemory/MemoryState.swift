@@ -43,11 +43,28 @@ final class Entry {
 
 final class State {
   var entries: [ItemID: Entry] = [:]
-  var version = 0
+  /// Which items each version has changed, and by which engine: version 1 first.
+  private(set) var changes: [(items: [ItemID], engine: Int)] = []
+  var version: Int { changes.count }
   var failure: StoreError?
   var lock = KeychainLock.open
   var passphrase: [UInt8]?
   private var last = 0
+
+  private var engines = 0
+
+  /// The number of an engine on these items.
+  func nextEngine() -> Int {
+    engines += 1
+    return engines
+  }
+
+  /// Takes over a draft of all items.
+  func replace(_ draft: [ItemID: Entry], by engine: Int) {
+    let ids = Set(entries.keys).union(draft.keys).filter { entries[$0] !== draft[$0] }
+    changes.append((Array(ids), engine))
+    entries = draft
+  }
 
   func nextID() -> ItemID {
     last += 1

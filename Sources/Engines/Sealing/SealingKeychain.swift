@@ -31,12 +31,12 @@ package struct SealingKeychain: KeychainEngine, RemoteKeychain {
     return items.map(shown)
   }
 
-  package func refresh() throws(StoreError) -> [Item]? {
+  package func changes() throws(StoreError) -> ExternalChanges {
     seals.refresh()
-    let items = try base.refresh()
-    let hasNews = seals.takeNews()
-    guard items != nil || hasNews else { return nil }
-    return (items ?? base.known).map(shown)
+    let changes = try base.changes()
+    // The vault may say something else of any item.
+    guard !seals.takeNews() else { return .everything(known) }
+    return changes.mapItems(shown)
   }
 
   package var known: [Item] { base.known.map(shown) }

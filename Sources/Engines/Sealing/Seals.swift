@@ -90,8 +90,8 @@ extension Seals {
   func refresh() {
     guard let vault = present else { return }
     let isKnown = state.withLock { $0.seals != nil }
-    guard let items = try? isKnown ? vault.refresh() : vault.items() else { return }
-    state.withLock { $0.take(items) }
+    guard let changes = try? isKnown ? vault.changes() : .everything(vault.items()) else { return }
+    state.withLock { $0.take(changes) }
   }
 
   /// Whether there is something to tell of items that did not change where they are kept. Asked once for each news.
@@ -165,10 +165,21 @@ extension Seals {
 }
 
 extension Seals.State {
-  fileprivate mutating func take(_ items: [Item]) {
+  fileprivate mutating func take(_ changes: ExternalChanges) {
     let old = seals ?? [:]
-    set(Dictionary(items.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first }))
+    switch changes {
+    case .none: return
+    case .items(let news):
+      let changed = Set(news.map(\.id))
+      let others = old.values.filter { !changed.contains($0.id) }
+      set(Self.byIdentity(others + news.compactMap(\.item)))
+    case .everything(let items): set(Self.byIdentity(items))
+    }
     if seals != old { hasNews = true }
+  }
+
+  private static func byIdentity(_ items: [Item]) -> [ItemIdentity: Item] {
+    Dictionary(items.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   fileprivate mutating func set(_ items: [ItemIdentity: Item]) {

@@ -124,8 +124,8 @@ extension SecretServiceEngine {
   }
 
   /// Answers from memory, like `takeNews`: signals keep it up to date.
-  public func refresh() throws(StoreError) -> [Item]? {
-    keyring.ledger.takeNews().contains { $0.origin == .external } ? keyring.ledger.items : nil
+  public func changes() throws(StoreError) -> ExternalChanges {
+    ExternalChanges(keyring.ledger.takeNews().filter { $0.origin == .external })
   }
 
   /// The items as the signals so far show them. It does not wait.

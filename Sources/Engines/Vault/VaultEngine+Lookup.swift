@@ -23,5 +23,5 @@ extension VaultEngine: ItemLookup {
   /// Also where they may be missing: without a manifest it is not known.
   public var areRulesMissing: Bool { state.areRulesMissing }
 
-  private func shown(_ item: Item) -> Item? { isShown(item) ? item : nil }
+  func shown(_ item: Item) -> Item? { isShown(item) ? item : nil }
 }

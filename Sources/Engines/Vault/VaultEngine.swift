@@ -36,7 +36,7 @@ public final class VaultEngine: KeychainEngine {
   ///
   /// Both folders are made where they are missing (0700). `stateDirectory` keeps what belongs to this
   /// device: the anchor by which an older vault is known, and the device key of …ThisDeviceOnly items.
-  /// `reading`: with `singleItems`, `trust` and `problems` say only what was found so far.
+  /// `reading`: as long as not all items were read, `trust` and `problems` say only what was found so far.
   ///
   /// - Throws: `accessDenied` (others can access a file; a missing or wrong key), `unsupported` (no vault,
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
@@ -49,11 +49,11 @@ public final class VaultEngine: KeychainEngine {
 
   init(
     _ directory: VaultDirectory, _ part: VaultPart, _ passwordCost: PassphraseCost,
-    _ reading: VaultReading = .allItems
+    _ reading: VaultReading = .allItems, many: UInt64 = VaultReading.many
   ) throws(StoreError) {
     self.part = part
     self.passwordCost = passwordCost
-    vault = Locked(LockableVault(try VaultFile(opening: directory), state, reading))
+    vault = Locked(LockableVault(try VaultFile(opening: directory), state, reading, many: many))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
     try unlock(LockableVault.noPassphrase())
   }
@@ -68,12 +68,12 @@ public final class VaultEngine: KeychainEngine {
 
   /// Also opens another vault that has taken this one's path meanwhile: where it takes a passphrase, there are no items
   /// until that was given.
-  public func refresh() throws(StoreError) -> [Item]? {
-    try vault.use { vault throws(StoreError) -> [Item]? in
+  public func changes() throws(StoreError) -> ExternalChanges {
+    try vault.use { vault throws(StoreError) -> ExternalChanges in
       let (isOther, isTouched) = follow(vault)
-      if isOther, vault.session == nil { return [] }
-      return try vault.withSession { session throws(StoreError) in try session.refresh(isTouched: isTouched) }
-    }?.filter(isShown)
+      if isOther, vault.session == nil { return .everything([]) }
+      return try vault.withSession { session throws(StoreError) in try session.changes(isTouched: isTouched) }
+    }.mapItems(shown)
   }
 
   /// Whether another vault has taken the path of the open one, and whether something else than a commit has written to it.

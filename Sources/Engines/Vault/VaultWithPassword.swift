@@ -93,7 +93,7 @@ struct VaultWithPassword: KeychainEngine, OtpauthKeychain {
 // Calls that don't depend on passwords.
 extension VaultWithPassword {
   func items() throws(StoreError) -> [Item] { try vault.items() }
-  func refresh() throws(StoreError) -> [Item]? { try vault.refresh() }
+  func changes() throws(StoreError) -> ExternalChanges { try vault.changes() }
   func remove(_ items: [ItemID]) throws(StoreError) { try vault.remove(items) }
   func synchronize() throws(StoreError) { try vault.synchronize() }
   func room() throws(StoreError) -> DiskRoom? { try vault.room() }

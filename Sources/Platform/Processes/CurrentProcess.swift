@@ -3,6 +3,9 @@ import Glibc
 
 /// This process.
 package enum CurrentProcess {
+  /// Gives memory that was freed back to the system, after something large was read: malloc_trim(3).
+  package static func returnUnusedMemory() { linux_return_unused_memory() }
+
   package static var number: Int32 { getpid() }
   package static var parent: Int32 { getppid() }
 

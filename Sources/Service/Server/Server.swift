@@ -10,6 +10,7 @@ import Prompting
 import Store
 import Synchronization
 import Tree
+import Vault
 
 /// The mount as a running process: the stores, the tree, the kernel's session, and the loop of changes.
 package final class Server: Sendable {
@@ -23,6 +24,7 @@ package final class Server: Sendable {
   private let session: Session
   private let tree: FileTree
   private let report: StatusReport
+  private let trustNotice: TrustNotice
   /// nil: `echo=off`, or a mount on which nothing can be done that inotify tells.
   private let replay: ReplayProcess?
 
@@ -37,10 +39,12 @@ package final class Server: Sendable {
     self.places = places
     linux_return_freed_memory()
     let record = AccessLog(stateFolder: places.state)
+    var opening = options.keychain
+    opening.reading = .fewItems
     stores = try Stores(
-      places, keychain: options.keychain, controller: options.accessController(places, record),
-      loadingSettings: true)
-    if let line = stores.keychain?.engine.trust.line { StandardError.write("keyhole: \(line)\n") }
+      places, keychain: opening, controller: options.accessController(places, record), loadingSettings: true)
+    trustNotice = TrustNotice(stores.keychain?.engine, places)
+    trustNotice.write()
     let report = StatusReport(options, places, stores, mountPoint, version: version)
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report
@@ -145,6 +149,13 @@ package final class Server: Sendable {
     UserFolders.make(places.configuration)
     let watch = StoreWatch(stores, places)
     fileSystem.beginFollowing()
+    if let keychain = stores.keychain, keychain.isLoading {
+      Background.run { [trustNotice] in
+        try? keychain.load()
+        trustNotice.write()
+        linux_forget_code()
+      }
+    }
     if let replay { fileSystem.replay(through: replay) }
     Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }
     report.add { [weak watch, replay] in (watch?.problems ?? []) + (replay?.problem.map { [$0] } ?? []) }

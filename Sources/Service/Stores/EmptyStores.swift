@@ -23,7 +23,7 @@ final class NoItems: KeychainEngine, LockingKeychain {
   func isAccessible(_ item: Item) -> Bool { lockState == .open }
 
   func items() -> [Item] { [] }
-  func refresh() -> [Item]? { nil }
+  func changes() -> ExternalChanges { .none }
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes { throw .notFound }
   func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item { throw Self.refusal }
   func update(_ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void) -> [Item] { [] }

@@ -36,23 +36,3 @@ extension RemoteKeychain {
   /// Does nothing.
   public func finishBatches() throws(StoreError) {}
 }
-
-/// The present state of an item of a `RemoteKeychain` after a change.
-public struct ItemNews: Hashable, Sendable {
-  /// The item that something happened to.
-  public var id: ItemID
-  /// nil: it is gone.
-  public var item: Item?
-  /// Whether this engine's calls or another process did it.
-  public var origin: Change.Origin
-
-  /// - Parameters:
-  ///   - id: the item.
-  ///   - item: the item as it is now; nil: it is gone.
-  ///   - origin: whether this engine's calls or another process did it.
-  public init(_ id: ItemID, _ item: Item?, origin: Change.Origin) {
-    self.id = id
-    self.item = item
-    self.origin = origin
-  }
-}

@@ -7,18 +7,20 @@ public import SecretMemory
 /// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 ///
 /// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
-/// `otpauthURIs`, `batches`, `spooling`, `remote`, `encryption`. An engine in front of another one passes on what that
+/// `otpauthURIs`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `verification`. An engine in front of another one passes on what that
 /// one has.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
   var name: String { get }
 
-  /// Every item, without its secret. Also catches up with what other processes did, like `refresh`.
+  /// Every item, without its secret. Also catches up with what other processes did, like `changes`.
   func items() throws(StoreError) -> [Item]
 
-  /// Every item where another process changed something since the last call of any method; else nil,
-  /// which costs a few microseconds.
-  func refresh() throws(StoreError) -> [Item]?
+  /// The changes by other processes since the last call of `items` or of this one.
+  ///
+  /// Where there is nothing, that costs a few microseconds; else what the changed items cost, and not the others, where the
+  /// keychain can tell which they are.
+  func changes() throws(StoreError) -> ExternalChanges
 
   /// An item's secret. - Throws: `notFound`, `locked`, `damaged`, `unreachable`, `outOfMemory`.
   func secret(of item: ItemID) throws(StoreError) -> SecretBytes
@@ -96,6 +98,13 @@ public protocol KeychainEngine: Sendable {
 
   /// Answers for single items now; nil, as by default: every item is read for one.
   var lookup: (any ItemLookup)? { get }
+
+  /// Reads every item by pages now; nil, as by default: `items` does not take long, or has read them.
+  var paging: (any PagingKeychain)? { get }
+
+  /// Compares all that it holds, where `changes` has read only a part since that was done last; nil, as by default: there
+  /// is nothing to compare.
+  var verification: (any VerifiableKeychain)? { get }
 }
 
 extension KeychainEngine {
@@ -128,6 +137,10 @@ extension KeychainEngine {
   public var areRulesMissing: Bool { false }
   /// nil.
   public var lookup: (any ItemLookup)? { nil }
+  /// nil.
+  public var paging: (any PagingKeychain)? { nil }
+  /// nil.
+  public var verification: (any VerifiableKeychain)? { nil }
 }
 
 extension KeychainEngine {

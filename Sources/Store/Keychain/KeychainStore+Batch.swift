@@ -18,7 +18,6 @@ extension KeychainStore {
     let checked = try checked(changes, permits)
     noteUse()
     defer { wipeStack() }
-    let present = try read { index in Set(index.all.map(\.id)) }
     _ = try change { () throws(StoreError) in
       try batches.apply(checked) { index throws(StoreError) in
         let content = try secret(index)
@@ -28,7 +27,7 @@ extension KeychainStore {
     } note: { store, items in
       // Of an item with several changes, the last one is what it is now.
       let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
-      for item in last.values { store.note(item, kind: present.contains(item.id) ? .modified : .created) }
+      for item in last.values { store.note(item, kind: store.isKnown(item.id) ? .modified : .created) }
     }
   }
 

@@ -36,7 +36,7 @@ extension KeychainStore {
     }
     executor.run {
       guard isLoaded else { return }
-      assumeIsolated { $0.takeOver(remote.takeNews()) }
+      assumeIsolated { $0.takeOver(ExternalChanges(remote.takeNews())) }
       noteLock()
     }
   }
@@ -54,7 +54,15 @@ extension KeychainStore {
     feed.publish([Change(now == .open ? .unlocked : .locked, .keychain, origin: .external)])
   }
 
-  private func takeOver(_ news: [ItemNews]) {
+  func takeOver(_ changes: ExternalChanges) {
+    switch changes {
+    case .none: return
+    case .items(let news): publish(news)
+    case .everything(let items): replaceAll(with: items)
+    }
+  }
+
+  private func publish(_ news: [ItemNews]) {
     for news in news {
       let changes = index.withLock { $0?.take(news) ?? [] }
       if !changes.isEmpty { feed.publish(changes) }
@@ -67,6 +75,7 @@ extension KeychainStore {
       defer { index?.insert(item) }
       return index == nil ? known : index?[item.id]
     }
+    noteUnread(item.id, item)
     guard previous != item else { return }
     defer { feed.publish(item.changesOfOtpauth(since: previous, origin: .local)) }
     // Nothing else of it has changed.
@@ -82,14 +91,17 @@ extension KeychainStore {
     feed.publish([Change(.moved, subject, previous: old, origin: .local)])
   }
 
+  func isKnown(_ id: ItemID) -> Bool { index.withLock { $0?[id] != nil } }
+
   /// `known`: the item, for an index that was not read.
   func noteRemoval(of id: ItemID, _ known: Item? = nil) {
     let removed = index.withLock { index in index == nil ? known : index?.remove(id) }
+    noteUnread(id, nil)
     guard let item = removed else { return }
     feed.publish(item.deletion(origin: .local))
   }
 
-  func replaceAll(with items: [Item]) {
+  private func replaceAll(with items: [Item]) {
     let next = KeychainIndex(items)
     let previous = index.withLock { index in
       defer { index = next }

@@ -28,7 +28,7 @@ extension KeychainStore {
     knownLock.withLock { $0 = nil }
     defer { knownLock.withLock { $0 = engine.locking.lockState } }
     try engine.locking.unlock(passphrase)
-    try load()
+    try beginLoading()
     try refresh()
     feed.publish([Change(.unlocked, .keychain, origin: .local)])
   }

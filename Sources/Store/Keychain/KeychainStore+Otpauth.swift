@@ -23,7 +23,8 @@ extension KeychainStore {
     of item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try checkAccess(to: found(item), permit, .otpauth)
+    let present = try found(item)
+    try checkAccess(to: present, permit, .otpauth)
     let uris = try engine(for: permit).requireOtpauthURIs()
     noteUse()
     defer { wipeStack() }
@@ -34,7 +35,7 @@ extension KeychainStore {
         if further != nil { try KeyURI.check(secret) }
       }
     } note: { store, written in
-      store.note(written, kind: .attributes)
+      store.note(written, kind: .attributes, since: present)
     }
   }
 
@@ -42,12 +43,13 @@ extension KeychainStore {
   ///
   /// - Throws: `notFound`, also for an item that has none; `readOnly`, `noSpace`.
   public nonisolated func removeOtpauth(of item: ItemID) throws(StoreError) {
-    guard try found(item).otpauth != nil else { throw .notFound }
+    let present = try found(item)
+    guard present.otpauth != nil else { throw .notFound }
     let uris = try engine.requireOtpauthURIs()
     _ = try change { () throws(StoreError) in
       try uris.rewriteOtpauth(of: item, readingSecret: false) { further, _ in further = nil }
     } note: { store, written in
-      store.note(written, kind: .attributes)
+      store.note(written, kind: .attributes, since: present)
     }
   }
 }

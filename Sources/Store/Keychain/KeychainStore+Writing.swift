@@ -44,7 +44,8 @@ extension KeychainStore {
     _ item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
-    try checkAccess(to: item, permit)
+    let present = try found(item)
+    try checkAccess(to: present, permit)
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     noteUse()
     defer { wipeStack() }
@@ -56,7 +57,7 @@ extension KeychainStore {
         try guarding.check(before, item)
       }
     } note: { store, written in
-      store.note(written, kind: .modified)
+      store.note(written, kind: .modified, since: present)
     }
   }
 

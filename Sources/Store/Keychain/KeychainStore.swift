@@ -25,6 +25,9 @@ public actor KeychainStore {
   /// How many changes are under way.
   nonisolated let changes = Atomic(0)
   nonisolated let index = Mutex<KeychainIndex?>(nil)
+  /// The reading of all items by pages that is under way; nil: none.
+  nonisolated let loading = Mutex<ItemLoading?>(nil)
+  nonisolated let verification = Mutex(VerificationSchedule())
   /// When a secret was used last, or the keychain unlocked.
   nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
   /// The last reported lock of a remote keychain; nil while that is changed from here.
@@ -63,23 +66,6 @@ public actor KeychainStore {
     }
   }
 
-  /// Reads every item now, so that the first use need not wait.
-  public nonisolated func load() throws(StoreError) {
-    guard !isLoaded else { return }
-    if remote != nil {
-      knownLock.withLock { $0 = $0 ?? engine.locking.lockState }
-      let items = try engine.items()
-      executor.run { index.withLock { if $0 == nil { $0 = KeychainIndex(items) } } }
-      knownLock.withLock { $0 = engine.locking.lockState }
-    } else {
-      try executor.run { () throws(StoreError) in
-        guard !isLoaded else { return }
-        let items = try engine.items()
-        index.withLock { $0 = KeychainIndex(items) }
-      }
-    }
-  }
-
   /// For how long no secret was read or changed, in seconds on a clock that can't be set and that counts suspend.
   public nonisolated var idleSeconds: UInt64 {
     let last = lastUse.load(ordering: .relaxed)
@@ -101,9 +87,11 @@ public actor KeychainStore {
   public nonisolated func refresh() throws(StoreError) {
     if let remote { return takeNews(of: remote) }
     try executor.run { () throws(StoreError) in
-      guard index.withLock({ $0 != nil }), let items = try engine.refresh() else { return }
-      assumeIsolated { $0.replaceAll(with: items) }
+      guard isLoaded else { return }
+      let changes = try engine.changes()
+      assumeIsolated { $0.takeOver(changes) }
     }
+    verifyLater()
   }
 
   /// Whether the keychain could be changed at this moment. - Throws: `readOnly`, `unreachable`, `system`.

@@ -108,21 +108,24 @@ extension FileTree {
 // The directory of a service or server comes with its first item, and goes with its last one.
 extension FileTree {
   /// Takes the present state of the stores as known to all watchers: what differs later is a change. Of a keychain that
-  /// may block, the state when it answers.
+  /// may block, the state when it answers. Of many items the folders are known when all were read, which goes on afterwards.
   public func beginFollowing() {
     if keychain?.mayBlock == true {
       Background.run { [self] in followKeychain() }
       settings.beginFollowing()
     } else {
       // Side by side: each takes as long as all the rest of a mount's start.
-      let keychain = DispatchGroup()
-      keychain.enter()
+      let isReady = DispatchGroup()
+      isReady.enter()
       Background.run { [self] in
+        try? keychain?.beginLoading()
+        let isLater = keychain?.isLoading == true
+        if isLater { isReady.leave() }
         followKeychain()
-        keychain.leave()
+        if !isLater { isReady.leave() }
       }
       settings.beginFollowing()
-      keychain.wait()
+      isReady.wait()
     }
   }
 
@@ -133,6 +136,11 @@ extension FileTree {
 
   /// The items of a locked keychain are not known before it is unlocked.
   private func noteFolders() -> [TreeReplay] {
+    // The thread that follows the changes does not wait for the reading.
+    guard keychain?.isLoading != true else {
+      Background.run { [self] in followKeychain() }
+      return []
+    }
     let folders = storedFolders()
     shownFolders.withLock { $0 = folders }
     return []

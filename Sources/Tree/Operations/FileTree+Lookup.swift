@@ -133,7 +133,7 @@ extension FileTree {
     if overlay.withLock({ $0.stagedFolders(of: place.itemClass).contains(place) }) { return true }
     let keychain = try requireKeychain()
     guard let plain = place.name.plain else { return try plainFolder(place) != nil }
-    return try keychain.read { $0.hasFolder(plain, of: place.itemClass) }
+    return try keychain.hasFolder(plain, of: place.itemClass)
   }
 
   private func itemExists(_ place: ItemPlace) throws(StoreError) -> Bool {

@@ -59,7 +59,7 @@ extension FileTree {
     case .suite(let name): try statusOfSuite(name)
     case .keychain: directory(subdirectories: ItemClass.allCases.count)
     case .itemClass: directory(subdirectories: classIsKnown ? (try? count(in: place)) ?? 0 : 0)
-    case .folder: directory(subdirectories: try count(in: place))
+    case .folder: directory(subdirectories: isBeingRead ? 0 : try count(in: place))
     case .item(let item): directory(modified: try anyItem(item).modified)
     case .status: file(size: options.status().count, modified: .now)
     case .events: file(size: events.end, modified: events.modified)
@@ -72,8 +72,11 @@ extension FileTree {
   /// The classes are always there: neither a locked keychain nor one that hangs keeps them from being shown.
   private var classIsKnown: Bool {
     guard let keychain else { return false }
-    return keychain.isLoaded || !keychain.mayBlock
+    return keychain.isLoaded || !(keychain.mayBlock || keychain.isLoading)
   }
+
+  /// How many items there are is not known yet: a look at a directory does not wait for that.
+  private var isBeingRead: Bool { keychain?.isLoading == true }
 
   private func statusOfSuite(_ name: ExactString) throws(StoreError) -> NodeStatus {
     guard let snapshot = try settings.suite(name).fetch() else { throw .notFound }

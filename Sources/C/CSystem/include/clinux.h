@@ -140,6 +140,9 @@ void linux_forget_code(void);
 /// process that handled large values would keep several times their size.
 void linux_return_freed_memory(void);
 
+/// Gives all whole pages of memory that was freed back to the system: malloc_trim(3). It takes some milliseconds.
+void linux_return_unused_memory(void);
+
 /// A message or question of a PAM module (`style` as in pam_conv(3)): the answer goes into `buffer`. Not 0: the
 /// conversation ends here.
 typedef int (*linux_pam_answer)(void *context, int style, const char *message, char *buffer, size_t size);

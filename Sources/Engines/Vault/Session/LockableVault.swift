@@ -16,13 +16,14 @@ final class LockableVault {
   private let state: LockState
   /// How a session begins.
   private let reading: VaultReading
+  private let many: UInt64
   /// Why the vault that took the place of the open one can't be used; nil: none did, or it is open.
   private var failure: StoreError?
   /// `lock` was called, and `unlock` was not since: a vault that opens by itself is locked then.
   private var isLockWanted = false
 
-  init(_ file: VaultFile, _ state: LockState, _ reading: VaultReading) {
-    (self.file, self.state, self.reading) = (file, state, reading)
+  init(_ file: VaultFile, _ state: LockState, _ reading: VaultReading, many: UInt64) {
+    (self.file, self.state, self.reading, self.many) = (file, state, reading, many)
   }
 
   /// The session.
@@ -114,7 +115,7 @@ final class LockableVault {
   }
 
   private func replaceSession(_ opened: OpenedSlot) throws(StoreError) {
-    let next = try Session(file, opened, reading)
+    let next = try Session(file, opened, reading, many: many)
     next.isNews = hadSession
     hadSession = true
     session = next

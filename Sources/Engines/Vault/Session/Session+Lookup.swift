@@ -45,24 +45,25 @@ extension Session {
   }
 
   private func isProven(_ key: ItemKey, _ database: Database) throws -> Bool {
-    guard let row = try items(database).fetchColumns(key) else { return false }
+    // That there is no row with a key the hash tree does not prove: of many it is left to the reading of all.
+    guard let row = try items(database).fetchColumns(key) else { return known != nil || isSlowToRead }
+    if known?.contains(row) == true { return true }
     return try provenRows(with: row.tag, database)?.contains(row) ?? false
   }
 
-  /// Runs `body`: as long as not all items were read, in the transaction that `proof` belongs to. Where that returns false, all
-  /// items are read, so that what is wrong with the vault is known, and `fallback` gets them.
+  /// Runs `body`: as long as not all items were read just now, in the transaction that `proof` belongs to. Where that returns
+  /// false, all items are read, so that what is wrong with the vault is known, and `fallback` gets them.
   private func read<Result>(
     _ body: (Database) throws -> Result, provenBy proof: (Database) throws -> Bool,
     otherwise fallback: ([Item]) -> Result?
   ) throws(StoreError) -> Result? {
-    guard isUnread else { return try connection.run(body) }
-    try judgeIfTouched()
+    guard isUnread || known != nil else { return try connection.run(body) }
+    if isUnread { try judgeIfTouched() }
     let proven = try connection.read { database -> Result? in
       try isFalseWhereDamaged { try proof(database) } ? try body(database) : nil
     }
     if let proven { return proven }
-    defer { forgetTold() }
-    return try fallback(reload())
+    return try fallback(reloadAsNews())
   }
 
   /// The rows of the leaf of a tag; nil: they are not those of the manifest, or it is not as this device last saw it.

@@ -15,6 +15,7 @@ extension Session {
     do {
       var version: UInt64 = 0
       var earlier: WALSnapshot?
+      var rows: [ItemRow: Int] = [:]
       let (result, manifest) = try connection.writeInPlace { database in
         (version, earlier) = (try Connection.dataVersion(database), connection.commitMarkInTransaction())
         let before = try presentManifest(database)
@@ -25,6 +26,7 @@ extension Session {
         let start = manifest
         let result = try body(secrets(database, password), &manifest)
         guard manifest != start else { return (result, Manifest?.none) }
+        rows = manifest.rowChanges
         try store(&manifest, after: before, database)
         return (result, manifest)
       }
@@ -32,6 +34,7 @@ extension Session {
       // Where nothing was stored, the next commit is another process's.
       if let manifest {
         lostRevisions = 0
+        known?.take(rows, manifest.leaves, keys)
         classKeys.settle(committed: manifest.classKeys)
         noteOwnCommit(after: earlier, version)
         advanceAnchor(manifest)
@@ -56,12 +59,7 @@ extension Session {
 
   /// A file that was written over in place may be another vault by now: it is judged before anything is added to it.
   func judgeIfTouched() throws(StoreError) {
-    if try connection.isTouchedInPlace() { try judgeAgain() }
-  }
-
-  /// The next refresh reports what the file holds.
-  private func judgeAgain() throws(StoreError) {
-    _ = try reload()
-    forgetTold()
+    guard try connection.isTouchedInPlace() else { return }
+    if known != nil || isSlowToRead { try judgeManifest() } else { try reloadAsNews() }
   }
 }

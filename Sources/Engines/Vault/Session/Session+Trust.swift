@@ -161,7 +161,7 @@ extension Session {
       (distrust, firstUse) = before
       throw anchorError
     }
-    untold = nil
+    (untold, known) = (nil, nil)
   }
 
   private func dropUnknownSlots(_ database: Database, _ manifest: Manifest?) throws {

@@ -14,19 +14,20 @@ final class Session {
   let classKeys: ClassKeyring
   /// The slot that opened the vault.
   let slot: UInt64
-  private var sealed = SealedSecrets()
+  /// Dropped with what may be another vault's.
+  var sealed = SealedSecrets()
   var anchor: Anchor
   /// The manifest when it was last read or written; nil: it is damaged.
   var manifest: Manifest? { didSet { slotsDigest = manifest?.slots ?? slotsDigest } }
   /// The sum of the slots in the last manifest that was not damaged.
-  private var slotsDigest: [UInt8]?
+  private(set) var slotsDigest: [UInt8]?
   /// The database's `data_version` when the items were last told.
   var toldVersion: UInt64?
   /// The moment of this process's last commit, where no other process had committed anything that was not told.
-  private var told: WALSnapshot?
+  var told: WALSnapshot?
   /// Items that were read on opening and not told yet.
   var untold: [Item]?
-  /// It takes the place of one with earlier keys: the next refresh reports everything.
+  /// It takes the place of one with earlier keys: the next call of `changes` reports everything.
   var isNews = false
   /// Why nothing may be written; nil: the vault is as it should be.
   var distrust: String?
@@ -40,15 +41,24 @@ final class Session {
   /// Revisions that failed transactions have sealed blobs under.
   var lostRevisions: UInt64 = 0
   /// The moment at which the keys last fitted the vault.
-  private var checked: WALSnapshot?
+  var checked: WALSnapshot?
   /// Not all items were read yet, so that each one that is used has to be proven.
-  private(set) var isUnread = false
+  var isUnread = false
+  /// All rows of a vault of many items, as they were last told; nil: they were not all read, or are not the manifest's.
+  var known: KnownRows?
+  /// Rows may have been edited of which nothing was read since.
+  var isVerificationDue = false
+  /// From so many items on a change is looked for by the leaves of the hash tree, and not by reading everything.
+  let many: UInt64
 
   var header: VaultHeader { keys.header }
 
-  init(_ file: VaultFile, _ opened: OpenedSlot, _ reading: VaultReading = .allItems) throws(StoreError) {
+  init(
+    _ file: VaultFile, _ opened: OpenedSlot, _ reading: VaultReading = .allItems,
+    many: UInt64 = VaultReading.many
+  ) throws(StoreError) {
     (directory, connection) = (file.directory, file.connection)
-    slot = opened.slot
+    (slot, self.many) = (opened.slot, many)
     do {
       keys = try VaultKeys(opened.keys, file.header)
     } catch {
@@ -118,7 +128,7 @@ extension Session {
   }
 
   /// A manifest that is damaged has its slots beside it; after new keys, there are others.
-  private func isReplaced(_ database: Database) throws -> Bool {
+  func isReplaced(_ database: Database) throws -> Bool {
     try slotsDigest != Manifest.Digests(database, keys).slots
   }
 }
@@ -131,35 +141,6 @@ extension Session {
       untold = nil
       return items
     }
-    return try load()
-  }
-
-  /// The items, where they have changed; nil: they have not. `isTouched`: something else than a commit may have written to
-  /// the file.
-  func refresh(isTouched: Bool = false) throws(StoreError) -> [Item]? {
-    if isNews {
-      isNews = false
-      return try items()
-    }
-    // First of all: what SQLite keeps of the file may not even be a database.
-    if isTouched { try connection.dropCache() }
-    let isTold = try isTold()
-    if !isTold { connection.noteForeignCommit() }
-    return isTouched || !isTold ? try load() : nil
-  }
-
-  /// The next refresh reports what the file holds.
-  func forgetTold() { (toldVersion, told) = (nil, nil) }
-
-  /// Whether the last items that `refresh` or `items` returned are the present ones, but for this process's own commits.
-  private func isTold() throws(StoreError) -> Bool {
-    if let told, told == connection.commitMark() { return true }
-    return try version() == toldVersion
-  }
-
-  /// Reads all from the file again, which something else than a commit has written to.
-  func reload() throws(StoreError) -> [Item] {
-    try connection.dropCache()
     return try load()
   }
 
@@ -204,86 +185,4 @@ extension Session {
   func secrets(_ database: Database, _ password: PasswordSeal? = nil) -> SecretTable {
     SecretTable(database: database, keys: keys, classKeys: classKeys, password: password)
   }
-
-  private func version() throws(StoreError) -> UInt64 {
-    try connection.run { try Connection.dataVersion($0) }
-  }
-
-  /// The state of the vault in one transaction.
-  struct Finding {
-    var version: UInt64
-    /// nil: the items were not read.
-    var scan: ItemTable.ItemScan?
-    /// Whether the rows that were read are those that the manifest answers for.
-    var isWhole = true
-    var manifest: Manifest?
-    var digests: Manifest.Digests
-  }
-
-  /// Reads all items, or none, and compares what it has read with the manifest and the anchor.
-  ///
-  /// - Throws: `interrupted` where another process has made new keys since `fitsVault` was asked. After any error the next
-  ///   refresh reads all again.
-  private func load(_ reading: VaultReading = .allItems) throws(StoreError) -> [Item] {
-    // Before the vault, which others advance first: read later, the anchor could be the newer one.
-    let anchored = anchor.read()
-    // A file that was written over in place may have other keys and secrets at the same moment of the last commit.
-    (checked, sealed) = (nil, SealedSecrets())
-    forgetTold()
-    do throws(StoreError) {
-      if connection.noteChecked() { try connection.dropCache() }
-      return try load(reading, anchored)
-    } catch {
-      connection.noteUnchecked()
-      throw error
-    }
-  }
-
-  private func load(_ reading: VaultReading, _ anchored: [UInt8]) throws(StoreError) -> [Item] {
-    let found = try connection.read { database in
-      // The first read fixes what the transaction sees, and so what the version stands for.
-      let manifest = try Manifest.fetchIfWhole(database, keys)
-      // Between two transactions another process may have made new keys, under which nothing opens with these.
-      if manifest == nil, slotsDigest != nil, try isReplaced(database) { throw StoreError.interrupted }
-      if let manifest { try classKeys.follow(manifest.classKeys, database) }
-      var found = Finding(
-        version: try Connection.dataVersion(database), manifest: manifest,
-        digests: try Manifest.Digests(database, keys))
-      // Without a manifest no single item could be proven.
-      if manifest != nil, reading == .singleItems, keys.format >= .two { return found }
-      let scan = try items(database).scan(expecting: manifest?.count ?? 0)
-      if let manifest { found.isWhole = try isWhole(scan, manifest, database) }
-      found.scan = scan
-      return found
-    }
-    areRulesMissing = areRulesMissing(found)
-    untold = nil
-    isUnread = found.scan == nil
-    toldVersion = found.version
-    damaged = found.scan?.damaged ?? []
-    judge(found, anchored)
-    return found.scan?.items ?? []
-  }
-
-  /// Without a manifest it is not known whether there were any.
-  private func areRulesMissing(_ found: Finding) -> Bool {
-    guard let scan = found.scan, keys.format >= .two, found.manifest?.hasRules ?? true else { return false }
-    return !scan.items.contains { $0.identity == .rules }
-  }
-
-  private func isWhole(
-    _ scan: ItemTable.ItemScan, _ manifest: Manifest, _ database: Database
-  ) throws -> Bool {
-    guard scan.nameless == 0, scan.count == manifest.count else { return false }
-    guard keys.format >= .two else { return scan.sum == manifest.sum }
-    return try DigestTable(database: database, keys: keys).isWhole(manifest)
-  }
-}
-
-/// How much of a vault is read when it is opened.
-public enum VaultReading: Sendable {
-  /// All items: whatever is wrong with the vault is known then.
-  case allItems
-  /// None, until a call needs all. Each item that is asked for is proven by itself.
-  case singleItems
 }

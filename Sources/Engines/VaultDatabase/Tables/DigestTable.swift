@@ -7,8 +7,8 @@ package import VaultRecords
 ///
 /// So one row, or that there is none, is proven by the rows of one leaf, by one page, and by the manifest.
 package struct DigestTable {
-  private let database: Database
-  private let keys: VaultKeys
+  let database: Database
+  let keys: VaultKeys
 
   package init(database: Database, keys: VaultKeys) {
     (self.database, self.keys) = (database, keys)
@@ -47,7 +47,7 @@ package struct DigestTable {
   package func rebuild(_ manifest: inout Manifest) throws {
     let layout = LeafLayout.one.fitting(items: manifest.count)
     (manifest.leaves, manifest.pages, manifest.rowChanges) = (layout, [], [:])
-    guard let found = try walkIndex(layout) else { throw Self.altered }
+    guard let found = try walkIndex(layout, keepingRows: false) else { throw Self.altered }
     let query = try Query(database, "DELETE FROM digest")
     try query.run()
     for page in 0..<layout.pageCount {
@@ -57,40 +57,7 @@ package struct DigestTable {
     }
   }
 
-  /// Whether every page of the index and of the digests can be read.
-  package func isReadable() throws -> Bool {
-    try isFalseWhereDamaged {
-      for statement in [keys.statements.fetchRowsOfIndex, "SELECT page, leaves FROM digest"] {
-        let query = try Query(database, statement)
-        var limit = try RowLimit(database)
-        while try query.step() { try limit.count() }
-      }
-      return true
-    }
-  }
-
-  /// Whether all rows are those that the manifest answers for, in the table and in its index.
-  package func isWhole(_ manifest: Manifest) throws -> Bool {
-    try isFalseWhereDamaged { try isWholeIfReadable(manifest) }
-  }
-
-  private func isWholeIfReadable(_ manifest: Manifest) throws -> Bool {
-    guard let found = try walkIndex(manifest.leaves), found.count == manifest.count,
-      try found.hash == hashOfTable()
-    else { return false }
-    let pages = Pages(self, manifest)
-    for page in 0..<manifest.leaves.pageCount {
-      guard try pages.fetch(page) == found.digests(ofPage: page) else { return false }
-    }
-    return true
-  }
-
-  /// - Throws: `readOnly` where they are not.
-  package func requireWhole(_ manifest: Manifest) throws {
-    guard try isWhole(manifest) else { throw Self.altered }
-  }
-
-  private static let altered = StoreError.readOnly(
+  static let altered = StoreError.readOnly(
     reason:
       "the vault can only be read: items were deleted, doubled or put back by another program than Keyhole")
 }
@@ -107,13 +74,14 @@ package func isFalseWhereDamaged(_ body: () throws -> Bool) throws -> Bool {
 
 extension DigestTable {
   /// nil: one of them is no row of the leaf, or they are not in order.
-  private func rows(of leaf: UInt64, _ layout: LeafLayout) throws -> [ItemRow]? {
+  func rows(of leaf: UInt64, _ layout: LeafLayout) throws -> [ItemRow]? {
     let tags = layout.tags(of: leaf)
     let query = try Query(database, keys.statements.fetchRowsOfLeaf)
     query.bind(1, ItemTag(high: tags.lowerBound, low: 0))
     query.bind(2, ItemTag(high: tags.upperBound, low: .max))
     var rows: [ItemRow] = []
     while try query.step() {
+      keys.counts.rows += 1
       guard let row = query.itemRow(at: 0), layout.leaf(of: row.tag) == leaf,
         rows.last.map({ $0 < row }) ?? true
       else { return nil }
@@ -150,71 +118,11 @@ extension DigestTable {
   }
 }
 
-// MARK: - All rows
-
-extension DigestTable {
-  /// The result of a walk over the index.
-  private struct IndexWalk {
-    var digests: [UInt64: [UInt8]] = [:]
-    let layout: LeafLayout
-    let keys: VaultKeys
-    var count: UInt64 = 0
-    /// The sum of the rows' hashes, under a key of this process's own.
-    var hash = 0
-
-    mutating func add(_ rows: [ItemRow], _ leaf: UInt64) {
-      if !rows.isEmpty { digests[leaf] = keys.digest(ofLeaf: leaf, rows) }
-      count += UInt64(rows.count)
-      for row in rows { hash &+= row.hashValue }
-    }
-
-    func digests(ofPage page: UInt64) -> [UInt8] {
-      let first = page * LeafLayout.leavesPerPage
-      return (first..<min(first + LeafLayout.leavesPerPage, layout.count)).flatMap { leaf in
-        digests[leaf] ?? keys.digest(ofLeaf: leaf, [])
-      }
-    }
-  }
-
-  /// nil: it is not in order, or has what is no row of an item.
-  private func walkIndex(_ layout: LeafLayout) throws -> IndexWalk? {
-    var walk = IndexWalk(layout: layout, keys: keys)
-    var (leaf, rows): (UInt64, [ItemRow]) = (0, [])
-    var last: ItemRow?
-    let query = try Query(database, keys.statements.fetchRowsOfIndex)
-    while try query.step() {
-      guard let row = query.itemRow(at: 0), last.map({ $0 < row }) ?? true else { return nil }
-      let next = layout.leaf(of: row.tag)
-      if next != leaf {
-        walk.add(rows, leaf)
-        rows.removeAll(keepingCapacity: true)
-      }
-      (leaf, last) = (next, row)
-      rows.append(row)
-    }
-    walk.add(rows, leaf)
-    return walk
-  }
-
-  /// nil: the table is not in order, so that a look for one of its rows may not find it.
-  private func hashOfTable() throws -> Int? {
-    let query = try Query(database, keys.statements.fetchRowsOfTable)
-    var (hash, last): (Int, ItemKey?) = (0, nil)
-    while try query.step() {
-      // In order there is an end to the rows.
-      guard let row = query.itemRow(at: 0), last.map({ $0 < row.key }) ?? true else { return nil }
-      last = row.key
-      hash &+= row.hashValue
-    }
-    return hash
-  }
-}
-
 // MARK: - Pages
 
 extension DigestTable {
   /// The digests of a page; nil: it is not the one that the manifest answers for, whose `digests` of pages are given.
-  private func fetch(_ page: UInt64, _ layout: LeafLayout, _ digests: [UInt8]) throws -> [UInt8]? {
+  func fetch(_ page: UInt64, _ layout: LeafLayout, _ digests: [UInt8]) throws -> [UInt8]? {
     let query = try Query(database, "SELECT leaves FROM digest WHERE page = ?")
     query.bind(1, page)
     guard try query.step() else { return nil }
@@ -312,9 +220,9 @@ extension DigestTable {
 
 extension [UInt8] {
   /// One of several digests.
-  fileprivate func digest(at index: UInt64) -> ArraySlice<UInt8> { self[Self.rangeOfDigest(index)] }
+  func digest(at index: UInt64) -> ArraySlice<UInt8> { self[Self.rangeOfDigest(index)] }
 
-  fileprivate static func rangeOfDigest(_ index: UInt64) -> Range<Int> {
+  static func rangeOfDigest(_ index: UInt64) -> Range<Int> {
     Int(index) * LeafLayout.digestSize..<(Int(index) + 1) * LeafLayout.digestSize
   }
 }

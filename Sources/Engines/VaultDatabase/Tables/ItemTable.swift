@@ -214,13 +214,14 @@ package struct ItemTable {
     try open(query.bytes(2), key, query.integer(1), query.bytes(0), under: metadata)
   }
 
-  private func open(_ content: [UInt8], _ columns: ItemRow, under metadata: SymmetricKey) throws -> Row {
+  func open(_ content: [UInt8], _ columns: ItemRow, under metadata: SymmetricKey) throws -> Row {
     try open(content, columns.key, columns.revision, columns.tag.bytes, under: metadata)
   }
 
   private func open(
     _ content: [UInt8], _ key: ItemKey, _ revision: UInt64, _ tag: [UInt8], under metadata: SymmetricKey
   ) throws -> Row {
+    keys.counts.items += 1
     let binding = Binding.metadata(keys.format, store: keys.store, item: key, revision: revision, tag: tag)
     let record = try Cipher.open(content, under: metadata, boundTo: binding.bytes) {
       try ItemRecord($0, id: key.id)

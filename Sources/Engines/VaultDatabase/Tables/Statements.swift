@@ -10,6 +10,8 @@ package final class Statements: Sendable {
   let fetchKeyOfItem: String
   let fetchRow: String
   let fetchAllItems: String
+  /// So many rows after a key, in their order.
+  let fetchItemsAfter: String
   /// The rows of a range of tags in their order, from the index alone; so the next one.
   let fetchRowsOfLeaf: String
   let fetchRowsOfIndex: String
@@ -38,6 +40,7 @@ package final class Statements: Sendable {
     fetchKeyOfItem = "SELECT uuid FROM \(item) WHERE tag = ?"
     fetchRow = "SELECT tag, uuid, revision FROM \(item) WHERE uuid = ?"
     fetchAllItems = "SELECT tag, revision, sealed, uuid FROM \(item)"
+    fetchItemsAfter = "SELECT tag, uuid, revision, sealed FROM \(item) WHERE uuid > ? ORDER BY uuid LIMIT ?"
     // The index of the second of the table's two constraints (https://sqlite.org/fileformat.html, 2.6.1). The key is among
     // its columns for SQLite to read no row of the table.
     let rows = "SELECT tag, uuid, revision FROM \(item)"

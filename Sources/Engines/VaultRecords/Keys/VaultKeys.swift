@@ -18,6 +18,16 @@ package struct StoredKey: ~Copyable {
   }
 }
 
+/// How much a session has read.
+package struct ReadCounts: Equatable {
+  /// The rows of leaves whose columns were read.
+  package var rows = 0
+  /// The items whose metadata were opened.
+  package var items = 0
+
+  package init() {}
+}
+
 /// The tables with the rows that keys open.
 package enum VaultTables: Sendable {
   case present
@@ -43,6 +53,8 @@ package final class VaultKeys {
   /// Format 1 derives the key of the anchor; later the manifest holds it.
   private let anchorKey: StoredKey
   private let digestKey: StoredKey
+  /// How much was read with them.
+  package var counts = ReadCounts()
 
   package var store: [UInt8] { header.store }
   package var format: VaultFormat { header.format }
@@ -59,6 +71,20 @@ package final class VaultKeys {
     anchorKey = try StoredKey(Self.derive(keys, header, "anchor"))
     digestKey = try StoredKey(Self.derive(keys, header, "digest"))
   }
+
+  /// Those that outlast a lock, for another thread.
+  private init(copyingUnlocked keys: VaultKeys) throws {
+    (header, tables) = (keys.header, keys.tables)
+    metadataKey = try StoredKey(keys.metadata)
+    indexKey = try StoredKey(keys.indexKey.symmetric())
+    manifestKey = try StoredKey(keys.manifest)
+    witnessKey = nil
+    anchorKey = try StoredKey(keys.anchorOfFormatOne)
+    digestKey = try StoredKey(keys.digestKey.symmetric())
+  }
+
+  /// A copy without what class keys are opened by. - Throws: `SecretMemoryError`.
+  package func copyWithoutMasterKeys() throws -> VaultKeys { try VaultKeys(copyingUnlocked: self) }
 
   /// Drops what class keys are opened by; names and attributes stay.
   package func lock() {

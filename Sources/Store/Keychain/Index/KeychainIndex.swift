@@ -1,16 +1,21 @@
 public import Model
 
 /// Every item of a keychain without its secret, by id, by identity and by folder.
+///
+/// Items are packed, so that a hundred thousand of them are some tens of megabytes; each that is asked for is unpacked.
 public struct KeychainIndex: Sendable {
-  private var items: [ItemID: Item] = [:]
-  private var byIdentity: [ItemIdentity: [ItemID]] = [:]
-  private var byFolder: [ItemClass: [ExactString: Set<ItemID>]] = [:]
+  /// Each at its slot, without gaps.
+  private var items: [PackedItem] = []
+  /// For each slot, where it stands in its folder.
+  private var places: [UInt32] = []
+  private var byID = SlotTable()
+  private var byIdentity = SlotTable()
+  private var byFolder: [ItemClass: [ExactString: FolderSlots]] = [:]
   /// Keeps the rules of folders; it is not among the items.
   private(set) var rulesItem: Item?
 
   init(_ items: [Item] = []) {
     self.items.reserveCapacity(items.count)
-    byIdentity.reserveCapacity(items.count)
     for item in items { insert(item) }
   }
 
@@ -18,21 +23,22 @@ public struct KeychainIndex: Sendable {
   public var count: Int { items.count }
 
   /// The item with the keychain's own name; nil: there is none.
-  public subscript(id: ItemID) -> Item? { items[id] }
+  public subscript(id: ItemID) -> Item? { packed(id)?.item }
+
+  func packed(_ id: ItemID) -> PackedItem? { slot(PackedKey(id)).map { items[$0] } }
+
+  private func slot(_ id: PackedKey) -> Int? { byID.first(id.hash) { items[$0].has(id) } }
 
   /// The items with one identity, the oldest first: only a Secret Service has more than one.
   public subscript(identity: ItemIdentity) -> [Item] {
-    guard let ids = byIdentity[identity] else { return [] }
-    let found = ids.compactMap { items[$0] }
+    let key = PackedKey(identity)
+    let found = byIdentity.all(key.hash) { items[$0].has(key) }.map { items[$0].item }
     guard found.count > 1 else { return found }
     return found.sorted { ($0.created, $0.id.rawValue) < ($1.created, $1.id.rawValue) }
   }
 
   /// The oldest of the items with one identity; nil: there is none.
-  func first(_ identity: ItemIdentity) -> Item? {
-    guard let ids = byIdentity[identity], let first = ids.first else { return nil }
-    return ids.count == 1 ? items[first] : self[identity].first
-  }
+  func first(_ identity: ItemIdentity) -> Item? { self[identity].first }
 
   /// The services, servers or labels of a class.
   public func folders(of itemClass: ItemClass) -> [ExactString] {
@@ -54,11 +60,14 @@ public struct KeychainIndex: Sendable {
 
   /// The items of a service, server or label.
   public func items(in folder: ExactString, of itemClass: ItemClass) -> [Item] {
-    (byFolder[itemClass]?[folder] ?? []).compactMap { items[$0] }
+    byFolder[itemClass]?[folder]?.slots.map { items[Int($0)].item } ?? []
   }
 
   /// Every item, in no particular order.
-  public var all: some Collection<Item> { items.values }
+  public var all: some Collection<Item> { items.lazy.map(\.item) }
+
+  /// The same, packed.
+  var allPacked: [PackedItem] { items }
 }
 
 extension KeychainIndex {
@@ -69,28 +78,65 @@ extension KeychainIndex {
       rulesItem = item
       return nil
     }
-    let old = remove(item.id)
-    items[item.id] = item
-    byIdentity[item.identity, default: []].append(item.id)
-    byFolder[item.identity.itemClass, default: [:]][item.identity.folder, default: []].insert(item.id)
+    let id = PackedKey(item.id)
+    guard let slot = slot(id) else {
+      append(item, id)
+      return nil
+    }
+    let old = items[slot].item
+    if old.identity == item.identity {
+      items[slot] = PackedItem(item)
+    } else {
+      remove(slot, old)
+      append(item, id)
+    }
     return old
+  }
+
+  private mutating func append(_ item: Item, _ id: PackedKey) {
+    let slot = items.count
+    items.append(PackedItem(item))
+    byID.insert(slot, id.hash)
+    byIdentity.insert(slot, PackedKey(item.identity).hash)
+    let (itemClass, folder) = (item.identity.itemClass, item.identity.folder)
+    places.append(byFolder[itemClass, default: [:]][folder, default: .none].append(slot))
   }
 
   @discardableResult
   mutating func remove(_ id: ItemID) -> Item? {
     if rulesItem?.id == id { rulesItem = nil }
-    guard let item = items.removeValue(forKey: id) else { return nil }
-    byIdentity[item.identity]?.removeAll { $0 == id }
-    if byIdentity[item.identity]?.isEmpty == true { byIdentity[item.identity] = nil }
-    removeFromFolder(item)
+    guard let slot = slot(PackedKey(id)) else { return nil }
+    let item = items[slot].item
+    remove(slot, item)
     return item
   }
 
-  private mutating func removeFromFolder(_ item: Item) {
-    let itemClass = item.identity.itemClass
-    let folder = item.identity.folder
-    byFolder[itemClass]?[folder]?.remove(item.id)
-    if byFolder[itemClass]?[folder]?.isEmpty == true { byFolder[itemClass]?[folder] = nil }
+  private mutating func remove(_ slot: Int, _ item: Item) {
+    byID.remove(slot, PackedKey(item.id).hash)
+    byIdentity.remove(slot, PackedKey(item.identity).hash)
+    removeFromFolder(slot, item.identity)
+    moveLast(to: slot)
+    _ = items.popLast()
+    _ = places.popLast()
+  }
+
+  private mutating func removeFromFolder(_ slot: Int, _ identity: ItemIdentity) {
+    let (itemClass, folder) = (identity.itemClass, identity.folder)
+    if let moved = byFolder[itemClass]?[folder]?.remove(at: places[slot]) {
+      places[Int(moved)] = places[slot]
+    }
+    if byFolder[itemClass]?[folder]?.count == 0 { byFolder[itemClass]?[folder] = nil }
+  }
+
+  /// Fills the gap of a slot with the item of the last one.
+  private mutating func moveLast(to slot: Int) {
+    let last = items.count - 1
+    guard slot < last else { return }
+    let identity = items[last].identity
+    byID.replace(last, by: slot, PackedKey(items[last].id).hash)
+    byIdentity.replace(last, by: slot, PackedKey(identity).hash)
+    byFolder[identity.itemClass]?[identity.folder]?.replace(at: places[last], by: slot)
+    (items[slot], places[slot]) = (items[last], places[last])
   }
 }
 
@@ -110,15 +156,15 @@ extension KeychainIndex {
   /// The changes by others between `previous` and this one.
   func changes(since previous: KeychainIndex) -> [Change] {
     var changes: [Change] = []
-    for item in items.values {
-      guard let old = previous.items[item.id] else {
-        changes += item.creation(origin: .external)
-        continue
-      }
-      changes += item.changes(since: old, origin: .external)
+    for packed in allPacked {
+      let old = previous.packed(packed.id)
+      guard packed != old else { continue }
+      let item = packed.item
+      changes +=
+        old.map { item.changes(since: $0.item, origin: .external) } ?? item.creation(origin: .external)
     }
-    for old in previous.items.values where items[old.id] == nil {
-      changes += old.deletion(origin: .external)
+    for old in previous.allPacked where self.packed(old.id) == nil {
+      changes += old.item.deletion(origin: .external)
     }
     return changes
   }
