@@ -106,9 +106,10 @@ extension TreeFileSystem {
     // `security.capability` comes before each write, and tools probe for ACLs all the time.
     guard name.isUserAttribute else { return _ = reply.fail(.EOPNOTSUPP) }
     do throws(StoreError) {
-      let value = try tree.attribute(attributeName(name), of: self.node(node))
-      // SAFETY: bytes are bytes; the array outlives the call. So in all spans below.
-      reply.succeed(value.span)
+      switch try tree.attributeValue(attributeName(name), of: self.node(node)) {
+      case .text(let text): reply.succeed(text.utf8.span)
+      case .bytes(let bytes): reply.succeed(bytes.span)
+      }
     } catch {
       fail(reply, error, .node(node))
     }
@@ -172,7 +173,7 @@ extension TreeFileSystem {
 
   private func attributeName(_ name: Span<UInt8>) throws(StoreError) -> String {
     guard name.isUserAttribute else { throw .unsupported(reason: "only names below `user.` are kept") }
-    guard let string = ExactString(utf8: name.array) else { throw .invalidValue(reason: "not UTF-8") }
+    guard let string = ExactString(utf8: name) else { throw .invalidValue(reason: "not UTF-8") }
     return string.string
   }
 

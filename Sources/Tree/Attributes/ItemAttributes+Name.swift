@@ -1,4 +1,5 @@
 internal import Model
+import Platform
 
 /// The meaning of an extended attribute's name on an item.
 enum ItemAttributeName {
@@ -8,15 +9,15 @@ enum ItemAttributeName {
   case own(String)
 
   /// - Throws: `unsupported` outside `user.` and for what Keyhole does not know; tools probe both all the time.
-  init(_ name: String, of item: Item) throws(StoreError) {
+  init(_ name: String, of identity: ItemIdentity) throws(StoreError) {
     guard let short = Self.rest(of: name, after: "user.") else {
       throw .unsupported(reason: "only attributes below user. are kept")
     }
     guard !short.isEmpty else { throw .invalidValue(reason: "the attribute has no name") }
     if let word = Self.rest(of: short, after: "keyhole.") {
       self = .keyhole(try Self.keyhole(word))
-    } else if let identity = ItemAttributes.identity(of: item).first(where: { $0.name == short }) {
-      self = .identity(identity.value)
+    } else if let value = IdentityAttribute(rawValue: short)?.value(in: identity) {
+      self = .identity(value)
     } else {
       self = .own(short)
     }
@@ -24,8 +25,9 @@ enum ItemAttributeName {
 
   /// The rest behind a prefix, by bytes: a combining mark after the point makes one `Character` with it.
   static func rest(of name: String, after prefix: String) -> String? {
-    guard name.utf8.starts(with: prefix.utf8) else { return nil }
-    return String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
+    let bytes = name.utf8.span
+    guard bytes.starts(with: prefix) else { return nil }
+    return bytes.extracting(prefix.utf8.count...).text
   }
 
   private static func keyhole(_ word: String) throws(StoreError) -> KeyholeAttribute {
