@@ -187,10 +187,3 @@ extension TreeFileSystem {
     }
   }
 }
-
-extension Span<UInt8> {
-  var isUserAttribute: Bool {
-    guard count >= 5 else { return false }
-    return self[0] == 0x75 && self[1] == 0x73 && self[2] == 0x65 && self[3] == 0x72 && self[4] == 0x2E
-  }
-}

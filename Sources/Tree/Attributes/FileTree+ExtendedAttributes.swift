@@ -1,5 +1,4 @@
 public import Model
-import Platform
 public import Store
 import Synchronization
 
@@ -101,7 +100,7 @@ extension FileTree {
   }
 
   private func requireUserName(_ name: String) throws(StoreError) {
-    guard name.utf8.span.starts(with: "user.") else {
+    guard name.utf8.span.isUserAttribute else {
       throw .unsupported(reason: "only names below `user.` are kept")
     }
     guard name.utf8.count > 5 else { throw .invalidValue(reason: "an attribute needs a name after `user.`") }

@@ -1,4 +1,5 @@
 internal import Model
+import Platform
 
 /// The attributes that are an item's identity, by the names behind `user.`.
 enum IdentityAttribute: String, CaseIterable {
@@ -10,6 +11,14 @@ enum IdentityAttribute: String, CaseIterable {
   case authenticationType
   case port
   case path
+
+  /// nil: no class has an attribute of this name. Compared by bytes: it is asked for with each getxattr(2).
+  init?(_ name: Span<UInt8>) {
+    guard let found = Self.allCases.first(where: { name.hasSameBytes(as: $0.rawValue.utf8.span) }) else {
+      return nil
+    }
+    self = found
+  }
 
   /// nil: items of the class have no such attribute; nil in it: this item has none.
   func value(in identity: ItemIdentity) -> ExactString?? {

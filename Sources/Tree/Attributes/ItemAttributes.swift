@@ -1,4 +1,5 @@
 public import Model
+import Platform
 
 /// The extended attributes of an item, by their full names: SPECIFICATION.md, section 7.
 ///
@@ -29,7 +30,7 @@ public enum ItemAttributes {
   /// The same, without a copy of a text.
   static func attribute(_ name: String, of item: Item) throws(StoreError) -> AttributeValue {
     let value: AttributeValue? =
-      switch try ItemAttributeName(name, of: item.identity) {
+      switch try ItemAttributeName.of(name, item.identity) {
       case .keyhole(let attribute): attribute.text(of: item).map(AttributeValue.text)
       case .identity(let present): present.map { .text($0.string) }
       case .own(let name): item.attributes[ExactString(name)].map(AttributeValue.bytes)
@@ -44,7 +45,7 @@ public enum ItemAttributes {
   public static func set(
     _ name: String, to value: [UInt8], on item: inout Item
   ) throws(StoreError) {
-    switch try ItemAttributeName(name, of: item.identity) {
+    switch try ItemAttributeName.of(name, item.identity) {
     case .keyhole(let attribute): try attribute.set(value, on: &item)
     case .identity(let present): try check(value, is: present)
     case .own(let name):
@@ -59,7 +60,7 @@ public enum ItemAttributes {
   ///
   /// - Throws: `noSuchAttribute`, `unsupported`.
   public static func remove(_ name: String, from item: inout Item) throws(StoreError) {
-    let parsed = try ItemAttributeName(name, of: item.identity)
+    let parsed = try ItemAttributeName.of(name, item.identity)
     switch parsed {
     case .keyhole(let attribute): try attribute.remove(from: &item)
     case .identity: break
@@ -79,8 +80,8 @@ extension ItemAttributes {
 
   /// Whether a stored attribute can be shown: its name is none that Keyhole or the identity gives.
   private static func isOwn(_ name: String, of item: Item) -> Bool {
-    ItemAttributeName.rest(of: name, after: "keyhole.") == nil
-      && IdentityAttribute(rawValue: name)?.value(in: item.identity) == nil
+    !name.utf8.span.starts(with: "keyhole.")
+      && IdentityAttribute(name.utf8.span)?.value(in: item.identity) == nil
   }
 
   private static func isAskable(_ name: String) -> Bool {
