@@ -1,6 +1,8 @@
 /// The value of an extended attribute. Most are texts of the store, which a reply needs no copy of.
 public enum AttributeValue: Sendable {
+  /// In UTF-8, without a terminating NUL.
   case text(String)
+  /// As a program has set them.
   case bytes([UInt8])
 
   /// The bytes, copied where they are a text's.
