@@ -39,7 +39,7 @@ extension TreeFileSystem {
       return fail(reply, .notPermitted(reason: "all files belong to the mounting user"), .node(node))
     }
     let caller = request.caller
-    guard replay.current(for: request) == nil else {
+    guard !replay.includes(request) else {
       return change(node, AttributeChanges(), nil, caller, nil, reply)
     }
     let file = handle.map(OpenFiles.file)

@@ -9,7 +9,7 @@ extension TreeFileSystem {
   /// OPEN: makes a handle. An item with flags or rules may ask the user first; the reply is parked meanwhile.
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
-    guard replay.current(for: request) == nil else { return replay.open(reply) }
+    guard !replay.includes(request) else { return replay.open(reply) }
     let (mode, caller) = (OpenMode(flags: flags), request.caller)
     guard let found = tree.node(node.rawValue) else { return _ = reply.fail(.ESTALE) }
     withAccess(reply, of: .node(node), flags: flags) { () throws(StoreError) in
