@@ -258,7 +258,9 @@ let package = Package(
         "Backup", "Formats", "Model", "SecretMemory", "Store", "StoreConformance", "Suites", "Vault",
         "VaultRecords",
       ]),
-    tests("MountTests", ["Mount", "Fuse", "Model", "Platform"]),
+    tests(
+      "MountTests",
+      ["Fuse", "Model", "Mount", "Platform", "SecretMemory", "Store", "StoreConformance", "Tree"]),
     tests("PromptingTests", ["Prompting", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
     tests(
       "ServiceTests",

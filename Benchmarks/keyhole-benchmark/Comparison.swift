@@ -89,21 +89,21 @@ extension Comparison {
       ours: operation(suite(Stores.many)) { folder throws(Failure) in try folder.stat(key) },
       against: "hello_ll", operation(self.hello) { folder throws(Failure) in try folder.stat("hello") })
     try table.append(
-      "open+read+close, setting", target: .ratio(0.9), plan: plan,
+      "open+read+close, setting", target: .ratio(0.7), plan: plan,
       ours: operation(suite(Stores.many)) { folder throws(Failure) in try folder.read(key) },
       against: "hello_ll", hello)
     try table.append(
-      "open+read+close, secret", target: .ratio(1.2), plan: plan,
+      "open+read+close, secret", target: .ratio(1.1), plan: plan,
       ours: operation(item) { folder throws(Failure) in try folder.read("value") },
       against: "hello_ll", hello)
 
     let attribute = try attribute("hello_ll_getxattr_name", of: "hello", in: self.hello)
     try table.append(
-      "getxattr, setting", target: .ratio(1.2), plan: plan,
+      "getxattr, setting", target: .ratio(1.1), plan: plan,
       ours: self.attribute("user.keyhole.type", of: key, in: suite(Stores.many)),
       against: helloWithAttributes, attribute)
     try table.append(
-      "getxattr, secret", target: .ratio(1.2), plan: plan,
+      "getxattr, secret", target: .ratio(1.1), plan: plan,
       ours: self.attribute("user.service", of: "value", in: item),
       against: helloWithAttributes, attribute)
   }

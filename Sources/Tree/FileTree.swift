@@ -90,12 +90,12 @@ extension FileTree {
   /// was read for the first time, and while one of many items is.
   public func mayBlock(lookingIn directory: Node) -> Bool {
     guard let keychain, keychain.mayBlock || keychain.isLoading, !keychain.isLoaded else { return false }
-    return directory.place.isInKeychain
+    return directory.isInKeychain
   }
 
   /// Whether opening or changing a file, or what is in a directory, may take some seconds.
   public func mayBlock(using node: Node) -> Bool {
-    keychain?.mayBlock == true && node.place.isInKeychain
+    keychain?.mayBlock == true && node.isInKeychain
   }
 }
 
@@ -103,14 +103,14 @@ extension FileTree {
   /// Whether opening or changing a file should have a thread of its own: it may hang, or wait for a change of the vault
   /// that waits for another process.
   public func mayWait(using node: Node) -> Bool {
-    guard let keychain, node.place.isInKeychain else { return false }
+    guard let keychain, node.isInKeychain else { return false }
     return keychain.mayBlock || keychain.isChanging || keychain.isLoading
   }
 }
 
 extension Place {
   /// Whether it stands in one of the keychain's classes, or is one.
-  fileprivate var isInKeychain: Bool {
+  var isInKeychain: Bool {
     switch self {
     case .itemClass, .folder, .item, .value, .otpauth: true
     case .scratch(let scratch): scratch.directory.isSecret

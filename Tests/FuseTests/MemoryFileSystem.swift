@@ -19,6 +19,7 @@ class MemoryFileSystem: FileSystem, @unchecked Sendable {
     var openFlags: [Int32] = []
     var getattrs = 0
     var forgotten: [UInt64: UInt64] = [:]
+    var flushes = 0
     var releases = 0
   }
 
@@ -114,6 +115,13 @@ class MemoryFileSystem: FileSystem, @unchecked Sendable {
       state.files[node.rawValue] = file
     }
     reply.succeed(written: new.count)
+  }
+
+  func flush(
+    _ node: NodeID, handle: FileHandle, lockOwner: UInt64, request: Request, reply: consuming EmptyReply
+  ) {
+    state.withLock { $0.flushes += 1 }
+    reply.succeed()
   }
 
   func release(

@@ -49,13 +49,14 @@ import Testing
 
   @Test func onlyThePerformersThreadHasTheReplay() {
     let schedule = schedule()
-    #expect(schedule.replay(of: Performer.thread) == nil)
+    #expect(schedule.replay(of: Performer.thread) == nil && !schedule.isReplaying(Performer.thread))
     schedule.add([Self.first])
     queue.sync {}
-    #expect(schedule.replay(of: Performer.thread) == Self.first)
+    #expect(schedule.replay(of: Performer.thread) == Self.first && schedule.isReplaying(Performer.thread))
     #expect(schedule.replay(of: Performer.thread + 1) == nil && schedule.replay(of: 0) == nil)
+    #expect(!schedule.isReplaying(Performer.thread + 1) && !schedule.isReplaying(0))
     #expect(next() == nil)
-    #expect(schedule.replay(of: Performer.thread) == nil)
+    #expect(schedule.replay(of: Performer.thread) == nil && !schedule.isReplaying(Performer.thread))
   }
 
   @Test func pauseWaitsForThePresentReplay() {

@@ -95,6 +95,34 @@ import Tree
     #expect(try fixture.attribute("user.port", paths[1]) == "22")
   }
 
+  @Test func valuesOfTheStoreAreTextsAndValuesThatWereSetAreBytes() throws {
+    let fixture = TreeFixture(["k": .integer(1)])
+    try fixture.makeItem("keychain/generic/S/A")
+    try fixture.setAttribute("user.generic", "\u{0}x", "keychain/generic/S/A")
+    func isText(_ name: String, _ path: String) throws -> Bool {
+      let value = try fixture.tree.attributeValue(name, of: fixture.node(path))
+      #expect(try value.array == fixture.tree.attribute(name, of: fixture.node(path)))
+      if case .text = value { return true }
+      return false
+    }
+    for name in ["user.service", "user.account", "user.keyhole.label", "user.keyhole.created"] {
+      #expect(try isText(name, "keychain/generic/S/A/value"))
+    }
+    #expect(try isText("user.keyhole.type", "defaults/s/k"))
+    #expect(try isText("user.keyhole.name", "defaults/s"))
+    #expect(try !isText("user.generic", "keychain/generic/S/A"))
+  }
+
+  /// By bytes: a combining mark after the point makes one character with it.
+  @Test func nameOfAnAttributeBeginsWithTheBytesOfItsNamespace() throws {
+    let fixture = TreeFixture()
+    try fixture.makeItem("keychain/generic/S/A")
+    let name = "user.\u{301}x"
+    try fixture.setAttribute(name, "1", "keychain/generic/S/A")
+    #expect(try fixture.attribute(name, "keychain/generic/S/A") == "1")
+    #expect(errorNumber { _ = try fixture.attribute("user", "keychain/generic/S/A") } == EOPNOTSUPP)
+  }
+
   @Test func identityIsChangedByMovingOnly() throws {
     let fixture = TreeFixture()
     try fixture.makeItem("keychain/generic/S/A")

@@ -52,7 +52,8 @@ import Testing
   }
 
   /// The later records of the anchor are written in place: each commit counts, and one that is torn is as good as none.
-  @Test(arguments: [2, 3, 4, 5]) func copyOfAMomentAgoIsFoundThoughTheNewestRecordIsTorn(commits: Int) throws {
+  @Test(arguments: [2, 3, 4, 5]) func copyOfAMomentAgoIsFoundThoughTheNewestRecordIsTorn(commits: Int) throws
+  {
     let engine = try fixture.open()
     let before = fixture.snapshot()
     for number in 0..<commits { try engine.set(ids[0], [UInt8(number)]) }

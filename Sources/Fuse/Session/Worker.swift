@@ -12,11 +12,24 @@ import Synchronization
   /// Moves on when a request has been read and when it has been handled: odd in between.
   let turn = Atomic<UInt64>(0)
   private let thread = Mutex<ThreadID?>(nil)
-  private var buffer = unsafe fuse_buf()
-  /// How much of the buffer a request has ever filled, in bytes.
-  private var used = 0
+  /// Behind a pointer: each use of a stored variable would be checked for exclusive access while it runs.
+  private let received: UnsafeMutablePointer<Received>
 
-  deinit { unsafe free(buffer.mem) }
+  @safe private struct Received {
+    var buffer = unsafe fuse_buf()
+    /// How much of the buffer a request has ever filled, in bytes.
+    var used = 0
+  }
+
+  init() {
+    unsafe received = .allocate(capacity: 1)
+    unsafe received.initialize(to: Received())
+  }
+
+  deinit {
+    unsafe free(received.pointee.buffer.mem)
+    unsafe received.deallocate()
+  }
 }
 
 extension Worker {
@@ -29,7 +42,8 @@ extension Worker {
   /// To be called last: the rest of a request must not stay in freed memory. What was never filled is not touched,
   /// for it has no memory yet.
   func end() {
-    if unsafe buffer.mem != nil { unsafe shim_scrub(buffer.mem, used) }
+    guard let memory = unsafe received.pointee.buffer.mem else { return }
+    unsafe shim_scrub(memory, received.pointee.used)
   }
 
   var isBusy: Bool { turn.load(ordering: .sequentiallyConsistent) & 1 == 1 }
@@ -42,23 +56,23 @@ extension Worker {
   /// Waits for a request; 0 when the mount is gone, a negative error number when there is none.
   func receive(_ connection: Connection) -> Int32 {
     guard let session = unsafe connection.session else { return 0 }
-    let isNew = unsafe buffer.mem == nil
+    let isNew = unsafe received.pointee.buffer.mem == nil
     // SAFETY: the connection keeps the session alive; libfuse allocates the buffer the first time.
-    let status = unsafe fuse_session_receive_buf(session, &buffer)
+    let status = unsafe fuse_session_receive_buf(session, &received.pointee.buffer)
     if isNew { keepFromCores() }
-    used = max(used, Int(status))
+    unsafe received.pointee.used = max(received.pointee.used, Int(status))
     return status
   }
 
   /// Has the request answered by the table of operations.
   func process(_ connection: Connection) {
     guard let session = unsafe connection.session else { return }
-    unsafe fuse_session_process_buf(session, &buffer)
+    unsafe fuse_session_process_buf(session, &received.pointee.buffer)
   }
 
   /// Written secrets pass through the buffer, so no core file may hold its pages.
   private func keepFromCores() {
-    guard let memory = unsafe buffer.mem else { return }
+    guard let memory = unsafe received.pointee.buffer.mem else { return }
     let start = (UInt(bitPattern: memory) + 4095) & ~4095
     let end = unsafe (UInt(bitPattern: memory) + UInt(malloc_usable_size(memory))) & ~4095
     guard start < end else { return }

@@ -17,8 +17,7 @@ public struct ExactString: Sendable {
 
   /// The string that `bytes` encode in UTF-8, or nil where they are not well-formed.
   public init?(utf8 bytes: some Sequence<UInt8>) {
-    guard let string = String(validating: Array(bytes), as: UTF8.self) else { return nil }
-    self.string = string
+    self.init(utf8: Array(bytes).span)
   }
 
   /// The same for bytes in a row.

@@ -90,8 +90,9 @@ extension KernelCache {
   private func leave(_ file: OpenFile, _ change: (inout PageCache, UInt64) -> [@Sendable () -> Void]) {
     let number = file.handle.node.number
     cachedReaders.withLock { readers in
-      readers[number]?.removeAll { $0 === file }
-      if readers[number]?.isEmpty == true { readers[number] = nil }
+      guard let index = readers.index(forKey: number) else { return }
+      readers.values[index].removeAll { $0 === file }
+      if readers.values[index].isEmpty { readers.remove(at: index) }
     }
     pages.withLock { change(&$0, number) }.forEach { $0() }
   }

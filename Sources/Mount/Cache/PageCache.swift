@@ -36,6 +36,25 @@ struct PageCache: Sendable {
     var isWaitedFor = false
     /// Mapped files that do not read through the cache, and fill it with their own values all the same.
     var mappings = 0
+
+    mutating func open(_ version: UInt64) -> Use {
+      let isSame = self.version == version
+      guard isSame || readers == 0, mappings == 0 else { return .direct }
+      self.version = version
+      isSettled = isSame && isSettled
+      readers += 1
+      openings += 1
+      isWaitedFor = false
+      return isSettled ? .kept : .fresh
+    }
+
+    mutating func leave(isClosed: Bool) -> [@Sendable () -> Void] {
+      if isClosed { isSettled = mappings == 0 }
+      readers -= 1
+      guard readers == 0, !waiting.isEmpty else { return [] }
+      defer { waiting = [] }
+      return waiting.map(\.action)
+    }
   }
 
   private var pages: [UInt64: Page] = [:]
@@ -43,35 +62,26 @@ struct PageCache: Sendable {
 
   /// A reader of `version` opens the file.
   mutating func open(_ file: UInt64, version: UInt64) -> Use {
-    guard var page = pages[file] else {
+    guard let index = pages.index(forKey: file) else {
       pages[file] = Page(version: version, readers: 1)
       return .fresh
     }
-    let isSame = page.version == version
-    guard isSame || page.readers == 0, page.mappings == 0 else { return .direct }
-    page.version = version
-    page.isSettled = isSame && page.isSettled
-    page.readers += 1
-    page.openings += 1
-    page.isWaitedFor = false
-    pages[file] = page
-    return page.isSettled ? .kept : .fresh
+    return pages.values[index].open(version)
   }
 
   /// A handle that read through the cache is closed. Returns what is to be called now.
   mutating func close(_ file: UInt64) -> [@Sendable () -> Void] {
-    if let page = pages[file] { pages[file]?.isSettled = page.mappings == 0 }
-    return withdraw(file)
+    leave(file, isClosed: true)
   }
 
   /// A reader goes past the cache after all, and the kernel has emptied nothing for it.
   mutating func withdraw(_ file: UInt64) -> [@Sendable () -> Void] {
-    guard var page = pages[file] else { return [] }
-    page.readers -= 1
-    let ready = page.readers == 0 ? page.waiting.map(\.action) : []
-    if page.readers == 0 { page.waiting = [] }
-    pages[file] = page
-    return ready
+    leave(file, isClosed: false)
+  }
+
+  private mutating func leave(_ file: UInt64, isClosed: Bool) -> [@Sendable () -> Void] {
+    guard let index = pages.index(forKey: file) else { return [] }
+    return pages.values[index].leave(isClosed: isClosed)
   }
 
   /// All `count` readers read another value from now on, of which theirs was the beginning. Returns whether those are

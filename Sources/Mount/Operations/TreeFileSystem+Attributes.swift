@@ -39,7 +39,7 @@ extension TreeFileSystem {
       return fail(reply, .notPermitted(reason: "all files belong to the mounting user"), .node(node))
     }
     let caller = request.caller
-    guard replay.current(for: request) == nil else {
+    guard !replay.includes(request) else {
       return change(node, AttributeChanges(), nil, caller, nil, reply)
     }
     let file = handle.map(OpenFiles.file)
@@ -106,9 +106,10 @@ extension TreeFileSystem {
     // `security.capability` comes before each write, and tools probe for ACLs all the time.
     guard name.isUserAttribute else { return _ = reply.fail(.EOPNOTSUPP) }
     do throws(StoreError) {
-      let value = try tree.attribute(attributeName(name), of: self.node(node))
-      // SAFETY: bytes are bytes; the array outlives the call. So in all spans below.
-      reply.succeed(value.span)
+      switch try tree.attributeValue(attributeName(name), of: self.node(node)) {
+      case .text(let text): reply.succeed(text.utf8.span)
+      case .bytes(let bytes): reply.succeed(bytes.span)
+      }
     } catch {
       fail(reply, error, .node(node))
     }
@@ -172,7 +173,7 @@ extension TreeFileSystem {
 
   private func attributeName(_ name: Span<UInt8>) throws(StoreError) -> String {
     guard name.isUserAttribute else { throw .unsupported(reason: "only names below `user.` are kept") }
-    guard let string = ExactString(utf8: name.array) else { throw .invalidValue(reason: "not UTF-8") }
+    guard let string = ExactString(utf8: name) else { throw .invalidValue(reason: "not UTF-8") }
     return string.string
   }
 
@@ -184,12 +185,5 @@ extension TreeFileSystem {
     case 2: .mustExist
     default: throw .invalidValue(reason: "contradictory flags")
     }
-  }
-}
-
-extension Span<UInt8> {
-  var isUserAttribute: Bool {
-    guard count >= 5 else { return false }
-    return self[0] == 0x75 && self[1] == 0x73 && self[2] == 0x65 && self[3] == 0x72 && self[4] == 0x2E
   }
 }

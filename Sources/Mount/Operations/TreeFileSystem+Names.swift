@@ -10,7 +10,7 @@ extension TreeFileSystem: FileSystem {
     _ name: Span<UInt8>, in parent: NodeID, request: Request, reply: consuming EntryReply
   ) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
-    if let current = replay.current(for: request) {
+    if replay.includes(request), let current = replay.current(for: request) {
       return replay.lookup(name.array, in: parent, for: current, reply)
     }
     let (name, caller) = (name.array, request.caller)

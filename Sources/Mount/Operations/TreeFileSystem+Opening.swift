@@ -9,33 +9,33 @@ extension TreeFileSystem {
   /// OPEN: makes a handle. An item with flags or rules may ask the user first; the reply is parked meanwhile.
   public func open(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
-    guard replay.current(for: request) == nil else { return replay.open(reply) }
+    guard !replay.includes(request) else { return replay.open(reply) }
     let (mode, caller) = (OpenMode(flags: flags), request.caller)
     guard let found = tree.node(node.rawValue) else { return _ = reply.fail(.ESTALE) }
     withAccess(reply, of: .node(node), flags: flags) { () throws(StoreError) in
       try tree.permission(toOpen: found, mode, by: caller)
     } _: { [self] reply, permit in
-      open(node, mode, caller, permit, reply)
+      open(found, mode, caller, permit, reply)
     }
   }
 
   private func open(
-    _ node: NodeID, _ mode: OpenMode, _ caller: Caller, _ permit: Permit?, _ reply: consuming OpenReply
+    _ node: Node, _ mode: OpenMode, _ caller: Caller, _ permit: Permit?, _ reply: consuming OpenReply
   ) {
-    let open: @Sendable () throws(StoreError) -> Handle = { [self] () throws(StoreError) in
-      try tree.open(self.node(node), mode, by: caller, permit)
-    }
-    guard !mayWait(using: node) else {
-      return performAsync(reply, of: .found(node), open) { [self] reply, handle in
+    let subject = Subject.found(NodeID(rawValue: node.number))
+    guard !tree.mayWait(using: node) else {
+      return performAsync(reply, of: subject) { [self] () throws(StoreError) in
+        try tree.open(node, mode, by: caller, permit)
+      } answer: { [self] reply, handle in
         answer(reply, handle)
       } onAbandoned: { handle in
         handle.abandon()
       }
     }
     do throws(StoreError) {
-      answer(reply, try open())
+      answer(reply, try tree.open(node, mode, by: caller, permit))
     } catch {
-      fail(reply, error, .found(node))
+      fail(reply, error, subject)
     }
   }
 

@@ -33,6 +33,9 @@ struct MountReplay: Sendable {
     }
   }
 
+  /// Whether a request belongs to a replay, for requests that are many: a replay is large, also where it is none.
+  func includes(_ request: Request) -> Bool { schedule.isReplaying(request.threadID) }
+
   /// The replay that a request belongs to; nil: it belongs to none.
   func current(for request: Request) -> TreeReplay? { schedule.replay(of: request.threadID) }
 

@@ -67,6 +67,12 @@ public final class ReplaySchedule<Target: ReplayTarget>: Sendable {
     if begins { queue.async { self.performNext() } }
   }
 
+  /// Whether a request of this thread belongs to a replay. Most requests ask, and a replay is large, also where it is nil.
+  public func isReplaying(_ thread: Int32) -> Bool {
+    guard isPerforming.load(ordering: .acquiring), thread != 0 else { return false }
+    return state.withLock { $0.current != nil && $0.performer?.thread == thread }
+  }
+
   /// The replay that a request of this thread belongs to; nil: the thread is not the performer's, or none is being
   /// performed. The kernel gives the number of the thread, so another process can't claim it.
   public func replay(of thread: Int32) -> Replay<Target>? {

@@ -1,3 +1,11 @@
+extension Span<UInt8> {
+  /// Whether the name of an attribute begins with `user.`. Without a call, as each request asks at least twice.
+  package var isUserAttribute: Bool {
+    guard count >= 5 else { return false }
+    return self[0] == 0x75 && self[1] == 0x73 && self[2] == 0x65 && self[3] == 0x72 && self[4] == 0x2E
+  }
+}
+
 /// The extended attributes that Keyhole itself defines, by their full names.
 enum AttributeName {
   static let name = "user.keyhole.name"

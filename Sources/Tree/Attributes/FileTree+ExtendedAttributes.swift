@@ -25,22 +25,28 @@ extension FileTree {
 
   /// getxattr(2). - Throws: `noSuchAttribute`; `unsupported` for names that nothing here can have.
   public func attribute(_ name: String, of node: Node) throws(StoreError) -> [UInt8] {
+    try attributeValue(name, of: node).array
+  }
+
+  /// The same, without a copy of a text.
+  public func attributeValue(_ name: String, of node: Node) throws(StoreError) -> AttributeValue {
     try requireUserName(name)
-    if let kept = node.keptAttributes {
+    let (place, kept) = node.placeAndKeptAttributes
+    if let kept {
       guard let value = kept[name] else { throw .noSuchAttribute }
-      return value
+      return .bytes(value)
     }
-    switch node.place {
-    case .key(let key): return try attribute(name, of: key)
-    case .item(let item), .value(let item): return try attribute(name, of: item)
+    switch place {
+    case .key(let key): return try attributeValue(name, of: key)
+    case .item(let item), .value(let item): return try attributeValue(name, of: item)
     case .scratch(let scratch):
       guard let value = try file(scratch).state.withLock({ $0.attributes[name] }) else {
         throw .noSuchAttribute
       }
-      return value
+      return .bytes(value)
     case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
-      guard let rules = try rules(at: node.place) else { throw .noSuchAttribute }
-      return Array(rules.utf8)
+      guard let rules = try rules(at: place) else { throw .noSuchAttribute }
+      return .text(rules.string)
     case .suite(let suite): return try nameAttribute(name, suite)
     case .folder(let folder): return try nameAttribute(name, plainFolder(folder) ?? "")
     default: throw .unsupported(reason: "nothing here has attributes")
@@ -94,7 +100,9 @@ extension FileTree {
   }
 
   private func requireUserName(_ name: String) throws(StoreError) {
-    guard name.hasPrefix("user.") else { throw .unsupported(reason: "only names below `user.` are kept") }
+    guard name.utf8.span.isUserAttribute else {
+      throw .unsupported(reason: "only names below `user.` are kept")
+    }
     guard name.utf8.count > 5 else { throw .invalidValue(reason: "an attribute needs a name after `user.`") }
   }
 
@@ -116,9 +124,9 @@ extension FileTree {
     return file
   }
 
-  private func nameAttribute(_ name: String, _ plain: ExactString) throws(StoreError) -> [UInt8] {
+  private func nameAttribute(_ name: String, _ plain: ExactString) throws(StoreError) -> AttributeValue {
     guard name == AttributeName.name else { throw .unsupported(reason: "a directory has its name only") }
-    return Array(plain.utf8)
+    return .text(plain.string)
   }
 
   func checkUnchanged(

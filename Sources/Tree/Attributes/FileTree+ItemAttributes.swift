@@ -9,9 +9,13 @@ extension FileTree {
     return Set(ItemAttributes.names(of: staged.item)).union(staged.extra.keys).sorted()
   }
 
-  func attribute(_ name: String, of place: ItemPlace) throws(StoreError) -> [UInt8] {
-    if let extra = stagedItem(place)?.extra[name] { return extra }
-    return try ItemAttributes.value(name, of: try anyItem(place))
+  func attributeValue(_ name: String, of place: ItemPlace) throws(StoreError) -> AttributeValue {
+    guard let staged = stagedItem(place) else {
+      guard let item = try storedItem(place) else { throw .notFound }
+      return try ItemAttributes.attribute(name, of: item)
+    }
+    if let extra = staged.extra[name] { return .bytes(extra) }
+    return try ItemAttributes.attribute(name, of: staged.item)
   }
 
   func setAttribute(

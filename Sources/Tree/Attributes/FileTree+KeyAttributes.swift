@@ -4,10 +4,10 @@ import Synchronization
 
 // The attributes of a key: its name and its type.
 extension FileTree {
-  func attribute(_ name: String, of place: KeyPlace) throws(StoreError) -> [UInt8] {
+  func attributeValue(_ name: String, of place: KeyPlace) throws(StoreError) -> AttributeValue {
     switch name {
-    case AttributeName.name: return Array(place.key.utf8)
-    case AttributeName.type: return Array(try type(of: place).rawValue.utf8)
+    case AttributeName.type: return .text(try type(of: place).rawValue)
+    case AttributeName.name: return .text(place.key.string)
     default: throw .unsupported(reason: "a key has `user.keyhole.name` and `user.keyhole.type` only")
     }
   }

@@ -35,7 +35,8 @@ enum KeyholeAttribute: String, CaseIterable {
     text(of: item).map { Array($0.utf8) }
   }
 
-  private func text(of item: Item) -> String? {
+  /// The value, which is always a text; nil: the item has none.
+  func text(of item: Item) -> String? {
     switch self {
     case .label: Self.label(of: item).string
     case .created: item.created.iso8601

@@ -1,4 +1,5 @@
 internal import Model
+import Platform
 
 /// The meaning of an extended attribute's name on an item.
 enum ItemAttributeName {
@@ -8,24 +9,21 @@ enum ItemAttributeName {
   case own(String)
 
   /// - Throws: `unsupported` outside `user.` and for what Keyhole does not know; tools probe both all the time.
-  init(_ name: String, of item: Item) throws(StoreError) {
-    guard let short = Self.rest(of: name, after: "user.") else {
+  ///
+  /// A function, as an initialiser would take a copy of the identity.
+  static func of(_ name: String, _ identity: ItemIdentity) throws(StoreError) -> ItemAttributeName {
+    // By bytes: a combining mark after the point makes one `Character` with it.
+    let bytes = name.utf8.span
+    guard bytes.isUserAttribute else {
       throw .unsupported(reason: "only attributes below user. are kept")
     }
+    let short = bytes.extracting(5...)
     guard !short.isEmpty else { throw .invalidValue(reason: "the attribute has no name") }
-    if let word = Self.rest(of: short, after: "keyhole.") {
-      self = .keyhole(try Self.keyhole(word))
-    } else if let identity = ItemAttributes.identity(of: item).first(where: { $0.name == short }) {
-      self = .identity(identity.value)
-    } else {
-      self = .own(short)
+    if short.starts(with: "keyhole.") {
+      return .keyhole(try keyhole(short.extracting(8...).text))
     }
-  }
-
-  /// The rest behind a prefix, by bytes: a combining mark after the point makes one `Character` with it.
-  static func rest(of name: String, after prefix: String) -> String? {
-    guard name.utf8.starts(with: prefix.utf8) else { return nil }
-    return String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
+    guard let value = IdentityAttribute(short)?.value(in: identity) else { return .own(short.text) }
+    return .identity(value)
   }
 
   private static func keyhole(_ word: String) throws(StoreError) -> KeyholeAttribute {

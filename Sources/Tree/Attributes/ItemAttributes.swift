@@ -1,4 +1,5 @@
 public import Model
+import Platform
 
 /// The extended attributes of an item, by their full names: SPECIFICATION.md, section 7.
 ///
@@ -13,7 +14,7 @@ public enum ItemAttributes {
   /// The names that listxattr(2) gives, ordered by their bytes.
   public static func names(of item: Item) -> [String] {
     let known = KeyholeAttribute.allCases.filter { $0.isListed(for: item) }.map(\.name)
-    let identity = identity(of: item).compactMap { name, value in value.map { _ in name } }
+    let identity = IdentityAttribute.allCases.filter { $0.isPresent(in: item.identity) }.map(\.rawValue)
     let own = item.attributes.keys.map(\.string).filter { isOwn($0, of: item) }
     let names = known + (identity + own).map { name in "user." + name }
     return names.filter(isAskable).map { ExactString($0) }.sorted().map(\.string)
@@ -23,11 +24,16 @@ public enum ItemAttributes {
   ///
   /// - Throws: `noSuchAttribute`, `unsupported` for a name that no item has.
   public static func value(_ name: String, of item: Item) throws(StoreError) -> [UInt8] {
-    let value: [UInt8]? =
-      switch try ItemAttributeName(name, of: item) {
-      case .keyhole(let attribute): attribute.value(of: item)
-      case .identity(let present): present.map { Array($0.utf8) }
-      case .own(let name): item.attributes[ExactString(name)]
+    try attribute(name, of: item).array
+  }
+
+  /// The same, without a copy of a text.
+  static func attribute(_ name: String, of item: Item) throws(StoreError) -> AttributeValue {
+    let value: AttributeValue? =
+      switch try ItemAttributeName.of(name, item.identity) {
+      case .keyhole(let attribute): attribute.text(of: item).map(AttributeValue.text)
+      case .identity(let present): present.map { .text($0.string) }
+      case .own(let name): item.attributes[ExactString(name)].map(AttributeValue.bytes)
       }
     guard let value else { throw .noSuchAttribute }
     return value
@@ -39,7 +45,7 @@ public enum ItemAttributes {
   public static func set(
     _ name: String, to value: [UInt8], on item: inout Item
   ) throws(StoreError) {
-    switch try ItemAttributeName(name, of: item) {
+    switch try ItemAttributeName.of(name, item.identity) {
     case .keyhole(let attribute): try attribute.set(value, on: &item)
     case .identity(let present): try check(value, is: present)
     case .own(let name):
@@ -54,7 +60,7 @@ public enum ItemAttributes {
   ///
   /// - Throws: `noSuchAttribute`, `unsupported`.
   public static func remove(_ name: String, from item: inout Item) throws(StoreError) {
-    let parsed = try ItemAttributeName(name, of: item)
+    let parsed = try ItemAttributeName.of(name, item.identity)
     switch parsed {
     case .keyhole(let attribute): try attribute.remove(from: &item)
     case .identity: break
@@ -72,29 +78,10 @@ extension ItemAttributes {
     }
   }
 
-  /// The attributes that are an item's identity, absent ones too, as they stand behind `user.`.
-  static func identity(of item: Item) -> [(name: String, value: ExactString?)] {
-    switch item.identity {
-    case .generic(let service, let account): [("service", service), ("account", account)]
-    case .internet(let internet): identity(of: internet)
-    case .other: []
-    }
-  }
-
-  private static func identity(
-    of internet: InternetIdentity
-  ) -> [(name: String, value: ExactString?)] {
-    [
-      ("server", internet.server), ("account", internet.account), ("domain", internet.domain),
-      ("protocol", internet.protocol), ("authenticationType", internet.authenticationType),
-      ("port", internet.port.map { ExactString($0.description) }), ("path", internet.path),
-    ]
-  }
-
   /// Whether a stored attribute can be shown: its name is none that Keyhole or the identity gives.
   private static func isOwn(_ name: String, of item: Item) -> Bool {
-    ItemAttributeName.rest(of: name, after: "keyhole.") == nil
-      && !identity(of: item).contains { $0.name == name }
+    !name.utf8.span.starts(with: "keyhole.")
+      && IdentityAttribute(name.utf8.span)?.value(in: item.identity) == nil
   }
 
   private static func isAskable(_ name: String) -> Bool {

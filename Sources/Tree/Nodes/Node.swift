@@ -53,25 +53,29 @@ public final class Node: Sendable {
   public var path: String { place.path }
 
   /// Whether it is a directory; else it is a regular file or a symbolic link.
-  public var isDirectory: Bool { place.isDirectory }
+  public var isDirectory: Bool { state.withLock { $0.place.isDirectory } }
 
   /// Whether the contents must stay out of the kernel's page cache.
-  public var isSecret: Bool { place.isSecret }
+  public var isSecret: Bool { state.withLock { $0.place.isSecret } }
 
   /// Whether it is a directory that no operation removes: the top, `defaults`, `keychain`, its classes, `.keyhole`.
   public var isPermanent: Bool { place.isPermanentDirectory }
 
   /// Whether it lives in memory only.
   public var isScratch: Bool {
-    if case .scratch = place { return true }
-    return false
+    state.withLock {
+      if case .scratch = $0.place { return true }
+      return false
+    }
   }
 
   /// Whether it is a part of `.keyhole`.
   public var isControl: Bool {
-    switch place {
-    case .status, .events: true
-    default: false
+    state.withLock {
+      switch $0.place {
+      case .status, .events: true
+      default: false
+      }
     }
   }
 
@@ -86,6 +90,14 @@ public final class Node: Sendable {
   /// Attributes of a file whose name is gone; nil: it has its name, or its attributes are not known.
   var keptAttributes: [String: [UInt8]]? {
     state.withLock { $0.isRemoved ? $0.lastAttributes : nil }
+  }
+
+  /// Whether it stands in one of the keychain's classes, or is one.
+  var isInKeychain: Bool { state.withLock { $0.place.isInKeychain } }
+
+  /// The place, and the attributes as `keptAttributes` has them, both of one moment.
+  var placeAndKeptAttributes: (Place, [String: [UInt8]]?) {
+    state.withLock { ($0.place, $0.isRemoved ? $0.lastAttributes : nil) }
   }
 
   /// Whether the file is open for writing, so that its size and times may change at any moment.

@@ -1,4 +1,5 @@
 public import Model
+import Platform
 
 /// A name as it stands in a path: percent-encoded, at most 255 bytes (SPECIFICATION.md, section 2).
 ///
@@ -66,7 +67,7 @@ extension PathName {
   ///
   /// The last level of an internet password is several names in one: `ItemIdentity` reads it.
   public var plain: ExactString? {
-    guard string.utf8.contains(UInt8(ascii: "%")) else { return ExactString(string) }
+    guard string.utf8.span.firstOffset(of: PathNameCoding.percent) != nil else { return ExactString(string) }
     return hasDigest ? nil : PathNameCoding.decode(string.utf8)
   }
 
@@ -91,7 +92,7 @@ extension PathName {
 
   /// That it is no UTF-8 goes before its length: the kernel lets through names of up to 1,024 bytes.
   private static func text(of bytes: some Collection<UInt8>) throws(StoreError) -> String {
-    guard let string = String(validating: bytes, as: UTF8.self) else { throw .notUnicode }
+    guard let string = ExactString(utf8: bytes)?.string else { throw .notUnicode }
     guard string.utf8.count <= maximumLength else { throw .nameTooLong }
     return string
   }
