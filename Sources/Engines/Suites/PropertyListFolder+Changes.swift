@@ -46,6 +46,7 @@ extension PropertyListFolder {
     }
     if target == file.path, let commit = journaled(change, of: file, since: old, lock.status) {
       guard let stamp = try append(commit, change, of: file, over: old) else { return .outrun }
+      times.record(change, of: file.suite)
       return .stored(SuiteContents(settings: change.settings, stamp: stamp))
     }
     if old.stamp?.journal != nil, try !removeJournal(of: file, target, lock) { return .unfolded }

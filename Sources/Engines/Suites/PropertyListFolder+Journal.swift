@@ -40,29 +40,32 @@ extension PropertyListFolder {
       let journal = try file.journal.read()
       // A fold between the two readings.
       if journal != nil, try file.status()?.stamp != stamp { continue }
+      let (commits, isExact) = journal?.unfolded(by: FileVersion(stamp)) ?? ([], true)
       var contents = SuiteContents(
-        settings: times.settings(content.values, of: file.suite, fileTime: stamp.modified),
+        settings: settings(content.values, of: file.suite, stamp.modified, commits.map(\.record), isExact),
         stamp: stamp, readOnly: file.readOnlyReason(of: try file.target()))
-      if let journal { take(journal, of: file, into: &contents) }
+      guard var journal else { return contents }
+      contents.stamp?.journal = journal.stamp
+      journal.records = commits
+      journals.note(journal, after: nil, of: file.suite, contents: contents)
+      planFolding(of: file.suite)
       return contents
     }
     throw .unreachable(reason: "another program changes the suite all the time")
   }
 
-  /// Takes what the journal has beyond the file.
-  private func take(_ journal: SuiteJournal.Portion, of file: SuiteFile, into contents: inout SuiteContents) {
-    guard let stamp = contents.stamp else { return }
-    var journal = journal
-    let (commits, isExact) = journal.unfolded(by: FileVersion(stamp))
-    journal.records = commits
-    if isExact {
-      _ = journal.follow(FileVersion(stamp), into: &contents.settings)
-    } else {
-      contents.settings.merge(commits.map(\.record), into: stamp.modified)
-    }
-    contents.stamp?.journal = journal.stamp
-    journals.note(journal, after: nil, of: file.suite, contents: contents)
-    planFolding(of: file.suite)
+  /// The settings of a file, with the commits that it lacks, and the times of all.
+  private func settings(
+    _ values: [ExactString: SettingValue], of suite: ExactString, _ fileTime: Timestamp,
+    _ commits: [JournalRecord], _ isExact: Bool
+  ) -> SharedDictionary<Setting> {
+    guard !commits.isEmpty else { return times.settings(values, of: suite, fileTime: fileTime) }
+    var settings = SharedDictionary(uniqueKeysWithValues: values.lazy.map { ($0, Setting($1)) })
+    if isExact { settings.apply(commits) } else { settings.merge(commits, into: fileTime) }
+    // A time that was set after the commit is recorded with the others.
+    return times.settings(
+      settings.mapValues(\.value).dictionary, of: suite, fileTime: fileTime,
+      commits: settings.times)
   }
 
   /// The contents after `known`, by the journal alone; nil: something else has changed the file, too.
@@ -101,7 +104,7 @@ extension SuiteJournal.Portion {
     var base = base
     for (record, _) in records {
       switch record.content {
-      case .commit(let commit): settings.apply(commit, at: record.time)
+      case .commit: settings.apply([record])
       case .fold(let fold):
         guard fold.from == base else { return nil }
         base = fold.to
@@ -139,9 +142,10 @@ extension PropertyListFolder {
     var changes: [JournalCommit.Change] = []
     for key in change.differing {
       let (before, after) = (old.settings[key]?.value, change.settings[key])
-      // A record has one time, and no key without a change of its value.
-      guard before != after?.value, after == nil || after?.modified == change.time else { return nil }
-      changes.append(JournalCommit.Change(key: key, before: before.map(StableHash.of), value: after?.value))
+      changes.append(
+        JournalCommit.Change(
+          key: key, before: before.map(StableHash.of), value: after?.value,
+          modified: after?.modified == change.time ? nil : after?.modified))
     }
     let record = JournalRecord(time: change.time, content: .commit(JournalCommit(changes: changes)))
     let size = record.bytes.count
@@ -246,6 +250,11 @@ extension PropertyListFolder {
       journals.forget(suite, last)
       return true
     }
+    // Of a suite that was moved away, there is nothing to write.
+    guard try file.status() != nil else {
+      journals.forget(suite, last)
+      return true
+    }
     // The file has the time of the last commit in it: one that comes meanwhile is later.
     guard let (contents, time) = try unfolded(file) else { return true }
     let target = try file.target()
@@ -272,15 +281,12 @@ extension PropertyListFolder {
     let record = JournalRecord(time: time, content: .fold(fold))
     let known = locked.stamp
     try locked.append(record)
-    let keys = journals.change(suite) { state in
-      let keys = state.pending.filter { $0.value <= journal.size }.map(\.key)
+    journals.change(suite) { state in
       state.take(record, 0)
       if state.stamp == known { state.stamp = locked.stamp }
       state.contents?.stamp?.moveFile(to: folded, state.stamp)
       if state.pending.isEmpty { state.contents = nil }
-      return keys
     }
-    times.record(keys ?? [], contents.settings, of: suite)
     if let text {
       texts.keep(
         EncodedSuiteCache.Kept(stamp: folded, text: text, settings: contents.settings), of: suite)

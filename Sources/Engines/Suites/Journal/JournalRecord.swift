@@ -22,6 +22,8 @@ struct JournalCommit: Equatable {
     let before: UInt64?
     /// nil: the key was removed.
     let value: SettingValue?
+    /// The key's time, where that is not the moment of the commit.
+    var modified: Timestamp?
   }
 
   let changes: [Change]
@@ -52,7 +54,8 @@ struct FileVersion: Equatable {
 
 // On disk, all numbers little-endian: a checksum of what follows (`StableHash`), the length of the rest in bytes, the
 // kind, and
-//   of a commit: the number of changes, for each one its kind, the hash before, the length of the key and the key; then
+//   of a commit: the number of changes, for each one its kind, the hash before, the length of the key and the key, and of the
+//   kind with a time its seconds and nanoseconds; then
 //   the values as a property list, a dictionary by the number of the change;
 //   of a fold: two versions (size, seconds, nanoseconds), the offset;
 // and at the end the time: seconds, nanoseconds.
@@ -123,17 +126,33 @@ extension JournalCommit {
     case added = 0
     case replaced = 1
     case removed = 2
+    /// As the first two, with a time of its own.
+    case addedWithTime = 3
+    case replacedWithTime = 4
+
+    init(_ change: Change) {
+      switch (change.value, change.before, change.modified) {
+      case (nil, _, _): self = .removed
+      case (_, nil, nil): self = .added
+      case (_, nil, _): self = .addedWithTime
+      case (_, _, nil): self = .replaced
+      default: self = .replacedWithTime
+      }
+    }
+
+    var isNew: Bool { self == .added || self == .addedWithTime }
+    var hasTime: Bool { self == .addedWithTime || self == .replacedWithTime }
   }
 
   fileprivate func write(to writer: inout ByteWriter) {
     writer.append(UInt64(changes.count), size: 4)
     var values: [ExactString: SettingValue] = [:]
     for (number, change) in changes.enumerated() {
-      let kind = change.value == nil ? Kind.removed : change.before == nil ? .added : .replaced
-      writer.append(kind.rawValue, size: 1)
+      writer.append(Kind(change).rawValue, size: 1)
       writer.append(change.before ?? 0, size: 8)
       writer.append(UInt64(change.key.utf8.count), size: 4)
       writer.bytes += change.key.utf8
+      if change.value != nil, let modified = change.modified { writer.append(modified) }
       values[ExactString(String(number))] = change.value
     }
     // As the suite's file will have it.
@@ -142,20 +161,24 @@ extension JournalCommit {
 
   fileprivate init?(_ reader: inout ByteReader) {
     guard let count = reader.number(4) else { return nil }
-    var keys: [(ExactString, before: UInt64?, isRemoved: Bool)] = []
+    var changes: [Change] = []
+    var kinds: [Kind] = []
     for _ in 0..<count {
-      guard let kind = reader.number(1).flatMap(Kind.init), let before = reader.number(8),
+      guard let kind = reader.number(1).flatMap(Kind.init(rawValue:)), let before = reader.number(8),
         let length = reader.number(4), let key = reader.string(Int(length))
       else { return nil }
-      keys.append((key, kind == .added ? nil : before, kind == .removed))
+      let modified = kind.hasTime ? reader.timestamp() : nil
+      guard kind.hasTime == (modified != nil) else { return nil }
+      changes.append(Change(key: key, before: kind.isNew ? nil : before, value: nil, modified: modified))
+      kinds.append(kind)
     }
     guard case .dictionary(let values)? = try? PropertyLists.read(reader.rest()) else { return nil }
-    changes = keys.enumerated().map { number, change in
+    self.changes = changes.enumerated().map { number, change in
       Change(
-        key: change.0, before: change.before,
-        value: change.isRemoved ? nil : values[ExactString(String(number))])
+        key: change.key, before: change.before, value: values[ExactString(String(number))],
+        modified: change.modified)
     }
-    guard zip(keys, changes).allSatisfy({ $0.isRemoved == ($1.value == nil) }) else { return nil }
+    guard zip(kinds, self.changes).allSatisfy({ ($0 == .removed) == ($1.value == nil) }) else { return nil }
   }
 }
 

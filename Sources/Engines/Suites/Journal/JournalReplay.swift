@@ -22,11 +22,19 @@ extension SuiteJournal.Portion {
 }
 
 extension SharedDictionary<Setting> {
-  /// Makes the changes of a commit.
-  mutating func apply(_ commit: JournalCommit, at time: Timestamp) {
-    for change in commit.changes {
-      self[change.key] = change.value.map { Setting($0, modified: time) }
+  /// Makes the changes of commits.
+  mutating func apply(_ commits: [JournalRecord]) {
+    for record in commits {
+      guard case .commit(let commit) = record.content else { continue }
+      for change in commit.changes {
+        self[change.key] = change.value.map { Setting($0, modified: change.modified ?? record.time) }
+      }
     }
+  }
+
+  /// The times of the keys that have one.
+  var times: [ExactString: Timestamp] {
+    reduce(into: [:]) { $0[$1.key] = $1.value.modified }
   }
 
   /// Makes the changes of commits in a file that a program which does not know of the journal has written since.
@@ -35,18 +43,18 @@ extension SharedDictionary<Setting> {
   /// both have set, the later one's value does, as without a journal. `time`: when the file was written.
   mutating func merge(_ commits: [JournalRecord], into time: Timestamp) {
     var before: [ExactString: UInt64?] = [:]
-    var last: [ExactString: (value: SettingValue?, time: Timestamp)] = [:]
+    var last: [ExactString: (change: JournalCommit.Change, time: Timestamp)] = [:]
     for record in commits {
       guard case .commit(let commit) = record.content else { continue }
       for change in commit.changes {
         if before[change.key] == nil { before[change.key] = .some(change.before) }
-        last[change.key] = (change.value, record.time)
+        last[change.key] = (change, record.time)
       }
     }
-    for (key, change) in last {
+    for (key, (change, moment)) in last {
       let isAsBefore = self[key].map { StableHash.of($0.value) } == before[key] ?? nil
-      guard isAsBefore || change.time >= time else { continue }
-      self[key] = change.value.map { Setting($0, modified: change.time) }
+      guard isAsBefore || moment >= time else { continue }
+      self[key] = change.value.map { Setting($0, modified: change.modified ?? moment) }
     }
   }
 }

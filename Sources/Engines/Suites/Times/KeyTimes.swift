@@ -31,8 +31,11 @@ final class KeyTimes: Sendable {
 
   /// The contents of a suite, with times; a key that is new or was changed by others is recorded, so that it keeps its
   /// time when the file changes again.
+  ///
+  /// `commits`: the times of keys that a journal has changed, which count where none is recorded.
   func settings(
-    _ values: [ExactString: SettingValue], of suite: ExactString, fileTime: Timestamp
+    _ values: [ExactString: SettingValue], of suite: ExactString, fileTime: Timestamp,
+    commits: [ExactString: Timestamp] = [:]
   ) -> SharedDictionary<Setting> {
     known.withLock { all in
       refresh(suite, &all)
@@ -41,8 +44,9 @@ final class KeyTimes: Sendable {
       let settings = values.map { key, value in
         let hash = StableHash.of(value)
         let entry = entries[key].flatMap { $0.hash == hash ? $0.time : nil }
-        if entry == nil { unknown.append(KeyTimeRecord(key: key, time: fileTime, hash: hash)) }
-        return (key, Setting(value, modified: entry ?? fileTime))
+        let time = entry ?? commits[key] ?? fileTime
+        if entry == nil { unknown.append(KeyTimeRecord(key: key, time: time, hash: hash)) }
+        return (key, Setting(value, modified: time))
       }
       // Reading makes no folder: where there is none, the times are kept in memory until the first commit.
       if Files.allows([.write, .execute], folder) {
@@ -56,18 +60,11 @@ final class KeyTimes: Sendable {
 
   /// Records what a committed change did.
   func record(_ change: SuiteChange, of suite: ExactString) {
-    record(change.differing, change.settings, of: suite)
-  }
-
-  /// Records the times of keys, or that they are gone.
-  func record(
-    _ keys: some Collection<ExactString>, _ settings: SharedDictionary<Setting>, of suite: ExactString
-  ) {
-    guard !keys.isEmpty else { return }
+    guard !change.differing.isEmpty else { return }
     known.withLock { all in
       refresh(suite, &all)
-      let records = keys.map { key in
-        let setting = settings[key]
+      let records = change.differing.map { key in
+        let setting = change.settings[key]
         return KeyTimeRecord(
           key: key, time: setting?.modified, hash: setting.map { StableHash.of($0.value) } ?? 0)
       }
