@@ -116,6 +116,7 @@ extension KeyTimes {
       let bytes = try? file.readToEnd(limit: SuiteFile.largest, expecting: Int(status.stamp.size) - known.end)
     else { return }
     let (records, length) = KeyTimeRecord.parse(bytes)
+    all[suite] = nil
     known.file = status.stamp
     known.end += length
     known.take(records)
@@ -137,19 +138,23 @@ extension KeyTimes {
     let unstored = all[suite].flatMap { $0.file == nil ? Array($0.entries.values) : nil } ?? []
     guard let file = lockedFile(suite), let status = try? file.status else { return false }
     refresh(suite, &all)
-    var known = all[suite] ?? Known()
+    // Out of `all` meanwhile: to change the entries of a suite must not copy them.
+    var known = all.removeValue(forKey: suite) ?? Known()
     if known.file?.number != status.stamp.number { known = Known() }
     let records = (known.entries.isEmpty ? unstored : []) + records
     // The remains of a crash behind the last whole record.
     if status.stamp.size > known.end { try? file.truncate(to: Int64(known.end)) }
     let bytes = records.flatMap(\.bytes)
-    guard (try? file.write(bytes)) != nil else { return false }
-    known.take(records)
-    known.end += bytes.count
-    known.file = try? file.status.stamp
+    let isWritten = (try? file.write(bytes)) != nil
+    if isWritten {
+      known.take(records)
+      known.end += bytes.count
+      known.file = try? file.status.stamp
+    }
+    let isLong = known.records > 2 * known.entries.count + Self.slack
     all[suite] = known
-    if known.records > 2 * known.entries.count + Self.slack { compact(suite, &all) }
-    return true
+    if isWritten, isLong { compact(suite, &all) }
+    return isWritten
   }
 
   private func lockedFile(_ suite: ExactString) -> Descriptor? {
