@@ -37,6 +37,10 @@ private func negotiate(_ info: inout fuse_conn_info) {
   refuse(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, &info)
   refuse(FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_AUTO_INVAL_DATA, &info)
   info.time_gran = 1
+  // The kernel sends so many RELEASE requests at a time, by default 12: with more readers than about 36, closed files would
+  // pile up, and each holds its secret in locked memory. The kernel lowers it to `max_user_bgreq` where that is less.
+  info.max_background = mostBackgroundRequests
+  info.congestion_threshold = mostBackgroundRequests
 }
 
 private func request(_ capability: Int32, _ info: inout fuse_conn_info) {
@@ -79,3 +83,6 @@ extension FileHandle {
     unsafe self.init(rawValue: info.pointee.fh)
   }
 }
+
+/// Of one connection: more than there are programs that use a mount at once.
+private let mostBackgroundRequests: UInt32 = 1024
