@@ -10,7 +10,7 @@ extension KeychainConformance {
       _ = try two.items()
       let item = try one.add(KeychainSamples.generic("a"), "1")
       try require(open.news(of: one) == nil, "one's own change is no news")
-      try require(open.same(open.news(of: two), [item]), "the other hears of it")
+      try require(open.same(open.news(of: two), [item]), "the other reports it")
       try require(open.news(of: two) == nil, "once")
       try one.set(item.id, [0x32])
       try require(two.bytes(of: item.id) == [0x32], "read as it is now")

@@ -37,7 +37,7 @@ private func negotiate(_ info: inout fuse_conn_info) {
   refuse(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, &info)
   refuse(FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_AUTO_INVAL_DATA, &info)
   info.time_gran = 1
-  // The kernel sends so many RELEASE requests at a time, by default 12: with more readers than about 36, closed files would
+  // The kernel sends so many RELEASE requests at a time, by default 12: with many readers, closed files would
   // pile up, and each holds its secret in locked memory. The kernel lowers it to `max_user_bgreq` where that is less.
   info.max_background = mostBackgroundRequests
   info.congestion_threshold = mostBackgroundRequests
