@@ -29,13 +29,14 @@ extension VaultEngine: PagingKeychain, VerifiableKeychain {
   }
 
   private func snapshot(keepingRows: Bool) throws(StoreError) -> VaultSnapshot {
-    let (directory, keys, session) = try withSession { session throws(StoreError) in
-      do { return (session.directory, try session.keys.copyWithoutMasterKeys(), session) } catch {
+    let (connections, keys, session) = try withSession { session throws(StoreError) in
+      do { return (session.readerConnection, try session.keys.copyWithoutMasterKeys(), session) } catch {
         throw StoreError(vault: error, errno: 0)
       }
     }
     return VaultSnapshot(
-      reader: Locked(try SnapshotReader(directory, keys, keepingRows: keepingRows)), session: Locked(session))
+      reader: Locked(try SnapshotReader(connections, keys, keepingRows: keepingRows)),
+      session: Locked(session))
   }
 
   /// Runs `body` with the session, if it is still the one that was read.

@@ -10,6 +10,8 @@ import VaultRecords
 final class Session {
   let directory: VaultDirectory
   let connection: Connection
+  /// For reading all items beside other calls.
+  let readerConnection: ReaderConnection
   let keys: VaultKeys
   let classKeys: ClassKeyring
   /// The slot that opened the vault.
@@ -58,6 +60,7 @@ final class Session {
     many: UInt64 = VaultReading.many
   ) throws(StoreError) {
     (directory, connection) = (file.directory, file.connection)
+    readerConnection = ReaderConnection(file.directory)
     (slot, self.many) = (opened.slot, many)
     do {
       keys = try VaultKeys(opened.keys, file.header)

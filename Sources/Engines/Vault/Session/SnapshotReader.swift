@@ -8,6 +8,7 @@ import VaultRecords
 /// vault is locked. Used by one thread at a time.
 final class SnapshotReader {
   private let connection: Connection
+  private let connections: ReaderConnection
   private let keys: VaultKeys
   private let manifest: Manifest
   /// The moment of the state; nil: it is not known.
@@ -20,14 +21,14 @@ final class SnapshotReader {
   private(set) var rows: KnownRows?
 
   /// - Throws: `interrupted` where another process has made new keys; `unreachable`, `damaged`.
-  init(_ directory: VaultDirectory, _ keys: VaultKeys, keepingRows: Bool) throws(StoreError) {
-    (self.keys, keepsRows) = (keys, keepingRows)
-    let connection = try VaultFile(replacing: directory).connection
+  init(_ connections: ReaderConnection, _ keys: VaultKeys, keepingRows: Bool) throws(StoreError) {
+    (self.connections, self.keys, keepsRows) = (connections, keys, keepingRows)
+    let connection = try connections.take()
     self.connection = connection
     let before = connection.commitMark()
     do throws(StoreError) {
       manifest = try connection.run { database in
-        // It ends with the connection.
+        // It ends when the connection is given back.
         try database.beginTransaction(.deferred)
         guard let manifest = try Manifest.fetchIfWhole(database, keys) else { throw StoreError.interrupted }
         return manifest
@@ -35,13 +36,12 @@ final class SnapshotReader {
       // A commit in between would be one of two moments.
       mark = before == connection.commitMark() ? before : nil
     } catch {
-      try? connection.close()
+      connections.giveBack(connection)
       throw error
     }
   }
 
-  /// Not to bring the log into the database, which is for the connection that others use.
-  deinit { try? connection.close() }
+  deinit { connections.giveBack(connection) }
 
   var generation: UInt64 { manifest.generation }
 
