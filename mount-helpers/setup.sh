@@ -96,9 +96,14 @@ build_release() {
   mkdir -p -- "$folder"
   # CSecretLoader loads it when it is used. Linked, it would be loaded at each start of a command.
   describe_library libsecret-1 "$folder"
+  export_nothing "$folder/symbols"
   say "building a release (the first time takes some minutes)"
-  (cd "$project" && PKG_CONFIG_PATH=$folder swift build -c release --static-swift-stdlib --product "${1:-keyhole}")
+  (cd "$project" && PKG_CONFIG_PATH=$folder swift build -c release --static-swift-stdlib --product "${1:-keyhole}" \
+    --disable-local-rpath -Xlinker --version-script="$folder/symbols")
 }
+
+# A version script for the linker. Each symbol that a program exports is looked up when it starts.
+export_nothing() { echo '{ local: *; };' >"$1"; }
 
 # Libraries that differ between the two releases are linked statically: Debian 13 has another libfuse3 (3.17 as
 # libfuse3.so.4). Nothing that Keyhole calls needs ICU's tables of languages, 34 MB: icu-stub.c stands in for
@@ -119,7 +124,7 @@ prepare_libraries() {
   echo 'INPUT(-lgcc_eh)' >"$folder/libgcc_s.so"
   describe_library fuse3 "$folder" "-L$folder -lfuse3"
   describe_library libsecret-1 "$folder"
-  echo '{ local: *; };' >"$folder/symbols"
+  export_nothing "$folder/symbols"
   echo 'SECTIONS { /DISCARD/ : { *(.eh_frame) } } INSERT AFTER .text;' >"$folder/no-unwinding"
 }
 
