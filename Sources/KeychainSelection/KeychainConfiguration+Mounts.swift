@@ -21,7 +21,7 @@ extension KeychainConfiguration {
     guard let engine = opened.engine else { return opened }
     let settled = settled(on: engine.name, vault: vault)
     let find = { @Sendable in MountRegistration.process(serving: settled, in: runtime) }
-    guard engine.isTheMounts(find) else { return opened }
+    guard engine.isTheMounts(find), !unlocksWithoutMount || find() != nil else { return opened }
     let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
     return OpenedKeychain(engine: mounted, explanation: opened.explanation, firstChoice: opened.firstChoice)
   }

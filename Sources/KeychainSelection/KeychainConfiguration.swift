@@ -13,6 +13,9 @@ package struct KeychainConfiguration: Sendable {
   package var vault: String?
   /// Whether opening makes a vault where there is none, as a mount does. A command makes it with the first item.
   package var makesVault = true
+  /// Whether a vault that takes a passphrase, and that no mount serves, is opened locked by this process, which may unlock it.
+  /// Else it is a mount's, and locked until there is one.
+  package var unlocksWithoutMount = false
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
 

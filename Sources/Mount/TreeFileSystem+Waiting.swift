@@ -75,19 +75,66 @@ extension TreeFileSystem {
   /// Runs `body` with the permit that an operation takes; where a person has to be asked first, once they have
   /// agreed. Meanwhile the reply is parked, and delays no other request. An interrupt withdraws the question.
   ///
+  /// While the keychain is locked, a person is asked for its passphrase, and `permission` runs again once it is open.
   /// `flags`: open(2)'s; with O_NONBLOCK no person is asked.
   func withAccess<Answer: ~Copyable & Sendable>(
-    _ reply: consuming Reply<Answer>, of subject: Subject, flags: Int32 = 0,
+    _ reply: consuming Reply<Answer>, of subject: Subject, flags: Int32 = 0, by caller: Caller,
+    _ permission: @escaping @Sendable () throws(StoreError) -> Permission?,
+    _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
+  ) {
+    let needed: Permission?
+    do throws(StoreError) { needed = try permission() } catch {
+      guard !CallFlags.isNonBlocking(flags) else { return fail(reply, error, subject) }
+      return unlock(reply, of: subject, after: error, by: caller) { [self] reply in
+        withAccessOfOpen(reply, of: subject, permission, body)
+      }
+    }
+    give(needed, reply, of: subject, flags, body)
+  }
+
+  /// The same after a person has unlocked the keychain: they are not asked for it twice.
+  private func withAccessOfOpen<Answer: ~Copyable & Sendable>(
+    _ reply: consuming Reply<Answer>, of subject: Subject,
     _ permission: () throws(StoreError) -> Permission?,
     _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
   ) {
     let needed: Permission?
     do throws(StoreError) { needed = try permission() } catch { return fail(reply, error, subject) }
-    switch needed {
+    give(needed, reply, of: subject, 0, body)
+  }
+
+  private func give<Answer: ~Copyable & Sendable>(
+    _ permission: Permission?, _ reply: consuming Reply<Answer>, of subject: Subject, _ flags: Int32,
+    _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
+  ) {
+    switch permission {
     case .none: body(reply, nil)
     case .given(let permit): body(reply, permit)
     case .asked where CallFlags.isNonBlocking(flags): fail(reply, .wouldWait, subject)
     case .asked(let request): ask(reply, of: subject, request, body)
+    }
+  }
+
+  /// Has a person asked for the passphrase after an operation failed with `locked`, and runs `body` once the keychain is
+  /// open. Any other error, and one where no person is to be asked, is the answer.
+  func unlock<Answer: ~Copyable & Sendable>(
+    _ reply: consuming Reply<Answer>, of subject: Subject, after error: StoreError, by caller: Caller,
+    _ body: @escaping @Sendable (consuming Reply<Answer>) -> Void
+  ) {
+    guard error == .locked, let request = tree.keychain?.unlockRequest(for: path(of: subject), by: caller)
+    else { return fail(reply, error, subject) }
+    let parked = reply.park { parked in
+      request.withdraw()
+      _ = parked.claim()?.fail(.EINTR)
+    }
+    request.start { [self] outcome in
+      guard let reply = parked.claim() else { return }
+      switch outcome {
+      case .unlocked: body(reply)
+      case .stillLocked(let reason):
+        refusals.note(path: path(of: subject), reason: "\(error.message) (\(reason))")
+        reply.fail(Errno(error))
+      }
     }
   }
 

@@ -35,7 +35,7 @@ import Testing
   static let samples: [ControlMessage] = [
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
     .pauseReplay, .permit(id, .change, .value), .permit(id, .read, [.value, .otpauth]), .identify,
-    .permitRules(path: "keychain/ä"), .watch, .fetchItems,
+    .permitRules(path: "keychain/ä"), .askToUnlock(path: "keychain/ä"), .watch, .fetchItems,
     .fetchSecret(id), .fetchOtpauth(id), .rewriteOtpauth(id, readingSecret: true),
     .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .changePassword(id),
     .fetchProblems, .fetchRoom,

@@ -84,6 +84,12 @@ extension MountedItems {
     return false
   }
 
+  /// Takes over the state that a call was answered with, unless it was another mount's.
+  func take(_ state: ControlMessage, from process: Int32) throws(StoreError) {
+    guard content.withLock({ $0.process == process }) else { return }
+    try take(state)
+  }
+
   /// Takes over the result of a call, unless it was another mount's.
   func take(_ looked: ItemSnapshot, from process: Int32) {
     tell { content in

@@ -49,6 +49,15 @@ extension MountedKeychain {
     ExternalChanges(takeNews().filter { $0.origin == .external })
   }
 
+  /// Has the mount's process ask for the passphrase, in a window of the user's session or on this process's terminal.
+  public func askToUnlock(for path: String) throws(StoreError) {
+    let call = try request(.askToUnlock(path: path))
+    let reply = try call.channel.reply().content
+    guard case .state = reply else { throw WireReader.unreadable }
+    // The event that reports it may come later.
+    try memory.take(reply, from: call.process)
+  }
+
   /// The secret, after the mount has decided, which may ask the user. - Throws: `accessDenied`, `notFound`, `locked`,
   /// `unreachable`.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {

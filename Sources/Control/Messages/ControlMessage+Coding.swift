@@ -24,7 +24,7 @@ extension ControlMessage {
       writer.put(item)
       writer.put(operation.rawValue)
       writer.put(secrets.rawValue)
-    case .permitRules(let path): writer.put(path)
+    case .permitRules(let path), .askToUnlock(let path): writer.put(path)
     case .add(let item), .batchItem(let item): writer.put(item)
     case .batchOtpauth(let identity, let modified):
       writer.put(identity)
@@ -70,6 +70,7 @@ extension ControlMessage {
     case .identify: .identify
     case .permit: .permit(try reader.itemID(), try reader.operation(), try reader.secrets())
     case .permitRules: .permitRules(path: try reader.text())
+    case .askToUnlock: .askToUnlock(path: try reader.text())
     case .watch: .watch
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret(try reader.itemID())

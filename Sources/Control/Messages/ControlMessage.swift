@@ -31,6 +31,8 @@ package enum ControlMessage: Hashable, Sendable {
   case permit(ItemID, AccessOperation, ItemSecrets)
   /// Approval to change the rules of a folder.
   case permitRules(path: String)
+  /// The user is to be asked for the passphrase of a locked keychain, because of this path; `state` is the answer.
+  case askToUnlock(path: String)
   /// Every item now, and each later change.
   case watch
   case fetchItems
@@ -141,7 +143,7 @@ extension ControlMessage {
     case permit = 16
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
     case changed, identify, changePassword, fetchOtpauth, rewriteOtpauth
-    case beginBatch, batchItem, batchOtpauth, commitBatch, finishBatches
+    case beginBatch, batchItem, batchOtpauth, commitBatch, finishBatches, askToUnlock
     case pending = 40
     case failed, done, path, replayPaused, secret, stored, settled, problems, room
     case state = 60
@@ -159,6 +161,7 @@ extension ControlMessage {
     case .identify: .identify
     case .permit: .permit
     case .permitRules: .permitRules
+    case .askToUnlock: .askToUnlock
     case .watch: .watch
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret

@@ -32,6 +32,7 @@ struct ControlSession {
     case .identify: IdentifiedCallers.remember(try identified().caller.identity())
     case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
+    case .askToUnlock(let path): return try askToUnlock(for: path)
     default:
       try serveKeychain(request)
       return nil
@@ -89,6 +90,29 @@ extension ControlSession {
 }
 
 // MARK: - Permissions
+
+extension ControlSession {
+  /// The longest path that a dialog shows, in characters.
+  private static let longestPath = 300
+
+  /// Has a person asked for the passphrase, as an open of a locked secret on the mount does.
+  private func askToUnlock(for path: String) throws(StoreError) -> ControlMessage {
+    let (keychain, peer) = (try keychain(), try identified())
+    if let request = keychain.unlockRequest(for: String(path.prefix(Self.longestPath)), by: peer.caller) {
+      do throws(StoreError) {
+        let _: Void = try channel.fetch { done in
+          request.start { done($0 == .unlocked ? .success(()) : .failure(.locked)) }
+        }
+      } catch {
+        request.withdraw()
+        throw error
+      }
+    }
+    let state = KeychainState(of: keychain.engine)
+    guard state.lock == .open else { throw .locked }
+    return .state(state)
+  }
+}
 
 extension ControlSession {
   private func permit(

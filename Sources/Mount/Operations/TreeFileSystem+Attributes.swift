@@ -46,7 +46,7 @@ extension TreeFileSystem {
     guard changes.size != nil, file == nil, let found = tree.node(node.rawValue) else {
       return change(node, changes, file, caller, nil, reply)
     }
-    withAccess(reply, of: .node(node)) { () throws(StoreError) in
+    withAccess(reply, of: .node(node), by: caller) { [tree] () throws(StoreError) in
       try tree.permission(toOpen: found, .write, by: caller)
     } _: { [self] reply, permit in
       change(node, changes, file, caller, permit, reply)
@@ -135,7 +135,7 @@ extension TreeFileSystem {
       let name = try attributeName(name)
       let condition = try condition(flags)
       let (value, caller) = (value.array, request.caller)
-      withAccess(reply, of: .node(node)) { () throws(StoreError) in
+      withAccess(reply, of: .node(node), by: caller) { [self] () throws(StoreError) in
         try tree.permission(toSet: name, to: value, of: self.node(node), by: caller)
       } _: { [self] reply, permit in
         performAsync(reply, of: .node(node)) { [self] () throws(StoreError) in
@@ -159,7 +159,7 @@ extension TreeFileSystem {
     do throws(StoreError) {
       let name = try attributeName(name)
       let caller = request.caller
-      withAccess(reply, of: .node(node)) { () throws(StoreError) in
+      withAccess(reply, of: .node(node), by: caller) { [self] () throws(StoreError) in
         try tree.permission(toSet: name, to: nil, of: self.node(node), by: caller)
       } _: { [self] reply, permit in
         performAsync(reply, of: .node(node)) { [self] () throws(StoreError) in

@@ -27,7 +27,17 @@ extension TreeFileSystem: FileSystem {
     do throws(StoreError) {
       reply.succeed(try look())
     } catch {
-      fail(reply, error, .entry(name, in: parent))
+      guard tree.asksForNames(in: parent.rawValue, name) else {
+        return fail(reply, error, .entry(name, in: parent))
+      }
+      unlock(reply, of: .entry(name, in: parent), after: error, by: caller) { [self] reply in
+        // Its items may not all have been read yet.
+        performAsync(reply, of: .entry(name, in: parent), look) { reply, entry in
+          reply.succeed(entry)
+        } onAbandoned: { [self] in
+          forget($0.node, lookups: 1)
+        }
+      }
     }
   }
 
@@ -126,7 +136,7 @@ extension TreeFileSystem: FileSystem {
         path: path(of: subject), reason: "two values can't change places in one step; use a third name")
       return _ = reply.fail(.EINVAL)
     }
-    withAccess(reply, of: subject) { () throws(StoreError) in
+    withAccess(reply, of: subject, by: caller) { [self] () throws(StoreError) in
       try tree.permission(toRename: name, in: node(parent), to: newName, by: caller)
     } _: { [self] reply, permit in
       performAsync(reply, of: subject) { [self] () throws(StoreError) in

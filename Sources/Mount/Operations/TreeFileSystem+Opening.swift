@@ -12,7 +12,7 @@ extension TreeFileSystem {
     guard !replay.includes(request) else { return replay.open(reply) }
     let (mode, caller) = (OpenMode(flags: flags), request.caller)
     guard let found = tree.node(node.rawValue) else { return _ = reply.fail(.ESTALE) }
-    withAccess(reply, of: .node(node), flags: flags) { () throws(StoreError) in
+    withAccess(reply, of: .node(node), flags: flags, by: caller) { [tree] () throws(StoreError) in
       try tree.permission(toOpen: found, mode, by: caller)
     } _: { [self] reply, permit in
       open(found, mode, caller, permit, reply)
@@ -67,7 +67,8 @@ extension TreeFileSystem {
   ) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
     let (name, caller) = (name.array, request.caller)
-    withAccess(reply, of: .entry(name, in: parent), flags: flags) { () throws(StoreError) in
+    withAccess(reply, of: .entry(name, in: parent), flags: flags, by: caller) {
+      [self] () throws(StoreError) in
       try tree.permission(toCreate: name, in: node(parent), OpenMode(flags: flags), by: caller)
     } _: { [self] reply, permit in
       create(name, in: parent, flags, caller, permit, reply)

@@ -37,6 +37,9 @@ public struct ProcessFiles: Sendable {
     /// The process ID of the parent; 0: it is in another pid namespace.
     public var parent: Int32? { field(4).flatMap { Int32($0) } }
 
+    /// The process ID of the session's leader (setsid(2)); 0: it is in another pid namespace.
+    public var session: Int32? { field(6).flatMap { Int32($0) } }
+
     /// The device of the controlling terminal; 0: none.
     public var terminal: UInt64 { field(7).flatMap { Int64($0) }.map { UInt64(bitPattern: $0) } ?? 0 }
 

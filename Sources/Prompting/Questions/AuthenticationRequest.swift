@@ -77,7 +77,7 @@ struct AuthenticationRequest {
     lines += (offersProcess ? [("offers", "process")] : []) + (script.map { [("script", $0)] } ?? [])
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
-    lines += password == .none ? [] : [("password", password == .new ? "new" : "present")]
+    lines += password.word.map { [("password", $0)] } ?? []
     // A line feed in a name must not begin another line.
     let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
     // A pipe takes this much at once, or the helper reads.
@@ -98,7 +98,7 @@ struct AuthenticationRequest {
     case "process": process = Int32(value) ?? 0
     case "terminal": terminal = value
     case "demand": demand = Demand(text: value)
-    case "password": password = value == "new" ? .new : .present
+    case "password": password = Question.Password(word: value)
     case "failures": failures = Int(value) ?? 0
     case "timeout": timeout = Int(value) ?? 60
     case "reuse": reuse = Int(value) ?? 0
@@ -108,5 +108,25 @@ struct AuthenticationRequest {
     default: return false
     }
     return true
+  }
+}
+
+extension Question.Password {
+  /// nil: the dialog asks for none.
+  fileprivate var word: String? {
+    switch self {
+    case .none: nil
+    case .present: "present"
+    case .new: "new"
+    case .vault: "vault"
+    }
+  }
+
+  fileprivate init(word: String) {
+    switch word {
+    case "new": self = .new
+    case "vault": self = .vault
+    default: self = .present
+    }
   }
 }

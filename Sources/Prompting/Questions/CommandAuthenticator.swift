@@ -5,9 +5,9 @@ package import Store
 /// A program of the user's decides (`auth-command=`): for tests, and for machines without a person before them.
 ///
 /// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
-/// together. `KEYHOLE_OPERATION` in its environment is `read`, `write`, `read-write` or `change`. Exit code 0 approves; 10
-/// approves also what the same process opens in the same way for as long as answers hold. For an item with an application
-/// password, the first line it prints is that.
+/// together. `KEYHOLE_OPERATION` in its environment is `read`, `write`, `read-write` or `change`, and `unlock` where the vault
+/// is locked. Exit code 0 approves; 10 approves also what the same process opens in the same way for as long as answers hold.
+/// For an item with an application password, the first line it prints is that; for `unlock` it is the vault's passphrase.
 package struct CommandAuthenticator: Authenticator {
   /// The exit code for an answer that holds for more than the items of the question.
   private static let approvesMore: Int32 = 10
@@ -20,8 +20,9 @@ package struct CommandAuthenticator: Authenticator {
 
   package func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     guard question.settled() != nil else { return .revoked }
+    let operation = question.password == .vault ? "unlock" : question.operation.rawValue
     let words =
-      ["/usr/bin/env", "KEYHOLE_OPERATION=\(question.operation.rawValue)", program, question.items[0]]
+      ["/usr/bin/env", "KEYHOLE_OPERATION=\(operation)", program, question.items[0]]
       + [question.caller.programName] + question.items.dropFirst()
     guard let command = try? Child(words, input: .piped) else {
       return .impossible("\(program) can't be started")

@@ -17,6 +17,7 @@ struct Dialog {
   }
 
   func answer() -> Answer {
+    if request.password == .vault { return askToUnlock() }
     var scope = Answer.Scope.items
     if request.offersProcess {
       guard case .approved(_, let chosen) = askScope() else { return .refused }
@@ -155,6 +156,18 @@ struct Dialog {
     }
   }
 
+  /// The passphrase itself, which the process that asks unlocks its vault with.
+  private func askToUnlock() -> Answer {
+    attempt { () throws(Pinentry.Failure) in
+      let left = Self.attempts - request.failures
+      let error =
+        request.failures == 0 ? nil : "Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left."
+      let more = "The passphrase opens the vault for all your programs, until it is locked again."
+      let secret = try pinentry(more).secret("Passphrase:", error: error)
+      return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
+    }
+  }
+
   private func askPassword() -> Answer {
     attempt { () throws(Pinentry.Failure) in
       guard request.password != .new else {
@@ -209,6 +222,7 @@ struct Dialog {
   }
 
   private var purpose: String {
+    if request.password == .vault { return "It wants a secret of Keyhole, whose vault \(request.vault) is locked:" }
     guard request.operation == .change else {
       return "It wants to \(request.operation.phrase) a secret of Keyhole:"
     }

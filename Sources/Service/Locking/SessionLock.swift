@@ -12,6 +12,7 @@ import Tree
 final class SessionLock: Sendable {
   private struct State {
     var isSessionLocked = false
+    var isAsleep = false
     /// By this, and not by a person.
     var isLockedHere = false
   }
@@ -46,13 +47,17 @@ final class SessionLock: Sendable {
   }
 
   private func take(_ news: SessionWatch.News) {
-    state.withLock { state in
+    let asksNothing = state.withLock { state in
       switch news {
       case .locked: state.isSessionLocked = true
       case .unlocked: state.isSessionLocked = false
-      case .sleeps, .wakes: break
+      case .sleeps: state.isAsleep = true
+      case .wakes: state.isAsleep = false
       }
+      return state.isSessionLocked || state.isAsleep
     }
+    // Before the lock, so that no passphrase that is typed now opens the keychain again.
+    if asksNothing { keychain.unlocking?.pause() } else { keychain.unlocking?.resume() }
     switch news {
     case .locked, .sleeps: lock()
     case .unlocked, .wakes: unlock()

@@ -27,6 +27,8 @@ package struct MountOptions {
   var authTimeout = 60
   /// How long an answer holds, in seconds.
   var authReuse = 10
+  /// Whether a person is asked for the passphrase when a locked secret is opened.
+  var asksToUnlock = true
   /// The program that is asked in place of a person.
   var authCommand: String?
   /// Options that the kernel or fusermount3 understands.
@@ -61,6 +63,8 @@ package struct MountOptions {
     case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
     case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
     case ("auth-command", let value?): authCommand = try Self.program(name, value)
+    case ("ask-unlock", "yes"): asksToUnlock = true
+    case ("ask-unlock", "no"): asksToUnlock = false
     case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
     case ("plain-session", nil): keychain.allowsPlainSession = true
     case ("echo", "off"): replaysChanges = false
@@ -139,10 +143,16 @@ extension MountOptions {
   func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
     var options = AccessController.Options()
     (options.timeout, options.reuse) = (authTimeout, authReuse)
-    if let authCommand {
-      return AccessController(CommandAuthenticator(program: authCommand), options, record: record)
-    }
-    return AccessController(
-      HelperAuthenticator(vault: places.vault, state: places.state), options, record: record)
+    return AccessController(authenticator(places), options, record: record)
+  }
+
+  /// nil: `ask-unlock=no`.
+  func unlockController(_ places: StoragePaths) -> UnlockController? {
+    asksToUnlock ? UnlockController(authenticator(places), timeout: authTimeout) : nil
+  }
+
+  private func authenticator(_ places: StoragePaths) -> any Authenticator {
+    if let authCommand { return CommandAuthenticator(program: authCommand) }
+    return HelperAuthenticator(vault: places.vault, state: places.state)
   }
 }

@@ -42,7 +42,8 @@ package final class Server: Sendable {
     var opening = options.keychain
     opening.reading = .fewItems
     stores = try Stores(
-      places, keychain: opening, controller: options.accessController(places, record), loadingSettings: true)
+      places, keychain: opening, controller: options.accessController(places, record),
+      unlocking: options.unlockController(places), loadingSettings: true)
     trustNotice = TrustNotice(stores.keychain?.engine, places)
     trustNotice.write()
     let report = StatusReport(options, places, stores, mountPoint, version: version)

@@ -25,16 +25,17 @@ package struct Stores {
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   init(
     _ places: StoragePaths, keychain opening: KeychainConfiguration = KeychainConfiguration(),
-    controller: AccessController? = nil,
+    controller: AccessController? = nil, unlocking: UnlockController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
     try self.init(
-      places, places.open(opening), opening, controller: controller, loadingSettings: loadsSettings)
+      places, places.open(opening), opening, controller: controller, unlocking: unlocking,
+      loadingSettings: loadsSettings)
   }
 
   init(
     _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
-    controller: AccessController? = nil,
+    controller: AccessController? = nil, unlocking: UnlockController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
     let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
@@ -48,7 +49,7 @@ package struct Stores {
     keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
     folders = (places.state, keychainOpening.vault ?? places.vault)
     keychain = opened.engine.map { [feed] in
-      KeychainStore(engine: $0, feed: feed, controller: controller)
+      KeychainStore(engine: $0, feed: feed, controller: controller, unlocking: unlocking)
     }
     if ImportRecovery.isNeeded(state: places.state) { recoverImport(places) }
   }
@@ -67,13 +68,19 @@ package struct Stores {
 
   /// The stores that a path may lead to: settings need no keychain. Where a person has to be asked, a mount does it
   /// if there is one, else this command does on its terminal.
-  package init(for path: TreePath, _ places: StoragePaths) throws {
+  ///
+  /// A locked vault that no mount serves is unlocked for this command alone, by `unlocking`.
+  package init(
+    for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil
+  ) throws {
     let none = KeychainConfiguration(choice: .none)
     var keychain = KeychainConfiguration.present(runtime: places.runtime)
     keychain.reading = .singleItems
+    keychain.unlocksWithoutMount = unlocking != nil
     try self.init(
       places, path.needsKeychain ? places.openUnlocked(keychain) : places.open(none), none,
-      controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) })
+      controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) },
+      unlocking: unlocking)
   }
 
   /// With a keychain that has no items, in the place of one that can't be opened.

@@ -14,17 +14,19 @@ package struct TreeSession {
   package let caller = Caller.current
   /// nil: nothing is said of the keychain.
   private let notice: TrustNotice?
+  /// Whether a person is asked for the passphrase where the keychain is locked.
+  private let asksToUnlock: Bool
 
   package init(for path: TreePath) throws {
     let places = try StoragePaths.ofMount()
-    try self.init(Stores(for: path, places), sayingTrustIn: places)
+    try self.init(Stores(for: path, places, unlocking: .ofCommand(places)), sayingTrustIn: places)
   }
 
   /// For the names at the top, which are there whatever the keychain does: `report` gets why it can't be opened.
   package init(atTopOf path: TreePath, report: (Failure) -> Void) throws {
     let places = try StoragePaths.ofMount()
     do {
-      try self.init(Stores(for: path, places), sayingTrustIn: places)
+      try self.init(Stores(for: path, places, unlocking: .ofCommand(places)), sayingTrustIn: places)
     } catch let failure as Failure {
       report(failure)
       self.init(try Stores(withoutItemsIn: places), sayingTrustIn: nil)
@@ -33,7 +35,7 @@ package struct TreeSession {
 
   /// For what a person does not read, as completions.
   package init(silentlyFor path: TreePath) throws {
-    self.init(try Stores(for: path, StoragePaths.ofMount()), sayingTrustIn: nil)
+    self.init(try Stores(for: path, StoragePaths.ofMount()), sayingTrustIn: nil, askingToUnlock: false)
   }
 
   /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.
@@ -41,8 +43,9 @@ package struct TreeSession {
     self.init(try Stores(aloneIn: places), sayingTrustIn: places)
   }
 
-  init(_ stores: Stores, sayingTrustIn places: StoragePaths?) {
+  init(_ stores: Stores, sayingTrustIn places: StoragePaths?, askingToUnlock asks: Bool = true) {
     self.stores = stores
+    asksToUnlock = asks && UnlockController.isWantedByEnvironment
     notice = places.map { TrustNotice(stores.keychain?.engine, $0) }
     var options = FileTree.Options()
     options.enrolledFingers = EnrolledSet.digest
@@ -168,8 +171,19 @@ package struct TreeSession {
   ) throws -> Value {
     // A vault beside another keychain is looked at when an item needs it.
     defer { notice?.write() }
-    do throws(StoreError) { return try body() } catch {
+    do throws(StoreError) {
+      guard let keychain = stores.keychain, path.needsKeychain, asksToUnlock else { return try body() }
+      return try keychain.unlockingOnDemand(for: path.string, by: caller, body)
+    } catch {
       throw damage(path) ?? Failure(path.string, error)
+    }
+  }
+
+  /// Has a person unlock the keychain where a secret is to be stored and it is locked: before they type the secret.
+  package func unlock(toStoreAt path: TreePath) throws {
+    guard let keychain = stores.keychain, path.isSecret, !keychain.engine.locking.isOpenThroughout else { return }
+    try attempt(path) { () throws(StoreError) in
+      guard keychain.engine.locking.lockState == .open else { throw .locked }
     }
   }
 }

@@ -18,6 +18,8 @@ public struct Question: Sendable {
     case present
     /// One to seal the item with.
     case new
+    /// The passphrase of the vault, which the process that asks unlocks the vault with.
+    case vault
   }
 
   /// The items' paths in the tree.

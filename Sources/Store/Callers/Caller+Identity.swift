@@ -57,6 +57,9 @@ extension Caller {
     public var parents: [String] = []
     /// The device of its controlling terminal.
     public var terminal: String?
+    /// The leader of its session (setsid(2)), such as the shell of a terminal; its start is 0 where the leader has ended. nil:
+    /// it is not known.
+    public var session: Process?
     /// Why the process is unidentified, for a person.
     public var obstacle: String?
     private var handle: ProcessHandle?
@@ -139,6 +142,9 @@ extension Caller.Identity {
     commandLine = files.commandLine.filter { !$0.isEmpty }.joined(separator: " ")
     parents = Self.parents(of: stat)
     terminal = files.terminalPath(device: stat.terminal)
+    session = stat.session.flatMap { leader in
+      leader > 0 ? Process(number: leader, start: ProcessFiles(leader).status?.start ?? 0) : nil
+    }
     identify(files, process)
     // Read before this: it is the process that the handle refers to.
     if !isAlive { self = .unknown }

@@ -22,6 +22,12 @@ public protocol RemoteKeychain: Sendable {
   /// does.
   var decidesAccess: Bool { get }
 
+  /// Has the other process ask its user for the keychain's passphrase, because of a path that is wanted, and returns when the
+  /// keychain is open. By default no person is asked.
+  ///
+  /// - Throws: `locked` where the keychain is still locked; `unreachable`.
+  func askToUnlock(for path: String) throws(StoreError)
+
   /// Returns when no batch is under way that the other process makes for one that may have ended since. By default there
   /// are none.
   ///
@@ -32,6 +38,9 @@ public protocol RemoteKeychain: Sendable {
 extension RemoteKeychain {
   /// false.
   public var decidesAccess: Bool { false }
+
+  /// Throws `locked`.
+  public func askToUnlock(for path: String) throws(StoreError) { throw .locked }
 
   /// Does nothing.
   public func finishBatches() throws(StoreError) {}

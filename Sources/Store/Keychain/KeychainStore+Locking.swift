@@ -5,6 +5,7 @@ import Synchronization
 extension KeychainStore {
   /// Drops what opens the secrets; a caller that holds some has to drop them too.
   public nonisolated func lock() throws(StoreError) {
+    unlocking?.didLock()
     guard engine.locking.lockState == .open else {
       // A vault that can't be opened now may open by itself later, and has to be locked then; of a keychain in another
       // process the last report may be old.
@@ -31,5 +32,6 @@ extension KeychainStore {
     try beginLoading()
     try refresh()
     feed.publish([Change(.unlocked, .keychain, origin: .local)])
+    unlocking?.didUnlock()
   }
 }

@@ -15,6 +15,8 @@ public actor KeychainStore {
   public nonisolated let feed: ChangeFeed
   /// nil: this process can't ask a person, and items that demand it are refused.
   public nonisolated let controller: AccessController?
+  /// nil: no person is asked for the passphrase when a locked secret is wanted.
+  public nonisolated let unlocking: UnlockController?
   nonisolated let remote: (any RemoteKeychain)?
   /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
   /// some seconds should ask for them.
@@ -37,10 +39,12 @@ public actor KeychainStore {
   ///   - engine: the keychain; its items are read with the first call that needs them.
   ///   - feed: where changes are published.
   ///   - controller: asks the user where flags or rules demand it; nil: such accesses are refused.
+  ///   - unlocking: asks for the passphrase when a locked secret is wanted; nil: such accesses fail with `locked`.
   public init(
-    engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), controller: AccessController? = nil
+    engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), controller: AccessController? = nil,
+    unlocking: UnlockController? = nil
   ) {
-    self.controller = controller
+    (self.controller, self.unlocking) = (controller, unlocking)
     self.engine = engine
     self.feed = feed
     remote = engine.remote

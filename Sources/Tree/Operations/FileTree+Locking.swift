@@ -14,6 +14,24 @@ extension FileTree {
     try keychain.lock()
   }
 
+  /// Whether a look-up of a name in a directory asks for the passphrase: of a keychain that was never unlocked not even names
+  /// are known, so that no secret can be opened without it.
+  ///
+  /// Names for which programs look in every directory ask for nothing.
+  public func asksForNames(in directory: UInt64, _ name: [UInt8]) -> Bool {
+    guard keychain?.engine.locking.lockState == .sealed, let node = node(directory) else { return false }
+    switch node.place {
+    case .itemClass, .folder, .item: return !Self.probedNames.contains(String(decoding: name, as: UTF8.self))
+    default: return false
+    }
+  }
+
+  /// Names that version control systems and file managers look for. Those with a leading dot are none of the tree.
+  private static let probedNames: Set<String> = [
+    "HEAD", "CVS", "RCS", "SCCS", "_darcs", "_FOSSIL_", "BUILD", "WORKSPACE", "Makefile", "Cargo.toml", "package.json",
+    "pyproject.toml", "desktop.ini", "Desktop.ini", "autorun.inf", "Thumbs.db", "folder.jpg", "lost+found",
+  ]
+
   /// The secrets that are open, locked or not.
   public var openSecrets: [Node] {
     secretHandles.withLock { $0.values.compactMap { $0.handle?.node } }

@@ -5,6 +5,10 @@ package import WrapperCore
 /// Secrets by key: the generic passwords of one service in Keyhole's keychain.
 ///
 /// The item of a key is the folder `keychain/generic/SERVICE/KEY` of the mount.
+///
+/// Where the keychain is locked and a mount serves it, the mount has the user asked for the passphrase, and the call waits for the
+/// answer, as it does for an item with access flags: up to a minute, on the thread that calls. With `KEYHOLE_ASK_UNLOCK=no` in the
+/// environment it fails at once (`StoreError.locked`).
 public struct Keychain: Sendable {
   /// The service of the items.
   public let service: String

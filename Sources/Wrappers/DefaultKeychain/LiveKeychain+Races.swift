@@ -9,7 +9,7 @@ extension LiveKeychain {
 
   /// The oldest item that a query matches, with its secret; nil: there is none.
   package func first(_ query: ItemQuery) throws(StoreError) -> (item: Item, secret: Data)? {
-    try retrying { () throws(StoreError) in
+    try retrying(query) { () throws(StoreError) in
       guard let item = try items(query).first else { return nil }
       return (item, try secret(of: item.id))
     }
@@ -21,7 +21,7 @@ extension LiveKeychain {
   package func save(
     _ query: ItemQuery, secret: Data, _ change: (inout Item) throws(StoreError) -> Void = { _ in }
   ) throws(StoreError) {
-    try retrying { () throws(StoreError) in
+    try retrying(query) { () throws(StoreError) in
       if let item = try items(query).first {
         try rewrite(item.id, secret: secret, change)
       } else {
@@ -32,19 +32,27 @@ extension LiveKeychain {
 
   /// Stores a secret in a new item if a query matches none; false: there is one, and it stays as it is.
   package func saveFirst(_ query: ItemQuery, secret: Data) throws(StoreError) -> Bool {
-    guard try items(query).isEmpty else { return false }
-    do throws(StoreError) {
-      try add(query, secret: secret) { _ in }
-      return true
-    } catch {
-      guard case .exists = error else { throw error }
-      return false
+    try unlockingOnDemand(query) { () throws(StoreError) in
+      guard try items(query).isEmpty else { return false }
+      do throws(StoreError) {
+        try add(query, secret: secret) { _ in }
+        return true
+      } catch {
+        guard case .exists = error else { throw error }
+        return false
+      }
     }
   }
 
   /// Removes every item that a query matches; none is no error.
   package func removeAll(_ query: ItemQuery) throws(StoreError) {
-    try retrying { () throws(StoreError) in try remove(items(query).map(\.id)) }
+    try retrying(query) { () throws(StoreError) in try remove(items(query).map(\.id)) }
+  }
+
+  private func retrying<Value>(
+    _ query: ItemQuery, _ body: () throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    try unlockingOnDemand(query) { () throws(StoreError) in try retrying(body) }
   }
 
   private func retrying<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {

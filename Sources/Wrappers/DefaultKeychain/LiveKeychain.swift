@@ -29,7 +29,14 @@ package final class LiveKeychain: Sendable {
     /// The last time that was given to an item: no two are the same, so that the order of times is the order
     /// in which items were made.
     var clock = Timestamp(seconds: 0)
+    var wasOpen = false
+    /// When the keychain was last found to be locked.
+    var locked: ContinuousClock.Instant?
   }
+
+  /// For so long after a lock no person is asked: whoever observes a value reads it again when the keychain is locked, which
+  /// must not open a dialog at once.
+  private static let quietAfterLock = Duration.seconds(2)
 
   private let enrolledFingers: @Sendable () -> String?
   private let open: @Sendable () throws(StoreError) -> Opened
@@ -168,11 +175,42 @@ package final class LiveKeychain: Sendable {
     // The watch stands before anything is read, so that nothing is missed in between.
     let watch = opened.watch { [weak self] in self?.refresh() }
     state.withLock { $0.watch = watch }
+    noteLock()
     try store.load()
     return store
   }
 
+  /// Runs `body`, and again once the user has unlocked the keychain where it is locked. The process of the mount asks; without
+  /// a mount nothing is asked.
+  func unlockingOnDemand<Value>(
+    _ query: ItemQuery, _ body: () throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    do throws(StoreError) { return try body() } catch {
+      guard error == .locked, UnlockController.isWantedByEnvironment, let store = storeThatMayAsk() else { throw error }
+      try store.unlockOnDemand(for: query.text, by: .current)
+    }
+    return try body()
+  }
+
+  private func storeThatMayAsk() -> KeychainStore? {
+    noteLock()
+    return state.withLock { state in
+      if let locked = state.locked, locked.duration(to: .now) < Self.quietAfterLock { return nil }
+      return state.store
+    }
+  }
+
+  private func noteLock() {
+    state.withLock { state in
+      guard let store = state.store else { return }
+      let isOpen = store.engine.locking.lockState == .open
+      if state.wasOpen, !isOpen { state.locked = .now }
+      state.wasOpen = isOpen
+    }
+  }
+
   private func refresh() {
+    noteLock()
     try? state.withLock { $0.store }?.refresh()
     announcer.tell()
   }

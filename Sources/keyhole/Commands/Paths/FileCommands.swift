@@ -84,6 +84,7 @@ struct SetCommand: ParsableCommand {
     if let value {
       return try session.write(Array(value.utf8).span, to: path)
     }
+    try session.unlock(toStoreAt: path)
     if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
     if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     guard path.isSecret else {

@@ -1,0 +1,249 @@
+import Model
+import Platform
+import SecretMemory
+import Synchronization
+
+/// Has a person asked for the passphrase of a keychain when a secret of it is wanted while it is locked.
+///
+/// There is one question at a time, and every request that comes while it is open waits for its answer. A request that is
+/// withdrawn leaves the question to the others; the question ends with the last one. After a refusal, a time-out or three
+/// wrong passphrases the session of the process (setsid(2)) is not asked for a minute. A process may begin sessions as it
+/// likes, so after the third refusal in a row no process is asked for a minute, after each further one for twice as long, up to
+/// an hour; `didUnlock()` ends that.
+public final class UnlockController: Sendable {
+  /// For how long a session is not asked after a refusal, in seconds.
+  static let quietSeconds: UInt64 = 60
+  /// For how long a session is not asked where no dialog could be shown, in seconds.
+  static let quietSecondsWithoutDialog: UInt64 = 5
+  static let refusalsUntilQuiet = 3
+  static let longestQuietSeconds: UInt64 = 3600
+  static let mostWaiting = 1024
+  static let mostQuietSessions = 1024
+  /// How often a person may type the passphrase for one question.
+  public static let attempts = 3
+
+  private let authenticator: any Authenticator
+  private let timeout: Int
+  private let now: @Sendable () -> UInt64
+  /// The dialog waits for a person.
+  private let threads = WaitingThreads()
+  private let state = Mutex(State())
+
+  fileprivate struct State {
+    /// nil: no question is open.
+    var question: OpenQuestion?
+    /// A thread shows dialogs. It takes the next question when the dialog of an ended one has left its terminal.
+    var isServing = false
+    /// Until when a session is not asked, and why.
+    var quiet: [Caller.Identity.Process: (end: UInt64, reason: String)] = [:]
+    var refusalsInARow = 0
+    /// Until when no process is asked.
+    var quietForAll: UInt64 = 0
+    var isPaused = false
+  }
+
+  fileprivate struct OpenQuestion {
+    var requests: [UnlockRequest]
+    /// The request whose process the dialog names.
+    var shown: UnlockRequest
+    var withdrawal = Withdrawal()
+
+    init(_ request: UnlockRequest) {
+      (requests, shown) = ([request], request)
+    }
+  }
+
+  /// `timeout`: how long a dialog waits for an answer, in seconds. `now` counts seconds on a clock that a person can't set and
+  /// that counts suspend.
+  public init(
+    _ authenticator: any Authenticator, timeout: Int = 60,
+    now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
+  ) {
+    (self.authenticator, self.timeout, self.now) = (authenticator, timeout, now)
+  }
+
+  /// The session is locked, or the machine goes to sleep: ends the question that is open, and asks nothing until `resume()`.
+  public func pause() {
+    state.withLock { $0.isPaused = true }
+    end(.stillLocked(reason: Self.paused))
+  }
+
+  /// Questions may be asked again.
+  public func resume() {
+    state.withLock { $0.isPaused = false }
+  }
+
+  /// The keychain was unlocked, by whatever way: the question that is open ends, and earlier refusals are forgotten.
+  public func didUnlock() {
+    state.withLock { state in
+      state.quiet = [:]
+      (state.refusalsInARow, state.quietForAll) = (0, 0)
+    }
+    end(.unlocked)
+  }
+
+  /// The keychain was locked by its user: the question that is open ends.
+  public func didLock() {
+    end(.stillLocked(reason: "it was locked while the question was open"))
+  }
+
+  fileprivate static let paused = "the session is locked, or the machine goes to sleep"
+
+  /// Ends the dialog and settles every request that waits for it.
+  private func end(_ outcome: UnlockRequest.Outcome) {
+    let question = state.withLock { $0.question.take() }
+    question?.withdrawal.withdraw()
+    for request in question?.requests ?? [] { request.finish(outcome) }
+  }
+}
+
+// MARK: - Requests
+
+extension UnlockController {
+  fileprivate enum Place {
+    case begins
+    case isTaken
+    case withdrawn
+    case refused(String)
+  }
+
+  func ask(_ request: UnlockRequest) {
+    let time = now()
+    let place = state.withLock { state -> Place in
+      // A withdrawal from now on finds the request in the question.
+      if request.isWithdrawn { return .withdrawn }
+      return state.place(request, at: time)
+    }
+    switch place {
+    case .isTaken, .withdrawn: break
+    case .refused(let reason): request.finish(.stillLocked(reason: reason))
+    case .begins:
+      guard !threads.run({ self.serve() }) else { return }
+      state.withLock { $0.isServing = false }
+      end(.stillLocked(reason: "too many dialogs are open"))
+    }
+  }
+
+  /// The request does not wait any more.
+  func withdraw(_ request: UnlockRequest) {
+    let ended = state.withLock { state -> Withdrawal? in
+      state.question?.requests.removeAll { $0 === request }
+      guard let question = state.question, question.shown === request else { return nil }
+      // A dialog on the terminal of a process that has left it would stand over the shell's prompt.
+      let staysThere = question.requests.contains {
+        $0.subject.caller.terminal == request.subject.caller.terminal
+      }
+      return staysThere ? nil : question.withdrawal
+    }
+    ended?.withdraw()
+  }
+}
+
+extension UnlockController.State {
+  fileprivate mutating func place(_ request: UnlockRequest, at time: UInt64) -> UnlockController.Place {
+    if isPaused { return .refused(UnlockController.paused) }
+    if let question {
+      guard question.requests.count < UnlockController.mostWaiting else {
+        return .refused("too many programs wait for it")
+      }
+      self.question?.requests.append(request)
+      return .isTaken
+    }
+    if quietForAll > time { return .refused("it was refused \(refusalsInARow) times in a row") }
+    quiet = quiet.filter { $0.value.end > time }
+    if let session = request.subject.session, let entry = quiet[session] { return .refused(entry.reason) }
+    question = UnlockController.OpenQuestion(request)
+    defer { isServing = true }
+    return isServing ? .isTaken : .begins
+  }
+}
+
+// MARK: - Asking
+
+extension UnlockController {
+  private enum Result {
+    case unlocked
+    case refused(String)
+    /// No person has seen it.
+    case impossible(String)
+  }
+
+  /// One dialog after the other: also a further one for the same question, where the process that it names has left it to
+  /// others.
+  private func serve() {
+    while let (request, withdrawal) = next() {
+      let result = ask(request.subject, request.unlock, withdrawal)
+      if !withdrawal.isWithdrawn { settle(result, request.subject) }
+    }
+  }
+
+  /// The request to be shown; nil: none waits any more, and this thread ends.
+  private func next() -> (UnlockRequest, Withdrawal)? {
+    state.withLock { state in
+      guard var question = state.question, let first = question.requests.first else {
+        (state.question, state.isServing) = (nil, false)
+        return nil
+      }
+      if question.withdrawal.isWithdrawn { question.withdrawal = Withdrawal() }
+      question.shown = first
+      state.question = question
+      return (first, question.withdrawal)
+    }
+  }
+
+  private func ask(
+    _ subject: UnlockRequest.Subject, _ unlock: UnlockRequest.Unlock, _ withdrawal: Withdrawal
+  ) -> Result {
+    var question = Question(
+      items: [subject.path], ids: [], caller: subject.caller, operation: .read, demand: nil, password: .vault,
+      timeout: timeout, reuse: 0)
+    while true {
+      switch authenticator.ask(question, withdrawal) {
+      case .approved(let passphrase?, _):
+        guard !withdrawal.isWithdrawn else { return .refused("") }
+        do throws(StoreError) {
+          try unlock(passphrase.bytes)
+          return .unlocked
+        } catch {
+          guard error == .rejected else { return .impossible(error.message) }
+        }
+        question.failures += 1
+        if question.failures == Self.attempts { return .refused("the passphrase was wrong three times") }
+      case .approved(nil, _): return .impossible("no passphrase was given")
+      case .refused: return .refused("a person refused")
+      case .rejected, .revoked: return .refused("the passphrase was wrong")
+      case .timedOut: return .refused("the question was not answered in time")
+      case .impossible(let reason): return .impossible(reason)
+      }
+    }
+  }
+
+  private func settle(_ result: Result, _ subject: UnlockRequest.Subject) {
+    switch result {
+    case .unlocked: didUnlock()
+    case .refused(let reason):
+      keepQuiet(subject, Self.quietSeconds, reason)
+      end(.stillLocked(reason: reason))
+    case .impossible(let reason):
+      keepQuiet(subject, Self.quietSecondsWithoutDialog, reason, isRefusal: false)
+      end(.stillLocked(reason: reason))
+    }
+  }
+
+  private func keepQuiet(
+    _ subject: UnlockRequest.Subject, _ seconds: UInt64, _ reason: String, isRefusal: Bool = true
+  ) {
+    let time = now()
+    state.withLock { state in
+      // That of all processes holds then.
+      if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
+      if let session = subject.session { state.quiet[session] = (time + seconds, reason) }
+      guard isRefusal else { return }
+      state.refusalsInARow += 1
+      let further = state.refusalsInARow - Self.refusalsUntilQuiet
+      guard further >= 0 else { return }
+      let quiet = min(Self.longestQuietSeconds, Self.quietSeconds << UInt64(min(further, 10)))
+      state.quietForAll = time + quiet
+    }
+  }
+}

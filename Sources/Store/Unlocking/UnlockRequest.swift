@@ -1,0 +1,73 @@
+public import Model
+import Platform
+import SecretMemory
+import Synchronization
+
+/// A wait for a locked keychain to be unlocked. Nothing happens until `start`.
+public final class UnlockRequest: Sendable {
+  /// The result of a request that was not withdrawn.
+  public enum Outcome: Equatable, Sendable {
+    case unlocked
+    /// The reason is for a person, and holds no secret.
+    case stillLocked(reason: String)
+  }
+
+  /// Unlocks the keychain. - Throws: `rejected` for a wrong passphrase.
+  typealias Unlock = @Sendable (borrowing SecretBytes) throws(StoreError) -> Void
+
+  struct Subject: Sendable {
+    /// The path in the tree that the process wants.
+    var path: String
+    var caller: Caller.Identity
+
+    /// The processes that one refusal is valid for.
+    var session: Caller.Identity.Process? { caller.session ?? caller.process }
+  }
+
+  let subject: Subject
+  let unlock: Unlock
+  private let controller: UnlockController
+  private let state = Mutex(State())
+
+  private struct State {
+    var done: (@Sendable (Outcome) -> Void)?
+    var isWithdrawn = false
+  }
+
+  init(_ subject: Subject, _ controller: UnlockController, unlock: @escaping Unlock) {
+    (self.subject, self.controller, self.unlock) = (subject, controller, unlock)
+  }
+
+  /// Asks, or joins the question that is open. `done` is called once, on any thread, unless the request is withdrawn before.
+  public func start(_ done: @escaping @Sendable (Outcome) -> Void) {
+    let isWanted = state.withLock { state in
+      state.done = done
+      return !state.isWithdrawn
+    }
+    if isWanted { controller.ask(self) }
+  }
+
+  /// The caller does not wait any more.
+  public func withdraw() {
+    let wasWaiting = state.withLock { state in
+      state.isWithdrawn = true
+      return state.done.take() != nil
+    }
+    if wasWaiting { controller.withdraw(self) }
+  }
+
+  var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  func finish(_ outcome: Outcome) {
+    state.withLock { $0.done.take() }?(outcome)
+  }
+}
+
+extension UnlockRequest {
+  /// Waits for the answer; not for threads that others wait for. - Throws: `locked` where the keychain is still locked.
+  public func fetch() throws(StoreError) {
+    let answer = Promise<Outcome>()
+    start { answer.fulfill($0) }
+    guard answer.wait() == .unlocked else { throw .locked }
+  }
+}

@@ -1,0 +1,240 @@
+import Dispatch
+import Model
+import Platform
+import SecretMemory
+import StoreConformance
+import Synchronization
+import Testing
+
+@testable import Store
+
+/// A person who types what a test says, one text for each dialog; nil: they refuse.
+private final class TypingPerson: Authenticator {
+  enum Act: Sendable {
+    case types(String)
+    case refuses
+    case waits
+    case cannotBeAsked
+  }
+
+  private let acts: Mutex<[Act]>
+  let questions = Mutex<[Question]>([])
+  /// Signalled when a dialog is open.
+  let opened = DispatchSemaphore(value: 0)
+  /// Signalled once for each dialog that is to be answered.
+  let answers = DispatchSemaphore(value: 0)
+  private let isGated: Bool
+
+  init(_ acts: [Act], gated: Bool = false) {
+    self.acts = Mutex(acts)
+    isGated = gated
+  }
+
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    questions.withLock { $0.append(question) }
+    let act = acts.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+    withdrawal.whenWithdrawn { [answers] in answers.signal() }
+    opened.signal()
+    if case .waits = act { answers.wait() } else if isGated { answers.wait() }
+    withdrawal.whenWithdrawn(nil)
+    switch act {
+    case .types(let text): return .approved(ItemPassword(secret(text)))
+    case .refuses, .waits: return .refused
+    case .cannotBeAsked: return .impossible("there is no terminal")
+    }
+  }
+
+  var count: Int { questions.withLock { $0.count } }
+}
+
+private func secret(_ text: String) -> SecretBytes {
+  // SAFETY of the test: a few bytes of locked memory are there.
+  var bytes = try! SecretBytes()
+  try! bytes.append(Array(text.utf8).span)
+  return bytes
+}
+
+@Suite(.timeLimit(.minutes(1))) struct UnlockControllerTests {
+  private final class Time: Sendable {
+    let seconds = Atomic<UInt64>(1000)
+  }
+
+  private let time = Time()
+  /// How often the passphrase `horse` was given.
+  private final class Lock: Sendable {
+    let unlocks = Atomic<Int>(0)
+  }
+
+  private let lock = Lock()
+
+  private func controller(_ person: TypingPerson) -> UnlockController {
+    UnlockController(person) { [time] in time.seconds.load(ordering: .relaxed) }
+  }
+
+  private func request(
+    _ controller: UnlockController, session: Int32 = 1, terminal: String? = nil
+  ) -> UnlockRequest {
+    var caller = Caller.Identity(process: .init(number: 100 + session, start: 1), user: 1, executable: nil)
+    (caller.session, caller.terminal) = (.init(number: session, start: 1), terminal)
+    return UnlockRequest(.init(path: "keychain/generic/s/p/value", caller: caller), controller) {
+      [lock] (passphrase) throws(StoreError) in
+      guard passphrase == secret("horse") else { throw .rejected }
+      lock.unlocks.add(1, ordering: .relaxed)
+    }
+  }
+
+  private func begin(_ request: UnlockRequest) -> Promise<UnlockRequest.Outcome> {
+    let outcome = Promise<UnlockRequest.Outcome>()
+    request.start { outcome.fulfill($0) }
+    return outcome
+  }
+
+  private func ask(_ controller: UnlockController, session: Int32 = 1) -> UnlockRequest.Outcome {
+    begin(request(controller, session: session)).wait()
+  }
+
+  @Test func oneDialogForAllThatWait() {
+    let person = TypingPerson([.types("horse")], gated: true)
+    let controller = controller(person)
+    let first = begin(request(controller))
+    person.opened.wait()
+    let others = (2...20).map { begin(request(controller, session: $0)) }
+    person.answers.signal()
+    #expect(first.wait() == .unlocked)
+    #expect(others.allSatisfy { $0.wait() == .unlocked })
+    #expect(person.count == 1 && lock.unlocks.load(ordering: .relaxed) == 1)
+  }
+
+  @Test func wrongPassphrasesAreCountedInTheNextDialog() {
+    let person = TypingPerson([.types("cow"), .types("dog"), .types("horse")])
+    #expect(ask(controller(person)) == .unlocked)
+    #expect(person.questions.withLock { $0.map(\.failures) } == [0, 1, 2])
+  }
+
+  @Test func threeWrongPassphrasesLeaveItLocked() {
+    let person = TypingPerson([.types("cow")])
+    #expect(ask(controller(person)) == .stillLocked(reason: "the passphrase was wrong three times"))
+    #expect(person.count == 3)
+  }
+
+  @Test func aWaiterThatLeavesDoesNotEndTheQuestionOfOthers() {
+    let person = TypingPerson([.types("horse")], gated: true)
+    let controller = controller(person)
+    let (one, other) = (request(controller, session: 1), request(controller, session: 2))
+    _ = begin(one)
+    person.opened.wait()
+    let outcome = begin(other)
+    // Both have no terminal: the dialog stays.
+    one.withdraw()
+    person.answers.signal()
+    #expect(outcome.wait() == .unlocked)
+    #expect(person.count == 1)
+  }
+
+  @Test func aDialogOnATerminalGoesWithTheProgramThere() {
+    let person = TypingPerson([.waits, .types("horse")])
+    let controller = controller(person)
+    let one = request(controller, session: 1, terminal: "/dev/pts/1")
+    let other = request(controller, session: 2, terminal: "/dev/pts/2")
+    _ = begin(one)
+    person.opened.wait()
+    let outcome = begin(other)
+    one.withdraw()
+    #expect(outcome.wait() == .unlocked)
+    #expect(person.questions.withLock { $0.map(\.caller.terminal) } == ["/dev/pts/1", "/dev/pts/2"])
+  }
+
+  @Test func theLastWaiterEndsTheQuestionAndIsNoRefusal() {
+    let person = TypingPerson([.waits, .types("horse")])
+    let controller = controller(person)
+    let one = request(controller)
+    _ = begin(one)
+    person.opened.wait()
+    one.withdraw()
+    // The same session may be asked at once.
+    #expect(ask(controller) == .unlocked)
+    #expect(person.count == 2)
+  }
+
+  @Test func aRefusalIsValidForTheSessionForAMinute() {
+    let person = TypingPerson([.refuses, .types("horse")])
+    let controller = controller(person)
+    #expect(ask(controller) == .stillLocked(reason: "a person refused"))
+    time.seconds.add(59, ordering: .relaxed)
+    #expect(ask(controller) == .stillLocked(reason: "a person refused"))
+    #expect(person.count == 1)
+    time.seconds.add(1, ordering: .relaxed)
+    #expect(ask(controller) == .unlocked)
+  }
+
+  @Test func aRefusalIsNotValidForOtherSessions() {
+    let person = TypingPerson([.refuses, .types("horse")])
+    let controller = controller(person)
+    _ = ask(controller)
+    #expect(ask(controller, session: 2) == .unlocked)
+  }
+
+  /// A program that begins a session for each attempt.
+  @Test func newSessionsDoNotCauseDialogsWithoutEnd() {
+    let person = TypingPerson([.refuses])
+    let controller = controller(person)
+    for session in 1...20 { _ = ask(controller, session: Int32(session)) }
+    #expect(person.count == 3)
+    time.seconds.add(60, ordering: .relaxed)
+    for session in 21...40 { _ = ask(controller, session: Int32(session)) }
+    #expect(person.count == 4)
+    // Twice as long after the next one.
+    time.seconds.add(60, ordering: .relaxed)
+    _ = ask(controller, session: 50)
+    #expect(person.count == 4)
+    controller.didUnlock()
+    _ = ask(controller, session: 51)
+    #expect(person.count == 5)
+  }
+
+  @Test func withoutADialogItIsNoRefusal() {
+    let person = TypingPerson([.cannotBeAsked])
+    let controller = controller(person)
+    for session in 1...20 { _ = ask(controller, session: Int32(session)) }
+    #expect(person.count == 20)
+    #expect(ask(controller) == .stillLocked(reason: "there is no terminal"))
+    #expect(person.count == 20)
+    time.seconds.add(UnlockController.quietSecondsWithoutDialog, ordering: .relaxed)
+    _ = ask(controller)
+    #expect(person.count == 21)
+  }
+
+  @Test func aLockedSessionEndsTheQuestionAndAsksNothing() {
+    let person = TypingPerson([.waits, .types("horse")])
+    let controller = controller(person)
+    let outcome = begin(request(controller))
+    person.opened.wait()
+    controller.pause()
+    #expect(outcome.wait() != .unlocked)
+    #expect(ask(controller) != .unlocked)
+    #expect(person.count == 1)
+    controller.resume()
+    #expect(ask(controller) == .unlocked)
+  }
+
+  /// What is typed while the keychain is locked again does not open it.
+  @Test func anAnswerAfterALockIsNotUsed() {
+    let person = TypingPerson([.types("horse")], gated: true)
+    let controller = controller(person)
+    let outcome = begin(request(controller))
+    person.opened.wait()
+    // The dialog is answered by the withdrawal, with the right passphrase.
+    controller.didLock()
+    #expect(outcome.wait() == .stillLocked(reason: "it was locked while the question was open"))
+    #expect(lock.unlocks.load(ordering: .relaxed) == 0)
+  }
+
+  @Test func anotherWayToUnlockEndsTheQuestion() {
+    let person = TypingPerson([.waits])
+    let controller = controller(person)
+    let outcome = begin(request(controller))
+    person.opened.wait()
+    controller.didUnlock()
+    #expect(outcome.wait() == .unlocked)
+  }
+}
