@@ -182,7 +182,8 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"]),
         // Packed relative relocations: a command starts in three quarters of the time.
         .unsafeFlags(
-          ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], .when(configuration: .release)),
+          ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"],
+          .when(configuration: .release)),
       ]),
 
     // The programs of mount-helpers/benchmark.

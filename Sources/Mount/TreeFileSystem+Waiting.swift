@@ -110,7 +110,9 @@ extension TreeFileSystem {
     switch permission {
     case .none: body(reply, nil)
     case .given(let permit): body(reply, permit)
-    case .asked where CallFlags.isNonBlocking(flags): fail(reply, .wouldWait, subject)
+    case .asked(let request) where CallFlags.isNonBlocking(flags):
+      request.noteUnasked()
+      fail(reply, .wouldWait, subject)
     case .asked(let request): ask(reply, of: subject, request, body)
     }
   }

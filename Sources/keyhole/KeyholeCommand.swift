@@ -31,6 +31,7 @@ struct KeyholeCommand: ParsableCommand {
       DoctorCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
+      RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,
       WatchCommand.self, LogCommand.self, ReplayCommand.self,
     ])
 

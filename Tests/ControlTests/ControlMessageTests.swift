@@ -1,12 +1,12 @@
 import Glibc
 import Model
 import Platform
-import Store
 import StoreConformance
 import TestSupport
 import Testing
 
 @testable import Control
+@testable import Store
 
 /// The bytes of the protocol.
 @Suite(.timeLimit(.minutes(1))) struct ControlMessageTests {
@@ -32,7 +32,15 @@ import Testing
 
   private static let id = ItemID(rawValue: "0123-abc")
 
+  static let waiting = WaitingRequest(
+    ListedRequest(
+      number: 7, paths: ["keychain/ä", "b"], operation: .readWrite,
+      caller: .init(process: .init(number: 9, start: 1), user: 0, executable: nil), reason: "no window",
+      secondsLeft: 60))
+
   static let samples: [ControlMessage] = [
+    .fetchRequests, .deny(request: 7), .approve(request: .max, scope: .always), .requests([waiting]),
+    .requests([]),
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
     .pauseReplay, .permit(id, .change, .value), .permit(id, .read, [.value, .otpauth]), .identify,
     .permitRules(path: "keychain/ä"), .askToUnlock(path: "keychain/ä"), .watch, .fetchItems,

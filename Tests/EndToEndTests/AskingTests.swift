@@ -13,7 +13,7 @@ struct AskingTests {
     _ flags: String, passphrase: Bool = true, reuse: Int = 0, environment: [String] = [],
     body: (MountedKeyhole) throws -> Void
   ) async throws {
-    try await withKeyhole("auth-reuse=\(reuse)", environment: environment) { keyhole in
+    try await withKeyhole("auth-reuse=\(reuse),auth-requests=no", environment: environment) { keyhole in
       try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
       if passphrase { try keyhole.check("echo horse | keyhole passphrase --cost 14 2> /dev/null") }
       try keyhole.check("[ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item)")
@@ -88,7 +88,7 @@ struct AskingTests {
       try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
       let terminal = try Self.read(keyhole)
       try terminal.wait(for: "Passphrase:")
-      try terminal.type("\r")
+      try terminal.type("yes\r")
       try terminal.wait(for: "wrong")
       try terminal.type("horse\r")
       #expect(try Self.finish(terminal, keyhole) == (0, "secret", ""))

@@ -63,7 +63,9 @@ enum ControlSamples {
 
   static let messages: [[UInt8]] = [
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .fetchPath(item.id),
-    .permit(item.id, .change, .value), .permitRules(path: "keychain/ä"), .askToUnlock(path: "keychain/ä"), .add(item),
+    .permit(item.id, .change, .value), .permitRules(path: "keychain/ä"), .askToUnlock(path: "keychain/ä"),
+    .add(item),
+    .approve(request: 7, scope: .session), .deny(request: 7),
     .update([item.id, item.id]), .fetchOtpauth(item.id), .rewriteOtpauth(item.id, readingSecret: true),
     .rewrite(item.id, readingSecret: true), .changed([item]), .beginBatch(rewriting: [item.id]),
     .batchItem(item), .batchOtpauth(item.identity, modified: item.modified),

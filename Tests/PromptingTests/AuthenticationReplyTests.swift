@@ -23,6 +23,9 @@ import Testing
       case .approved(nil, .process) = Self.readBack(.approved(nil, scope: .process)),
       case .refused = Self.readBack(.refused), case .rejected = Self.readBack(.rejected),
       case .revoked = Self.readBack(.revoked), case .timedOut = Self.readBack(.timedOut),
+      case .never = Self.readBack(.never),
+      case .approved(nil, .session) = Self.readBack(.approved(nil, scope: .session)),
+      case .approved(nil, .always) = Self.readBack(.approved(nil, scope: .always)),
       case .impossible("there is no pinentry") = Self.readBack(.impossible("there is no pinentry"))
     else {
       Issue.record("another answer was read than was sent")

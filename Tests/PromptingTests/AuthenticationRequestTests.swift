@@ -1,3 +1,4 @@
+import Model
 import Store
 import Testing
 
@@ -28,6 +29,8 @@ import Testing
     request.changes = ["access flags: none → userPresence"]
     request.removesProtection = true
     request.offersProcess = true
+    (request.session, request.isApproval) = ("/usr/bin/bash (17)", true)
+    request.rule = OfferedRule(program: "/opt/a b", demand: .any([.passcode, .biometry]))
     request.process = 77
     request.terminal = "/dev/pts/1"
     request.demand = .any([.passcode, .biometry])
@@ -43,6 +46,8 @@ import Testing
     #expect(read.script == request.script && read.parents == request.parents)
     #expect(read.operation == .readWrite && read.changes == request.changes)
     #expect(read.removesProtection && read.offersProcess && read.process == 77)
+    #expect(read.session == "/usr/bin/bash (17)" && read.isApproval)
+    #expect(read.rule?.program == "/opt/a b" && read.rule?.demand == .any([.passcode, .biometry]))
     #expect(read.terminal == request.terminal && read.demand == request.demand && read.password == .new)
     #expect(read.failures == 2 && read.timeout == 30 && read.reuse == 5)
     #expect(read.vault == request.vault && read.state == request.state)

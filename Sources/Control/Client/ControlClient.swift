@@ -114,6 +114,17 @@ extension ControlClient {
     return try channel.reply().content
   }
 
+  /// Sends a request of an identified process, which has no reply but `done`, and waits for that: a person may be asked.
+  ///
+  /// - Throws: what `connect` throws; the mount's own error.
+  package static func askIdentified(
+    _ process: Int32, in folder: String, _ request: ControlMessage
+  ) throws(StoreError) {
+    let channel = try connect(to: process, in: folder, identified: true)
+    guard channel.send(request) else { throw MessageChannel.ended }
+    _ = try channel.reply()
+  }
+
   /// The same with a secret.
   package static func ask(
     _ process: Int32, in folder: String, _ request: ControlMessage, secret: borrowing SecretBytes

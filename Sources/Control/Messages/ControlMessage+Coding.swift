@@ -24,6 +24,12 @@ extension ControlMessage {
       writer.put(item)
       writer.put(operation.rawValue)
       writer.put(secrets.rawValue)
+    case .fetchRequests: break
+    case .deny(let request): writer.put(request)
+    case .approve(let request, let scope):
+      writer.put(request)
+      writer.put(scope.rawValue)
+    case .requests(let requests): writer.put(requests) { $0.put($1) }
     case .permitRules(let path), .askToUnlock(let path): writer.put(path)
     case .add(let item), .batchItem(let item): writer.put(item)
     case .batchOtpauth(let identity, let modified):
@@ -67,6 +73,9 @@ extension ControlMessage {
     case .unlock: .unlock
     case .fetchPath: .fetchPath(try reader.itemID())
     case .pauseReplay: .pauseReplay
+    case .fetchRequests: .fetchRequests
+    case .deny: .deny(request: try reader.integer())
+    case .approve: .approve(request: try reader.integer(), scope: try reader.approvalScope())
     case .identify: .identify
     case .permit: .permit(try reader.itemID(), try reader.operation(), try reader.secrets())
     case .permitRules: .permitRules(path: try reader.text())
@@ -101,6 +110,7 @@ extension ControlMessage {
     case .failed: .failed(try reader.error())
     case .done: .done
     case .path: .path(try reader.optional { (reader) throws(StoreError) in try reader.text() })
+    case .requests: .requests(try reader.list { (reader) throws(StoreError) in try reader.waitingRequest() })
     case .replayPaused: .replayPaused
     case .secret: .secret
     case .stored: .stored(try reader.snapshot())
@@ -192,7 +202,7 @@ extension WireReader {
     return secrets
   }
 
-  fileprivate mutating func operation() throws(StoreError) -> AccessOperation {
+  mutating func operation() throws(StoreError) -> AccessOperation {
     guard let operation = AccessOperation(rawValue: try text()), operation != .record else {
       throw Self.unreadable
     }

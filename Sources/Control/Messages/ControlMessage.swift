@@ -7,7 +7,7 @@ package import Store
 /// A message travels as a `MessageHeader`, the body (this), and the raw bytes of a secret where one belongs to it.
 package enum ControlMessage: Hashable, Sendable {
   /// The version of the protocol that this code speaks. Version 1 was the line protocol of Keyhole 0.1, without a `hello`.
-  package static let version: UInt32 = 3
+  package static let version: UInt32 = 4
 
   /// The first message of both sides, the same in every version. The server's holds the number that each further message
   /// of the client has to repeat: so the client proves that it has sent that message after it was identified.
@@ -23,6 +23,10 @@ package enum ControlMessage: Hashable, Sendable {
   case fetchPath(ItemID)
   /// The mount's process does nothing in its own tree until the connection ends.
   case pauseReplay
+  /// The requests that wait for `approve` or `deny`; `requests` is the answer.
+  case fetchRequests
+  /// Refuses a request that waits.
+  case deny(request: UInt32)
 
   // Requests of an identified process.
   /// The mount's process is to know the executable of this one until it ends: it will close itself to others.
@@ -31,6 +35,8 @@ package enum ControlMessage: Hashable, Sendable {
   case permit(ItemID, AccessOperation, ItemSecrets)
   /// Approval to change the rules of a folder.
   case permitRules(path: String)
+  /// The user is to be asked, where this process runs, to approve a request that waits.
+  case approve(request: UInt32, scope: ApprovalScope)
   /// The user is to be asked for the passphrase of a locked keychain, because of this path; `state` is the answer.
   case askToUnlock(path: String)
   /// Every item now, and each later change.
@@ -68,6 +74,7 @@ package enum ControlMessage: Hashable, Sendable {
   case failed(StoreError)
   case done
   case path(String?)
+  case requests([WaitingRequest])
   case replayPaused
   /// Secret: the item's.
   case secret
@@ -139,13 +146,14 @@ extension ControlMessage {
   /// line protocol of Keyhole 0.1 begins with one.
   enum Kind: UInt8, CaseIterable {
     case hello = 1
-    case helloUnidentified, lock, unlock, fetchPath, pauseReplay
+    case helloUnidentified, lock, unlock, fetchPath, pauseReplay, fetchRequests, deny
     case permit = 16
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
     case changed, identify, changePassword, fetchOtpauth, rewriteOtpauth
     case beginBatch, batchItem, batchOtpauth, commitBatch, finishBatches, askToUnlock
+    case approve
     case pending = 40
-    case failed, done, path, replayPaused, secret, stored, settled, problems, room
+    case failed, done, path, replayPaused, secret, stored, settled, problems, room, requests
     case state = 60
     case someItems, allItems, itemsChanged
   }
@@ -158,6 +166,9 @@ extension ControlMessage {
     case .unlock: .unlock
     case .fetchPath: .fetchPath
     case .pauseReplay: .pauseReplay
+    case .fetchRequests: .fetchRequests
+    case .deny: .deny
+    case .approve: .approve
     case .identify: .identify
     case .permit: .permit
     case .permitRules: .permitRules
@@ -184,6 +195,7 @@ extension ControlMessage {
     case .failed: .failed
     case .done: .done
     case .path: .path
+    case .requests: .requests
     case .replayPaused: .replayPaused
     case .secret: .secret
     case .stored: .stored
@@ -200,7 +212,7 @@ extension ControlMessage {
   /// Whether a request is answered without rules: for any process of the user's.
   var needsIdentification: Bool {
     switch self {
-    case .lock, .unlock, .fetchPath, .pauseReplay: false
+    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .deny: false
     default: true
     }
   }

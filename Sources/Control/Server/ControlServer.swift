@@ -56,6 +56,7 @@ private final class ControlLoop: Sendable {
   private let serving = WaitingThreads()
   private let locking = SerialTurns()
   private let unlocking = SerialTurns()
+  private let approving = WaitingThreads()
   private let batches = BatchPlace()
 
   init(_ listener: consuming StreamListener, _ wake: WakePipe, _ service: any ControlService) {
@@ -155,7 +156,7 @@ private final class ControlLoop: Sendable {
     guard request.content != .lock else { return lock(connection) }
     let session = ControlSession(
       channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking,
-      batches: batches)
+      approving: approving, batches: batches)
     let isTaken = serving.run {
       // A secret of any size passes through here, whatever the limit of locked memory.
       withUnlockedMemoryWithoutSwap { session.serve(request) }

@@ -11,6 +11,8 @@ struct ControlSession {
   let peer: ControlPeer?
   let service: any ControlService
   let unlocking: SerialTurns
+  /// Dialogs of `keyhole approve`.
+  let approving: WaitingThreads
   let batches: BatchPlace
 
   /// Returns when the request is answered, or the other side is gone.
@@ -32,6 +34,9 @@ struct ControlSession {
     case .identify: IdentifiedCallers.remember(try identified().caller.identity())
     case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
+    case .fetchRequests: return .requests(try controller().listedRequests().map(WaitingRequest.init))
+    case .deny(let number): try controller().deny(number)
+    case .approve(let number, let scope): try approve(number, scope)
     case .askToUnlock(let path): return try askToUnlock(for: path)
     default:
       try serveKeychain(request)
@@ -85,6 +90,35 @@ extension ControlSession {
         done(Result { () throws(StoreError) in try service.unlock(passphrase) })
       }
       guard isTaken else { throw .tooManyOpen }
+    }
+  }
+}
+
+// MARK: - Requests that wait
+
+extension ControlSession {
+  private func controller() throws(StoreError) -> AccessController {
+    guard let controller = try keychain().controller else { throw .notFound }
+    return controller
+  }
+
+  /// Has the person asked at the terminal of the process, or in a window.
+  private func approve(_ number: UInt32, _ scope: ApprovalScope) throws(StoreError) {
+    let (controller, approver) = (try controller(), try identified().caller.identity())
+    let withdrawal = Withdrawal()
+    do throws(StoreError) {
+      let _: Void = try channel.fetch { (done) throws(StoreError) in
+        let isTaken = approving.run {
+          done(
+            Result { () throws(StoreError) in
+              try controller.approve(number, scope.answer, by: approver, withdrawal)
+            })
+        }
+        guard isTaken else { throw .tooManyOpen }
+      }
+    } catch {
+      withdrawal.withdraw()
+      throw error
     }
   }
 }

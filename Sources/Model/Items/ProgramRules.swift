@@ -44,6 +44,30 @@ public struct ProgramRules: Hashable, Sendable {
   }
 }
 
+extension ProgramRules {
+  /// Adds a rule before the others, in place of earlier ones for the same path.
+  ///
+  /// - Parameters:
+  ///   - text: the present rules; nil: there are none.
+  ///   - action: the action of the new rule.
+  ///   - program: an absolute path without a line feed.
+  /// - Returns: the text; nil: the present rules can't be read, or the path is none that a rule can have.
+  public static func text(
+    _ text: ExactString?, adding action: Action, for program: ExactString
+  ) -> ExactString? {
+    let line = "\(action.rawValue) \(program.string)"
+    guard !program.utf8.contains(0x0A), let new = ProgramRules(ExactString(line)), new.rules.count == 1 else {
+      return nil
+    }
+    guard let text else { return ExactString(line) }
+    guard ProgramRules(text) != nil else { return nil }
+    let kept = text.string.split(separator: "\n").filter { line in
+      Rule(ExactString(String(line)))?.subject != .program(program, digest: nil)
+    }
+    return ExactString(([line] + kept.map(String.init)).joined(separator: "\n"))
+  }
+}
+
 extension ProgramRules.Rule {
   init?(_ line: ExactString?) {
     guard let line, !line.utf8.contains(0) else { return nil }

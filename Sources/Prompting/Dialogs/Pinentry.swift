@@ -80,7 +80,7 @@ package final class Pinentry {
   func confirm(default choice: Default) throws(Failure) -> Bool {
     guard choice == .refuse else { return try confirm() }
     // The prompter of GNOME knows two buttons only, and Return is the one that allows.
-    guard flavor != "gnome3", flavor != "unknown" else { return try word(of: ["yes"]) != nil }
+    guard hasThreeButtons else { return try word(of: ["yes"]) != nil }
     try command("SETOK Refuse")
     try command("SETNOTOK Allow")
     do throws(Failure) {
@@ -110,9 +110,12 @@ package final class Pinentry {
   ///
   /// - Throws: as `secret`.
   func word(of words: [String]) throws(Failure) -> String? {
-    let typed = try secret("Type \(words.joined(separator: " or ")) to allow:")
+    let typed = try secret("Type \(words.joined(separator: " or ")):")
     return words.first { $0.utf8.span.hasSameBytes(as: typed.span) }
   }
+
+  /// Whether it has a third button. The prompter of GNOME has two.
+  var hasThreeButtons: Bool { flavor != "gnome3" && flavor != "unknown" }
 
   enum Choice {
     case first

@@ -10,10 +10,13 @@ enum AuthenticationReply {
     switch line {
     case "approved": return .approved(nil)
     case "approved-process": return .approved(nil, scope: .process)
+    case "approved-session": return .approved(nil, scope: .session)
+    case "approved-always": return .approved(nil, scope: .always)
     case "password":
       guard let password = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
       return .approved(ItemPassword(password))
     case "refused": return .refused
+    case "never": return .never
     case "rejected": return .rejected
     case "revoked": return .revoked
     case "late": return .timedOut
@@ -30,8 +33,11 @@ enum AuthenticationReply {
       }
       write("\n", to: descriptor)
     case .approved(nil, .process): write("approved-process\n", to: descriptor)
+    case .approved(nil, .session): write("approved-session\n", to: descriptor)
+    case .approved(nil, .always): write("approved-always\n", to: descriptor)
     case .approved: write("approved\n", to: descriptor)
     case .refused: write("refused\n", to: descriptor)
+    case .never: write("never\n", to: descriptor)
     case .rejected: write("rejected\n", to: descriptor)
     case .revoked: write("revoked\n", to: descriptor)
     case .timedOut: write("late\n", to: descriptor)

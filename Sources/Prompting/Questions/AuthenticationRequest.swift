@@ -21,6 +21,12 @@ struct AuthenticationRequest {
   var removesProtection = false
   /// Whether the person may answer for what else the process opens.
   var offersProcess = false
+  /// The leader of the session that the person may answer for, for the dialog; nil: they may not.
+  var session: String?
+  /// The rule that the person may have written; nil: none.
+  var rule: OfferedRule?
+  /// The question is one of `keyhole approve`.
+  var isApproval = false
   var process: Int32 = 0
   var terminal: String?
   var demand: Demand?
@@ -42,10 +48,19 @@ struct AuthenticationRequest {
     changes = question.change?.lines ?? []
     removesProtection = question.change?.removesProtection ?? false
     offersProcess = question.offersProcess
-    process = question.caller.process?.number ?? 0
-    (terminal, demand, password) = (question.caller.terminal, question.demand, question.password)
+    session = question.offersSession ? question.caller.session.map(Self.name) : nil
+    (rule, isApproval) = (question.offeredRule, question.approver != nil)
+    let asked = question.approver ?? question.caller
+    (process, terminal) = (asked.process?.number ?? 0, asked.terminal)
+    (demand, password) = (question.demand, question.password)
     (failures, timeout, reuse) = (question.failures, question.timeout, question.reuse)
     (self.vault, self.state) = (vault, state)
+  }
+
+  /// `/usr/bin/bash (17)`
+  private static func name(of leader: Caller.Identity.Process) -> String {
+    let files = ProcessFiles(leader.number)
+    return "\(files.executablePath ?? files.status?.name ?? "a process") (\(leader.number))"
   }
 
   /// From standard input; nil: it is no request.
@@ -75,6 +90,11 @@ struct AuthenticationRequest {
     lines.append(("operation", operation.rawValue))
     lines += changes.map { ("change", $0) } + (removesProtection ? [("removes", "protection")] : [])
     lines += (offersProcess ? [("offers", "process")] : []) + (script.map { [("script", $0)] } ?? [])
+    lines += session.map { [("session", $0)] } ?? []
+    if let rule {
+      lines += [("rule", rule.program.string)] + (rule.demand.map { [("rule-demand", $0.text)] } ?? [])
+    }
+    lines += isApproval ? [("asks-for", "approval")] : []
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
     lines += password.word.map { [("password", $0)] } ?? []
@@ -94,6 +114,13 @@ struct AuthenticationRequest {
     case "change": changes.append(value)
     case "removes": removesProtection = true
     case "offers": offersProcess = true
+    case "session": session = value
+    case "rule": rule = OfferedRule(program: ExactString(value), demand: nil)
+    case "rule-demand":
+      // One that can't be read must not be none.
+      guard let demand = Demand(text: value) else { return false }
+      rule?.demand = demand
+    case "asks-for": isApproval = true
     case "parents": parents = value
     case "process": process = Int32(value) ?? 0
     case "terminal": terminal = value

@@ -6,12 +6,10 @@ package import Store
 ///
 /// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
 /// together. `KEYHOLE_OPERATION` in its environment is `read`, `write`, `read-write` or `change`, and `unlock` where the vault
-/// is locked. Exit code 0 approves; 10 approves also what the same process opens in the same way for as long as answers hold.
+/// is locked. Exit code 0 approves; 10 approves also what the same process opens in the same way for as long as answers hold, 11 the same
+/// program in its session, 12 the same program by a rule that is written; 13 refuses it by such a rule.
 /// For an item with an application password, the first line it prints is that; for `unlock` it is the vault's passphrase.
 package struct CommandAuthenticator: Authenticator {
-  /// The exit code for an answer that holds for more than the items of the question.
-  private static let approvesMore: Int32 = 10
-
   private let program: String
 
   package init(program: String) {
@@ -34,14 +32,23 @@ package struct CommandAuthenticator: Authenticator {
     }
     command.closeInput()
     guard command.waitForEnd(seconds: question.timeout) else { return .timedOut }
-    let status = command.wait()
-    guard status == 0 || status == Self.approvesMore else { return .refused }
-    guard question.password != .none else {
-      return .approved(nil, scope: status == Self.approvesMore ? .process : .items)
-    }
+    let answer = Self.answer(for: command.wait(), to: question)
+    guard case .approved = answer, question.password != .none else { return answer }
     guard let line = try? SecretInput.readLine(descriptor: command.output), !line.isEmpty else {
       return .impossible("\(program) printed no password")
     }
     return .approved(ItemPassword(line))
+  }
+
+  /// The answer that an exit code stands for; one that the question does not offer is none.
+  private static func answer(for status: Int32, to question: Question) -> Answer {
+    switch status {
+    case 0: .approved(nil)
+    case 10: .approved(nil, scope: .process)
+    case 11 where question.offersSession: .approved(nil, scope: .session)
+    case 12 where question.offeredRule != nil: .approved(nil, scope: .always)
+    case 13 where question.offeredRule != nil: .never
+    default: .refused
+    }
   }
 }

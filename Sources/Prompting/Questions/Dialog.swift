@@ -9,53 +9,62 @@ import Vault
 struct Dialog {
   private let request: AuthenticationRequest
   private let places: PromptPlaces
+  /// nil: the question offers nothing but "once".
+  private let choices: DialogChoices?
+  private let more: MoreChoices
   private static let attempts = 3
+
+  /// Whether a dialog that asks for a proof leads to further choices, and whether the person wanted them.
+  private final class MoreChoices {
+    var isOffered: Bool
+    var isWanted = false
+
+    init(isOffered: Bool) { self.isOffered = isOffered }
+  }
 
   init(_ request: AuthenticationRequest) {
     self.request = request
     places = PromptPlaces(terminal: request.terminal)
+    choices = request.password == .new ? nil : DialogChoices(request, places)
+    more = MoreChoices(isOffered: choices != nil)
   }
 
   func answer() -> Answer {
     if request.password == .vault { return askToUnlock() }
-    var scope = Answer.Scope.items
-    if request.offersProcess {
-      guard case .approved(_, let chosen) = askScope() else { return .refused }
-      // A consent is given by choosing, where it counts.
-      if isConsentHere { return .approved(nil, scope: chosen) }
-      scope = chosen
+    guard let choices else { return proof(.items) }
+    if choices.isConsentHere {
+      return proceed(
+        with: attempt { () throws(Pinentry.Failure) in try choices.ask(in: self) }, hasConsent: true)
     }
-    if let demand = request.demand {
+    let answer = proof(.items)
+    guard more.isWanted else { return answer }
+    more.isOffered = false
+    return proceed(with: attempt { () throws(Pinentry.Failure) in try choices.askInWords(in: self) })
+  }
+
+  /// Asks for what a chosen answer demands.
+  private func proceed(with choice: Answer, hasConsent: Bool = false) -> Answer {
+    switch choice {
+    case .approved(_, let scope): return proof(scope, hasConsent: hasConsent)
+    case .never:
+      // Without the proof no rule is written, and the program is refused all the same.
+      guard case .approved = proof(.always, hasConsent: hasConsent) else { return .refused }
+      return .never
+    default: return choice
+    }
+  }
+
+  /// Asks for the proof that an answer of this scope demands. `hasConsent`: a yes was given by the choice.
+  private func proof(_ scope: Answer.Scope, hasConsent: Bool = false) -> Answer {
+    var demand = request.demand
+    // Where the flags demand more than a yes, a change of the rules demands the same.
+    if scope == .always, demand == .consent, let rule = request.rule?.demand { demand = rule }
+    if let demand, !(hasConsent && demand == .consent) {
       let answer = self.answer(to: demand)
       guard case .approved = answer else { return answer }
     }
     guard request.password != .none else { return .approved(nil, scope: scope) }
     return askPassword()
-  }
-
-  private var isConsentHere: Bool { request.demand == .consent && places.consent != nil }
-
-  /// The process has asked before, and may go through a whole folder.
-  private func askScope() -> Answer {
-    attempt { () throws(Pinentry.Failure) in
-      let more = """
-        It has asked before. "Allow all" also lets this process \(request.operation.phrase) every other item with the \
-        same conditions, without a question, for \(request.reuse) s.
-        """
-      // Nothing else is asked afterwards, so Return must not be a yes.
-      if isConsentHere {
-        switch try pinentry(more.replacing("Allow all", with: "all")).word(of: ["yes", "all"]) {
-        case "yes": return .approved(nil)
-        case "all": return .approved(nil, scope: .process)
-        default: return .refused
-        }
-      }
-      switch try pinentry(more).choose("Allow", "Allow all", "Refuse") {
-      case .first: return .approved(nil)
-      case .second: return .approved(nil, scope: .process)
-      case .refused: return .refused
-      }
-    }
   }
 
   private func answer(to demand: Demand) -> Answer {
@@ -76,16 +85,18 @@ struct Dialog {
 
   /// A factor that this machine does not have, or that a reader did not recognise, leaves the others.
   private func answer(toAnyOf demands: [Demand]) -> Answer {
-    var last = Answer.impossible("no prompt is available")
+    var (last, reasons) = (Answer.impossible("no prompt is available"), [String]())
     for demand in demands {
       last = answer(to: demand)
+      if case .impossible(let reason) = last, !reasons.contains(reason) { reasons.append(reason) }
       switch last {
-      case .approved, .refused, .timedOut: return last
+      case .approved, .refused, .never, .timedOut: return last
       case .rejected where demand == .passcode: return last
       case .rejected, .revoked, .impossible: continue
       }
     }
-    return last
+    guard case .impossible = last else { return last }
+    return .impossible(reasons.joined(separator: ", and "))
   }
 
   /// A yes, where the program that asks can't give it by itself; elsewhere the passphrase.
@@ -105,7 +116,13 @@ struct Dialog {
   private func askBiometry() -> Answer {
     guard PAM.hasService(PAM.biometry) else { return .impossible("PAM has no service \(PAM.biometry)") }
     let confirmation = attempt { () throws(Pinentry.Failure) in
-      try pinentry("Then use the reader.").confirm(default: .allow) ? .approved(nil) : .refused
+      let pinentry = try pinentry("Then use the reader.")
+      guard more.isOffered, pinentry.hasThreeButtons else {
+        return try pinentry.confirm(default: .allow) ? .approved(nil) : .refused
+      }
+      let choice = try pinentry.choose("Allow once", "More choices", "Refuse")
+      more.isWanted = choice == .second
+      return choice == .first ? .approved(nil) : .refused
     }
     if case .refused = confirmation { return .refused }
     return PAM.authenticate(PAM.biometry) { _ in nil } ? .approved(nil) : .rejected
@@ -147,9 +164,15 @@ struct Dialog {
 
   private func ask(_ prompt: String, _ isRight: (borrowing SecretBytes) -> Bool) -> Answer {
     attempt { () throws(Pinentry.Failure) in
-      let pinentry = try pinentry("To agree, type the passphrase of the vault.")
+      let pinentry = try pinentry(
+        "To agree, type the passphrase of the vault."
+          + (more.isOffered ? " Leave it empty for more choices: \(choices?.words ?? "")." : ""))
       for failures in 0..<Self.attempts {
         let secret = try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+        if secret.isEmpty, more.isOffered {
+          more.isWanted = true
+          return .refused
+        }
         if isRight(secret) { return .approved(nil) }
       }
       return .rejected
@@ -194,7 +217,7 @@ struct Dialog {
   }
 
   /// A dialog in which the person types, or uses the reader.
-  private func pinentry(_ more: String) throws(Pinentry.Failure) -> Pinentry {
+  func pinentry(_ more: String) throws(Pinentry.Failure) -> Pinentry {
     guard let place = places.typing else { throw .missing }
     return try pinentry(more, in: place)
   }
@@ -215,21 +238,26 @@ struct Dialog {
     lines += request.changes.map { "  \($0.prefix(300))" }
     // A window shows a name in Hebrew or Arabic from right to left, and would turn what stands beside it.
     lines = lines.map(\.inReadingOrder) + warnings
-    if request.reuse > 0 {
+    if request.reuse > 0, !request.isApproval {
       lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
     }
     return (lines + [more]).joined(separator: "\n")
   }
 
+  /// Whose secrets these are: `anna, kept by Keyhole`.
+  private var owner: String { User.name.map { "\($0), kept by Keyhole" } ?? "Keyhole" }
+
   private var purpose: String {
-    if request.password == .vault { return "It wants a secret of Keyhole, whose vault \(request.vault) is locked:" }
-    guard request.operation == .change else {
-      return "It wants to \(request.operation.phrase) a secret of Keyhole:"
+    if request.password == .vault {
+      return "It wants a secret of Keyhole, whose vault \(request.vault) is locked:"
     }
-    if request.password == .new { return "It wants to give an item of Keyhole a password of its own:" }
+    guard request.operation == .change else {
+      return "It wants to \(request.operation.phrase) a secret of \(owner):"
+    }
+    if request.password == .new { return "It wants to give an item of \(owner) a password of its own:" }
     return request.removesProtection
-      ? "It wants to TAKE THE PROTECTION OFF a secret of Keyhole:"
-      : "It wants to change the protection of a secret of Keyhole:"
+      ? "It wants to TAKE THE PROTECTION OFF a secret of \(owner):"
+      : "It wants to change the protection of a secret of \(owner):"
   }
 
   /// A rule for `keyhole` itself lets in every program that can start it.
@@ -241,7 +269,7 @@ struct Dialog {
 
 extension AccessOperation {
   /// For sentences: "it wants to read a secret".
-  fileprivate var phrase: String {
+  var phrase: String {
     switch self {
     case .read: "read"
     case .write: "replace"

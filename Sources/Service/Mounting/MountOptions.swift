@@ -29,6 +29,8 @@ package struct MountOptions {
   var authReuse = 10
   /// Whether a person is asked for the passphrase when a locked secret is opened.
   var asksToUnlock = true
+  /// Whether a question that can be asked nowhere waits for `keyhole approve`.
+  var listsRequests = true
   /// The program that is asked in place of a person.
   var authCommand: String?
   /// Options that the kernel or fusermount3 understands.
@@ -62,6 +64,8 @@ package struct MountOptions {
     case ("vault", let value?): keychain.vault = try Self.path(name, value)
     case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
     case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
+    case ("auth-requests", "yes"): listsRequests = true
+    case ("auth-requests", "no"): listsRequests = false
     case ("auth-command", let value?): authCommand = try Self.program(name, value)
     case ("ask-unlock", "yes"): asksToUnlock = true
     case ("ask-unlock", "no"): asksToUnlock = false
@@ -143,6 +147,9 @@ extension MountOptions {
   func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
     var options = AccessController.Options()
     (options.timeout, options.reuse) = (authTimeout, authReuse)
+    (options.keepsSessions, options.listsRequests) = (true, listsRequests)
+    options.browsers = BrowserFile.list
+    options.onListed = { DesktopNotification.show(for: $0) }
     return AccessController(authenticator(places), options, record: record)
   }
 

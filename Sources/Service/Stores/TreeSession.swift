@@ -181,7 +181,9 @@ package struct TreeSession {
 
   /// Has a person unlock the keychain where a secret is to be stored and it is locked: before they type the secret.
   package func unlock(toStoreAt path: TreePath) throws {
-    guard let keychain = stores.keychain, path.isSecret, !keychain.engine.locking.isOpenThroughout else { return }
+    guard let keychain = stores.keychain, path.isSecret, !keychain.engine.locking.isOpenThroughout else {
+      return
+    }
     try attempt(path) { () throws(StoreError) in
       guard keychain.engine.locking.lockState == .open else { throw .locked }
     }

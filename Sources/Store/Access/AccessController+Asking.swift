@@ -76,6 +76,7 @@ extension AccessController {
     let queue = DialogQueue(request.subject.caller)
     let withdrawal = state.withLock { state -> Withdrawal? in
       state.waiting[queue]?.removeAll { $0 === request }
+      state.unlist(request)
       guard state.open[queue]?.requests.contains(where: { $0 === request }) == true else { return nil }
       state.open[queue]?.requests.removeAll { $0 === request }
       return state.open[queue]?.requests.isEmpty == true ? state.open[queue]?.withdrawal : nil
@@ -91,7 +92,9 @@ extension AccessController {
         defer { state.open[queue] = nil }
         return state.open[queue]?.requests ?? []
       }
-      settle(answer, dialog, waiting)
+      guard !dialog.withdrawal.isWithdrawn else { continue }
+      if case .impossible(let reason) = answer, list(dialog, waiting, because: reason) { continue }
+      settle(answer, asked: dialog.requests, waiting: waiting)
     }
   }
 
@@ -123,10 +126,14 @@ extension AccessController {
   }
 
   private func ask(_ dialog: Dialog) -> Answer {
-    let first = dialog.requests[0]
-    var question = question(dialog.requests)
+    ask(question(dialog.requests), dialog.requests[0], dialog.withdrawal)
+  }
+
+  /// Asks until a password that is asked for is right; three times at most.
+  func ask(_ question: Question, _ first: PermissionRequest, _ withdrawal: Withdrawal) -> Answer {
+    var question = question
     while true {
-      let answer = authenticator.ask(question, dialog.withdrawal)
+      let answer = authenticator.ask(question, withdrawal)
       guard case .approved(let password?, _) = answer else { return answer }
       do throws(StoreError) {
         try first.check(password)
@@ -141,7 +148,7 @@ extension AccessController {
     }
   }
 
-  private func question(_ requests: [PermissionRequest]) -> Question {
+  func question(_ requests: [PermissionRequest]) -> Question {
     let first = requests[0].subject
     var (paths, ids): ([String], [ItemID]) = ([], [])
     var secrets: [ItemID: ItemSecrets] = [:]
@@ -156,12 +163,21 @@ extension AccessController {
       reuse: first.operation == .change ? 0 : max(0, min(options.reuse, Self.longestReuse)),
       offersProcess: first.password == .none && state.withLock { $0.grants.hasOther(for: first) })
     question.secrets = secrets
+    // An answer that holds longer covers no more than what the dialog names.
+    guard ids.count <= Self.mostNamed else { return question }
+    question.offersSession = options.keepsSessions && requests.allSatisfy(\.subject.offersSession)
+    question.offeredRule = requests.allSatisfy { $0.writeRule != nil } ? first.offeredRule : nil
     return question
   }
 
-  private func settle(_ answer: Answer, _ dialog: Dialog, _ waiting: [PermissionRequest]) {
-    guard !dialog.withdrawal.isWithdrawn else { return }
-    keep(answer, dialog.requests)
+  /// Keeps an answer, writes the rule that it names, and ends the requests that wait for it.
+  func settle(_ answer: Answer, asked: [PermissionRequest], waiting: [PermissionRequest]) {
+    var answer = answer
+    if let action = answer.rule, !writeRule(action, asked) {
+      // The answer itself counts.
+      answer = action == .allow ? .approved(nil) : .refused
+    }
+    keep(answer, asked)
     for request in waiting where !request.isWithdrawn {
       if options.recordsAnswers { note(request, AccessEvent.Decision(answer)) }
       request.finish(answer.outcome(for: request.subject))
@@ -169,11 +185,39 @@ extension AccessController {
   }
 }
 
+extension AccessController {
+  /// Whether the rule was written for every item.
+  private func writeRule(_ action: ProgramRules.Action, _ requests: [PermissionRequest]) -> Bool {
+    var (isWritten, items) = (true, Set<ItemID>())
+    for request in requests where items.insert(request.subject.item).inserted {
+      do throws(StoreError) { try request.writeRule?(action) } catch { isWritten = false }
+    }
+    return isWritten
+  }
+}
+
+extension AccessController.State {
+  /// A listed question without a request is dropped.
+  fileprivate mutating func unlist(_ request: PermissionRequest) {
+    for index in listed.indices { listed[index].requests.removeAll { $0 === request } }
+    listed.removeAll(where: \.requests.isEmpty)
+  }
+}
+
 extension Answer {
+  /// The action of the rule that the person chose to have written; nil: none.
+  fileprivate var rule: ProgramRules.Action? {
+    switch self {
+    case .approved(_, .always): .allow
+    case .never: .deny
+    default: nil
+    }
+  }
+
   fileprivate func outcome(for subject: PermissionRequest.Subject) -> PermissionRequest.Outcome {
     switch self {
     case .approved(let password, _): .success(subject.permit(password: password))
-    case .refused: .failure(.accessDenied(reason: "a person refused"))
+    case .refused, .never: .failure(.accessDenied(reason: "a person refused"))
     case .rejected: .failure(.rejected)
     case .revoked: .failure(.revoked)
     case .timedOut: .failure(.timedOut)
@@ -184,7 +228,7 @@ extension Answer {
 
 extension PermissionRequest {
   /// One answer is enough for both.
-  fileprivate func isSame(as other: PermissionRequest) -> Bool {
+  func isSame(as other: PermissionRequest) -> Bool {
     subject.item == other.subject.item && subject.secrets == other.subject.secrets && belongs(with: other)
   }
 

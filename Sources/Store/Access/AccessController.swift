@@ -19,6 +19,15 @@ public final class AccessController: Sendable {
     /// The defaults: 60 s for an answer, which holds for 10 s.
     public init() {}
 
+    /// Whether answers may hold for a session: this process lives as long as a mount.
+    public var keepsSessions = false
+    /// Whether a question that can be asked nowhere waits for `keyhole approve`; no: it is refused at once.
+    public var listsRequests = false
+    /// Programs that cause no question about a guarded item.
+    public var browsers = BrowserList()
+    /// Called for each request that is listed, on any thread.
+    public var onListed: (@Sendable (ListedRequest) -> Void)?
+
     /// Whether answers are written to the record; no: another process writes them.
     var recordsAnswers = true
 
@@ -50,6 +59,9 @@ public final class AccessController: Sendable {
     /// Requests that no dialog is open for yet.
     var waiting: [DialogQueue: [PermissionRequest]] = [:]
     var open: [DialogQueue: Dialog] = [:]
+    /// Questions that could be asked nowhere, the oldest first.
+    var listed: [ListedDialog] = []
+    var lastNumber: UInt32 = 0
     var grants = AccessGrants()
     var refusedProcesses: [Caller.Identity.Process: UInt64] = [:]
     var refusals: [ItemID: [UInt64]] = [:]
@@ -74,6 +86,9 @@ public final class AccessController: Sendable {
     let withdrawal: Withdrawal
   }
 
+  /// The number of items that a dialog names; an answer that holds longer is not offered for more.
+  static let mostNamed = 10
+
   /// `now` counts seconds on a clock that a person can't set and that counts suspend.
   public init(
     _ authenticator: any Authenticator, _ options: Options = Options(),
@@ -95,7 +110,9 @@ public final class AccessController: Sendable {
     let ended = state.withLock { state in
       state.lockCount &+= 1
       state.grants.removeAll()
-      return (state.waiting.values.flatMap { $0 } + state.open.values.flatMap(\.requests))
+      return
+        (state.waiting.values.flatMap { $0 } + state.open.values.flatMap(\.requests)
+        + state.listed.flatMap(\.requests))
         .filter { !$0.subject.outlastsLock }
     }
     for request in ended { end(request, with: .failure(.locked), .locked) }
@@ -145,6 +162,9 @@ extension AccessController {
       return state.grants.grant(for: request.subject)
     }
     guard let grant else { return nil }
+    guard grant.digest == nil || grant.digest == request.subject.caller.digestOfExecutable() else {
+      return nil
+    }
     guard let password = grant.password else { return request.subject.permit() }
     do throws(StoreError) {
       if request.subject.password == .present { try request.check(password) }
@@ -179,12 +199,13 @@ extension AccessController {
       switch answer {
       case .approved where options.reuse > 0:
         for request in requests { state.grants.add(request.subject, answer, until: end) }
-      case .refused, .rejected:
+      case .refused, .never, .rejected:
         for process in requests.compactMap(\.subject.caller.process) { state.refusedProcesses[process] = end }
         for item in Set(requests.map(\.subject.item)) { state.refusals[item, default: []].append(time) }
       default: break
       }
     }
+    if case .approved(_, .session) = answer, options.keepsSessions { keepForSession(requests) }
     guard case .approved(_?, _) = answer else { return }
     // A password is not kept longer than it may be used.
     deadlines.run(after: .seconds(max(0, options.reuse) + 1)) { [weak self] in
@@ -192,5 +213,22 @@ extension AccessController {
       let time = now()
       state.withLock { $0.grants.removeAll(endingBy: time) }
     }
+  }
+
+  private func keepForSession(_ requests: [PermissionRequest]) {
+    for request in requests {
+      let caller = request.subject.caller
+      // The owner of the file can write another program into it.
+      let digest = caller.executable?.isFixed == true ? nil : caller.digestOfExecutable() ?? ""
+      state.withLock { $0.grants.addForSession(request.subject, digest: digest) }
+    }
+  }
+}
+
+extension Caller.Identity.Executable {
+  /// Whether only root can change the file.
+  var isFixed: Bool {
+    guard let status = try? Files.status(path) else { return false }
+    return status.id == file && status.owner == 0 && status.permissions & 0o022 == 0
   }
 }

@@ -33,8 +33,20 @@ public struct AccessEvent: Sendable {
     case approved
     /// A person had agreed a moment before.
     case reused
+    /// A person agreed for as long as the session of the program lasts.
+    case session
+    /// A person agreed, and had a rule written that lets the program in.
+    case always
     /// A person refused.
     case refused
+    /// A person refused, and had a rule written that keeps the program out.
+    case never
+    /// A browser of files or an indexer was refused without a question.
+    case browsing
+    /// The file was opened with O_NONBLOCK, so that no person was asked.
+    case wouldWait
+    /// It waits for `keyhole approve`, as there was nowhere to ask.
+    case listed
     /// The rules keep the program out.
     case denied
     /// It was refused too often lately.
@@ -132,8 +144,11 @@ extension AccessEvent.Decision {
   public init(_ answer: Answer) {
     self =
       switch answer {
+      case .approved(_, .session): .session
+      case .approved(_, .always): .always
       case .approved: .approved
       case .refused: .refused
+      case .never: .never
       case .rejected: .rejected
       case .revoked: .revoked
       case .timedOut: .timedOut

@@ -1,24 +1,33 @@
 import Model
 import Platform
 
-/// Answers that hold for some seconds, each for the process that asked and the operation that it asked for.
+/// Answers that hold for later requests of the same operation: for some seconds for the process that asked, or for the same
+/// program in the same session.
 struct AccessGrants {
   struct Grant {
+    /// The processes that an answer holds for.
+    enum Holder: Hashable {
+      case process(Caller.Identity.Process, until: UInt64)
+      /// Every process that executes the same program in the session of this leader, as long as that runs.
+      case session(leader: Caller.Identity.Process)
+    }
+
     /// nil: every item with the same demand and no password, as the person chose.
     var item: ItemID?
     var operation: AccessOperation
     var secrets: ItemSecrets
-    var process: Caller.Identity.Process
+    var holder: Holder
     var executable: FileID?
+    /// The SHA-256 of the executable; nil: it can't be changed by the user, or the process itself is the holder.
+    var digest: String?
     var script: String?
     var demand: Demand?
     var password: ItemPassword?
-    var end: UInt64
   }
 
   private var grants: [Grant] = []
 
-  /// Keeps a person's answer for the items of a question until `end`; not one to a change of protection.
+  /// Keeps a person's answer for the items of a question; not one to a change of protection.
   mutating func add(_ subject: PermissionRequest.Subject, _ answer: Answer, until end: UInt64) {
     guard case .approved(let password, let scope) = answer, subject.operation != .change,
       let process = subject.caller.process
@@ -26,9 +35,19 @@ struct AccessGrants {
     grants.append(
       Grant(
         item: scope == .process && password == nil ? nil : subject.item, operation: subject.operation,
-        secrets: subject.secrets, process: process, executable: subject.caller.executable?.file,
-        script: subject.caller.script,
-        demand: subject.demand, password: password, end: end))
+        secrets: subject.secrets, holder: .process(process, until: end),
+        executable: subject.caller.executable?.file, script: subject.caller.script, demand: subject.demand,
+        password: password))
+  }
+
+  /// Keeps a person's answer for the program of a question in its session.
+  mutating func addForSession(_ subject: PermissionRequest.Subject, digest: String?) {
+    guard subject.offersSession, let leader = subject.caller.session else { return }
+    grants.append(
+      Grant(
+        item: subject.item, operation: subject.operation, secrets: subject.secrets,
+        holder: .session(leader: leader), executable: subject.caller.executable?.file, digest: digest,
+        script: subject.caller.script, demand: subject.demand))
   }
 
   /// The answer that covers a request now.
@@ -46,14 +65,26 @@ struct AccessGrants {
 
   mutating func removeAll() { grants = [] }
 
-  mutating func removeAll(endingBy time: UInt64) { grants.removeAll { $0.end <= time } }
+  /// Removes the answers that ended by this time, and those of sessions that have ended.
+  mutating func removeAll(endingBy time: UInt64) {
+    grants.removeAll { grant in
+      switch grant.holder {
+      case .process(_, let end): end <= time
+      case .session(let leader): !leader.isRunning
+      }
+    }
+  }
 
   mutating func removeAll(with password: ItemPassword) { grants.removeAll { $0.password === password } }
 }
 
 extension AccessGrants.Grant {
   fileprivate func isOfCaller(_ caller: Caller.Identity) -> Bool {
-    process == caller.process && executable == caller.executable?.file && script == caller.script
+    guard executable == caller.executable?.file, script == caller.script else { return false }
+    switch holder {
+    case .process(let process, _): return process == caller.process
+    case .session(let leader): return caller.isIdentified && leader == caller.session
+    }
   }
 
   fileprivate func covers(_ subject: PermissionRequest.Subject) -> Bool {
@@ -62,5 +93,19 @@ extension AccessGrants.Grant {
     }
     guard let item else { return subject.password == .none }
     return item == subject.item && secrets.isSuperset(of: subject.secrets)
+  }
+}
+
+extension PermissionRequest.Subject {
+  /// Whether a rule may be written in place of an answer.
+  var offersRule: Bool {
+    password == .none && (operation == .read || operation == .write || operation == .readWrite)
+  }
+
+  /// Whether an answer for the rest of the session is possible: the program and its session are known, and there is no
+  /// password, which is not kept for so long.
+  var offersSession: Bool {
+    guard offersRule, let leader = caller.session, leader.start > 0 else { return false }
+    return caller.ruleProgram != nil
   }
 }

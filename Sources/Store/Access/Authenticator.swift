@@ -47,6 +47,27 @@ public struct Question: Sendable {
   /// Whether the person is offered to answer also for other items with the same conditions that the process opens in
   /// the same way meanwhile: it has asked before.
   public var offersProcess = false
+  /// Whether the person is offered an answer that holds as long as the session of the caller (`Answer.Scope.session`).
+  public var offersSession = false
+  /// The change of the items' rules that the person is offered; nil: none.
+  public var offeredRule: OfferedRule?
+  /// The question is answered by `keyhole approve`, typed here; nil: the caller itself waits where it is asked.
+  public var approver: Caller.Identity?
+}
+
+/// A rule for the caller's program that a person may have written instead of answering each time.
+public struct OfferedRule: Sendable {
+  /// The path that the rule will have: that of the script, of an interpreter.
+  public var program: ExactString
+  /// The demand of a change of the items' rules, where it is more than that of the question.
+  public var demand: Demand?
+
+  /// - Parameters:
+  ///   - program: an absolute path.
+  ///   - demand: the demand of a change of the rules; nil: nothing more than the question demands.
+  public init(program: ExactString, demand: Demand?) {
+    (self.program, self.demand) = (program, demand)
+  }
 }
 
 /// The effects of a change of protection.
@@ -77,10 +98,17 @@ public enum Answer: Sendable {
     /// These, and others with the same conditions that the process opens for the same operation, as the question
     /// offered.
     case process
+    /// The items that the question named, for the same program in the same session, until that ends or the keychain is
+    /// locked.
+    case session
+    /// The items that the question named, for the same program, by a rule that is written.
+    case always
   }
 
   case approved(ItemPassword?, scope: Scope = .items)
   case refused
+  /// Refused, and a rule is written that keeps the program out.
+  case never
   /// Wrong too often.
   case rejected
   /// Other fingers are enrolled than were when the item was stored.

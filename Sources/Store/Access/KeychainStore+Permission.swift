@@ -118,14 +118,67 @@ extension KeychainStore {
       return .given(subject.permit())
     }
     if operation == .change { subject.change = changed.map(item.change(to:)) ?? .unknown }
+    try requireNoBrowser(subject, action, controller)
+    subject.offeredRule = offeredRule(for: subject, sealed: item.isToBeSealed)
     let isPresent = password == .present
     return try controller.permission(
-      PermissionRequest(subject, controller) { [engine] (password) throws(StoreError) in
-        // Another process checks its own.
-        guard password.engine == nil else { return }
-        guard isPresent else { return try engine.passwords?.prepare(password) ?? () }
-        try engine.requirePasswords().check(password, of: item.id)
-      })
+      PermissionRequest(
+        subject, controller,
+        check: { [engine] (password) throws(StoreError) in
+          // Another process checks its own.
+          guard password.engine == nil else { return }
+          guard isPresent else { return try engine.passwords?.prepare(password) ?? () }
+          try engine.requirePasswords().check(password, of: item.id)
+        }, writeRule: ruleWriter(for: subject)))
+  }
+
+  /// The rule for the caller's program that the person may choose; nil: the program has no path, or nothing can be stored.
+  private nonisolated func offeredRule(
+    for subject: PermissionRequest.Subject, sealed: Bool
+  ) -> OfferedRule? {
+    guard subject.offersRule, engine.readOnlyReason == nil, let program = subject.caller.ruleProgram else {
+      return nil
+    }
+    // The question asks for the demand of flags already.
+    guard subject.demand == .consent else { return OfferedRule(program: program, demand: nil) }
+    let demand = consentToChange(sealed: sealed)
+    return OfferedRule(program: program, demand: demand == .consent ? nil : demand)
+  }
+
+  private nonisolated func ruleWriter(
+    for subject: PermissionRequest.Subject
+  ) -> (@Sendable (ProgramRules.Action) throws(StoreError) -> Void)? {
+    guard let program = subject.offeredRule?.program else { return nil }
+    return { [weak self] (action) throws(StoreError) in
+      try self?.addRule(action, for: program, to: subject.item)
+    }
+  }
+
+  /// Writes a rule for a program before the other rules of an item, as a person has chosen.
+  private nonisolated func addRule(
+    _ action: ProgramRules.Action, for program: ExactString, to item: ItemID
+  ) throws(StoreError) {
+    try update([item], Permit(item: item, for: .change)) { (item) throws(StoreError) in
+      guard let rules = ProgramRules.text(item.programs, adding: action, for: program) else {
+        throw .invalidValue(reason: "the item's rules for programs can't be read")
+      }
+      item.programs = rules
+    }
+  }
+
+  /// A program that opens files by itself causes no question; it may be allowed by a rule.
+  ///
+  /// - Throws: `accessDenied`.
+  private nonisolated func requireNoBrowser(
+    _ subject: PermissionRequest.Subject, _ action: ProgramRules.Action, _ controller: AccessController
+  ) throws(StoreError) {
+    guard action == .ask, subject.operation == .read || subject.operation == .readWrite,
+      controller.options.browsers.contains(subject.caller)
+    else { return }
+    controller.note(subject.operation, subject.item, subject.secrets, subject.caller, .browsing)
+    throw .accessDenied(
+      reason: "\(subject.caller.programName) is listed as a program that opens files by itself; "
+        + "`keyhole allow \(subject.caller.programName) \(subject.path.quotedForShell)` lets it in")
   }
 
   /// The decision of the rules on the caller; a change of a guarded item always causes a question.

@@ -74,6 +74,8 @@ public final class PermissionRequest: Sendable {
     var demand: Demand?
     var password = Question.Password.none
     var change: ProtectionChange?
+    /// The rule that the person may choose to have written; nil: none.
+    var offeredRule: OfferedRule?
     /// The item can be opened while the keychain is locked.
     var outlastsLock = false
   }
@@ -81,6 +83,8 @@ public final class PermissionRequest: Sendable {
   let subject: Subject
   /// Throws `rejected` where a password is not the item's, and makes a new one ready.
   let check: @Sendable (ItemPassword) throws(StoreError) -> Void
+  /// Writes a rule for the caller's program; nil: none can be written.
+  let writeRule: (@Sendable (ProgramRules.Action) throws(StoreError) -> Void)?
   /// How often the keychain was locked before.
   let lockCount: Int
   private let controller: AccessController
@@ -93,9 +97,11 @@ public final class PermissionRequest: Sendable {
 
   init(
     _ subject: Subject, _ controller: AccessController,
-    check: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void = { _ in }
+    check: @escaping @Sendable (ItemPassword) throws(StoreError) -> Void = { _ in },
+    writeRule: (@Sendable (ProgramRules.Action) throws(StoreError) -> Void)? = nil
   ) {
     (self.subject, self.controller, self.check) = (subject, controller, check)
+    self.writeRule = writeRule
     lockCount = controller.lockCount
   }
 
@@ -108,6 +114,9 @@ public final class PermissionRequest: Sendable {
     if isWanted { controller.ask(self) }
   }
 
+  /// Records that the caller did not want to wait (O_NONBLOCK), so that no person was asked.
+  public func noteUnasked() { controller.note(self, .wouldWait) }
+
   /// The caller does not wait any more.
   public func withdraw() {
     let wasWaiting = state.withLock { state in
@@ -116,6 +125,9 @@ public final class PermissionRequest: Sendable {
     }
     if wasWaiting { controller.withdraw(self) }
   }
+
+  /// The rule that the person may choose to have written; nil: none.
+  var offeredRule: OfferedRule? { writeRule == nil ? nil : subject.offeredRule }
 
   var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
 

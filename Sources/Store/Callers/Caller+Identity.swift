@@ -20,6 +20,15 @@ extension Caller {
         self.number = number
         self.start = start
       }
+
+      /// The process that has this ID now; nil: there is none.
+      public init?(running number: Int32) {
+        guard number > 0, let start = ProcessFiles(number).status?.start else { return nil }
+        self.init(number: number, start: start)
+      }
+
+      /// Whether the process has not ended.
+      public var isRunning: Bool { Process(running: number) == self }
     }
 
     /// The file that a process executes, as /proc/PID/exe names it.

@@ -73,7 +73,7 @@ public final class UnlockController: Sendable {
     state.withLock { $0.isPaused = false }
   }
 
-  /// The keychain was unlocked, by whatever way: the question that is open ends, and earlier refusals are forgotten.
+  /// The keychain was unlocked, whichever interface did it: the question that is open ends, and earlier refusals are forgotten.
   public func didUnlock() {
     state.withLock { state in
       state.quiet = [:]
@@ -210,7 +210,7 @@ extension UnlockController {
         question.failures += 1
         if question.failures == Self.attempts { return .refused("the passphrase was wrong three times") }
       case .approved(nil, _): return .impossible("no passphrase was given")
-      case .refused: return .refused("a person refused")
+      case .refused, .never: return .refused("a person refused")
       case .rejected, .revoked: return .refused("the passphrase was wrong")
       case .timedOut: return .refused("the question was not answered in time")
       case .impossible(let reason): return .impossible(reason)
@@ -237,7 +237,7 @@ extension UnlockController {
     state.withLock { state in
       // That of all processes holds then.
       if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
-      if let session = subject.session { state.quiet[session] = (time + seconds, reason) }
+      if let session = subject.session { state.quiet[session] = (time &+ seconds, reason) }
       guard isRefusal else { return }
       state.refusalsInARow += 1
       let further = state.refusalsInARow - Self.refusalsUntilQuiet

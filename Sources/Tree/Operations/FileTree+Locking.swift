@@ -28,7 +28,8 @@ extension FileTree {
 
   /// Names that version control systems and file managers look for. Those with a leading dot are none of the tree.
   private static let probedNames: Set<String> = [
-    "HEAD", "CVS", "RCS", "SCCS", "_darcs", "_FOSSIL_", "BUILD", "WORKSPACE", "Makefile", "Cargo.toml", "package.json",
+    "HEAD", "CVS", "RCS", "SCCS", "_darcs", "_FOSSIL_", "BUILD", "WORKSPACE", "Makefile", "Cargo.toml",
+    "package.json",
     "pyproject.toml", "desktop.ini", "Desktop.ini", "autorun.inf", "Thumbs.db", "folder.jpg", "lost+found",
   ]
 

@@ -186,7 +186,9 @@ package final class LiveKeychain: Sendable {
     _ query: ItemQuery, _ body: () throws(StoreError) -> Value
   ) throws(StoreError) -> Value {
     do throws(StoreError) { return try body() } catch {
-      guard error == .locked, UnlockController.isWantedByEnvironment, let store = storeThatMayAsk() else { throw error }
+      guard error == .locked, UnlockController.isWantedByEnvironment, let store = storeThatMayAsk() else {
+        throw error
+      }
       try store.unlockOnDemand(for: query.text, by: .current)
     }
     return try body()

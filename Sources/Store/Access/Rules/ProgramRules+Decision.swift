@@ -48,3 +48,14 @@ extension [ProgramRules.Rule] {
     lazy.compactMap { $0.action(for: caller) }.first
   }
 }
+
+extension Caller.Identity {
+  /// The path that a rule for this program has: that of the script, of an interpreter. nil: the program is unidentified, its
+  /// file is no longer at the path, or it is an interpreter without a script, which may be any program.
+  var ruleProgram: ExactString? {
+    guard let executable, executable.hasPath else { return nil }
+    if let script { return ExactString(script) }
+    guard ScriptInterpreter(path: executable.path, file: executable.file) == nil else { return nil }
+    return ExactString(executable.path)
+  }
+}

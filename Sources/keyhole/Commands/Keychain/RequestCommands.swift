@@ -1,0 +1,127 @@
+import ArgumentParser
+import Control
+import KeychainSelection
+import Model
+import Prompting
+import Service
+import Store
+
+struct RequestsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "requests", abstract: "List the programs that wait for your approval.",
+    discussion: """
+      A program that opens a guarded secret where there is neither a window nor a terminal to ask in waits for
+      `keyhole approve NUMBER` or `keyhole deny NUMBER`, as long as a question waits (mount option `auth-timeout`). One line
+      each: the number, what it wants to do, the path, the program with its process, and the seconds that are left.
+      """)
+
+  @Flag(help: "JSON, one object a line.")
+  var json = false
+
+  func run() throws {
+    let places = try StoragePaths.current()
+    for mount in try MountRegistration.serving(places) {
+      for request in try mount.waitingRequests(places) {
+        StandardOutput.print(json ? request.json : request.line)
+      }
+    }
+  }
+}
+
+struct ApproveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "approve", abstract: "Approve a request that `keyhole requests` lists.",
+    discussion: """
+      It shows the request, and takes a proof that a program does not have, wherever it is typed: the passphrase of the
+      vault, or what PAM's service `keyhole` or `keyhole-biometry` asks for. The program gets what the request names, and
+      nothing else.
+      """)
+
+  @Flag(
+    help:
+      "Also later opens by the same program in the same session, until that ends or the keychain is locked.")
+  var session = false
+
+  @Flag(help: "Also all later opens by the same program: writes a rule, as `keyhole allow` does.")
+  var always = false
+
+  @Argument(help: "The number of the request.")
+  var number: UInt32
+
+  func validate() throws {
+    if session, always { throw ValidationError("--session and --always: it is one or the other") }
+  }
+
+  func run() throws {
+    let places = try StoragePaths.current()
+    let scope: ApprovalScope = always ? .always : session ? .session : .once
+    let mount = try MountRegistration.waiting(with: number, places)
+    try mount.attempt { () throws(StoreError) in
+      try ControlClient.askIdentified(
+        mount.process, in: places.runtime, .approve(request: number, scope: scope))
+    }
+  }
+}
+
+struct DenyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "deny", abstract: "Refuse a request that `keyhole requests` lists.")
+
+  @Argument(help: "The number of the request.")
+  var number: UInt32
+
+  func run() throws {
+    let places = try StoragePaths.current()
+    try MountRegistration.waiting(with: number, places).ask(.deny(request: number), places)
+  }
+}
+
+extension MountRegistration {
+  fileprivate func waitingRequests(_ places: StoragePaths) throws -> [WaitingRequest] {
+    let reply = try attempt { () throws(StoreError) in
+      do throws(StoreError) {
+        return try ControlClient.ask(process, in: places.runtime, .fetchRequests)
+      } catch .notFound {
+        // It shows no keychain.
+        return ControlMessage.requests([])
+      }
+    }
+    guard case .requests(let requests) = reply else { return [] }
+    return requests
+  }
+
+  /// The mount that a request waits with. - Throws: `Failure` where there is none, or several have the number.
+  fileprivate static func waiting(with number: UInt32, _ places: StoragePaths) throws -> MountRegistration {
+    let mounts = try serving(places).filter { mount in
+      try mount.waitingRequests(places).contains { $0.number == number }
+    }
+    guard let mount = mounts.first else {
+      throw Failure(nil, "no request has the number \(number); `keyhole requests` lists those that wait")
+    }
+    guard mounts.count == 1 else {
+      let paths = mounts.map(\.path).joined(separator: ", ")
+      throw Failure(nil, "several mounts have a request \(number): \(paths); unmount one of them")
+    }
+    return mount
+  }
+}
+
+extension WaitingRequest {
+  fileprivate var line: String {
+    let starter = parents.first.map { ", started by \($0)" } ?? ""
+    let path = paths.joined(separator: ", ")
+    return "\(number)\t\(operation.rawValue)\t\(path)\t\(program) (\(process))\(starter)\t\(secondsLeft) s"
+      .forStandardOutput
+  }
+
+  fileprivate var json: String {
+    let fields = [
+      ("number", "\(number)"), ("operation", operation.rawValue.quotedAsJSON),
+      ("paths", "[\(paths.map(\.quotedAsJSON).joined(separator: ","))]"),
+      ("program", program.quotedAsJSON), ("pid", "\(process)"),
+      ("parents", "[\(parents.map(\.quotedAsJSON).joined(separator: ","))]"),
+      ("reason", reason.quotedAsJSON), ("secondsLeft", "\(secondsLeft)"),
+    ]
+    return "{" + fields.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
+  }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+import Model
+import Prompting
+import Service
+
+struct AllowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "allow", abstract: "Let a program open a secret without a question.",
+    discussion: """
+      Writes the rule `allow PROGRAM` before the other rules of an item, of a service or server, or of the whole keychain:
+      the attribute `user.keyhole.programs`. Of a guarded item you are asked first, as for every change of its protection.
+      A program is known by its file. Whatever starts the program gets what the program gives out: think twice before you
+      allow `cat`.
+      """)
+
+  @Argument(help: "The program: a path, or a name that is looked up in PATH.", completion: .file())
+  var program: String
+
+  @Argument(help: "A path below keychain.", completion: .treePath)
+  var path: String
+
+  func run() throws {
+    let executable = try ProgramPath.resolve(program)
+    let path = TreePath(path)
+    try TreeSession(for: path).addRule(.allow, for: executable, at: path)
+    if RuleWarning.allowsKeyhole("allow \(executable.string)") {
+      StandardError.write("keyhole: \(RuleWarning.text)\n")
+    }
+  }
+}
+
+struct RulesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rules", abstract: "Print which programs may open a secret.",
+    discussion: """
+      The rules for programs in the order in which they are tried, the first that matches decides: those of the item, of
+      its service or server, and of the keychain. One line each: where the rule stands, and the rule. The last line says
+      what holds for programs that no rule names.
+      """)
+
+  @Flag(help: "JSON, one object a line.")
+  var json = false
+
+  @Argument(help: "A path below keychain.", completion: .treePath)
+  var path: String
+
+  func run() throws {
+    let path = TreePath(path)
+    let rules = try TreeSession(for: path).effectiveRules(at: path)
+    for (place, rule) in rules.lines { print(place, rule) }
+    print("", rules.remainder)
+  }
+
+  private func print(_ place: String, _ rule: String) {
+    StandardOutput.print(
+      json
+        ? "{\"place\":\(place.quotedAsJSON),\"rule\":\(rule.quotedAsJSON)}"
+        : "\(place.isEmpty ? "otherwise" : place)\t\(rule)".forStandardOutput)
+  }
+}

@@ -1,0 +1,275 @@
+import Dispatch
+import Glibc
+import Model
+import Platform
+import StoreConformance
+import Synchronization
+import Testing
+
+@testable import Store
+
+/// Answers that hold longer than once, rules that a person has written by an answer, and requests that wait for `approve`.
+@Suite(.timeLimit(.minutes(1))) struct ApprovalTests: AccessTesting {
+  let engine = MemoryKeychain()
+  let time = TestTime()
+
+  /// A process of a program that only root can change, in a session.
+  private func program(
+    _ process: Int32, session: Caller.Identity.Process?, path: String = "/usr/bin/cat"
+  ) throws -> Caller.Identity {
+    let file = try #require(FileID(path))
+    var caller = Caller.Identity(
+      process: .init(number: process, start: 1), user: 0, executable: .init(path: path, file: file))
+    caller.session = session
+    return caller
+  }
+
+  private func ownSession() throws -> Caller.Identity.Process {
+    try #require(Caller.Identity.Process(running: CurrentProcess.number))
+  }
+
+  private func keeping(_ person: any Authenticator) -> KeychainStore {
+    store(person) { $0.keepsSessions = true }
+  }
+
+  // MARK: - For the session
+
+  @Test func answerForTheSessionHoldsForTheProgramThere() throws {
+    let (a, b) = (try add("a", [], programs: "ask *"), try add("b", [], programs: "ask *"))
+    let person = TestPerson([.approved(nil, scope: .session), .approved(nil)])
+    let (store, session) = (keeping(person), try ownSession())
+    #expect(try ask(store, a, program(1, session: session)) == nil)
+    time.seconds.add(3600, ordering: .relaxed)
+    #expect(try ask(store, a, program(2, session: session)) == nil)
+    #expect(person.count == 1)
+    // Another item, another operation, another program, another session, another script.
+    #expect(try ask(store, b, program(2, session: session)) == nil && person.count == 2)
+    #expect(try ask(store, a, program(3, session: session), to: .write) == nil && person.count == 3)
+    #expect(
+      try ask(store, a, program(4, session: session, path: "/usr/bin/head")) == nil && person.count == 4)
+    #expect(try ask(store, a, program(5, session: .init(number: 7, start: 7))) == nil && person.count == 5)
+    var script = try program(6, session: session)
+    script.script = "/opt/a.py"
+    #expect(try ask(store, a, script) == nil && person.count == 6)
+    #expect(person.questions.withLock { $0.map(\.offersSession) }.allSatisfy { $0 })
+  }
+
+  @Test func answerForTheSessionEndsWithTheLock() throws {
+    let a = try add("a", [], programs: "ask *")
+    let person = TestPerson([.approved(nil, scope: .session)])
+    let (store, session) = (keeping(person), try ownSession())
+    #expect(try ask(store, a, program(1, session: session)) == nil)
+    try store.lock()
+    try store.unlock(KeychainSamples.secret(""))
+    #expect(try ask(store, a, program(2, session: session)) == nil && person.count == 2)
+  }
+
+  @Test func answerForTheSessionEndsWithItsLeader() throws {
+    let a = try add("a", [], programs: "ask *")
+    let person = TestPerson([.approved(nil, scope: .session)])
+    let store = keeping(person)
+    let leader = try Child(["/bin/sleep", "100"], input: .piped)
+    let session = try #require(Caller.Identity.Process(running: leader.process))
+    #expect(try ask(store, a, program(1, session: session)) == nil)
+    #expect(try ask(store, a, program(2, session: session)) == nil && person.count == 1)
+    leader.end()
+    time.seconds.add(60, ordering: .relaxed)
+    #expect(try ask(store, a, program(3, session: session)) == nil && person.count == 2)
+  }
+
+  /// The user could write another program into the file.
+  @Test func answerForTheSessionIsForTheProgramAsItWas() throws {
+    let folder = TemporaryFolder.folder()
+    defer { _ = try? Files.remove(folder + "/tool") }
+    let path = folder + "/tool"
+    try Descriptor(path, [.writing, .create]).write(Array("one".utf8).span, at: 0)
+    #expect(unsafe chmod(path, 0o666) == 0)
+    let a = try add("a", [], programs: "ask *")
+    let person = TestPerson([.approved(nil, scope: .session)])
+    let (store, session) = (keeping(person), try ownSession())
+    #expect(try ask(store, a, program(1, session: session, path: path)) == nil)
+    // Its executable can't be read any more as the one that was approved.
+    #expect(try ask(store, a, program(2, session: session, path: path)) == nil && person.count == 2)
+  }
+
+  @Test func sessionIsNotOfferedWithoutOne() throws {
+    let a = try add("a", [], programs: "ask *")
+    let person = TestPerson([.approved(nil, scope: .session)])
+    let store = keeping(person)
+    let interpreter = try program(3, session: ownSession(), path: Files.realPath("/usr/bin/perl"))
+    for caller in [
+      try program(1, session: nil), try program(2, session: .init(number: 9, start: 0)), interpreter,
+    ] {
+      #expect(try ask(store, a, caller) == nil)
+    }
+    #expect(person.questions.withLock { $0.map(\.offersSession) } == [false, false, false])
+    #expect(person.questions.withLock { $0.map { $0.offeredRule != nil } } == [true, true, false])
+    // A command that has its mount decide keeps nothing.
+    let relaying = self.store(person)
+    #expect(try ask(relaying, a, program(4, session: ownSession())) == nil)
+    #expect(person.questions.withLock { $0.last?.offersSession } == false)
+  }
+
+  // MARK: - By a rule
+
+  @Test func alwaysWritesARule() throws {
+    let a = try add("a", [], programs: "allow /opt/other\nask *")
+    let person = TestPerson([.approved(nil, scope: .always)])
+    let store = store(person)
+    #expect(try ask(store, a, program(1, session: nil)) == nil)
+    #expect(try store.read { $0[a]?.programs } == "allow /usr/bin/cat\nallow /opt/other\nask *")
+    #expect(try ask(store, a, program(2, session: nil)) == nil && person.count == 1)
+  }
+
+  @Test func neverWritesARule() throws {
+    let a = try add("a", [], programs: "allow /usr/bin/cat\nask *")
+    try store(TestPerson()).update([a], Permit(item: a, for: .change)) { $0.programs = "ask *" }
+    let person = TestPerson([.never])
+    let store = store(person)
+    #expect(try ask(store, a, program(1, session: nil))?.errno == .EACCES)
+    #expect(try store.read { $0[a]?.programs } == "deny /usr/bin/cat\nask *")
+    #expect(errno { _ = try ask(store, a, program(2, session: nil)) } == EACCES)
+    #expect(person.count == 1)
+  }
+
+  /// To change the rules of an item without flags takes the passphrase; the flags of others demand it anyway.
+  @Test func ruleDemandsWhatAChangeDemands() throws {
+    let (free, flagged) = (try add("free", [], programs: "ask *"), try add("flagged"))
+    let person = TestPerson()
+    let store = store(person)
+    #expect(try ask(store, free, program(1, session: nil)) == nil)
+    #expect(try ask(store, flagged, program(1, session: nil)) == nil)
+    let demands = person.questions.withLock { $0.map { $0.offeredRule?.demand } }
+    let change = store.consentToChange(sealed: false)
+    #expect(demands == [change == .consent ? nil : change, nil])
+  }
+
+  // MARK: - Requests that wait
+
+  private func listing(_ person: any Authenticator, listed: DispatchSemaphore, timeout: Int = 60)
+    -> KeychainStore
+  {
+    store(person, timeout: timeout) { options in
+      (options.keepsSessions, options.listsRequests) = (true, true)
+      options.onListed = { _ in listed.signal() }
+    }
+  }
+
+  @Test func questionWithoutAPlaceWaitsForApproval() throws {
+    let a = try add("a", [], programs: "ask *")
+    let person = TestPerson([.impossible("no window"), .approved(nil)])
+    let listed = DispatchSemaphore(value: 0)
+    let store = listing(person, listed: listed)
+    let outcome = try begin(store, a, program(1, session: nil)).1
+    listed.wait()
+    let controller = try #require(store.controller)
+    let request = try #require(controller.listedRequests().first)
+    #expect(request.number == 1 && request.paths == [a.rawValue] && request.reason == "no window")
+    #expect(errno { try controller.deny(2) } == ENOENT)
+    var approver = try program(9, session: nil, path: "/usr/bin/head")
+    approver.terminal = "/dev/pts/9"
+    try controller.approve(1, .items, by: approver, Withdrawal())
+    #expect(failure(outcome()) == nil)
+    #expect(controller.listedRequests().isEmpty)
+    // A plain yes is none: a program could type it.
+    let question = try #require(person.questions.withLock { $0.last })
+    #expect(question.demand == .any([.passcode, .biometry]))
+    #expect(question.approver?.terminal == "/dev/pts/9" && question.caller.programName == "/usr/bin/cat")
+    #expect(!question.offersSession && question.offeredRule == nil)
+  }
+
+  @Test func refusedApprovalLeavesTheRequest() throws {
+    let a = try add("a", [], programs: "ask *")
+    let person = TestPerson([.impossible(""), .refused])
+    let listed = DispatchSemaphore(value: 0)
+    let store = listing(person, listed: listed)
+    let outcome = try begin(store, a, program(1, session: nil)).1
+    listed.wait()
+    let controller = try #require(store.controller)
+    let approver = try program(9, session: nil)
+    #expect(errno { try controller.approve(1, .items, by: approver, Withdrawal()) } == EACCES)
+    #expect(controller.listedRequests().count == 1)
+    try controller.deny(1)
+    #expect(failure(outcome())?.errno == .EACCES)
+    #expect(controller.listedRequests().isEmpty)
+  }
+
+  @Test func approvalMayHoldForTheSessionOrWriteARule() throws {
+    let (a, b) = (try add("a", [], programs: "ask *"), try add("b", [], programs: "ask *"))
+    let person = TestPerson([.impossible(""), .approved(nil), .impossible(""), .approved(nil)])
+    let listed = DispatchSemaphore(value: 0)
+    let (store, session) = (listing(person, listed: listed), try ownSession())
+    let controller = try #require(store.controller)
+    let approver = try program(9, session: nil)
+    for (item, scope) in [(a, Answer.Scope.session), (b, .always)] {
+      let outcome = try begin(store, item, program(1, session: session)).1
+      listed.wait()
+      let number = try #require(controller.listedRequests().first?.number)
+      try controller.approve(number, scope, by: approver, Withdrawal())
+      #expect(failure(outcome()) == nil)
+      #expect(try ask(store, item, program(2, session: session)) == nil)
+    }
+    #expect(person.count == 4)
+    #expect(try store.read { $0[b]?.programs } == "allow /usr/bin/cat\nask *")
+  }
+
+  @Test func requestsEndInTimeWithTheLockAndWithTheirProcess() throws {
+    let a = try add("a", [], programs: "ask *")
+    let listed = DispatchSemaphore(value: 0)
+    let store = listing(TestPerson([.impossible("")]), listed: listed, timeout: 1)
+    let controller = try #require(store.controller)
+    let late = try begin(store, a, program(1, session: nil)).1
+    listed.wait()
+    #expect(failure(late()) == .timedOut)
+    let (withdrawn, _) = try begin(store, a, program(2, session: nil))
+    listed.wait()
+    withdrawn?.withdraw()
+    #expect(controller.listedRequests().isEmpty)
+    let locked = try begin(store, a, program(3, session: nil)).1
+    listed.wait()
+    try store.lock()
+    #expect(failure(locked()) == .locked)
+  }
+
+  @Test func listIsBounded() throws {
+    let a = try add("a", [], programs: "ask *")
+    let listed = DispatchSemaphore(value: 0)
+    let store = listing(TestPerson([.impossible("")]), listed: listed)
+    let waiting = try (0..<AccessController.mostListed).map {
+      try begin(store, a, program(Int32($0 + 1), session: nil))
+    }
+    for _ in waiting { listed.wait() }
+    let last = try begin(store, a, program(1000, session: nil)).1
+    #expect(failure(last())?.errno == .EACCES)
+    for (request, _) in waiting { request?.withdraw() }
+  }
+
+  // MARK: - Browsers of files
+
+  @Test func browserCausesNoQuestion() throws {
+    let (guarded, free) = (try add("guarded", [], programs: "ask *"), try add("free", []))
+    let allowed = try add("allowed", [], programs: "allow /usr/bin/cat\nask *")
+    let person = TestPerson()
+    let store = store(person) { $0.browsers = BrowserList(["/usr/bin/cat"]) }
+    let browser = try program(1, session: nil)
+    #expect(errno { _ = try ask(store, guarded, browser) } == EACCES)
+    #expect(try ask(store, free, browser) == nil && ask(store, allowed, browser) == nil)
+    #expect(person.count == 0)
+    #expect(
+      try ask(store, guarded, program(2, session: nil, path: "/usr/bin/head")) == nil && person.count == 1)
+  }
+
+  @Test func browserIsAProgramOfRoot() throws {
+    #expect(BrowserList(["/usr/bin/c*"]).paths.count == 1)
+    #expect(try BrowserList(["/usr/*/cat"]).contains(program(1, session: nil)))
+    #expect(try !BrowserList(["/*/cat"]).contains(program(1, session: nil)))
+    #expect(
+      BrowserList(reading: "# a\n/usr/bin/a b\n\nrelative\n/usr/bin/c\r\n").paths == [
+        "/usr/bin/a b", "/usr/bin/c",
+      ])
+  }
+}
+
+private enum TemporaryFolder {
+  static func folder() -> String { environment("TMPDIR") ?? "/tmp" }
+}
