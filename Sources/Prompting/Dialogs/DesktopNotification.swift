@@ -26,12 +26,9 @@ package enum DesktopNotification {
 
   private static func show(_ summary: String, _ body: String, _ seconds: Int) {
     // Its name in /proc is readable by every user: it holds the names that the notification shows.
-    let words =
-      [
-        busctl, "--user", "--auto-start=no", "call", service, "/org/freedesktop/Notifications", service,
-        "Notify",
-      ]
-      + ["susssasa{sv}i", "Keyhole", "0", "dialog-password", summary, body, "0", "0", "\(min(seconds, 3600))000"]
+    let call = ["call", service, "/org/freedesktop/Notifications", service, "Notify", "susssasa{sv}i"]
+    let arguments = ["Keyhole", "0", "dialog-password", summary, body, "0", "0", "\(min(seconds, 3600))000"]
+    let words = [busctl, "--user", "--auto-start=no"] + call + arguments
     guard Files.exists(UserManager.runtimeFolder + "/bus"),
       let child = try? Child(
         words, input: .nothing, errors: .discarded,

@@ -70,7 +70,7 @@ enum Products {
   }()
 
   static let keyhole = folder + "/keyhole"
-  private static let project = String(#filePath.split(separator: "/Tests/EndToEndTests")[0])
+  static let project = String(#filePath.split(separator: "/Tests/EndToEndTests")[0])
   /// mount.keyhole and what else is not compiled.
   static let helpers = project + "/mount-helpers"
   static let documentation = project + "/Documentation"
