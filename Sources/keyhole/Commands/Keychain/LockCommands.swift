@@ -41,26 +41,14 @@ struct UnlockCommand: ParsableCommand {
 
   private func unlock(_ mount: MountRegistration, _ places: StoragePaths) throws {
     // Without a passphrase, or open already, none has to be asked for.
-    var failure = try attempt(mount, places, SecretBytes())
+    var failure = try mount.unlock(SecretBytes(), places)
     guard failure == .locked else { return try finish(failure, mount) }
     for _ in 0..<source.attempts {
-      failure = try attempt(mount, places, source.read("Passphrase: "))
+      failure = try mount.unlock(source.read("Passphrase: "), places)
       guard failure == .rejected else { break }
       if source.attempts > 1 { StandardError.write("That is not the passphrase.\n") }
     }
     try finish(failure, mount)
-  }
-
-  /// The error that the mount replied; nil: it is unlocked.
-  private func attempt(
-    _ mount: MountRegistration, _ places: StoragePaths, _ passphrase: borrowing SecretBytes
-  ) -> StoreError? {
-    do throws(StoreError) {
-      try mount.ask(.unlock, secret: passphrase, places)
-      return nil
-    } catch {
-      return error
-    }
   }
 
   private func finish(_ failure: StoreError?, _ mount: MountRegistration) throws {
@@ -70,6 +58,16 @@ struct UnlockCommand: ParsableCommand {
 }
 
 extension MountRegistration {
+  /// The error that the mount replied; nil: it is unlocked.
+  func unlock(_ passphrase: borrowing SecretBytes, _ places: StoragePaths) -> StoreError? {
+    do throws(StoreError) {
+      try ask(.unlock, secret: passphrase, places)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   /// The mounts that a command can ask. - Throws: `Failure` where there is none.
   static func serving(_ places: StoragePaths) throws -> [MountRegistration] {
     let mounts = all(in: places.runtime).filter(\.isAlive)
