@@ -54,7 +54,8 @@ import Testing
     try await withKeyhole { keyhole in
       let world = keyhole.world
       let value = "keychain/generic/flagged/a/value"
-      try world.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try keyhole.check(
         """
         cd keychain/generic; mkdir -p flagged/a ruled/b

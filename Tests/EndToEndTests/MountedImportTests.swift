@@ -96,7 +96,8 @@ import Testing
     try await withKeyhole(launcher: launcher) { keyhole in
       let world = keyhole.world
       try keyhole.check("mkdir -p keychain/generic/s/a; printf x > keychain/generic/s/a/value")
-      try world.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try world.check(
         """
         cat > "$OUT/big.py" << 'EOF'

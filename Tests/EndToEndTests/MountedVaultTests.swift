@@ -114,7 +114,8 @@ import Testing
       defer { keyhole.cleanUp() }
       try keyhole.start()
       try keyhole.check("mkdir -p keychain/generic/app/%; printf one > keychain/generic/app/%/value")
-      try world.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try world.check("keyhole attr keychain/generic/app/% keyhole.access userPresence")
       try world.check("WrapperProgram get app", prints: "one\n")
       try world.check("basename \"$(tail -1 \"$OUT/asked\")\"; touch \"$OUT/no\"", prints: "WrapperProgram\n")
@@ -159,7 +160,8 @@ import Testing
       try keyhole.check("printf three > keychain/generic/svc/%/value")
       _ = try watcher.until("three")
       // The passphrase is that vault's, and the mount the only one that has it.
-      try world.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try world.check(look, prints: "threethree\n")
       try world.check("test ! -e \"$DATA/keyhole/vault.db\"")
       try keyhole.unmount()

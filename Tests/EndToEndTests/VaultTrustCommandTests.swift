@@ -64,7 +64,8 @@ import Testing
     try await withKeyhole { keyhole in
       let world = keyhole.world
       try keyhole.check("mkdir -p keychain/generic/svc/bob; printf OLD > \(Self.value)")
-      try world.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try keyhole.check("cat \(Self.value)", prints: "OLD")
       try keyhole.unmount()
       try world.check("cp -a \(Self.folder) \"$OUT/backup\"")

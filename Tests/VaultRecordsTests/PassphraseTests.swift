@@ -52,7 +52,7 @@ import Testing
 
   @Test func privateKeyOfARecoveryCodeFollowsFromIt() throws {
     let parameters = [UInt8](repeating: 7, count: 32)
-    let code = SlotSecret(.recoveryCode, try KeychainSamples.secret("sixteen bytes...")) 
+    let code = SlotSecret(.recoveryCode, try KeychainSamples.secret("sixteen bytes..."))
     let first = try code.privateKey(parameters)
     #expect(try first.rawRepresentation == code.privateKey(parameters).rawRepresentation)
     // Another kind of slot has another key of the same bytes.

@@ -184,7 +184,8 @@ extension VaultEngine: EncryptedKeychain {
     let further = furtherSecrets
     return key + (further.contains(.recoveryCode) ? ", or by a recovery code" : "")
       + (further.contains(.credential)
-        ? ", or by a systemd credential, with which any program of yours that can read it opens the vault" : "")
+        ? ", or by a systemd credential, with which any program of yours that can read it opens the vault"
+        : "")
   }
 
   /// Items whose entries are damaged, as `problems` names them.

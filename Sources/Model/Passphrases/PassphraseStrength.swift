@@ -46,10 +46,11 @@ public struct PassphraseStrength: Sendable {
 
   private static func parts(of text: Span<UInt8>, _ start: Int) -> [Part] {
     let longer = [
-      commonPart(of: text, start), word(of: text, start), repetition(of: text, start), sequence(of: text, start),
+      commonPart(of: text, start), word(of: text, start), repetition(of: text, start),
+      sequence(of: text, start),
       keyboardRow(of: text, start), year(of: text, start), repeatedPart(of: text, start),
     ]
-    return [Part(length: 1, bits: bits(of: text[start], afterWord: start > 0 && text[start - 1].isLetter))]
+    return [Part(length: 1, bits: bits(of: text[start], after: start > 0 ? text[start - 1] : nil))]
       + longer.compactMap { $0 }
   }
 }
@@ -57,13 +58,16 @@ public struct PassphraseStrength: Sendable {
 // MARK: - Single characters and words
 
 extension PassphraseStrength {
-  private static func bits(of byte: UInt8, afterWord: Bool) -> Double {
+  private static func bits(of byte: UInt8, after before: UInt8?) -> Double {
+    // A guess has to say where figures stand among letters.
+    let change = before.map { byte.isDigit && $0.isLetter || byte.isLetter && $0.isDigit } == true ? 1.0 : 0
     switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): 3.3
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): 4.7
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): 5.2
-    case UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): afterWord ? 1 : 5
-    default: 5
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): return 3.3 + change
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): return 4.7 + change
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): return 5.2 + change
+    case UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+      return before?.isLetter == true ? 1 : 5
+    default: return 5
     }
   }
 
@@ -90,10 +94,9 @@ extension PassphraseStrength {
     guard text[start].isLetter, start == 0 || !text[start - 1].isLetterOrFigure else { return nil }
     var (end, letters, figures, capitals, hasVowel) = (start, 0, 0, 0, false)
     while end < text.count, text[end].isLetterOrFigure {
-      let letter = text[end].letter ?? text[end].small
       if text[end].isLetter { letters += 1 } else { figures += 1 }
       if text[end].isLetter, text[end] != text[end].small { capitals += 1 }
-      hasVowel = hasVowel || "aeiouy".utf8.contains(letter)
+      hasVowel = hasVowel || "aeiouy".utf8.contains(text[end].small)
       end += 1
     }
     // A figure at the end is a number behind the word.
@@ -122,9 +125,10 @@ extension PassphraseStrength {
     return end - start >= 3 ? Part(length: end - start, bits: 5 + logarithm(Double(end - start))) : nil
   }
 
-  private static let rows = ["qwertyuiop", "asdfghjkl", "zxcvbnm", "1234567890", "qwertzuiop", "azertyuiop"].map {
-    Array($0.utf8)
-  }
+  private static let rows = ["qwertyuiop", "asdfghjkl", "zxcvbnm", "1234567890", "qwertzuiop", "azertyuiop"]
+    .map {
+      Array($0.utf8)
+    }
 
   private static func keyboardRow(of text: Span<UInt8>, _ start: Int) -> Part? {
     var longest = 0

@@ -157,7 +157,9 @@ extension LockableVault {
   /// keys: all or nothing.
   ///
   /// - Throws: `interrupted` where another process has changed the slots meanwhile.
-  func rekey(_ old: [KeySlot], to new: MasterKeys, _ change: SlotChange) throws(StoreError) -> RewritingSummary {
+  func rekey(_ old: [KeySlot], to new: MasterKeys, _ change: SlotChange) throws(StoreError)
+    -> RewritingSummary
+  {
     let summary = try opened().rekey(old, to: new, change)
     // The log and its memory would keep old seals until they are written over.
     file.connection.checkpoint()

@@ -47,12 +47,14 @@ public enum LoginCredential {
     guard line.count == 2 * length || (line.count == 2 * length + 1 && line[2 * length] == UInt8(ascii: "\n"))
     else { throw none }
     for index in 0..<length {
-      guard let high = digits.firstIndex(of: line[2 * index]), let low = digits.firstIndex(of: line[2 * index + 1])
+      guard let high = digits.firstIndex(of: line[2 * index]),
+        let low = digits.firstIndex(of: line[2 * index + 1])
       else { throw none }
       bytes[index] = UInt8(high << 4 | low)
     }
     return SlotSecret(.credential, bytes)
   }
 
-  private static let none = StoreError.invalidValue(reason: "it is no credential of `keyhole passphrase --add-credential`")
+  private static let none = StoreError.invalidValue(
+    reason: "it is no credential of `keyhole passphrase --add-credential`")
 }

@@ -28,7 +28,8 @@ enum NewPassphrase {
   }
 
   private static func isWanted(_ strength: PassphraseStrength) throws -> Bool {
-    StandardError.write("This passphrase is weak: \(strength.description).\nFive words chosen at random are strong.\n")
+    StandardError.write(
+      "This passphrase is weak: \(strength.description).\nFive words chosen at random are strong.\n")
     StandardError.write("Use it all the same? `yes` does: ")
     guard let answer = readLine() else { throw Failure(nil, "there was no answer; nothing was changed") }
     return answer == "yes"
@@ -38,6 +39,8 @@ enum NewPassphrase {
 extension PassphraseStrength {
   /// For a person.
   fileprivate var description: String {
-    isCommon ? "lists of common passwords have it" : "about 2^\(bits) guesses find it; at least 2^\(Self.enough) are advised"
+    isCommon
+      ? "lists of common passwords have it"
+      : "about 2^\(bits) guesses find it; at least 2^\(Self.enough) are advised"
   }
 }

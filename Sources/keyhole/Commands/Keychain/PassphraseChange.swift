@@ -83,8 +83,10 @@ struct PassphraseChange {
     if options.recoveryCode == .no { further.removed.insert(.recoveryCode) }
     if options.removeCredential { further.removed.insert(.credential) }
     do throws(StoreError) {
-      guard let code else { return try vault.change(
-        to: key, new.bytes, present: present.bytes, cost: cost, further: further) }
+      guard let code else {
+        return try vault.change(
+          to: key, new.bytes, present: present.bytes, cost: cost, further: further)
+      }
       return try vault.recover(with: code, to: key, new.bytes, cost: cost, further: further)
     } catch {
       if let file = options.addCredential, file != "-" { _ = try? Files.remove(file) }
@@ -139,7 +141,8 @@ extension PassphraseChange {
     if options.addCredential != nil {
       StandardError.write(
         "The credential opens the vault without its passphrase, for every program that can read it. Encrypt it: "
-          + "`systemd-creds encrypt --name=\(LoginCredential.name) FILE …`; keyhole-mount(1) has the lines of the unit.\n")
+          + "`systemd-creds encrypt --name=\(LoginCredential.name) FILE …`; keyhole-mount(1) has the lines of the unit.\n"
+      )
     }
     guard code != nil || !isOfCredential else { return }
     if let newCode { try show(newCode) }
@@ -147,7 +150,8 @@ extension PassphraseChange {
     let hasCode = vault.furtherSecrets.contains(.recoveryCode)
     if hasCode, newCode == nil { StandardError.write("The recovery code is the same as before.\n") }
     StandardError.write(
-      "The passphrase is set. Without it\(hasCode ? " and the recovery code" : "") the vault can't be opened.\n")
+      "The passphrase is set. Without it\(hasCode ? " and the recovery code" : "") the vault can't be opened.\n"
+    )
   }
 
   private var isOfCredential: Bool { options.addCredential != nil || options.removeCredential }

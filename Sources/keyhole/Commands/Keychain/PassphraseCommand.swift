@@ -49,7 +49,9 @@ struct PassphraseCommand: ParsableCommand {
   }
 
   @Option(
-    help: "`new` makes a recovery code and prints it, in the place of an earlier one; `no` removes it, or makes none.")
+    help:
+      "`new` makes a recovery code and prints it, in the place of an earlier one; `no` removes it, or makes none."
+  )
   var recoveryCode: RecoveryOption?
 
   @Flag(help: "Set a new passphrase with the recovery code in the place of the present passphrase.")
@@ -72,7 +74,8 @@ struct PassphraseCommand: ParsableCommand {
     if addCredential != nil || removeCredential {
       let others = [addCredential != nil && removeCredential, recover, recoveryCode != nil, alone, weak]
       guard !others.contains(true) else {
-        throw ValidationError("--add-credential and --remove-credential go alone: the passphrase stays the same")
+        throw ValidationError(
+          "--add-credential and --remove-credential go alone: the passphrase stays the same")
       }
     }
     guard let path else { return }
