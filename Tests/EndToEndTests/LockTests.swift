@@ -198,7 +198,7 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
       try keyhole.check(
-        "echo one | keyhole passphrase --weak --cost 14 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase --cost 14 2> /dev/null",
+        "echo one | keyhole passphrase --weak --cost 14 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase --weak --cost 14 2> /dev/null",
         within: Self.patience)
       let wrong = try keyhole.sh(
         "printf 'one\\nthree\\n' | keyhole passphrase --weak --cost 14", within: Self.patience)

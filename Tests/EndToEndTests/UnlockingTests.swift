@@ -69,7 +69,7 @@ import Testing
       #expect(
         try Self.asked(keyhole) == [
           "unlock \(Self.value) keyhole", "unlock \(Self.value) keyhole", "unlock \(Self.item) keyhole",
-          "unlock keychain/generic/app/% WrapperProgram",
+          "unlock keychain/generic/app/ WrapperProgram",
         ])
       // Before the first unlocking, not even names are known.
       try keyhole.remount()
@@ -134,7 +134,7 @@ import Testing
       try keyhole.check(
         """
         cat \(Self.value) 2> /dev/null & reader=$!
-        until [ -s "$OUT/asked" ]; do sleep 0.01; done; kill -INT $reader; ! wait $reader
+        until [ -s "$OUT/asked" ]; do sleep 0.01; done; kill $reader; ! wait $reader
         """)
       // It is no refusal.
       try keyhole.check(
@@ -151,7 +151,7 @@ import Testing
       let world = keyhole.world
       try keyhole.unmount()
       let terminal = try Terminal(
-        ["/bin/sh", "-c", "keyhole get \(Self.value) > \"$OUT/read\""], environment: world.environment,
+        ["/bin/sh", "-c", "keyhole get \(Self.value) > \"$OUT/read\" 2> /dev/tty"], environment: world.environment,
         directory: world.outside, errors: world.outside + "/errors")
       for (typed, answer) in [("cow\r", "Passphrase of the vault:"), ("horse\r", "2 tries are left")] {
         try terminal.wait(for: answer)
@@ -170,7 +170,7 @@ import Testing
       let world = keyhole.world
       try keyhole.unmount()
       let terminal = try Terminal(
-        ["/bin/sh", "-c", "keyhole set \(Self.value)"], environment: world.environment,
+        ["/bin/sh", "-c", "keyhole set \(Self.value) 2> /dev/tty"], environment: world.environment,
         directory: world.outside, errors: world.outside + "/errors")
       try terminal.wait(for: "Passphrase of the vault:")
       try terminal.type("horse\r")
@@ -189,7 +189,7 @@ import Testing
       try keyhole.unmount()
       for (typed, isLocked) in [("\r", "yes"), ("horse\r", "no")] {
         let terminal = try Terminal(
-          ["/bin/sh", "-c", "keyhole mount -o keychain=vault \"$1\"", "sh", keyhole.mount],
+          ["/bin/sh", "-c", "keyhole mount -o keychain=vault \"$1\" 2> /dev/tty", "sh", keyhole.mount],
           environment: world.environment,
           directory: world.outside, errors: world.outside + "/errors")
         try terminal.wait(for: "Passphrase of the vault (Return: leave it locked):")
@@ -219,7 +219,7 @@ import Testing
       #expect(refused.status == 1 && refused.error.contains("weak") && refused.error.contains("--weak"))
       try world.check("keyhole get \(Self.value)", prints: "s")
       let terminal = try Terminal(
-        ["/bin/sh", "-c", "keyhole passphrase --cost 14 > \"$OUT/code\""], environment: world.environment,
+        ["/bin/sh", "-c", "keyhole passphrase --cost 14 > \"$OUT/code\" 2> /dev/tty"], environment: world.environment,
         directory: world.outside, errors: world.outside + "/errors")
       try terminal.wait(for: "New passphrase")
       try terminal.type("hunter2\r")
@@ -236,7 +236,7 @@ import Testing
       try world.check(
         """
         (cat "$OUT/code"; echo '\(Self.strong) other') | keyhole passphrase --recover --cost 14 > "$OUT/next" 2> /dev/null
-        keyhole mount -o keychain=vault "$OUT/mount" < /dev/null 2> /dev/null; echo '\(Self.strong) other' | keyhole unlock
+        keyhole mount -o keychain=vault '\(world.mount)' < /dev/null 2> /dev/null; echo '\(Self.strong) other' | keyhole unlock
         keyhole get \(Self.value); keyhole unmount
         ! cmp -s "$OUT/code" "$OUT/next"
         """, prints: "s", within: LockTests.patience)
@@ -257,12 +257,8 @@ import Testing
       let used = try world.sh(
         "(cat \"$OUT/code\"; echo '\(Self.strong) d') | keyhole passphrase --recover --cost 14")
       #expect(used.status == 1 && used.error.contains("not the vault's recovery code"))
-      let mistyped = try world.sh(
-        "(sed 's/./0/3; s/./1/4' \"$OUT/code\"; echo '\(Self.strong) d') | keyhole passphrase --recover --cost 14"
-      )
-      #expect(
-        mistyped.status == 1 && mistyped.error.contains("nothing was changed")
-          || mistyped.error.contains("typing error"))
+      let mistyped = try world.sh("(echo 0000-1111; echo '\(Self.strong) d') | keyhole passphrase --recover")
+      #expect(mistyped.status == 1 && mistyped.error.contains("28 digits and letters"))
     }
   }
 
@@ -274,11 +270,11 @@ import Testing
         echo '\(Self.strong)' | keyhole passphrase --cost 14 2> /dev/null
         echo '\(Self.strong)' | keyhole passphrase --cost 14 --add-credential "$OUT/credentials/keyhole.unlock" 2> /dev/null
         export CREDENTIALS_DIRECTORY="$OUT/credentials"
-        keyhole mount -o keychain=vault "$OUT/mount" < /dev/null
+        keyhole mount -o keychain=vault '\(world.mount)' < /dev/null
         keyhole get \(Self.value); keyhole status | grep -o 'a systemd credential, with which any program of yours'
         keyhole unmount
         echo '\(Self.strong)' | keyhole passphrase --cost 14 --remove-credential 2> /dev/null
-        keyhole mount -o keychain=vault "$OUT/mount" < /dev/null 2> "$OUT/said"; grep -q 'is locked' "$OUT/said"
+        keyhole mount -o keychain=vault '\(world.mount)' < /dev/null 2> "$OUT/said"; grep -q 'is locked' "$OUT/said"
         keyhole status | grep -q 'does not open it'; keyhole unmount
         """, prints: "sa systemd credential, with which any program of yours\n", within: LockTests.patience)
     }

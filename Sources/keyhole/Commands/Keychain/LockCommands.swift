@@ -34,7 +34,25 @@ struct UnlockCommand: ParsableCommand {
 
   @OptionGroup var source: PassphraseSourceOptions
 
+  @Option(
+    help: ArgumentHelp(
+      "Wait so many seconds for a mount that is locked, and try once.", valueName: "seconds"))
+  var wait: Int?
+
+  @Flag(
+    help:
+      "For pam_exec(8) with expose_authtok: read the password of the login from standard input, and unlock the mount of PAM_USER in the background with it, now or within a minute."
+  )
+  var pam = false
+
+  func validate() throws {
+    if pam, source.isGiven || wait != nil { throw ValidationError("--pam goes alone") }
+    if let wait, !(1...3600).contains(wait) { throw ValidationError("--wait takes 1 to 3600 seconds") }
+  }
+
   func run() throws {
+    if pam { return try LoginUnlock.begin() }
+    if let wait { return try LoginUnlock.run(source.read("Passphrase: "), within: wait) }
     let places = try StoragePaths.current()
     for mount in try MountRegistration.serving(places) { try unlock(mount, places) }
   }
