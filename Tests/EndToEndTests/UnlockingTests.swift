@@ -76,7 +76,7 @@ import Testing
       try world.check("WrapperProgram get app", prints: "one\n", within: LockTests.patience)
       try keyhole.remount()
       try world.check("keyhole get \(Self.value)", prints: "new", within: LockTests.patience)
-      // Whoever does not want to be asked.
+      // The variable switches it off.
       try world.check("keyhole lock; ! KEYHOLE_ASK_UNLOCK=no keyhole get \(Self.value) 2> /dev/null")
       try world.check("KEYHOLE_ASK_UNLOCK=no WrapperProgram get app 2> /dev/null", prints: "nil\n")
       #expect(try Self.asked(keyhole).count == 6)
@@ -123,6 +123,12 @@ import Testing
       try keyhole.check(
         "ls -l keychain > /dev/null; [ ! -e keychain/generic/.git ]; stat keychain/generic > /dev/null")
       try keyhole.check("[ ! -e keychain/generic/HEAD ]")
+      // A shell whose command line is being typed looks whether paths are there.
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "stty -icanon; [ -e \(Self.value) ]"],
+        environment: keyhole.world.environment, directory: keyhole.mount,
+        errors: keyhole.world.outside + "/errors")
+      #expect(try terminal.finish().status == 1)
       #expect(try Self.asked(keyhole).isEmpty)
       try keyhole.check("cat \(Self.value)", prints: "secret", within: LockTests.patience)
       #expect(try Self.asked(keyhole) == ["unlock keychain/generic/s cat"])
@@ -151,7 +157,8 @@ import Testing
       let world = keyhole.world
       try keyhole.unmount()
       let terminal = try Terminal(
-        ["/bin/sh", "-c", "keyhole get \(Self.value) > \"$OUT/read\" 2> /dev/tty"], environment: world.environment,
+        ["/bin/sh", "-c", "keyhole get \(Self.value) > \"$OUT/read\" 2> /dev/tty"],
+        environment: world.environment,
         directory: world.outside, errors: world.outside + "/errors")
       for (typed, answer) in [("cow\r", "Passphrase of the vault:"), ("horse\r", "2 tries are left")] {
         try terminal.wait(for: answer)
@@ -219,7 +226,8 @@ import Testing
       #expect(refused.status == 1 && refused.error.contains("weak") && refused.error.contains("--weak"))
       try world.check("keyhole get \(Self.value)", prints: "s")
       let terminal = try Terminal(
-        ["/bin/sh", "-c", "keyhole passphrase --cost 14 > \"$OUT/code\" 2> /dev/tty"], environment: world.environment,
+        ["/bin/sh", "-c", "keyhole passphrase --cost 14 > \"$OUT/code\" 2> /dev/tty"],
+        environment: world.environment,
         directory: world.outside, errors: world.outside + "/errors")
       try terminal.wait(for: "New passphrase")
       try terminal.type("hunter2\r")

@@ -19,7 +19,7 @@ public struct PassphraseStrength: Sendable {
   /// Estimates a passphrase in UTF-8; what comes after 256 bytes does not count.
   public init(_ passphrase: Span<UInt8>) {
     let text = passphrase.extracting(..<min(passphrase.count, Self.longest))
-    isCommon = Self.commonPart(of: text, 0).map { $0.length == text.count } ?? false
+    isCommon = Self.commonPart(of: text, 0).map { $0.count == text.count } ?? false
     bits = Int(Self.fewestBits(text))
   }
 
@@ -28,7 +28,7 @@ public struct PassphraseStrength: Sendable {
   /// One part that the passphrase can be cut into.
   private struct Part {
     /// In bytes.
-    var length: Int
+    var count: Int
     var bits: Double
   }
 
@@ -38,7 +38,7 @@ public struct PassphraseStrength: Sendable {
     fewest[0] = 0
     for start in text.indices {
       for part in parts(of: text, start) {
-        fewest[start + part.length] = min(fewest[start + part.length], fewest[start] + part.bits)
+        fewest[start + part.count] = min(fewest[start + part.count], fewest[start] + part.bits)
       }
     }
     return fewest[text.count]
@@ -50,7 +50,7 @@ public struct PassphraseStrength: Sendable {
       sequence(of: text, start),
       keyboardRow(of: text, start), year(of: text, start), repeatedPart(of: text, start),
     ]
-    return [Part(length: 1, bits: bits(of: text[start], after: start > 0 ? text[start - 1] : nil))]
+    return [Part(count: 1, bits: bits(of: text[start], after: start > 0 ? text[start - 1] : nil))]
       + longer.compactMap { $0 }
   }
 }
@@ -75,7 +75,7 @@ extension PassphraseStrength {
   private static func commonPart(of text: Span<UInt8>, _ start: Int) -> Part? {
     var best: Part?
     for (rank, word) in CommonPasswords.all.enumerated() {
-      guard word.count > best?.length ?? 2, word.count <= text.count - start else { continue }
+      guard word.count > best?.count ?? 2, word.count <= text.count - start else { continue }
       var changes = 0
       let fits = word.indices.allSatisfy { index in
         let byte = text[start + index]
@@ -84,7 +84,7 @@ extension PassphraseStrength {
         return byte.small == word[index] || byte.letter == word[index]
       }
       guard fits else { continue }
-      best = Part(length: word.count, bits: logarithm(Double(rank + 2)) + min(4, Double(changes)))
+      best = Part(count: word.count, bits: logarithm(Double(rank + 2)) + min(4, Double(changes)))
     }
     return best
   }
@@ -101,9 +101,9 @@ extension PassphraseStrength {
     }
     // A figure at the end is a number behind the word.
     while end > start, !text[end - 1].isLetter { (end, figures) = (end - 1, figures - 1) }
-    let length = end - start
-    guard (3...10).contains(length), hasVowel, figures * 3 <= letters else { return nil }
-    return Part(length: length, bits: min(4.7 * Double(length), 14) + min(3, Double(figures + capitals)))
+    let count = end - start
+    guard (3...10).contains(count), hasVowel, figures * 3 <= letters else { return nil }
+    return Part(count: count, bits: min(4.7 * Double(count), 14) + min(3, Double(figures + capitals)))
   }
 }
 
@@ -112,7 +112,7 @@ extension PassphraseStrength {
 extension PassphraseStrength {
   private static func repetition(of text: Span<UInt8>, _ start: Int) -> Part? {
     let end = (start..<text.count).first { text[$0] != text[start] } ?? text.count
-    return end - start >= 3 ? Part(length: end - start, bits: 6 + logarithm(Double(end - start))) : nil
+    return end - start >= 3 ? Part(count: end - start, bits: 6 + logarithm(Double(end - start))) : nil
   }
 
   /// `abcd`, `4321`.
@@ -122,7 +122,7 @@ extension PassphraseStrength {
     guard abs(step) == 1 else { return nil }
     var end = start + 2
     while end < text.count, Int(text[end]) - Int(text[end - 1]) == step { end += 1 }
-    return end - start >= 3 ? Part(length: end - start, bits: 5 + logarithm(Double(end - start))) : nil
+    return end - start >= 3 ? Part(count: end - start, bits: 5 + logarithm(Double(end - start))) : nil
   }
 
   private static let rows = ["qwertyuiop", "asdfghjkl", "zxcvbnm", "1234567890", "qwertzuiop", "azertyuiop"]
@@ -135,31 +135,31 @@ extension PassphraseStrength {
     for row in rows {
       guard let first = row.firstIndex(of: text[start].small) else { continue }
       for step in [1, -1] {
-        var length = 1
-        while start + length < text.count, row.indices.contains(first + step * length),
-          row[first + step * length] == text[start + length].small
+        var count = 1
+        while start + count < text.count, row.indices.contains(first + step * count),
+          row[first + step * count] == text[start + count].small
         {
-          length += 1
+          count += 1
         }
-        longest = max(longest, length)
+        longest = max(longest, count)
       }
     }
-    return longest >= 3 ? Part(length: longest, bits: 6 + logarithm(Double(longest))) : nil
+    return longest >= 3 ? Part(count: longest, bits: 6 + logarithm(Double(longest))) : nil
   }
 
   /// 1900 to 2099.
   private static func year(of text: Span<UInt8>, _ start: Int) -> Part? {
     guard start + 4 <= text.count, (start..<start + 4).allSatisfy({ text[$0].isDigit }) else { return nil }
     let century = (Int(text[start]) - 48) * 10 + Int(text[start + 1]) - 48
-    return century == 19 || century == 20 ? Part(length: 4, bits: 7) : nil
+    return century == 19 || century == 20 ? Part(count: 4, bits: 7) : nil
   }
 
   /// The same once more as just before.
   private static func repeatedPart(of text: Span<UInt8>, _ start: Int) -> Part? {
     guard start >= 3, start + 3 <= text.count else { return nil }
-    for length in (3...min(start, text.count - start)).reversed() {
-      if (0..<length).allSatisfy({ text[start + $0] == text[start + $0 - length] }) {
-        return Part(length: length, bits: 3)
+    for count in (3...min(start, text.count - start)).reversed() {
+      if (0..<count).allSatisfy({ text[start + $0] == text[start + $0 - count] }) {
+        return Part(count: count, bits: 3)
       }
     }
     return nil

@@ -6,16 +6,16 @@ public enum LoginCredential {
   /// The name under which a service gets it (`LoadCredentialEncrypted=`).
   public static let name = "keyhole.unlock"
   /// In bytes.
-  static let length = 32
+  static let byteCount = 32
   /// Of a line, in bytes.
-  package static let longest = 2 * length + 1
+  package static let longest = 2 * byteCount + 1
   private static let digits = Array("0123456789abcdef".utf8)
 
   /// A new one. - Throws: `outOfMemory`.
   public static func make() throws(StoreError) -> SlotSecret {
     do {
-      var bytes = try SecretBytes(count: length)
-      for index in 0..<length { bytes[index] = UInt8.random(in: .min ... .max) }
+      var bytes = try SecretBytes(count: byteCount)
+      for index in 0..<byteCount { bytes[index] = UInt8.random(in: .min ... .max) }
       return SlotSecret(.credential, bytes)
     } catch {
       throw .outOfMemory
@@ -25,13 +25,13 @@ public enum LoginCredential {
   /// The line, with its line feed. - Throws: `outOfMemory`.
   public static func text(of credential: SlotSecret) throws(StoreError) -> SecretBytes {
     do {
-      var text = try SecretBytes(count: 2 * length + 1)
-      for index in 0..<length {
+      var text = try SecretBytes(count: 2 * byteCount + 1)
+      for index in 0..<byteCount {
         let byte = credential.bytes[index]
         text[2 * index] = digits[Int(byte >> 4)]
         text[2 * index + 1] = digits[Int(byte & 15)]
       }
-      text[2 * length] = UInt8(ascii: "\n")
+      text[2 * byteCount] = UInt8(ascii: "\n")
       return text
     } catch {
       throw .outOfMemory
@@ -43,14 +43,16 @@ public enum LoginCredential {
   /// - Throws: `invalidValue` for what is none, `outOfMemory`.
   public static func parse(_ line: Span<UInt8>) throws(StoreError) -> SlotSecret {
     var bytes: SecretBytes
-    do { bytes = try SecretBytes(count: length) } catch { throw .outOfMemory }
-    guard line.count == 2 * length || (line.count == 2 * length + 1 && line[2 * length] == UInt8(ascii: "\n"))
+    do { bytes = try SecretBytes(count: byteCount) } catch { throw .outOfMemory }
+    guard
+      line.count == 2 * byteCount
+        || (line.count == 2 * byteCount + 1 && line[2 * byteCount] == UInt8(ascii: "\n"))
     else { throw none }
-    for index in 0..<length {
+    for index in 0..<byteCount {
       guard let high = digits.firstIndex(of: line[2 * index]),
         let low = digits.firstIndex(of: line[2 * index + 1])
       else { throw none }
-      bytes[index] = UInt8(high << 4 | low)
+      bytes[index] = UInt8(truncatingIfNeeded: high << 4 | low)
     }
     return SlotSecret(.credential, bytes)
   }

@@ -54,7 +54,8 @@ public enum RecoveryCode {
   /// The five bits of a symbol, the first one first; behind the last bit there are zeros.
   private static func symbol(_ index: Int, of bytes: borrowing SecretBytes) -> Int {
     var value = 0
-    for bit in 5 * index..<5 * index + 5 {
+    for shift in 0..<5 {
+      let bit = 5 * index + shift
       let isSet = bit / 8 < length && bytes[bit / 8] >> UInt8(7 - bit % 8) & 1 == 1
       value = value << 1 | (isSet ? 1 : 0)
     }
@@ -92,8 +93,8 @@ public enum RecoveryCode {
 
   /// False: a bit behind the last one is set.
   private static func put(_ value: Int, _ index: Int, into bytes: inout SecretBytes) -> Bool {
-    for position in 0..<5 where value >> (4 - position) & 1 == 1 {
-      let bit = 5 * index + position
+    for shift in 0..<5 where value >> (4 - shift) & 1 == 1 {
+      let bit = 5 * index + shift
       guard bit / 8 < length else { return false }
       bytes[bit / 8] |= 1 << UInt8(7 - bit % 8)
     }

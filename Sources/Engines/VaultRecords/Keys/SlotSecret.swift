@@ -69,6 +69,7 @@ extension KeySlot {
 
   /// The keys in a slot of the secret's kind; nil: the slot is whole, and another secret's.
   package func open(_ secret: SlotSecret, _ header: VaultHeader) throws -> MasterKeys? {
-    try open(secret.privateKey(parameters), header)
+    let key = try secret.privateKey(parameters)
+    return try open(key, header)
   }
 }
