@@ -165,7 +165,7 @@ def import_file(storm):
         storm.mount()
         is_the_mounts = storm.engine == "vault" and storm.dice.random() < 0.5
     if is_the_mounts:
-        storm.home.must("passphrase", *COST, input=b"one\n")
+        storm.home.must("passphrase", "--weak", *COST, input=b"one\n")
     chosen = storm.dice.sample(storm.model.all(), 12)
     values = {slot.path: slot.next(storm.dice) for slot in chosen}
     old = {slot.path: slot.known for slot in chosen}
@@ -297,9 +297,9 @@ def passphrase(storm):
     new = storm.dice.choice([word for word in PASSPHRASES if word != old])
     storm.settle()
     if old:
-        storm.home.must("passphrase", *COST, input=old + b"\n")
+        storm.home.must("passphrase", "--weak", *COST, input=old + b"\n")
     given = old + b"\n" + new + b"\n" if old else new + b"\n"
-    done = storm.command("passphrase", *COST, input=given)
+    done = storm.command("passphrase", "--weak", *COST, input=given)
     storm.mount()
     # The empty one first: where there is no passphrase, any opens the vault.
     present = next((word for word in ([new] if done else sorted([new, old])) if opens(storm, word)), None)
@@ -379,7 +379,7 @@ def reads(storm, item, answers, password):
 def lock(storm):
     """`keyhole lock` and `keyhole unlock`, and the mount while one of them waits for it."""
     storm.settle()
-    storm.home.must("passphrase", *COST, input=b"one\n")
+    storm.home.must("passphrase", "--weak", *COST, input=b"one\n")
     storm.mount()
     for _ in range(4):
         storm.command("unlock", input=b"one\n")

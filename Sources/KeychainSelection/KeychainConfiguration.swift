@@ -16,6 +16,8 @@ package struct KeychainConfiguration: Sendable {
   /// Whether a vault that takes a passphrase, and that no mount serves, is opened locked by this process, which may unlock it.
   /// Else it is a mount's, and locked until there is one.
   package var unlocksWithoutMount = false
+  /// The folder of the systemd credentials of this process, of which one may open a vault; nil: there are none.
+  package var credentials: String?
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
 
@@ -134,9 +136,24 @@ package struct KeychainConfiguration: Sendable {
     do throws(StoreError) {
       let engine = try VaultEngine(
         directory: folders.vault, stateDirectory: folders.state, reading: reading)
-      return OpenedKeychain(engine: engine, explanation: "vault, \(reason)")
+      let credentialFailure = credentials.flatMap { engine.unlockFailure(withCredentialIn: $0) }
+      return OpenedKeychain(
+        engine: engine, explanation: "vault, \(reason)" + (credentialFailure.map { "; \($0)" } ?? ""))
     } catch {
       throw KeychainFailure(subject: folders.vault, error: error)
+    }
+  }
+}
+
+extension VaultEngine {
+  /// Unlocks the vault by a credential, where it is locked and there is one; why that failed, for `keyhole status`.
+  fileprivate func unlockFailure(withCredentialIn folder: String) -> String? {
+    guard lockState != .open else { return nil }
+    do throws(StoreError) {
+      try unlock(withCredentialIn: folder)
+      return nil
+    } catch {
+      return "its credential in \(folder) does not open it: \(error.message)"
     }
   }
 }

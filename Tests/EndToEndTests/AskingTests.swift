@@ -15,7 +15,7 @@ struct AskingTests {
   ) async throws {
     try await withKeyhole("auth-reuse=\(reuse),auth-requests=no", environment: environment) { keyhole in
       try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
-      if passphrase { try keyhole.check("echo horse | keyhole passphrase --cost 14 2> /dev/null") }
+      if passphrase { try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null") }
       try keyhole.check("[ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item)")
       try body(keyhole)
     }
@@ -327,7 +327,7 @@ struct AskingTests {
       try await withKeyhole(environment: [path, "TERM=dumb"]) { keyhole in
         let item = "keychain/generic/\u{05D0}/\u{05D1}\u{202E}\u{9B}31m"
         try keyhole.check("mkdir -p '\(item)'; echo secret > '\(item)/value'")
-        try keyhole.check("echo horse | keyhole passphrase --cost 14 2> /dev/null")
+        try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
         try keyhole.check("setfattr -n user.keyhole.access -v devicePasscode '\(item)'")
         let reader = try Self.read(keyhole, "cat keychain/generic/*/*/value")
         #expect(try Self.finish(reader, keyhole) == (0, "secret", ""))

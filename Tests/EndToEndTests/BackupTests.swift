@@ -54,7 +54,8 @@ import Testing
     try await withKeyhole { keyhole in
       let world = keyhole.world
       let value = "keychain/generic/flagged/a/value"
-      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try keyhole.check(
         """
         cd keychain/generic; mkdir -p flagged/a ruled/b
@@ -129,7 +130,7 @@ import Testing
   @Test(
     arguments: [
       "echo x > $DATA/vault.key", "chmod 0 $DATA", "rm $DATA/vault.db", "mv $DATA $DATA.away",
-      "chmod 0 $XDG_CONFIG_HOME", "echo horse | keyhole passphrase --cost 14",
+      "chmod 0 $XDG_CONFIG_HOME", "echo horse | keyhole passphrase --weak --cost 14",
     ])
   func aGoodBackupIsNotReplaced(after script: String) async throws {
     try await withWorld { world in

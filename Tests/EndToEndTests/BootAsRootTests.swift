@@ -130,7 +130,7 @@ struct BootAsRootTests {
           run(f"printf 'secret\n' > {value}; setfattr -n user.keyhole.programs -v 'ask *' $(dirname {value})")
           run(f"cat {value}", (b"Cancel>", b"\t\r"))
           run(f"cat {value} 2> /dev/null || echo refused", (b"Cancel>", b"\r"))
-          run("keyhole passphrase", (b"none): ", b"a long passphrase\n"), (b"more: ", b"a long passphrase\n"))
+          run("keyhole passphrase --weak --recovery-code no", (b"none): ", b"a long passphrase\n"), (b"more: ", b"a long passphrase\n"))
           run("loginctl lock-session $XDG_SESSION_ID; until keyhole status | grep -o 'locked  *yes'; do :; done")
           run(f"cat {value} 2>&1 | grep -o 'Required key not available'")
           run("keyhole unlock", (b"rase: ", b"a long passphrase\n"))

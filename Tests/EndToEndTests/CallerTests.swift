@@ -31,7 +31,7 @@ import Testing
     try await withRules("allow \(Self.keyhole)\ndeny *") { keyhole in
       if hasPassphrase {
         try keyhole.world.check(
-          "echo horse | keyhole passphrase --cost 14 2> /dev/null; echo horse | keyhole unlock",
+          "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null; echo horse | keyhole unlock",
           within: LockTests.patience)
       }
       try keyhole.refuses("cat \(Access.value)", .denied)
@@ -52,7 +52,7 @@ import Testing
     try await withRules("ask *", "exit 0") { keyhole in
       if hasPassphrase {
         try keyhole.world.check(
-          "echo horse | keyhole passphrase --cost 14 2> /dev/null; echo horse | keyhole unlock",
+          "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null; echo horse | keyhole unlock",
           within: LockTests.patience)
       }
       try keyhole.world.check("keyhole get \(Access.value)", prints: "secret")

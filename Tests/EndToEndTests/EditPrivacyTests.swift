@@ -53,7 +53,7 @@ import Testing
   }
 
   /// With the key file, where the mount reports the lock, and with a passphrase, where only the mount has the keys.
-  @Test(arguments: ["", "echo horse | keyhole passphrase --cost 14 2> /dev/null"])
+  @Test(arguments: ["", "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null"])
   func lockWipesTheCopyAndNothingIsStored(passphrase: String) async throws {
     try await withKeyhole { keyhole in
       let world = keyhole.world

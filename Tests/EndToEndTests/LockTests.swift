@@ -40,7 +40,8 @@ import Testing
   @Test func commandUsesWhatTheMountHasUnlocked() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: Self.patience)
+      try keyhole.world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: Self.patience)
       try keyhole.world.check("keyhole get \(Self.item)/value", prints: "secret")
       try keyhole.world.check(
         "echo new | keyhole set \(Self.item)/value; echo other | keyhole set keychain/generic/t/q/value")
@@ -55,10 +56,12 @@ import Testing
     try await withKeyhole { keyhole in
       let sealed = "keyhole status | grep ^sealed"
       try keyhole.world.check(sealed, prints: "sealed       by its key file\n")
-      try keyhole.world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: Self.patience)
+      try keyhole.world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: Self.patience)
       try keyhole.world.check(sealed, prints: "sealed       by its key file and a passphrase\n")
       try keyhole.world.check(
-        "printf 'horse\\nhorse\\n' | keyhole passphrase --cost 14 --alone 2> /dev/null", within: Self.patience
+        "printf 'horse\\nhorse\\n' | keyhole passphrase --weak --cost 14 --alone 2> /dev/null",
+        within: Self.patience
       )
       try keyhole.world.check(sealed, prints: "sealed       by a passphrase alone\n")
     }
@@ -109,7 +112,8 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
       try keyhole.world.check(
-        "keyhole passphrase --cost 14 2> /dev/null", sending: Array("horse\n".utf8), within: Self.patience)
+        "keyhole passphrase --weak --cost 14 2> /dev/null", sending: Array("horse\n".utf8),
+        within: Self.patience)
       try keyhole.remount()
       try keyhole.check("ls keychain", prints: "generic\ninternet\nother\n")
       try keyhole.refuses("ls keychain/generic", .noKey)
@@ -127,7 +131,8 @@ import Testing
   @Test func passphraseComesFromWhereItIsSaid() async throws {
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
-      try keyhole.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: Self.patience)
+      try keyhole.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: Self.patience)
       try keyhole.check(
         "keyhole lock; keyhole unlock --descriptor 7 7<<< horse; cat \(Self.item)/value", prints: "secret",
         within: Self.patience)
@@ -193,15 +198,15 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.makeItems(keyhole)
       try keyhole.check(
-        "echo one | keyhole passphrase --cost 14 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase --cost 14 2> /dev/null",
+        "echo one | keyhole passphrase --weak --cost 14 2> /dev/null; printf 'one\\ntwo\\n' | keyhole passphrase --weak --cost 14 2> /dev/null",
         within: Self.patience)
       let wrong = try keyhole.sh(
-        "printf 'one\\nthree\\n' | keyhole passphrase --cost 14", within: Self.patience)
+        "printf 'one\\nthree\\n' | keyhole passphrase --weak --cost 14", within: Self.patience)
       #expect(wrong.status == 1)
       let argument = try keyhole.sh("keyhole passphrase two")
       #expect(argument.status == 2)
       try keyhole.check(
-        "keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase --cost 14 2> /dev/null",
+        "keyhole lock; echo two | keyhole unlock; printf 'two\\n\\n' | keyhole passphrase --weak --cost 14 2> /dev/null",
         within: Self.patience)
       try keyhole.remount()
       try keyhole.check("cat \(Self.item)/value", prints: "secret", within: Self.patience)

@@ -7,7 +7,7 @@ import Testing
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir -p keychain/generic/s/a2; printf old > keychain/generic/s/a2/value")
       try keyhole.world.check(
-        "echo horse | keyhole passphrase --cost 14 2> /dev/null; keyhole set defaults/suite1/k3 -- -7",
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null; keyhole set defaults/suite1/k3 -- -7",
         within: LockTests.patience)
       try body(keyhole)
     }
@@ -96,7 +96,8 @@ import Testing
     try await withKeyhole(launcher: launcher) { keyhole in
       let world = keyhole.world
       try keyhole.check("mkdir -p keychain/generic/s/a; printf x > keychain/generic/s/a/value")
-      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try world.check(
         """
         cat > "$OUT/big.py" << 'EOF'

@@ -13,7 +13,7 @@ import Testing
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir -p \(item); printf one > \(item)/value")
       try keyhole.world.check(
-        "echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try body(keyhole)
     }
   }
@@ -114,7 +114,8 @@ import Testing
       defer { keyhole.cleanUp() }
       try keyhole.start()
       try keyhole.check("mkdir -p keychain/generic/app/%; printf one > keychain/generic/app/%/value")
-      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try world.check("keyhole attr keychain/generic/app/% keyhole.access userPresence")
       try world.check("WrapperProgram get app", prints: "one\n")
       try world.check("basename \"$(tail -1 \"$OUT/asked\")\"; touch \"$OUT/no\"", prints: "WrapperProgram\n")
@@ -129,7 +130,7 @@ import Testing
     try await withKeyhole(environment: ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)"]) { keyhole in
       try keyhole.check("mkdir -p \(Self.item); printf one > \(Self.item)/value")
       try keyhole.world.check(
-        "echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try keyhole.world.check(
         "keyhole migrate --from vault --to secret-service",
         prints: "moved 1 item from vault to secret-service\n")
@@ -159,7 +160,8 @@ import Testing
       try keyhole.check("printf three > keychain/generic/svc/%/value")
       _ = try watcher.until("three")
       // The passphrase is that vault's, and the mount the only one that has it.
-      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try world.check(look, prints: "threethree\n")
       try world.check("test ! -e \"$DATA/keyhole/vault.db\"")
       try keyhole.unmount()

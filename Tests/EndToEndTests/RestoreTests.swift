@@ -39,7 +39,7 @@ import Testing
   @Test func aVaultThatCanNotBeOpenedIsAFailure() async throws {
     try await withWorld { world in
       try world.check(
-        "printf s | keyhole set \(Self.value); echo horse | keyhole passphrase --cost 14 2> /dev/null",
+        "printf s | keyhole set \(Self.value); echo horse | keyhole passphrase --weak --cost 14 2> /dev/null",
         within: LockTests.patience)
       _ = try world.sh("echo pony | keyhole backup --cost 14 $OUT/b", within: LockTests.patience)
       let wrong = try world.sh(

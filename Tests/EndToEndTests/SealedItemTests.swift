@@ -125,7 +125,7 @@ import Testing
   @Test func lockedVaultIsENOKEYAndAttributesShow() async throws {
     try await withSealed { keyhole in
       try keyhole.check("mkdir -p keychain/generic/P/p; echo plain > keychain/generic/P/p/value")
-      try keyhole.world.check("printf 'pw\\n' | keyhole passphrase --cost 14 2> /dev/null")
+      try keyhole.world.check("printf 'pw\\n' | keyhole passphrase --weak --cost 14 2> /dev/null")
       try keyhole.remount()
       try keyhole.refuses("cat \(Self.value)", .noKey)
       try keyhole.refuses("echo x > \(Self.value)", .noKey)
@@ -144,7 +144,7 @@ import Testing
         "setfattr -n user.keyhole.accessible -v whenPasscodeSetThisDeviceOnly \(Self.item); cat \(Self.value)",
         prints: "s3cret")
       // Without a passphrase there is nothing that such an item opens with.
-      try keyhole.world.check("printf 'pw\\n\\n' | keyhole passphrase --cost 14 2> /dev/null")
+      try keyhole.world.check("printf 'pw\\n\\n' | keyhole passphrase --weak --cost 14 2> /dev/null")
       #expect(
         holds {
           (try? keyhole.sh("cat \(Self.value)").error.contains("Input/output error")) == true

@@ -48,7 +48,7 @@ import Testing
   @Test func oldSlotPutBackOpensNothing() async throws {
     try await withWorld { world in
       try world.check(Self.makeOldCopy)
-      let changed = try world.sh("echo horse | keyhole passphrase", within: LockTests.patience)
+      let changed = try world.sh("echo horse | keyhole passphrase --weak", within: LockTests.patience)
       #expect(changed.status == 0 && changed.error.contains("still open with vault.key"))
       try world.check(
         """
@@ -64,7 +64,8 @@ import Testing
     try await withKeyhole { keyhole in
       let world = keyhole.world
       try keyhole.check("mkdir -p keychain/generic/svc/bob; printf OLD > \(Self.value)")
-      try world.check("echo horse | keyhole passphrase --cost 14 2> /dev/null", within: LockTests.patience)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       try keyhole.check("cat \(Self.value)", prints: "OLD")
       try keyhole.unmount()
       try world.check("cp -a \(Self.folder) \"$OUT/backup\"")

@@ -38,7 +38,7 @@ private final class TypingPerson: Authenticator {
     if case .waits = act { answers.wait() } else if isGated { answers.wait() }
     withdrawal.whenWithdrawn(nil)
     switch act {
-    case .types(let text): return .approved(ItemPassword(secret(text)))
+    case .types(let text): return .approved(password(text))
     case .refuses, .waits: return .refused
     case .cannotBeAsked: return .impossible("there is no terminal")
     }
@@ -47,11 +47,9 @@ private final class TypingPerson: Authenticator {
   var count: Int { questions.withLock { $0.count } }
 }
 
-private func secret(_ text: String) -> SecretBytes {
-  // SAFETY of the test: a few bytes of locked memory are there.
-  var bytes = try! SecretBytes()
-  try! bytes.append(Array(text.utf8).span)
-  return bytes
+/// Empty where there is no locked memory.
+private func password(_ text: String) -> ItemPassword? {
+  (try? KeychainSamples.secret(text)).map { ItemPassword($0) }
 }
 
 @Suite(.timeLimit(.minutes(1))) struct UnlockControllerTests {
@@ -78,7 +76,9 @@ private func secret(_ text: String) -> SecretBytes {
     (caller.session, caller.terminal) = (.init(number: session, start: 1), terminal)
     return UnlockRequest(.init(path: "keychain/generic/s/p/value", caller: caller), controller) {
       [lock] (passphrase) throws(StoreError) in
-      guard passphrase == secret("horse") else { throw .rejected }
+      guard passphrase.withSpan(0..<passphrase.count, { $0.hasSameBytes(as: "horse".utf8.span) }) else {
+        throw .rejected
+      }
       lock.unlocks.add(1, ordering: .relaxed)
     }
   }
@@ -217,7 +217,7 @@ private func secret(_ text: String) -> SecretBytes {
     #expect(ask(controller) == .unlocked)
   }
 
-  /// What is typed while the keychain is locked again does not open it.
+  /// A passphrase that is typed while the keychain is locked again does not open it.
   @Test func anAnswerAfterALockIsNotUsed() {
     let person = TypingPerson([.types("horse")], gated: true)
     let controller = controller(person)

@@ -52,12 +52,12 @@ import Testing
 
   @Test func privateKeyOfARecoveryCodeFollowsFromIt() throws {
     let parameters = [UInt8](repeating: 7, count: 32)
-    let code = try KeychainSamples.secret("code")
-    let first = try SlotPublicKey.privateKey(recoveryCode: code, parameters)
-    let second = try SlotPublicKey.privateKey(recoveryCode: code, parameters)
-    #expect(first.rawRepresentation == second.rawRepresentation)
-    #expect(throws: StoreError.damaged(what: "a key slot")) {
-      try SlotPublicKey.privateKey(recoveryCode: code, [])
-    }
+    let code = SlotSecret(.recoveryCode, try KeychainSamples.secret("sixteen bytes..."))
+    let first = try code.privateKey(parameters)
+    #expect(try first.rawRepresentation == code.privateKey(parameters).rawRepresentation)
+    // Another kind of slot has another key of the same bytes.
+    let credential = SlotSecret(.credential, try KeychainSamples.secret("sixteen bytes..."))
+    #expect(try first.rawRepresentation != credential.privateKey(parameters).rawRepresentation)
+    #expect(throws: StoreError.damaged(what: "a key slot")) { try code.privateKey([]) }
   }
 }

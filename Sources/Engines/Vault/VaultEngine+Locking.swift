@@ -2,7 +2,7 @@ public import Model
 public import SecretMemory
 public import Store
 import VaultDatabase
-import VaultRecords
+public import VaultRecords
 
 extension VaultEngine: LockingKeychain {
   /// The vault itself.
@@ -35,6 +35,15 @@ extension VaultEngine: LockingKeychain {
     wipeStack()
   }
 
+  /// Opens the vault with the secret of another slot than the passphrase's, at once.
+  ///
+  /// - Throws: `rejected` where it opens no slot (it is another vault's, or was removed), `damaged`, `outOfMemory`.
+  public func unlock(with secret: SlotSecret) throws(StoreError) {
+    let opened = try open(slots(), secret)
+    try vault.use { vault throws(StoreError) in try vault.unlock(vault.file.fitting(opened)) }
+    wipeStack()
+  }
+
   /// Whether this is the vault's passphrase. It takes as long for a wrong one.
   ///
   /// - Throws: `rejected`, `damaged`, `outOfMemory`.
@@ -55,5 +64,9 @@ extension VaultEngine {
     _ slots: [KeySlot], _ passphrase: borrowing SecretBytes
   ) throws(StoreError) -> [OpenedSlot] {
     try vault.use { vault throws(StoreError) in try SlotOpener(vault.file, passphrase) }.open(slots)
+  }
+
+  func open(_ slots: [KeySlot], _ secret: SlotSecret) throws(StoreError) -> [OpenedSlot] {
+    try vault.use { vault throws(StoreError) in try SlotOpener(vault.file, secret) }.open(slots)
   }
 }

@@ -175,11 +175,17 @@ extension VaultEngine: EncryptedKeychain {
 
   /// By which of a passphrase and the key file the vault is opened.
   public var keyDescription: String {
-    switch key {
-    case .keyFile: "by its key file"
-    case .passphrase: "by a passphrase alone"
-    case .passphraseAndKeyFile: "by its key file and a passphrase"
-    }
+    let key =
+      switch self.key {
+      case .keyFile: "by its key file"
+      case .passphrase: "by a passphrase alone"
+      case .passphraseAndKeyFile: "by its key file and a passphrase"
+      }
+    let further = furtherSecrets
+    return key + (further.contains(.recoveryCode) ? ", or by a recovery code" : "")
+      + (further.contains(.credential)
+        ? ", or by a systemd credential, with which any program of yours that can read it opens the vault"
+        : "")
   }
 
   /// Items whose entries are damaged, as `problems` names them.

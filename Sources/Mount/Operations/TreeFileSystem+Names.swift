@@ -27,7 +27,7 @@ extension TreeFileSystem: FileSystem {
     do throws(StoreError) {
       reply.succeed(try look())
     } catch {
-      guard tree.asksForNames(in: parent.rawValue, name) else {
+      guard tree.asksForNames(in: parent.rawValue, name, by: caller) else {
         return fail(reply, error, .entry(name, in: parent))
       }
       unlock(reply, of: .entry(name, in: parent), after: error, by: caller) { [self] reply in

@@ -14,6 +14,9 @@ package struct TerminalModes: Sendable {
   /// Whether the terminal shows what is typed (ECHO).
   package var echoes: Bool { raw.c_lflag & tcflag_t(ECHO) != 0 }
 
+  /// Whether the terminal passes on what is typed by lines (ICANON).
+  package var passesLines: Bool { raw.c_lflag & tcflag_t(ICANON) != 0 }
+
   /// tcsetattr(3) with TCSANOW: gives a terminal these modes at once.
   package func set(on terminal: Int32) throws(Errno) {
     var modes = raw

@@ -185,7 +185,11 @@ struct Dialog {
       let left = Self.attempts - request.failures
       let error =
         request.failures == 0 ? nil : "Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left."
-      let more = "The passphrase opens the vault for all your programs, until it is locked again."
+      // A command without a mount asks for itself.
+      let more =
+        request.process == CurrentProcess.parent
+        ? "The passphrase opens the vault for this command only."
+        : "The passphrase opens the vault for all your programs, until it is locked again."
       let secret = try pinentry(more).secret("Passphrase:", error: error)
       return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
     }

@@ -3,8 +3,12 @@ import SecretMemory
 
 /// The abilities of a terminal, by the variable TERM of a program on it.
 enum TerminalType {
-  /// nil: it is not known.
+  /// That of the process, or of its parent where it closes itself to others; nil: it is not known.
   static func of(_ process: Int32) -> String? {
+    variable(of: process) ?? ProcessFiles(process).status?.parent.flatMap(variable)
+  }
+
+  private static func variable(of process: Int32) -> String? {
     guard let file = try? Descriptor("/proc/\(process)/environ", .reading),
       let variables = try? SecretInput.read(descriptor: file.number, limit: 1 << 20)
     else { return nil }

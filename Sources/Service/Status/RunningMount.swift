@@ -41,6 +41,9 @@ package struct RunningMount {
 
   package var isLocked: Bool { flag("locked") }
 
+  /// Whether it is locked, and a passphrase opens it.
+  package var waitsForPassphrase: Bool { isLocked && flag("needsPassphrase") }
+
   /// The trust of the keychain, as its process reports it.
   var trust: KeychainTrust { KeychainTrust(fields["keychainTrust"]) }
 
@@ -60,7 +63,7 @@ package struct RunningMount {
       "settings     \(text("settings"))",
       "keychain     \(text("keychainReason"))",
       "vault        \(text("vault"))",
-      "locked       \(flag("locked") ? "yes; `keyhole unlock` opens it" : "no")",
+      "locked       \(lockDescription)",
     ]
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
     if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
@@ -72,6 +75,12 @@ package struct RunningMount {
     lines += list("refusals").map { "refused      \($0)" }
     lines += list("slow").map { "slow         \($0)" }
     return lines.map { $0.escapedForTerminal + "\n" }.joined()
+  }
+
+  private var lockDescription: String {
+    guard isLocked else { return "no" }
+    let asks = waitsForPassphrase && flag("asksToUnlock")
+    return "yes; `keyhole unlock` opens it\(asks ? ", and a program that opens a secret has you asked" : "")"
   }
 
   /// The problems that the serving process reports; it knows what it has open.

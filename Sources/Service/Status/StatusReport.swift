@@ -56,6 +56,8 @@ final class StatusReport: Sendable {
   var content: [UInt8] {
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.locking.lockState != .open } ?? false)
+    report["needsPassphrase"] = .bool(keychain?.engine.locking.needsPassphrase ?? false)
+    report["asksToUnlock"] = .bool(keychain?.unlocking != nil)
     report["locking"] = .string(ExactString(locking()))
     report["approval"] = .string(ExactString(approval()))
     report["sealed"] = .string(ExactString(sealing))

@@ -73,7 +73,7 @@ public final class UnlockController: Sendable {
     state.withLock { $0.isPaused = false }
   }
 
-  /// The keychain was unlocked, whichever interface did it: the question that is open ends, and earlier refusals are forgotten.
+  /// The keychain was unlocked, on any interface: the question that is open ends, and earlier refusals are forgotten.
   public func didUnlock() {
     state.withLock { state in
       state.quiet = [:]
@@ -231,13 +231,13 @@ extension UnlockController {
   }
 
   private func keepQuiet(
-    _ subject: UnlockRequest.Subject, _ seconds: UInt64, _ reason: String, isRefusal: Bool = true
+    _ subject: UnlockRequest.Subject, _ period: UInt64, _ reason: String, isRefusal: Bool = true
   ) {
     let time = now()
     state.withLock { state in
       // That of all processes holds then.
       if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
-      if let session = subject.session { state.quiet[session] = (time &+ seconds, reason) }
+      if let session = subject.session { state.quiet[session] = (time + period, reason) }
       guard isRefusal else { return }
       state.refusalsInARow += 1
       let further = state.refusalsInARow - Self.refusalsUntilQuiet

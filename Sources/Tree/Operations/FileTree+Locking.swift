@@ -1,6 +1,6 @@
 public import Model
 import SecretMemory
-import Store
+public import Store
 import Synchronization
 
 extension FileTree {
@@ -17,11 +17,14 @@ extension FileTree {
   /// Whether a look-up of a name in a directory asks for the passphrase: of a keychain that was never unlocked not even names
   /// are known, so that no secret can be opened without it.
   ///
-  /// Names for which programs look in every directory ask for nothing.
-  public func asksForNames(in directory: UInt64, _ name: [UInt8]) -> Bool {
+  /// Names for which programs look in every directory ask for nothing, nor does a shell in which a command line is typed: it
+  /// looks at the paths in it with each key.
+  public func asksForNames(in directory: UInt64, _ name: [UInt8], by caller: Caller) -> Bool {
     guard keychain?.engine.locking.lockState == .sealed, let node = node(directory) else { return false }
     switch node.place {
-    case .itemClass, .folder, .item: return !Self.probedNames.contains(String(decoding: name, as: UTF8.self))
+    case .itemClass, .folder, .item:
+      let isProbe = Self.probedNames.contains(String(decoding: name, as: UTF8.self))
+      return !isProbe && !caller.identity().editsCommandLine
     default: return false
     }
   }

@@ -34,8 +34,8 @@ package final class LiveKeychain: Sendable {
     var locked: ContinuousClock.Instant?
   }
 
-  /// For so long after a lock no person is asked: whoever observes a value reads it again when the keychain is locked, which
-  /// must not open a dialog at once.
+  /// For so long after a lock no person is asked: a program that observes a value reads it again when the keychain is locked, and
+  /// that must not open a dialog at once.
   private static let quietAfterLock = Duration.seconds(2)
 
   private let enrolledFingers: @Sendable () -> String?

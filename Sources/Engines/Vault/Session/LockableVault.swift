@@ -154,14 +154,16 @@ final class LockState: Sendable {
 
 extension LockableVault {
   /// Puts a new slot in the place of those that were there when the change began, with a new master key and new class
-  /// keys: all or nothing. Slots with a public key stay.
+  /// keys: all or nothing.
   ///
   /// - Throws: `interrupted` where another process has changed the slots meanwhile.
-  func rekey(_ old: [KeySlot], to new: MasterKeys, _ slot: KeySlot) throws(StoreError) -> RewritingSummary {
-    let summary = try opened().rekey(old, to: new, slot)
+  func rekey(_ old: [KeySlot], to new: MasterKeys, _ change: SlotChange) throws(StoreError)
+    -> RewritingSummary
+  {
+    let summary = try opened().rekey(old, to: new, change)
     // The log and its memory would keep old seals until they are written over.
     file.connection.checkpoint()
-    try replaceSession(OpenedSlot(slot: slot.id, keys: new))
+    try replaceSession(OpenedSlot(slot: change.slot.id, keys: new))
     isLockWanted = false
     state.value = .open
     return summary
@@ -260,7 +262,7 @@ extension LockableVault {
 
 extension Session {
   fileprivate func rekey(
-    _ old: [KeySlot], to master: MasterKeys, _ slot: KeySlot
+    _ old: [KeySlot], to master: MasterKeys, _ change: SlotChange
   ) throws(StoreError) -> RewritingSummary {
     try judgeIfTouched()
     let (manifest, summary) = try connection.write { database in
@@ -271,21 +273,13 @@ extension Session {
       let new = try VaultKeys(master, header)
       var rewriting = try Rewriting(database, directory, keys, to: master, new, manifest)
       try rewriting.run()
-      try KeySlot.replaceAll(with: [slot] + resealed(old, master), database, header.format)
+      // They are those of the manifest, as `trustedManifest` found: no other program's public key gets the master key.
+      try KeySlot.replaceAll(with: change.slots(after: old, master, header), database, header.format)
       var next = rewriting.manifest
       try next.store(database, new)
       return (next, rewriting.summary)
     }
     advanceAnchor(manifest)
     return summary
-  }
-
-  /// The slots with a public key, with the new master key.
-  private func resealed(_ slots: [KeySlot], _ master: MasterKeys) throws -> [KeySlot] {
-    try slots.filter { KeySlot.Kind(rawValue: $0.kind)?.hasPublicKey ?? false }.map { slot in
-      var slot = slot
-      try slot.reseal(master, header)
-      return slot
-    }
   }
 }

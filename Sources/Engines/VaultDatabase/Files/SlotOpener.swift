@@ -12,16 +12,23 @@ package struct OpenedSlot {
   }
 }
 
-/// Opens slots with what a person and the folder have: a passphrase, a key file.
+/// Opens slots with what a person and the folder have: a passphrase, a key file, a recovery code, a credential.
 package struct SlotOpener: ~Copyable {
   package let directory: VaultDirectory
   package let header: VaultHeader
   /// Empty: none.
   package let passphrase: SecretBytes
+  /// With one, no other slots than those of its kind are opened.
+  package let secret: SlotSecret?
 
   package init(_ file: VaultFile, _ passphrase: borrowing SecretBytes) throws(StoreError) {
-    (directory, header) = (file.directory, file.header)
+    (directory, header, secret) = (file.directory, file.header, nil)
     do { self.passphrase = try SecretBytes(copying: passphrase) } catch { throw .outOfMemory }
+  }
+
+  package init(_ file: VaultFile, _ secret: SlotSecret) throws(StoreError) {
+    (directory, header, self.secret) = (file.directory, file.header, secret)
+    do { passphrase = try SecretBytes() } catch { throw .outOfMemory }
   }
 
   /// The keys of each slot that opens; a slot with a passphrase takes half a second.
@@ -43,6 +50,7 @@ package struct SlotOpener: ~Copyable {
       throw .damaged(what: what == directory.key ? what : "the vault's key slot")
     }
     if let failure { throw failure }
+    if secret != nil { throw .rejected }
     if slots.contains(where: \.takesPassphrase) { throw passphrase.isEmpty ? .locked : .rejected }
     throw .accessDenied(reason: "vault.key is not this vault's key: put back the one that belongs to it")
   }
@@ -50,6 +58,7 @@ package struct SlotOpener: ~Copyable {
   /// nil: this slot does not open with what is here.
   private func open(_ slot: KeySlot) throws -> MasterKeys? {
     guard let kind = KeySlot.Kind(rawValue: slot.kind) else { return nil }
+    if let secret { return secret.kind.slot == kind ? try slot.open(secret, header) : nil }
     switch kind {
     case .keyFile:
       return try slot.open(KeyFileSource(bytes: directory.fetchKey()), header)

@@ -11,13 +11,15 @@ package struct KeySlot: Equatable {
     case keyFile = 2
     case passphraseAndKeyFile = 3
     case secretService = 4
-    case systemCredential = 5
     /// With a public key, as the following.
+    case systemCredential = 5
     case recoveryCode = 6
     case device = 7
 
     package var takesPassphrase: Bool { self == .passphrase || self == .passphraseAndKeyFile }
-    package var hasPublicKey: Bool { self == .recoveryCode || self == .device }
+    package var hasPublicKey: Bool { self == .recoveryCode || self == .systemCredential || self == .device }
+    /// Whether its secret stands for the passphrase, so that it opens the class `whenPasscodeSetThisDeviceOnly` too.
+    var holdsPasscodeKey: Bool { takesPassphrase || self == .recoveryCode || self == .systemCredential }
   }
 
   package var id: UInt64
@@ -70,10 +72,14 @@ package struct KeySlot: Equatable {
     try reseal(keys, header)
   }
 
-  /// Seals another master key to the slot's public key, which takes no secret. - Throws: `damaged`.
+  /// Seals another master key to the slot's public key, which takes no secret. The caller has made sure that the slot is the
+  /// one of the manifest: one that another program has put there would get the key.
+  ///
+  /// - Throws: `damaged`.
   package mutating func reseal(_ keys: MasterKeys, _ header: VaultHeader) throws {
     let recipient = try SlotPublicKey(publicKey)
-    sealed = try recipient.seal(keys.master, boundTo: binding(.slot, header))
+    let passcode = Kind(rawValue: kind)?.holdsPasscodeKey == true ? keys.passcode : nil
+    sealed = try recipient.seal([keys.master] + [passcode].compactMap { $0 }, boundTo: binding(.slot, header))
     checksum = currentChecksum(header.format)
   }
 
@@ -96,8 +102,7 @@ package struct KeySlot: Equatable {
   ) throws -> MasterKeys? {
     try checkIsWhole(header)
     guard SlotPublicKey(privateKey.publicKey).bytes == publicKey else { return nil }
-    let master = try SlotPublicKey.open(sealed, privateKey, boundTo: binding(.slot, header))
-    return MasterKeys(master: master, passcode: nil)
+    return try SlotPublicKey.open(sealed, privateKey, boundTo: binding(.slot, header))
   }
 }
 

@@ -31,42 +31,31 @@ package struct SlotPublicKey {
 
   var bytes: [UInt8] { [0, UInt8(Self.x25519)] + Array(key.rawRepresentation) }
 
-  /// The encapsulated key and the sealed master key.
-  func seal(_ master: SymmetricKey, boundTo binding: [UInt8]) throws -> [UInt8] {
+  /// The encapsulated key and the sealed keys.
+  func seal(_ keys: [SymmetricKey], boundTo binding: [UInt8]) throws -> [UInt8] {
     var sender = try HPKE.Sender(recipientKey: key, ciphersuite: Self.suite, info: Data(binding))
-    let sealed = try master.withBytes { try $0.withBorrowedData { try sender.seal($0) } }
+    var content = try SecretBytes()
+    for key in keys { try key.append(to: &content) }
+    let sealed = try content.span.withBorrowedData { try sender.seal($0) }
     return Array(sender.encapsulatedKey + sealed)
   }
 
-  /// - Throws: `damaged`.
+  /// The master key, and the passcode key where there is one. - Throws: `damaged`.
   static func open(
     _ sealed: [UInt8], _ privateKey: Curve25519.KeyAgreement.PrivateKey, boundTo binding: [UInt8]
-  ) throws(StoreError) -> SymmetricKey {
+  ) throws(StoreError) -> MasterKeys {
     do {
       var recipient = try HPKE.Recipient(
         privateKey: privateKey, ciphersuite: suite, info: Data(binding),
         encapsulatedKey: Data(sealed.prefix(encapsulatedLength)))
-      var master = try recipient.open(sealed.dropFirst(encapsulatedLength))
-      defer { wipe(&master) }
-      guard master.count == 32 else { throw StoreError.damaged(what: "key") }
-      return SymmetricKey(data: master)
+      var keys = try recipient.open(sealed.dropFirst(encapsulatedLength))
+      defer { wipe(&keys) }
+      guard keys.count == 32 || keys.count == 64 else { throw StoreError.damaged(what: "key") }
+      return MasterKeys(
+        master: SymmetricKey(data: keys.prefix(32)),
+        passcode: keys.count == 64 ? SymmetricKey(data: keys.suffix(32)) : nil)
     } catch {
       throw .damaged(what: "a key slot")
-    }
-  }
-
-  /// The private key that belongs to a recovery code, by the parameters of its slot.
-  ///
-  /// - Throws: `damaged` for parameters of another length, `outOfMemory`.
-  static func privateKey(
-    recoveryCode code: borrowing SecretBytes, _ parameters: [UInt8]
-  ) throws -> Curve25519.KeyAgreement.PrivateKey {
-    guard parameters.count == 32 else { throw StoreError.damaged(what: "a key slot") }
-    var input = try KeyInput(salt: parameters)
-    try input.append(code)
-    let key = input.key(info: VaultFormat.two.info("recovery"))
-    return try key.withBytes {
-      try $0.withBorrowedData { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
     }
   }
 }

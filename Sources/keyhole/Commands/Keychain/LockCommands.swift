@@ -34,33 +34,39 @@ struct UnlockCommand: ParsableCommand {
 
   @OptionGroup var source: PassphraseSourceOptions
 
+  @Option(
+    help: ArgumentHelp(
+      "Wait so many seconds for a mount that is locked, and try once.", valueName: "seconds"))
+  var wait: Int?
+
+  @Flag(
+    help:
+      "For pam_exec(8) with expose_authtok: read the password of the login from standard input, and unlock the mount of PAM_USER in the background with it, now or within a minute."
+  )
+  var pam = false
+
+  func validate() throws {
+    if pam, source.isGiven || wait != nil { throw ValidationError("--pam goes alone") }
+    if let wait, !(1...3600).contains(wait) { throw ValidationError("--wait takes 1 to 3600 seconds") }
+  }
+
   func run() throws {
+    if pam { return try LoginUnlock.begin() }
+    if let wait { return try LoginUnlock.run(source.read("Passphrase: "), within: wait) }
     let places = try StoragePaths.current()
     for mount in try MountRegistration.serving(places) { try unlock(mount, places) }
   }
 
   private func unlock(_ mount: MountRegistration, _ places: StoragePaths) throws {
     // Without a passphrase, or open already, none has to be asked for.
-    var failure = try attempt(mount, places, SecretBytes())
+    var failure = try mount.unlock(SecretBytes(), places)
     guard failure == .locked else { return try finish(failure, mount) }
     for _ in 0..<source.attempts {
-      failure = try attempt(mount, places, source.read("Passphrase: "))
+      failure = try mount.unlock(source.read("Passphrase: "), places)
       guard failure == .rejected else { break }
       if source.attempts > 1 { StandardError.write("That is not the passphrase.\n") }
     }
     try finish(failure, mount)
-  }
-
-  /// The error that the mount replied; nil: it is unlocked.
-  private func attempt(
-    _ mount: MountRegistration, _ places: StoragePaths, _ passphrase: borrowing SecretBytes
-  ) -> StoreError? {
-    do throws(StoreError) {
-      try mount.ask(.unlock, secret: passphrase, places)
-      return nil
-    } catch {
-      return error
-    }
   }
 
   private func finish(_ failure: StoreError?, _ mount: MountRegistration) throws {
@@ -70,6 +76,16 @@ struct UnlockCommand: ParsableCommand {
 }
 
 extension MountRegistration {
+  /// The error that the mount replied; nil: it is unlocked.
+  func unlock(_ passphrase: borrowing SecretBytes, _ places: StoragePaths) -> StoreError? {
+    do throws(StoreError) {
+      try ask(.unlock, secret: passphrase, places)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   /// The mounts that a command can ask. - Throws: `Failure` where there is none.
   static func serving(_ places: StoragePaths) throws -> [MountRegistration] {
     let mounts = all(in: places.runtime).filter(\.isAlive)

@@ -24,6 +24,10 @@ struct PassphraseCommand: ParsableCommand {
       new one. Copies of the vault from before still open with the old key, which opens nothing of the vault any more. \
       A mount that has the vault open goes on with the new keys.
 
+      When a passphrase is set on a terminal, a recovery code is shown, once. It opens the vault where the passphrase is \
+      forgotten (--recover), without the key file too, and stays the same when the passphrase is changed. A weak passphrase is \
+      set only after a question, without a terminal only with --weak.
+
       With the PATH of an item that has the access flag `applicationPassword`, the item's own password is changed: a \
       dialog asks for the present one and for the new one. A crash leaves one of the two valid.
       """)
@@ -36,12 +40,48 @@ struct PassphraseCommand: ParsableCommand {
       "The cost of a guess at the passphrase: 2^COST times 1 KiB of memory, 14 to 20.", valueName: "cost"))
   var cost: UInt8?
 
+  @Flag(help: "Set the new passphrase also where it is weak, without a question.")
+  var weak = false
+
+  enum RecoveryOption: String, CaseIterable, ExpressibleByArgument {
+    case new
+    case no
+  }
+
+  @Option(
+    help:
+      "`new` makes a recovery code and prints it, in the place of an earlier one; `no` removes it, or makes none."
+  )
+  var recoveryCode: RecoveryOption?
+
+  @Flag(help: "Set a new passphrase with the recovery code in the place of the present passphrase.")
+  var recover = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Write a credential to a new file, or with `-` to standard output, that opens the vault without its passphrase.",
+      valueName: "file"))
+  var addCredential: String?
+
+  @Flag(help: "Make the credential open nothing any more.")
+  var removeCredential = false
+
   @Argument(help: "A path of an item.", completion: .treePath)
   var path: String?
 
   func validate() throws {
     if let cost, PassphraseCost(logarithm: cost) == nil { throw ValidationError("--cost is 14 to 20") }
+    if addCredential != nil || removeCredential {
+      let others = [addCredential != nil && removeCredential, recover, recoveryCode != nil, alone, weak]
+      guard !others.contains(true) else {
+        throw ValidationError(
+          "--add-credential and --remove-credential go alone: the passphrase stays the same")
+      }
+    }
     guard let path else { return }
+    guard !weak, recoveryCode == nil, !recover, addCredential == nil, !removeCredential else {
+      throw ValidationError("these options are about the vault's passphrase")
+    }
     guard cost == nil else { throw ValidationError("--cost is about the vault's passphrase") }
     guard TreePath(path).isSecret else { throw ValidationError("only items of the keychain have passwords") }
     guard !alone else { throw ValidationError("--alone is about the vault's passphrase") }
@@ -57,46 +97,17 @@ struct PassphraseCommand: ParsableCommand {
     let vault = try attempt(places) { () throws(StoreError) in
       try VaultEngine(directory: places.vault, stateDirectory: places.state)
     }
-    let present = try presentPassphrase(of: vault, places)
-    let new = try newPassphrase()
-    let key: VaultKey = new.isEmpty ? .keyFile : alone ? .passphrase : .passphraseAndKeyFile
+    let change = try PassphraseChange(self, vault, places)
     let earlier = vault.key
     let mount = MountRegistration.serving(vault: places.vault, in: places.runtime)
     let isOpenThere = try mount.map { try !RunningMount($0).isLocked } ?? false
-    let cost = cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
-    let report = try attempt(places) { () throws(StoreError) in
-      try vault.change(to: key, new, present: present, cost: cost)
-    }
+    let report = try attempt(places) { () throws(StoreError) in try change.run() }
     // Its keys are those from before: it gets the new ones now, where it had any.
     if let mount, isOpenThere {
-      try mount.attempt { () throws(StoreError) in try mount.ask(.unlock, secret: new, places) }
+      try mount.attempt { () throws(StoreError) in try mount.ask(.unlock, secret: change.new.bytes, places) }
     }
+    try change.tell()
     for line in report.lines(earlier) { StandardError.write(line + "\n") }
-  }
-
-  /// On a terminal it is asked for until it is right, three times at most.
-  private func presentPassphrase(of vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
-    guard vault.needsPassphrase else { return try SecretBytes() }
-    guard SecretInput.isTyped else { return try SecretInput.readLine() }
-    for _ in 0..<2 {
-      let present = try SecretInput.ask("Present passphrase: ")
-      do throws(StoreError) {
-        try vault.check(present)
-        return present
-      } catch {
-        guard error == .rejected || error == .locked else { throw Failure(places.vault, error) }
-        StandardError.write("That is not the passphrase.\n")
-      }
-    }
-    return try SecretInput.ask("Present passphrase: ")
-  }
-
-  private func newPassphrase() throws -> SecretBytes {
-    guard SecretInput.isTyped else { return try SecretInput.readLine() }
-    let new = try SecretInput.ask("New passphrase (empty: none): ")
-    let again = try SecretInput.ask("Once more: ")
-    guard new == again else { throw Failure(nil, "the passphrases do not match; nothing was changed") }
-    return new
   }
 
   private func attempt<Value>(_ places: StoragePaths, _ body: () throws(StoreError) -> Value) throws -> Value

@@ -21,6 +21,8 @@ struct MountCommand: ParsableCommand {
         allow_root                 root may look, no other user
         uid=USER, gid=GROUP        as root: mount the stores of this user
         vault=FOLDER               another folder for the vault
+        ask-unlock=no              a program that opens a locked secret gets an error at once; else you are
+                                   asked for the passphrase
         fsname=TEXT                what the mount table shows as the source
         echo=off                   no inotify events for changes from outside
       and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...
@@ -51,8 +53,10 @@ struct MountCommand: ParsableCommand {
       throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")
     }
     guard foreground else {
+      let before = try Set(MountRegistration.all(in: StoragePaths.current().runtime).map(\.process))
       try Daemon.start(arguments)
-      return try tellHiddenItems()
+      try tellHiddenItems()
+      return try NewMountUnlock(startedAfter: before)?.run() ?? ()
     }
     EndSignals.hold()
     try Daemon.reporting(to: readyDescriptor) { ready in

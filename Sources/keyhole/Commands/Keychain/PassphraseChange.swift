@@ -1,0 +1,181 @@
+import KeychainSelection
+import Model
+import Platform
+import Prompting
+import SecretMemory
+import Service
+import Store
+import Vault
+import VaultRecords
+
+/// One change of a vault's passphrase: the secrets that it takes, and those that it makes.
+struct PassphraseChange {
+  /// A secret that a structure can hold.
+  final class HeldSecret {
+    let bytes: SecretBytes
+
+    init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
+  }
+
+  private static let attempts = 3
+
+  private let vault: VaultEngine
+  private let key: VaultKey
+  private let cost: PassphraseCost
+  private let options: PassphraseCommand
+  /// nil: the present passphrase proves the right to the change.
+  private let code: SlotSecret?
+  private let present: HeldSecret
+  let new: HeldSecret
+  private let newCode: SlotSecret?
+  private let credential: SlotSecret?
+
+  /// Asks for the secrets, on a terminal or by lines of standard input, and makes new ones. Nothing is changed.
+  ///
+  /// - Throws: `Failure`.
+  init(_ options: PassphraseCommand, _ vault: VaultEngine, _ places: StoragePaths) throws {
+    (self.options, self.vault) = (options, vault)
+    cost = options.cost.flatMap { PassphraseCost(logarithm: $0) } ?? .standard
+    let changesCredential = options.addCredential != nil || options.removeCredential
+    if changesCredential, !vault.needsPassphrase {
+      throw Failure(places.vault, "the vault takes no passphrase, and opens without a credential")
+    }
+    if options.recover {
+      guard vault.furtherSecrets.contains(.recoveryCode) else {
+        throw Failure(places.vault, "the vault has no recovery code; nothing was changed")
+      }
+      code = try Self.askCode()
+      present = HeldSecret(try SecretBytes())
+    } else {
+      code = nil
+      present = HeldSecret(try Self.askPresent(vault, places))
+    }
+    if changesCredential {
+      new = HeldSecret(try SecretBytes(copying: present.bytes))
+      key = vault.key
+    } else {
+      new = HeldSecret(try NewPassphrase.ask(allowingWeak: options.weak))
+      key = new.bytes.isEmpty ? .keyFile : options.alone ? .passphrase : .passphraseAndKeyFile
+    }
+    if options.recover, new.bytes.isEmpty {
+      throw Failure(nil, "the new passphrase is empty; nothing was changed")
+    }
+    let makesCode = !changesCredential && !new.bytes.isEmpty && Self.makesCode(options, vault)
+    newCode = makesCode ? try RecoveryCode.make() : nil
+    credential = options.addCredential == nil ? nil : try LoginCredential.make()
+    if let file = options.addCredential, file != "-" { try Self.write(credential, to: file) }
+  }
+
+  /// Without a terminal a code is made on demand only: no person may see it.
+  private static func makesCode(_ options: PassphraseCommand, _ vault: VaultEngine) -> Bool {
+    switch options.recoveryCode {
+    case .new: true
+    case .no: false
+    // The code that was used may have been seen.
+    case nil: options.recover || (SecretInput.isTyped && !vault.furtherSecrets.contains(.recoveryCode))
+    }
+  }
+
+  /// - Throws: as `VaultEngine.change`.
+  func run() throws(StoreError) -> RekeyingReport {
+    var further = FurtherSecretsChange()
+    further.added = [newCode, credential].compactMap { $0 }
+    if options.recoveryCode == .no { further.removed.insert(.recoveryCode) }
+    if options.removeCredential { further.removed.insert(.credential) }
+    do throws(StoreError) {
+      guard let code else {
+        return try vault.change(
+          to: key, new.bytes, present: present.bytes, cost: cost, further: further)
+      }
+      return try vault.recover(with: code, to: key, new.bytes, cost: cost, further: further)
+    } catch {
+      if let file = options.addCredential, file != "-" { _ = try? Files.remove(file) }
+      guard error == .rejected, code != nil else { throw error }
+      throw .accessDenied(reason: "this is not the vault's recovery code; nothing was changed")
+    }
+  }
+}
+
+// MARK: - Asking
+
+extension PassphraseChange {
+  /// On a terminal it is asked for until it is right, three times at most.
+  private static func askPresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
+    guard vault.needsPassphrase else { return try SecretBytes() }
+    guard SecretInput.isTyped else { return try SecretInput.readLine() }
+    for _ in 1..<attempts {
+      let present = try SecretInput.ask("Present passphrase: ")
+      do throws(StoreError) {
+        try vault.check(present)
+        return present
+      } catch {
+        guard error == .rejected || error == .locked else { throw Failure(places.vault, error) }
+        StandardError.write("That is not the passphrase.\n")
+      }
+    }
+    return try SecretInput.ask("Present passphrase: ")
+  }
+
+  private static func askCode() throws -> SlotSecret {
+    for attempt in 1...attempts {
+      let typed = try SecretInput.passphrase("Recovery code: ")
+      do throws(StoreError) { return try RecoveryCode.parse(typed.span) } catch {
+        let reason = if case .invalidValue(let reason) = error { reason } else { error.message }
+        guard SecretInput.isTyped, attempt < attempts else { throw Failure(nil, reason) }
+        StandardError.write("\(reason)\n")
+      }
+    }
+    throw Failure(nil, "no recovery code was typed")
+  }
+}
+
+// MARK: - Telling
+
+extension PassphraseChange {
+  /// Shows what was made, and what it is good for.
+  func tell() throws {
+    if let credential, options.addCredential == "-" {
+      let line = try LoginCredential.text(of: credential)
+      StandardOutput.write(line.span)
+    }
+    if options.addCredential != nil {
+      StandardError.write(
+        "The credential opens the vault without its passphrase, for every program that can read it. Encrypt it: "
+          + "`systemd-creds encrypt --name=\(LoginCredential.name) FILE …`; keyhole-mount(1) has the lines of the unit.\n"
+      )
+    }
+    guard code != nil || !isOfCredential else { return }
+    if let newCode { try show(newCode) }
+    guard !new.bytes.isEmpty else { return }
+    let hasCode = vault.furtherSecrets.contains(.recoveryCode)
+    if hasCode, newCode == nil { StandardError.write("The recovery code is the same as before.\n") }
+    StandardError.write(
+      "The passphrase is set. Without it\(hasCode ? " and the recovery code" : "") the vault can't be opened.\n"
+    )
+  }
+
+  private var isOfCredential: Bool { options.addCredential != nil || options.removeCredential }
+
+  private func show(_ code: SlotSecret) throws {
+    StandardError.write(
+      "The recovery code, which is shown this once. Write it down, and keep it apart from this machine: with it,\n"
+        + "`keyhole passphrase --recover` sets a new passphrase.\n\n")
+    let text = try RecoveryCode.text(of: code)
+    StandardOutput.write(text.span)
+    StandardOutput.print("")
+    StandardError.write("\n")
+  }
+
+  /// To a new file of the user's own.
+  private static func write(_ credential: SlotSecret?, to path: String) throws {
+    guard let credential else { return }
+    let text = try LoginCredential.text(of: credential)
+    do throws(Errno) {
+      let file = try Descriptor(path, [.writing, .create, .exclusive, .noFollow])
+      try Files.write(text.span, to: file.number)
+      try file.synchronize()
+    } catch {
+      throw Failure(path, "the credential can't be written: \(error)")
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import KeychainSelection
+import Model
+import Prompting
+import SecretMemory
+import Service
+import Store
+
+/// The offer to unlock a mount that has just come up locked.
+struct NewMountUnlock {
+  private static let attempts = 3
+
+  private let mount: MountRegistration
+  private let places: StoragePaths
+
+  /// nil: no mount of this user's has come up since, or it is open.
+  init?(startedAfter before: Set<Int32>) throws {
+    places = try StoragePaths.current()
+    let new = MountRegistration.all(in: places.runtime).first { !before.contains($0.process) }
+    guard let new, try RunningMount(new).waitsForPassphrase else { return nil }
+    mount = new
+  }
+
+  /// Asks on a terminal, where Return leaves it locked; else says that it is locked.
+  func run() throws {
+    guard SecretInput.isTyped else { return sayLocked() }
+    for attempt in 1...Self.attempts {
+      let passphrase = try SecretInput.ask("Passphrase of the vault (Return: leave it locked): ")
+      guard !passphrase.isEmpty else { break }
+      guard let failure = mount.unlock(passphrase, places) else { return }
+      guard failure == .rejected else { throw mount.failure(failure) }
+      let left = Self.attempts - attempt
+      StandardError.write("Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left.\n")
+    }
+    sayLocked()
+  }
+
+  private func sayLocked() {
+    StandardError.write(
+      "keyhole: \(mount.path.escapedForTerminal): the keychain is locked; `keyhole unlock` opens it\n")
+  }
+}
