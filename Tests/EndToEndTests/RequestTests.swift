@@ -209,7 +209,7 @@ extension RequestTests {
       .map { "'\($0)'" }.joined(separator: " ")
       let terminal = try Self.terminal(
         keyhole,
-        "ssh -F /dev/null -o 'ProxyCommand=\(server)' -o StrictHostKeyChecking=no "
+        "stty raw -echo; ssh -F /dev/null -o 'ProxyCommand=\(server)' -o StrictHostKeyChecking=no "
           + "-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -i \(folder)/key here "
           + "\"env \(command) TERM=linux script -qefc 'keyhole approve \(number)' /dev/null\"")
       for _ in 0..<3 {
