@@ -47,9 +47,10 @@ private final class TypingPerson: Authenticator {
   var count: Int { questions.withLock { $0.count } }
 }
 
-/// Empty where there is no locked memory.
+/// nil: there is no locked memory.
 private func password(_ text: String) -> ItemPassword? {
-  (try? KeychainSamples.secret(text)).map { ItemPassword($0) }
+  guard let secret = try? KeychainSamples.secret(text) else { return nil }
+  return ItemPassword(secret)
 }
 
 @Suite(.timeLimit(.minutes(1))) struct UnlockControllerTests {
