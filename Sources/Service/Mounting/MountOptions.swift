@@ -155,7 +155,8 @@ extension MountOptions {
 
   /// nil: `ask-unlock=no`.
   func unlockController(_ places: StoragePaths) -> UnlockController? {
-    asksToUnlock ? UnlockController(authenticator(places), timeout: authTimeout) : nil
+    guard asksToUnlock else { return nil }
+    return UnlockController(authenticator(places), timeout: authTimeout, browsers: BrowserFile.list)
   }
 
   private func authenticator(_ places: StoragePaths) -> any Authenticator {
