@@ -42,17 +42,17 @@ extension PropertyListFolder {
     let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
     guard change.isOfValues else {
       times.record(change, of: file.suite)
-      return .stored(SuiteContents(settings: change.settings, stamp: old.stamp))
+      return .stored(old.after(change, old.stamp))
     }
     if target == file.path, let commit = journaled(change, of: file, since: old, lock.status) {
       guard let stamp = try append(commit, change, of: file, over: old) else { return .outrun }
       times.record(change, of: file.suite)
-      return .stored(SuiteContents(settings: change.settings, stamp: stamp))
+      return .stored(old.after(change, stamp))
     }
     if old.stamp?.journal != nil, try !removeJournal(of: file, target, lock) { return .unfolded }
     guard let stamp = try write(change, of: file.suite, over: lock, to: target) else { return .outrun }
     times.record(change, of: file.suite)
-    return .stored(SuiteContents(settings: change.settings, stamp: stamp))
+    return .stored(old.after(change, stamp))
   }
 
   /// The stored version; nil: it changed since `status` was asked.

@@ -101,10 +101,11 @@ package final class Server: Sendable {
       let watch = followChanges()
       defer { withExtendedLifetime(watch) {} }
       defer { manager?.isStopping() }
-      try session.mount(at: mountPoint, through: device) { [mountPoint] in
+      try session.mount(at: mountPoint, through: device) { [mountPoint, fileSystem] in
         ready()
         manager?.isReady(mountPoint)
-        linux_forget_code()
+        CurrentProcess.forgetCode()
+        fileSystem.planMemoryRelease()
       }
       fileSystem.connect(session.invalidator)
       let presence = MountPresence(mountPoint) { [self] in
@@ -152,10 +153,10 @@ package final class Server: Sendable {
     let watch = StoreWatch(stores, places)
     fileSystem.beginFollowing()
     if let keychain = stores.keychain, keychain.isLoading {
-      Background.run { [trustNotice] in
+      Background.run { [trustNotice, fileSystem] in
         try? keychain.load()
         trustNotice.write()
-        linux_forget_code()
+        fileSystem.planMemoryRelease()
       }
     }
     if let replay { fileSystem.replay(through: replay) }

@@ -95,7 +95,10 @@ extension SettingsStore {
     let suites = noteSuites()
     let bytes = suites.values.reduce(0) { $0 + min($1.size, Self.readAtOnce) + 4096 }
     if bytes <= Self.readAtOnce { return readUnread() }
-    Background.run { [weak self] in self?.readUnread() }
+    Background.run { [weak self] in
+      self?.readUnread()
+      CurrentProcess.returnUnusedMemory()
+    }
   }
 
   /// Returns those that were not read yet.

@@ -16,7 +16,8 @@ enum Place: Hashable, Sendable {
   case value(ItemPlace)
   /// The item's `otpauth:` URI.
   case otpauth(ItemPlace)
-  case scratch(ScratchPlace)
+  /// Boxed: there are few, and every node has room for the largest place.
+  indirect case scratch(ScratchPlace)
 }
 
 /// A key of a suite, by its plain name.
@@ -33,9 +34,14 @@ struct FolderPlace: Hashable, Sendable {
 
 /// The directory of an item. In `other` it stands in the class's directory, so it has no folder.
 struct ItemPlace: Hashable, Sendable {
-  var itemClass: ItemClass
   var folder: PathName?
   var name: PathName
+  // The last one, so that a place has its case behind it in the same word.
+  var itemClass: ItemClass
+
+  init(itemClass: ItemClass, folder: PathName?, name: PathName) {
+    (self.itemClass, self.folder, self.name) = (itemClass, folder, name)
+  }
 }
 
 /// A file that lives in memory only, in the directory of a suite or an item.
@@ -67,6 +73,9 @@ extension Place {
     }
   }
 
+  /// How many directories it is below.
+  var depth: Int { sequence(first: self, next: \.parent).reduce(-1) { count, _ in count + 1 } }
+
   var isDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
@@ -91,6 +100,21 @@ extension Place {
     case .value: Self.valueName
     case .otpauth: ItemSecrets.otpauthName
     case .scratch(let place): place.name.string
+    }
+  }
+
+  /// Adds the name within the directory, which no other kind of file there has.
+  func combineName(into hasher: inout Hasher) {
+    switch self {
+    case .suite(let name): hasher.combine(name)
+    case .key(let place): hasher.combine(place.key)
+    case .scratch(let place):
+      hasher.combine(true)
+      hasher.combine(place.name)
+    case .folder(let place): hasher.combine(place.name)
+    case .item(let place): hasher.combine(place.name)
+    case .root, .control, .status, .events, .defaults, .keychain, .itemClass, .value, .otpauth:
+      hasher.combine(self.name)
     }
   }
 

@@ -25,6 +25,11 @@ extension FileTree {
     try places(in: directory.place).map(DirectoryEntry.init)
   }
 
+  /// The number of the file of an entry that `list` gave: `st_ino`.
+  public func number(of entry: DirectoryEntry) -> UInt64 {
+    nodes.withLock { $0.number(at: entry.place) }
+  }
+
   /// The node of an entry that `list` gave.
   public func node(of entry: DirectoryEntry) -> Node {
     node(at: entry.place)
