@@ -16,6 +16,7 @@ extension FileTree {
     return switch node.place {
     case .key: [AttributeName.type]
     case .item(let item), .value(let item): try itemAttributeNames(item)
+    case .history(let place): try itemOfVersion(place).map(ItemAttributes.names) ?? []
     case .scratch(let scratch):
       try file(scratch).state.withLock { $0.attributes.keys.sorted() }
     case .folder, .keychain: try rules(at: node.place) == nil ? [] : [AttributeName.programs]
@@ -39,6 +40,9 @@ extension FileTree {
     switch place {
     case .key(let key): return try attributeValue(name, of: key)
     case .item(let item), .value(let item): return try attributeValue(name, of: item)
+    case .history(let place):
+      guard let item = try itemOfVersion(place) else { throw .noSuchAttribute }
+      return try ItemAttributes.attribute(name, of: item)
     case .scratch(let scratch):
       guard let value = try file(scratch).state.withLock({ $0.attributes[name] }) else {
         throw .noSuchAttribute

@@ -6,6 +6,7 @@ enum Place: Hashable, Sendable {
   case control
   case status
   case events
+  case history(HistoryPlace)
   case defaults
   case suite(ExactString)
   case key(KeyPlace)
@@ -57,6 +58,7 @@ extension Place {
     case .root: nil
     case .control, .defaults, .keychain: .root
     case .status, .events: .control
+    case .history(let place): place.parent
     case .suite: .defaults
     case .key(let place): .suite(place.suite)
     case .itemClass: .keychain
@@ -71,6 +73,7 @@ extension Place {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
     case .status, .events, .key, .value, .otpauth, .scratch: false
+    case .history(let place): place.isDirectory
     }
   }
 
@@ -81,6 +84,7 @@ extension Place {
     case .control: ".keyhole"
     case .status: "status"
     case .events: "events"
+    case .history(let place): place.name
     case .defaults: "defaults"
     case .suite(let name): PathName(name).string
     case .key(let place): PathName(place.key).string
@@ -104,7 +108,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value, .otpauth: true
+    case .value, .otpauth, .history(.version): true
     case .scratch(let place): place.directory.isSecret
     default: false
     }
