@@ -154,6 +154,7 @@ package final class Server: Sendable {
     if let keychain = stores.keychain, keychain.isLoading {
       Background.run { [trustNotice] in
         try? keychain.load()
+        keychain.pruneVersions()
         trustNotice.write()
         linux_forget_code()
       }

@@ -17,11 +17,13 @@ extension KeychainStore {
     changes.add(1, ordering: .relaxed)
     defer { changes.subtract(1, ordering: .relaxed) }
     do throws(StoreError) {
-      return try executor.run { () throws(StoreError) in
+      let value = try executor.run { () throws(StoreError) in
         let value = try call()
         assumeIsolated { note($0, value) }
         return value
       }
+      pruneVersionsIfDue()
+      return value
     } catch {
       lookAgain(after: error)
       throw error

@@ -30,6 +30,8 @@ public actor KeychainStore {
   /// The reading of all items by pages that is under way; nil: none.
   nonisolated let loading = Mutex<ItemLoading?>(nil)
   nonisolated let verification = Mutex(VerificationSchedule())
+  /// When outdated versions were deleted last, in seconds since the machine was started; 0: not by this process.
+  nonisolated let lastPruning = Atomic<UInt64>(0)
   /// When a secret was used last, or the keychain unlocked.
   nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
   /// The last reported lock of a remote keychain; nil while that is changed from here.

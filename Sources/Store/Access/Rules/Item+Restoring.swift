@@ -25,12 +25,17 @@ extension Accessibility {
 extension AccessFlags {
   /// Flags that demand what both demand; nil: flags can't say that, because one of them has an `or`.
   public func joined(with other: AccessFlags) -> AccessFlags? {
-    if isEmpty || Set(flags) == Set(other.flags) { return other }
-    if other.isEmpty { return self }
-    guard !flags.contains(.or), !other.flags.contains(.or) else { return nil }
-    let constraints = (flags + other.flags.filter { !flags.contains($0) }).filter { $0 != .and }
-    return AccessFlags(constraints.count > 1 ? constraints + [.and] : constraints)
+    let (first, second) = (constraints, other.constraints)
+    let password: [Flag] = needsPassword || other.needsPassword ? [.applicationPassword] : []
+    if first.isEmpty || Set(first) == Set(second) { return AccessFlags(second + password) }
+    if second.isEmpty { return AccessFlags(first + password) }
+    guard !first.contains(.or), !second.contains(.or) else { return nil }
+    // Constraints that neither word joins all have to be met.
+    return AccessFlags((first + second.filter { !first.contains($0) }).filter { $0 != .and } + password)
   }
+
+  /// The flags but for the item's own password, which is one more lock.
+  private var constraints: [Flag] { flags.filter { $0 != .applicationPassword } }
 }
 
 extension Item {

@@ -1,5 +1,7 @@
 public import Model
+import Platform
 import SecretMemory
+import Synchronization
 
 // What items were. A version is given under what protects it and what protects the item now.
 extension KeychainStore {
@@ -63,10 +65,21 @@ extension KeychainStore {
     return try change { () throws(StoreError) in try history.purgeAll() } note: { _, _ in }
   }
 
-  /// Deletes what is kept for too long already. It does nothing where the keychain keeps no versions, or can't be changed.
+  /// Deletes what is kept for too long already, now and, as long as something is changed, once a day. It does nothing where
+  /// the keychain keeps no versions, or can't be changed.
   public nonisolated func pruneVersions() {
+    lastPruning.store(max(1, AccessController.bootTime()), ordering: .relaxed)
     guard remote == nil, let history = engine.history, engine.readOnlyReason == nil else { return }
     _ = try? change { () throws(StoreError) in try history.prune() } note: { _, _ in }
+  }
+
+  private static let secondsBetweenPrunings: UInt64 = 86_400
+
+  nonisolated func pruneVersionsIfDue() {
+    let last = lastPruning.load(ordering: .relaxed)
+    guard last > 0, AccessController.bootTime() > last + Self.secondsBetweenPrunings else { return }
+    lastPruning.store(AccessController.bootTime(), ordering: .relaxed)
+    Background.run { [weak self] in self?.pruneVersions() }
   }
 
   /// A version, as an item of which the id is the version's.

@@ -36,6 +36,7 @@ struct HistoryCommand: ParsableCommand {
     let path = TreePath(path ?? "keychain")
     let session = try TreeSession(for: path)
     if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
+    session.stores.keychain?.pruneVersions()
     guard path.isItem else {
       let paths = try session.pathsWithHistory(below: path)
       return paths.forEach { StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput) }

@@ -114,9 +114,10 @@ struct RemoveCommand: ParsableCommand {
   func run() throws {
     let path = TreePath(path)
     let session = try TreeSession(for: path)
-    let notice = RemovalNotice(session, path)
+    let isSaying = StandardStream.errors.isTerminal
+    let notice = purge || isSaying ? RemovalNotice(session, path) : nil
     try session.remove(path, recursive ? .withContent : .fileOnly)
-    if purge { return try notice.purge() }
-    if let line = notice.line { StandardError.write("keyhole: note: \(line.escapedForTerminal)\n") }
+    if purge { return try notice?.purge() ?? () }
+    if let line = notice?.line { StandardError.write("keyhole: note: \(line.escapedForTerminal)\n") }
   }
 }
