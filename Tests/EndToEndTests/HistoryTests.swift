@@ -32,7 +32,7 @@ import Testing
       try keyhole.refuses("cat \(Self.history)/7777777", .missing)
       try keyhole.refuses("cat \(Self.history)/01", .missing)
       try keyhole.refuses("mkdir \(Self.history)/x", .notPermitted)
-      try keyhole.check("rm -r \(Self.item); ls keychain/generic; ls \(Self.history) | wc -l", prints: "4\n")
+      try keyhole.check("rm -r \(Self.item); ls \(Self.history) | wc -l", prints: "4\n")
       try keyhole.crash()
       try keyhole.check("cat \(Self.history)/$(ls \(Self.history) | sort -n | tail -1)", prints: "three")
     }
@@ -95,7 +95,7 @@ import Testing
         """
         for i in $(seq 1000); do mkdir -p keychain/generic/many/$i; echo value $i > keychain/generic/many/$i/value; done
         script -qec 'keyhole rm -r keychain/generic/many' /dev/null | tr -d '\\r'
-        keyhole history keychain/generic/many | wc -l; ls keychain/generic
+        keyhole history keychain/generic/many | wc -l; ls keychain/generic/many
         keyhole undo keychain/generic/many/512 > /dev/null; ls keychain/generic/many; keyhole get keychain/generic/many/512/value
         """,
         prints: """
@@ -120,7 +120,7 @@ import Testing
         "printf 'p\\n' | keyhole unlock; keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "two",
         within: LockTests.patience)
       try keyhole.check("keyhole rm -r \(Self.item); keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "two")
-      try keyhole.check("keyhole history --purge --all; keyhole history", prints: "deleted 2 versions\n")
+      try keyhole.check("keyhole history --purge --all; keyhole history", prints: "deleted 3 versions\n")
     }
   }
 
@@ -157,6 +157,41 @@ import Testing
     try await withKeyhole("history=0") { keyhole in
       try Self.make(keyhole)
       try keyhole.check("echo two > \(Self.value); rm -r \(Self.item); keyhole history; ls .keyhole/history/keychain/generic")
+    }
+  }
+}
+
+extension HistoryTests {
+  @Test func settingsHaveVersionsToo() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for value in 1 2 3; do keyhole set defaults/a/volume $value; done; keyhole history defaults/a/volume | cut -f 3
+        cat .keyhole/history/defaults/a/volume/*; keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
+        keyhole rm defaults/a/volume; keyhole history defaults; keyhole undo defaults/a/volume > /dev/null
+        cat defaults/a/volume; script -qec 'keyhole rm -r defaults/a' /dev/null | tr -d '\\r'
+        keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
+        """,
+        prints: """
+          value
+          value
+          1
+          2
+          2
+          defaults/a/volume
+          2
+          keyhole: note: kept for 30 days: `keyhole undo defaults/a/volume` brings it back
+          2
+
+          """)
+      try keyhole.refuses("echo 1 > .keyhole/history/defaults/a/volume/1", .denied)
+      try keyhole.refuses("cat .keyhole/history/defaults/b", .missing)
+      try keyhole.check(
+        """
+        keyhole history --purge defaults/a/volume; keyhole history defaults; setfattr -n user.keyhole.history -v 0 defaults/a
+        keyhole set defaults/a/volume 9; keyhole history defaults/a/volume; getfattr --only-values -n user.keyhole.history defaults/a
+        setfattr -x user.keyhole.history defaults/a; keyhole set defaults/a/volume 10; keyhole history defaults/a/volume | wc -l
+        """, prints: "deleted 5 versions\n01\n")
     }
   }
 }

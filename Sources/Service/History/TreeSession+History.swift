@@ -1,33 +1,65 @@
-import Model
+package import Model
 package import Store
 import Tree
 
+/// A version of what stands at a path, for people.
+package struct VersionEntry: Sendable {
+  package var number: UInt64
+  package var replaced: Timestamp
+  package var changes: VersionChanges
+  /// Of the value, in bytes.
+  package var size: Int
+
+  fileprivate init(_ version: ItemVersion) {
+    (number, replaced, changes) = (version.number, version.replaced, version.changes)
+    size = version.item.size
+  }
+
+  fileprivate init(_ version: SettingVersion, _ codec: SettingCodec) {
+    (number, replaced, changes) = (version.number, version.replaced, version.changes)
+    size = (try? codec.content(of: version.value).count) ?? 0
+  }
+}
+
 /// The earlier versions of what stands at a path.
 extension TreeSession {
-  /// The versions of an item, the oldest first; empty: nothing is kept of it.
+  /// The versions of an item or a key, the oldest first; empty: nothing is kept of it.
   ///
-  /// - Throws: `Failure` for a path that is no item's, and for a keychain that keeps no versions.
-  package func versions(at path: TreePath) throws -> [ItemVersion] {
+  /// - Throws: `Failure` for a path of another kind, and for a keychain that keeps no versions.
+  package func versions(at path: TreePath) throws -> [VersionEntry] {
+    if let (suite, key) = try key(at: path) {
+      return settings.versions(of: key, in: suite).map { VersionEntry($0, settings.codec) }
+    }
+    return try itemVersions(at: path).map { VersionEntry($0) }
+  }
+
+  private func itemVersions(at path: TreePath) throws -> [ItemVersion] {
     let identity = try identity(at: path)
     return try attempt(path) { () throws(StoreError) in try keychain().versions(of: identity) }
   }
 
-  /// Every path below a folder, or the folder itself, of which something is kept; sorted.
+  /// Every path below a folder of which something is kept; sorted.
   package func pathsWithHistory(below path: TreePath) throws -> [String] {
-    let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
     let prefix = path.components.isEmpty ? "" : path.string + "/"
+    if path.components.first == "defaults" {
+      let keys = (settings.engine.history?.suitesWithVersions() ?? []).flatMap { suite in
+        Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
+          "defaults/\(PathName(suite).string)/\(PathName(key).string)"
+        }
+      }
+      return keys.filter { $0.hasPrefix(prefix) }.sorted()
+    }
+    let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
     return identities.map { FileTree.path(of: $0) }.filter { $0.hasPrefix(prefix) }.sorted()
   }
 
-  /// Makes an item what it was. `number`: which version; nil: the newest.
+  /// Makes an item or a key what it was. `number`: which version; nil: the newest.
   ///
   /// - Returns: the version that was restored.
   /// - Throws: `Failure` where there is none, or a person refuses.
-  package func restore(_ path: TreePath, _ number: UInt64?) throws -> ItemVersion {
-    let versions = try versions(at: path)
-    guard let version = number.map({ number in versions.first { $0.number == number } }) ?? versions.last else {
-      throw Failure(path.string, Self.nothingKept(number, hasOthers: !versions.isEmpty))
-    }
+  package func restore(_ path: TreePath, _ number: UInt64?) throws -> VersionEntry {
+    if let (suite, key) = try key(at: path) { return try restore(key, of: suite, path, number) }
+    let version = try Self.version(number, of: itemVersions(at: path), \.number, path)
     try attempt(path) { () throws(StoreError) in
       let keychain = try keychain()
       let permission = try keychain.permission(
@@ -35,7 +67,25 @@ extension TreeSession {
       let permit = try permission.map { (permission) throws(StoreError) in try permission.fetch() }
       try keychain.restore(version, permit)
     }
-    return version
+    return VersionEntry(version)
+  }
+
+  private func restore(
+    _ key: ExactString, of suite: ExactString, _ path: TreePath, _ number: UInt64?
+  ) throws -> VersionEntry {
+    let version = try Self.version(number, of: settings.versions(of: key, in: suite), \.number, path)
+    try attempt(path) { () throws(StoreError) in try settings.restore(version, in: suite) }
+    return VersionEntry(version, settings.codec)
+  }
+
+  private static func version<Version>(
+    _ number: UInt64?, of versions: [Version], _ numbers: KeyPath<Version, UInt64>, _ path: TreePath
+  ) throws -> Version {
+    let found = number.map { number in versions.first { $0[keyPath: numbers] == number } } ?? versions.last
+    guard let found else {
+      throw Failure(path.string, Self.nothingKept(number, hasOthers: !versions.isEmpty))
+    }
+    return found
   }
 
   private static func nothingKept(_ number: UInt64?, hasOthers: Bool) -> String {
@@ -43,19 +93,55 @@ extension TreeSession {
     return "there is no version \(number); `keyhole history` lists those that are kept"
   }
 
-  /// Deletes the versions of an item. - Returns: how many.
+  /// Deletes the versions of an item, a key, or all keys of a suite. - Returns: how many.
   @discardableResult package func purge(_ path: TreePath) throws -> Int {
+    if path.components.first == "defaults", path.components.count > 1 {
+      let suite = try name(path, 1)
+      let key = path.components.count > 2 ? try name(path, 2) : nil
+      return try attempt(path) { () throws(StoreError) in
+        guard let history = settings.engine.history else { throw .noHistory }
+        return try history.purge(suite, key)
+      }
+    }
     let identity = try identity(at: path)
     return try attempt(path) { () throws(StoreError) in try keychain().purgeVersions(of: identity) }
   }
 
-  /// Deletes the versions of all items. - Returns: how many.
+  /// Deletes the versions of all items and keys. - Returns: how many.
   package func purgeAll() throws -> Int {
-    try attempt(TreePath("keychain")) { () throws(StoreError) in try keychain().purgeAllVersions() }
+    var count = 0
+    for suite in settings.engine.history?.suitesWithVersions() ?? [] {
+      let path = TreePath("defaults/" + PathName(suite).string)
+      count += try attempt(path) { () throws(StoreError) in
+        try settings.engine.history?.purge(suite, nil) ?? 0
+      }
+    }
+    guard stores.keychain?.engine.history != nil else { return count }
+    return try count
+      + attempt(TreePath("keychain")) { () throws(StoreError) in try keychain().purgeAllVersions() }
   }
 
-  /// How much is kept; nil: the keychain keeps no versions.
-  package var retention: HistoryRetention? { stores.keychain?.engine.history?.retention }
+  private var settings: SettingsStore { tree.settings }
+
+  /// Suite and key that a path names; nil: it is no path of a key.
+  private func key(at path: TreePath) throws -> (ExactString, ExactString)? {
+    guard path.components.first == "defaults", path.components.count == 3 else { return nil }
+    return (try name(path, 1), try name(path, 2))
+  }
+
+  private func name(_ path: TreePath, _ index: Int) throws -> ExactString {
+    let name = try attempt(path) { () throws(StoreError) in try PathName(lookingUp: path.components[index].utf8) }
+    guard let plain = name.plain else {
+      throw Failure(path.string, "this name is shown cut; nothing can be found by it")
+    }
+    return plain
+  }
+
+  /// How much is kept of what is at a path; nil: nothing.
+  fileprivate func retention(of path: TreePath) -> HistoryRetention? {
+    guard path.components.first == "keychain" else { return settings.engine.history?.retention }
+    return stores.keychain?.engine.history?.retention
+  }
 
   private func identity(at path: TreePath) throws -> ItemIdentity {
     do throws(StoreError) {
@@ -72,7 +158,7 @@ extension TreeSession {
   }
 }
 
-/// What happens to removed items, for people.
+/// What happens to removed items and keys, for people.
 package struct RemovalNotice {
   private let session: TreeSession
   private let path: TreePath
@@ -82,13 +168,13 @@ package struct RemovalNotice {
   /// Before a removal. It reads names only.
   package init(_ session: TreeSession, _ path: TreePath) {
     (self.session, self.path) = (session, path)
-    items = session.retention?.keepsAny == true ? session.items(at: path) : []
+    items = session.retention(of: path)?.keepsAny == true ? session.items(at: path) : []
   }
 
   /// After the removal; nil: nothing of it is kept. Looks at what is kept: a full disk, or an item's own
   /// `user.keyhole.history`, keeps less.
   package var line: String? {
-    guard let days = session.retention?.days, !items.isEmpty else { return nil }
+    guard let days = session.retention(of: path)?.days, !items.isEmpty else { return nil }
     let duration = days == 1 ? "1 day" : "\(days) days"
     if items.count == 1 {
       let isKept = (try? session.versions(at: TreePath(items[0])))?.last?.changes.contains(.removal) ?? false
@@ -98,7 +184,7 @@ package struct RemovalNotice {
     let count = items.count { kept.contains($0) }
     guard count > 0 else { return nil }
     let all = count == items.count ? "\(count)" : "\(count) of \(items.count)"
-    return "\(all) items are kept for \(duration): `keyhole history \(path.string)` lists them, "
+    return "\(all) \(path.components.first == "defaults" ? "keys" : "items") are kept for \(duration): `keyhole history \(path.string)` lists them, "
       + "`keyhole undo PATH` brings one back"
   }
 
@@ -111,6 +197,7 @@ package struct RemovalNotice {
 extension TreeSession {
   /// The paths of the items at or below a path, in no order; empty where it leads elsewhere.
   fileprivate func items(at path: TreePath) -> [String] {
+    if path.components.first == "defaults" { return keys(at: path) }
     guard path.components.first == "keychain" else { return [] }
     if let identity = try? tree.identityOfItem(at: path.components) {
       return path.isOtpauth ? [] : [FileTree.path(of: identity)]
@@ -118,5 +205,11 @@ extension TreeSession {
     let prefix = path.string + "/"
     let all = (try? stores.keychain?.read { index in index.all.map { FileTree.path(of: $0.identity) } }) ?? []
     return all.filter { $0.hasPrefix(prefix) }
+  }
+
+  private func keys(at path: TreePath) -> [String] {
+    guard path.components.count == 2 else { return path.components.count == 3 ? [path.string] : [] }
+    let entries = (try? tree.list(node(at: path))) ?? []
+    return entries.map { path.appending($0.name).string }
   }
 }

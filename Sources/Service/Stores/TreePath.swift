@@ -48,6 +48,9 @@ package struct TreePath: Sendable {
     return components.count > (components[1] == "other" ? 2 : 3)
   }
 
+  /// Whether it is the path of a key, by its length.
+  package var isKey: Bool { components.first == "defaults" && components.count == 3 }
+
   package func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
 
   package var parent: TreePath { TreePath(components: components.dropLast()) }

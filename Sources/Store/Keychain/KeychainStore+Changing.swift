@@ -11,6 +11,7 @@ extension KeychainStore {
       // Two calls may end here in another order than there; so not what they returned is believed, but
       // what the engine knows now.
       let value = try call()
+      changeCount.add(1, ordering: .releasing)
       takeNews(of: remote)
       return value
     }
@@ -22,6 +23,7 @@ extension KeychainStore {
         assumeIsolated { note($0, value) }
         return value
       }
+      changeCount.add(1, ordering: .releasing)
       pruneVersionsIfDue()
       return value
     } catch {
@@ -57,6 +59,7 @@ extension KeychainStore {
   }
 
   func takeOver(_ changes: ExternalChanges) {
+    defer { changeCount.add(1, ordering: .releasing) }
     switch changes {
     case .none: return
     case .items(let news): publish(news)

@@ -41,10 +41,11 @@ extension FileTree {
 
   private func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
     guard let keychain, keychain.engine.history != nil else { return [] }
+    let change = keychain.changeNumber
     return try history.withLock { known throws(StoreError) in
-      if let last = known, last.until > .now { return last.identities }
+      if let last = known, last.change == change, last.until > .now { return last.identities }
       let identities = try keychain.identitiesWithVersions()
-      known = KnownHistory(identities: identities, until: .now + .seconds(1))
+      known = KnownHistory(identities: identities, change: change, until: .now + .seconds(1))
       return identities
     }
   }
@@ -56,7 +57,8 @@ extension FileTree {
 
   func places(in history: HistoryPlace) throws(StoreError) -> [Place] {
     switch history {
-    case .top: return keychain == nil ? [] : [.history(.keychain)]
+    case .top: return [.history(.defaults)] + (keychain == nil ? [] : [.history(.keychain)])
+    case .defaults, .suite, .key: return settingPlaces(in: history)
     case .keychain: return ItemClass.allCases.map { .history(.itemClass($0)) }
     case .itemClass(.other): return try items(in: nil, of: .other).map { .history(.item($0)) }
     case .itemClass(let itemClass):
@@ -64,7 +66,7 @@ extension FileTree {
     case .folder(let folder):
       return try items(in: folder, of: folder.itemClass).map { .history(.item($0)) }
     case .item(let item): return try versions(at: item).map { .history(.version(item, $0.number)) }
-    case .version: throw .notDirectory
+    case .version, .setting: throw .notDirectory
     }
   }
 
@@ -72,7 +74,8 @@ extension FileTree {
   func place(of name: some Collection<UInt8>, in directory: HistoryPlace) throws(StoreError) -> Place {
     let place: HistoryPlace
     switch directory {
-    case .top, .keychain:
+    case .top, .keychain, .defaults, .suite, .key:
+      // Of suites there are few, and what is kept of one is read as a whole.
       guard let found = try places(in: directory).first(where: { $0.name.utf8.elementsEqual(name) }) else {
         throw .notFound
       }
@@ -88,7 +91,7 @@ extension FileTree {
       let text = ExactString(utf8: name)?.string ?? ""
       guard let number = UInt64(text), String(number) == text else { throw .notFound }
       place = .version(item, number)
-    case .version: throw .notDirectory
+    case .version, .setting: throw .notDirectory
     }
     guard try existsInHistory(place) else { throw .notFound }
     return .history(place)
@@ -96,7 +99,8 @@ extension FileTree {
 
   func existsInHistory(_ history: HistoryPlace) throws(StoreError) -> Bool {
     switch history {
-    case .top: true
+    case .top, .defaults: true
+    case .suite, .key, .setting: settingExists(history)
     case .keychain, .itemClass: keychain != nil
     case .folder(let folder): try !items(in: folder, of: folder.itemClass).isEmpty
     case .item(let item): try !versions(at: item).isEmpty
@@ -109,6 +113,10 @@ extension FileTree {
     case .item(let item):
       guard let last = try versions(at: item).last else { throw .notFound }
       return NodeStatus(kind: .directory, size: 0, modified: last.replaced, links: 2)
+    case .setting(let key, let number):
+      let version = try settingVersion(number, of: key)
+      let size = try settings.codec.content(of: version.value).count
+      return NodeStatus(kind: .file, size: size, modified: version.replaced, links: 1)
     case .version(let item, let number):
       let version = try version(number, at: item)
       return NodeStatus(kind: .file, size: version.item.size, modified: version.replaced, links: 1)
@@ -162,8 +170,11 @@ extension FileTree {
   }
 }
 
-/// The identities with versions as they were found a moment ago: a walk through the folders asks for each name.
+/// The identities with versions as they were found a moment ago, after the last change: a walk through the folders asks for
+/// each name.
 struct KnownHistory {
   var identities: [ItemIdentity]
+  /// The last change before.
+  var change: UInt64
   var until: ContinuousClock.Instant
 }

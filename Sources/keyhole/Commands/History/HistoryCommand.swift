@@ -7,24 +7,24 @@ import Store
 
 struct HistoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "history", abstract: "List earlier versions of a secret, also of a removed one.",
+    commandName: "history", abstract: "List earlier versions of a secret or setting, also of a removed one.",
     discussion: """
       One line a version, the oldest first, a tab between: its number, when it was replaced, and what the change was: \
       value, otpauth, attributes, protection, removed. No value is printed: it is the file \
       .keyhole/history/PATH/NUMBER on a mount, which opens as the item does. For a folder, the paths below it of which \
-      something is kept.
+      something is kept. A program that changes a setting all the time makes one version a second.
       """)
 
-  @Flag(help: "Delete the versions, so that nothing of them is left in the vault's files. The item itself stays.")
+  @Flag(help: "Delete the versions, so that nothing of them is left in the files. The item or setting itself stays.")
   var purge = false
 
-  @Flag(help: "With --purge: those of all items, and all removed items.")
+  @Flag(help: "With --purge: those of all items and settings, and all removed items.")
   var all = false
 
   @Flag(help: "JSON, one object a line.")
   var json = false
 
-  @Argument(help: "An item, such as keychain/generic/my.service/peter, or a folder.", completion: .treePath)
+  @Argument(help: "An item, such as keychain/generic/my.service/peter, a key, or a folder.", completion: .treePath)
   var path: String?
 
   func validate() throws {
@@ -37,7 +37,7 @@ struct HistoryCommand: ParsableCommand {
     let session = try TreeSession(for: path)
     if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
     session.stores.keychain?.pruneVersions()
-    guard path.isItem else {
+    guard path.isItem || path.isKey else {
       let paths = try session.pathsWithHistory(below: path)
       return paths.forEach { StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput) }
     }
@@ -53,14 +53,14 @@ struct HistoryCommand: ParsableCommand {
 
 struct UndoCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "undo", abstract: "Make a secret what it was, or bring a removed one back.",
+    commandName: "undo", abstract: "Make a secret or setting what it was, or bring a removed one back.",
     discussion: """
       The value and the attributes are those of the newest version, or of the one with NUMBER; the item stays at \
       least as well protected as it is, and as it was. What it is now becomes a version: a second undo takes the \
       first one back.
       """)
 
-  @Argument(help: "An item, such as keychain/generic/my.service/peter.", completion: .treePath)
+  @Argument(help: "An item, such as keychain/generic/my.service/peter, or a key.", completion: .treePath)
   var path: String
 
   @Argument(help: "The number of a version, as `keyhole history` lists it; without it, the newest.")
@@ -74,7 +74,7 @@ struct UndoCommand: ParsableCommand {
   }
 }
 
-extension ItemVersion {
+extension VersionEntry {
   fileprivate var columns: String {
     "\(number)\t\(replaced.iso8601)\t\(changes.words.joined(separator: ","))"
   }
@@ -82,6 +82,6 @@ extension ItemVersion {
   fileprivate var json: String {
     let words = changes.words.map(\.quotedAsJSON).joined(separator: ",")
     return "{\"number\":\(number),\"replaced\":\(replaced.iso8601.quotedAsJSON),\"changes\":[\(words)],"
-      + "\"size\":\(item.size)}"
+      + "\"size\":\(size)}"
   }
 }
