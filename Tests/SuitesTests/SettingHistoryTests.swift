@@ -49,7 +49,7 @@ import Testing
 
   @Test func valuesOfAllTypesComeBack() throws {
     let values: [SettingValue] = [
-      .real(.nan), .data([0, 1]), .date(SettingDate(2.5)), .uid(7), .string("\u{1}"), .integer(Int128(UInt64.max)),
+      .real(.nan), .data([0, 1]), .date(try #require(SettingDate(sinceReference: 2.5))), .uid(7), .string("\u{1}"), .integer(Int128(UInt64.max)),
       .array([.bool(true), .dictionary(["x": .real(0.5)])]), .dictionary([:]), .string("last"),
     ]
     for value in values { try set(value) }
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test func onlySoManyOfAKeyAndNoneThatIsTooOld() throws {
-    for number in 0..<15 { try set(.integer(number)) }
+    for number in 0..<15 as Range<Int128> { try set(.integer(number)) }
     #expect(values() == (4..<14).map { .integer($0) })
     let all = KeptVersions(
       SettingHistoryFiles(folder: history, retention: .standard).versions(of: "a"),
@@ -69,7 +69,7 @@ import Testing
 
   @Test func aSeriesByOneProcessIsOneVersion() throws {
     let engine = engine()
-    for number in 0..<50 { try engine.set("k", .integer(number), in: "a") }
+    for number in 0..<50 as Range<Int128> { try engine.set("k", .integer(number), in: "a") }
     let kept = values()
     #expect(kept.first == .integer(0) && kept.count < 25, "\(kept.count)")
   }
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test func aSeriesOfLargeSuitesIsKeptToo() throws {
-    try engine().update("a", known: nil) { contents in
+    _ = try engine().update("a", known: nil) { contents in
       for number in 0..<9000 { contents.settings[ExactString("key \(number)")] = Setting(.string("a value of some length")) }
     }
     try set(.integer(1), "key 7")
@@ -100,7 +100,7 @@ import Testing
   @Test func purgedValuesLeaveNoResidue() throws {
     let marker = "a marker that is looked for"
     for value in [marker, "x"] { try set(.string(ExactString(value))) }
-    for value in 0..<3 { try set(.integer(value), "other") }
+    for value in 0..<3 as Range<Int128> { try set(.integer(value), "other") }
     let before = sandbox.names(history)
     #expect(before.contains { sandbox.text(history + "/" + $0).contains(marker) })
     #expect(try engine().purge("a", "k") == 1)
@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test func aCutOffRecordIsWrittenOver() throws {
-    for number in 0..<3 { try set(.integer(number)) }
+    for number in 0..<3 as Range<Int128> { try set(.integer(number)) }
     let file = history + "/" + (sandbox.names(history).first ?? "")
     let whole = sandbox.bytes(file)
     for length in [whole.count - 1, whole.count / 2 + 3, 5] {

@@ -40,17 +40,29 @@ extension TreeSession {
 
   /// Every path below a folder of which something is kept; sorted.
   package func pathsWithHistory(below path: TreePath) throws -> [String] {
-    let prefix = path.components.isEmpty ? "" : path.string + "/"
-    if path.components.first == "defaults" {
-      let keys = (settings.engine.history?.suitesWithVersions() ?? []).flatMap { suite in
-        Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
-          "defaults/\(PathName(suite).string)/\(PathName(key).string)"
-        }
-      }
-      return keys.filter { $0.hasPrefix(prefix) }.sorted()
+    switch path.components.first {
+    case "defaults": return keysWithHistory(below: path)
+    case "keychain": return try itemsWithHistory(below: path)
+    case nil: return keysWithHistory(below: path) + (keepsItems ? try itemsWithHistory(below: path) : [])
+    default: throw Failure(path.string, "there is nothing of this name")
     }
+  }
+
+  /// Whether the keychain keeps versions of its items.
+  package var keepsItems: Bool { stores.keychain?.engine.history != nil }
+
+  private func keysWithHistory(below path: TreePath) -> [String] {
+    let keys = (settings.engine.history?.suitesWithVersions() ?? []).flatMap { suite in
+      Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
+        "defaults/\(PathName(suite).string)/\(PathName(key).string)"
+      }
+    }
+    return keys.filter { path.isAbove($0) }.sorted()
+  }
+
+  private func itemsWithHistory(below path: TreePath) throws -> [String] {
     let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
-    return identities.map { FileTree.path(of: $0) }.filter { $0.hasPrefix(prefix) }.sorted()
+    return identities.map { FileTree.path(of: $0) }.filter { path.isAbove($0) }.sorted()
   }
 
   /// Makes an item or a key what it was. `number`: which version; nil: the newest.
@@ -202,9 +214,8 @@ extension TreeSession {
     if let identity = try? tree.identityOfItem(at: path.components) {
       return path.isOtpauth ? [] : [FileTree.path(of: identity)]
     }
-    let prefix = path.string + "/"
     let all = (try? stores.keychain?.read { index in index.all.map { FileTree.path(of: $0.identity) } }) ?? []
-    return all.filter { $0.hasPrefix(prefix) }
+    return all.filter { path.isAbove($0) }
   }
 
   private func keys(at path: TreePath) -> [String] {

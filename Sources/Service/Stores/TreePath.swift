@@ -51,6 +51,9 @@ package struct TreePath: Sendable {
   /// Whether it is the path of a key, by its length.
   package var isKey: Bool { components.first == "defaults" && components.count == 3 }
 
+  /// Whether another path leads through this one.
+  func isAbove(_ path: String) -> Bool { components.isEmpty || path.hasPrefix(string + "/") }
+
   package func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
 
   package var parent: TreePath { TreePath(components: components.dropLast()) }

@@ -33,12 +33,15 @@ struct HistoryCommand: ParsableCommand {
   }
 
   func run() throws {
-    let path = TreePath(path ?? "keychain")
-    let session = try TreeSession(for: path)
+    let session = try TreeSession(for: TreePath(path ?? "keychain"))
+    let path = TreePath(path ?? "")
     if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
     session.stores.keychain?.pruneVersions()
     guard path.isItem || path.isKey else {
       let paths = try session.pathsWithHistory(below: path)
+      if path.components.isEmpty, !session.keepsItems {
+        StandardError.write("keyhole: note: this keychain keeps no earlier versions; only the vault does\n")
+      }
       return paths.forEach { StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput) }
     }
     for version in try session.versions(at: path) {
