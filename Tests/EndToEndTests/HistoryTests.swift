@@ -15,7 +15,8 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.make(keyhole)
       try keyhole.refuses("ls \(Self.history)", .missing)
-      try keyhole.check("ls .keyhole/history/keychain/generic; ls -a . | grep -c keyhole; true", prints: "0\n")
+      try keyhole.check(
+        "ls .keyhole/history/keychain/generic; ls -a . | grep -c keyhole; true", prints: "0\n")
       try keyhole.check(
         """
         setfattr -n user.comment -v first \(Self.item); touch -d @1000000000 \(Self.value); echo two > \(Self.value)
@@ -83,7 +84,8 @@ import Testing
         terminal,
         prints:
           "keyhole: note: kept for 30 days: `keyhole undo \(Self.item)` brings it back\r\n")
-      try keyhole.check("keyhole undo \(Self.item) > /dev/null; setfattr -n user.keyhole.history -v 0 \(Self.item)")
+      try keyhole.check(
+        "keyhole undo \(Self.item) > /dev/null; setfattr -n user.keyhole.history -v 0 \(Self.item)")
       try keyhole.check(terminal)
       try keyhole.check("keyhole history")
     }
@@ -112,14 +114,18 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.make(keyhole)
       try keyhole.check(
-        "echo two > \(Self.value); printf 'p\\n' | keyhole passphrase 2> /dev/null", within: LockTests.patience)
+        "echo two > \(Self.value); printf 'p\\n' | keyhole passphrase 2> /dev/null",
+        within: LockTests.patience)
       try keyhole.check("keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "one")
-      try keyhole.check("keyhole lock; ls \(Self.history) | wc -l; keyhole history \(Self.item) | wc -l", prints: "2\n2\n")
+      try keyhole.check(
+        "keyhole lock; ls \(Self.history) | wc -l; keyhole history \(Self.item) | wc -l", prints: "2\n2\n")
       try keyhole.refuses("cat \(Self.history)/$(ls \(Self.history) | tail -1)", .noKey)
       try keyhole.check(
-        "printf 'p\\n' | keyhole unlock; keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "two",
+        "printf 'p\\n' | keyhole unlock; keyhole undo \(Self.item) > /dev/null; cat \(Self.value)",
+        prints: "two",
         within: LockTests.patience)
-      try keyhole.check("keyhole rm -r \(Self.item); keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "two")
+      try keyhole.check(
+        "keyhole rm -r \(Self.item); keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "two")
       try keyhole.check("keyhole history --purge --all; keyhole history", prints: "deleted 3 versions\n")
     }
   }
@@ -130,10 +136,13 @@ import Testing
       try keyhole.check("echo new > \(value); setfattr -n user.keyhole.access -v devicePasscode \(item)")
       let before = AccessTests.asked(keyhole).count
       try keyhole.check(
-        "cd .keyhole/history/\(item); stat -c %s * > /dev/null; cat $(ls | sort -n | head -1)", prints: "secret")
+        "cd .keyhole/history/\(item); stat -c %s * > /dev/null; cat $(ls | sort -n | head -1)",
+        prints: "secret")
       #expect(AccessTests.asked(keyhole).count == before + 1)
       #expect(AccessTests.asked(keyhole).last?.hasPrefix(".keyhole/history/\(item)/") == true)
-      try keyhole.check("keyhole undo \(item) > /dev/null; getfattr --only-values -n user.keyhole.access \(item)", prints: "devicePasscode")
+      try keyhole.check(
+        "keyhole undo \(item) > /dev/null; getfattr --only-values -n user.keyhole.access \(item)",
+        prints: "devicePasscode")
       #expect(AccessTests.asked(keyhole).count == before + 2)
     }
     try await AccessTests.withAsked("exit 1", flags: "devicePasscode") { keyhole in
@@ -156,7 +165,8 @@ import Testing
     }
     try await withKeyhole("history=0") { keyhole in
       try Self.make(keyhole)
-      try keyhole.check("echo two > \(Self.value); rm -r \(Self.item); keyhole history; ls .keyhole/history/keychain/generic")
+      try keyhole.check(
+        "echo two > \(Self.value); rm -r \(Self.item); keyhole history; ls .keyhole/history/keychain/generic")
     }
   }
 }

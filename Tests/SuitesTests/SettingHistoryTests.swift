@@ -49,7 +49,8 @@ import Testing
 
   @Test func valuesOfAllTypesComeBack() throws {
     let values: [SettingValue] = [
-      .real(.nan), .data([0, 1]), .date(try #require(SettingDate(sinceReference: 2.5))), .uid(7), .string("\u{1}"), .integer(Int128(UInt64.max)),
+      .real(.nan), .data([0, 1]), .date(try #require(SettingDate(sinceReference: 2.5))), .uid(7),
+      .string("\u{1}"), .integer(Int128(UInt64.max)),
       .array([.bool(true), .dictionary(["x": .real(0.5)])]), .dictionary([:]), .string("last"),
     ]
     for value in values { try set(value) }
@@ -83,7 +84,9 @@ import Testing
 
   @Test func aSeriesOfLargeSuitesIsKeptToo() throws {
     _ = try engine().update("a", known: nil) { contents in
-      for number in 0..<9000 { contents.settings[ExactString("key \(number)")] = Setting(.string("a value of some length")) }
+      for number in 0..<9000 {
+        contents.settings[ExactString("key \(number)")] = Setting(.string("a value of some length"))
+      }
     }
     try set(.integer(1), "key 7")
     try set(.integer(2), "key 7")
@@ -133,7 +136,7 @@ import Testing
           key: ExactString("k\(number)"), value: .string(ExactString(text)), changes: .value)
         files.record([former], of: suite, at: .now, isOwn: true)
       }
-      // Files are told apart by their times.
+      // The times of the files say which is older.
       for name in sandbox.names(history) where name.hasPrefix("old") {
         let times = [timespec(tv_sec: 1000, tv_nsec: 0), timespec(tv_sec: 1000, tv_nsec: 0)]
         unsafe utimensat(AT_FDCWD, history + "/" + name, times, 0)

@@ -41,8 +41,8 @@ import Testing
 
   private func set(_ item: Item, _ text: String) throws {
     let permit = try store.permission(for: item.id, to: .write, path: "a", by: .current).fetch()
-    try store.rewrite(item.id, readingSecret: false, permit) { _, secret in
-      secret = try! KeychainSamples.secret(text)
+    try store.rewrite(item.id, readingSecret: false, permit) { _, secret throws(StoreError) in
+      secret = try KeychainSamples.secretOrFail(text)
     }
     person.questions.withLock { $0 = [] }
   }
@@ -134,7 +134,8 @@ import Testing
     let version = try #require(try store.versions(of: item.identity).last)
     let engine = try #require(store.engine as? VaultEngine)
     try engine.change(
-      to: .passphraseAndKeyFile, KeychainSamples.secret("p"), present: KeychainSamples.secret(""), cost: .least)
+      to: .passphraseAndKeyFile, KeychainSamples.secret("p"), present: KeychainSamples.secret(""),
+      cost: .least)
     try store.lock()
     #expect(throws: StoreError.locked) { try read(version) }
     #expect(try store.versions(of: item.identity).count == 1)
@@ -168,7 +169,10 @@ struct RestoringTests {
       ([.biometryAny, .or, .devicePasscode], [], [.biometryAny, .or, .devicePasscode]),
       ([.biometryAny, .or, .devicePasscode], [.userPresence], nil),
       ([.applicationPassword], [.userPresence], [.userPresence, .applicationPassword]),
-      ([.biometryAny, .or, .devicePasscode], [.applicationPassword], [.biometryAny, .or, .devicePasscode, .applicationPassword]),
+      (
+        [.biometryAny, .or, .devicePasscode], [.applicationPassword],
+        [.biometryAny, .or, .devicePasscode, .applicationPassword]
+      ),
     ]
     for (then, now, result) in cases {
       #expect((try? item(now).restoring(item(then)))?.access == result, "\(then) \(now)")

@@ -21,13 +21,15 @@ struct VaultHistoryTests {
   }
 
   private func set(_ id: ItemID, _ text: String) throws {
-    _ = try engine.rewrite(id, readingSecret: false) { _, secret in
-      secret = try! KeychainSamples.secret(text)
+    _ = try engine.rewrite(id, readingSecret: false) { _, secret throws(StoreError) in
+      secret = try KeychainSamples.secretOrFail(text)
     }
   }
 
   private func values(_ identity: ItemIdentity) throws -> [String] {
-    try engine.versions(of: identity).map { String(decoding: try engine.bytes(of: $0.item.id), as: UTF8.self) }
+    try engine.versions(of: identity).map {
+      String(decoding: try engine.bytes(of: $0.item.id), as: UTF8.self)
+    }
   }
 
   private func expectSound(_ engine: VaultEngine, sourceLocation: SourceLocation = #_sourceLocation) throws {
@@ -174,7 +176,8 @@ struct VaultHistoryTests {
     #expect(versions.map(\.item.accessibility) == [.whenUnlockedThisDeviceOnly, .whenUnlockedThisDeviceOnly])
     #expect(try values(item.identity) == ["one", "two"])
     // No secret is left under the key of the weaker class.
-    #expect(try fixture.number("SELECT count(*) FROM secret JOIN class_key ON class_key = id WHERE class = 2") == 0)
+    #expect(
+      try fixture.number("SELECT count(*) FROM secret JOIN class_key ON class_key = id WHERE class = 2") == 0)
     // A weaker one does not weaken them, nor does one that is restored.
     _ = try engine.update([id]) { $0.accessibility = .afterFirstUnlock }
     let strict = try #require(try engine.versions(of: item.identity).last)
@@ -215,7 +218,8 @@ struct VaultHistoryTests {
     let summary = try engine.withSession { session throws(StoreError) in session.keys.header.store }
     #expect(!summary.isEmpty)
     try engine.change(
-      to: .passphraseAndKeyFile, KeychainSamples.secret("p"), present: KeychainSamples.secret(""), cost: .least)
+      to: .passphraseAndKeyFile, KeychainSamples.secret("p"), present: KeychainSamples.secret(""),
+      cost: .least)
     #expect(try values(item.identity) == ["one", "one"])
     #expect(try values(removed.identity) == ["gone"])
     try engine.lock()
@@ -278,8 +282,8 @@ struct VaultHistoryTests {
     let item = try engine.add(KeychainSamples.generic("a"), "one")
     try set(item.id, "two")
     let other = try fixture.open()
-    _ = try other.rewrite(item.id, readingSecret: false) { _, secret in
-      secret = try! KeychainSamples.secret("three")
+    _ = try other.rewrite(item.id, readingSecret: false) { _, secret throws(StoreError) in
+      secret = try KeychainSamples.secretOrFail("three")
     }
     #expect(try values(item.identity) == ["one"])
     try expectSound(engine)
@@ -301,7 +305,9 @@ struct VaultHistoryTests {
     #expect(try !again.checkSecrets().damaged.isEmpty)
     #expect(try again.versions(of: other.identity).count == 2)
     // It can be changed all the same.
-    _ = try again.rewrite(item.id, readingSecret: false) { _, secret in secret = try! KeychainSamples.secret("4") }
+    _ = try again.rewrite(item.id, readingSecret: false) { _, secret throws(StoreError) in
+      secret = try KeychainSamples.secretOrFail("4")
+    }
     #expect(try again.bytes(of: item.id) == Array("4".utf8))
     #expect(try again.purge(item.identity) == 3)
     try expectSound(again)
@@ -322,7 +328,8 @@ struct VaultHistoryTests {
     var item = KeychainSamples.generic("a")
     item.otpauth = FurtherSecret(modified: KeychainSamples.time)
     let uri = "otpauth://totp/a?secret=GEZDGNBVGY3TQOJQ"
-    let id = try engine.add(item, secret: KeychainSamples.secret("one"), otpauth: KeychainSamples.secret(uri)).id
+    let id = try engine.add(item, secret: KeychainSamples.secret("one"), otpauth: KeychainSamples.secret(uri))
+      .id
     #expect(try engine.versions(of: item.identity).isEmpty)
     _ = try engine.rewriteOtpauth(of: id, readingSecret: false) { further, _ in further = nil }
     let version = try #require(try engine.versions(of: item.identity).last)
@@ -390,5 +397,12 @@ extension VaultHistoryTests {
         }
       }
     }
+  }
+}
+
+extension KeychainSamples {
+  /// As `secret`, for a body that throws errors of stores.
+  static func secretOrFail(_ text: String) throws(StoreError) -> SecretBytes {
+    do { return try secret(text) } catch { throw .outOfMemory }
   }
 }

@@ -58,7 +58,8 @@ public final class VaultEngine: KeychainEngine {
     historySettings = HistorySettings(retention)
     self.part = part
     self.passwordCost = passwordCost
-    vault = Locked(LockableVault(try VaultFile(opening: directory), state, reading, many: many, historySettings))
+    vault = Locked(
+      LockableVault(try VaultFile(opening: directory), state, reading, many: many, historySettings))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
     try unlock(LockableVault.noPassphrase())
   }

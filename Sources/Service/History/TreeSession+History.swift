@@ -142,7 +142,9 @@ extension TreeSession {
   }
 
   private func name(_ path: TreePath, _ index: Int) throws -> ExactString {
-    let name = try attempt(path) { () throws(StoreError) in try PathName(lookingUp: path.components[index].utf8) }
+    let name = try attempt(path) { () throws(StoreError) in
+      try PathName(lookingUp: path.components[index].utf8)
+    }
     guard let plain = name.plain else {
       throw Failure(path.string, "this name is shown cut; nothing can be found by it")
     }
@@ -170,7 +172,7 @@ extension TreeSession {
   }
 }
 
-/// What happens to removed items and keys, for people.
+/// The notice about removed items and keys, for people.
 package struct RemovalNotice {
   private let session: TreeSession
   private let path: TreePath
@@ -196,7 +198,8 @@ package struct RemovalNotice {
     let count = items.count { kept.contains($0) }
     guard count > 0 else { return nil }
     let all = count == items.count ? "\(count)" : "\(count) of \(items.count)"
-    return "\(all) \(path.components.first == "defaults" ? "keys" : "items") are kept for \(duration): `keyhole history \(path.string)` lists them, "
+    return
+      "\(all) \(path.components.first == "defaults" ? "keys" : "items") are kept for \(duration): `keyhole history \(path.string)` lists them, "
       + "`keyhole undo PATH` brings one back"
   }
 

@@ -142,7 +142,8 @@ extension KeyholeAttribute {
 
   private func history(_ value: [UInt8]) throws(StoreError) -> [UInt8] {
     let most = HistoryRetention.mostVersions
-    guard let text = ExactString(utf8: value)?.string, let number = Int(text), (0...most).contains(number) else {
+    guard let text = ExactString(utf8: value)?.string, let number = Int(text), (0...most).contains(number)
+    else {
       throw .invalidValue(reason: "not a number of versions, 0 to \(most)")
     }
     return Array(String(number).utf8)

@@ -18,7 +18,8 @@ extension FileTree {
     case .otpauth(let item): try removeOtpauth(item)
     case .scratch(let scratch): try removeScratch(scratch)
     case .status, .events: throw .notPermitted(reason: "this file is always there")
-    case .history(.version), .history(.setting): throw .notPermitted(reason: "versions are deleted with `keyhole history --purge`")
+    case .history(.version), .history(.setting):
+      throw .notPermitted(reason: "versions are deleted with `keyhole history --purge`")
     default: throw .isDirectory
     }
     nodes.withLock { $0.remove(node, at: place) }

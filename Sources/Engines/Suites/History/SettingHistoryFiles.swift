@@ -80,7 +80,8 @@ extension SettingHistoryFiles {
       var bytes: [UInt8] = []
       for value in former where value.isNews(to: known.newest[value.key], at: time, isOwn: isOwn) {
         let record = KeyVersionRecord(
-          number: known.lastNumber + 1, suite: suite, key: value.key, value: value.value, replaced: time, changes: value.changes)
+          number: known.lastNumber + 1, suite: suite, key: value.key, value: value.value, replaced: time,
+          changes: value.changes)
         let encoded = record.bytes
         guard encoded.count <= Self.largestValue else { continue }
         bytes += encoded
@@ -122,7 +123,8 @@ extension SettingHistoryFiles {
   /// Deletes the files that were written first, until all together are small enough.
   private func limitFolder() {
     var files = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap { name -> (String, FileStatus)? in
-      guard let name, let status = try? SuiteFiles.status(folder + "/" + name, follow: false), status.isRegular
+      guard let name, let status = try? SuiteFiles.status(folder + "/" + name, follow: false),
+        status.isRegular
       else { return nil }
       return (name, status)
     }
@@ -130,7 +132,7 @@ extension SettingHistoryFiles {
     var size = files.reduce(0) { $0 + Int(clamping: $1.1.size) }
     for (name, status) in files where size > largest && status.size > 0 {
       try? SuiteFiles.remove(folder + "/" + name)
-      size -= Int(clamping: status.size)
+      size = max(0, size &- Int(clamping: status.size))
     }
   }
 
@@ -149,7 +151,8 @@ extension SettingHistoryFiles {
     try? SuiteFiles.makeFolder(folder)
     for _ in 0..<10 {
       do {
-        let file = try Descriptor(path(suite), [.writing, .reading, .create, .append, .noFollow, .nonBlocking])
+        let file = try Descriptor(
+          path(suite), [.writing, .reading, .create, .append, .noFollow, .nonBlocking])
         guard try file.tryLock() else {
           Pause.microseconds(1000)
           continue
@@ -202,7 +205,7 @@ extension SettingHistoryFiles {
     return Set(found).filter { !versions(of: $0).isEmpty }
   }
 
-  /// What is kept of a suite that has another name now.
+  /// Gives the versions of a suite the suite's new name.
   func move(_ suite: ExactString, to name: ExactString) {
     state.withLock { state in
       (state.known[suite], state.known[name]) = (nil, nil)
@@ -275,12 +278,12 @@ struct FormerValue {
   /// Whether it is to be kept, where `last` was kept of the key.
   fileprivate func isNews(to last: SettingHistoryFiles.Newest?, at time: Timestamp, isOwn: Bool) -> Bool {
     guard let last else { return true }
-    let seconds = time.seconds - last.replaced.seconds
+    let seconds = time.seconds &- last.replaced.seconds
     if isOwn {
       let isSeries = last.isOwn && seconds >= 0 && seconds < SettingHistoryFiles.gathering
       return !isSeries || changes.contains(.removal)
     }
-    return last.hash != StableHash.of(value) || abs(seconds) > SettingHistoryFiles.lateness
+    return last.hash != StableHash.of(value) || seconds.magnitude > SettingHistoryFiles.lateness.magnitude
   }
 }
 
@@ -291,7 +294,8 @@ struct KeptVersions {
   init(_ all: [KeyVersionRecord], _ retention: HistoryRetention, at now: Timestamp) {
     var counts: [ExactString: Int] = [:]
     var kept: [KeyVersionRecord] = []
-    for record in all.sorted(by: { $0.number > $1.number }) where !retention.isOver(record.replaced, at: now) {
+    for record in all.sorted(by: { $0.number > $1.number }) where !retention.isOver(record.replaced, at: now)
+    {
       counts[record.key, default: 0] += 1
       if counts[record.key, default: 0] <= retention.versions { kept.append(record) }
     }

@@ -67,7 +67,7 @@ extension Session {
     (removed.record.item.label, removed.record.item.attributes) = (nil, [:])
     (removed.record.item.identity, removed.record.item.modified) = (name.identity, .now)
     try keepVersion(of: row.record, in: &removed, .removal, secrets, &manifest)
-    // What was never committed is no version otherwise.
+    // A state that was never committed is no version otherwise.
     guard removed.record.versions.last == row.revision else {
       throw StoreError.damaged(what: "a version of an item")
     }

@@ -37,7 +37,9 @@ extension Session {
   }
 
   func version(_ id: ItemID) throws(StoreError) -> ItemVersion {
-    guard let (item, number) = id.version, let key = ItemKey(item), keys.format >= .two else { throw .notFound }
+    guard let (item, number) = id.version, let key = ItemKey(item), keys.format >= .two else {
+      throw .notFound
+    }
     let found: ItemVersion? = try read(key) { database in
       guard let row = try items(database).fetch(key), row.record.versions.contains(number) else { return nil }
       return try version(number, of: row, versions(database))
@@ -169,10 +171,10 @@ extension Session {
       if !kept.dropped(from: row.record.versions, limit, at: now).isEmpty { outdated.append(row.key) }
     }
     var count = 0
-    var start = 0
-    while start < outdated.count {
-      let page = outdated[start..<min(start + Self.page, outdated.count)]
-      start += page.count
+    var rest = outdated[...]
+    while !rest.isEmpty {
+      let page = rest.prefix(Self.page)
+      rest = rest.dropFirst(Self.page)
       count += try change { secrets, manifest in
         try page.reduce(0) { try $0 + prune($1, retention, at: now, secrets, &manifest) }
       }

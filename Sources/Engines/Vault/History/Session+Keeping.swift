@@ -49,7 +49,7 @@ extension Session {
     guard row.revision <= committed, !changes.subtracting(.name).isEmpty else { return false }
     guard changes.subtracting(.name) == .attributes, let last = newest?.replacement else { return true }
     let isSeries = VersionChanges(rawValue: last.changes).subtracting(.name) == .attributes
-    let seconds = Timestamp.now.seconds - last.time.seconds
+    let seconds = Timestamp.now.seconds &- last.time.seconds
     return !isSeries || seconds < 0 || seconds >= Self.gathering
   }
 
@@ -169,7 +169,7 @@ extension ItemRecord {
 }
 
 extension Item {
-  /// What is different besides the secrets.
+  /// The differences besides the secrets.
   func changes(since old: Item) -> VersionChanges {
     var changes: VersionChanges = []
     if !hasSameAccess(as: old) { changes.insert(.protection) }

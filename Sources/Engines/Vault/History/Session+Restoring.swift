@@ -62,7 +62,9 @@ extension Session {
     new.record.furtherSecrets = version.record.furtherSecrets
     let changes = present.record.changes(to: version.record)
     let (before, after) = (version.record.item, new.record.item)
-    if version.key == present.key, before.hasSameAccess(as: after), after.hasSameAccess(as: present.record.item) {
+    if version.key == present.key, before.hasSameAccess(as: after),
+      after.hasSameAccess(as: present.record.item)
+    {
       // Its secrets are sealed as the item's have to be.
       new.record.secretRevision = version.record.secretRevision
       try keepVersion(of: present.record, in: &new, changes, secrets, &manifest)
@@ -114,7 +116,7 @@ private final class OpenedPart {
 }
 
 extension ItemRecord {
-  /// What of the secrets a version has otherwise.
+  /// The secrets that are other ones in a version.
   fileprivate func changes(to version: ItemRecord) -> VersionChanges {
     var changes: VersionChanges = []
     if secretRevision != version.secretRevision { changes.insert(.value) }

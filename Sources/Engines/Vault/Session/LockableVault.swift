@@ -23,7 +23,9 @@ final class LockableVault {
   /// `lock` was called, and `unlock` was not since: a vault that opens by itself is locked then.
   private var isLockWanted = false
 
-  init(_ file: VaultFile, _ state: LockState, _ reading: VaultReading, many: UInt64, _ history: HistorySettings) {
+  init(
+    _ file: VaultFile, _ state: LockState, _ reading: VaultReading, many: UInt64, _ history: HistorySettings
+  ) {
     (self.file, self.state, self.reading, self.many) = (file, state, reading, many)
     self.history = history
   }

@@ -100,7 +100,8 @@ extension Session {
       try take(row, secrets.database, &manifest)
       let sealing = self.secrets(secrets.database, new)
       _ = try put(
-        row, with: secret, replacing: row.record, changing: .protection, sealing, openedBy: secrets, &manifest)
+        row, with: secret, replacing: row.record, changing: .protection, sealing, openedBy: secrets, &manifest
+      )
     }
     // The log would keep the old seal until it is written over.
     connection.checkpoint()
@@ -178,7 +179,8 @@ extension Session {
     if changesSeal { try reseal(furtherSecretsOf: row.key, old, record, opener ?? secrets, secrets) }
     guard hasVersions else { return record.item }
     if changesSeal {
-      try strengthenVersions(row.key, record, opener ?? secrets, secrets, otherPassword: opener != nil, &manifest)
+      try strengthenVersions(
+        row.key, record, opener ?? secrets, secrets, otherPassword: opener != nil, &manifest)
     }
     try deleteUnusedSecrets(row.key, record, secrets)
     return record.item

@@ -46,7 +46,8 @@ extension Item {
   public func restoring(_ version: Item) throws(StoreError) -> Item {
     guard let access = version.access.joined(with: access) else {
       throw .accessDenied(
-        reason: "its flags were `\(version.access.text)` and are `\(self.access.text)`, which can't be joined; "
+        reason:
+          "its flags were `\(version.access.text)` and are `\(self.access.text)`, which can't be joined; "
           + "give the item the flags that it had, then restore it")
     }
     var item = version
@@ -54,7 +55,8 @@ extension Item {
     item.accessibility = accessibility.stricter(version.accessibility)
     item.programs = programs ?? version.programs
     for name in [Self.historyAttribute, FingerprintEnrollment.attribute] {
-      item.attributes[name] = attributes[name] ?? (name == Self.historyAttribute ? nil : version.attributes[name])
+      item.attributes[name] =
+        attributes[name] ?? (name == Self.historyAttribute ? nil : version.attributes[name])
     }
     return item
   }

@@ -27,7 +27,7 @@ public struct HistoryRetention: Hashable, Sendable {
 
   /// Whether what was replaced at `time` is no longer kept at `now`.
   public func isOver(_ time: Timestamp, at now: Timestamp) -> Bool {
-    now.seconds - time.seconds > Int64(days) * 86_400
+    now.seconds &- time.seconds > Int64(days) &* 86_400
   }
 }
 

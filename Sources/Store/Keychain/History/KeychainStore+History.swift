@@ -3,7 +3,7 @@ import Platform
 import SecretMemory
 import Synchronization
 
-// What items were. A version is given under what protects it and what protects the item now.
+// Earlier versions of items. A version is given under what protects it and what protects the item now.
 extension KeychainStore {
   /// The versions of the item with an identity, and of those with it that were removed, the oldest first. No secret is
   /// opened, and nothing is asked.
@@ -33,7 +33,8 @@ extension KeychainStore {
   /// - Returns: the item as it is stored.
   /// - Throws: `accessDenied` without the permit that it takes; as `VersionedKeychain.restore`.
   @discardableResult
-  public nonisolated func restore(_ version: ItemVersion, _ permit: Permit? = nil) throws(StoreError) -> Item {
+  public nonisolated func restore(_ version: ItemVersion, _ permit: Permit? = nil) throws(StoreError) -> Item
+  {
     if try takesPermit(version) { try checkAccess(to: version.item, permit) }
     try loadUnlessLookedUp()
     let present = try presentItem(of: version.item)
@@ -55,14 +56,20 @@ extension KeychainStore {
   @discardableResult
   public nonisolated func purgeVersions(of identity: ItemIdentity) throws(StoreError) -> Int {
     let history = try engine.requireHistory()
-    return try change { () throws(StoreError) in try history.purge(identity) } note: { _, _ in }
+    return try change { () throws(StoreError) in
+      try history.purge(identity)
+    } note: { _, _ in
+    }
   }
 
   /// The same for all items. - Throws: as `purgeVersions(of:)`.
   @discardableResult
   public nonisolated func purgeAllVersions() throws(StoreError) -> Int {
     let history = try engine.requireHistory()
-    return try change { () throws(StoreError) in try history.purgeAll() } note: { _, _ in }
+    return try change { () throws(StoreError) in
+      try history.purgeAll()
+    } note: { _, _ in
+    }
   }
 
   /// Deletes what is kept for too long already, now and, as long as something is changed, once a day. It does nothing where
@@ -70,7 +77,10 @@ extension KeychainStore {
   public nonisolated func pruneVersions() {
     lastPruning.store(max(1, AccessController.bootTime()), ordering: .relaxed)
     guard remote == nil, let history = engine.history, engine.readOnlyReason == nil else { return }
-    _ = try? change { () throws(StoreError) in try history.prune() } note: { _, _ in }
+    _ = try? change { () throws(StoreError) in
+      try history.prune()
+    } note: { _, _ in
+    }
   }
 
   private static let secondsBetweenPrunings: UInt64 = 86_400
@@ -88,7 +98,8 @@ extension KeychainStore {
     return try history.version(id).item
   }
 
-  /// What protects an item: itself; of a version also the item that it was one of, or that has its name now.
+  /// The items whose protection holds for an item: itself; of a version also the item that it was one of, or that has its name
+  /// now.
   nonisolated func protecting(_ item: Item) throws(StoreError) -> [Item] {
     guard item.id.version != nil, let present = try presentItem(of: item) else { return [item] }
     return [item, present]

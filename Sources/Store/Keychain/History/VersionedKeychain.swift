@@ -60,7 +60,7 @@ public struct ItemVersion: Hashable, Sendable {
   }
 }
 
-/// What a change of an item changed.
+/// The parts of an item that a change concerned.
 public struct VersionChanges: OptionSet, Hashable, Sendable {
   /// The bits of the set. They are stored, and never change.
   public let rawValue: UInt8

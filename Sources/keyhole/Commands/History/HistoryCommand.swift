@@ -15,7 +15,9 @@ struct HistoryCommand: ParsableCommand {
       something is kept. A program that changes a setting all the time makes one version a second.
       """)
 
-  @Flag(help: "Delete the versions, so that nothing of them is left in the files. The item or setting itself stays.")
+  @Flag(
+    help:
+      "Delete the versions, so that nothing of them is left in the files. The item or setting itself stays.")
   var purge = false
 
   @Flag(help: "With --purge: those of all items and settings, and all removed items.")
@@ -24,7 +26,8 @@ struct HistoryCommand: ParsableCommand {
   @Flag(help: "JSON, one object a line.")
   var json = false
 
-  @Argument(help: "An item, such as keychain/generic/my.service/peter, a key, or a folder.", completion: .treePath)
+  @Argument(
+    help: "An item, such as keychain/generic/my.service/peter, a key, or a folder.", completion: .treePath)
   var path: String?
 
   func validate() throws {
@@ -42,7 +45,9 @@ struct HistoryCommand: ParsableCommand {
       if path.components.isEmpty, !session.keepsItems {
         StandardError.write("keyhole: note: this keychain keeps no earlier versions; only the vault does\n")
       }
-      return paths.forEach { StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput) }
+      return paths.forEach {
+        StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput)
+      }
     }
     for version in try session.versions(at: path) {
       StandardOutput.print(json ? version.json : version.columns)
