@@ -75,6 +75,16 @@ import Testing
     #expect(kept.first == .integer(0) && kept.count < 25, "\(kept.count)")
   }
 
+  @Test func outdatedValuesAreDeletedFromTheFiles() throws {
+    try set(.string("a marker of one"))
+    try set(.integer(2))
+    #expect(engine().prune() == 0)
+    #expect(engine(HistoryRetention(versions: 0, days: 30)).prune() == 1)
+    #expect(!sandbox.names(history).contains { sandbox.text(history + "/" + $0).contains("a marker of one") })
+    try set(.integer(3))
+    #expect(values() == [.integer(2)])
+  }
+
   @Test func largeValuesAreLeftOut() throws {
     try set(.data([UInt8](repeating: 1, count: SettingHistoryFiles.largestValue)))
     try set(.integer(1))

@@ -278,6 +278,19 @@ struct VaultHistoryTests {
     try expectSound(engine)
   }
 
+  @Test func switchedOffNothingStays() throws {
+    let item = try engine.add(KeychainSamples.generic("a"), "one")
+    try set(item.id, "two")
+    let removed = try engine.add(KeychainSamples.generic("b"), "gone")
+    try engine.remove([removed.id])
+    let seals = try keptSeals()
+    engine.historySettings.retention = HistoryRetention.none
+    #expect(try engine.prune() == 2)
+    try expectNoResidue(seals)
+    #expect(try fixture.number("SELECT count(*) FROM version") == 0)
+    try expectSound(engine)
+  }
+
   @Test func aProcessWithoutRetentionKeepsWhatIsThere() throws {
     let item = try engine.add(KeychainSamples.generic("a"), "one")
     try set(item.id, "two")

@@ -154,10 +154,13 @@ package final class Server: Sendable {
     if let keychain = stores.keychain, keychain.isLoading {
       Background.run { [trustNotice] in
         try? keychain.load()
-        keychain.pruneVersions()
         trustNotice.write()
         linux_forget_code()
       }
+    }
+    Background.run { [stores] in
+      stores.settings.engine.history?.prune()
+      stores.keychain?.pruneVersions()
     }
     if let replay { fileSystem.replay(through: replay) }
     Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }

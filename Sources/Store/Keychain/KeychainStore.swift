@@ -33,6 +33,7 @@ public actor KeychainStore {
   nonisolated let changeCount = Atomic<UInt64>(0)
   /// When outdated versions were deleted last, in seconds since the machine was started; 0: not by this process.
   nonisolated let lastPruning = Atomic<UInt64>(0)
+  nonisolated let isPruningDue = Atomic(false)
   /// When a secret was used last, or the keychain unlocked.
   nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
   /// The last reported lock of a remote keychain; nil while that is changed from here.

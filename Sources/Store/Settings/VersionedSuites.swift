@@ -17,6 +17,9 @@ public protocol VersionedSuites: Sendable {
   /// - Throws: the system's errors.
   @discardableResult func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int
 
+  /// Deletes what is kept for longer than `retention` says. - Returns: how many values.
+  @discardableResult func prune() -> Int
+
   /// Keeps values that another program has replaced or removed, unless it has done so itself.
   func keep(_ values: [ExactString: SettingValue], of suite: ExactString, removed: Set<ExactString>)
 

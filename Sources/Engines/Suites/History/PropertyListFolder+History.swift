@@ -26,6 +26,9 @@ extension PropertyListFolder: VersionedSuites {
     try historyFiles.purge(suite, key)
   }
 
+  /// Writes the files again of which something is outdated.
+  @discardableResult public func prune() -> Int { historyFiles.prune() }
+
   /// As for a change by this process, unless the newest value that is kept of a key is the same.
   public func keep(
     _ values: [ExactString: SettingValue], of suite: ExactString, removed: Set<ExactString>

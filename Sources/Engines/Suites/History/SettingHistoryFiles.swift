@@ -205,6 +205,19 @@ extension SettingHistoryFiles {
     return Set(found).filter { !versions(of: $0).isEmpty }
   }
 
+  /// Deletes what is kept for too long, or is too much: of each suite that has such, the files are written over, and one without
+  /// it is made. Returns how many values.
+  func prune() -> Int {
+    guard let retention else { return 0 }
+    let names = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap(\.self)
+    let suites = Set(
+      names.filter { !$0.hasSuffix(Self.off) }.compactMap { parsed(folder + "/" + $0).records.last?.suite })
+    return suites.reduce(0) { count, suite in
+      let kept = Set(KeptVersions(read(suite), retention, at: .now).records.map(\.number))
+      return count + ((try? remove(from: suite) { !kept.contains($0.number) }) ?? 0)
+    }
+  }
+
   /// Gives the versions of a suite the suite's new name.
   func move(_ suite: ExactString, to name: ExactString) {
     state.withLock { state in
@@ -228,12 +241,22 @@ extension SettingHistoryFiles {
   ///
   /// - Returns: how many versions.
   func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int {
+    try remove(from: suite) { key == nil || $0.key == key }
+  }
+
+  /// Returns how many versions were deleted.
+  private func remove(
+    from suite: ExactString, _ isRemoved: (KeyVersionRecord) -> Bool
+  ) throws(StoreError) -> Int {
     try state.withLock { state throws(StoreError) in
       state.known[suite] = nil
+      guard !read(suite).isEmpty else { return 0 }
+      // No other process appends to what is read and written over here.
+      let lock = lockedFile(suite)
+      defer { _ = lock }
       let records = read(suite)
-      let kept = key.map { key in records.filter { $0.key != key } } ?? []
+      let kept = records.filter { !isRemoved($0) }
       guard kept.count < records.count else { return 0 }
-      // Versions are numbered on from the last one.
       for name in [path(suite), path(suite) + Self.former] { try overwrite(name) }
       do { try replace(path(suite) + Self.former, with: kept) } catch {
         throw StoreError(ofSuite: error as? Errno ?? .EIO, "write")

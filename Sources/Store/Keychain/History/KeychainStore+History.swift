@@ -76,10 +76,13 @@ extension KeychainStore {
   /// the keychain keeps no versions, or can't be changed.
   public nonisolated func pruneVersions() {
     lastPruning.store(max(1, AccessController.bootTime()), ordering: .relaxed)
+    isPruningDue.store(false, ordering: .relaxed)
     guard remote == nil, let history = engine.history, engine.readOnlyReason == nil else { return }
-    _ = try? change { () throws(StoreError) in
-      try history.prune()
-    } note: { _, _ in
+    do throws(StoreError) {
+      try executor.run { () throws(StoreError) in _ = try history.prune() }
+    } catch {
+      // It was never unlocked, for one thing.
+      isPruningDue.store(true, ordering: .relaxed)
     }
   }
 
@@ -87,7 +90,9 @@ extension KeychainStore {
 
   nonisolated func pruneVersionsIfDue() {
     let last = lastPruning.load(ordering: .relaxed)
-    guard last > 0, AccessController.bootTime() > last + Self.secondsBetweenPrunings else { return }
+    guard last > 0 else { return }
+    let isDue = AccessController.bootTime() > last &+ Self.secondsBetweenPrunings
+    guard isDue || isPruningDue.load(ordering: .relaxed) else { return }
     lastPruning.store(AccessController.bootTime(), ordering: .relaxed)
     Background.run { [weak self] in self?.pruneVersions() }
   }
