@@ -1,7 +1,7 @@
 import Model
 import Sealing
 import SecretService
-import Store
+package import Store
 package import Vault
 
 /// How the keychain of the user is opened.
@@ -20,6 +20,8 @@ package struct KeychainConfiguration: Sendable {
   package var credentials: String?
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
+  /// How much of what a vault's items were is kept.
+  package var retention = HistoryRetention.standard
 
   /// How long a Secret Service may take to be the first choice of `auto`, in milliseconds. The choice is kept, so a machine
   /// that is busy for a moment must not decide it.
@@ -130,12 +132,12 @@ package struct KeychainConfiguration: Sendable {
     _ folders: VaultFolders, _ reason: String
   ) throws(KeychainFailure) -> OpenedKeychain {
     if !makesVault, AbsentVault.isAbsent(in: folders.vault) {
-      let engine = AbsentVault(folder: folders.vault, state: folders.state)
+      let engine = AbsentVault(folder: folders.vault, state: folders.state, retention: retention)
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason); it is made with the first item")
     }
     do throws(StoreError) {
       let engine = try VaultEngine(
-        directory: folders.vault, stateDirectory: folders.state, reading: reading)
+        directory: folders.vault, stateDirectory: folders.state, reading: reading, retention: retention)
       let credentialFailure = credentials.flatMap { engine.unlockFailure(withCredentialIn: $0) }
       return OpenedKeychain(
         engine: engine, explanation: "vault, \(reason)" + (credentialFailure.map { "; \($0)" } ?? ""))
@@ -160,6 +162,7 @@ extension VaultEngine {
 
 extension KeychainConfiguration {
   private static let plain = "+plain-session"
+  private static let retention = "+history="
 
   /// The keychain of the running mount, else as `auto`.
   package static func present(runtime folder: String) -> KeychainConfiguration {
@@ -175,12 +178,20 @@ extension KeychainConfiguration {
   }
 
   /// For the note of a mount.
-  var word: String { choice.rawValue + (allowsPlainSession ? Self.plain : "") }
+  var word: String {
+    let plain = allowsPlainSession ? Self.plain : ""
+    guard retention != .standard else { return choice.rawValue + plain }
+    return "\(choice.rawValue)\(Self.retention)\(retention.versions)/\(retention.days)\(plain)"
+  }
 
   init(word: String) {
     allowsPlainSession = word.hasSuffix(Self.plain)
     let choice = allowsPlainSession ? String(word.dropLast(Self.plain.count)) : word
-    self.choice = KeychainChoice(rawValue: choice) ?? .automatic
+    let parts = choice.split(separator: "+", maxSplits: 1)
+    self.choice = parts.first.flatMap { KeychainChoice(rawValue: String($0)) } ?? .automatic
+    guard parts.count > 1, parts[1].hasPrefix(Self.retention.dropFirst()) else { return }
+    let numbers = parts[1].dropFirst(Self.retention.count - 1).split(separator: "/").compactMap { Int($0) }
+    if numbers.count == 2 { retention = HistoryRetention(versions: numbers[0], days: numbers[1]) }
   }
 }
 

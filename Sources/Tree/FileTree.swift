@@ -44,6 +44,8 @@ public final class FileTree: Sendable {
   let overlay = Mutex(Overlay())
   let nodes: Mutex<NodeTable>
   let started = Timestamp.now
+  /// nil: `.keyhole/history` was not looked at yet.
+  let history = Mutex<KnownHistory?>(nil)
   /// Bytes that writers of values have written and not committed, or committed and not closed.
   let unsaved = ScratchQuota(limit: 128 * 1024 * 1024, isSecret: false)
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
@@ -145,7 +147,8 @@ extension Place {
     switch self {
     case .itemClass, .folder, .item, .value, .otpauth: true
     case .scratch(let scratch): scratch.directory.isSecret
-    case .root, .control, .status, .events, .defaults, .suite, .key, .keychain: false
+    case .history(.folder), .history(.item), .history(.version): true
+    case .root, .control, .status, .events, .history, .defaults, .suite, .key, .keychain: false
     }
   }
 }

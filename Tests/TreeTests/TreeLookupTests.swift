@@ -10,7 +10,7 @@ import Tree
     let fixture = TreeFixture()
     #expect(try fixture.list() == ["defaults", "keychain"])
     #expect(try fixture.list("keychain") == ["generic", "internet", "other"])
-    #expect(try fixture.list(".keyhole") == ["events", "status"])
+    #expect(try fixture.list(".keyhole") == ["events", "history", "status"])
     #expect(try fixture.node(".keyhole/status").isControl)
   }
 

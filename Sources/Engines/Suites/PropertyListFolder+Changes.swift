@@ -47,11 +47,13 @@ extension PropertyListFolder {
     if target == file.path, let commit = journaled(change, of: file, since: old, lock.status) {
       guard let stamp = try append(commit, change, of: file, over: old) else { return .outrun }
       times.record(change, of: file.suite)
+      historyFiles.record(change, over: old.settings, of: file.suite)
       return .stored(old.after(change, stamp))
     }
     if old.stamp?.journal != nil, try !removeJournal(of: file, target, lock) { return .unfolded }
     guard let stamp = try write(change, of: file.suite, over: lock, to: target) else { return .outrun }
     times.record(change, of: file.suite)
+    historyFiles.record(change, over: old.settings, of: file.suite)
     return .stored(old.after(change, stamp))
   }
 
@@ -190,5 +192,6 @@ extension PropertyListFolder {
     try SuiteCommits.to(target).synchronize()
     try SuiteFiles.renameKeeping(file.path, to: renamed.path)
     times.move(suite, to: name)
+    historyFiles.move(suite, to: name)
   }
 }

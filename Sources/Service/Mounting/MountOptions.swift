@@ -70,6 +70,10 @@ package struct MountOptions {
     case ("ask-unlock", "yes"): asksToUnlock = true
     case ("ask-unlock", "no"): asksToUnlock = false
     case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
+    case ("history", let value?):
+      keychain.retention.versions = try Self.number(name, value, HistoryRetention.mostVersions)
+    case ("history-age", let value?):
+      keychain.retention.days = try Self.number(name, value, HistoryRetention.mostDays, of: "days")
     case ("plain-session", nil): keychain.allowsPlainSession = true
     case ("echo", "off"): replaysChanges = false
     default: try applyUsual(name, value)
@@ -109,6 +113,16 @@ package struct MountOptions {
       throw UsageError(message: "mount option `\(name)=\(value)`: it takes a number of seconds")
     }
     return Int(seconds)
+  }
+
+  private static func number(
+    _ name: String, _ value: String, _ most: Int, of things: String = "versions"
+  ) throws -> Int {
+    guard let number = Int(value), (0...most).contains(number) else {
+      throw UsageError(
+        message: "mount option `\(name)=\(value.abbreviated)`: it takes a number of \(things), 0 to \(most)")
+    }
+    return number
   }
 
   /// A program that is not there would refuse every secret.

@@ -159,6 +159,10 @@ package final class Server: Sendable {
         fileSystem.planMemoryRelease()
       }
     }
+    Background.run { [stores] in
+      stores.settings.engine.history?.prune()
+      stores.keychain?.pruneVersions()
+    }
     if let replay { fileSystem.replay(through: replay) }
     Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }
     report.add { [weak watch, replay] in (watch?.problems ?? []) + (replay?.problem.map { [$0] } ?? []) }

@@ -42,6 +42,18 @@ package struct TreePath: Sendable {
   /// Whether it is that of an item's `otpauth:` URI.
   package var isOtpauth: Bool { components.first == "keychain" && name == ItemSecrets.otpauthName }
 
+  /// Whether it is the path of an item, or of a file of one, by its length.
+  package var isItem: Bool {
+    guard components.first == "keychain", components.count > 2 else { return false }
+    return components.count > (components[1] == "other" ? 2 : 3)
+  }
+
+  /// Whether it is the path of a key, by its length.
+  package var isKey: Bool { components.first == "defaults" && components.count == 3 }
+
+  /// Whether another path leads through this one.
+  func isAbove(_ path: String) -> Bool { components.isEmpty || path.hasPrefix(string + "/") }
+
   package func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
 
   package var parent: TreePath { TreePath(components: components.dropLast()) }

@@ -53,6 +53,9 @@ public protocol SuiteEngine: Sendable {
   /// The room of the disk that holds the suites: statvfs(3).
   func room() throws(StoreError) -> DiskRoom
 
+  /// Keeps the values that keys had; nil, as by default: what is changed or removed is gone.
+  var history: (any VersionedSuites)? { get }
+
   /// Problems to report: files that are left alone, and why.
   func problems() -> [Problem]
 
@@ -71,6 +74,9 @@ public protocol SuiteEngine: Sendable {
 extension SuiteEngine {
   /// The contents of a suite, read as a whole; nil: there is none. - Throws: as `read(_:since:)`.
   public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? { try read(suite, since: nil) }
+
+  /// nil.
+  public var history: (any VersionedSuites)? { nil }
 
   /// The engine itself: it has no locks that another process could hold.
   public var withoutWaiting: any SuiteEngine { self }

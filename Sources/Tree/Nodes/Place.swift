@@ -6,6 +6,7 @@ enum Place: Hashable, Sendable {
   case control
   case status
   case events
+  case history(HistoryPlace)
   case defaults
   case suite(ExactString)
   case key(KeyPlace)
@@ -63,6 +64,7 @@ extension Place {
     case .root: nil
     case .control, .defaults, .keychain: .root
     case .status, .events: .control
+    case .history(let place): place.parent
     case .suite: .defaults
     case .key(let place): .suite(place.suite)
     case .itemClass: .keychain
@@ -80,6 +82,7 @@ extension Place {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
     case .status, .events, .key, .value, .otpauth, .scratch: false
+    case .history(let place): place.isDirectory
     }
   }
 
@@ -90,6 +93,7 @@ extension Place {
     case .control: ".keyhole"
     case .status: "status"
     case .events: "events"
+    case .history(let place): place.name
     case .defaults: "defaults"
     case .suite(let name): PathName(name).string
     case .key(let place): PathName(place.key).string
@@ -113,6 +117,7 @@ extension Place {
       hasher.combine(place.name)
     case .folder(let place): hasher.combine(place.name)
     case .item(let place): hasher.combine(place.name)
+    case .history(let place): hasher.combine(place.name)
     case .root, .control, .status, .events, .defaults, .keychain, .itemClass, .value, .otpauth:
       hasher.combine(self.name)
     }
@@ -128,7 +133,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value, .otpauth: true
+    case .value, .otpauth, .history(.version): true
     case .scratch(let place): place.directory.isSecret
     default: false
     }

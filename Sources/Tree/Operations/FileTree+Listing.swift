@@ -38,7 +38,8 @@ extension FileTree {
   func places(in directory: Place) throws(StoreError) -> [Place] {
     switch directory {
     case .root: keychain == nil ? [.defaults] : [.defaults, .keychain]
-    case .control: [.status, .events]
+    case .control: [.status, .events, .history(.top)]
+    case .history(let place): try places(in: place)
     case .defaults: try settings.suiteNames().map(Place.suite)
     case .suite(let name): try files(ofSuite: name)
     case .keychain: ItemClass.allCases.map(Place.itemClass)

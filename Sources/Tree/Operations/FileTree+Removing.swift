@@ -18,6 +18,8 @@ extension FileTree {
     case .otpauth(let item): try removeOtpauth(item)
     case .scratch(let scratch): try removeScratch(scratch)
     case .status, .events: throw .notPermitted(reason: "this file is always there")
+    case .history(.version), .history(.setting):
+      throw .notPermitted(reason: "versions are deleted with `keyhole history --purge`")
     default: throw .isDirectory
     }
     nodes.withLock { $0.remove(node, at: place) }
@@ -150,6 +152,7 @@ extension Place {
   var isPermanentDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .keychain, .itemClass: true
+    case .history(let place): place.isDirectory
     case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .scratch: false
     }
   }

@@ -90,13 +90,15 @@ final class KeyTimes: Sendable {
   }
 
   /// A name that people recognize where it is plain, and that is different for every suite.
-  func path(_ suite: ExactString) -> String {
+  func path(_ suite: ExactString) -> String { folder + "/" + Self.fileName(suite) }
+
+  /// As `path`, without the folder.
+  static func fileName(_ suite: ExactString) -> String {
     let plain = suite.utf8.prefix(100).map { byte in
       let isPlain = byte < 0x80 && Character(Unicode.Scalar(byte)).isLetter || (0x30...0x39).contains(byte)
       return isPlain || byte == 0x2E && byte != suite.utf8.first ? byte : UInt8(ascii: "-")
     }
-    return folder + "/" + String(decoding: plain, as: UTF8.self) + "-"
-      + String(StableHash.of(suite.utf8.span), radix: 16)
+    return String(decoding: plain, as: UTF8.self) + "-" + String(StableHash.of(suite.utf8.span), radix: 16)
   }
 }
 

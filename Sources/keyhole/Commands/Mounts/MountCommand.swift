@@ -23,6 +23,8 @@ struct MountCommand: ParsableCommand {
         vault=FOLDER               another folder for the vault
         ask-unlock=no              a program that opens a locked secret gets an error at once; else you are
                                    asked for the passphrase
+        history=N                  how many versions of a secret the vault keeps (10; 0: none)
+        history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source
         echo=off                   no inotify events for changes from outside
       and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...

@@ -105,11 +105,19 @@ struct RemoveCommand: ParsableCommand {
   @Flag(name: .short, help: "Remove folders with everything in them.")
   var recursive = false
 
+  @Flag(help: "Keep nothing of it: also its earlier versions are deleted.")
+  var purge = false
+
   @Argument(help: "A path of the tree.", completion: .treePath)
   var path: String
 
   func run() throws {
     let path = TreePath(path)
-    try TreeSession(for: path).remove(path, recursive ? .withContent : .fileOnly)
+    let session = try TreeSession(for: path)
+    let isSaying = StandardStream.errors.isTerminal
+    let notice = purge || isSaying ? RemovalNotice(session, path) : nil
+    try session.remove(path, recursive ? .withContent : .fileOnly)
+    if purge { return try notice?.purge() ?? () }
+    if let line = notice?.line { StandardError.write("keyhole: note: \(line.escapedForTerminal)\n") }
   }
 }
