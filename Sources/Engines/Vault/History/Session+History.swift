@@ -178,7 +178,7 @@ extension Session {
       count += try change { secrets, manifest in
         // Switched off, nothing of them is to stay; else they are only out of date.
         isResidueDue = !retention.keepsAny
-        try page.reduce(0) { try $0 + prune($1, retention, at: now, secrets, &manifest) }
+        return try page.reduce(0) { try $0 + prune($1, retention, at: now, secrets, &manifest) }
       }
     }
     return count
