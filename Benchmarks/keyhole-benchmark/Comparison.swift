@@ -81,9 +81,9 @@ extension Comparison {
     table.append(Row("resident after ls -l of both", bytes: try resident(keyhole), target: 20 << 20))
   }
 
-  /// The memory that is resident when a mount has come to rest: it gives back what it has freed in two seconds.
+  /// The memory that is resident when a mount has come to rest: within five seconds it gives back what it has freed.
   private func resident(_ keyhole: Keyhole) throws(Failure) -> Int {
-    sleep(4)
+    sleep(8)
     return try keyhole.residentMemory()
   }
 

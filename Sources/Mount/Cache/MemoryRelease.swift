@@ -7,7 +7,7 @@ import Synchronization
 final class MemoryRelease: Sendable {
   private static let delay = DispatchTimeInterval.seconds(2)
   /// It costs some milliseconds, so there is one in this time at most.
-  private static let interval = Duration.seconds(20)
+  private static let interval = Duration.seconds(5)
 
   private struct State {
     var isPlanned = false
