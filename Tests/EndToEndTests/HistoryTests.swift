@@ -98,14 +98,16 @@ import Testing
         for i in $(seq 1000); do mkdir -p keychain/generic/many/$i; echo value $i > keychain/generic/many/$i/value; done
         script -qec 'keyhole rm -r keychain/generic/many' /dev/null | tr -d '\\r'
         keyhole history keychain/generic/many | wc -l; ls keychain/generic/many
-        keyhole undo keychain/generic/many/512 > /dev/null; ls keychain/generic/many; keyhole get keychain/generic/many/512/value
+        keyhole undo keychain/generic/many/512 > /dev/null; keyhole get keychain/generic/many/512/value; echo
+        until [ -e keychain/generic/many/512/value ]; do :; done; ls keychain/generic/many
         """,
         prints: """
           keyhole: note: 1000 items are kept for 30 days: `keyhole history keychain/generic/many` lists them, \
           `keyhole undo PATH` brings one back
           1000
-          512
           value 512
+          512
+
           """, within: .seconds(300))
     }
   }
@@ -114,7 +116,7 @@ import Testing
     try await withKeyhole { keyhole in
       try Self.make(keyhole)
       try keyhole.check(
-        "echo two > \(Self.value); printf 'p\\n' | keyhole passphrase 2> /dev/null",
+        "echo two > \(Self.value); printf 'p\\n' | keyhole passphrase --weak 2> /dev/null",
         within: LockTests.patience)
       try keyhole.check("keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "one")
       try keyhole.check(
@@ -201,7 +203,7 @@ extension HistoryTests {
         keyhole history --purge defaults/a/volume; keyhole history defaults; setfattr -n user.keyhole.history -v 0 defaults/a
         keyhole set defaults/a/volume 9; keyhole history defaults/a/volume; getfattr --only-values -n user.keyhole.history defaults/a
         setfattr -x user.keyhole.history defaults/a; keyhole set defaults/a/volume 10; keyhole history defaults/a/volume | wc -l
-        """, prints: "deleted 5 versions\n01\n")
+        """, prints: "deleted 4 versions\n01\n")
     }
   }
 }

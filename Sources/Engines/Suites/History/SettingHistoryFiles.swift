@@ -302,11 +302,11 @@ struct FormerValue {
   fileprivate func isNews(to last: SettingHistoryFiles.Newest?, at time: Timestamp, isOwn: Bool) -> Bool {
     guard let last else { return true }
     let seconds = time.seconds &- last.replaced.seconds
-    if isOwn {
-      let isSeries = last.isOwn && seconds >= 0 && seconds < SettingHistoryFiles.gathering
-      return !isSeries || changes.contains(.removal)
-    }
-    return last.hash != StableHash.of(value) || seconds.magnitude > SettingHistoryFiles.lateness.magnitude
+    // The mount may have seen the change before the process that made it has recorded it.
+    let isKnown = last.hash == StableHash.of(value)
+    if isKnown, seconds.magnitude <= SettingHistoryFiles.lateness.magnitude { return false }
+    let isSeries = isOwn && last.isOwn && seconds >= 0 && seconds < SettingHistoryFiles.gathering
+    return !isSeries || changes.contains(.removal)
   }
 }
 
