@@ -16,8 +16,8 @@ package struct KeychainConfiguration: Sendable {
   /// Whether a vault that takes a passphrase, and that no mount serves, is opened locked by this process, which may unlock it.
   /// Else it is a mount's, and locked until there is one.
   package var unlocksWithoutMount = false
-  /// The folder of the systemd credentials of this process, of which one may open a vault; nil: there are none.
-  package var credentials: String?
+  /// The systemd credential of this process, which may open a vault.
+  package var credential: VaultCredential?
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
   /// How much of what a vault's items were is kept.
@@ -138,7 +138,7 @@ package struct KeychainConfiguration: Sendable {
     do throws(StoreError) {
       let engine = try VaultEngine(
         directory: folders.vault, stateDirectory: folders.state, reading: reading, retention: retention)
-      let credentialFailure = credentials.flatMap { engine.unlockFailure(withCredentialIn: $0) }
+      let credentialFailure = credential.flatMap(engine.failureToUnlock)
       return OpenedKeychain(
         engine: engine, explanation: "vault, \(reason)" + (credentialFailure.map { "; \($0)" } ?? ""))
     } catch {
@@ -148,14 +148,14 @@ package struct KeychainConfiguration: Sendable {
 }
 
 extension VaultEngine {
-  /// Unlocks the vault by a credential, where it is locked and there is one; why that failed, for `keyhole status`.
-  fileprivate func unlockFailure(withCredentialIn folder: String) -> String? {
+  /// Unlocks the vault by a credential, where it is locked; why that failed, for `keyhole status`.
+  fileprivate func failureToUnlock(with credential: VaultCredential) -> String? {
     guard lockState != .open else { return nil }
     do throws(StoreError) {
-      try unlock(withCredentialIn: folder)
+      try unlock(with: credential)
       return nil
     } catch {
-      return "its credential in \(folder) does not open it: \(error.message)"
+      return "its credential does not open it: \(error.message)"
     }
   }
 }

@@ -270,6 +270,22 @@ import Testing
     }
   }
 
+  /// As pam_exec(8) calls it, for the user of the test. The mount comes after the login.
+  @Test func aLoginUnlocksTheMount() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        printf s | keyhole set \(Self.value); echo '\(Self.strong)' | keyhole passphrase --cost 14 2> /dev/null
+        printf '\(Self.strong)\\0' | PAM_USER=$(id -un) keyhole unlock --pam
+        keyhole mount -o keychain=vault '\(world.mount)' < /dev/null 2> /dev/null
+        until keyhole status | grep -q '^locked  *no$'; do :; done; KEYHOLE_ASK_UNLOCK=no keyhole get \(Self.value)
+        keyhole unmount
+        """, prints: "s", within: LockTests.patience)
+      #expect(try world.sh("echo x | PAM_USER=root keyhole unlock --pam").status == 1)
+      #expect(try world.sh("echo x | keyhole unlock --pam").error.contains("PAM_USER"))
+    }
+  }
+
   @Test func aCredentialOpensTheMount() async throws {
     try await withWorld { world in
       try world.check(
@@ -279,12 +295,12 @@ import Testing
         echo '\(Self.strong)' | keyhole passphrase --cost 14 --add-credential "$OUT/credentials/keyhole.unlock" 2> /dev/null
         export CREDENTIALS_DIRECTORY="$OUT/credentials"
         keyhole mount -o keychain=vault '\(world.mount)' < /dev/null
-        keyhole get \(Self.value); keyhole status | grep -o 'a systemd credential, with which any program of yours'
+        keyhole get \(Self.value); keyhole status | grep -o 'a systemd credential, with which any program'
         keyhole unmount
         echo '\(Self.strong)' | keyhole passphrase --cost 14 --remove-credential 2> /dev/null
         keyhole mount -o keychain=vault '\(world.mount)' < /dev/null 2> "$OUT/said"; grep -q 'is locked' "$OUT/said"
         keyhole status | grep -q 'does not open it'; keyhole unmount
-        """, prints: "sa systemd credential, with which any program of yours\n", within: LockTests.patience)
+        """, prints: "sa systemd credential, with which any program\n", within: LockTests.patience)
     }
   }
 }

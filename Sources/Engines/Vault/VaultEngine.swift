@@ -193,7 +193,7 @@ extension VaultEngine: EncryptedKeychain {
     let further = furtherSecrets
     return key + (further.contains(.recoveryCode) ? ", or by a recovery code" : "")
       + (further.contains(.credential)
-        ? ", or by a systemd credential, with which any program of yours that can read it opens the vault"
+        ? ", or by a systemd credential, with which any program that can read it opens the vault"
         : "")
   }
 

@@ -41,7 +41,6 @@ package final class Server: Sendable {
     let record = AccessLog(stateFolder: places.state)
     var opening = options.keychain
     opening.reading = .fewItems
-    opening.credentials = Environment.value("CREDENTIALS_DIRECTORY")
     stores = try Stores(
       places, keychain: opening, controller: options.accessController(places, record),
       unlocking: options.unlockController(places), loadingSettings: true)

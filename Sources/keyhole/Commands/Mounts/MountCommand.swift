@@ -1,8 +1,10 @@
 import ArgumentParser
 import KeychainSelection
 import Model
+import Platform
 import Prompting
 import Service
+import Vault
 
 struct MountCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -50,7 +52,7 @@ struct MountCommand: ParsableCommand {
   var mountpoint: String?
 
   func run() throws {
-    let options = try MountOptions(o)
+    var options = try MountOptions(o)
     if keep, ![.vault, .secretService].contains(options.keychain.choice) {
       throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")
     }
@@ -61,9 +63,12 @@ struct MountCommand: ParsableCommand {
       return try NewMountUnlock(startedAfter: before)?.run() ?? ()
     }
     EndSignals.hold()
+    // Before root's rights go.
+    options.keychain.credential = environment("CREDENTIALS_DIRECTORY").flatMap { VaultCredential(in: $0) }
+    let settled = options
     try Daemon.reporting(to: readyDescriptor) { ready in
-      guard let owner = try MountOwner(options) else { return try serve(options, ready) }
-      try serve(options, for: owner, ready)
+      guard let owner = try MountOwner(settled) else { return try serve(settled, ready) }
+      try serve(settled, for: owner, ready)
     }
   }
 
