@@ -53,7 +53,8 @@ struct SetCommand: ParsableCommand {
       let input = try SettingInput.read(limit: FileTree.settingLimit)
       return try session.write(input.span, to: path)
     }
-    try session.write(try Self.secret(for: path).span, to: path)
+    let input = try Self.secret(for: path)
+    try session.write(input.span, to: path)
   }
 
   private func check(_ path: TreePath) throws {
@@ -70,7 +71,8 @@ struct SetCommand: ParsableCommand {
     let limit = FileTree.secretLimit + 1
     let first = try SecretInput.read(prompt: "Value of \(path.string): ", hidden: true, limit: limit)
     guard SecretInput.isTyped else { return first }
-    guard try SecretInput.ask("The same again: ", limit: limit) == first else {
+    let second = try SecretInput.ask("The same again: ", limit: limit)
+    guard first == second else {
       throw Failure(path.string, "the two values differ; nothing was stored")
     }
     return first
