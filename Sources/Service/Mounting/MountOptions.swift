@@ -36,6 +36,15 @@ package struct MountOptions {
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
+  /// Words that complete a list of options; those that end in `=` take a value.
+  static let words =
+    KeychainChoice.allCases.map { "keychain=\($0.rawValue)" } + [
+      "plain-session", "eol=exact", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "fsname=",
+      "echo=off",
+      "auto-lock=", "auth-timeout=", "auth-reuse=", "auth-command=", "noatime", "nosuid", "nodev", "noexec",
+      "sync",
+    ]
+
   /// - Throws: `UsageError` that names an unknown option, or a value that an option can't have.
   package init(_ lists: [String]) throws {
     for option in lists.flatMap({ $0.split(separator: ",") }) where !option.isEmpty {

@@ -36,11 +36,11 @@ struct HistoryCommand: ParsableCommand {
   }
 
   func run() throws {
-    let session = try TreeSession(for: TreePath(path ?? "keychain"))
-    let path = TreePath(path ?? "")
+    let opened = try OpenedPath(path ?? "", .items)
+    let (session, path) = (opened.session, opened.path)
     if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
     session.stores.keychain?.pruneVersions()
-    guard path.isItem || path.isKey else {
+    guard path.isInItem || path.isKey else {
       let paths = try session.pathsWithHistory(below: path)
       if path.components.isEmpty, !session.keepsItems {
         StandardError.write("keyhole: note: this keychain keeps no earlier versions; only the vault does\n")
@@ -76,8 +76,8 @@ struct UndoCommand: ParsableCommand {
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let path = TreePath(path)
-    let version = try TreeSession(for: path).restore(path, number)
+    let opened = try OpenedPath(path, .items)
+    let version = try opened.session.restore(opened.path, number)
     StandardOutput.print("restored version \(version.number), which was replaced \(version.replaced.iso8601)")
   }
 }

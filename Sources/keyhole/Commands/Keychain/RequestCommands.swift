@@ -96,7 +96,8 @@ extension MountRegistration {
       try mount.waitingRequests(places).contains { $0.number == number }
     }
     guard let mount = mounts.first else {
-      throw Failure(nil, "no request has the number \(number); `keyhole requests` lists those that wait")
+      throw Failure(
+        nil, "no request has the number \(number); `keyhole requests` lists those that wait", .notFound)
     }
     guard mounts.count == 1 else {
       let paths = mounts.map(\.path).joined(separator: ", ")

@@ -32,7 +32,8 @@ struct MountCommand: ParsableCommand {
       and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...
       """)
 
-  @Option(name: .short, help: ArgumentHelp("Mount options.", valueName: "options"))
+  @Option(
+    name: .short, help: ArgumentHelp("Mount options.", valueName: "options"), completion: .mountOptions)
   var o: [String] = []
 
   @Flag(
@@ -48,7 +49,7 @@ struct MountCommand: ParsableCommand {
   @Option(help: .hidden)
   var readyDescriptor: Int32?
 
-  @Argument(help: "An empty folder of yours.")
+  @Argument(help: "An empty folder of yours.", completion: .directory)
   var mountpoint: String?
 
   func run() throws {
@@ -115,7 +116,7 @@ struct MountCommand: ParsableCommand {
     let places = try StoragePaths.ofMount()
     let shown = KeychainConfiguration.present(runtime: places.runtime).choice.rawValue
     guard let hidden = HiddenItems.beside(shown, vault: places.vault, state: places.state) else { return }
-    StandardError.write("keyhole: note: \(hidden.description)\n")
+    StandardError.note(hidden.description)
   }
 
   private var arguments: [String] {
