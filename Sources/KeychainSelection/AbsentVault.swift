@@ -143,6 +143,10 @@ extension AbsentVault: VersionedKeychain {
 
   func version(_ id: ItemID) throws(StoreError) -> ItemVersion { try required().version(id) }
 
+  func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion? {
+    try present()?.lastVersion(ofRemoved: item)
+  }
+
   func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
     try present()?.identitiesWithVersions() ?? []
   }

@@ -118,6 +118,22 @@ import Testing
     #expect(person.demands == [.passcode])
   }
 
+  /// A program could otherwise remove the item first, or put one without protection in its place.
+  @Test func aRemovedItemProtectsItsVersions() throws {
+    let item = try add([])
+    try set(item, "two")
+    try change(item) { $0.access = [.devicePasscode] }
+    let first = try #require(try store.versions(of: item.identity).first)
+    #expect(first.item.access.isEmpty)
+    try store.remove([item.id])
+    #expect(throws: StoreError.self) { _ = try store.secret(of: first.item.id) }
+    #expect(throws: StoreError.self) { try store.restore(first) }
+    #expect(try read(first) == "one" && person.demands == [.passcode])
+    _ = try add([])
+    #expect(throws: StoreError.self) { _ = try store.secret(of: first.item.id) }
+    #expect(throws: StoreError.self) { try store.restore(first) }
+  }
+
   @Test func whatWasRemovedComesBackWithoutAQuestion() throws {
     let item = try add([.devicePasscode])
     try store.remove([item.id])

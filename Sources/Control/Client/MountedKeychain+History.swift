@@ -23,6 +23,9 @@ extension MountedKeychain: VersionedKeychain {
     return version
   }
 
+  /// nil: the mount's process decides by what protects an item.
+  public func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion? { nil }
+
   /// Fetches the identities from the mount. - Throws: as the protocol; `unreachable`.
   public func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
     guard case .identities(let identities) = try request(.fetchVersions(nil)).channel.reply().content else {

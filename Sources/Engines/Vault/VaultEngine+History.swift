@@ -19,6 +19,11 @@ extension VaultEngine: VersionedKeychain {
     try withSession { session throws(StoreError) in try session.version(id) }
   }
 
+  /// Opens the metadata of the newest version.
+  public func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion? {
+    try withSession { session throws(StoreError) in try session.lastVersion(ofRemoved: item) }
+  }
+
   /// Opens the metadata of the items that have versions.
   public func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
     try withSession { session throws(StoreError) in try session.identitiesWithVersions() }

@@ -119,6 +119,9 @@ extension VaultWithPassword {
     try vault.versions(of: identity)
   }
   func version(_ id: ItemID) throws(StoreError) -> ItemVersion { try vault.version(id) }
+  func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion? {
+    try vault.lastVersion(ofRemoved: item)
+  }
   func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] { try vault.identitiesWithVersions() }
   func purge(_ identity: ItemIdentity) throws(StoreError) -> Int { try vault.purge(identity) }
   func purgeAll() throws(StoreError) -> Int { try vault.purgeAll() }

@@ -48,6 +48,16 @@ extension Session {
     return found
   }
 
+  func lastVersion(ofRemoved id: ItemID) throws(StoreError) -> ItemVersion? {
+    guard let key = ItemKey(id), keys.format >= .two else { return nil }
+    return try read(key) { database in
+      guard let row = try items(database).fetch(key), row.record.item.identity.isRemoved,
+        let newest = row.record.versions.last
+      else { return nil }
+      return try version(newest, of: row, versions(database))
+    }
+  }
+
   /// nil: it is kept for too long already, and deleted with the next change.
   private func version(
     _ revision: UInt64, of row: ItemTable.Row, _ table: VersionTable

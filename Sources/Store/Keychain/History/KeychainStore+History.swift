@@ -103,11 +103,16 @@ extension KeychainStore {
     return try history.version(id).item
   }
 
-  /// The items whose protection holds for an item: itself; of a version also the item that it was one of, or that has its name
-  /// now.
+  /// The items whose protection holds for an item: itself; of a version also the item that it was one of, as it is or as it was
+  /// removed, and the one that has that item's name now. So neither a removal nor a new item without protection opens it.
   nonisolated func protecting(_ item: Item) throws(StoreError) -> [Item] {
-    guard item.id.version != nil, let present = try presentItem(of: item) else { return [item] }
-    return [item, present]
+    guard let owner = item.id.version?.item, let history = engine.history else { return [item] }
+    if let present = try self.item(owner) { return [item, present] }
+    var items = [item]
+    let last = try isDecidedElsewhere ? nil : history.lastVersion(ofRemoved: owner)?.item
+    if let last, last.id != item.id { items.append(last) }
+    if let present = try self.item(with: (last ?? item).identity) { items.append(present) }
+    return items
   }
 
   /// The item that a version is one of; nil: it was removed, and no other has its name.

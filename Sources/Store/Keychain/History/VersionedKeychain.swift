@@ -15,6 +15,9 @@ public protocol VersionedKeychain: Sendable {
   /// A version by its id. - Throws: `notFound`, `locked`, `damaged`.
   func version(_ id: ItemID) throws(StoreError) -> ItemVersion
 
+  /// The last state of a removed item, as its newest version; nil: there is no such removed item.
+  func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion?
+
   /// The identities of items of which versions are kept, each once: of such that are there, and of removed ones.
   ///
   /// It costs what these items cost, and not the others.
