@@ -96,7 +96,7 @@ import Testing
       try keyhole.check(
         """
         for i in $(seq 1000); do mkdir -p keychain/generic/many/$i; echo value $i > keychain/generic/many/$i/value; done
-        script -qec 'keyhole rm -r --yes keychain/generic/many' /dev/null | tr -d '\\r'
+        script -qec 'TERM=dumb keyhole rm -r --yes keychain/generic/many' /dev/null | tr -d '\\r'
         keyhole history keychain/generic/many | wc -l; ls keychain/generic/many
         keyhole undo keychain/generic/many/512 > /dev/null; keyhole get keychain/generic/many/512/value; echo
         until [ -e keychain/generic/many/512/value ]; do :; done; ls keychain/generic/many
