@@ -96,7 +96,7 @@ import Testing
       try keyhole.check(
         """
         for i in $(seq 1000); do mkdir -p keychain/generic/many/$i; echo value $i > keychain/generic/many/$i/value; done
-        script -qec 'keyhole rm -r keychain/generic/many' /dev/null | tr -d '\\r'
+        script -qec 'TERM=dumb keyhole rm -r --yes keychain/generic/many' /dev/null | tr -d '\\r'
         keyhole history keychain/generic/many | wc -l; ls keychain/generic/many
         keyhole undo keychain/generic/many/512 > /dev/null; keyhole get keychain/generic/many/512/value; echo
         until [ -e keychain/generic/many/512/value ]; do :; done; ls keychain/generic/many
@@ -181,7 +181,7 @@ extension HistoryTests {
         for value in 1 2 3; do keyhole set defaults/a/volume $value; done; keyhole history defaults/a/volume | cut -f 3
         cat .keyhole/history/defaults/a/volume/*; keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
         keyhole rm defaults/a/volume; keyhole history defaults; keyhole undo defaults/a/volume > /dev/null
-        cat defaults/a/volume; script -qec 'keyhole rm -r defaults/a' /dev/null | tr -d '\\r'
+        cat defaults/a/volume; script -qec 'keyhole rm -r --yes defaults/a' /dev/null | tr -d '\\r'
         keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
         """,
         prints: """
