@@ -128,13 +128,13 @@ struct BootAsRootTests {
           run("loginctl show-session $XDG_SESSION_ID -P Type; keyhole mount -o keychain=vault")
           run(f"mkdir -p $(dirname {value}); printf 'secret\n' > {value}; setfattr -n user.keyhole.eol -v exact $(dirname {value})")
           run(f"printf 'secret\n' > {value}; setfattr -n user.keyhole.programs -v 'ask *' $(dirname {value})")
-          run(f"cat {value}", (b"Cancel>", b"\t\r"))
-          run(f"cat {value} 2> /dev/null || echo refused", (b"Cancel>", b"\r"))
+          run(f"cat {value}", (b"Refuse>", b"\t\r"))
+          run(f"cat {value} 2> /dev/null || echo refused", (b"Refuse>", b"\r"), (b"Cancel>", b"\r"))
           run("keyhole passphrase --weak --recovery-code no", (b"none): ", b"a long passphrase\n"), (b"more: ", b"a long passphrase\n"))
           run("loginctl lock-session $XDG_SESSION_ID; until keyhole status | grep -o 'locked  *yes'; do :; done")
           run(f"cat {value} 2>&1 | grep -o 'Required key not available'")
           run("keyhole unlock", (b"rase: ", b"a long passphrase\n"))
-          run(f"cat {value}", (b"Cancel>", b"\t\r"))
+          run(f"cat {value}", (b"Refuse>", b"\t\r"))
           END
           """#, in: world)
       #expect(
