@@ -146,7 +146,7 @@ extension RequestTests {
       #expect(
         try holds {
           try keyhole.check("\(tmux) send-keys yes Enter")
-          return try screen().contains("ended=1")
+          return try screen().contains("ended=5")
         })
       try keyhole.check("keyhole requests | cut -f 1", prints: number + "\n")
       try keyhole.check("keyhole deny \(number)")
