@@ -1,7 +1,8 @@
 import Glibc
 import Testing
 
-/// A mount with files that are edited, and a secret to look for.
+/// A mount with files that are edited, and a secret to look for. The mount keeps no history, which would have more commits and
+/// more copies of settings.
 struct Desk {
   let keyhole: MountedKeyhole
   /// Long enough to make Emacs save by itself.

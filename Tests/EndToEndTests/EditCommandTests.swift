@@ -144,7 +144,7 @@ import Testing
   /// Editors whose settings put swap, undo, backups and history into the home folder, as many people have them.
   @Test(arguments: Editor.hoarders)
   func nothingOfASecretIsOnTheDisk(editor: Editor) async throws {
-    try await withKeyhole { keyhole in
+    try await withKeyhole("history=0") { keyhole in
       let desk = try Desk(keyhole)
       let world = keyhole.world
       try editor.setUp(world)

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct EditorTests {
   @Test(arguments: Editor.all)
   func editorSavesAndLeavesNothing(editor: Editor) async throws {
-    try await withKeyhole { keyhole in
+    try await withKeyhole("history=0") { keyhole in
       let desk = try Desk(keyhole)
       try editor.setUp(keyhole.world)
       let files = EditedFile.all.filter { editor.isBinary || !$0.isBinary }
@@ -35,7 +35,7 @@ import Testing
   /// Another program changes the value while the editor has it open; after a question, the editor's content is stored.
   @Test(arguments: Editor.vims + Editor.nvims)
   func vimAsksBeforeItWritesOverAnotherChange(editor: Editor) async throws {
-    try await withKeyhole { keyhole in
+    try await withKeyhole("history=0") { keyhole in
       _ = try Desk(keyhole)
       try editor.setUp(keyhole.world)
       for file in [EditedFile.string, .secret] {

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct SavingTests {
   @Test(arguments: Save.all)
   func saveKeepsKeyAndItem(save: Save) async throws {
-    try await withKeyhole { keyhole in
+    try await withKeyhole("history=0") { keyhole in
       let desk = try Desk(keyhole)
       for file in EditedFile.all {
         let folder = keyhole / file.folder
@@ -27,7 +27,7 @@ import Testing
   /// Content that is no value of the type can't replace one, however it is saved, and the old value stays.
   @Test(arguments: Save.all)
   func saveOfWhatIsNoValueLosesNothing(save: Save) async throws {
-    try await withKeyhole { keyhole in
+    try await withKeyhole("history=0") { keyhole in
       let desk = try Desk(keyhole)
       let file = EditedFile.integer
       let job = Save.Job(
