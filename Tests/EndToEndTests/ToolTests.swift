@@ -140,7 +140,7 @@ import Testing
     _ uses: [Use], on name: String, leaving content: (ToolSubject) -> String
   ) async throws {
     let subject = try #require(ToolSubject.all.first { $0.name == name })
-    try await withKeyhole { keyhole in
+    try await withKeyhole("history=0") { keyhole in
       try subject.prepare(keyhole)
       let before = try subject.picture(keyhole)
       for use in uses {

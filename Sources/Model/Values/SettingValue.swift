@@ -2,7 +2,9 @@
 ///
 /// Equality is exact: strings by scalars, reals by their bits (so `nan` equals `nan`, and `-0.0` does not
 /// equal `0.0`), because an equal value is "no change" and a text that differs is one.
-public enum SettingValue: Sendable {
+///
+/// Boxed: with a payload of `Int128` inline, the compiler (Swift 6) reads a value in an optional of a structure as one of no case.
+public indirect enum SettingValue: Sendable {
   case string(ExactString)
   /// −2⁶³ … 2⁶⁴−1, the range of property lists.
   case integer(Int128)
