@@ -17,6 +17,7 @@ struct KeyholeCommand: ParsableCommand {
         defaults/SUITE/KEY                            a setting
         keychain/generic/SERVICE/ACCOUNT/value        a secret
         keychain/generic/SERVICE/ACCOUNT/otpauth      its otpauth:// URI, for one-time codes
+        keychain/generic/SERVICE/ACCOUNT/otp          the one-time code, if it has that URI
         keychain/internet/SERVER/ACCOUNT/value        a secret of a server
       They work with a mount and without.
 
@@ -25,7 +26,8 @@ struct KeyholeCommand: ParsableCommand {
     version: Self.version,
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self, ExportCommand.self,
+      SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self,
+      ExportCommand.self,
       ImportCommand.self, BackupCommand.self, RestoreCommand.self, MigrateCommand.self, UpgradeCommand.self,
       AcceptCommand.self,
       DoctorCommand.self,

@@ -4,7 +4,7 @@ import SecretMemory
 
 /// Commands that may open secrets. No set: its type takes longer to make than this to search.
 private let commandsWithSecrets = [
-  "attr", "backup", "edit", "export", "get", "import", "migrate", "passphrase", "restore", "set",
+  "attr", "backup", "edit", "export", "get", "import", "migrate", "otp", "passphrase", "restore", "set",
 ]
 
 private let arguments = Arguments.ofProcess()

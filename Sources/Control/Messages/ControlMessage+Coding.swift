@@ -18,8 +18,10 @@ extension ControlMessage {
     case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
     case .commitBatch, .finishBatches: break
     case .pending, .done, .replayPaused, .secret: break
-    case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .changePassword(let item):
+    case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .fetchCode(let item),
+      .changePassword(let item):
       writer.put(item)
+    case .code(let moment): writer.put(moment)
     case .permit(let item, let operation, let secrets):
       writer.put(item)
       writer.put(operation.rawValue)
@@ -84,6 +86,7 @@ extension ControlMessage {
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret(try reader.itemID())
     case .fetchOtpauth: .fetchOtpauth(try reader.itemID())
+    case .fetchCode: .fetchCode(try reader.itemID())
     case .add: .add(try reader.item())
     case .update: .update(try reader.itemIDs())
     case .rewrite: .rewrite(try reader.itemID(), readingSecret: try reader.flag())
@@ -113,6 +116,7 @@ extension ControlMessage {
     case .requests: .requests(try reader.list { (reader) throws(StoreError) in try reader.waitingRequest() })
     case .replayPaused: .replayPaused
     case .secret: .secret
+    case .code: .code(try reader.moment())
     case .stored: .stored(try reader.snapshot())
     case .settled: .settled(try reader.snapshot())
     case .problems: .problems(try reader.list { (reader) throws(StoreError) in try reader.problem() })
@@ -127,6 +131,18 @@ extension ControlMessage {
 }
 
 extension WireWriter {
+  fileprivate mutating func put(_ moment: OneTimeCode.Moment) {
+    switch moment {
+    case .step(let since, let period):
+      put(true)
+      put(since)
+      put(period)
+    case .counter(let counter):
+      put(false)
+      put(counter)
+    }
+  }
+
   fileprivate mutating func put(_ snapshot: ItemSnapshot) {
     put(snapshot.number)
     put(snapshot.entries) {
@@ -198,8 +214,15 @@ extension WireReader {
 extension WireReader {
   fileprivate mutating func secrets() throws(StoreError) -> ItemSecrets {
     let secrets = ItemSecrets(rawValue: try integer())
-    guard !secrets.isEmpty, secrets.isSubset(of: [.value, .otpauth]) else { throw Self.unreadable }
+    guard !secrets.isEmpty, secrets.isSubset(of: [.value, .otpauth, .code]) else { throw Self.unreadable }
     return secrets
+  }
+
+  fileprivate mutating func moment() throws(StoreError) -> OneTimeCode.Moment {
+    guard try flag() else { return .counter(try integer()) }
+    let (since, period) = (try time(), try integer(Int64.self))
+    guard period > 0 else { throw Self.unreadable }
+    return .step(since: since, period: period)
   }
 
   mutating func operation() throws(StoreError) -> AccessOperation {

@@ -14,6 +14,22 @@ public enum KeyURI {
     for index in bytes.indices { try check.take(bytes[index]) }
     try check.finish()
   }
+
+  /// A name, percent-encoded as a component of a URI (RFC 3986, section 2.1).
+  public static func escaped(_ text: String) -> String {
+    var escaped = ""
+    for byte in text.utf8 {
+      let scalar = Unicode.Scalar(byte)
+      let isPlain = byte < 0x80 && (scalar.properties.isAlphabetic || (0x30...0x39).contains(byte))
+      if isPlain || "-._~@".unicodeScalars.contains(scalar) {
+        escaped.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(byte, radix: 16, uppercase: true)
+        escaped += "%" + (digits.count == 1 ? "0" : "") + digits
+      }
+    }
+    return escaped
+  }
 }
 
 /// Follows an `otpauth:` URI while it is written.

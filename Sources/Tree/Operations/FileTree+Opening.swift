@@ -18,6 +18,9 @@ extension FileTree {
     case .value, .otpauth:
       if let permit { return try openSecret(node, mode, caller, permit) }
       return try openSecret(node, mode, caller, permitNow(permission(toOpen: node, mode, by: caller)))
+    case .code(let place):
+      if let permit { return try openCode(of: place, node, mode, permit) }
+      return try openCode(of: place, node, mode, permitNow(permission(toOpen: node, mode, by: caller)))
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
     case .events: return try openEvents(node, mode)

@@ -10,6 +10,10 @@ extension FileTree {
   public func permission(toOpen node: Node, _ mode: OpenMode, by caller: Caller) throws(StoreError)
     -> Permission?
   {
+    if case .code(let place) = node.place {
+      guard !mode.contains(.write) else { throw .codeIsComputed }
+      return try permission(for: place, to: .read, .code, caller)
+    }
     // Of a removed file the place may be another's by now.
     guard let (place, which) = node.place.secret, !node.isRemoved else { return nil }
     return try permission(for: place, to: mode.operation, which, caller)

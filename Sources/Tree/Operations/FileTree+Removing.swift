@@ -17,6 +17,7 @@ extension FileTree {
     case .value(let item): try removeValue(item)
     case .otpauth(let item): try removeOtpauth(item)
     case .scratch(let scratch): try removeScratch(scratch)
+    case .code: throw .notPermitted(reason: "`otp` is computed; it goes with `otpauth`")
     case .status, .events: throw .notPermitted(reason: "this file is always there")
     default: throw .isDirectory
     }
@@ -150,7 +151,7 @@ extension Place {
   var isPermanentDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .keychain, .itemClass: true
-    case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .scratch: false
+    case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .code, .scratch: false
     }
   }
 }
