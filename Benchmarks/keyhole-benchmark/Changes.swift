@@ -23,8 +23,9 @@ struct Changes {
 
   private func wakeups(in seconds: Int) throws(Failure) -> Int {
     let process = try keyhole.processIdentifier()
-    // Threads that have nothing to do any more end after some seconds.
-    sleep(10)
+    // Threads that have nothing to do any more end after some seconds. The files that were looked at before are pruned from
+    // the kernel's cache a minute and two minutes later, by timers that those looks have set.
+    sleep(150)
     let before = try keyhole.sleeps(of: process)
     sleep(UInt32(seconds))
     return try keyhole.sleeps(of: process).reduce(0) { $0 + $1.value - (before[$1.key] ?? 0) }

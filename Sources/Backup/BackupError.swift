@@ -7,6 +7,8 @@ public struct BackupError: Error, Hashable, Sendable {
   public var subject: String?
   /// The failure and its remedy, as a clause.
   public var reason: String
+  /// The kind of the failure, for the exit code of a command.
+  package var kind = Failure.Kind.failed
 
   /// - Parameters:
   ///   - subject: a file or folder; nil: the whole.
@@ -19,17 +21,21 @@ public struct BackupError: Error, Hashable, Sendable {
   /// Takes over the message of a store's error.
   public init(_ subject: String?, _ error: StoreError) {
     self.init(subject, error.message)
+    kind = error.failureKind
   }
 
   /// Takes over the reason why bytes can't be read or written.
   public init(_ subject: String?, _ error: FormatError) {
     self.init(subject, error.reason)
+    kind = error.kind
   }
 
   /// Any error of the parts that a backup is made of. `subject`: where the error names none.
   init(about subject: String, _ error: any Error) {
     switch error {
-    case let error as BackupError: self.init(error.subject ?? subject, error.reason)
+    case let error as BackupError:
+      self = error
+      self.subject = error.subject ?? subject
     case let error as FormatError: self.init(subject, error)
     case let error as StoreError: self.init(subject, error)
     default: self.init(subject, "there is not enough locked memory; `ulimit -l` shows the limit")

@@ -55,7 +55,7 @@ public struct ImportRun {
     do throws(StoreError) {
       if journal.isNeeded { try file.write(journal, settings.engine.propertyLists) }
     } catch {
-      throw ImportExportError(stateFolder, "\(error.message); nothing was imported")
+      throw ImportExportError(unchanged: stateFolder, error)
     }
     do throws(ImportExportError) {
       for suite in journal.suites { try write(suite, advance) }
@@ -123,7 +123,7 @@ public struct ImportRun {
     } catch {
       throw unfinished(journal, error)
     }
-    throw ImportExportError(error.subject, "\(error.reason); nothing was imported")
+    throw error.adding("; nothing was imported")
   }
 
   /// Another process that makes the changes may have made them and not be there any more to say so.
@@ -174,14 +174,14 @@ extension ImportRun {
         permissions.append(try ask(present, item.replaced, item.path))
         ids.append(present.id)
       } catch {
-        throw ImportExportError(item.path, "\(error.message); nothing was imported")
+        throw ImportExportError(unchanged: item.path, error)
       }
     }
     do throws(StoreError) {
       let permits = try PermissionGroup(permissions).fetch()
       return Dictionary(zip(ids, permits)) { first, _ in first }
     } catch {
-      throw ImportExportError(nil, "\(error.message); nothing was imported")
+      throw ImportExportError(unchanged: nil, error)
     }
   }
 

@@ -28,9 +28,13 @@ final class AbsentVault: KeychainEngine {
   private let state: String
   private let opened = Mutex<VaultEngine?>(nil)
 
-  init(folder: String, state: String) {
+  /// How much of what items were is kept.
+  let retention: HistoryRetention?
+
+  init(folder: String, state: String, retention: HistoryRetention? = nil) {
     self.folder = folder
     self.state = state
+    self.retention = retention
   }
 
   /// Whether there is a vault in a folder, or what is left of one.
@@ -52,7 +56,7 @@ final class AbsentVault: KeychainEngine {
   private func made() throws(StoreError) -> VaultEngine {
     try opened.withLock { opened throws(StoreError) in
       if let engine = opened { return engine }
-      let engine = try VaultEngine(directory: folder, stateDirectory: state)
+      let engine = try VaultEngine(directory: folder, stateDirectory: state, retention: retention)
       opened = engine
       return engine
     }
@@ -111,6 +115,7 @@ extension AbsentVault {
   var passwords: (any PasswordKeychain)? { self }
   var otpauthURIs: (any OtpauthKeychain)? { self }
   var batches: (any BatchKeychain)? { self }
+  var history: (any VersionedKeychain)? { self }
   var encryption: (any EncryptedKeychain)? { known }
 }
 
@@ -129,6 +134,27 @@ extension AbsentVault: OtpauthKeychain {
   ) throws(StoreError) -> Item {
     try required().rewriteOtpauth(of: item, readingSecret: readingSecret, body)
   }
+}
+
+extension AbsentVault: VersionedKeychain {
+  func versions(of identity: ItemIdentity) throws(StoreError) -> [ItemVersion] {
+    try present()?.versions(of: identity) ?? []
+  }
+
+  func version(_ id: ItemID) throws(StoreError) -> ItemVersion { try required().version(id) }
+
+  func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion? {
+    try present()?.lastVersion(ofRemoved: item)
+  }
+
+  func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
+    try present()?.identitiesWithVersions() ?? []
+  }
+
+  func restore(_ version: ItemID) throws(StoreError) -> Item { try required().restore(version) }
+  func purge(_ identity: ItemIdentity) throws(StoreError) -> Int { try present()?.purge(identity) ?? 0 }
+  func purgeAll() throws(StoreError) -> Int { try present()?.purgeAll() ?? 0 }
+  func prune() throws(StoreError) -> Int { try known?.prune() ?? 0 }
 }
 
 extension AbsentVault: BatchKeychain {

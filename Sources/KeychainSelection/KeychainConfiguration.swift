@@ -1,7 +1,7 @@
 import Model
 import Sealing
 import SecretService
-import Store
+package import Store
 package import Vault
 
 /// How the keychain of the user is opened.
@@ -16,10 +16,12 @@ package struct KeychainConfiguration: Sendable {
   /// Whether a vault that takes a passphrase, and that no mount serves, is opened locked by this process, which may unlock it.
   /// Else it is a mount's, and locked until there is one.
   package var unlocksWithoutMount = false
-  /// The folder of the systemd credentials of this process, of which one may open a vault; nil: there are none.
-  package var credentials: String?
+  /// The systemd credential of this process, which may open a vault.
+  package var credential: VaultCredential?
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
+  /// How much of what a vault's items were is kept.
+  package var retention = HistoryRetention.standard
 
   /// How long a Secret Service may take to be the first choice of `auto`, in milliseconds. The choice is kept, so a machine
   /// that is busy for a moment must not decide it.
@@ -130,13 +132,13 @@ package struct KeychainConfiguration: Sendable {
     _ folders: VaultFolders, _ reason: String
   ) throws(KeychainFailure) -> OpenedKeychain {
     if !makesVault, AbsentVault.isAbsent(in: folders.vault) {
-      let engine = AbsentVault(folder: folders.vault, state: folders.state)
+      let engine = AbsentVault(folder: folders.vault, state: folders.state, retention: retention)
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason); it is made with the first item")
     }
     do throws(StoreError) {
       let engine = try VaultEngine(
-        directory: folders.vault, stateDirectory: folders.state, reading: reading)
-      let credentialFailure = credentials.flatMap { engine.unlockFailure(withCredentialIn: $0) }
+        directory: folders.vault, stateDirectory: folders.state, reading: reading, retention: retention)
+      let credentialFailure = credential.flatMap(engine.failureToUnlock)
       return OpenedKeychain(
         engine: engine, explanation: "vault, \(reason)" + (credentialFailure.map { "; \($0)" } ?? ""))
     } catch {
@@ -146,20 +148,21 @@ package struct KeychainConfiguration: Sendable {
 }
 
 extension VaultEngine {
-  /// Unlocks the vault by a credential, where it is locked and there is one; why that failed, for `keyhole status`.
-  fileprivate func unlockFailure(withCredentialIn folder: String) -> String? {
+  /// Unlocks the vault by a credential, where it is locked; why that failed, for `keyhole status`.
+  fileprivate func failureToUnlock(with credential: VaultCredential) -> String? {
     guard lockState != .open else { return nil }
     do throws(StoreError) {
-      try unlock(withCredentialIn: folder)
+      try unlock(with: credential)
       return nil
     } catch {
-      return "its credential in \(folder) does not open it: \(error.message)"
+      return "its credential does not open it: \(error.message)"
     }
   }
 }
 
 extension KeychainConfiguration {
   private static let plain = "+plain-session"
+  private static let retention = "+history="
 
   /// The keychain of the running mount, else as `auto`.
   package static func present(runtime folder: String) -> KeychainConfiguration {
@@ -175,12 +178,20 @@ extension KeychainConfiguration {
   }
 
   /// For the note of a mount.
-  var word: String { choice.rawValue + (allowsPlainSession ? Self.plain : "") }
+  var word: String {
+    let plain = allowsPlainSession ? Self.plain : ""
+    guard retention != .standard else { return choice.rawValue + plain }
+    return "\(choice.rawValue)\(Self.retention)\(retention.versions)/\(retention.days)\(plain)"
+  }
 
   init(word: String) {
     allowsPlainSession = word.hasSuffix(Self.plain)
     let choice = allowsPlainSession ? String(word.dropLast(Self.plain.count)) : word
-    self.choice = KeychainChoice(rawValue: choice) ?? .automatic
+    let parts = choice.split(separator: "+", maxSplits: 1)
+    self.choice = parts.first.flatMap { KeychainChoice(rawValue: String($0)) } ?? .automatic
+    guard parts.count > 1, parts[1].hasPrefix(Self.retention.dropFirst()) else { return }
+    let numbers = parts[1].dropFirst(Self.retention.count - 1).split(separator: "/").compactMap { Int($0) }
+    if numbers.count == 2 { retention = HistoryRetention(versions: numbers[0], days: numbers[1]) }
   }
 }
 

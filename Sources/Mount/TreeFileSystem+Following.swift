@@ -11,6 +11,9 @@ extension TreeFileSystem {
     cache.connect(invalidator)
   }
 
+  /// Gives memory that was freed back to the system in some seconds: what the start, or reading all items, has taken.
+  public func planMemoryRelease() { cache.release.plan() }
+
   /// Takes what the stores hold now as known; what differs later is a change.
   public func beginFollowing() {
     tree.beginFollowing()

@@ -46,6 +46,8 @@ public final class FileTree: Sendable {
   let overlay = Mutex(Overlay())
   let nodes: Mutex<NodeTable>
   let started = Timestamp.now
+  /// nil: `.keyhole/history` was not looked at yet.
+  let history = Mutex<KnownHistory?>(nil)
   /// Bytes that writers of values have written and not committed, or committed and not closed.
   let unsaved = ScratchQuota(limit: 128 * 1024 * 1024, isSecret: false)
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
@@ -69,9 +71,40 @@ public final class FileTree: Sendable {
     number == root.number ? root : nodes.withLock { $0[number] }
   }
 
-  /// The kernel has forgotten the node.
-  public func forget(_ node: Node) {
-    nodes.withLock { $0.forget(node) }
+  /// Counts a reference of the kernel to a node that was found. Returns the node that has its number, which may be another
+  /// one where it was forgotten since it was found.
+  public func countLookup(of node: Node) -> Node {
+    nodes.withLock { $0.countLookup(of: node) }
+  }
+
+  /// Takes references of the kernel back. A node without one is dropped; a file that still has its name keeps its number.
+  ///
+  /// `whenForgotten` is called where none is left, before the next one is counted. It must not use the tree.
+  public func forget(_ number: UInt64, lookups: UInt64, whenForgotten: () -> Void) {
+    nodes.withLock { nodes in
+      if nodes.forget(number, lookups: lookups) { whenForgotten() }
+    }
+  }
+
+  /// The nodes that the kernel knows and that were not looked up since the last call, and how many others it knows. The files
+  /// of a directory come before it.
+  public func takeUnusedNodes() -> (unused: [Node], used: Int) {
+    var (unused, used) = ([[Node]](), 0)
+    for node in nodes.withLock({ $0.all }) where node !== root {
+      let depth = node.state.withLock { state -> Int? in
+        defer { state.isUsed = false }
+        guard state.lookups > 0 else { return nil }
+        return state.isUsed ? -1 : state.place.depth
+      }
+      guard let depth else { continue }
+      guard depth >= 0 else {
+        used += 1
+        continue
+      }
+      while unused.count <= depth { unused.append([]) }
+      unused[depth].append(node)
+    }
+    return (unused.reversed().flatMap { $0 }, used)
   }
 
   func node(at place: Place) -> Node {
@@ -120,7 +153,8 @@ extension Place {
     switch self {
     case .itemClass, .folder, .item, .value, .otpauth, .code: true
     case .scratch(let scratch): scratch.directory.isSecret
-    case .root, .control, .status, .events, .defaults, .suite, .key, .keychain: false
+    case .history(.folder), .history(.item), .history(.version): true
+    case .root, .control, .status, .events, .history, .defaults, .suite, .key, .keychain: false
     }
   }
 }

@@ -15,4 +15,28 @@ enum Arguments {
       return word
     }
   }
+
+  /// The words that stand before a value in the commands that take one, without options.
+  private static let wordsBeforeValue = ["set": 1, "attr": 2]
+
+  /// With `--` before a value that begins with a dash, as in `set PATH -5`. A word with two dashes stays an option: a typing
+  /// error in one must not become a value.
+  static func withDashedValue(_ arguments: [String]) -> [String] {
+    guard let command = arguments.first, let before = wordsBeforeValue[command], !arguments.contains("--")
+    else {
+      return arguments
+    }
+    var words = 0
+    for (index, word) in arguments.enumerated().dropFirst() {
+      let isOption = word.hasPrefix("-") && word != "-"
+      if words == before, isOption, !word.hasPrefix("--"), word != "-h" {
+        return arguments.prefix(index) + ["--"] + arguments.dropFirst(index)
+      }
+      // The value of an option is no word of the command.
+      if !isOption, !optionsWithValue.contains(arguments[index - 1]) { words += 1 }
+    }
+    return arguments
+  }
+
+  private static let optionsWithValue: Set<String> = ["--access"]
 }

@@ -19,14 +19,18 @@ struct KeyholeCommand: ParsableCommand {
         keychain/generic/SERVICE/ACCOUNT/otpauth      its otpauth:// URI, for one-time codes
         keychain/generic/SERVICE/ACCOUNT/otp          the one-time code, if it has that URI
         keychain/internet/SERVER/ACCOUNT/value        a secret of a server
-      They work with a mount and without.
+      An item may stand for its value. A path in a mount, absolute or relative, is taken too, and for an item that is \
+      there SERVICE/ACCOUNT, or SERVICE where it has one account; a short name creates and removes nothing. They work \
+      with a mount and without.
 
-      Exit codes: 0 done, 1 failed, 2 wrong usage.
+      Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 locked, 5 refused.
       """,
     version: Self.version,
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, AttributeCommand.self, EditCommand.self,
+      SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, MoveCommand.self, CopyCommand.self,
+      FindCommand.self,
+      SearchCommand.self, GenerateCommand.self, ClipCommand.self, AttributeCommand.self, EditCommand.self,
       ExportCommand.self,
       ImportCommand.self, BackupCommand.self, RestoreCommand.self, MigrateCommand.self, UpgradeCommand.self,
       AcceptCommand.self,
@@ -34,7 +38,9 @@ struct KeyholeCommand: ParsableCommand {
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
       RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,
+      HistoryCommand.self, UndoCommand.self,
       WatchCommand.self, LogCommand.self, ReplayCommand.self,
+      ClearClipboardCommand.self,
     ])
 
   /// Parses and runs, and ends the process with the exit code of SPECIFICATION.md, section 10.
@@ -43,21 +49,53 @@ struct KeyholeCommand: ParsableCommand {
       if let path = pathOfPlainGet(arguments) {
         try GetCommand.print(path)
       } else {
-        var command = try parseAsRoot(arguments)
+        try requireCommand(arguments)
+        var command = try parseAsRoot(Arguments.withDashedValue(arguments))
         try command.run()
       }
       CurrentProcess.exit(0)
     } catch let failure as Failure {
       failure.report()
-      CurrentProcess.exit(1)
+      CurrentProcess.exit(failure.kind.rawValue)
     } catch is SecretMemoryError {
       Failure(nil, "there is not enough locked memory for secrets; `ulimit -l` sets the limit, in KiB")
         .report()
       CurrentProcess.exit(1)
     } catch {
-      end(with: error)
+      end(with: error, arguments)
     }
   }
+
+  /// Whether words are a command with arguments that it takes; nothing is run.
+  static func takes(_ arguments: [String]) -> Bool {
+    (try? requireCommand(arguments)) != nil && (try? parseAsRoot(Arguments.withDashedValue(arguments))) != nil
+  }
+
+  /// The commands that the help names.
+  static var commandNames: [String] {
+    configuration.subcommands.map { $0.configuration }.filter { $0.shouldDisplay }.compactMap {
+      $0.commandName
+    }
+  }
+
+  /// - Throws: `UsageError` for a first word that is no command, with the one that was probably meant.
+  private static func requireCommand(_ arguments: [String]) throws {
+    let commands = configuration.subcommands.map { $0.configuration }
+    guard let word = arguments.first, !word.hasPrefix("-"), word != "help",
+      !commands.contains(where: { $0.commandName == word })
+    else { return }
+    let likely = commandsElsewhere[word] ?? Spelling.nearest(to: word, among: commandNames + ["help"])
+    let hint = likely.map { "; did you mean `\($0)`?" } ?? "; `keyhole --help` lists them"
+    throw UsageError(message: "there is no command `\(word)`\(hint)")
+  }
+
+  /// The names that other programs give to commands.
+  private static let commandsElsewhere = [
+    "cat": "get", "show": "get", "read": "get", "insert": "set", "add": "set", "put": "set", "write": "set",
+    "store": "set", "list": "ls", "tree": "ls -R", "dir": "ls", "remove": "rm", "delete": "rm", "del": "rm",
+    "rename": "mv", "move": "mv", "copy": "cp", "grep": "search", "umount": "unmount", "version": "--version",
+    "copy-to-clipboard": "clip", "passwd": "passphrase", "check": "doctor",
+  ]
 
   /// The path of `get PATH`; nil: it is another command, or has options. Scripts call it often, and ArgumentParser takes
   /// longer than all the rest of it.
@@ -68,12 +106,20 @@ struct KeyholeCommand: ParsableCommand {
     return arguments[1]
   }
 
-  private static func end(with error: any Error) -> Never {
+  private static func end(with error: any Error, _ arguments: [String]) -> Never {
     guard exitCode(for: error) != .success else { exit(withError: error) }
     let usage = error as? UsageError
     let reason = usage?.message ?? message(for: error)
     let line = reason.split(separator: "\n").joined(separator: " ")
-    StandardError.write("keyhole: \(line.escapedForTerminal)\n")
+    StandardError.write("keyhole: \(line.escapedForTerminal)\n\(self.usage(arguments))\n")
     CurrentProcess.exit(2)
+  }
+
+  /// The usage line of the command that was called; of `keyhole` itself where there is none of the name.
+  private static func usage(_ arguments: [String]) -> String {
+    let command = configuration.subcommands.first { $0.configuration.commandName == arguments.first }
+    let text = command.map { usageString(for: $0) } ?? usageString()
+    let words = text.split { $0 == "\n" || $0 == " " }.joined(separator: " ")
+    return (words.hasPrefix("Usage: ") ? "" : "Usage: ") + words
   }
 }

@@ -27,6 +27,7 @@ import Testing
     var state = KeychainState()
     (state.lock, state.needsPassphrase, state.readOnlyReason) = (.locked, false, "a reason")
     state.takesBatches = true
+    state.retention = HistoryRetention(versions: 3, days: 4)
     return state
   }()
 
@@ -51,6 +52,9 @@ import Testing
     .fetchProblems, .fetchRoom,
     .changed([item]), .beginBatch(rewriting: [id, id]), .batchItem(item),
     .batchOtpauth(item.identity, modified: item.modified), .commitBatch, .finishBatches,
+    .fetchVersions(item.identity), .fetchVersions(nil), .restore(id), .purge(item.identity), .purge(nil),
+    .versions([ItemVersion(number: 7, item: item, replaced: item.modified, changes: [.value, .removal])]),
+    .identities([item.identity]), .count(3),
     .pending, .failed(.notFound), .failed(.accessDenied(reason: "why")),
     .failed(.system(.EIO, operation: "read")), .failed(.tooLarge(limit: 9)), .done, .path("keychain/a"),
     .path(nil), .replayPaused, .secret, .stored(snapshot), .settled(snapshot),

@@ -13,7 +13,7 @@ struct AskingTests {
     _ flags: String, passphrase: Bool = true, reuse: Int = 0, environment: [String] = [],
     body: (MountedKeyhole) throws -> Void
   ) async throws {
-    try await withKeyhole("auth-reuse=\(reuse),auth-requests=no", environment: environment) { keyhole in
+    try await withKeyhole("auth-reuse=\(reuse)", environment: environment) { keyhole in
       try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
       if passphrase { try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null") }
       try keyhole.check("[ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item)")

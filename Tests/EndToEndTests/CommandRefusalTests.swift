@@ -10,7 +10,11 @@ import Testing
     #expect(
       output.status == status && output.bytes.isEmpty, "\(script): \(output)", sourceLocation: sourceLocation)
     #expect(output.error.contains(reason), "\(script): \(output.error)", sourceLocation: sourceLocation)
-    #expect(output.error.split(separator: "\n").count == 1, sourceLocation: sourceLocation)
+    // A usage error has a second line, the usage.
+    let lines = output.error.split(separator: "\n")
+    #expect(
+      lines.count == 1 || status == 2 && lines.count == 2 && lines[1].hasPrefix("Usage: "),
+      sourceLocation: sourceLocation)
   }
 
   @Test func namesOfScratchAreNotSet() async throws {
@@ -40,19 +44,45 @@ import Testing
     }
   }
 
-  @Test func foldersOfTheTreeAreNotEmptied() async throws {
+  @Test func topOfTheTreeIsNotEmptied() async throws {
     try await withWorld { world in
       try world.check("keyhole set defaults/app/key 1; echo s | keyhole set keychain/generic/s/a/value")
       for path in ["", "/", ".", "//"] {
-        try refuses(world, "keyhole rm -r '\(path)'", "nothing was removed")
+        try refuses(world, "keyhole rm -r --yes '\(path)'", "nothing was removed")
       }
-      try refuses(world, "keyhole rm -r defaults", "defaults/app")
-      try refuses(world, "keyhole rm -r keychain", "nothing was removed")
-      try refuses(world, "keyhole rm -r keychain/generic/", "keychain/generic/s")
-      try refuses(world, "keyhole rm -r keychain/internet", "it is empty")
       try world.check(
         "keyhole get defaults/app/key; keyhole get keychain/generic/s/a/value; echo", prints: "1\ns\n")
-      try world.check("keyhole rm -r defaults/app; keyhole rm -r keychain/generic/s; keyhole ls defaults")
+    }
+  }
+
+  /// The path of a folder of the tree may be that of an unset variable in a script: `-f` is not enough for it.
+  @Test func severalThingsAreRemovedWithAYesOnly() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        keyhole set defaults/app/key 1; keyhole set defaults/app/other 1
+        echo s | keyhole set keychain/generic/s/a; echo s | keyhole set keychain/generic/s/b
+        """)
+      for command in [
+        "keyhole rm -r defaults/app", "keyhole rm -rf defaults", "keyhole rm -r keychain/generic",
+      ] {
+        try world.fails(command, status: 2)
+      }
+      try world.check(
+        "keyhole find a; keyhole find '?'",
+        prints: """
+          defaults/app
+          keychain/generic/s/a
+          keychain/generic/s
+          keychain/generic/s/a
+          keychain/generic/s/b
+
+          """)
+      try world.check(
+        "keyhole rm -r --yes keychain; keyhole ls keychain; keyhole ls keychain/generic",
+        prints: "generic\ninternet\nother\n")
+      try world.check("keyhole rm -r keychain/internet; keyhole rm -rf defaults/app; keyhole ls defaults")
+      try world.check("keyhole rm -f defaults/app")
     }
   }
 

@@ -53,7 +53,7 @@ import Testing
       try world.check(
         """
         keyhole set defaults/s/a hello; printf hello | keyhole set defaults/s/b; printf 'hello\\n\\n' | keyhole set defaults/s/c
-        keyhole set defaults/s/d '[1,2]'; keyhole set defaults/s/e ''; keyhole set defaults/s/f -- -5
+        keyhole set defaults/s/d '[1,2]'; keyhole set defaults/s/e ''; keyhole set defaults/s/f -5
         for k in a b c d e f; do keyhole get defaults/s/$k | od -An -c; keyhole attr defaults/s/$k keyhole.type; done
         """,
         prints: """
@@ -103,7 +103,7 @@ import Testing
       #expect(
         list.status == 0 && list.text.contains("account") && list.text.contains("keyhole.label")
           && !list.text.contains("comment"))
-      try world.fails("keyhole attr \(item) comment", status: 1)
+      try world.fails("keyhole attr \(item) comment", status: 3)
       try world.fails("keyhole attr \(item) keyhole.nonsense x", status: 1)
       try world.fails("keyhole attr \(item) service other", status: 1)
     }
@@ -112,11 +112,9 @@ import Testing
   // MARK: Exit codes
 
   @Test(arguments: [
-    "keyhole get defaults/missing/k", "keyhole get defaults", "keyhole rm defaults/missing",
-    "keyhole rm defaults/s", "keyhole ls defaults/missing",
-    "keyhole set defaults/x 1", "keyhole set x 1", "keyhole attr defaults/s/k comment x",
-    "keyhole get keychain/generic/a/b/value",
-    "keyhole set defaults/s/k text", "keyhole unmount \"$OUT\"", "keyhole get defaults/s/%41",
+    "keyhole get defaults", "keyhole rm defaults/s", "keyhole set defaults/x 1",
+    "keyhole attr defaults/s/k comment x",
+    "keyhole set defaults/s/k text", "keyhole unmount \"$OUT\"",
     "keyhole mount /nonexistent/mount",
     "head -c 17000000 /dev/zero | keyhole set defaults/s/big",
     "head -c 1100000 /dev/zero | keyhole set keychain/generic/s/p/value",
@@ -130,10 +128,26 @@ import Testing
   }
 
   @Test(arguments: [
+    "keyhole get defaults/missing/k", "keyhole rm defaults/missing", "keyhole ls defaults/missing",
+    "keyhole set x 1",
+    "keyhole get keychain/generic/a/b/value", "keyhole get defaults/s/%41", "keyhole get /etc/passwd",
+    "keyhole get nothing/here", "keyhole find nothing",
+  ])
+  func whatIsMissingIsThree(script: String) async throws {
+    try await withWorld { world in
+      try world.check("keyhole set defaults/s/k 1")
+      try world.fails(script, status: 3)
+    }
+  }
+
+  @Test(arguments: [
     "keyhole nonsense", "keyhole get", "keyhole get a b c", "keyhole ls --nonsense", "keyhole mount -o",
     "keyhole set",
     "keyhole set keychain/generic/s/p/value hunter2", "keyhole attr", "keyhole rm",
     "keyhole mount -o nonsense \"$MOUNT\"",
+    "keyhole clip", "keyhole generate --length 3", "keyhole generate --words 4 --symbols",
+    "keyhole mv defaults/s/k",
+    "keyhole set defaults/s/k --acces x",
   ])
   func usageErrorIsTwo(script: String) async throws {
     try await withWorld { world in
@@ -369,6 +383,9 @@ extension World {
     #expect(output.status == status, "\(script)", sourceLocation: sourceLocation)
     #expect(output.bytes.isEmpty, "\(script)", sourceLocation: sourceLocation)
     #expect(output.error.hasPrefix("keyhole: "), "\(script)", sourceLocation: sourceLocation)
-    #expect(output.error.split(separator: "\n").count == 1, "\(script)", sourceLocation: sourceLocation)
+    // A usage error has a second line, the usage.
+    let lines = output.error.split(separator: "\n")
+    let hasUsage = status == 2 && lines.count == 2 && lines[1].hasPrefix("Usage: ")
+    #expect(lines.count == 1 || hasUsage, "\(script)", sourceLocation: sourceLocation)
   }
 }

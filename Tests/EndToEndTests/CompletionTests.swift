@@ -113,4 +113,41 @@ import Testing
       #expect(shown.contains("/value") && !shown.contains("hunter2"), "\(shown)")
     }
   }
+
+  @Test(arguments: Shell.allCases.filter(\.isInstalled))
+  func optionsMountPointsAndHelp(shell: Shell) async throws {
+    try await withWorld { world in
+      let keyhole = MountedKeyhole(world, options: [])
+      defer { keyhole.cleanUp() }
+      try world.check(shell.setUp)
+      try Self.type(
+        [
+          "keyhole mount -o plain-session,keychain=va\t $MOUNT 2> $OUT/mounted",
+          "keyhole help mou\t > $OUT/help",
+          "keyhole set keychain/generic/s/a --access userPr\t 2> $OUT/set < /dev/null",
+          "keyhole unmo\t \(world.mount.dropLast())\t > $OUT/unmounted 2>&1",
+        ], into: shell, world)
+      try world.check(
+        """
+        cd "$OUT"; cat mounted unmounted; head -1 help; ls "$MOUNT"; grep -c 'keyhole passphrase' set
+        """, prints: "OVERVIEW: Mount the tree, by default on ~/Keyhole.\n1\n")
+    }
+  }
+
+  /// Paths in a mount, absolute and relative.
+  @Test(arguments: Shell.allCases.filter(\.isInstalled))
+  func pathsInAMount(shell: Shell) async throws {
+    try await withKeyhole { keyhole in
+      let world = keyhole.world
+      try world.check("keyhole set defaults/com.example.app/volume 11; mkdir -p ~/plain")
+      try world.check(shell.setUp)
+      try Self.type(
+        [
+          "keyhole get \(world.mount)/def\tcom\tvol\t > $OUT/absolute", "cd \(world.mount)",
+          "keyhole get def\tcom\tvol\t > $OUT/top", "cd defaults", "keyhole get com\tvol\t > $OUT/relative",
+          "cd com.example.app", "keyhole get vol\t > $OUT/key", "cd",
+        ], into: shell, world)
+      try world.check("cd $OUT; cat absolute top relative key", prints: "11\n11\n11\n11\n")
+    }
+  }
 }

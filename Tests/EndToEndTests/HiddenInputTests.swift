@@ -39,6 +39,8 @@ import Testing
       if not termios.tcgetattr(terminal)[MODES] & ECHO: break
       select.select([], [], [], 0.01)
     os.write(terminal, b"hunter2\\n")
+    read_until(b"again: ")
+    os.write(terminal, b"hunter2\\n")
     read_until(b"the end")
     print([line.decode() for line in shown.replace(b"\\r", b"").split(b"\\n") if line])
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -50,7 +52,7 @@ import Testing
       try world.check(
         "python3 ../outside/person keyhole set keychain/generic/s/a/value; keyhole get keychain/generic/s/a/value",
         prints: """
-          ['Value of keychain/generic/s/a/value: stopped, shown']
+          ['Value of keychain/generic/s/a/value: stopped, shown', 'The same again: ']
           hunter2
           """)
     }

@@ -33,7 +33,18 @@ import Testing
           usr/sbin/umount.fuse.keyhole
           usr/sbin/umount.keyhole
           usr/share/bash-completion/completions/keyhole
+          usr/share/doc/keyhole/CHANGELOG.md
+          usr/share/doc/keyhole/Documentation/BACKUP.md
+          usr/share/doc/keyhole/Documentation/ERRORS.md
+          usr/share/doc/keyhole/Documentation/FORMATS.md
+          usr/share/doc/keyhole/Documentation/GUIDE.md
+          usr/share/doc/keyhole/Documentation/README.md
+          usr/share/doc/keyhole/Documentation/SECURITY.md
+          usr/share/doc/keyhole/Documentation/SYMLINKS.md
+          usr/share/doc/keyhole/Documentation/TROUBLESHOOTING.md
           usr/share/doc/keyhole/LICENSE
+          usr/share/doc/keyhole/README.md
+          usr/share/doc/keyhole/SECURITY.md
           usr/share/fish/vendor_completions.d/keyhole.fish
           usr/share/zsh/site-functions/_keyhole
           mount.keyhole

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import keyhole
+
 /// The manual pages: made of the command's own definitions, complete, and well-formed.
 @Suite(.timeLimit(.minutes(1))) struct ManualTests {
   private static let make = "\(Products.helpers)/manual \(Products.keyhole) \"$OUT/man\"; cd \"$OUT/man\"\n"
@@ -26,6 +28,29 @@ import Testing
   func thePagesAreWellFormed() async throws {
     try await withWorld { world in
       try world.check(Self.make + "mandoc -T lint -W warning *.[158] | grep -v 'missing date' || true")
+    }
+  }
+
+  /// Each line of an example is a command that `keyhole` takes: its words are those that a shell makes of it.
+  @Test func everyPageHasExamplesThatParse() async throws {
+    try await withWorld { world in
+      try world.check(
+        Self.make + "for page in *.[158]; do grep -q '^.SH EXAMPLES' $page || echo \"$page has none\"; done")
+      // Other programs are not found, so they do nothing; redirections go to the test's own folder.
+      let words = try world.sh(
+        """
+        mkdir "$OUT/run"; cd "$OUT/run"; PATH=/nonexistent
+        keyhole() { printf '%s\\t' "$@" >&9; printf '\\n' >&9; }
+        while IFS= read -r line; do
+          case $line in '' | '#'* | '['*) ;; *) eval "$line" ;; esac
+        done < '\(Products.helpers)/../Documentation/manual/examples' > /dev/null 2>&1
+        """.replacing("printf '\\n' >&9; }", with: "printf '\\n' >&9; }\nexec 9>&1"))
+      let commands = words.lines.map { $0.split(separator: "\t").map(String.init) }
+      #expect(commands.count > 60, "\(words)")
+      for command in commands { #expect(KeyholeCommand.takes(command), "\(command)") }
+      let used = Set(commands.map { $0[0] })
+      #expect(KeyholeCommand.commandNames.filter { !used.contains($0) }.isEmpty)
+      #expect(!KeyholeCommand.takes(["get"]) && !KeyholeCommand.takes(["get", "a", "--nonsense"]))
     }
   }
 

@@ -80,6 +80,7 @@ import Testing
       try world.check(
         "keyhole otp --json \(Self.item) | jq -r '.code, .type, .period, .validUntil, .secondsLeft > 0'",
         prints: "755224\ntotp\n2147483647\n2038-01-19T03:14:07Z\ntrue\n")
+      try world.check("keyhole otp s/p", prints: "755224\n")
       try world.check("keyhole otp defaults/a/b 2> /dev/null; echo $?", prints: "2\n")
       if !isMounted { try keyhole.start() }
     }

@@ -7,7 +7,8 @@ import Testing
     try await withKeyhole { keyhole in
       try keyhole.check(
         "ls -A . .keyhole keychain; find . -name .keyhole",
-        prints: ".:\ndefaults\nkeychain\n\n.keyhole:\nevents\nstatus\n\nkeychain:\ngeneric\ninternet\nother\n"
+        prints:
+          ".:\ndefaults\nkeychain\n\n.keyhole:\nevents\nhistory\nstatus\n\nkeychain:\ngeneric\ninternet\nother\n"
       )
       let status = try System.text(keyhole / ".keyhole/status")
       try keyhole.check(

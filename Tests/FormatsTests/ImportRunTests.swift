@@ -43,7 +43,7 @@ import Testing
 
   private func stored(_ suite: ExactString) throws -> [ExactString: SettingValue]? {
     guard let snapshot = try settings.existingSuite(suite)?.fetch() else { return nil }
-    return snapshot.entries.dictionary.mapValues { $0.value }
+    return Dictionary(uniqueKeysWithValues: snapshot.entries.map { ($0.key, $0.value.value) })
   }
 
   private func secret(_ account: ExactString) throws -> String? {

@@ -69,6 +69,8 @@ enum ControlSamples {
     .update([item.id, item.id]), .fetchOtpauth(item.id), .rewriteOtpauth(item.id, readingSecret: true),
     .rewrite(item.id, readingSecret: true), .changed([item]), .beginBatch(rewriting: [item.id]),
     .batchItem(item), .batchOtpauth(item.identity, modified: item.modified),
+    .versions([ItemVersion(number: 7, item: item, replaced: item.modified, changes: .value)]),
+    .identities([item.identity]), .fetchVersions(item.identity),
     .failed(.system(.EIO, operation: "read")),
     .failed(.tooLarge(limit: 9)), .path("keychain/a"), .stored(snapshot), .someItems(snapshot),
     .problems([Problem(subject: "s", reason: "r", remedy: "m")]),

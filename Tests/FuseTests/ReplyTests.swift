@@ -119,6 +119,28 @@ extension AllTests {
       }
     }
 
+    @Test func prunedNodesAreForgottenUnlessTheyAreInUse() throws {
+      let fileSystem = MemoryFileSystem("a", "b", "c")
+      try withMount(fileSystem) { path, session in
+        for name in ["/a", "/b", "/c"] { _ = try Client.size(path + name) }
+        let open = try Client.open(path + "/b")
+        let watch = inotify_init1(Int32(IN_CLOEXEC))
+        #expect(unsafe inotify_add_watch(watch, path + "/c", UInt32(IN_ATTRIB)) >= 0)
+        defer { close(watch) }
+        let nodes = [2, 3, 4, 99].map { NodeID(rawValue: $0) }
+        let error = session.invalidator.prune(nodes)
+        guard error != .EINVAL else { return try Client.close(open) }
+        #expect(error == nil)
+        try Client.close(open)
+        // Each look at it is a request, and the FORGET is among those that come before one of them.
+        while fileSystem.state.withLock({ $0.forgotten[2] == nil }) { _ = try? Client.size(path + "/none") }
+        #expect(fileSystem.state.withLock { $0.forgotten[3] == nil && $0.forgotten[4] == nil })
+        let before = fileSystem.state.withLock { $0.lookups.count }
+        _ = try Client.size(path + "/b")
+        #expect(fileSystem.state.withLock { $0.lookups.count } == before)
+      }
+    }
+
     @Test func expiredAndDroppedNamesAreLookedUpAgain() throws {
       let fileSystem = MemoryFileSystem("a")
       try withMount(fileSystem) { path, session in

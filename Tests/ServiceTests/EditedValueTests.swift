@@ -61,7 +61,7 @@ import Testing
     let fixture = try SessionFixture()
     try fixture.write(Self.setting, "old")
     let value = try EditedValue(TreePath(Self.setting), fixture.session)
-    try fixture.session.remove(TreePath(Self.setting), .fileOnly)
+    try TreeRemoval(of: TreePath(Self.setting), .fileOrItem, in: fixture.session).run()
     #expect(reason { try value.replace(with: Self.bytes("mine")) } != nil)
     #expect(try !fixture.exists(Self.setting))
   }

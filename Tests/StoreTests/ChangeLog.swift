@@ -36,6 +36,6 @@ extension SuiteStore {
   }
 
   nonisolated var values: [ExactString: SettingValue]? {
-    snapshot?.entries.mapValues(\.value).dictionary
+    (snapshot?.entries).map { Dictionary(uniqueKeysWithValues: $0.map { ($0.key, $0.value.value) }) }
   }
 }

@@ -149,7 +149,7 @@ import Testing
     let second = try #require(suite.snapshot?.entries)
     #expect(first["a"]?.version != second["a"]?.version && first["b"]?.version == second["b"]?.version)
     try suite.set("a", .integer(1))
-    let all = [first, second, suite.snapshot?.entries ?? [:]].compactMap { $0["a"]?.version }
+    let all = [first, second, suite.snapshot?.entries].compactMap { $0 }.compactMap { $0["a"]?.version }
     #expect(Set(all + [first["b"]?.version ?? 0]).count == 4)
     #expect(first["a"]?.size == 2 && suite.snapshot?.entries["b"]?.size == 2)
   }

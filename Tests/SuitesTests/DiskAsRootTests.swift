@@ -106,7 +106,8 @@ import Testing
       let first = try engine.set("x", .integer(1), in: "a")
       let second = try engine.set("y", .integer(2), in: "a")
       #expect(second.settings["x"] == first.settings["x"])
-      #expect(try engine.read("a")?.settings == second.settings, "they last as long as the engine")
+      let third = try engine.read("a", since: second)
+      #expect(third?.settings == second.settings, "they last as long as the contents")
     }
   }
 

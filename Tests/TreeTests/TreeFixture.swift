@@ -40,6 +40,22 @@ struct TreeFixture {
     try tree.list(node(path)).map { ExactString($0.name) }.sorted().map(\.string)
   }
 
+  /// The numbers of a directory's files, as readdir(3) returns them.
+  func numbers(_ path: String) throws -> [String: UInt64] {
+    let entries = try tree.list(node(path))
+    return Dictionary(uniqueKeysWithValues: entries.map { ($0.name, tree.number(of: $0)) })
+  }
+
+  /// LOOKUP: the kernel has one more reference to the node.
+  func lookUp(_ path: String) throws -> Node { tree.countLookup(of: try node(path)) }
+
+  /// FORGET of one lookup. Returns whether it was the last.
+  func forget(_ node: Node) -> Bool {
+    var isForgotten = false
+    tree.forget(node.number, lookups: 1) { isForgotten = true }
+    return isForgotten
+  }
+
   func status(_ path: String, for caller: Caller = .current) throws -> NodeStatus {
     try tree.status(of: node(path), for: caller)
   }

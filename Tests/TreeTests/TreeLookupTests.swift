@@ -10,7 +10,7 @@ import Tree
     let fixture = TreeFixture()
     #expect(try fixture.list() == ["defaults", "keychain"])
     #expect(try fixture.list("keychain") == ["generic", "internet", "other"])
-    #expect(try fixture.list(".keyhole") == ["events", "status"])
+    #expect(try fixture.list(".keyhole") == ["events", "history", "status"])
     #expect(try fixture.node(".keyhole/status").isControl)
   }
 
@@ -103,13 +103,48 @@ import Tree
 
   @Test func forgottenNumbersOfRemovedFilesAreGone() throws {
     let fixture = TreeFixture(["k": .bool(true), "l": .bool(true)])
-    let (removed, kept) = (try fixture.node("defaults/s/k"), try fixture.node("defaults/s/l"))
+    let (removed, kept) = (try fixture.lookUp("defaults/s/k"), try fixture.lookUp("defaults/s/l"))
     try fixture.remove("defaults/s/k")
     #expect(fixture.tree.node(removed.number) === removed)
-    fixture.tree.forget(removed)
-    fixture.tree.forget(kept)
-    #expect(fixture.tree.node(removed.number) == nil)
+    #expect(fixture.forget(removed) && fixture.forget(kept))
+    #expect(fixture.tree.node(removed.number) == nil && fixture.tree.node(kept.number) == nil)
     #expect(try fixture.node("defaults/s/l").number == kept.number)
+  }
+
+  @Test func aNodeGoesWithItsLastLookup() throws {
+    let fixture = TreeFixture(["k": .bool(true)])
+    let node = try fixture.lookUp("defaults/s/k")
+    #expect(try fixture.lookUp("defaults/s/k") === node)
+    #expect(!fixture.forget(node) && node.isLookedUp && fixture.tree.node(node.number) === node)
+    #expect(fixture.forget(node) && !node.isLookedUp && fixture.tree.node(node.number) == nil)
+    // One that was found before counts, whether another one was made meanwhile or not.
+    #expect(fixture.tree.countLookup(of: node) === node && fixture.tree.node(node.number) === node)
+    #expect(fixture.forget(node))
+    let other = try fixture.node("defaults/s/k")
+    #expect(other.number == node.number && fixture.tree.countLookup(of: node) === other)
+  }
+
+  @Test func aForgottenFileKeepsItsNumberThroughRenames() throws {
+    let fixture = TreeFixture(["k": .bool(true), "l": .bool(true)])
+    let (suite, key) = (try fixture.lookUp("defaults/s"), try fixture.lookUp("defaults/s/k"))
+    let listed = try fixture.numbers("defaults/s")
+    #expect(listed["k"] == key.number && fixture.forget(key) && fixture.forget(suite))
+    try fixture.rename("defaults/s", "defaults/t")
+    #expect(try fixture.numbers("defaults/t") == listed)
+    #expect(try fixture.node("defaults/t/k").number == key.number)
+    #expect(try fixture.node("defaults/t").number == suite.number)
+    // Another file under the name has another number.
+    try fixture.remove("defaults/t/l")
+    try fixture.write("defaults/t/l", "true")
+    #expect(try fixture.node("defaults/t/l").number != listed["l"])
+  }
+
+  @Test func aNodeWithTimesOfItsOwnStays() throws {
+    let fixture = TreeFixture(["k": .bool(true)])
+    let node = try fixture.lookUp("defaults/s/k")
+    try fixture.tree.setTimes(accessed: Timestamp(seconds: 5), modified: nil, of: node)
+    #expect(fixture.forget(node) && fixture.tree.node(node.number) === node)
+    #expect(try fixture.status("defaults/s/k").accessed == Timestamp(seconds: 5))
   }
 
   @Test func linksCountSubdirectories() throws {

@@ -33,6 +33,11 @@ final class VaultFixture {
     try VaultEngine(directory: directory, stateDirectory: state, passwordCost: .least)
   }
 
+  func openKeepingVersions() throws -> VaultEngine {
+    try VaultEngine(
+      directory: directory, stateDirectory: state, passwordCost: .least, retention: .standard)
+  }
+
   func openReadingSingleItems() throws -> VaultEngine {
     try VaultEngine(
       directory: directory, stateDirectory: state, reading: .singleItems, passwordCost: .least)

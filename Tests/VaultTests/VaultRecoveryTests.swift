@@ -139,17 +139,19 @@ import Testing
     let folder = fixture.root + "/credentials"
     try #require(unsafe mkdir(folder, 0o700) == 0)
     let engine = try fixture.open()
-    try engine.unlock(withCredentialIn: folder)
-    #expect(engine.lockState == .sealed)
+    let missing = VaultCredential(in: folder)
+    #expect(missing.map { _ in true } == nil)
     try write(LoginCredential.text(of: credential), to: folder + "/keyhole.unlock")
-    try engine.unlock(withCredentialIn: folder)
+    try engine.unlock(with: #require(VaultCredential(in: folder)))
     #expect(try secrets(engine, ids) == Self.contents)
     try write(LoginCredential.text(of: LoginCredential.make()), to: folder + "/keyhole.unlock")
     #expect(throws: StoreError.accessDenied(reason: "it is another vault's, or was removed")) {
-      try fixture.open().unlock(withCredentialIn: folder)
+      try fixture.open().unlock(with: #require(VaultCredential(in: folder)))
     }
     try write(KeychainSamples.secret("nonsense"), to: folder + "/keyhole.unlock")
-    #expect(throws: StoreError.self) { try fixture.open().unlock(withCredentialIn: folder) }
+    #expect(throws: StoreError.self) {
+      try fixture.open().unlock(with: #require(VaultCredential(in: folder)))
+    }
   }
 
   private func write(_ text: borrowing SecretBytes, to path: String) throws {

@@ -18,7 +18,7 @@ extension MountedKeychain {
   }
 
   /// The items as they are stored now, by what the call did.
-  private func finish(_ call: Call, _ reply: ControlMessage) throws(StoreError) -> [Item] {
+  func finish(_ call: Call, _ reply: ControlMessage) throws(StoreError) -> [Item] {
     guard case .settled(let items) = reply else { throw WireReader.unreadable }
     memory.take(items, from: call.process)
     return items.items

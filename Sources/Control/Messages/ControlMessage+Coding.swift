@@ -18,8 +18,12 @@ extension ControlMessage {
     case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
     case .commitBatch, .finishBatches: break
     case .pending, .done, .replayPaused, .secret: break
+    case .fetchVersions(let identity), .purge(let identity): writer.put(identity) { $0.put($1) }
+    case .versions(let versions): writer.put(versions) { $0.put($1) }
+    case .identities(let identities): writer.put(identities) { $0.put($1) }
+    case .count(let count): writer.put(count)
     case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .fetchCode(let item),
-      .changePassword(let item):
+      .changePassword(let item), .restore(let item):
       writer.put(item)
     case .code(let moment): writer.put(moment)
     case .permit(let item, let operation, let secrets):
@@ -101,6 +105,9 @@ extension ControlMessage {
     case .batchOtpauth: .batchOtpauth(try reader.identity(), modified: try reader.time())
     case .commitBatch: .commitBatch
     case .finishBatches: .finishBatches
+    case .fetchVersions: .fetchVersions(try reader.optionalIdentity())
+    case .restore: .restore(try reader.itemID())
+    case .purge: .purge(try reader.optionalIdentity())
     default: try decodeReply(kind, &reader)
     }
   }
@@ -121,6 +128,9 @@ extension ControlMessage {
     case .settled: .settled(try reader.snapshot())
     case .problems: .problems(try reader.list { (reader) throws(StoreError) in try reader.problem() })
     case .room: .room(try reader.optional { (reader) throws(StoreError) in try reader.room() })
+    case .versions: .versions(try reader.list { (reader) throws(StoreError) in try reader.itemVersion() })
+    case .identities: .identities(try reader.list { (reader) throws(StoreError) in try reader.identity() })
+    case .count: .count(try reader.integer())
     case .state: .state(try reader.state())
     case .someItems: .someItems(try reader.snapshot())
     case .allItems: .allItems(try reader.snapshot())
@@ -166,6 +176,17 @@ extension WireWriter {
     put(state.holdsOtpauth)
     put(state.readOnlyReason) { $0.put($1) }
     put(state.takesBatches)
+    put(state.retention) {
+      $0.put(UInt64($1.versions))
+      $0.put(UInt64($1.days))
+    }
+  }
+
+  fileprivate mutating func put(_ version: ItemVersion) {
+    put(version.number)
+    put(version.item)
+    put(version.replaced)
+    put(version.changes.rawValue)
   }
 }
 
@@ -207,7 +228,21 @@ extension WireReader {
     state.holdsOtpauth = try flag()
     state.readOnlyReason = try optional { (reader) throws(StoreError) in try reader.text() }
     state.takesBatches = try flag()
+    state.retention = try optional { (reader) throws(StoreError) in
+      let (versions, days) = (try reader.integer(UInt64.self), try reader.integer(UInt64.self))
+      return HistoryRetention(versions: Int(clamping: versions), days: Int(clamping: days))
+    }
     return state
+  }
+
+  fileprivate mutating func optionalIdentity() throws(StoreError) -> ItemIdentity? {
+    try optional { (reader) throws(StoreError) in try reader.identity() }
+  }
+
+  fileprivate mutating func itemVersion() throws(StoreError) -> ItemVersion {
+    ItemVersion(
+      number: try integer(), item: try item(), replaced: try time(),
+      changes: VersionChanges(rawValue: try integer()))
   }
 }
 

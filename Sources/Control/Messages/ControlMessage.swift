@@ -67,6 +67,13 @@ package enum ControlMessage: Hashable, Sendable {
   /// The item of this identity, which may be one of the batch, gets another `otpauth:` URI. Secret: that.
   case batchOtpauth(ItemIdentity, modified: Timestamp)
   case commitBatch
+  /// The versions of the item with this identity; without one, the identities of all items that have some. Their secrets are
+  /// fetched by their ids, as those of items.
+  case fetchVersions(ItemIdentity?)
+  /// The item becomes what this version of it says.
+  case restore(ItemID)
+  /// Deletes the versions of the item with this identity; without one, those of all items.
+  case purge(ItemIdentity?)
   /// Wants to know when no batch is under way: of a process that has ended, it may be.
   case finishBatches
 
@@ -84,6 +91,9 @@ package enum ControlMessage: Hashable, Sendable {
   case code(OneTimeCode.Moment)
   /// The items as they are stored, to be changed. Secret: the item's, in a `rewrite`.
   case stored(ItemSnapshot)
+  case versions([ItemVersion])
+  case identities([ItemIdentity])
+  case count(UInt64)
   /// The items as they are after the request.
   case settled(ItemSnapshot)
   case problems([Problem])
@@ -130,6 +140,8 @@ package struct KeychainState: Hashable, Sendable {
   package var readOnlyReason: String?
   /// Whether `beginBatch` is served.
   package var takesBatches = false
+  /// nil: it keeps no versions.
+  package var retention: HistoryRetention?
 
   package init() {}
 
@@ -142,6 +154,7 @@ package struct KeychainState: Hashable, Sendable {
     readOnlyReason = engine.readOnlyReason
     holdsOtpauth = engine.otpauthURIs != nil
     takesBatches = engine.spooling != nil
+    retention = engine.history.map { $0.retention ?? .none }
   }
 }
 
@@ -160,6 +173,10 @@ extension ControlMessage {
     case failed, done, path, replayPaused, secret, stored, settled, problems, room, requests, code
     case state = 60
     case someItems, allItems, itemsChanged
+    case fetchVersions = 72
+    case restore, purge
+    case versions = 80
+    case identities, count
   }
 
   var kind: Kind {
@@ -196,6 +213,12 @@ extension ControlMessage {
     case .batchOtpauth: .batchOtpauth
     case .commitBatch: .commitBatch
     case .finishBatches: .finishBatches
+    case .fetchVersions: .fetchVersions
+    case .restore: .restore
+    case .purge: .purge
+    case .versions: .versions
+    case .identities: .identities
+    case .count: .count
     case .pending: .pending
     case .failed: .failed
     case .done: .done

@@ -36,6 +36,7 @@ struct KeychainServer {
     case .rewriteOtpauth(let item, let readsSecret): try rewriteOtpauth(item, readingSecret: readsSecret)
     case .remove(let items): try remove(items)
     case .changePassword(let item): try changePassword(of: item)
+    case .fetchVersions, .restore, .purge: try serveHistory(request.content)
     case .fetchProblems: channel.send(.problems(store.engine.problems()))
     case .fetchRoom: channel.send(.room(try store.engine.room()))
     default: throw WireReader.unreadable
@@ -56,6 +57,7 @@ extension KeychainServer {
   }
 
   func found(_ id: ItemID) throws(StoreError) -> Item {
+    if id.version != nil { return try store.engine.requireHistory().version(id).item }
     guard let item = try store.read({ $0[id] ?? $0.rulesItem(id) }) else { throw .notFound }
     return item
   }

@@ -42,17 +42,19 @@ extension PropertyListFolder {
     let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
     guard change.isOfValues else {
       times.record(change, of: file.suite)
-      return .stored(SuiteContents(settings: change.settings, stamp: old.stamp))
+      return .stored(old.after(change, old.stamp))
     }
     if target == file.path, let commit = journaled(change, of: file, since: old, lock.status) {
       guard let stamp = try append(commit, change, of: file, over: old) else { return .outrun }
       times.record(change, of: file.suite)
-      return .stored(SuiteContents(settings: change.settings, stamp: stamp))
+      historyFiles.record(change, over: old.settings, of: file.suite)
+      return .stored(old.after(change, stamp))
     }
     if old.stamp?.journal != nil, try !removeJournal(of: file, target, lock) { return .unfolded }
     guard let stamp = try write(change, of: file.suite, over: lock, to: target) else { return .outrun }
     times.record(change, of: file.suite)
-    return .stored(SuiteContents(settings: change.settings, stamp: stamp))
+    historyFiles.record(change, over: old.settings, of: file.suite)
+    return .stored(old.after(change, stamp))
   }
 
   /// The stored version; nil: it changed since `status` was asked.
@@ -190,5 +192,6 @@ extension PropertyListFolder {
     try SuiteCommits.to(target).synchronize()
     try SuiteFiles.renameKeeping(file.path, to: renamed.path)
     times.move(suite, to: name)
+    historyFiles.move(suite, to: name)
   }
 }

@@ -41,9 +41,9 @@ extension PropertyListFolder {
       // A fold between the two readings.
       if journal != nil, try file.status()?.stamp != stamp { continue }
       let (commits, isExact) = journal?.unfolded(by: FileVersion(stamp)) ?? ([], true)
-      var contents = SuiteContents(
-        settings: settings(content.values, of: file.suite, stamp.modified, commits.map(\.record), isExact),
-        stamp: stamp, readOnly: file.readOnlyReason(of: try file.target()))
+      var contents = SuiteContents(stamp: stamp, readOnly: file.readOnlyReason(of: try file.target()))
+      (contents.settings, contents.times) = settings(
+        content.values, of: file.suite, stamp.modified, commits.map(\.record), isExact, since: known)
       guard var journal else { return contents }
       contents.stamp?.journal = journal.stamp
       journal.records = commits
@@ -57,15 +57,17 @@ extension PropertyListFolder {
   /// The settings of a file, with the commits that it lacks, and the times of all.
   private func settings(
     _ values: [ExactString: SettingValue], of suite: ExactString, _ fileTime: Timestamp,
-    _ commits: [JournalRecord], _ isExact: Bool
-  ) -> SharedDictionary<Setting> {
-    guard !commits.isEmpty else { return times.settings(values, of: suite, fileTime: fileTime) }
+    _ commits: [JournalRecord], _ isExact: Bool, since known: SuiteContents?
+  ) -> (SharedDictionary<Setting>, TimesPosition?) {
+    guard !commits.isEmpty else {
+      return times.settings(values, of: suite, fileTime: fileTime, since: known)
+    }
     var settings = SharedDictionary(uniqueKeysWithValues: values.lazy.map { ($0, Setting($1)) })
     if isExact { settings.apply(commits) } else { settings.merge(commits, into: fileTime) }
     // A time that was set after the commit is recorded with the others.
     return times.settings(
       settings.mapValues(\.value).dictionary, of: suite, fileTime: fileTime,
-      commits: settings.times)
+      commits: settings.times, since: known)
   }
 
   /// The contents after `known`, by the journal alone; nil: something else has changed the file, too.
@@ -174,9 +176,7 @@ extension PropertyListFolder {
     }
     guard let journal = stamp.journal else { return nil }
     let portion = SuiteJournal.Portion(records: [(record, Int(clamping: journal.size))], stamp: journal)
-    journals.note(
-      portion, after: known, of: file.suite,
-      contents: SuiteContents(settings: change.settings, stamp: stamp))
+    journals.note(portion, after: known, of: file.suite, contents: old.after(change, stamp))
     journals.change(file.suite) { $0.isOwn = true }
     foldAtExit()
     planFolding(of: file.suite)

@@ -17,6 +17,7 @@ public final class PropertyListFolder: SuiteEngine {
   let texts: EncodedSuiteCache
   let journals: SuiteJournals
   let reserve: SettingsReserve
+  let historyFiles: SettingHistoryFiles
   private let stateFolder: String
   /// For another process that holds a suite's lock.
   let patience: SuiteLock.Patience
@@ -25,18 +26,21 @@ public final class PropertyListFolder: SuiteEngine {
   ///   - folder: Foundation's place: `$XDG_CONFIG_HOME`, by default `~/.config`. It need not be there yet.
   ///   - stateFolder: `$XDG_STATE_HOME/keyhole`; the times of keys are kept in its folder `times`. Without it
   ///     keys have their files' times.
-  public convenience init(folder: String, stateFolder: String) {
+  ///   - retention: how much of what keys were is kept, in the state folder's `history`; nil: this process adds nothing.
+  public convenience init(folder: String, stateFolder: String, retention: HistoryRetention? = nil) {
     self.init(
       folder: folder, stateFolder: stateFolder, journalsFrom: SuiteJournal.smallestFile,
-      foldingAfter: .milliseconds(500), removingAfter: .seconds(2))
+      foldingAfter: .milliseconds(500), removingAfter: .seconds(2), retention: retention)
   }
 
   /// Suites whose files have at least `journalsFrom` bytes get a journal, which is folded into the file after a delay, and
   /// removed after another one in which nothing changes.
   package init(
     folder: String, stateFolder: String, journalsFrom smallestFile: Int,
-    foldingAfter delay: DispatchTimeInterval, removingAfter removalDelay: DispatchTimeInterval
+    foldingAfter delay: DispatchTimeInterval, removingAfter removalDelay: DispatchTimeInterval,
+    retention: HistoryRetention? = nil
   ) {
+    historyFiles = SettingHistoryFiles(folder: stateFolder + "/history", retention: retention)
     self.folder = folder
     journals = SuiteJournals(smallestFile: smallestFile, delay: delay, removalDelay: removalDelay)
     self.stateFolder = stateFolder
@@ -51,6 +55,7 @@ public final class PropertyListFolder: SuiteEngine {
 
   private init(withoutWaiting other: PropertyListFolder) {
     (folder, times, texts, patience) = (other.folder, other.times, other.texts, .none)
+    historyFiles = other.historyFiles
     (reserve, stateFolder, journals) = (other.reserve, other.stateFolder, other.journals)
   }
 

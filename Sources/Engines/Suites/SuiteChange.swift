@@ -48,6 +48,15 @@ struct SuiteChange {
   }
 }
 
+extension SuiteContents {
+  /// The contents that a committed change leads to.
+  func after(_ change: SuiteChange, _ stamp: SuiteStamp?) -> SuiteContents {
+    var next = SuiteContents(settings: change.settings, stamp: stamp)
+    next.times = times
+    return next
+  }
+}
+
 extension SettingValue {
   /// The value as it reads once it is stored: there is one `nan`, and a dictionary with nothing but the integer
   /// `CF$UID` is a reference.

@@ -3,19 +3,18 @@ import Platform
 import SecretMemory
 import VaultRecords
 
-extension VaultEngine {
-  /// Unlocks the vault by the systemd credential `keyhole.unlock` in a folder. Nothing happens where there is none.
-  ///
-  /// - Throws: `invalidValue` where the file is no credential of Keyhole's, `accessDenied` where it can't be read or opens no
-  ///   slot; `system`, `damaged`, `outOfMemory`.
-  public func unlock(withCredentialIn folder: String) throws(StoreError) {
+/// The systemd credential of a process that opens a vault (systemd.exec(5), `LoadCredentialEncrypted=`), as it was read.
+///
+/// Root's process reads it before it becomes the user whose vault it opens: then no program of the user can.
+public struct VaultCredential: Sendable {
+  fileprivate let content: Result<SlotSecret, StoreError>
+
+  /// Reads the credential `keyhole.unlock` in a folder; nil: there is none. One that can't be read, or is none of Keyhole's, is
+  /// reported when a vault is to be unlocked with it.
+  public init?(in folder: String) {
     let path = "\(folder)/\(LoginCredential.name)"
-    guard Files.hasName(path) else { return }
-    let credential = try LoginCredential.parse(Self.read(path).span)
-    do throws(StoreError) { try unlock(with: credential) } catch {
-      guard error == .rejected else { throw error }
-      throw .accessDenied(reason: "it is another vault's, or was removed")
-    }
+    guard Files.hasName(path) else { return nil }
+    content = Result { () throws(StoreError) in try LoginCredential.parse(Self.read(path).span) }
   }
 
   private static func read(_ path: String) throws(StoreError) -> SecretBytes {
@@ -32,6 +31,20 @@ extension VaultEngine {
       return bytes
     } catch {
       throw .unreachable(reason: "\(path) can't be read")
+    }
+  }
+}
+
+extension VaultEngine {
+  /// Unlocks the vault with a credential.
+  ///
+  /// - Throws: `invalidValue` where it is none of Keyhole's, `accessDenied` where it could not be read or opens no slot; `system`,
+  ///   `damaged`, `outOfMemory`.
+  public func unlock(with credential: VaultCredential) throws(StoreError) {
+    let secret = try credential.content.get()
+    do throws(StoreError) { try unlock(with: secret) } catch {
+      guard error == .rejected else { throw error }
+      throw .accessDenied(reason: "it is another vault's, or was removed")
     }
   }
 }

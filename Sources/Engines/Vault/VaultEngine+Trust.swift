@@ -33,7 +33,7 @@ extension VaultEngine {
   public func removeItemsLeftOut() throws(StoreError) -> Int {
     try withSession { session throws(StoreError) in
       let items = try session.itemsLeftOut()
-      if !items.isEmpty { try session.remove(items) }
+      if !items.isEmpty { try session.remove(items, forGood: true) }
       return items.count
     }
   }

@@ -22,7 +22,7 @@ public final class VaultEngine: KeychainEngine {
   public let name = "vault"
 
   /// Which of the vault's items this engine shows.
-  private let part: VaultPart
+  let part: VaultPart
   /// The cost of a guess at a new password of an item's own.
   let passwordCost: PassphraseCost
   /// The engine's state. `KeychainStore` calls from one place at a time; the lock makes sure of it.
@@ -30,6 +30,7 @@ public final class VaultEngine: KeychainEngine {
   /// The lock's state, for threads that must not wait for `vault`.
   let state = LockState()
   let turns = BatchTurns()
+  let historySettings: HistorySettings
 
   /// Opens the vault in `directory`, or makes one where there is none. It is unlocked at once where its key
   /// file is all it takes.
@@ -37,23 +38,28 @@ public final class VaultEngine: KeychainEngine {
   /// Both folders are made where they are missing (0700). `stateDirectory` keeps what belongs to this
   /// device: the anchor by which an older vault is known, and the device key of …ThisDeviceOnly items.
   /// `reading`: as long as not all items were read, `trust` and `problems` say only what was found so far.
+  /// `retention`: how much of what items were this process keeps; nil: it adds no versions, and leaves those that are there.
   ///
   /// - Throws: `accessDenied` (others can access a file; a missing or wrong key), `unsupported` (no vault,
   ///   or a newer one), `damaged`, `unreachable` (locked for 8 s), `noSpace`, `outOfMemory`, `system`.
   public convenience init(
     directory: String, stateDirectory: String, part: VaultPart = .items, reading: VaultReading = .allItems,
-    passwordCost: PassphraseCost = .standard
+    passwordCost: PassphraseCost = .standard, retention: HistoryRetention? = nil
   ) throws(StoreError) {
-    try self.init(VaultDirectory(directory, state: stateDirectory), part, passwordCost, reading)
+    try self.init(
+      VaultDirectory(directory, state: stateDirectory), part, passwordCost, reading, retention: retention)
   }
 
   init(
     _ directory: VaultDirectory, _ part: VaultPart, _ passwordCost: PassphraseCost,
-    _ reading: VaultReading = .allItems, many: UInt64 = VaultReading.many
+    _ reading: VaultReading = .allItems, many: UInt64 = VaultReading.many,
+    retention: HistoryRetention? = nil
   ) throws(StoreError) {
+    historySettings = HistorySettings(retention)
     self.part = part
     self.passwordCost = passwordCost
-    vault = Locked(LockableVault(try VaultFile(opening: directory), state, reading, many: many))
+    vault = Locked(
+      LockableVault(try VaultFile(opening: directory), state, reading, many: many, historySettings))
     guard try !slots().contains(where: \.takesPassphrase) else { return }
     try unlock(LockableVault.noPassphrase())
   }
@@ -83,7 +89,9 @@ public final class VaultEngine: KeychainEngine {
     return (ObjectIdentifier(vault.file) != before, isTouched)
   }
 
-  func isShown(_ item: Item) -> Bool { item.identity.isSeal == (part == .seals) }
+  func isShown(_ item: Item) -> Bool {
+    item.identity.isSeal == (part == .seals) && !item.identity.isRemoved
+  }
 
   /// Opens the secret with the keys of its class. - Throws: `notFound`, `locked`, `damaged`, `outOfMemory`.
   public func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
@@ -123,7 +131,8 @@ public final class VaultEngine: KeychainEngine {
     }
   }
 
-  /// Deletes the rows in one transaction and overwrites them (`secure_delete`).
+  /// Deletes the rows in one transaction and overwrites them (`secure_delete`); with a `retention` the items are kept as
+  /// removed ones.
   public func remove(_ items: [ItemID]) throws(StoreError) {
     try withSession { session throws(StoreError) in try session.remove(items) }
   }
@@ -184,7 +193,7 @@ extension VaultEngine: EncryptedKeychain {
     let further = furtherSecrets
     return key + (further.contains(.recoveryCode) ? ", or by a recovery code" : "")
       + (further.contains(.credential)
-        ? ", or by a systemd credential, with which any program of yours that can read it opens the vault"
+        ? ", or by a systemd credential, with which any program that can read it opens the vault"
         : "")
   }
 
@@ -208,7 +217,7 @@ extension VaultEngine {
       try vault.requireWritable()
       return (vault.file.directory, OpenedSlot(slot: session.slot, keys: try session.copyMasterKeys()))
     }
-    return try Session(VaultFile(replacing: directory), opened, .singleItems)
+    return try Session(VaultFile(replacing: directory), opened, .singleItems, historySettings)
   }
 
   func withSession<Result: ~Copyable>(

@@ -7,7 +7,7 @@ import VaultRecords
 /// A vault for the calls about items that are sealed with one password besides.
 ///
 /// Derivations of half a second are done before the vault is entered: other calls do not wait for them.
-struct VaultWithPassword: KeychainEngine, OtpauthKeychain {
+struct VaultWithPassword: KeychainEngine, OtpauthKeychain, VersionedKeychain {
   let vault: VaultEngine
   let seal: PasswordSeal
 
@@ -69,6 +69,12 @@ struct VaultWithPassword: KeychainEngine, OtpauthKeychain {
     }
   }
 
+  func restore(_ version: ItemID) throws(StoreError) -> Item {
+    try prepare(version)
+    if let item = version.version?.item { try prepare(item) }
+    return try vault.withSession { session throws(StoreError) in try session.restore(version, seal) }
+  }
+
   func changePassword(of item: ItemID, to password: ItemPassword) throws(StoreError) {
     let new = PasswordSeal(password: password, cost: seal.cost)
     try prepare(item)
@@ -104,4 +110,20 @@ extension VaultWithPassword {
   var locking: any LockingKeychain { vault }
   var passwords: (any PasswordKeychain)? { vault }
   var encryption: (any EncryptedKeychain)? { vault }
+}
+
+extension VaultWithPassword {
+  var history: (any VersionedKeychain)? { self }
+  var retention: HistoryRetention? { vault.retention }
+  func versions(of identity: ItemIdentity) throws(StoreError) -> [ItemVersion] {
+    try vault.versions(of: identity)
+  }
+  func version(_ id: ItemID) throws(StoreError) -> ItemVersion { try vault.version(id) }
+  func lastVersion(ofRemoved item: ItemID) throws(StoreError) -> ItemVersion? {
+    try vault.lastVersion(ofRemoved: item)
+  }
+  func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] { try vault.identitiesWithVersions() }
+  func purge(_ identity: ItemIdentity) throws(StoreError) -> Int { try vault.purge(identity) }
+  func purgeAll() throws(StoreError) -> Int { try vault.purgeAll() }
+  func prune() throws(StoreError) -> Int { try vault.prune() }
 }

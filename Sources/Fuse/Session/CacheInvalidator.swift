@@ -55,6 +55,31 @@ public struct CacheInvalidator: Sendable {
 }
 
 extension CacheInvalidator {
+  private static let mostPruned = 512
+
+  /// Has the kernel forget nodes, with their names, attributes and pages, but for those that are in use: open, watched, a
+  /// working directory, or a directory that it knows children of. A FORGET follows for each that it forgets.
+  ///
+  /// Nodes that the kernel does not know are left out. EINVAL: it is older than Linux 6.18. In linux/fuse.h:
+  /// `FUSE_NOTIFY_PRUNE`.
+  @discardableResult
+  public func prune(_ nodes: [NodeID]) -> Errno? {
+    guard let device = connection.device else { return .ENOTCONN }
+    var rest = nodes[...]
+    while !rest.isEmpty {
+      let numbers = rest.prefix(Self.mostPruned).map(\.rawValue)
+      rest = rest.dropFirst(Self.mostPruned)
+      // SAFETY: the connection keeps the device open, and the array outlives the call.
+      let written = unsafe numbers.withUnsafeBufferPointer { numbers in
+        unsafe shim_notify_prune(device, numbers.baseAddress, UInt32(clamping: numbers.count))
+      }
+      if written < 0 { return .current }
+    }
+    return nil
+  }
+}
+
+extension CacheInvalidator {
   private func tell(_ send: (OpaquePointer) -> Int32) -> Errno? {
     guard let session = unsafe connection.session else { return .ENOTCONN }
     let status = unsafe send(session)

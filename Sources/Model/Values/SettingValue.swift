@@ -2,7 +2,7 @@
 ///
 /// Equality is exact: strings by scalars, reals by their bits (so `nan` equals `nan`, and `-0.0` does not
 /// equal `0.0`), because an equal value is "no change" and a text that differs is one.
-public indirect enum SettingValue: Sendable {
+public enum SettingValue: Sendable {
   case string(ExactString)
   /// −2⁶³ … 2⁶⁴−1, the range of property lists.
   case integer(Int128)

@@ -19,10 +19,8 @@ struct CachedAttributes: Sendable {
     fileprivate let generation: UInt32
   }
 
-  /// There is one for each file that was listed.
+  /// Of a file, while a reply or a drop is under way, or it is ambiguous.
   private struct Entry {
-    /// The value of the replies since the last drop; 0: none was cached.
-    var version: UInt64 = 0
     /// Replies whose status may have been read since the last drop and which the kernel has not got.
     var replies: UInt32 = 0
     /// Replies that a drop has overtaken.
@@ -34,7 +32,7 @@ struct CachedAttributes: Sendable {
     /// The kernel may have taken one of several replies with different values, or one that a drop has overtaken.
     var isAmbiguous = false
 
-    var isEmpty: Bool { replies == 0 && overtaken == 0 && version == 0 && drops == 0 && !isAmbiguous }
+    var isEmpty: Bool { replies == 0 && overtaken == 0 && drops == 0 && !isAmbiguous }
 
     /// The entry after the attributes count as dropped.
     var dropped: Entry {
@@ -42,13 +40,12 @@ struct CachedAttributes: Sendable {
     }
 
     /// Whether the kernel may have attributes of another value.
-    func mayDiffer(from stored: UInt64?, isRead: Bool) -> Bool {
-      if isAmbiguous || version != 0 && version != stored { return true }
-      return !isRead && (replies > 0 || drops > 0)
-    }
+    func mayDiffer(isRead: Bool) -> Bool { isAmbiguous || !isRead && (replies > 0 || drops > 0) }
   }
 
   private var entries: [UInt64: Entry] = [:]
+  /// The value of the replies since the last drop, by file: there is one for each file that was listed.
+  private var versions: [UInt64: UInt64] = [:]
 
   private mutating func change(_ file: UInt64, _ body: (inout Entry) -> Void) {
     guard let index = entries.index(forKey: file) else { return }
@@ -75,12 +72,12 @@ struct CachedAttributes: Sendable {
     change(reply.file) { entry in
       guard entry.generation == reply.generation else { return entry.overtaken -= 1 }
       entry.replies -= 1
-      guard let version else { return }
-      entry.isAmbiguous = entry.isAmbiguous || (entry.version != 0 && entry.version != version)
-      entry.version = version
-      isKept = true
+      isKept = version != nil
     }
-    return isKept
+    guard isKept, let version else { return false }
+    let last = versions.updateValue(version, forKey: reply.file)
+    if last != nil, last != version { entries[reply.file, default: Entry()].isAmbiguous = true }
+    return true
   }
 
   /// Whether the attributes have to be dropped, as `version` of the file is stored, or is about to be served; nil: the file
@@ -88,10 +85,14 @@ struct CachedAttributes: Sendable {
   /// is under way is of this value or a newer one. If so, they count as dropped, and `endDrop` has to follow when the
   /// kernel has dropped them.
   mutating func beginDrop(_ file: UInt64, unlessOf version: UInt64?, isRead: Bool = false) -> Bool {
-    guard var entry = entries[file], entry.mayDiffer(from: version, isRead: isRead) else { return false }
-    entry = entry.dropped
-    entry.drops += 1
-    entries[file] = entry
+    let cached = versions[file]
+    let entry = entries[file]
+    let isOther = cached != nil && cached != version
+    guard isOther || entry?.mayDiffer(isRead: isRead) == true else { return false }
+    var next = (entry ?? Entry()).dropped
+    next.drops += 1
+    entries[file] = next
+    versions[file] = nil
     return true
   }
 
@@ -116,9 +117,7 @@ struct CachedAttributes: Sendable {
 
   /// The kernel has forgotten the file.
   mutating func forget(_ file: UInt64) {
-    change(file) { entry in
-      entry.version = 0
-      entry.isAmbiguous = false
-    }
+    versions[file] = nil
+    change(file) { $0.isAmbiguous = false }
   }
 }

@@ -8,7 +8,8 @@ extension KernelCache {
   /// The entry of a node for the kernel, which then counts as looked up once more.
   func entry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
     // Counted first, as a FORGET of the last lookup takes the node's replies for forgotten.
-    count(node)
+    let node = tree.countLookup(of: node)
+    noteLookup()
     do throws(StoreError) {
       let (attributes, timeout) = try attributes(of: node, for: caller)
       return Entry(node, attributes, timeout: timeout, nameTimeout: Self.nameTimeout)
@@ -22,43 +23,30 @@ extension KernelCache {
   /// it has dropped them meanwhile, so it does not keep them.
   func newEntry(of node: Node, for caller: Caller) throws(StoreError) -> Entry {
     let status = try tree.status(of: node, for: caller)
-    count(node)
+    let node = tree.countLookup(of: node)
     return Entry(
       node, Attributes(status, of: node, userID, groupID), timeout: 0, nameTimeout: Self.nameTimeout)
   }
 
   /// The entry of a name that is gone: enough to delete it.
   func tombstoneEntry(of node: Node) -> Entry {
+    let node = tree.countLookup(of: node)
     let attributes = Attributes(
       inode: node.number, kind: node.isDirectory ? .directory : .file,
       permissions: node.isDirectory ? 0o700 : 0o600, linkCount: node.isDirectory ? 2 : 1, userID: userID,
       groupID: groupID)
-    count(node)
     return Entry(node, attributes, timeout: 0, nameTimeout: 0)
   }
 
-  private func count(_ node: Node) {
-    lookups.withLock { $0[node.number, default: 0] += 1 }
-  }
-
   /// Whether the kernel knows a node, so that it can be watched.
-  func isKnown(_ node: Node) -> Bool {
-    node === tree.root || lookups.withLock { $0[node.number] != nil }
-  }
+  func isKnown(_ node: Node) -> Bool { node === tree.root || node.isLookedUp }
 
   /// Takes lookups back. A node without lookups is dropped.
   func forget(_ id: NodeID, lookups count: UInt64) {
-    let isForgotten = lookups.withLock { lookups in
-      let left = (lookups[id.rawValue] ?? 0) &- count
-      lookups[id.rawValue] = left == 0 ? nil : left
-      guard left == 0 else { return false }
-      // Under this lock: the next lookup is counted before its reply.
+    tree.forget(id.rawValue, lookups: count) {
       pages.withLock { $0.forget(id.rawValue) }
       cachedAttributes.withLock { $0.forget(id.rawValue) }
-      return true
     }
-    guard isForgotten else { return }
-    if let node = tree.node(id.rawValue) { tree.forget(node) }
   }
 
   /// The attributes of a node, and how many seconds the kernel may keep them.

@@ -32,10 +32,15 @@ import Tree
 /// is killed while it waits for it would never be gone. One that uses a name that was removed elsewhere gets ESTALE, and
 /// then the kernel looks it up again.
 ///
+/// **Forgotten.** What was not looked up for a minute or two, after many lookups, and is not in use: so that a listing of many
+/// files does not take memory for as long as the mount lives. Names, attributes and pages go with the file, which
+/// keeps its number. Linux has that since 6.18; before, it forgets files when it needs memory.
+///
 /// **Order.** 1 and 2 happen inside the request, as the kernel takes no lock for them. 3 is done on `queue`, for each file in
 /// the order of its changes, and the replay of a modification for watchers follows on the same queue, so watchers find the
 /// new attributes.
-/// 5 is done on a queue of its own and never inside a request: the kernel waits for pages that are being read.
+/// 5 and the forgetting are done on a queue of their own and never inside a request: the kernel waits for pages that are
+/// being read.
 final class KernelCache: Sendable {
   /// In seconds.
   static let attributesTimeout: Double = 86_400
@@ -50,9 +55,9 @@ final class KernelCache: Sendable {
   private let queueOfPages = DispatchQueue(label: "keyhole.pages")
   private let invalidator = Mutex<CacheInvalidator?>(nil)
   let pages = Mutex(PageCache())
-  /// The lookup count of each node: entries that the kernel was given and has not forgotten.
-  let lookups = Mutex<[UInt64: UInt64]>([:])
   let cachedAttributes = Mutex(CachedAttributes())
+  let pruning = PruningSchedule()
+  let release = MemoryRelease()
   /// The files that are read through the kernel's page cache.
   let cachedReaders = Mutex<[UInt64: [OpenFile]]>([:])
 
@@ -100,6 +105,16 @@ final class KernelCache: Sendable {
     guard !nodes.isEmpty, let invalidator = invalidator.withLock({ $0 }) else { return }
     queueOfPages.async {
       for node in nodes { invalidator.invalidateNode(NodeID(rawValue: node.number)) }
+    }
+  }
+
+  /// Has the kernel forget files that are not in use.
+  func prune(_ nodes: [NodeID]) {
+    guard !nodes.isEmpty, let invalidator = invalidator.withLock({ $0 }) else { return }
+    queueOfPages.async { [pruning, release] in
+      if invalidator.prune(nodes) == .EINVAL { pruning.isImpossible.store(true, ordering: .relaxed) }
+      // The nodes go with the FORGETs that have been sent.
+      release.plan()
     }
   }
 }

@@ -4,6 +4,9 @@ import Platform
 import Tree
 
 extension TreeFileSystem {
+  /// A listing with so many entries takes some hundred kilobytes.
+  private static let largeListing = 1000
+
   /// OPENDIR: reads the whole listing, so that later READDIRs of this handle are consistent.
   public func opendir(_ node: NodeID, flags: Int32, request: Request, reply: consuming OpenReply) {
     guard !isDetached else { return _ = reply.fail(.ENOTCONN) }
@@ -37,7 +40,7 @@ extension TreeFileSystem {
       if let entry = directory[index] {
         let kind: FileKind = entry.isDirectory ? .directory : .file
         isAdded = reply.add(
-          entry.name.utf8.span, inode: tree.node(of: entry).number, kind: kind, nextOffset: index + 1)
+          entry.name.utf8.span, inode: tree.number(of: entry), kind: kind, nextOffset: index + 1)
       } else {
         isAdded = reply.add(
           directory.dots(index).utf8.span, inode: directory.node.number, kind: .directory,
@@ -78,8 +81,10 @@ extension TreeFileSystem {
   public func releasedir(
     _ node: NodeID, handle: FileHandle, request: Request, reply: consuming EmptyReply
   ) {
+    let isLarge = OpenFiles.directory(handle).entries.count >= Self.largeListing
     OpenFiles.closeDirectory(handle)
     reply.succeed()
+    if isLarge { cache.release.plan() }
   }
 
   /// FSYNCDIR: returns when the directory's suite or the keychain is on the disk.

@@ -19,10 +19,9 @@ struct MountReplay: Sendable {
     self.tree = tree
     self.cache = cache
     schedule = ReplaySchedule(on: cache.queue) { replay, start in
-      // A directory that the kernel does not know can't be watched.
-      guard let directory = tree.directory(of: replay), cache.isKnown(directory), tree.isTrue(replay) else {
-        return false
-      }
+      // A file that the kernel does not know can't be watched. Of a watched one it may have forgotten the directory.
+      let watchable = [tree.directory(of: replay), tree.knownNode(of: replay)].compactMap { $0 }
+      guard watchable.contains(where: cache.isKnown), tree.isTrue(replay) else { return false }
       let node = tree.node(of: replay)
       if replay.kind == .modification {
         cache.whenUnreadInTurn(node, start)
@@ -43,7 +42,7 @@ struct MountReplay: Sendable {
   func lookup(_ name: [UInt8], in parent: NodeID, for replay: TreeReplay, _ reply: consuming EntryReply) {
     guard let directory = tree.node(parent.rawValue),
       let child = tree.node(named: name, in: directory, onTheWayTo: replay),
-      replay.kind != .creation || child !== tree.node(of: replay)
+      replay.kind != .creation || child.number != tree.node(of: replay).number
     else { return _ = reply.fail(.ENOENT) }
     answer(reply, (try? cache.entry(of: child, for: Caller(thread: 0))) ?? cache.tombstoneEntry(of: child))
   }

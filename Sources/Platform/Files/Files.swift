@@ -65,6 +65,14 @@ extension Files {
     return unsafe String(cString: real)
   }
 
+  /// getcwd(3): the current directory without symbolic links; nil: it was removed, or has no path here.
+  package static var currentFolder: String? {
+    guard let path = unsafe getcwd(nil, 0) else { return nil }
+    defer { unsafe free(path) }
+    let folder = unsafe String(validatingCString: path)
+    return folder.flatMap { $0.hasPrefix("/") ? $0 : nil }
+  }
+
   /// readlink(2): where a symbolic link leads, as it says. - Throws: EINVAL: it is none.
   package static func target(ofLink path: String) throws(Errno) -> String {
     var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))

@@ -6,6 +6,10 @@ package enum CurrentProcess {
   /// Gives memory that was freed back to the system, after something large was read: malloc_trim(3).
   package static func returnUnusedMemory() { linux_return_unused_memory() }
 
+  /// Takes code and constants of the program and its libraries out of this process's resident memory, for a process that
+  /// is about to rest: madvise(2) MADV_DONTNEED. What is needed again comes back from the page cache.
+  package static func forgetCode() { linux_forget_code() }
+
   package static var number: Int32 { getpid() }
   package static var parent: Int32 { getppid() }
 

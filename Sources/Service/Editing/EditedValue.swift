@@ -70,13 +70,7 @@ final class EditedValue: Sendable {
       return nil
     }
     guard !node.isDirectory else { throw Failure(path.string, StoreError.isDirectory) }
-    var copy = try SecretBytes()
-    var failure: SecretMemoryError?
-    try session.read(path) { bytes in
-      do throws(SecretMemoryError) { try copy.append(bytes) } catch { failure = error }
-    }
-    if let failure { throw failure }
-    return copy
+    return try session.secret(at: path)
   }
 }
 

@@ -87,6 +87,8 @@ package struct ExportCollection {
 /// The paths of secrets that can't be read.
 package final class DamagedSecrets {
   package private(set) var paths: [String] = []
+  /// Called when the secret of an item has been read, or could not be.
+  package var onSecret: () -> Void = {}
 
   func add(_ paths: [String]) {
     self.paths += paths
@@ -119,8 +121,9 @@ private final class ExportedSecrets {
 
   /// The secret that a file of the item's folder holds; nil: it is damaged.
   func read(_ name: String) throws(FormatError) -> SecretBytes? {
+    defer { if name == "value" { damaged.onSecret() } }
     do throws(StoreError) { return try secret(name) } catch {
-      guard case .damaged = error else { throw FormatError("\(path.string): \(error.message)") }
+      guard case .damaged = error else { throw FormatError(path.string, error) }
       damaged.add([name == "value" ? path.string : "\(path.string)/\(name)"])
       return nil
     }

@@ -36,6 +36,15 @@ package struct MountOptions {
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
+  /// Words that complete a list of options; those that end in `=` take a value.
+  static let words =
+    KeychainChoice.allCases.map { "keychain=\($0.rawValue)" } + [
+      "plain-session", "eol=exact", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "fsname=",
+      "echo=off",
+      "auto-lock=", "auth-timeout=", "auth-reuse=", "auth-command=", "noatime", "nosuid", "nodev", "noexec",
+      "sync",
+    ]
+
   /// - Throws: `UsageError` that names an unknown option, or a value that an option can't have.
   package init(_ lists: [String]) throws {
     for option in lists.flatMap({ $0.split(separator: ",") }) where !option.isEmpty {
@@ -70,6 +79,10 @@ package struct MountOptions {
     case ("ask-unlock", "yes"): asksToUnlock = true
     case ("ask-unlock", "no"): asksToUnlock = false
     case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
+    case ("history", let value?):
+      keychain.retention.versions = try Self.number(name, value, HistoryRetention.mostVersions)
+    case ("history-age", let value?):
+      keychain.retention.days = try Self.number(name, value, HistoryRetention.mostDays, of: "days")
     case ("plain-session", nil): keychain.allowsPlainSession = true
     case ("echo", "off"): replaysChanges = false
     default: try applyUsual(name, value)
@@ -109,6 +122,16 @@ package struct MountOptions {
       throw UsageError(message: "mount option `\(name)=\(value)`: it takes a number of seconds")
     }
     return Int(seconds)
+  }
+
+  private static func number(
+    _ name: String, _ value: String, _ most: Int, of things: String = "versions"
+  ) throws -> Int {
+    guard let number = Int(value), (0...most).contains(number) else {
+      throw UsageError(
+        message: "mount option `\(name)=\(value.abbreviated)`: it takes a number of \(things), 0 to \(most)")
+    }
+    return number
   }
 
   /// A program that is not there would refuse every secret.
@@ -155,7 +178,8 @@ extension MountOptions {
 
   /// nil: `ask-unlock=no`.
   func unlockController(_ places: StoragePaths) -> UnlockController? {
-    asksToUnlock ? UnlockController(authenticator(places), timeout: authTimeout) : nil
+    guard asksToUnlock else { return nil }
+    return UnlockController(authenticator(places), timeout: authTimeout, browsers: BrowserFile.list)
   }
 
   private func authenticator(_ places: StoragePaths) -> any Authenticator {

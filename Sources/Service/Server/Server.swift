@@ -41,7 +41,6 @@ package final class Server: Sendable {
     let record = AccessLog(stateFolder: places.state)
     var opening = options.keychain
     opening.reading = .fewItems
-    opening.credentials = Environment.value("CREDENTIALS_DIRECTORY")
     stores = try Stores(
       places, keychain: opening, controller: options.accessController(places, record),
       unlocking: options.unlockController(places), loadingSettings: true)
@@ -102,10 +101,11 @@ package final class Server: Sendable {
       let watch = followChanges()
       defer { withExtendedLifetime(watch) {} }
       defer { manager?.isStopping() }
-      try session.mount(at: mountPoint, through: device) { [mountPoint] in
+      try session.mount(at: mountPoint, through: device) { [mountPoint, fileSystem] in
         ready()
         manager?.isReady(mountPoint)
-        linux_forget_code()
+        CurrentProcess.forgetCode()
+        fileSystem.planMemoryRelease()
       }
       fileSystem.connect(session.invalidator)
       let presence = MountPresence(mountPoint) { [self] in
@@ -153,11 +153,15 @@ package final class Server: Sendable {
     let watch = StoreWatch(stores, places)
     fileSystem.beginFollowing()
     if let keychain = stores.keychain, keychain.isLoading {
-      Background.run { [trustNotice] in
+      Background.run { [trustNotice, fileSystem] in
         try? keychain.load()
         trustNotice.write()
-        linux_forget_code()
+        fileSystem.planMemoryRelease()
       }
+    }
+    Background.run { [stores] in
+      stores.settings.engine.history?.prune()
+      stores.keychain?.pruneVersions()
     }
     if let replay { fileSystem.replay(through: replay) }
     Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }

@@ -56,8 +56,19 @@ package struct RunningMount {
     return text.string
   }
 
-  /// One screen for people.
-  package var description: String {
+  /// One line where the process is of another version than the command that asks, or its program was replaced since; nil: it
+  /// is up to date.
+  private func age(against version: String) -> String? {
+    let program = ProgramStamp(path: text("program"), stamp: text("programStamp"))
+    guard text("version") != version || !program.path.isEmpty && program.isReplaced else { return nil }
+    let remedy =
+      "`keyhole unmount \(path.quotedForShell)` and `keyhole mount \(path.quotedForShell)` start the new one"
+    return
+      "outdated     its program was replaced since it was started, by Keyhole \(version) or another build; \(remedy)"
+  }
+
+  /// One screen for people; `version` is that of the command.
+  package func description(_ version: String) -> String {
     var lines = [
       "mounted on   \(path) since \(text("started")) by process \(process), Keyhole \(text("version"))",
       "settings     \(text("settings"))",
@@ -65,6 +76,7 @@ package struct RunningMount {
       "vault        \(text("vault"))",
       "locked       \(lockDescription)",
     ]
+    if let line = age(against: version) { lines.insert(line, at: 1) }
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
     if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
     if case .firstUse(let changed) = trust {

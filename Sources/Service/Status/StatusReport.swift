@@ -39,7 +39,10 @@ final class StatusReport: Sendable {
   ) {
     codec = stores.settings.codec
     keychain = stores.keychain
+    let program = ProgramStamp.current()
     fixed = [
+      "program": .string(ExactString(program?.path ?? "")),
+      "programStamp": .string(ExactString(program?.stamp ?? "")),
       "version": .string(ExactString(version)),
       "pid": .integer(Int128(CurrentProcess.number)),
       "mountpoint": .string(ExactString(mountPoint)),

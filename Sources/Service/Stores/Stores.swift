@@ -38,10 +38,11 @@ package struct Stores {
     controller: AccessController? = nil, unlocking: UnlockController? = nil,
     loadingSettings loadsSettings: Bool = false
   ) throws {
-    let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
+    let folder = PropertyListFolder(
+      folder: places.configuration, stateFolder: places.state, retention: opening.retention)
     // The remains of a process that was killed.
     folder.removeLeftovers()
-    settings = SettingsStore(engine: folder, feed: feed)
+    settings = SettingsStore(engine: folder, feed: feed, keepsForeignVersions: loadsSettings)
     // A mount reads both at its beginning; each of many thousands takes its time.
     if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
     explanation = opened.explanation
@@ -73,9 +74,10 @@ package struct Stores {
   package init(
     for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil
   ) throws {
-    let none = KeychainConfiguration(choice: .none)
+    var none = KeychainConfiguration(choice: .none)
     var keychain = KeychainConfiguration.present(runtime: places.runtime)
     keychain.reading = .singleItems
+    none.retention = keychain.retention
     keychain.unlocksWithoutMount = unlocking != nil
     try self.init(
       places, path.needsKeychain ? places.openUnlocked(keychain) : places.open(none), none,

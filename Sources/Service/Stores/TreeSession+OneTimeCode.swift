@@ -12,11 +12,12 @@ extension TreeSession {
     let item = path.item
     let node = try node(at: item)
     guard let stored = try attempt(item, { () throws(StoreError) in try tree.item(of: node) }) else {
-      throw Failure(path.string, "one-time codes are of items: keychain/generic/SERVICE/ACCOUNT")
+      throw Failure(item.string, StoreError.notFound)
     }
     guard stored.otpauth != nil else {
       throw Failure(
-        item.string, "it has no `otpauth` URI to compute codes from; `keyhole otp --set` stores one")
+        item.string, "it has no `otpauth` URI to compute codes from; `keyhole otp --set` stores one",
+        .notFound)
     }
     let file = item.appending(ItemSecrets.codeName)
     var code: OneTimeCode?
@@ -62,9 +63,5 @@ extension TreeSession {
 
 extension TreePath {
   /// The directory of the item that the path is of, or that it names a file of.
-  fileprivate var item: TreePath {
-    let depth = components.count > 1 && components[1] == ItemClass.other.rawValue ? 3 : 4
-    let files = ["value", ItemSecrets.otpauthName, ItemSecrets.codeName]
-    return components.count == depth + 1 && files.contains(name) ? parent : self
-  }
+  fileprivate var item: TreePath { isItem ? self : parent }
 }

@@ -2,6 +2,7 @@ import KeychainSelection
 package import Model
 import Platform
 import Prompting
+package import SecretMemory
 package import Store
 package import Tree
 import Vault
@@ -69,7 +70,11 @@ package struct TreeSession {
 
   /// - Throws: `Failure` that names the path.
   package func node(at path: TreePath) throws -> Node {
-    try attempt(path) { () throws(StoreError) in try find(path.components[...]) }
+    do {
+      return try attempt(path) { () throws(StoreError) in try find(path.components[...]) }
+    } catch let failure as Failure {
+      throw spelled(failure, path)
+    }
   }
 
   /// nil: there is none.
@@ -125,7 +130,7 @@ package struct TreeSession {
   private func requireItem(_ path: TreePath) throws {
     guard path.components.count > 2, try existingNode(at: path.appending("value")) == nil else { return }
     let name = path.appending("value").string
-    throw Failure(path.string, "there is no such item yet; `keyhole set \(name)` makes it")
+    throw Failure(path.string, "there is no such item yet; `keyhole set \(name)` makes it", .notFound)
   }
 
   /// Runs `body` with the file open for reading.
@@ -137,6 +142,17 @@ package struct TreeSession {
       defer { handle.close() }
       try handle.read(at: 0, count: .max) { body($0) }
     }
+  }
+
+  /// A copy of the content of a file. - Throws: `Failure` where it can't be read.
+  package func secret(at path: TreePath) throws -> SecretBytes {
+    var copy = try SecretBytes()
+    var failure: SecretMemoryError?
+    try read(path) { bytes in
+      do throws(SecretMemoryError) { try copy.append(bytes) } catch { failure = error }
+    }
+    if let failure { throw failure }
+    return copy
   }
 
   /// Replaces the file's content, or makes it.

@@ -82,7 +82,7 @@ extension KeychainStore {
   private nonisolated func requireAccessible(
     _ item: Item, _ operation: AccessOperation, _ secrets: ItemSecrets, _ caller: Caller
   ) throws(StoreError) {
-    guard !engine.locking.isAccessible(item) else { return }
+    guard try !isAccessible(item) else { return }
     if !isDecidedElsewhere {
       controller?.note(
         operation, item.id, secrets, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true)
@@ -112,7 +112,7 @@ extension KeychainStore {
       controller.note(operation, item.id, secrets, identity, .denied)
       throw .accessDenied(reason: "the item's rules keep \(identity.programName) out")
     }
-    if action == .ask { subject.demand = demand(of: item, operation, password) }
+    if action == .ask { subject.demand = try demand(of: item, operation, password) }
     guard subject.demand != nil || password != .none else {
       controller.note(operation, item.id, secrets, identity, .allowed)
       return .given(subject.permit())
@@ -186,14 +186,23 @@ extension KeychainStore {
     of item: Item, _ operation: AccessOperation, _ caller: Caller.Identity
   ) throws(StoreError) -> ProgramRules.Action {
     if operation == .change { return try isGuarded(item) ? .ask : .allow }
-    return item.action(for: caller, inherited: try inheritedRules(of: item.identity))
+    let actions = try protecting(item).map { (item) throws(StoreError) in
+      item.action(for: caller, inherited: try inheritedRules(of: item.identity))
+    }
+    return actions.contains(.deny) ? .deny : actions.contains(.ask) ? .ask : .allow
   }
 
   /// The demand on the user; nil: only the password, or nothing.
   private nonisolated func demand(
     of item: Item, _ operation: AccessOperation, _ password: Question.Password
-  ) -> Demand? {
-    if let demand = item.demand { return demand }
+  ) throws(StoreError) -> Demand? {
+    var demands: [Demand] = []
+    let protecting = try protecting(item)
+    for demand in protecting.compactMap(\.demand) where !demands.contains(demand) {
+      demands.append(demand)
+    }
+    if demands.count > 1 { return .all(demands) }
+    if let demand = demands.first { return demand }
     if operation == .change { return consentToChange(sealed: item.isToBeSealed, password) }
     // The password is the agreement.
     return item.access.needsPassword ? nil : .consent
@@ -232,7 +241,15 @@ extension KeychainStore {
   /// Whether the item has access flags or rules, and this store decides about them.
   nonisolated func isGuarded(_ item: Item) throws(StoreError) -> Bool {
     guard !isDecidedElsewhere else { return false }
-    guard item.access.isEmpty, item.programs == nil else { return true }
-    return try !inheritedRules(of: item.identity).isEmpty
+    for item in try protecting(item) {
+      guard item.access.isEmpty, item.programs == nil else { return true }
+      if try !inheritedRules(of: item.identity).isEmpty { return true }
+    }
+    return false
+  }
+
+  /// Whether the lock lets an item be opened; of a version, both what it was and what it is.
+  nonisolated func isAccessible(_ item: Item) throws(StoreError) -> Bool {
+    try protecting(item).allSatisfy(engine.locking.isAccessible)
   }
 }

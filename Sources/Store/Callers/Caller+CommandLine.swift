@@ -2,7 +2,8 @@ import Platform
 
 extension Caller.Identity {
   private static let shells: Set<String> = [
-    "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "xonsh", "yash", "zsh",
+    "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "xonsh", "yash",
+    "zsh",
   ]
 
   /// Whether the process is a shell in which a command line is typed: its terminal passes on each key by itself. Shells let the

@@ -7,7 +7,7 @@ public import SecretMemory
 /// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 ///
 /// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
-/// `otpauthURIs`, `oneTimeCodes`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `verification`. An engine in front of another one passes on what that
+/// `otpauthURIs`, `oneTimeCodes`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `history`, `verification`. An engine in front of another one passes on what that
 /// one has.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
@@ -105,6 +105,9 @@ public protocol KeychainEngine: Sendable {
   /// Reads every item by pages now; nil, as by default: `items` does not take long, or has read them.
   var paging: (any PagingKeychain)? { get }
 
+  /// Keeps what items were; nil, as by default: what is changed or removed is gone.
+  var history: (any VersionedKeychain)? { get }
+
   /// Compares all that it holds, where `changes` has read only a part since that was done last; nil, as by default: there
   /// is nothing to compare.
   var verification: (any VerifiableKeychain)? { get }
@@ -145,6 +148,8 @@ extension KeychainEngine {
   /// nil.
   public var paging: (any PagingKeychain)? { nil }
   /// nil.
+  public var history: (any VersionedKeychain)? { nil }
+  /// nil.
   public var verification: (any VerifiableKeychain)? { nil }
 }
 
@@ -161,6 +166,12 @@ extension KeychainEngine {
   public func requireOtpauthURIs() throws(StoreError) -> any OtpauthKeychain {
     guard let otpauthURIs else { throw .noOtpauth }
     return otpauthURIs
+  }
+
+  /// - Throws: `unsupported` for a keychain that keeps no versions.
+  public func requireHistory() throws(StoreError) -> any VersionedKeychain {
+    guard let history else { throw .noHistory }
+    return history
   }
 
   /// - Throws: `unsupported` for a keychain that makes one change at a time.
@@ -189,6 +200,10 @@ extension StoreError {
   /// Of a keychain that has room for one secret of an item.
   public static let noOtpauth = StoreError.unsupported(
     reason: "this keychain has room for one secret of an item; store the otpauth URI as an item of its own")
+
+  /// Of a keychain that keeps no versions.
+  public static let noHistory = StoreError.unsupported(
+    reason: "this keychain keeps no earlier versions; only the vault does")
 
   static let noBatches = StoreError.unsupported(reason: "this keychain takes one item at a time")
 }

@@ -11,17 +11,21 @@ extension KeychainStore {
       // Two calls may end here in another order than there; so not what they returned is believed, but
       // what the engine knows now.
       let value = try call()
+      changeCount.add(1, ordering: .releasing)
       takeNews(of: remote)
       return value
     }
     changes.add(1, ordering: .relaxed)
     defer { changes.subtract(1, ordering: .relaxed) }
     do throws(StoreError) {
-      return try executor.run { () throws(StoreError) in
+      let value = try executor.run { () throws(StoreError) in
         let value = try call()
         assumeIsolated { note($0, value) }
         return value
       }
+      changeCount.add(1, ordering: .releasing)
+      pruneVersionsIfDue()
+      return value
     } catch {
       lookAgain(after: error)
       throw error
@@ -55,6 +59,7 @@ extension KeychainStore {
   }
 
   func takeOver(_ changes: ExternalChanges) {
+    defer { changeCount.add(1, ordering: .releasing) }
     switch changes {
     case .none: return
     case .items(let news): publish(news)

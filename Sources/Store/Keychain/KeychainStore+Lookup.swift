@@ -18,7 +18,9 @@ extension KeychainStore {
     return try read { $0[id] }
   }
 
+  /// Also a version of an item.
   nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
+    if id.version != nil { return try foundVersion(id) }
     guard let item = try item(id) else { throw .notFound }
     return item
   }

@@ -31,7 +31,7 @@ extension KeychainStore {
   public nonisolated func checkAccess(
     to item: Item, _ permit: Permit? = nil, _ secrets: ItemSecrets = .value
   ) throws(StoreError) {
-    guard engine.locking.isAccessible(item) else { throw .locked }
+    guard try isAccessible(item) else { throw .locked }
     guard try isGuarded(item) else { return }
     guard let permit, permit.item == item.id, permit.secrets.covers(secrets) else {
       throw .accessDenied(reason: "a person or a rule has to permit it first")

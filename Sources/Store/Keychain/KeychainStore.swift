@@ -30,6 +30,10 @@ public actor KeychainStore {
   /// The reading of all items by pages that is under way; nil: none.
   nonisolated let loading = Mutex<ItemLoading?>(nil)
   nonisolated let verification = Mutex(VerificationSchedule())
+  nonisolated let changeCount = Atomic<UInt64>(0)
+  /// When outdated versions were deleted last, in seconds since the machine was started; 0: not by this process.
+  nonisolated let lastPruning = Atomic<UInt64>(0)
+  nonisolated let isPruningDue = Atomic(false)
   /// When a secret was used last, or the keychain unlocked.
   nonisolated let lastUse = Atomic<UInt64>(AccessController.bootTime())
   /// The last reported lock of a remote keychain; nil while that is changed from here.
@@ -83,6 +87,9 @@ public actor KeychainStore {
 
   /// Whether names, sizes and attributes are in memory.
   public nonisolated var isLoaded: Bool { index.withLock { $0 != nil } }
+
+  /// Another number after each change by this process, and after each change of others that it has taken over.
+  public nonisolated var changeNumber: UInt64 { changeCount.load(ordering: .acquiring) }
 
   /// Whether an item is being changed. It may wait for another process's transaction, and readers of a secret wait with it.
   public nonisolated var isChanging: Bool { changes.load(ordering: .relaxed) > 0 }

@@ -12,9 +12,15 @@ public final class SettingsStore: Sendable {
   public let feed: ChangeFeed
   private let open = Mutex<[ExactString: SuiteStore]>([:])
   private let baseline = Baseline()
+  private let keepsForeignVersions: Bool
 
+  /// `keepsForeignVersions`: whether values that other programs replace are kept, which one process does: the mount's.
+  ///
   /// No suite is read before the first call that needs it.
-  public init(engine: any SuiteEngine, feed: ChangeFeed = ChangeFeed()) {
+  public init(
+    engine: any SuiteEngine, feed: ChangeFeed = ChangeFeed(), keepsForeignVersions: Bool = false
+  ) {
+    self.keepsForeignVersions = keepsForeignVersions
     self.engine = engine
     self.feed = feed
     codec = SettingCodec(propertyLists: engine.propertyLists)
@@ -25,6 +31,7 @@ public final class SettingsStore: Sendable {
     open.withLock { open in
       if let known = open[name] { return known }
       let new = SuiteStore(name: name, engine: engine, codec: codec, feed: feed, baseline: baseline)
+      new.keepsForeignVersions.store(keepsForeignVersions, ordering: .relaxed)
       open[name] = new
       return new
     }
@@ -95,7 +102,10 @@ extension SettingsStore {
     let suites = noteSuites()
     let bytes = suites.values.reduce(0) { $0 + min($1.size, Self.readAtOnce) + 4096 }
     if bytes <= Self.readAtOnce { return readUnread() }
-    Background.run { [weak self] in self?.readUnread() }
+    Background.run { [weak self] in
+      self?.readUnread()
+      CurrentProcess.returnUnusedMemory()
+    }
   }
 
   /// Returns those that were not read yet.

@@ -8,14 +8,19 @@ public import Model
 ///
 /// Inlinable, because engines are modules of their own: unspecialized, a comparison takes a hundred times as long.
 public struct SharedDictionary<Value: Sendable>: Sendable {
+  /// Entries in a row, without gaps, and a table of where they are: as few bytes as a key and its value, and 4 to 11 more.
   @usableFromInline final class Part: Sendable {
-    @usableFromInline let entries: [ExactString: Value]
+    @usableFromInline let entries: [(key: ExactString, value: Value)]
+    /// A power of two of slots: 1 more than where the entry with that hash is, or the next free slot behind it (linear
+    /// probing); 0: none.
+    @usableFromInline let slots: [UInt32]
 
-    @inlinable init(_ entries: [ExactString: Value]) {
-      self.entries = entries
+    @inlinable init(_ entries: [(key: ExactString, value: Value)], _ slots: [UInt32]) {
+      (self.entries, self.slots) = (entries, slots)
     }
   }
 
+  /// 1, 16 or 256.
   @usableFromInline var parts: [Part?]
   @usableFromInline var size = 0
 
@@ -24,7 +29,7 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
 
   /// An empty dictionary.
   @inlinable public init() {
-    parts = Array(repeating: nil, count: partCount)
+    parts = [nil]
   }
 
   /// Copies the entries, sharing nothing.
@@ -34,10 +39,12 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
 
   /// Of entries with one key the last stays.
   @inlinable public init(uniqueKeysWithValues entries: some Sequence<(ExactString, Value)>) {
-    var spread = [[(ExactString, Value)]](repeating: [], count: partCount)
-    for entry in entries { spread[partIndex(of: entry.0)].append(entry) }
+    let entries = Array(entries)
+    self.init(parts: Array(repeating: nil, count: partCount(for: entries.count)), count: 0)
+    var spread = [[(key: ExactString, value: Value)]](repeating: [], count: parts.count)
+    for entry in entries { spread[partIndex(of: entry.0.hashValue)].append(entry) }
     // Each part is made at once, with the room it needs.
-    parts = spread.map { $0.isEmpty ? nil : Part(Dictionary($0) { $1 }) }
+    parts = spread.map { $0.isEmpty ? nil : Part(joining: $0) }
     size = parts.reduce(0) { $0 + ($1?.entries.count ?? 0) }
   }
 
@@ -62,14 +69,23 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
 
   /// The value of a key; setting nil removes it. A change copies one part of the entries and shares the others.
   @inlinable public subscript(key: ExactString) -> Value? {
-    get { parts[partIndex(of: key)]?.entries[key] }
+    get {
+      let hash = key.hashValue
+      return parts[partIndex(of: hash)]?.value(of: key, hash)
+    }
     set {
-      let index = partIndex(of: key)
-      var entries = parts[index]?.entries ?? [:]
-      size -= entries.count
-      entries[key] = newValue
-      size += entries.count
-      parts[index] = entries.isEmpty ? nil : Part(entries)
+      let hash = key.hashValue
+      let index = partIndex(of: hash)
+      let part = parts[index]
+      let next: Part?
+      if let newValue {
+        next = (part ?? Part([], [])).setting(key, hash, to: newValue)
+      } else {
+        next = part?.removing(key, hash)
+      }
+      size &+= (next?.entries.count ?? 0) &- (part?.entries.count ?? 0)
+      parts[index] = next
+      if partCount(for: size) > parts.count { self = Self(uniqueKeysWithValues: map { ($0.key, $0.value) }) }
     }
   }
 
@@ -86,9 +102,101 @@ public struct SharedDictionary<Value: Sendable>: Sendable {
     Other
   > {
     let parts = try parts.map { part in
-      try part.map { SharedDictionary<Other>.Part(try $0.entries.mapValues(transform)) }
+      try part.map { part in
+        SharedDictionary<Other>.Part(
+          try part.entries.map { (key: $0.key, value: try transform($0.value)) }, part.slots)
+      }
     }
     return SharedDictionary<Other>(parts: parts, count: count)
+  }
+
+  /// By the upper bits of the hash: the tables in the parts go by the lower ones.
+  @inlinable func partIndex(of hash: Int) -> Int {
+    Int(UInt(bitPattern: hash) >> UInt(UInt.bitWidth - parts.count.trailingZeroBitCount))
+  }
+}
+
+extension SharedDictionary.Part {
+  /// Of entries with one key the last stays.
+  @inlinable convenience init(joining entries: [(key: ExactString, value: Value)]) {
+    var slots = [UInt32](repeating: 0, count: slotCount(for: entries.count))
+    var joined: [(key: ExactString, value: Value)] = []
+    joined.reserveCapacity(entries.count)
+    for entry in entries {
+      let hash = entry.key.hashValue
+      let slot = Self.slot(of: entry.key, hash, in: slots, joined)
+      guard slots[slot] == 0 else {
+        joined[Int(slots[slot]) - 1] = entry
+        continue
+      }
+      joined.append(entry)
+      slots[slot] = UInt32(clamping: joined.count)
+    }
+    self.init(joined, slots)
+  }
+
+  /// The slot that has the key, or the free one where it would be.
+  @inlinable static func slot(
+    of key: ExactString, _ hash: Int, in slots: [UInt32], _ entries: [(key: ExactString, value: Value)]
+  ) -> Int {
+    var slot = hash & (slots.count - 1)
+    while slots[slot] != 0, entries[Int(slots[slot]) - 1].key != key { slot = (slot + 1) & (slots.count - 1) }
+    return slot
+  }
+
+  @inlinable func value(of key: ExactString, _ hash: Int) -> Value? {
+    let found = slots[Self.slot(of: key, hash, in: slots, entries)]
+    return found == 0 ? nil : entries[Int(found) - 1].value
+  }
+
+  @inlinable func setting(_ key: ExactString, _ hash: Int, to value: Value) -> SharedDictionary.Part {
+    guard !entries.isEmpty else { return SharedDictionary.Part(joining: [(key, value)]) }
+    let slot = Self.slot(of: key, hash, in: slots, entries)
+    var (slots, next) = (slots, [(key: ExactString, value: Value)]())
+    let isNew = slots[slot] == 0
+    next.reserveCapacity(entries.count + (isNew ? 1 : 0))
+    next += entries
+    guard isNew else {
+      next[Int(slots[slot]) - 1].value = value
+      return SharedDictionary.Part(next, slots)
+    }
+    next.append((key, value))
+    guard slotCount(for: next.count) == slots.count else { return SharedDictionary.Part(joining: next) }
+    slots[slot] = UInt32(clamping: next.count)
+    return SharedDictionary.Part(next, slots)
+  }
+
+  /// nil: there are no others.
+  @inlinable func removing(_ key: ExactString, _ hash: Int) -> SharedDictionary.Part? {
+    let slot = Self.slot(of: key, hash, in: slots, entries)
+    guard slots[slot] != 0 else { return self }
+    guard entries.count > 1 else { return nil }
+    var (slots, next) = (slots, entries)
+    // The last entry takes the place of the one that goes.
+    let (gone, last) = (Int(slots[slot]) - 1, next.count - 1)
+    let slotOfLast = Self.slot(of: next[last].key, next[last].key.hashValue, in: slots, next)
+    slots[slotOfLast] = slots[slot]
+    next.swapAt(gone, last)
+    _ = next.popLast()
+    Self.close(slot, in: &slots, next)
+    return SharedDictionary.Part(next, slots)
+  }
+
+  /// The slots behind a gap move up, as far as their own place lets them.
+  @inlinable static func close(
+    _ gap: Int, in slots: inout [UInt32], _ entries: [(key: ExactString, value: Value)]
+  ) {
+    let mask = slots.count - 1
+    var (gap, next) = (gap, (gap + 1) & mask)
+    slots[gap] = 0
+    while slots[next] != 0 {
+      let distance = (next - entries[Int(slots[next]) - 1].key.hashValue) & mask
+      if distance >= (next - gap) & mask {
+        (slots[gap], slots[next]) = (slots[next], 0)
+        gap = next
+      }
+      next = (next + 1) & mask
+    }
   }
 }
 
@@ -111,21 +219,29 @@ extension SharedDictionary {
   @inlinable public func differences(
     from other: SharedDictionary, by areEqual: (Value, Value) -> Bool
   ) -> [Difference] {
+    guard parts.count == other.parts.count else {
+      return Self.differences(other, self, { other[$0] }, { self[$0] }, areEqual)
+    }
     var differences: [Difference] = []
     for (before, after) in zip(other.parts, parts) where before !== after {
-      differences += Self.differences(before?.entries ?? [:], after?.entries ?? [:], areEqual)
+      differences += Self.differences(
+        before?.entries ?? [], after?.entries ?? [], { before?.value(of: $0, $0.hashValue) },
+        { after?.value(of: $0, $0.hashValue) }, areEqual)
     }
     return differences
   }
 
   @inlinable static func differences(
-    _ before: [ExactString: Value], _ after: [ExactString: Value], _ areEqual: (Value, Value) -> Bool
+    _ before: some Sequence<(key: ExactString, value: Value)>,
+    _ after: some Sequence<(key: ExactString, value: Value)>,
+    _ valueBefore: (ExactString) -> Value?, _ valueAfter: (ExactString) -> Value?,
+    _ areEqual: (Value, Value) -> Bool
   ) -> [Difference] {
     var differences = before.compactMap { key, value in
-      after[key] == nil ? Difference(key: key, before: value, after: nil) : nil
+      valueAfter(key) == nil ? Difference(key: key, before: value, after: nil) : nil
     }
     for (key, value) in after {
-      let old = before[key]
+      let old = valueBefore(key)
       if let old, areEqual(old, value) { continue }
       differences.append(Difference(key: key, before: old, after: value))
     }
@@ -151,7 +267,7 @@ extension SharedDictionary: Sequence {
   /// Goes over the entries part by part.
   public struct Iterator: IteratorProtocol {
     @usableFromInline var parts: Array<Part?>.Iterator
-    @usableFromInline var entries: Dictionary<ExactString, Value>.Iterator?
+    @usableFromInline var entries: Array<(key: ExactString, value: Value)>.Iterator?
 
     @inlinable init(parts: Array<Part?>.Iterator) {
       self.parts = parts
@@ -183,11 +299,12 @@ extension SharedDictionary: ExpressibleByDictionaryLiteral {
   }
 }
 
-/// Enough that a part of 10,000 entries is small, few enough that a suite of three keys is.
-@inlinable var partCount: Int { 1 << partBits }
-@inlinable var partBits: Int { 8 }
+/// Enough that a part of 10,000 entries is small, few enough that a suite of ten keys is one.
+@inlinable func partCount(for count: Int) -> Int { count <= 16 ? 1 : count <= 256 ? 16 : 256 }
 
-/// By the upper bits of the hash: the dictionaries in the parts go by the lower ones.
-@inlinable func partIndex(of key: ExactString) -> Int {
-  Int(UInt(bitPattern: key.hashValue) >> UInt(UInt.bitWidth - partBits))
+/// A power of two, of which at most three quarters are taken.
+@inlinable func slotCount(for count: Int) -> Int {
+  var slots = 4
+  while slots * 3 < count * 4 { slots *= 2 }
+  return slots
 }

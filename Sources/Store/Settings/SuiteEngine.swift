@@ -53,6 +53,9 @@ public protocol SuiteEngine: Sendable {
   /// The room of the disk that holds the suites: statvfs(3).
   func room() throws(StoreError) -> DiskRoom
 
+  /// Keeps the values that keys had; nil, as by default: what is changed or removed is gone.
+  var history: (any VersionedSuites)? { get }
+
   /// Problems to report: files that are left alone, and why.
   func problems() -> [Problem]
 
@@ -71,6 +74,9 @@ public protocol SuiteEngine: Sendable {
 extension SuiteEngine {
   /// The contents of a suite, read as a whole; nil: there is none. - Throws: as `read(_:since:)`.
   public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? { try read(suite, since: nil) }
+
+  /// nil.
+  public var history: (any VersionedSuites)? { nil }
 
   /// The engine itself: it has no locks that another process could hold.
   public var withoutWaiting: any SuiteEngine { self }
@@ -125,6 +131,8 @@ public struct SuiteContents: Sendable {
   public var stamp: SuiteStamp?
   /// The suite can be read but not changed, and why.
   public var readOnly: String?
+  /// Up to where the times in `settings` are those of the engine's records; nil: none were read. Only for the engine.
+  package var times: TimesPosition?
 
   /// - Parameters:
   ///   - settings: every key with its value and time.
@@ -139,17 +147,46 @@ public struct SuiteContents: Sendable {
   }
 }
 
+/// A place in the file in which an engine records times.
+package struct TimesPosition: Hashable, Sendable {
+  /// The file.
+  package var file: FileID
+  /// The end of what was read, in bytes.
+  package var end: Int
+
+  package init(file: FileID, end: Int) {
+    (self.file, self.end) = (file, end)
+  }
+}
+
 /// A key's value and when it last changed.
-public struct Setting: Hashable, Sendable {
+public struct Setting: Sendable {
   /// The value, of one of the types of property lists.
   public var value: SettingValue
+  /// The exact length of the content in bytes, in a snapshot.
+  var size: UInt32 = 0
   /// nil: at the commit, which fills it in. What an engine returns is never nil.
   public var modified: Timestamp?
+  /// Another number for each other value, never used twice in a process; 0: it is in no snapshot yet.
+  var version: UInt64 = 0
 
   /// `modified` nil: the commit sets it.
   public init(_ value: SettingValue, modified: Timestamp? = nil) {
     self.value = value
     self.modified = modified
+  }
+}
+
+extension Setting: Hashable {
+  /// Equal values and times.
+  public static func == (left: Setting, right: Setting) -> Bool {
+    left.modified == right.modified && left.value == right.value
+  }
+
+  /// Hashes value and time.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(value)
+    hasher.combine(modified)
   }
 }
 

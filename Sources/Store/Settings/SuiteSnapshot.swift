@@ -2,9 +2,7 @@ public import Model
 
 /// The contents of a suite at one moment, with sizes and versions. Immutable, so that readers need no actor.
 public final class SuiteSnapshot: Sendable {
-  /// Every key with its value, time, size and version.
-  public let entries: SharedDictionary<Entry>
-  /// The contents that it was made of, which spare the engine a read.
+  /// The contents that it shows, which spare the engine a read.
   let contents: SuiteContents
 
   /// One key.
@@ -19,6 +17,8 @@ public final class SuiteSnapshot: Sendable {
     public let version: UInt64
   }
 
+  /// Every key with its value, time, size and version.
+  public var entries: Entries { Entries(settings: contents.settings) }
   /// The version of the suite that this is a snapshot of; nil: it was never stored.
   public var stamp: SuiteStamp? { contents.stamp }
   /// Why nothing can be changed; nil: it can.
@@ -28,26 +28,28 @@ public final class SuiteSnapshot: Sendable {
   init(
     _ contents: SuiteContents, after previous: SuiteSnapshot?, codec: SettingCodec, version: () -> UInt64
   ) {
-    self.contents = contents
     let fresh = Fresh(epoch: contents.stamp?.modified ?? Timestamp(seconds: 0), codec: codec)
-    guard let previous else {
-      entries = contents.settings.mapValues { fresh.entry($0, after: nil, version) }
-      return
-    }
-    var entries = previous.entries
-    for difference in contents.settings.differences(from: previous.contents.settings) {
-      entries[difference.key] = difference.after.map {
-        fresh.entry($0, after: entries[difference.key], version)
+    var contents = contents
+    if var settings = previous?.contents.settings {
+      for difference in contents.settings.differences(from: settings) {
+        let after = difference.after
+        settings[difference.key] = after.map { fresh.setting($0, after: difference.before, version) }
       }
+      // Not those of `contents`: what is equal is shared with the snapshot before.
+      contents.settings = settings
+    } else {
+      contents.settings = contents.settings.mapValues { fresh.setting($0, after: nil, version) }
     }
-    self.entries = entries
+    self.contents = contents
   }
 
   /// The changes between `previous` and this one. Times alone are no change.
   func changes(
     of suite: ExactString, since previous: SuiteSnapshot?, origin: Change.Origin
   ) -> [Change] {
-    let differences = entries.differences(from: previous?.entries ?? [:]) { $0.version == $1.version }
+    let differences = contents.settings.differences(from: previous?.contents.settings ?? [:]) {
+      $0.version == $1.version
+    }
     return differences.map { difference in
       let kind: Change.Kind =
         difference.after == nil ? .deleted : difference.before == nil ? .created : .modified
@@ -68,16 +70,48 @@ private struct Fresh {
   let epoch: Timestamp
   let codec: SettingCodec
 
-  func entry(
-    _ setting: Setting, after old: SuiteSnapshot.Entry?, _ version: () -> UInt64
-  ) -> SuiteSnapshot.Entry {
-    let modified = setting.modified ?? epoch
-    guard let old, old.value == setting.value else {
+  func setting(_ setting: Setting, after old: Setting?, _ version: () -> UInt64) -> Setting {
+    var fresh = setting
+    fresh.modified = setting.modified ?? epoch
+    if let old, old.value == setting.value {
+      (fresh.value, fresh.size, fresh.version) = (old.value, old.size, old.version)
+    } else {
       // A value without any text form can be listed all the same; reading it says why.
-      let size = (try? codec.size(of: setting.value)) ?? 0
-      return SuiteSnapshot.Entry(value: setting.value, modified: modified, size: size, version: version())
+      fresh.size = UInt32(clamping: (try? codec.size(of: setting.value)) ?? 0)
+      fresh.version = version()
     }
-    return SuiteSnapshot.Entry(
-      value: old.value, modified: modified, size: old.size, version: old.version)
+    return fresh
+  }
+}
+
+extension SuiteSnapshot {
+  /// The keys of a snapshot, each looked up in constant time.
+  public struct Entries: Sendable {
+    fileprivate let settings: SharedDictionary<Setting>
+  }
+}
+
+extension SuiteSnapshot.Entries: Sequence {
+  /// The entry of a key; nil: there is none.
+  public subscript(key: ExactString) -> SuiteSnapshot.Entry? { settings[key].map(SuiteSnapshot.Entry.init) }
+
+  /// The number of keys.
+  public var count: Int { settings.count }
+  /// Whether there is no key.
+  public var isEmpty: Bool { settings.isEmpty }
+  /// The keys, in no particular order.
+  public var keys: [ExactString] { settings.keys }
+
+  /// Goes over the keys, in no particular order.
+  public func makeIterator() -> some IteratorProtocol<(key: ExactString, value: SuiteSnapshot.Entry)> {
+    settings.lazy.map { (key: $0.key, value: SuiteSnapshot.Entry($0.value)) }.makeIterator()
+  }
+}
+
+extension SuiteSnapshot.Entry {
+  fileprivate init(_ setting: Setting) {
+    self.init(
+      value: setting.value, modified: setting.modified ?? Timestamp(seconds: 0), size: Int(setting.size),
+      version: setting.version)
   }
 }

@@ -19,6 +19,8 @@ public actor SuiteStore {
   nonisolated let executor: QueueExecutor
   private nonisolated let published = Mutex<SuiteSnapshot?>(nil)
   private nonisolated let generations = Atomic<UInt64>(0)
+  /// Whether what other programs replace is kept: by one process of those that see it.
+  nonisolated let keepsForeignVersions = Atomic(false)
 
   init(
     name: ExactString, engine: any SuiteEngine, codec: SettingCodec, feed: ChangeFeed,
@@ -167,7 +169,22 @@ extension SuiteStore {
   @discardableResult
   private func takeOver(_ fresh: SuiteContents) -> SuiteSnapshot {
     if let known = snapshot, known.stamp == fresh.stamp, known.readOnly == fresh.readOnly { return known }
+    keepVersions(before: fresh)
     return publish(fresh, moving: nil, origin: .external)
+  }
+
+  /// Keeps what another program has replaced, in the one process that does so.
+  private func keepVersions(before fresh: SuiteContents) {
+    guard keepsForeignVersions.load(ordering: .relaxed), let previous = snapshot?.contents.settings,
+      let history = engine.history
+    else { return }
+    var (values, removed): ([ExactString: SettingValue], Set<ExactString>) = ([:], [])
+    for difference in fresh.settings.differences(from: previous) {
+      guard let before = difference.before, before.value != difference.after?.value else { continue }
+      values[difference.key] = before.value
+      if difference.after == nil { removed.insert(difference.key) }
+    }
+    if !values.isEmpty { history.keep(values, of: name, removed: removed) }
   }
 
   @discardableResult

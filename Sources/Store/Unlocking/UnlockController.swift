@@ -22,6 +22,8 @@ public final class UnlockController: Sendable {
   /// How often a person may type the passphrase for one question.
   public static let attempts = 3
 
+  /// Programs that open files by themselves, and cause no question.
+  let browsers: BrowserList
   private let authenticator: any Authenticator
   private let timeout: Int
   private let now: @Sendable () -> UInt64
@@ -56,10 +58,11 @@ public final class UnlockController: Sendable {
   /// `timeout`: how long a dialog waits for an answer, in seconds. `now` counts seconds on a clock that a person can't set and
   /// that counts suspend.
   public init(
-    _ authenticator: any Authenticator, timeout: Int = 60,
+    _ authenticator: any Authenticator, timeout: Int = 60, browsers: BrowserList = BrowserList(),
     now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
   ) {
     (self.authenticator, self.timeout, self.now) = (authenticator, timeout, now)
+    self.browsers = browsers
   }
 
   /// The session is locked, or the machine goes to sleep: ends the question that is open, and asks nothing until `resume()`.

@@ -16,9 +16,12 @@ extension FileTree {
     return switch node.place {
     case .key: [AttributeName.type]
     case .item(let item), .value(let item): try itemAttributeNames(item)
+    case .history(let place): try itemOfVersion(place).map(ItemAttributes.names) ?? []
     case .scratch(let scratch):
       try file(scratch).state.withLock { $0.attributes.keys.sorted() }
     case .folder, .keychain: try rules(at: node.place) == nil ? [] : [AttributeName.programs]
+    case .suite(let suite):
+      settings.engine.history?.keepsVersions(of: suite) == false ? [KeyholeAttribute.history.name] : []
     default: []
     }
   }
@@ -39,6 +42,9 @@ extension FileTree {
     switch place {
     case .key(let key): return try attributeValue(name, of: key)
     case .item(let item), .value(let item): return try attributeValue(name, of: item)
+    case .history(let place):
+      guard let item = try itemOfVersion(place) else { throw .noSuchAttribute }
+      return try ItemAttributes.attribute(name, of: item)
     case .scratch(let scratch):
       guard let value = try file(scratch).state.withLock({ $0.attributes[name] }) else {
         throw .noSuchAttribute
@@ -47,6 +53,9 @@ extension FileTree {
     case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
       guard let rules = try rules(at: place) else { throw .noSuchAttribute }
       return .text(rules.string)
+    case .suite(let suite) where name == KeyholeAttribute.history.name:
+      guard settings.engine.history?.keepsVersions(of: suite) == false else { throw .noSuchAttribute }
+      return .text("0")
     case .suite(let suite): return try nameAttribute(name, suite)
     case .folder(let folder): return try nameAttribute(name, plainFolder(folder) ?? "")
     default: throw .unsupported(reason: "nothing here has attributes")
@@ -70,6 +79,7 @@ extension FileTree {
     case .scratch(let scratch): try file(scratch).state.withLock { $0.attributes[name] = value }
     case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
       try setRules(ProgramRules.checked(value), at: node.place, permit)
+    case .suite(let suite) where name == KeyholeAttribute.history.name: try setHistory(value, of: suite)
     case .suite, .folder: try checkUnchanged(name, value, node)
     default: throw .unsupported(reason: "nothing here has attributes")
     }
@@ -95,8 +105,17 @@ extension FileTree {
     case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
       guard try rules(at: node.place) != nil else { throw .noSuchAttribute }
       try setRules(nil, at: node.place, permit)
+    case .suite(let suite) where name == KeyholeAttribute.history.name:
+      _ = try attribute(name, of: node)
+      try settings.engine.history?.setKeepsVersions(true, of: suite)
     default: _ = try attribute(name, of: node)
     }
+  }
+
+  private func setHistory(_ value: [UInt8], of suite: ExactString) throws(StoreError) {
+    guard let history = settings.engine.history else { throw .noHistory }
+    guard value == Array("0".utf8) else { throw .invalidValue(reason: "of a suite it can only be 0") }
+    try history.setKeepsVersions(false, of: suite)
   }
 
   private func requireUserName(_ name: String) throws(StoreError) {

@@ -22,6 +22,7 @@ extension FileTree {
     _ name: String, _ value: [UInt8], of place: ItemPlace, _ permit: Permit?
   ) throws(StoreError) {
     var trial = try anyItem(place)
+    if name == KeyholeAttribute.history.name { _ = try requireKeychain().engine.requireHistory() }
     if AttributeName.isRule(name) { try apply(name, value, to: &trial) }
     let enrolled = trial.attributes[FingerprintEnrollment.attribute]
     if stagedItem(place) != nil {

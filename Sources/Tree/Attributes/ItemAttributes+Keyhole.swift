@@ -8,6 +8,7 @@ enum KeyholeAttribute: String, CaseIterable {
   case collection
   case created
   case eol
+  case history
   case label
   case modified
   case name
@@ -25,6 +26,7 @@ enum KeyholeAttribute: String, CaseIterable {
     case .access: !item.access.isEmpty
     case .programs: item.programs != nil
     case .eol: item.keepsLineEnd
+    case .history: item.attributes[Item.historyAttribute] != nil
     case .sealed: item.isSealed
     case .name, .collection: false
     }
@@ -45,6 +47,7 @@ enum KeyholeAttribute: String, CaseIterable {
     case .access: item.access.isEmpty ? nil : item.access.text
     case .programs: item.programs?.string
     case .eol: item.keepsLineEnd ? "exact" : nil
+    case .history: item.attributes[Item.historyAttribute].map { String(decoding: $0, as: UTF8.self) }
     case .sealed: item.isSealed ? "true" : nil
     case .name: ItemFolderName.plainName(of: item.identity).string
     // The vault is one collection.
@@ -76,6 +79,7 @@ extension KeyholeAttribute {
     case .access: item.access = try access(value)
     case .programs: item.programs = try ProgramRules.checked(value)
     case .eol: item.keepsLineEnd = try lineEnd(value)
+    case .history: item.attributes[Item.historyAttribute] = try history(value)
     case .sealed: item.isSealed = try seal(value, item.access)
     case .name, .collection: try checkComputed(value, on: item)
     }
@@ -92,6 +96,7 @@ extension KeyholeAttribute {
       item.attributes[FingerprintEnrollment.attribute] = nil
     case .programs: item.programs = nil
     case .eol: item.keepsLineEnd = false
+    case .history: item.attributes[Item.historyAttribute] = nil
     case .sealed: item.isSealed = try seal(Array("false".utf8), item.access)
     case .created, .modified, .name, .collection: break
     }
@@ -133,6 +138,15 @@ extension KeyholeAttribute {
   private func lineEnd(_ value: [UInt8]) throws(StoreError) -> Bool {
     guard value == Array("exact".utf8) else { throw .invalidValue(reason: "not exact") }
     return true
+  }
+
+  private func history(_ value: [UInt8]) throws(StoreError) -> [UInt8] {
+    let most = HistoryRetention.mostVersions
+    guard let text = ExactString(utf8: value)?.string, let number = Int(text), (0...most).contains(number)
+    else {
+      throw .invalidValue(reason: "not a number of versions, 0 to \(most)")
+    }
+    return Array(String(number).utf8)
   }
 
   /// An item with a password of its own is sealed with it.

@@ -28,8 +28,10 @@ extension FileTree {
   private func staleNames(_ place: Place) -> [StaleName] {
     guard let parent = place.parent else { return [] }
     return nodes.withLock { nodes in
-      guard let directory = nodes.known(parent) else { return [] }
-      return [StaleName(directory: directory, name: place.name, node: nodes.known(place))]
+      let node = nodes.known(place)
+      // The kernel may have forgotten the directory of a file that is open or watched.
+      let directory = nodes.known(parent) ?? (node == nil ? nil : nodes.node(at: parent))
+      return directory.map { [StaleName(directory: $0, name: place.name, node: node)] } ?? []
     }
   }
 

@@ -51,6 +51,9 @@ extension FileTree {
     replay.place.parent.flatMap { parent in nodes.withLock { $0.known(parent) } }
   }
 
+  /// The node of a replay's file; nil: it was never looked up, or was forgotten.
+  public func knownNode(of replay: TreeReplay) -> Node? { nodes.withLock { $0.known(replay.place) } }
+
   /// The node of a replay's file, also of one that is gone.
   public func node(of replay: TreeReplay) -> Node { node(at: replay.place) }
 

@@ -8,12 +8,19 @@ public final class Node: Sendable {
   /// The file's number (`st_ino`): stable while the tree lives. The root's is 1.
   public let number: UInt64
 
+  /// There is one for each file that the kernel knows, so it is packed.
   struct State {
     var place: Place
-    /// The last status that was returned: an unlinked file shows it to its open handles.
-    var lastStatus: NodeStatus?
     /// The name is gone; what is still written goes nowhere.
     var isRemoved = false
+    /// It was looked up since `FileTree.takeUnusedNodes` looked at it.
+    var isUsed = false
+    /// nil: the status was never returned.
+    private var kind: NodeStatus.Kind?
+    private var size: UInt32 = 0
+    private var modified: Int64 = 0
+    private var nanoseconds: UInt32 = 0
+    private var lowLookups: UInt32 = 0
     /// nil: the file has none of it, as most have, of which there may be many thousands.
     private var rest: Rest?
 
@@ -27,6 +34,7 @@ public final class Node: Sendable {
       var lastEntry: SuiteSnapshot.Entry?
       var writers: [ObjectIdentifier: Handle] = [:]
       var creator: ProcessID?
+      var highLookups: UInt32 = 0
     }
 
     private mutating func madeRest() -> Rest {
@@ -110,9 +118,46 @@ public final class Node: Sendable {
 
   /// Whether the file is open for writing, so that its size and times may change at any moment.
   public var isBeingWritten: Bool { state.withLock { !$0.writers.isEmpty } }
+
+  /// Whether the kernel has a reference to it: lookups that it has not taken back.
+  public var isLookedUp: Bool { state.withLock { $0.lookups > 0 } }
 }
 
 extension Node.State {
+  /// The last status that was returned: a file that was removed shows it to those who have it open. Without its links and
+  /// version, and up to a size of 4 GiB, beyond which only `.keyhole/events` grows.
+  var lastStatus: NodeStatus? {
+    get {
+      guard let kind else { return nil }
+      return NodeStatus(
+        kind: kind, size: Int(size), modified: Timestamp(seconds: modified, nanoseconds: nanoseconds),
+        accessed: accessed, links: 1)
+    }
+    set {
+      kind = newValue?.kind
+      guard let newValue else { return }
+      size = UInt32(clamping: newValue.size)
+      (modified, nanoseconds) = (newValue.modified.seconds, newValue.modified.nanoseconds)
+      accessed = newValue.accessed
+    }
+  }
+
+  /// The lookup count: references of the kernel.
+  var lookups: UInt64 {
+    get { UInt64(rest?.highLookups ?? 0) << 32 | UInt64(lowLookups) }
+    set {
+      lowLookups = UInt32(truncatingIfNeeded: newValue)
+      let high = UInt32(truncatingIfNeeded: newValue >> 32)
+      if high != 0 || rest != nil { madeRest().highLookups = high }
+    }
+  }
+
+  /// Whether it has something that can't be found out again from the place.
+  var isNeeded: Bool {
+    guard let rest else { return false }
+    return rest.accessed != nil || rest.lastEntry != nil || !rest.writers.isEmpty || rest.creator != nil
+  }
+
   /// When it was last read, where a program has set that: utimensat(2). It lasts as long as the mount.
   var accessed: Timestamp? {
     get { rest?.accessed }
@@ -141,63 +186,5 @@ extension Node.State {
   var creator: ProcessID? {
     get { rest?.creator }
     set { if newValue != nil || rest != nil { madeRest().creator = newValue } }
-  }
-}
-
-/// Every node that is known, by number and by place.
-struct NodeTable: Sendable {
-  private var byNumber: [UInt64: Node] = [:]
-  private var byPlace: [Place: Node] = [:]
-  private var last: UInt64 = 1
-
-  init(root: Node) {
-    byNumber[root.number] = root
-    byPlace[.root] = root
-  }
-
-  subscript(number: UInt64) -> Node? { byNumber[number] }
-
-  func known(_ place: Place) -> Node? { byPlace[place] }
-
-  /// The node at `place`, which is new where it was not asked for yet.
-  mutating func node(at place: Place) -> Node {
-    if let known = byPlace[place] { return known }
-    last += 1
-    let node = Node(number: last, place: place)
-    byNumber[last] = node
-    byPlace[place] = node
-    return node
-  }
-
-  /// The name is gone. The number stays for those who hold the node, until `forget`.
-  mutating func remove(_ place: Place) {
-    byPlace.removeValue(forKey: place)?.state.withLock { $0.isRemoved = true }
-  }
-
-  /// The same, unless another node has got the name meanwhile.
-  mutating func remove(_ node: Node, at place: Place) {
-    if byPlace[place] === node { remove(place) }
-  }
-
-  /// Moves the node at `old`, and everything below it, to `new`; what was at `new` is removed.
-  mutating func move(_ old: Place, to new: Place) {
-    remove(new)
-    let affected = old.isDirectory ? Array(byPlace) : byPlace[old].map { [(old, $0)] } ?? []
-    for (place, node) in affected {
-      guard let moved = place.moved(from: old, to: new) else { continue }
-      byPlace[place] = nil
-      byPlace[moved] = node
-      node.state.withLock { $0.place = moved }
-    }
-  }
-
-  /// The move is done. A node that was made for the old name while `node` had the new one already is removed.
-  mutating func finishMove(of node: Node, from old: Place, to new: Place) {
-    if node.place == old { move(old, to: new) } else { remove(old) }
-  }
-
-  /// The kernel has forgotten the number. A file that still has its name keeps the number.
-  mutating func forget(_ node: Node) {
-    if node.isRemoved { byNumber[node.number] = nil }
   }
 }

@@ -6,6 +6,7 @@ enum Place: Hashable, Sendable {
   case control
   case status
   case events
+  case history(HistoryPlace)
   case defaults
   case suite(ExactString)
   case key(KeyPlace)
@@ -18,7 +19,8 @@ enum Place: Hashable, Sendable {
   case otpauth(ItemPlace)
   /// The item's one-time code, which is computed from the URI. Its directory does not list it.
   case code(ItemPlace)
-  case scratch(ScratchPlace)
+  /// Boxed: there are few, and every node has room for the largest place.
+  indirect case scratch(ScratchPlace)
 }
 
 /// A key of a suite, by its plain name.
@@ -35,9 +37,14 @@ struct FolderPlace: Hashable, Sendable {
 
 /// The directory of an item. In `other` it stands in the class's directory, so it has no folder.
 struct ItemPlace: Hashable, Sendable {
-  var itemClass: ItemClass
   var folder: PathName?
   var name: PathName
+  // The last one, so that a place has its case behind it in the same word.
+  var itemClass: ItemClass
+
+  init(itemClass: ItemClass, folder: PathName?, name: PathName) {
+    (self.itemClass, self.folder, self.name) = (itemClass, folder, name)
+  }
 }
 
 /// A file that lives in memory only, in the directory of a suite or an item.
@@ -59,6 +66,7 @@ extension Place {
     case .root: nil
     case .control, .defaults, .keychain: .root
     case .status, .events: .control
+    case .history(let place): place.parent
     case .suite: .defaults
     case .key(let place): .suite(place.suite)
     case .itemClass: .keychain
@@ -69,10 +77,14 @@ extension Place {
     }
   }
 
+  /// How many directories it is below.
+  var depth: Int { sequence(first: self, next: \.parent).reduce(-1) { count, _ in count + 1 } }
+
   var isDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
     case .status, .events, .key, .value, .otpauth, .code, .scratch: false
+    case .history(let place): place.isDirectory
     }
   }
 
@@ -83,6 +95,7 @@ extension Place {
     case .control: ".keyhole"
     case .status: "status"
     case .events: "events"
+    case .history(let place): place.name
     case .defaults: "defaults"
     case .suite(let name): PathName(name).string
     case .key(let place): PathName(place.key).string
@@ -97,6 +110,23 @@ extension Place {
     }
   }
 
+  /// Adds the name within the directory, which no other kind of file there has.
+  func combineName(into hasher: inout Hasher) {
+    switch self {
+    case .suite(let name): hasher.combine(name)
+    case .key(let place): hasher.combine(place.key)
+    case .scratch(let place):
+      hasher.combine(true)
+      hasher.combine(place.name)
+    case .folder(let place): hasher.combine(place.name)
+    case .item(let place): hasher.combine(place.name)
+    case .history(let place): hasher.combine(place.name)
+    case .root, .control, .status, .events, .defaults, .keychain, .itemClass, .value, .otpauth,
+      .code:
+      hasher.combine(self.name)
+    }
+  }
+
   /// The path from the top of the tree, without a leading slash.
   var path: String {
     guard let parent else { return "" }
@@ -107,7 +137,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value, .otpauth, .code: true
+    case .value, .otpauth, .code, .history(.version): true
     case .scratch(let place): place.directory.isSecret
     default: false
     }

@@ -25,6 +25,11 @@ extension FileTree {
     try places(in: directory.place).map(DirectoryEntry.init)
   }
 
+  /// The number of the file of an entry that `list` gave: `st_ino`.
+  public func number(of entry: DirectoryEntry) -> UInt64 {
+    nodes.withLock { $0.number(at: entry.place) }
+  }
+
   /// The node of an entry that `list` gave.
   public func node(of entry: DirectoryEntry) -> Node {
     node(at: entry.place)
@@ -33,7 +38,8 @@ extension FileTree {
   func places(in directory: Place) throws(StoreError) -> [Place] {
     switch directory {
     case .root: keychain == nil ? [.defaults] : [.defaults, .keychain]
-    case .control: [.status, .events]
+    case .control: [.status, .events, .history(.top)]
+    case .history(let place): try places(in: place)
     case .defaults: try settings.suiteNames().map(Place.suite)
     case .suite(let name): try files(ofSuite: name)
     case .keychain: ItemClass.allCases.map(Place.itemClass)

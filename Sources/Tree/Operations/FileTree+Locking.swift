@@ -56,6 +56,7 @@ extension FileTree {
   func isUnlocked(_ place: Place) -> Bool {
     switch place {
     case .value(let item), .otpauth(let item), .code(let item): isUnlocked(item)
+    case .history(let place): isUnlocked(place)
     case .scratch(let scratch):
       if case .item(let item) = scratch.directory { isUnlocked(item) } else { true }
     default: true

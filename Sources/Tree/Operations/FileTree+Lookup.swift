@@ -16,7 +16,8 @@ extension FileTree {
   ) throws(StoreError) -> Place {
     switch directory {
     case .root: try fixed(name, [.defaults, .control] + (keychain == nil ? [] : [.keychain]))
-    case .control: try fixed(name, [.status, .events])
+    case .control: try fixed(name, [.status, .events, .history(.top)])
+    case .history(let place): try self.place(of: name, in: place)
     case .keychain: try fixed(name, ItemClass.allCases.map(Place.itemClass))
     case .defaults: try suitePlace(name)
     case .suite(let suite): try filePlace(name, inSuite: suite)
@@ -114,6 +115,7 @@ extension FileTree {
     case .root, .control, .status, .events, .defaults: true
     case .keychain, .itemClass: keychain != nil
     case .suite(let name): try settings.existingSuite(name) != nil
+    case .history(let place): try existsInHistory(place)
     case .key(let key): try keyExists(key)
     case .folder(let folder): try folderExists(folder)
     case .item(let item): try itemExists(item)

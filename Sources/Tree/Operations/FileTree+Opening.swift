@@ -21,6 +21,11 @@ extension FileTree {
     case .code(let place):
       if let permit { return try openCode(of: place, node, mode, permit) }
       return try openCode(of: place, node, mode, permitNow(permission(toOpen: node, mode, by: caller)))
+    case .history(.version(let item, let number)):
+      if let permit { return try openVersion(number, at: item, node, mode, permit) }
+      let permit = try permitNow(permission(toOpen: node, mode, by: caller))
+      return try openVersion(number, at: item, node, mode, permit)
+    case .history(.setting(let key, let number)): return try openSetting(number, of: key, node, mode)
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
     case .events: return try openEvents(node, mode)

@@ -44,7 +44,7 @@ extension FileTree {
   }
 
   /// The item that a path leads to or through, and the names below it; nil: none.
-  private func itemPlace(
+  func itemPlace(
     leading path: [String]
   ) throws(StoreError) -> (ItemPlace, below: ArraySlice<String>)? {
     guard path.first == Place.keychain.name, keychain != nil, path.count > 2,

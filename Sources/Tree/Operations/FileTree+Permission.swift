@@ -14,6 +14,10 @@ extension FileTree {
       guard !mode.contains(.write) else { throw .codeIsComputed }
       return try permission(for: place, to: .read, .code, caller)
     }
+    if case .history(.version(let item, let number)) = node.place {
+      guard !mode.contains(.write) else { return nil }
+      return try permission(toOpen: item, version: number, node.place.path, caller)
+    }
     // Of a removed file the place may be another's by now.
     guard let (place, which) = node.place.secret, !node.isRemoved else { return nil }
     return try permission(for: place, to: mode.operation, which, caller)
@@ -83,9 +87,13 @@ extension FileTree {
     return changed == before ? nil : try permission(for: place, changingTo: changed, caller)
   }
 
-  /// An item's path; nil: there is none.
+  /// An item's path, or that of a version in `.keyhole/history`; nil: there is none.
   public func path(of item: ItemID) throws(StoreError) -> String? {
-    try requireKeychain().item(item).map { Self.path(of: $0.identity) }
+    if let number = item.version?.number {
+      let identity = try requireKeychain().engine.requireHistory().version(item).item.identity
+      return Place.history(.version(ItemPlace(identity), number)).path
+    }
+    return try requireKeychain().item(item).map { Self.path(of: $0.identity) }
   }
 
   /// The path that an item of this identity has, or would have.

@@ -19,6 +19,8 @@ extension FileTree {
     case .scratch(let scratch): try removeScratch(scratch)
     case .code: throw .notPermitted(reason: "`otp` is computed; it goes with `otpauth`")
     case .status, .events: throw .notPermitted(reason: "this file is always there")
+    case .history(.version), .history(.setting):
+      throw .notPermitted(reason: "versions are deleted with `keyhole history --purge`")
     default: throw .isDirectory
     }
     nodes.withLock { $0.remove(node, at: place) }
@@ -151,6 +153,7 @@ extension Place {
   var isPermanentDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .keychain, .itemClass: true
+    case .history(let place): place.isDirectory
     case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .code, .scratch: false
     }
   }

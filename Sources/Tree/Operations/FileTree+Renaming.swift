@@ -189,7 +189,7 @@ extension Place {
     case .defaults, .suite, .key: .settings
     case .keychain, .itemClass, .folder, .item, .value, .otpauth, .code: .keychain
     case .scratch(let place): place.directory.isSecret ? .keychain : .settings
-    case .root, .control, .status, .events: .fixed
+    case .root, .control, .status, .events, .history: .fixed
     }
   }
 

@@ -54,7 +54,8 @@ extension FileTree {
   private func status(of place: Place) throws(StoreError) -> NodeStatus {
     switch place {
     case .root: directory(subdirectories: keychain == nil ? 1 : 2)
-    case .control: directory()
+    case .control: directory(subdirectories: 1)
+    case .history(let place): try status(of: place)
     case .defaults: directory(subdirectories: try settings.suiteNames().count)
     case .suite(let name): try statusOfSuite(name)
     case .keychain: directory(subdirectories: ItemClass.allCases.count)

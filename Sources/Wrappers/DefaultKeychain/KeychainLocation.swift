@@ -77,7 +77,7 @@ public struct KeychainLocation: Sendable {
   }
 
   private static func vault(data: String, state: String) throws(StoreError) -> LiveKeychain.Opened {
-    opened(try VaultEngine(directory: data, stateDirectory: state), data: data)
+    opened(try VaultEngine(directory: data, stateDirectory: state, retention: .standard), data: data)
   }
 
   private static func opened(

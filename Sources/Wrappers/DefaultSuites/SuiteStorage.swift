@@ -45,7 +45,8 @@ public struct SuiteStorage: Sendable {
   }
 
   private init(configuration: String, state: String) {
-    let store = SettingsStore(engine: PropertyListFolder(folder: configuration, stateFolder: state))
+    let store = SettingsStore(
+      engine: PropertyListFolder(folder: configuration, stateFolder: state, retention: .standard))
     // The watch stands before anything is read, so that nothing is missed in between.
     UserFolders.make(configuration)
     live = LiveSettings(store) { changed in

@@ -8,14 +8,18 @@ import Synchronization
 /// Property lists have no place for it, so there is a file of records beside them, in a folder that may be lost:
 /// a key without a record has its file's time, and so has one whose value is not the one that was recorded,
 /// because then another program changed it. Nothing here ever fails: without the folder, times last as long
-/// as the process.
+/// as the contents that have them.
+///
+/// The records are not kept in memory: a suite that is read again has the times of its earlier contents, and those that
+/// were recorded since.
 final class KeyTimes: Sendable {
+  /// The file of records of a suite.
   fileprivate struct Known {
-    /// The file that was read, and how far; nil: there is none.
-    var file: SuiteStamp?
+    var file: SuiteStamp
+    /// How far it was read: the end of the last whole record.
     var end = 0
+    /// The records up to there.
     var records = 0
-    var entries: [ExactString: KeyTimeRecord] = [:]
   }
 
   private static let mostSuites = 512
@@ -32,43 +36,41 @@ final class KeyTimes: Sendable {
   /// The contents of a suite, with times; a key that is new or was changed by others is recorded, so that it keeps its
   /// time when the file changes again.
   ///
-  /// `commits`: the times of keys that a journal has changed, which count where none is recorded.
+  /// `commits`: the times of keys that a journal has changed, which count where none is recorded. `earlier`: contents that
+  /// were read before.
   func settings(
     _ values: [ExactString: SettingValue], of suite: ExactString, fileTime: Timestamp,
-    commits: [ExactString: Timestamp] = [:]
-  ) -> SharedDictionary<Setting> {
+    commits: [ExactString: Timestamp] = [:], since earlier: SuiteContents? = nil
+  ) -> (SharedDictionary<Setting>, TimesPosition?) {
     known.withLock { all in
-      refresh(suite, &all)
-      let entries = all[suite]?.entries ?? [:]
+      let recorded = records(of: suite, since: earlier?.times, &all)
       var unknown: [KeyTimeRecord] = []
       let settings = values.map { key, value in
-        let hash = StableHash.of(value)
-        let entry = entries[key].flatMap { $0.hash == hash ? $0.time : nil }
-        let time = entry ?? commits[key] ?? fileTime
-        if entry == nil { unknown.append(KeyTimeRecord(key: key, time: time, hash: hash)) }
+        let found = recorded.time(of: key, value, earlier?.settings[key])
+        let time = found.time ?? commits[key] ?? fileTime
+        if !found.isRecorded {
+          unknown.append(KeyTimeRecord(key: key, time: time, hash: StableHash.of(value)))
+        }
         return (key, Setting(value, modified: time))
       }
       // Reading makes no folder: where there is none, the times are kept in memory until the first commit.
-      if Files.allows([.write, .execute], folder) {
-        append(unknown, suite, &all)
-      } else if !unknown.isEmpty {
-        all[suite, default: Known()].take(unknown)
-      }
-      return SharedDictionary(uniqueKeysWithValues: settings)
+      if Files.allows([.write, .execute], folder) { append(unknown, suite, keys: values.count, &all) }
+      return (SharedDictionary(uniqueKeysWithValues: settings), recorded.position)
     }
   }
 
-  /// Records what a committed change did.
+  /// Records what a committed change did; the first one in a file, what was read before there was a file, too.
   func record(_ change: SuiteChange, of suite: ExactString) {
     guard !change.differing.isEmpty else { return }
     known.withLock { all in
-      refresh(suite, &all)
-      let records = change.differing.map { key in
+      let isFirst = (try? SuiteFiles.status(path(suite))) == nil
+      let keys = isFirst ? change.differing.union(change.settings.keys) : change.differing
+      let records = keys.map { key in
         let setting = change.settings[key]
         return KeyTimeRecord(
           key: key, time: setting?.modified, hash: setting.map { StableHash.of($0.value) } ?? 0)
       }
-      append(records, suite, &all)
+      append(records, suite, keys: change.settings.count, &all)
     }
   }
 
@@ -88,73 +90,111 @@ final class KeyTimes: Sendable {
   }
 
   /// A name that people recognize where it is plain, and that is different for every suite.
-  func path(_ suite: ExactString) -> String {
+  func path(_ suite: ExactString) -> String { folder + "/" + Self.fileName(suite) }
+
+  /// As `path`, without the folder.
+  static func fileName(_ suite: ExactString) -> String {
     let plain = suite.utf8.prefix(100).map { byte in
       let isPlain = byte < 0x80 && Character(Unicode.Scalar(byte)).isLetter || (0x30...0x39).contains(byte)
       return isPlain || byte == 0x2E && byte != suite.utf8.first ? byte : UInt8(ascii: "-")
     }
-    return folder + "/" + String(decoding: plain, as: UTF8.self) + "-"
-      + String(StableHash.of(suite.utf8.span), radix: 16)
+    return String(decoding: plain, as: UTF8.self) + "-" + String(StableHash.of(suite.utf8.span), radix: 16)
   }
 }
 
 extension KeyTimes {
-  /// Reads what other processes, or this one, have recorded since the last time.
-  private func refresh(_ suite: ExactString, _ all: inout [ExactString: Known]) {
+  /// The records of a file beyond a position.
+  fileprivate struct Recorded {
+    var entries: [ExactString: KeyTimeRecord] = [:]
+    /// nil: there is no file.
+    var position: TimesPosition?
+    /// They are all that the file has.
+    var isWhole = true
+
+    /// The time of a value, and whether the file has it; nil: it is not known. `earlier`: the key when the file was read up to
+    /// the position.
+    func time(
+      of key: ExactString, _ value: SettingValue, _ earlier: Setting?
+    ) -> (time: Timestamp?, isRecorded: Bool) {
+      if let entry = entries[key] {
+        let time = entry.time.flatMap { entry.hash == StableHash.of(value) ? $0 : nil }
+        return (time, time != nil)
+      }
+      guard let earlier, earlier.value == value else { return (nil, false) }
+      return (earlier.modified, !isWhole)
+    }
+  }
+
+  /// Reads what was recorded since `position`; all, where the file is another one.
+  private func records(
+    of suite: ExactString, since position: TimesPosition?, _ all: inout [ExactString: Known]
+  ) -> Recorded {
+    guard let status = try? SuiteFiles.status(path(suite)), status.isRegular else { return Recorded() }
+    let isSame = position.map { $0.file == status.id && $0.end <= Int(clamping: status.size) } ?? false
+    let start = isSame ? position?.end ?? 0 : 0
+    var recorded = Recorded(position: TimesPosition(file: status.id, end: start), isWhole: !isSame)
+    guard status.size > Int64(start), let (records, length) = read(suite, status, from: start) else {
+      return recorded
+    }
+    recorded.entries.reserveCapacity(records.count)
+    for record in records { recorded.entries[record.key] = record }
+    recorded.position?.end += length
+    if start == 0 { note(Known(file: status.stamp, end: length, records: records.count), suite, &all) }
+    return recorded
+  }
+
+  private func note(_ known: Known, _ suite: ExactString, _ all: inout [ExactString: Known]) {
     if all.count > Self.mostSuites { all = [:] }
-    var known = all[suite] ?? Known()
-    guard let status = try? SuiteFiles.status(path(suite)), status.isRegular else {
-      // Times that were never in a file, because there can be none, are kept.
-      if known.file != nil { all[suite] = nil }
-      return
-    }
-    if known.file == status.stamp { return }
-    let isSame = known.file.map { $0.number == status.stamp.number && $0.device == status.stamp.device }
-    if isSame != true || status.stamp.size < known.end { known = Known() }
+    all[suite] = known
+  }
+
+  /// The whole records from an offset on, and how many bytes they take.
+  private func read(
+    _ suite: ExactString, _ status: FileStatus, from start: Int
+  ) -> (records: [KeyTimeRecord], length: Int)? {
     guard let file = try? Descriptor(path(suite), [.reading, .nonBlocking]),
-      (try? file.seek(to: Int64(known.end))) != nil,
-      let bytes = try? file.readToEnd(limit: SuiteFile.largest, expecting: Int(status.stamp.size) - known.end)
-    else { return }
-    let (records, length) = KeyTimeRecord.parse(bytes)
-    all[suite] = nil
-    known.file = status.stamp
-    known.end += length
-    known.take(records)
-    all[suite] = known
+      (try? file.seek(to: Int64(start))) != nil,
+      let bytes = try? file.readToEnd(
+        limit: SuiteFile.largest, expecting: max(0, Int(clamping: status.size) &- start))
+    else { return nil }
+    return KeyTimeRecord.parse(bytes)
   }
 
-  /// One write(2) under a lock that other processes obey, behind the last whole record.
-  private func append(_ records: [KeyTimeRecord], _ suite: ExactString, _ all: inout [ExactString: Known]) {
-    guard !records.isEmpty else { return }
-    if store(records, suite, &all) { return }
-    all[suite, default: Known()].take(records)
-  }
-
-  /// false: there is no file to keep them in.
-  private func store(
-    _ records: [KeyTimeRecord], _ suite: ExactString, _ all: inout [ExactString: Known]
-  ) -> Bool {
-    // Times that were read before there was a file for them.
-    let unstored = all[suite].flatMap { $0.file == nil ? Array($0.entries.values) : nil } ?? []
-    guard let file = lockedFile(suite), let status = try? file.status else { return false }
-    refresh(suite, &all)
-    // Out of `all` meanwhile: to change the entries of a suite must not copy them.
-    var known = all.removeValue(forKey: suite) ?? Known()
-    if known.file?.number != status.stamp.number { known = Known() }
-    let records = (known.entries.isEmpty ? unstored : []) + records
-    // The remains of a crash behind the last whole record.
-    if status.stamp.size > known.end { try? file.truncate(to: Int64(known.end)) }
-    let bytes = records.flatMap(\.bytes)
-    let isWritten = (try? file.write(bytes)) != nil
-    if isWritten {
-      known.take(records)
-      known.end += bytes.count
-      known.file = try? file.status.stamp
+  /// Counts the records that other processes, or this one, have added since the last time.
+  private func refresh(_ suite: ExactString, _ all: inout [ExactString: Known]) -> Known? {
+    guard let status = try? SuiteFiles.status(path(suite)), status.isRegular else {
+      all[suite] = nil
+      return nil
     }
-    let isLong = known.records > 2 * known.entries.count + Self.slack
+    var known = all[suite] ?? Known(file: status.stamp)
+    let isSame = known.file.number == status.stamp.number && known.file.device == status.stamp.device
+    if !isSame || status.size < Int64(known.end) { known = Known(file: status.stamp) }
+    if status.size > Int64(known.end), let (records, length) = read(suite, status, from: known.end) {
+      known.end += length
+      known.records += records.count
+    }
+    known.file = status.stamp
+    note(known, suite, &all)
+    return known
+  }
+
+  /// One write(2) under a lock that other processes obey, behind the last whole record. Without a file, the times last as
+  /// long as the contents that have them. `keys`: how many the suite has.
+  private func append(
+    _ records: [KeyTimeRecord], _ suite: ExactString, keys: Int, _ all: inout [ExactString: Known]
+  ) {
+    guard !records.isEmpty, let file = lockedFile(suite), var known = refresh(suite, &all),
+      let status = try? file.status
+    else { return }
+    // The remains of a crash behind the last whole record.
+    if status.size > Int64(known.end) { try? file.truncate(to: Int64(known.end)) }
+    let bytes = records.flatMap(\.bytes)
+    guard (try? file.write(bytes)) != nil else { return }
+    known.records += records.count
+    known.end += bytes.count
+    if let stamp = try? file.status.stamp { known.file = stamp }
     all[suite] = known
-    if isWritten, isLong { compact(suite, &all) }
-    return isWritten
+    if known.records > 2 * keys + Self.slack { compact(suite, &all) }
   }
 
   private func lockedFile(_ suite: ExactString) -> Descriptor? {
@@ -175,22 +215,15 @@ extension KeyTimes {
     return nil
   }
 
+  /// Writes the last record of each key into a new file.
   private func compact(_ suite: ExactString, _ all: inout [ExactString: Known]) {
-    guard let known = all[suite] else { return }
+    let entries = records(of: suite, since: nil, &all).entries.values.filter { $0.time != nil }
     let temporary = path(suite) + ".tmp"
     try? SuiteFiles.remove(temporary)
     guard let file = try? Descriptor(temporary, [.writing, .create, .exclusive, .noFollow]),
-      (try? file.write(known.entries.values.flatMap(\.bytes))) != nil,
+      (try? file.write(entries.flatMap(\.bytes))) != nil,
       (try? SuiteFiles.rename(temporary, to: path(suite))) != nil
     else { return }
     all[suite] = nil
-  }
-}
-
-extension KeyTimes.Known {
-  fileprivate mutating func take(_ added: [KeyTimeRecord]) {
-    records += added.count
-    entries.reserveCapacity(entries.count + added.count)
-    for record in added { entries[record.key] = record.time == nil ? nil : record }
   }
 }

@@ -3,6 +3,7 @@ import FoundationEssentials
 import GRDB
 import Model
 import SecretMemory
+import Store
 import VaultDatabase
 import VaultRecords
 
@@ -107,10 +108,11 @@ extension Rewriting {
       summary.deleted += 1
       return try delete(key)
     }
-    summary.items += 1
-    try rewriteSecrets(key, row.record)
-    try rewriteVersions(key, row.record)
+    summary.items += row.record.item.identity.isRemoved ? 0 : 1
+    var done: Set<SecretPlace> = []
+    try rewriteSecrets(key, row.record, &done)
     var rewritten = row
+    rewritten.record.versions = try rewriteVersions(key, row.record, &done)
     rewritten.revision = try manifest.advance()
     rewritten.record.witness = nil
     if isInPlace { try ItemTable(database: database, keys: oldKeys).delete(key) }
@@ -139,28 +141,39 @@ extension Rewriting {
     manifest.count += 1
   }
 
-  private mutating func rewriteVersions(_ key: ItemKey, _ record: ItemRecord) throws {
-    guard isInPlace else { return }
+  /// Returns the versions that are kept: not those that only the passphrase opened, where it was taken away.
+  private mutating func rewriteVersions(
+    _ key: ItemKey, _ record: ItemRecord, _ done: inout Set<SecretPlace>
+  ) throws -> [UInt64] {
+    guard isInPlace else { return record.versions }
+    var kept: [UInt64] = []
     for revision in record.versions {
       guard let version = try? VersionTable(database: database, keys: oldKeys).fetch(key, revision) else {
+        kept.append(revision)
+        continue
+      }
+      if dropsPasscodeItems, version.item.accessibility == .whenPasscodeSetThisDeviceOnly {
+        try VersionTable(database: database, keys: oldKeys).delete(key, revision)
+        for place in version.places(key) where !done.contains(place) { try delete(place) }
         continue
       }
       _ = try manifest.advance()
-      try rewriteSecrets(key, version)
+      try rewriteSecrets(key, version, &done)
       try VersionTable(database: database, keys: new).put(version, key, revision)
+      kept.append(revision)
     }
+    return kept
   }
 }
 
 // MARK: - Secrets
 
 extension Rewriting {
-  private mutating func rewriteSecrets(_ key: ItemKey, _ record: ItemRecord) throws {
-    let main = SecretPlace(item: key, revision: record.secretRevision)
-    let further = record.furtherSecrets.map {
-      SecretPlace(item: key, part: $0.part, revision: $0.revision)
-    }
-    for place in [main] + further {
+  /// `done`: the secrets of the item that were rewritten already, which a version has as well.
+  private mutating func rewriteSecrets(
+    _ key: ItemKey, _ record: ItemRecord, _ done: inout Set<SecretPlace>
+  ) throws {
+    for place in record.places(key) where done.insert(place).inserted {
       guard let row = try? secrets(oldKeys).row(place) else {
         summary.damaged += 1
         continue

@@ -17,13 +17,17 @@ final class LockableVault {
   /// How a session begins.
   private let reading: VaultReading
   private let many: UInt64
+  let history: HistorySettings
   /// Why the vault that took the place of the open one can't be used; nil: none did, or it is open.
   private var failure: StoreError?
   /// `lock` was called, and `unlock` was not since: a vault that opens by itself is locked then.
   private var isLockWanted = false
 
-  init(_ file: VaultFile, _ state: LockState, _ reading: VaultReading, many: UInt64) {
+  init(
+    _ file: VaultFile, _ state: LockState, _ reading: VaultReading, many: UInt64, _ history: HistorySettings
+  ) {
     (self.file, self.state, self.reading, self.many) = (file, state, reading, many)
+    self.history = history
   }
 
   /// The session.
@@ -115,7 +119,7 @@ final class LockableVault {
   }
 
   private func replaceSession(_ opened: OpenedSlot) throws(StoreError) {
-    let next = try Session(file, opened, reading, many: many)
+    let next = try Session(file, opened, reading, many: many, history)
     next.isNews = hadSession
     hadSession = true
     session = next

@@ -43,12 +43,13 @@ extension Session {
       for key in try items(database).allKeys() {
         // A row that does not open is among the problems already.
         guard let row = try? items(database).fetch(key) else { continue }
-        try self.check(key, row.record, row.record.item, secrets(database), &check)
+        var done: Set<SecretPlace> = []
+        try self.check(key, row.record, row.record.item, secrets(database), &done, &check)
         guard keys.format >= .two else { continue }
         for revision in row.record.versions {
           do {
             let version = try versions(database).fetch(key, revision)
-            try self.check(key, version, row.record.item, secrets(database), &check)
+            try self.check(key, version, version.item, secrets(database), &done, &check)
           } catch StoreError.damaged {
             check.damaged.append(
               .init(item: row.record.item, reason: "an earlier version of it is missing or damaged"))
@@ -61,11 +62,10 @@ extension Session {
   }
 
   private func check(
-    _ key: ItemKey, _ record: ItemRecord, _ item: Item, _ secrets: SecretTable, _ check: inout SecretCheck
+    _ key: ItemKey, _ record: ItemRecord, _ item: Item, _ secrets: SecretTable,
+    _ done: inout Set<SecretPlace>, _ check: inout SecretCheck
   ) throws {
-    let main = SecretPlace(item: key, revision: record.secretRevision)
-    let further = record.furtherSecrets.map { SecretPlace(item: key, part: $0.part, revision: $0.revision) }
-    for place in [main] + further {
+    for place in record.places(key) where done.insert(place).inserted {
       do {
         try open(place, record, secrets)
         check.opened += 1

@@ -6,9 +6,11 @@ import VaultDatabase
 import VaultRecords
 
 extension Session {
-  func remove(_ ids: [ItemID]) throws(StoreError) {
+  /// Removes items. With a retention they are kept for a while, unless `isFinal`, or the disk is full: then the room is what
+  /// counts.
+  func remove(_ ids: [ItemID], forGood isFinal: Bool = false) throws(StoreError) {
     do {
-      try delete(ids)
+      try delete(ids, forGood: isFinal)
     } catch {
       guard error.isOutOfSpace else { throw error }
       try deleteWithoutRoom(ids)
@@ -22,15 +24,15 @@ extension Session {
     defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
     directory.reserve.giveUp()
     do {
-      try delete(ids)
+      try delete(ids, forGood: true)
     } catch {
       guard error.isOutOfSpace else { throw error }
       connection.checkpoint()
-      try delete(ids)
+      try delete(ids, forGood: true)
     }
   }
 
-  private func delete(_ ids: [ItemID]) throws(StoreError) {
+  private func delete(_ ids: [ItemID], forGood isFinal: Bool) throws(StoreError) {
     try change { secrets, manifest in
       let items = items(secrets.database)
       for key in Set(ids.compactMap { ItemKey($0) }) {
@@ -39,13 +41,22 @@ extension Session {
           guard reason == .notFound else { throw reason }
           continue
         }
-        _ = try manifest.advance()
-        manifest.remove(row)
-        if row.tag == keys.tag(of: .rules) { manifest.hasRules = false }
-        try items.delete(key)
-        try secrets.delete(key)
-        try versions(secrets.database).delete(key)
+        // One that does not open can't be kept.
+        let opened = try? items.fetch(key)
+        if opened?.record.item.identity.isRemoved == true { continue }
+        if !isFinal, let opened, try keepRemoved(opened, secrets, &manifest) { continue }
+        try deleteAll(of: row, secrets, &manifest)
       }
     }
+  }
+
+  /// Deletes an item's row, its versions and secrets.
+  func deleteAll(of row: ItemRow, _ secrets: SecretTable, _ manifest: inout Manifest) throws {
+    _ = try manifest.advance()
+    manifest.remove(row)
+    if row.tag == keys.tag(of: .rules) { manifest.hasRules = false }
+    try items(secrets.database).delete(row.key)
+    try secrets.delete(row.key)
+    try versions(secrets.database).delete(row.key)
   }
 }

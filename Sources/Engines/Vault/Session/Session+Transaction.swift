@@ -24,6 +24,7 @@ extension Session {
         manifest.skip(lostRevisions)
         defer { attempted = manifest.generation &- before.generation }
         let start = manifest
+        (committed, isResidueDue) = (manifest.generation, false)
         let result = try body(secrets(database, password), &manifest)
         guard manifest != start else { return (result, Manifest?.none) }
         rows = manifest.rowChanges
@@ -38,6 +39,7 @@ extension Session {
         classKeys.settle(committed: manifest.classKeys)
         noteOwnCommit(after: earlier, version)
         advanceAnchor(manifest)
+        if isResidueDue { connection.dropResidue() }
       }
       return result
     } catch {

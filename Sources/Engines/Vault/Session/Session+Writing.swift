@@ -24,7 +24,7 @@ extension Session {
   ) throws -> Item {
     let record = ItemRecord(item: item, secretRevision: 0)
     let row = ItemTable.Row(key: .random(), revision: 0, record: record)
-    return try put(row, with: secret, replacing: record, secrets, &manifest)
+    return try put(row, with: secret, replacing: record, changing: [], secrets, &manifest)
   }
 
   /// Adds items and replaces others in one transaction.
@@ -99,7 +99,9 @@ extension Session {
       let secret = try secrets.fetch(row.key, row.record)
       try take(row, secrets.database, &manifest)
       let sealing = self.secrets(secrets.database, new)
-      _ = try put(row, with: secret, replacing: row.record, sealing, openedBy: secrets, &manifest)
+      _ = try put(
+        row, with: secret, replacing: row.record, changing: .protection, sealing, openedBy: secrets, &manifest
+      )
     }
     // The log would keep the old seal until it is written over.
     connection.checkpoint()
@@ -126,6 +128,7 @@ extension Session {
   func fetch(_ id: ItemID, _ database: Database) throws -> ItemTable.Row {
     guard let key = ItemKey(id) else { throw StoreError.notFound }
     guard let row = try items(database).fetch(key) else { throw try items(database).missing(key) }
+    guard !row.record.item.identity.isRemoved else { throw StoreError.notFound }
     return row
   }
 
@@ -134,7 +137,7 @@ extension Session {
     _ manifest: inout Manifest
   ) throws -> Item {
     try take(old, secrets.database, &manifest)
-    return try put(new, with: secret, replacing: old.record, secrets, &manifest)
+    return try put(new, with: secret, replacing: old.record, changing: .value, secrets, &manifest)
   }
 
   /// Puts a changed row back; its secret is sealed again where it was bound to what changed.
@@ -144,20 +147,26 @@ extension Session {
     if row.record.item.hasSameAccess(as: old.item) {
       var row = row
       row.record.item.size = old.item.size
-      return try put(row, secrets.database, &manifest).item
+      try keepVersion(of: old, in: &row, [], secrets, &manifest)
+      let record = try put(row, secrets.database, &manifest)
+      if !old.versions.isEmpty { try deleteUnusedSecrets(row.key, record, secrets) }
+      return record.item
     }
-    return try put(row, with: secrets.fetch(row.key, old), replacing: old, secrets, &manifest)
+    return try put(
+      row, with: secrets.fetch(row.key, old), replacing: old, changing: .protection, secrets, &manifest)
   }
 
   /// Puts a row back with another secret. `opener`: opens the further secrets where they have another password so far.
+  /// `changes`: what the caller has changed besides attributes.
   private func put(
     _ row: ItemTable.Row, with secret: borrowing SecretBytes, replacing old: ItemRecord,
-    _ secrets: SecretTable,
+    changing changes: VersionChanges, _ secrets: SecretTable,
     openedBy opener: SecretTable? = nil, _ manifest: inout Manifest
   ) throws -> Item {
     try checkSize(secret)
     var row = row
     row.record.item.size = secret.count
+    try keepVersion(of: old, in: &row, changes, secrets, &manifest)
     row.record.secretRevision = manifest.generation + 1
     // To seal an item's secret with its password, the others have to be opened.
     let sealsWithPassword = old.item.access.needsPassword && !old.furtherSecrets.isEmpty
@@ -165,8 +174,15 @@ extension Session {
       opener != nil || sealsWithPassword || !row.record.item.hasSameAccess(as: old.item)
     if changesSeal { row.record.setRevisionOfFurtherSecrets(row.record.secretRevision) }
     let record = try put(row, secrets.database, &manifest)
-    try secrets.put(secret, row.key, record, former: old.secretRevision)
+    let hasVersions = !record.versions.isEmpty || !old.versions.isEmpty
+    try secrets.put(secret, row.key, record, former: hasVersions ? nil : old.secretRevision)
     if changesSeal { try reseal(furtherSecretsOf: row.key, old, record, opener ?? secrets, secrets) }
+    guard hasVersions else { return record.item }
+    if changesSeal {
+      try strengthenVersions(
+        row.key, record, opener ?? secrets, secrets, otherPassword: opener != nil, &manifest)
+    }
+    try deleteUnusedSecrets(row.key, record, secrets)
     return record.item
   }
 
@@ -179,7 +195,7 @@ extension Session {
       var place = SecretPlace(item: key, part: before.part, revision: before.revision)
       let secret = try opener.open(opener.fetchSealed(place, old))
       place.revision = after.revision
-      try sealer.put(secret, place, new, former: before.revision)
+      try sealer.put(secret, place, new, former: new.versions.isEmpty ? before.revision : nil)
     }
   }
 
@@ -214,7 +230,7 @@ extension ItemRecord {
 
 extension Item {
   /// Everything that a secret is bound to is the same.
-  fileprivate func hasSameAccess(as other: Item) -> Bool {
+  func hasSameAccess(as other: Item) -> Bool {
     accessibility == other.accessibility && access == other.access && programs == other.programs
   }
 }

@@ -50,6 +50,12 @@ final class Session {
   var known: KnownRows?
   /// Rows may have been edited of which nothing was read since.
   var isVerificationDue = false
+  /// How much is kept of what items were.
+  let history: HistorySettings
+  /// The generation before the transaction that is under way: states of later ones were never stored.
+  var committed: UInt64 = 0
+  /// The transaction that is under way deletes versions because none are to be kept any more.
+  var isResidueDue = false
   /// From so many items on a change is looked for by the leaves of the hash tree, and not by reading everything.
   let many: UInt64
 
@@ -57,8 +63,9 @@ final class Session {
 
   init(
     _ file: VaultFile, _ opened: OpenedSlot, _ reading: VaultReading = .allItems,
-    many: UInt64 = VaultReading.many
+    many: UInt64 = VaultReading.many, _ history: HistorySettings = HistorySettings()
   ) throws(StoreError) {
+    self.history = history
     (directory, connection) = (file.directory, file.connection)
     readerConnection = ReaderConnection(file.directory)
     (slot, self.many) = (opened.slot, many)
@@ -148,6 +155,12 @@ extension Session {
   }
 
   func secret(of id: ItemID) throws(StoreError) -> SecretBytes {
+    if id.version != nil {
+      guard let (sealed, classKey) = try sealedSecret(ofVersion: id, part: SecretPlace.main) else {
+        throw .notFound
+      }
+      do { return try sealed.open(under: classKey, nil) } catch { throw StoreError(vault: error, errno: 0) }
+    }
     guard let key = ItemKey(id) else { throw .notFound }
     let mark = connection.commitMark()
     if let kept = sealed.secret(key, at: mark), classKeys.isOpen(kept.secret.classKey) {
@@ -166,6 +179,7 @@ extension Session {
 
   /// A secret as it is sealed, and its class key: to be opened where nothing waits for it. nil: there is no such item.
   func sealedSecret(of id: ItemID) throws(StoreError) -> (SealedSecret, SymmetricKey)? {
+    if id.version != nil { return try sealedSecret(ofVersion: id, part: SecretPlace.main) }
     guard let key = ItemKey(id) else { return nil }
     return try read(key) { database in
       guard let fetched = try secrets(database).fetch(key) else {

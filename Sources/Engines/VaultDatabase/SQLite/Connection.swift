@@ -164,6 +164,13 @@ package final class Connection {
     checkpoints.noteCommit()
   }
 
+  /// After rows were deleted whose bytes must not stay in the file: they were overwritten, but pages that SQLite has divided or
+  /// joined before may hold copies. Writes the database again without them, and empties the log.
+  package func dropResidue() {
+    dropUnusedPages()
+    checkpoint()
+  }
+
   /// Brings the log into the database.
   package func checkpoint() { checkpoints.run(waiting: 1000) }
 

@@ -1,4 +1,5 @@
 import GRDB
+import Platform
 package import VaultRecords
 
 // All rows, beside what the manifest answers for.
@@ -67,8 +68,7 @@ extension DigestTable {
 
     fileprivate mutating func add(_ rows: [ItemRow], _ leaf: UInt64) {
       if !rows.isEmpty { digests[leaf] = keys.digest(ofLeaf: leaf, rows) }
-      // A copy has no room to grow.
-      if keepsRows { self.rows[leaf] = Array(rows[...]) }
+      if keepsRows { self.rows[leaf] = rows.withoutRoom }
       for row in rows { sum.add(row) }
     }
 

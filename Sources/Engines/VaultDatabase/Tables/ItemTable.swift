@@ -145,7 +145,8 @@ package struct ItemTable {
 
   /// Why `fetch` finds no row: where the order of the table is damaged, a walk over all rows still finds it.
   package func missing(_ key: ItemKey) throws -> StoreError {
-    try allKeys().contains(key) ? .damaged(what: "item") : .notFound
+    if let row = try? fetch(key), row.record.item.identity.isRemoved { return .notFound }
+    return try allKeys().contains(key) ? .damaged(what: "item") : .notFound
   }
 
   /// The keys of all rows that have one.

@@ -1,4 +1,5 @@
 package import GRDB
+import Platform
 package import VaultRecords
 
 /// The columns of all rows as a process has last seen them, with the hash tree over them: a later state is compared leaf by
@@ -15,7 +16,7 @@ package final class KnownRows {
 
   init(_ layout: LeafLayout, _ rows: [UInt64: [ItemRow]], _ digests: [UInt64: [UInt8]], _ keys: VaultKeys) {
     self.layout = layout
-    leaves = (0..<layout.count).map { rows[$0] ?? [] }
+    leaves = (0..<layout.count).map { rows[$0]?.withoutRoom ?? [] }
     self.digests = (0..<layout.count).flatMap { digests[$0] ?? keys.digest(ofLeaf: $0, []) }
     count = leaves.reduce(0) { $0 + UInt64($1.count) }
     summarize(Set(0..<layout.pageCount), keys)
@@ -48,8 +49,7 @@ package final class KnownRows {
   private func set(_ changed: [UInt64: [ItemRow]], _ keys: VaultKeys) {
     for (leaf, rows) in changed {
       count = count &- UInt64(leaves[Int(leaf)].count) &+ UInt64(rows.count)
-      // A copy of a slice has no room to grow.
-      leaves[Int(leaf)] = Array(rows[...])
+      leaves[Int(leaf)] = rows.withoutRoom
       digests.replaceSubrange([UInt8].rangeOfDigest(leaf), with: keys.digest(ofLeaf: leaf, rows))
     }
     summarize(Set(changed.keys.map { $0 / LeafLayout.leavesPerPage }), keys)

@@ -28,11 +28,15 @@ package struct SecretTable {
     query.bind(1, key)
     guard try query.step() else { return nil }
     let record = try ItemTable(database: database, keys: keys).open(query, key, under: keys.metadata).record
+    guard !record.item.identity.isRemoved else { return nil }
     // A backup leaves them out.
     guard query.isBlob(7) || !record.item.accessibility.isBoundToDevice else {
       throw StoreError.stayedOnItsDevice
     }
-    return try sealed(query, SecretPlace(item: key, revision: record.secretRevision), SecretFacts(record))
+    let place = SecretPlace(item: key, revision: record.secretRevision)
+    // A version that was sealed again has a newer one.
+    if keys.format >= .two, query.integer(8) != place.revision { return try fetchSealed(place, record) }
+    return try sealed(query, place, SecretFacts(record))
   }
 
   /// A secret of an item whose metadata are at hand, as it is sealed. - Throws: `damaged` also where its row is missing.
@@ -54,18 +58,18 @@ package struct SecretTable {
   }
 
   /// Stores an item's main secret under a new key of its own, in place of the present one, which was sealed to the
-  /// revision `former`.
+  /// revision `former`; nil: that one is a version's too, and stays until `deleteAll(of:but:)`.
   ///
   /// - Throws: `accessDenied` for an item that is to have a password where there is none.
   package func put(
-    _ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord, former: UInt64
+    _ secret: borrowing SecretBytes, _ key: ItemKey, _ record: ItemRecord, former: UInt64?
   ) throws {
     try put(secret, SecretPlace(item: key, revision: record.secretRevision), record, former: former)
   }
 
   /// The same for any secret of an item.
   package func put(
-    _ secret: borrowing SecretBytes, _ place: SecretPlace, _ record: ItemRecord, former: UInt64
+    _ secret: borrowing SecretBytes, _ place: SecretPlace, _ record: ItemRecord, former: UInt64?
   ) throws {
     let (id, classKey) = try classKeys.currentKey(record.item.accessibility, database)
     let password = try record.item.access.needsPassword ? requiredPassword() : nil
@@ -77,7 +81,7 @@ package struct SecretTable {
       wrapped: Array(try wrap(valueKey, under: classKey, binding, password, parameters)),
       sealed: Array(
         try Cipher.seal(secret: secret, under: valueKey, boundTo: binding.bytes(for: .value))))
-    try deleteNewest(place, from: former)
+    if let former { try deleteNewest(place, from: former) }
     try row.insert(database, keys.statements)
   }
 
@@ -93,6 +97,28 @@ package struct SecretTable {
     let query = try Query(database, keys.statements.deleteSecrets)
     query.bind(1, key)
     try query.run()
+  }
+
+  /// Deletes the secrets of an item that are not in `kept`.
+  package func deleteAll(of key: ItemKey, but kept: Set<SecretPlace>) throws {
+    for place in try places(of: key) where !kept.contains(place) {
+      let query = try Query(database, keys.statements.deleteSecret)
+      query.bind(1, key)
+      query.bind(2, UInt64(place.part))
+      query.bind(3, place.revision)
+      try query.run()
+    }
+  }
+
+  private func places(of key: ItemKey) throws -> [SecretPlace] {
+    let query = try Query(database, "SELECT part, revision FROM secret WHERE uuid = ?")
+    query.bind(1, key)
+    var places: [SecretPlace] = []
+    while try query.step() {
+      guard let part = UInt8(exactly: query.integer(0)) else { continue }
+      places.append(SecretPlace(item: key, part: part, revision: query.integer(1)))
+    }
+    return places
   }
 
   package func deleteNewest(_ place: SecretPlace, from revision: UInt64) throws {

@@ -42,6 +42,24 @@ package struct VersionTable {
     try query.run()
   }
 
+  package func delete(_ item: ItemKey, _ revision: UInt64) throws {
+    let query = try Query(database, "DELETE FROM version WHERE uuid = ? AND revision = ?")
+    query.bind(1, item)
+    query.bind(2, revision)
+    try query.run()
+  }
+
+  /// Items that have a version, in the order of their keys, behind `last`: at most `limit`.
+  package func items(after last: ItemKey?, limit: Int) throws -> [ItemKey] {
+    let query = try Query(
+      database, "SELECT DISTINCT uuid FROM version WHERE uuid > ? ORDER BY uuid LIMIT ?")
+    query.bind(1, last?.bytes ?? [])
+    query.bind(2, UInt64(limit))
+    var found: [ItemKey] = []
+    while try query.step() { if let key = query.key(0) { found.append(key) } }
+    return found
+  }
+
   private func binding(_ item: ItemKey, _ revision: UInt64) -> [UInt8] {
     Binding.version(store: keys.store, item: item, revision: revision).bytes
   }

@@ -20,6 +20,7 @@ extension ItemRecord {
       item: item, witness: parts.witness,
       secretRevision: try parts.secretRevision.orDamaged(), owner: parts.owner, versions: parts.versions,
       furtherSecrets: parts.furtherSecrets)
+    replacement = parts.replacement
     self.item.otpauth = otpauth
   }
 
@@ -49,6 +50,7 @@ extension ItemRecord {
     var owner: ItemKey?
     var versions: [UInt64] = []
     var furtherSecrets: [FurtherSecret] = []
+    var replacement: Replacement?
 
     mutating func take(_ field: Field) throws(StoreError) {
       switch field.tag {
@@ -66,6 +68,7 @@ extension ItemRecord {
       case Tag.owner: owner = try ItemKey(field.bytes).orDamaged()
       case Tag.version: versions.append(try field.integer(UInt64.self))
       case Tag.furtherSecret: furtherSecrets.append(try ItemRecord.furtherSecret(field))
+      case Tag.replacement: replacement = try ItemRecord.replacement(field)
       default: try takeIdentity(field)
       }
     }
@@ -122,6 +125,11 @@ extension ItemRecord {
     guard part != SecretPlace.main else { throw .damaged(what: "fields") }
     let (revision, size) = (try reader.integer(UInt64.self), try reader.integer(UInt64.self))
     return FurtherSecret(part: part, revision: revision, size: size, modified: try time(&reader))
+  }
+
+  private static func replacement(_ field: Field) throws(StoreError) -> Replacement {
+    var reader = FieldReader(field.bytes)
+    return Replacement(time: try time(&reader), changes: try reader.integer(UInt8.self))
   }
 
   package static func time(_ field: Field) throws(StoreError) -> Timestamp {

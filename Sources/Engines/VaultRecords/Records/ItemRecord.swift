@@ -16,6 +16,8 @@ package struct ItemRecord {
   package var versions: [UInt64] = []
   /// Secrets beside the main one, under the same rules.
   package var furtherSecrets: [FurtherSecret] = []
+  /// When and by what it was replaced; nil: it is the item as it is now.
+  package var replacement: Replacement?
 
   package init(
     item: Item, witness: Witness? = nil, secretRevision: UInt64, owner: ItemKey? = nil,
@@ -36,6 +38,17 @@ package struct ItemRecord {
     package var size: UInt64
     /// When it was stored last.
     package var modified: Timestamp
+  }
+
+  /// The end of a version.
+  package struct Replacement: Equatable {
+    package var time: Timestamp
+    /// `VersionChanges` as a byte: what the change was that replaced it.
+    package var changes: UInt8
+
+    package init(time: Timestamp, changes: UInt8) {
+      (self.time, self.changes) = (time, changes)
+    }
   }
 
   enum Tag {
@@ -63,6 +76,7 @@ package struct ItemRecord {
     static let owner: UInt8 = 37
     static let version: UInt8 = 38
     static let furtherSecret: UInt8 = 39
+    static let replacement: UInt8 = 40
   }
 }
 
@@ -87,6 +101,7 @@ extension ItemRecord {
     if let owner { writer.put(Tag.owner, owner) }
     for revision in versions { writer.put(Tag.version, revision) }
     for secret in furtherSecrets { writer.put(Tag.furtherSecret, Self.encode(secret)) }
+    if let replacement { writer.put(Tag.replacement, Self.encode(replacement)) }
     return writer.bytes
   }
 
@@ -129,6 +144,13 @@ extension ItemRecord {
     writer.put(raw: secret.revision)
     writer.put(raw: secret.size)
     writer.put(raw: encode(secret.modified))
+    return writer.bytes
+  }
+
+  private static func encode(_ replacement: Replacement) -> [UInt8] {
+    var writer = FieldWriter(capacity: 13)
+    writer.put(raw: encode(replacement.time))
+    writer.put(raw: replacement.changes)
     return writer.bytes
   }
 
@@ -179,5 +201,13 @@ extension ItemRecord {
       let secret = furtherSecrets[index]
       return Model.FurtherSecret(size: Int(clamping: secret.size), modified: secret.modified)
     }
+  }
+}
+
+extension ItemRecord {
+  /// Where the rows of its secrets are.
+  package func places(_ key: ItemKey) -> [SecretPlace] {
+    [SecretPlace(item: key, revision: secretRevision)]
+      + furtherSecrets.map { SecretPlace(item: key, part: $0.part, revision: $0.revision) }
   }
 }

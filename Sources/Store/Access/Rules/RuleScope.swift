@@ -48,8 +48,24 @@ extension ItemIdentity {
     if case .generic(Self.seals, _) = self { true } else { false }
   }
 
+  /// The service of a vault's items that were removed and are kept for a while. They are not shown.
+  private static let removed: ExactString = "org.keyhole.removed"
+
+  /// The place of a removed item in a vault. `account`: one for each.
+  package static func removed(account: ExactString) -> ItemIdentity {
+    .generic(service: removed, account: account)
+  }
+
+  /// Whether an item of this identity was removed, and is kept for a while.
+  package var isRemoved: Bool {
+    if case .generic(Self.removed, _) = self { true } else { false }
+  }
+
+  /// Whether versions of such an item are kept: not of what Keyhole keeps for itself.
+  package var hasVersions: Bool { !isReserved }
+
   /// Keyhole keeps something of its own there.
-  var isReserved: Bool { self == .rules || isSeal }
+  var isReserved: Bool { self == .rules || isSeal || isRemoved }
 }
 
 extension Item {

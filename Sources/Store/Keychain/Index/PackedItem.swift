@@ -1,4 +1,5 @@
 import Model
+import Platform
 
 /// An item in few bytes of one allocation. As values, the strings and the attributes of an item take several times as much.
 ///
@@ -22,8 +23,7 @@ struct PackedItem: Equatable {
     writer.bool(item.isSealed)
     writer.otpauth(item.otpauth)
     writer.attributes(item.attributes)
-    // A copy of a slice has no room to grow.
-    bytes = Array(writer.bytes[...])
+    bytes = writer.bytes.withoutRoom
   }
 
   var item: Item {

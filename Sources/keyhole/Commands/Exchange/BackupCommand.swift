@@ -83,13 +83,17 @@ struct BackupCommand: ParsableCommand {
   private func write(
     _ backup: BackupFile, sealedTo key: [UInt8]?
   ) throws(BackupError) -> BackupSummary {
-    if let key { return try backup.write(sealedTo: key) }
+    if let key {
+      return try ProgressBar.run("backing up") { () throws(BackupError) in try backup.write(sealedTo: key) }
+    }
     let passphrase: SecretBytes
     do { passphrase = try newPassphrase() } catch let failure as Failure {
       throw BackupError(failure.subject, failure.reason)
     } catch {
       throw BackupError(nil, "the passphrase can't be read: there is not enough locked memory")
     }
+    let bar = ProgressBar(total: nil, "backing up")
+    defer { bar.end() }
     return try backup.write(sealedTo: passphrase, cost: cost.value)
   }
 
@@ -146,6 +150,6 @@ extension BackupSummary {
 
 extension Failure {
   init(_ error: BackupError) {
-    self.init(error.subject, error.reason)
+    self.init(error.subject, error.reason, error.kind)
   }
 }

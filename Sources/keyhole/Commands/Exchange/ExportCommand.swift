@@ -21,7 +21,7 @@ struct ExportCommand: ParsableCommand {
       """)
 
   @Argument(
-    help: "Paths of the tree, such as defaults/com.example.app or keychain/generic.", completion: .treePath)
+    help: "Paths of the tree or of a mount, or short names of items.", completion: .treePath)
   var paths: [String] = []
 
   @Option(help: "json, plist, env or tar.")
@@ -47,9 +47,9 @@ struct ExportCommand: ParsableCommand {
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let wanted = paths.isEmpty ? [TreePath("")] : paths.map(TreePath.init)
-    let needsKeychain = wanted.first { $0.needsKeychain } ?? wanted[0]
-    let session = try TreeSession(for: needsKeychain)
+    let opened = try (paths.isEmpty ? [""] : paths).map { try OpenedPath($0, .folders) }
+    let wanted = opened.map(\.path)
+    let session = (opened.first { $0.path.needsKeychain } ?? opened[0]).session
     try session.requireTrust()
     var collection = ExportCollection(session: session)
     for path in wanted { try collection.add(path) }
@@ -57,9 +57,9 @@ struct ExportCommand: ParsableCommand {
     try session.requireTrust()
     let isSealed = !collection.contents.items.isEmpty && !plain
     if !isSealed {
-      try write(collection, nil)
+      try writeShowingProgress(collection, nil)
     } else {
-      try write(collection, try Passphrases.new())
+      try writeShowingProgress(collection, try Passphrases.new())
     }
     reportLeftOut(collection)
     try report(collection.damaged)
@@ -81,6 +81,17 @@ struct ExportCommand: ParsableCommand {
     }
   }
 
+  /// On the terminal that the export itself goes to, a bar would be in its way.
+  private func writeShowingProgress(
+    _ collection: ExportCollection, _ passphrase: consuming SecretBytes?
+  ) throws {
+    guard output != nil || !StandardStream.output.isTerminal else { return try write(collection, passphrase) }
+    let bar = ProgressBar(total: collection.contents.items.count, "exporting")
+    defer { bar.end() }
+    collection.damaged.onSecret = { bar.advance() }
+    try write(collection, passphrase)
+  }
+
   private func write(_ collection: ExportCollection, _ passphrase: consuming SecretBytes?) throws {
     guard let output else { return try write(collection, passphrase, StandardStream.output.number) }
     var file = try OutputFile(output)
@@ -98,7 +109,7 @@ struct ExportCommand: ParsableCommand {
       try writer.write(collection.contents, to: file.sink)
       try file.finish()
     } catch {
-      throw Failure(nil, error.reason)
+      throw Failure(nil, error.reason, error.kind)
     }
   }
 }

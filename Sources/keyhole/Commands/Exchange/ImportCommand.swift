@@ -20,7 +20,7 @@ struct ImportCommand: ParsableCommand {
       value, attribute or flag is an error, unless --replace or --keep says which stays.
       """)
 
-  @Argument(help: "The file, or the folder of pass; without it, standard input.", completion: .file())
+  @Argument(help: "The file, or the folder of pass; `-` or none: standard input.", completion: .file())
   var file: String?
 
   @Option(help: "json, plist, env, tar, keepass, csv, bitwarden or pass; without it, the content tells.")
@@ -51,14 +51,11 @@ struct ImportCommand: ParsableCommand {
 
   func validate() throws {
     if replace, keep { throw ValidationError("--replace and --keep contradict each other") }
-    if let to, ImportTarget(to) == nil {
-      throw ValidationError("--to takes defaults/SUITE or keychain/generic/SERVICE, not \(to)")
-    }
   }
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let contents = try read()
+    let contents = try read(into: target())
     let places = try StoragePaths.ofMount()
     let stores = try Stores(for: TreePath(contents.items.isEmpty ? "defaults" : ""), places)
     var options = ImportOptions()
@@ -81,7 +78,7 @@ struct ImportCommand: ParsableCommand {
     do throws(ImportExportError) {
       return try ImportPlan(contents, settings: stores.settings, keychain: stores.keychain, options)
     } catch {
-      throw ImportExportError(error.subject, "\(error.reason); nothing was imported")
+      throw error.adding("; nothing was imported")
     }
   }
 
@@ -96,7 +93,7 @@ struct ImportCommand: ParsableCommand {
         "keyhole: these items are taken over one at a time; if it is interrupted, the next command takes it back\n"
       )
     }
-    let bar = ProgressBar(total: plan.changes)
+    let bar = ProgressBar(total: plan.changes, "importing")
     defer { bar.end() }
     try run.apply(plan) { bar.advance() }
     bar.end()
@@ -117,16 +114,26 @@ struct ImportCommand: ParsableCommand {
     }
   }
 
-  private func read() throws -> Contents {
-    let target = to.flatMap(ImportTarget.init)
+  private func target() throws -> ImportTarget? {
+    guard let to else { return nil }
+    guard let path = try? OpenedPath.path(to), let target = ImportTarget(path.string) else {
+      throw UsageError(message: "--to takes defaults/SUITE or keychain/generic/SERVICE, not \(to)")
+    }
+    return target
+  }
+
+  /// nil: standard input.
+  private var source: String? { file == "-" ? nil : file }
+
+  private func read(into target: ImportTarget?) throws -> Contents {
     do throws(FormatError) {
-      if let file, format == .pass || PasswordStore.isStore(file) {
+      if let file = source, format == .pass || PasswordStore.isStore(file) {
         guard target?.suite == nil else {
           throw FormatError("a store of pass has secrets: --to keychain/generic/SERVICE")
         }
         return try PasswordStore(folder: file, service: target?.service).read()
       }
-      let source = try source()
+      let source = try opened()
       let found = try ImportReader.format(of: source)
       guard let format = format ?? found else {
         throw FormatError("its format is not recognised; --format names it")
@@ -137,14 +144,14 @@ struct ImportCommand: ParsableCommand {
       try source.check()
       return contents
     } catch {
-      throw Failure(file ?? "standard input", error.reason)
+      throw Failure(source ?? "standard input", error.reason, error.kind)
     }
   }
 
-  private func source() throws(FormatError) -> ByteSource {
-    let opened = try ImportFile(file)
+  private func opened() throws(FormatError) -> ByteSource {
+    let opened = try ImportFile(source)
     guard let header = try opened.header() else { return try opened.source() }
-    guard file != nil else {
+    guard source != nil else {
       throw FormatError("a sealed export has to be a file: its passphrase is read here")
     }
     let passphrase: SecretBytes
@@ -190,6 +197,6 @@ extension ImportSummary {
 
 extension Failure {
   init(_ error: ImportExportError) {
-    self.init(error.subject, error.reason)
+    self.init(error.subject, error.reason, error.kind)
   }
 }

@@ -46,12 +46,19 @@ struct RestoreCommand: ParsableCommand {
     let hasVault: Bool
     do throws(BackupError) {
       let backup = try Self.changingNothing { () throws(BackupError) in try opened(BackupInput(file)) }
-      guard !dryRun else { return show(try backup.check()) }
+      let bar = ProgressBar(total: nil, dryRun ? "reading the backup" : "restoring")
+      defer { bar.end() }
+      guard !dryRun else {
+        let summary = try backup.check()
+        bar.end()
+        return show(summary)
+      }
       let report = try Restore(places.backupFolders).run(backup) { (_) throws(BackupError) in
         do { try Self.requireUnmounted(places) } catch let failure as Failure {
           throw BackupError(failure.subject, failure.reason)
         } catch {}
       }
+      bar.end()
       tell(report)
       hasVault = report.summary.hasVault
     } catch {

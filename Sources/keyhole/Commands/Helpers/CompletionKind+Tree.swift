@@ -12,6 +12,21 @@ extension CompletionKind {
     .custom { words, index, _ in Completion.attributes(ofPathBefore: index, in: words) }
   }
 
+  /// Access flags, joined by |.
+  static var accessFlags: CompletionKind {
+    .custom { _, _, prefix in Completion.accessFlags(prefix) }
+  }
+
+  /// Mount options, joined by commas.
+  static var mountOptions: CompletionKind {
+    .custom { _, _, prefix in Completion.mountOptions(prefix) }
+  }
+
+  /// The mount points of this user's mounts.
+  static var mountPoint: CompletionKind {
+    .custom { _, _, prefix in Completion.mountPoints(prefix) }
+  }
+
   /// The words that an attribute can have.
   static var attributeValue: CompletionKind {
     .custom { words, index, _ in Completion.values(ofAttributeBefore: index, in: words) }

@@ -23,15 +23,46 @@ extension CompletionsCommand {
   /// The library's own script, but for names of the tree: they may hold blanks, colons and what a shell would
   /// run, and a folder is no end, so no blank follows it.
   private var script: String {
+    let names = KeyholeCommand.commandNames.joined(separator: " ")
     switch shell {
-    case .bash: KeyholeCommand.completionScript(for: .bash) + "\n" + Self.namesInBash
+    case .bash:
+      return KeyholeCommand.completionScript(for: .bash) + "\n" + Self.namesInBash
+        + Self.helpInBash.replacing("COMMANDS", with: names)
     case .zsh:
-      KeyholeCommand.completionScript(for: .zsh)
-        .replacing(
-          "\n_keyhole() {\n", with: "\n" + Self.namesInZsh + "\n_keyhole() {\n", maxReplacements: 1)
-    case .fish: KeyholeCommand.completionScript(for: .fish)
+      return KeyholeCommand.completionScript(for: .zsh)
+        .replacing("\n_keyhole() {\n", with: "\n" + Self.namesInZsh + "\n_keyhole() {\n", maxReplacements: 1)
+        .replacing("'*:subcommands:'", with: "'*:subcommands:(\(names))'")
+    case .fish:
+      return Self.withoutRepeatedHelp(KeyholeCommand.completionScript(for: .fish))
+        + Self.helpInFish.replacing("COMMANDS", with: names)
     }
   }
+
+  /// fish shows an option's help beside each word that it takes; a tab begins a text of the word's own.
+  private static func withoutRepeatedHelp(_ script: String) -> String {
+    let lines = script.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      guard let words = line.firstMatch(of: /^(complete .* -rfka ')([a-z][a-z -]*)'$/) else {
+        return String(line)
+      }
+      return words.1 + words.2.split(separator: " ").map { $0 + #"\t"# }.joined(separator: " ") + "'"
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static let helpInFish = """
+
+    complete -c keyhole -n '__keyhole_should_offer_completions_for_positional "keyhole help" -eq 1' -fa 'COMMANDS'
+
+    """
+
+  private static let helpInBash = #"""
+
+
+    _keyhole_help() {
+        COMPREPLY=($(compgen -W 'COMMANDS' -- "${cur}"))
+    }
+
+    """#
 
   /// compgen -W would expand what is in a name, and run a `$(…)`.
   private static let namesInBash = #"""
@@ -84,9 +115,36 @@ extension CompletionsCommand {
         done
     }
 
+    # bash takes a word apart at each `=`: here a list of mount options is one word.
+    __keyhole_options() {
+        local -a joined=()
+        local -i index last=0
+        for index in "${!COMP_WORDS[@]}"; do
+            if ((index > 1)) && [[ "${COMP_WORDS[index]}" = = || "${COMP_WORDS[index - 1]}" = = ]]; then
+                joined[last]+="${COMP_WORDS[index]}"
+            else
+                last=${#joined[@]}
+                joined+=("${COMP_WORDS[index]}")
+            fi
+            if ((index == COMP_CWORD)); then break; fi
+        done
+        local -a COMP_WORDS=("${joined[@]}")
+        local -i COMP_CWORD=last
+        _keyhole "${1}" "${joined[last]}" "${joined[last - 1]}"
+        local -r before="${joined[last]%"${joined[last]##*=}"}"
+        COMPREPLY=("${COMPREPLY[@]#"${before}"}")
+    }
+
     __keyhole_names() {
-        _keyhole "$@"
-        if [[ "${COMPREPLY[0]-}" = */ ]]; then compopt -o nospace 2>/dev/null; fi
+        if [[ "${COMP_WORDS[1]-}" = mount ]]; then __keyhole_options "$@"; else _keyhole "$@"; fi
+        if [[ "${COMPREPLY[0]-}" = *[/=] ]]; then compopt -o nospace 2>/dev/null; fi
+        # Where a folder of the name is there too, bash adds a slash by itself.
+        local index
+        for index in "${!COMPREPLY[@]}"; do
+            if [[ "${COMPREPLY[index]}" = */ && -d "${COMPREPLY[index]/#\~\//"${HOME}/"}" ]]; then
+                COMPREPLY[index]="${COMPREPLY[index]%/}"
+            fi
+        done
         if [[ "${COMPREPLY[*]-}" = *\$* && "${2}" != [\'\"]* ]]; then __keyhole_quote_dollars; fi
         return 0
     }
@@ -99,8 +157,13 @@ extension CompletionsCommand {
         local -a completions
         completions=("${(@f)"$("${command_name}" "${@}" "${(@Q)command_line}")"}")
         completions=("${completions[@]:0:-1}")
-        compadd -- "${(@)completions:#*/}"
-        compadd -S '' -- "${(@M)completions:#*/}"
+        # A tilde that is inserted as it is would be quoted.
+        if [[ "${PREFIX}" = \~/* ]]; then
+            compset -P '\~/'
+            completions=("${completions[@]#\~/}")
+        fi
+        compadd -- "${(@)completions:#*[/=]}"
+        compadd -S '' -- "${(@M)completions:#*[/=]}"
     }
 
     __keyhole_cursor_index_in_current_word() {

@@ -56,7 +56,7 @@ struct MigrateCommand: ParsableCommand {
     do throws(KeychainMigration.Failure) {
       let items = try move.migration.plan()
       guard !dryRun else { return tell(items) }
-      let bar = ProgressBar(total: items.count)
+      let bar = ProgressBar(total: items.count, "moving")
       defer { bar.end() }
       let summary = try move.migration.run(items) { bar.show($0) }
       bar.end()
@@ -66,7 +66,7 @@ struct MigrateCommand: ParsableCommand {
       tell(summary)
     } catch {
       let subject = error.item.map(KeychainMove.path) ?? from.rawValue
-      throw Failure(subject, "nothing was moved: \(error.error.message)")
+      throw Failure(subject, "nothing was moved: \(error.error.message)", error.error.failureKind)
     }
   }
 

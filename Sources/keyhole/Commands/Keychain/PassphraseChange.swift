@@ -141,7 +141,7 @@ extension PassphraseChange {
     if options.addCredential != nil {
       StandardError.write(
         "The credential opens the vault without its passphrase, for every program that can read it. Encrypt it: "
-          + "`systemd-creds encrypt --name=\(LoginCredential.name) FILE …`; keyhole-mount(1) has the lines of the unit.\n"
+          + "`systemd-creds encrypt --name=\(LoginCredential.name) FILE …`; the guide has the lines of the unit (At login).\n"
       )
     }
     guard code != nil || !isOfCredential else { return }

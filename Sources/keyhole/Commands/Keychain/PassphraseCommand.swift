@@ -78,18 +78,21 @@ struct PassphraseCommand: ParsableCommand {
           "--add-credential and --remove-credential go alone: the passphrase stays the same")
       }
     }
-    guard let path else { return }
+    guard path != nil else { return }
     guard !weak, recoveryCode == nil, !recover, addCredential == nil, !removeCredential else {
       throw ValidationError("these options are about the vault's passphrase")
     }
     guard cost == nil else { throw ValidationError("--cost is about the vault's passphrase") }
-    guard TreePath(path).isSecret else { throw ValidationError("only items of the keychain have passwords") }
     guard !alone else { throw ValidationError("--alone is about the vault's passphrase") }
   }
 
   func run() throws {
     if let path {
-      return try ItemPasswordChange(TreePath(path)) {
+      // The word may be a passphrase that was typed in the wrong place: it is not looked up, and not shown.
+      guard let path = try OpenedPath.position(path), path.isSecret else {
+        throw UsageError(message: "only items of the keychain have passwords")
+      }
+      return try ItemPasswordChange(path) {
         try SecretInput.passphrase("Passphrase of the vault: ")
       }.run()
     }

@@ -30,7 +30,7 @@ struct RequestsCommand: ParsableCommand {
 
 struct ApproveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "approve", abstract: "Approve a request that `keyhole requests` lists.",
+    commandName: "approve", abstract: "Approve a request of a program that waits.",
     discussion: """
       It shows the request, and takes a proof that a program does not have, wherever it is typed: the passphrase of the
       vault, or what PAM's service `keyhole` or `keyhole-biometry` asks for. The program gets what the request names, and
@@ -65,7 +65,7 @@ struct ApproveCommand: ParsableCommand {
 
 struct DenyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "deny", abstract: "Refuse a request that `keyhole requests` lists.")
+    commandName: "deny", abstract: "Refuse a request of a program that waits.")
 
   @Argument(help: "The number of the request.")
   var number: UInt32
@@ -96,7 +96,8 @@ extension MountRegistration {
       try mount.waitingRequests(places).contains { $0.number == number }
     }
     guard let mount = mounts.first else {
-      throw Failure(nil, "no request has the number \(number); `keyhole requests` lists those that wait")
+      throw Failure(
+        nil, "no request has the number \(number); `keyhole requests` lists those that wait", .notFound)
     }
     guard mounts.count == 1 else {
       let paths = mounts.map(\.path).joined(separator: ", ")

@@ -16,13 +16,13 @@ struct AllowCommand: ParsableCommand {
   @Argument(help: "The program: a path, or a name that is looked up in PATH.", completion: .file())
   var program: String
 
-  @Argument(help: "A path below keychain.", completion: .treePath)
+  @Argument(help: "A path below keychain, or a short name.", completion: .treePath)
   var path: String
 
   func run() throws {
     let executable = try ProgramPath.resolve(program)
-    let path = TreePath(path)
-    try TreeSession(for: path).addRule(.allow, for: executable, at: path)
+    let opened = try OpenedPath(path, .folders)
+    try opened.session.addRule(.allow, for: executable, at: opened.path)
     if RuleWarning.allowsKeyhole("allow \(executable.string)") {
       StandardError.write("keyhole: \(RuleWarning.text)\n")
     }
@@ -41,12 +41,12 @@ struct RulesCommand: ParsableCommand {
   @Flag(help: "JSON, one object a line.")
   var json = false
 
-  @Argument(help: "A path below keychain.", completion: .treePath)
+  @Argument(help: "A path below keychain, or a short name.", completion: .treePath)
   var path: String
 
   func run() throws {
-    let path = TreePath(path)
-    let rules = try TreeSession(for: path).effectiveRules(at: path)
+    let opened = try OpenedPath(path, .folders)
+    let rules = try opened.session.effectiveRules(at: opened.path)
     for (place, rule) in rules.lines { print(place, rule) }
     print("", rules.remainder)
   }

@@ -25,8 +25,11 @@ struct UpgradeCommand: ParsableCommand {
     try places.requireUnmounted(", then upgrade")
     let report = try attempt(places) { () throws(StoreError) -> VaultUpgrade.Report? in
       guard try VaultUpgrade.isNeeded(places.vault, stateDirectory: places.state) else { return nil }
+      let passphrase = try passphrase(places)
+      let bar = ProgressBar(total: nil, "upgrading the vault")
+      defer { bar.end() }
       return try VaultUpgrade.run(
-        places.vault, stateDirectory: places.state, passphrase(places),
+        places.vault, stateDirectory: places.state, passphrase,
         accept ? .acceptsAsItIs : .refusesDistrusted)
     }
     guard let report else {

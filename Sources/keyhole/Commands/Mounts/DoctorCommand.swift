@@ -16,22 +16,43 @@ struct DoctorCommand: ParsableCommand {
   @Flag(help: "Open every secret of the vault too, and name those that are damaged, swapped or missing.")
   var secrets = false
 
+  @Flag(help: "A JSON array of objects: kind (problem or note), subject, reason and remedy.")
+  var json = false
+
   func run() throws {
     let places = try StoragePaths.ofMount()
-    let found = try Examination(places, opensSecrets: secrets)
+    let found = try ProgressBar.run("examining") { try Examination(places, opensSecrets: secrets) }
+    guard !json else { return try showJSON(found) }
     for problem in found.problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
     }
     for note in found.notes {
       StandardOutput.print(line("note", note.subject, note.reason, note.remedy))
     }
-    guard found.problems.isEmpty else {
-      let count = found.problems.count
-      throw Failure(nil, count == 1 ? "1 problem was found" : "\(count) problems were found")
-    }
+    try requireNone(found.problems.count)
     StandardOutput.print(
       "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault), inotify, locked memory"
     )
+  }
+
+  private func showJSON(_ found: Examination) throws {
+    var list = JSONList()
+    let problems = found.problems.map { ("problem", $0.subject, $0.reason, $0.remedy) }
+    for (kind, subject, reason, remedy) in problems
+      + found.notes.map({ ("note", $0.subject, $0.reason, $0.remedy) })
+    {
+      list.add([
+        ("kind", kind.quotedAsJSON), ("subject", subject.quotedAsJSON), ("reason", reason.quotedAsJSON),
+        ("remedy", remedy.quotedAsJSON),
+      ])
+    }
+    list.end()
+    try requireNone(found.problems.count)
+  }
+
+  private func requireNone(_ count: Int) throws {
+    guard count > 0 else { return }
+    throw Failure(nil, count == 1 ? "1 problem was found" : "\(count) problems were found")
   }
 
   private func line(_ kind: String, _ subject: String, _ reason: String, _ remedy: String) -> String {

@@ -1,8 +1,10 @@
 import ArgumentParser
 import KeychainSelection
 import Model
+import Platform
 import Prompting
 import Service
+import Vault
 
 struct MountCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -23,12 +25,15 @@ struct MountCommand: ParsableCommand {
         vault=FOLDER               another folder for the vault
         ask-unlock=no              a program that opens a locked secret gets an error at once; else you are
                                    asked for the passphrase
+        history=N                  how many versions of a secret the vault keeps (10; 0: none)
+        history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source
         echo=off                   no inotify events for changes from outside
       and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...
       """)
 
-  @Option(name: .short, help: ArgumentHelp("Mount options.", valueName: "options"))
+  @Option(
+    name: .short, help: ArgumentHelp("Mount options.", valueName: "options"), completion: .mountOptions)
   var o: [String] = []
 
   @Flag(
@@ -44,11 +49,11 @@ struct MountCommand: ParsableCommand {
   @Option(help: .hidden)
   var readyDescriptor: Int32?
 
-  @Argument(help: "An empty folder of yours.")
+  @Argument(help: "An empty folder of yours.", completion: .directory)
   var mountpoint: String?
 
   func run() throws {
-    let options = try MountOptions(o)
+    var options = try MountOptions(o)
     if keep, ![.vault, .secretService].contains(options.keychain.choice) {
       throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")
     }
@@ -59,9 +64,12 @@ struct MountCommand: ParsableCommand {
       return try NewMountUnlock(startedAfter: before)?.run() ?? ()
     }
     EndSignals.hold()
+    // Before root's rights go.
+    options.keychain.credential = environment("CREDENTIALS_DIRECTORY").flatMap { VaultCredential(in: $0) }
+    let settled = options
     try Daemon.reporting(to: readyDescriptor) { ready in
-      guard let owner = try MountOwner(options) else { return try serve(options, ready) }
-      try serve(options, for: owner, ready)
+      guard let owner = try MountOwner(settled) else { return try serve(settled, ready) }
+      try serve(settled, for: owner, ready)
     }
   }
 
@@ -108,7 +116,7 @@ struct MountCommand: ParsableCommand {
     let places = try StoragePaths.ofMount()
     let shown = KeychainConfiguration.present(runtime: places.runtime).choice.rawValue
     guard let hidden = HiddenItems.beside(shown, vault: places.vault, state: places.state) else { return }
-    StandardError.write("keyhole: note: \(hidden.description)\n")
+    StandardError.note(hidden.description)
   }
 
   private var arguments: [String] {

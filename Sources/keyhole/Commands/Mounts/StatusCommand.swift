@@ -27,7 +27,7 @@ struct StatusCommand: ParsableCommand {
     var failures: [Failure] = []
     for record in records {
       do throws(Failure) {
-        StandardOutput.write(try RunningMount(record).description)
+        StandardOutput.write(try RunningMount(record).description(KeyholeCommand.version))
       } catch {
         failures.append(error)
       }

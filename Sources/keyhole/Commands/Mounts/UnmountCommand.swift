@@ -12,7 +12,7 @@ struct UnmountCommand: ParsableCommand {
   @Flag(help: "Also while it is in use: what has files open there keeps them.")
   var lazy = false
 
-  @Argument(help: "The mount; without it, the one of this user's stores.")
+  @Argument(help: "The mount; without it, the one of this user's stores.", completion: .mountPoint)
   var mountpoint: String?
 
   func run() throws {
@@ -24,7 +24,7 @@ struct UnmountCommand: ParsableCommand {
       throw Failure(nil, "there are several mounts: \(paths); name the one that is to go")
     }
     let record = records.last { record in wanted.map { $0 == record.path } ?? true }
-    guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted") }
+    guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted", .notFound) }
     guard MountTable().entry(at: path)?.type == "fuse.keyhole" else {
       throw Failure(path, "Keyhole is not mounted there")
     }

@@ -8,12 +8,19 @@ import Tree
 struct AttributeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "attr", abstract: "List, read, set or remove attributes of a key or an item.",
-    discussion: "Attributes have the names that getfattr shows; the leading `user.` may be left out.")
+    discussion: """
+      Attributes have the names that getfattr shows; the leading `user.` may be left out. Without NAME each is printed \
+      with its value, on a terminal in columns, else with a tab between; a line feed in a value is shown as \\n, and \
+      bytes that are not text as 0s and base64.
+      """)
 
   @Flag(help: "Remove the attribute.")
   var remove = false
 
-  @Argument(help: "A path of the tree.", completion: .treePath)
+  @Flag(help: "A JSON array of objects: name and value, or base64 where the value is not text.")
+  var json = false
+
+  @Argument(help: "A path of the tree or of a mount, or SERVICE/ACCOUNT.", completion: .treePath)
   var path: String
 
   @Argument(
@@ -26,12 +33,13 @@ struct AttributeCommand: ParsableCommand {
 
   func validate() throws {
     if remove, name == nil { throw ValidationError("--remove needs the attribute's name") }
+    if json, name != nil { throw ValidationError("--json lists all attributes; it takes no name") }
     if remove, value != nil { throw ValidationError("--remove takes no value") }
   }
 
   func run() throws {
-    let path = TreePath(path)
-    let session = try TreeSession(for: path)
+    let opened = try OpenedPath(path, .items)
+    let (path, session) = (opened.path, opened.session)
     let node = try session.node(at: path)
     guard let name else { return try list(node, path, session) }
     let full = name.hasPrefix("user.") ? name : "user." + name
@@ -47,10 +55,39 @@ struct AttributeCommand: ParsableCommand {
   }
 
   private func list(_ node: Node, _ path: TreePath, _ session: TreeSession) throws {
-    let names = try session.attempt(path) { () throws(StoreError) in
-      try session.tree.attributeNames(of: node)
+    let attributes = try session.attempt(path) { () throws(StoreError) in
+      try session.tree.attributeNames(of: node).map { (name) throws(StoreError) in
+        (name, try session.tree.attribute(name, of: node))
+      }
     }
-    StandardOutput.write(names.map { $0.forStandardOutput + "\n" }.joined())
+    guard !json else { return Self.printJSON(attributes) }
+    var columns = Columns()
+    for (name, value) in attributes {
+      columns.add([
+        Columns.Field(text: name.forStandardOutput), Columns.Field(text: Self.shown(value), style: .dim),
+      ])
+    }
+    columns.write()
+  }
+
+  /// One line; like getfattr(1) with base64 for what is no text.
+  private static func shown(_ value: [UInt8]) -> String {
+    guard let text = String(validating: value, as: UTF8.self) else {
+      return "0s" + Base64Encoding.text(of: value)
+    }
+    return text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").forStandardOutput
+  }
+
+  private static func printJSON(_ attributes: [(String, [UInt8])]) {
+    var list = JSONList()
+    for (name, value) in attributes {
+      let text = String(validating: value, as: UTF8.self)
+      list.add([
+        ("name", name.quotedAsJSON),
+        text.map { ("value", $0.quotedAsJSON) } ?? ("base64", "\"\(Base64Encoding.text(of: value))\""),
+      ])
+    }
+    list.end()
   }
 
   private func set(

@@ -20,13 +20,15 @@ struct EditCommand: ParsableCommand {
       SIGTERM or SIGHUP.
       """)
 
-  @Argument(help: "A key, a value or an otpauth file, such as keychain/generic/my.service/peter/value.")
+  @Argument(
+    help: "A key, an item or its otpauth file, such as keychain/generic/my.service/peter.",
+    completion: .treePath)
   var path: String
 
   func run() throws {
     EndSignals.hold()
-    let path = TreePath(path)
-    let session = try TreeSession(for: path)
+    let opened = try OpenedPath(path, .items)
+    let (path, session) = (opened.path.ofValue, opened.session)
     if path.isOtpauth { try session.requireStored(path) }
     try Edit(path, session, EditorProgram.chosen(), TerminalDialog()).run()
   }

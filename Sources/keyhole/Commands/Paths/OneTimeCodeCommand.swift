@@ -16,7 +16,7 @@ struct OneTimeCodeCommand: ParsableCommand {
       With --set, an otpauth:// URI or a key in base32 is read from standard input, or asked for on the terminal.
       """)
 
-  @Argument(help: "An item, such as keychain/generic/my.service/peter.", completion: .treePath)
+  @Argument(help: "An item: a path of the tree or of a mount, or SERVICE/ACCOUNT.", completion: .treePath)
   var path: String
 
   @Flag(help: "Print the code and how long it is valid as JSON.")
@@ -27,13 +27,15 @@ struct OneTimeCodeCommand: ParsableCommand {
 
   func validate() throws {
     if json, set { throw ValidationError("--json prints a code; --set stores what it is computed from") }
-    if !TreePath(path).isSecret { throw ValidationError("one-time codes are of items in keychain/") }
   }
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let path = TreePath(path)
-    let session = try TreeSession(for: path)
+    let opened = try OpenedPath(path, .items)
+    let (path, session) = (opened.path, opened.session)
+    guard path.isSecret, path.isInItem else {
+      throw UsageError(message: "one-time codes are of items: keychain/generic/SERVICE/ACCOUNT")
+    }
     guard !set else { return try store(path, session) }
     let code = try session.oneTimeCode(at: path)
     if json { Self.printJSON(code) } else { Self.print(code) }

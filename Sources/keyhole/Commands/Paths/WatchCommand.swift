@@ -32,7 +32,7 @@ struct WatchCommand: ParsableCommand {
   var path = ""
 
   func run() throws {
-    let path = TreePath(path)
+    let path = try OpenedPath.path(path)
     let places = try StoragePaths.ofMount()
     let stores = try Stores(for: path, places)
     TrustNotice(stores.keychain?.engine, places).write()

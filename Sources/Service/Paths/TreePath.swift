@@ -2,7 +2,7 @@ import Model
 import Tree
 
 /// A path of the tree as a user types it: `defaults/com.example.app/volume`.
-package struct TreePath: Sendable {
+package struct TreePath: Hashable, Sendable {
   package let components: [String]
 
   package init(_ string: String) {
@@ -10,7 +10,7 @@ package struct TreePath: Sendable {
     components = string.unicodeScalars.split(separator: "/").map { String($0) }.filter { $0 != "." }
   }
 
-  private init(components: [String]) {
+  init(components: [String]) {
     self.components = components
   }
 
@@ -41,6 +41,24 @@ package struct TreePath: Sendable {
 
   /// Whether it is that of an item's `otpauth:` URI.
   package var isOtpauth: Bool { components.first == "keychain" && name == ItemSecrets.otpauthName }
+
+  /// Whether it is the path of an item, or of a file of one, by its length.
+  package var isInItem: Bool { isItem || parent.isItem }
+
+  /// Whether another path leads through this one.
+  func isAbove(_ path: String) -> Bool { components.isEmpty || path.hasPrefix(string + "/") }
+
+  /// Whether it has the form of an item's folder.
+  package var isItem: Bool {
+    guard components.first == "keychain", components.count > 2 else { return false }
+    return components.count == (components[1] == "other" ? 3 : 4)
+  }
+
+  /// Whether it has the form of a key's path.
+  package var isKey: Bool { components.first == "defaults" && components.count == 3 }
+
+  /// The file that a command reads or writes: of an item the one with its secret.
+  package var ofValue: TreePath { isItem ? appending("value") : self }
 
   package func appending(_ name: String) -> TreePath { TreePath(components: components + [name]) }
 

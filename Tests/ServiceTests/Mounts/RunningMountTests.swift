@@ -40,6 +40,22 @@ import Testing
     #expect(mount.keychainProblems == [problem])
   }
 
+  /// A package that was upgraded has put another file in the place of the program.
+  @Test func replacedProgramIsNoticed() throws {
+    let own = try #require(ProgramStamp.current())
+    func lines(_ path: String, _ stamp: String) throws -> String {
+      let mount = try #require(
+        try Self.mount([
+          "version": .string("1.0"), "program": .string(ExactString(path)),
+          "programStamp": .string(ExactString(stamp)),
+        ]))
+      return mount.description("1.0")
+    }
+    #expect(try !lines(own.path, own.stamp).contains("outdated"))
+    #expect(try lines(own.path, own.stamp + "1").contains("outdated"))
+    #expect(try !lines("/nonexistent/keyhole", own.stamp).contains("outdated"))
+  }
+
   @Test func screenHasALineForEachThing() throws {
     let refusal = SettingValue.dictionary([
       "time": .string("2026-01-01T00:00:00Z"), "path": .string("keychain/generic/a\u{1B}[31m"),
@@ -52,12 +68,14 @@ import Testing
         "problems": .array([.string("no space")]),
         "refusals": .array([refusal]),
       ]))
-    let lines = mount.description.split(separator: "\n").map(String.init)
+    let lines = mount.description("1.0").split(separator: "\n").map(String.init)
     #expect(lines[0] == "mounted on   /home/u/Keyhole since 2026-01-01T00:00:00Z by process 7, Keyhole 1.0")
     #expect(lines.contains("locked       yes; `keyhole unlock` opens it"))
     #expect(lines.contains("sealed       by its key file") && lines.contains("problem      no space"))
     // A name must not steer the terminal.
     #expect(lines.last == "refused      2026-01-01T00:00:00Z  keychain/generic/a\\u{1b}[31m  it is locked")
+    #expect(!lines.contains { $0.hasPrefix("outdated") })
+    #expect(mount.description("1.1").split(separator: "\n")[1].hasPrefix("outdated     "))
     #expect(!lines.contains { $0.hasPrefix("approval") || $0.hasPrefix("first use") })
   }
 }

@@ -1,0 +1,327 @@
+import Model
+import Platform
+import Store
+import Synchronization
+
+/// The values that keys of suites had, in a folder beside the times of keys: for each suite a file of records, to which one
+/// more is appended with each change, and the file before it.
+///
+/// It is as private as the suites (0700, 0600), and may be lost: nothing here keeps a setting from being stored. A record
+/// that a crash has cut off is written over.
+final class SettingHistoryFiles: Sendable {
+  /// Larger values are not kept, in bytes as they are stored.
+  static let largestValue = 64 << 10
+  /// All files together, in bytes.
+  static let largestFolder = 32 << 20
+  /// A file of this size becomes the one before, in bytes.
+  static let largestFile = 512 << 10
+  /// Of the changes of a key by one process within so many seconds, the value before the first one is kept.
+  fileprivate static let gathering: Int64 = 1
+  /// A value that another program has replaced may have been recorded by that already, so many seconds before.
+  fileprivate static let lateness: Int64 = 10
+  private static let former = ".1"
+  private static let off = ".off"
+
+  private let folder: String
+  private let largest: Int
+  private let value: Mutex<HistoryRetention?>
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The suites' files as they were last read or written.
+    var known: [ExactString: Known] = [:]
+  }
+
+  private struct Known {
+    var stamp: SuiteStamp
+    var lastNumber: UInt64
+    /// Of each key the newest value that is kept.
+    var newest: [ExactString: Newest]
+  }
+
+  fileprivate struct Newest {
+    var replaced: Timestamp
+    /// `StableHash` of the value.
+    var hash: UInt64
+    /// This process has recorded it.
+    var isOwn = false
+  }
+
+  init(folder: String, retention: HistoryRetention?, largestFolder: Int = SettingHistoryFiles.largestFolder) {
+    (self.folder, largest) = (folder, largestFolder)
+    value = Mutex(retention)
+  }
+
+  var retention: HistoryRetention? {
+    get { value.withLock { $0 } }
+    set { value.withLock { $0 = newValue } }
+  }
+}
+
+// MARK: - Writing
+
+extension SettingHistoryFiles {
+  /// Keeps the values that a change has replaced or removed.
+  func record(_ change: SuiteChange, over old: SharedDictionary<Setting>, of suite: ExactString) {
+    guard change.isOfValues, let retention, retention.keepsAny else { return }
+    let former = change.differing.compactMap { key -> FormerValue? in
+      guard let before = old[key]?.value, before != change.settings[key]?.value else { return nil }
+      return FormerValue(key: key, value: before, changes: change.settings[key] == nil ? .removal : .value)
+    }
+    record(former, of: suite, at: change.time, isOwn: true)
+  }
+
+  /// `isOwn`: this process has changed it; else another one, which may have recorded it already.
+  func record(_ former: [FormerValue], of suite: ExactString, at time: Timestamp, isOwn: Bool) {
+    guard !former.isEmpty, let retention, retention.keepsAny, !isOff(suite) else { return }
+    state.withLock { state in
+      guard let file = lockedFile(suite) else { return }
+      guard var known = known(suite, file, state) else { return }
+      var bytes: [UInt8] = []
+      for value in former where value.isNews(to: known.newest[value.key], at: time, isOwn: isOwn) {
+        let record = KeyVersionRecord(
+          number: known.lastNumber + 1, suite: suite, key: value.key, value: value.value, replaced: time,
+          changes: value.changes)
+        let encoded = record.bytes
+        guard encoded.count <= Self.largestValue else { continue }
+        bytes += encoded
+        known.lastNumber += 1
+        known.newest[value.key] = Newest(replaced: time, hash: StableHash.of(value.value), isOwn: isOwn)
+      }
+      guard !bytes.isEmpty else { return }
+      append(bytes, suite, file, known, &state)
+    }
+  }
+
+  private func append(
+    _ bytes: [UInt8], _ suite: ExactString, _ file: borrowing Descriptor, _ known: Known, _ state: inout State
+  ) {
+    // Without room the value is not kept, and the setting is stored all the same.
+    guard (try? file.write(bytes)) != nil, let stamp = try? file.status.stamp else {
+      try? file.truncate(to: known.stamp.size)
+      state.known[suite] = nil
+      return
+    }
+    var known = known
+    known.stamp = stamp
+    state.known[suite] = known
+    if state.known.count > 512 { state.known = [:] }
+    guard stamp.size > Int64(Self.largestFile) else { return }
+    state.known[suite] = nil
+    rotate(suite)
+    limitFolder()
+  }
+
+  /// Makes the file the one before, with what is still to be kept of both.
+  private func rotate(_ suite: ExactString) {
+    guard let retention else { return }
+    let kept = KeptVersions(read(suite), retention, at: .now)
+    try? replace(path(suite) + Self.former, with: kept.records)
+    try? SuiteFiles.remove(path(suite))
+  }
+
+  /// Deletes the files that were written first, until all together are small enough.
+  private func limitFolder() {
+    var files = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap { name -> (String, FileStatus)? in
+      guard let name, let status = try? SuiteFiles.status(folder + "/" + name, follow: false),
+        status.isRegular
+      else { return nil }
+      return (name, status)
+    }
+    files.sort { Timestamp($0.1.modified) < Timestamp($1.1.modified) }
+    var size = files.reduce(0) { $0 + Int(clamping: $1.1.size) }
+    for (name, status) in files where size > largest && status.size > 0 {
+      try? SuiteFiles.remove(folder + "/" + name)
+      size = max(0, size &- Int(clamping: status.size))
+    }
+  }
+
+  /// Writes a file beside it, and gives it the name.
+  private func replace(_ path: String, with records: [KeyVersionRecord]) throws {
+    let temporary = path + ".tmp"
+    try? SuiteFiles.remove(temporary)
+    guard !records.isEmpty else { return try SuiteFiles.remove(path) }
+    let file = try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow])
+    try file.write(records.flatMap(\.bytes))
+    try SuiteFiles.rename(temporary, to: path)
+  }
+
+  /// Appends to the file; no other process does meanwhile. nil: there can be none.
+  private func lockedFile(_ suite: ExactString) -> Descriptor? {
+    try? SuiteFiles.makeFolder(folder)
+    for _ in 0..<10 {
+      do {
+        let file = try Descriptor(
+          path(suite), [.writing, .reading, .create, .append, .noFollow, .nonBlocking])
+        guard try file.tryLock() else {
+          Pause.microseconds(1000)
+          continue
+        }
+        if try SuiteFiles.status(path(suite))?.id == file.status.id { return file }
+      } catch { return nil }
+    }
+    return nil
+  }
+
+  private func known(_ suite: ExactString, _ file: borrowing Descriptor, _ state: State) -> Known? {
+    guard let stamp = try? file.status.stamp else { return nil }
+    if let known = state.known[suite], known.stamp == stamp { return known }
+    let (records, end) = parsed(path(suite))
+    if stamp.size > Int64(end) { try? file.truncate(to: Int64(end)) }
+    let all = records + parsed(path(suite) + Self.former).records
+    var known = Known(stamp: stamp, lastNumber: all.map(\.number).max() ?? 0, newest: [:])
+    for record in all.sorted(by: { $0.number < $1.number }) {
+      known.newest[record.key] = Newest(replaced: record.replaced, hash: StableHash.of(record.value))
+    }
+    return known
+  }
+}
+
+// MARK: - Reading
+
+extension SettingHistoryFiles {
+  /// Everything that is kept of a suite, the oldest first.
+  func versions(of suite: ExactString) -> [KeyVersionRecord] {
+    KeptVersions(read(suite), retention ?? .standard, at: .now).records
+  }
+
+  private func read(_ suite: ExactString) -> [KeyVersionRecord] {
+    parsed(path(suite) + Self.former).records + parsed(path(suite)).records
+  }
+
+  private func parsed(_ path: String) -> (records: [KeyVersionRecord], end: Int) {
+    guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]),
+      let bytes = try? file.readToEnd(limit: SuiteFile.largest, expecting: Self.largestFile)
+    else { return ([], 0) }
+    return KeyVersionRecord.parse(bytes)
+  }
+
+  /// The suites of which something is kept.
+  func suites() -> Set<ExactString> {
+    let names = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap(\.self)
+    let found = names.filter { !$0.hasSuffix(Self.off) }.compactMap { name in
+      parsed(folder + "/" + name).records.last?.suite
+    }
+    return Set(found).filter { !versions(of: $0).isEmpty }
+  }
+
+  /// Deletes what is kept for too long, or is too much: of each suite that has such, the files are written over, and one without
+  /// it is made. Returns how many values.
+  func prune() -> Int {
+    guard let retention else { return 0 }
+    let names = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap(\.self)
+    let suites = Set(
+      names.filter { !$0.hasSuffix(Self.off) }.compactMap { parsed(folder + "/" + $0).records.last?.suite })
+    return suites.reduce(0) { count, suite in
+      let kept = Set(KeptVersions(read(suite), retention, at: .now).records.map(\.number))
+      return count + ((try? remove(from: suite) { !kept.contains($0.number) }) ?? 0)
+    }
+  }
+
+  /// Gives the versions of a suite the suite's new name.
+  func move(_ suite: ExactString, to name: ExactString) {
+    state.withLock { state in
+      (state.known[suite], state.known[name]) = (nil, nil)
+      var records = read(suite)
+      guard !records.isEmpty else { return }
+      for index in records.indices { records[index].suite = name }
+      try? SuiteFiles.remove(path(name))
+      guard (try? replace(path(name) + Self.former, with: records)) != nil else { return }
+      for file in [path(suite), path(suite) + Self.former] { try? SuiteFiles.remove(file) }
+    }
+  }
+
+  func path(_ suite: ExactString) -> String { folder + "/" + KeyTimes.fileName(suite) }
+}
+
+// MARK: - Deleting
+
+extension SettingHistoryFiles {
+  /// Deletes what is kept of a key, or of all keys. The files are written over before they go.
+  ///
+  /// - Returns: how many versions.
+  func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int {
+    try remove(from: suite) { key == nil || $0.key == key }
+  }
+
+  /// Returns how many versions were deleted.
+  private func remove(
+    from suite: ExactString, _ isRemoved: (KeyVersionRecord) -> Bool
+  ) throws(StoreError) -> Int {
+    try state.withLock { state throws(StoreError) in
+      state.known[suite] = nil
+      guard !read(suite).isEmpty else { return 0 }
+      // No other process appends to what is read and written over here.
+      let lock = lockedFile(suite)
+      defer { _ = lock }
+      let records = read(suite)
+      let kept = records.filter { !isRemoved($0) }
+      guard kept.count < records.count else { return 0 }
+      for name in [path(suite), path(suite) + Self.former] { try overwrite(name) }
+      do { try replace(path(suite) + Self.former, with: kept) } catch {
+        throw StoreError(ofSuite: error as? Errno ?? .EIO, "write")
+      }
+      return records.count - kept.count
+    }
+  }
+
+  private func overwrite(_ path: String) throws(StoreError) {
+    do throws(Errno) {
+      let file = try Descriptor(path, [.writing, .noFollow, .nonBlocking])
+      let size = Int(clamping: try file.status.size)
+      try file.write([UInt8](repeating: 0, count: size))
+      try file.synchronizeData()
+    } catch {
+      if error == .ENOENT { return }
+      throw StoreError(ofSuite: error, "write")
+    }
+    try SuiteFiles.remove(path)
+  }
+
+  /// Whether nothing is kept of a suite: a mark beside its file says so.
+  func isOff(_ suite: ExactString) -> Bool { Files.hasName(path(suite) + Self.off) }
+
+  func setOff(_ isOff: Bool, of suite: ExactString) throws(StoreError) {
+    guard isOff != self.isOff(suite) else { return }
+    guard isOff else { return try SuiteFiles.remove(path(suite) + Self.off) }
+    try SuiteFiles.makeFolder(folder)
+    try SuiteFiles.call("open") { () throws(Errno) in
+      _ = try Descriptor(path(suite) + Self.off, [.writing, .create, .noFollow])
+    }
+    _ = try purge(suite, nil)
+  }
+}
+
+/// A value that a key had until now.
+struct FormerValue {
+  let key: ExactString
+  let value: SettingValue
+  let changes: VersionChanges
+
+  /// Whether it is to be kept, where `last` was kept of the key.
+  fileprivate func isNews(to last: SettingHistoryFiles.Newest?, at time: Timestamp, isOwn: Bool) -> Bool {
+    guard let last else { return true }
+    let seconds = time.seconds &- last.replaced.seconds
+    // The mount may have seen the change before the process that made it has recorded it.
+    let isKnown = last.hash == StableHash.of(value)
+    if isKnown, seconds.magnitude <= SettingHistoryFiles.lateness.magnitude { return false }
+    let isSeries = isOwn && last.isOwn && seconds >= 0 && seconds < SettingHistoryFiles.gathering
+    return !isSeries || changes.contains(.removal)
+  }
+}
+
+/// The records that are kept: for each key so many, and none that is too old.
+struct KeptVersions {
+  let records: [KeyVersionRecord]
+
+  init(_ all: [KeyVersionRecord], _ retention: HistoryRetention, at now: Timestamp) {
+    var counts: [ExactString: Int] = [:]
+    var kept: [KeyVersionRecord] = []
+    for record in all.sorted(by: { $0.number > $1.number }) where !retention.isOver(record.replaced, at: now)
+    {
+      counts[record.key, default: 0] += 1
+      if counts[record.key, default: 0] <= retention.versions { kept.append(record) }
+    }
+    records = kept.reversed()
+  }
+}

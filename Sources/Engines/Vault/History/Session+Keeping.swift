@@ -1,0 +1,186 @@
+import Model
+import SecretMemory
+import Store
+import VaultDatabase
+import VaultRecords
+
+// Versions are made in the transaction that replaces what they were: `VAULT.md`, "Versions".
+extension Session {
+  /// So many seconds after a change of attributes alone, another one makes no version of its own.
+  private static let gathering: Int64 = 60
+
+  /// Keeps what an item was before a change, as far as it is to be kept, and deletes the versions that are too many or too
+  /// old. `row` still has the revision of `old`, and gets the list of its versions.
+  ///
+  /// Rows of secrets that no version needs any more are left to `deleteUnusedSecrets`.
+  func keepVersion(
+    of old: ItemRecord, in row: inout ItemTable.Row, _ changes: VersionChanges, _ secrets: SecretTable,
+    _ manifest: inout Manifest
+  ) throws {
+    guard let retention = history.retention, row.revision > 0, old.item.identity.hasVersions else { return }
+    let table = versions(secrets.database)
+    guard row.record.item.retention(retention).keepsAny else {
+      if row.record.versions.isEmpty { return }
+      try table.delete(row.key)
+      row.record.versions = []
+      isResidueDue = true
+      return
+    }
+    let kept = try StoredVersions(row.key, row.record.versions, table)
+    let changes = changes == .removal ? changes : changes.union(row.record.item.changes(since: old.item))
+    if isVersion(old, row, changes, newest: kept.newest) {
+      var version = old
+      version.versions = []
+      version.replacement = .init(time: .now, changes: changes.rawValue)
+      _ = try manifest.advance()
+      try table.put(version, row.key, row.revision)
+      row.record.versions = old.versions + [row.revision]
+    }
+    let dropped = kept.dropped(
+      from: row.record.versions, row.record.item.retention(retention), at: .now)
+    for revision in dropped { try table.delete(row.key, revision) }
+    row.record.versions.removeAll(where: dropped.contains)
+  }
+
+  /// Whether what an item was becomes a version: not what was never committed, and not each step of a series of attributes.
+  private func isVersion(
+    _ old: ItemRecord, _ row: ItemTable.Row, _ changes: VersionChanges, newest: ItemRecord?
+  ) -> Bool {
+    guard row.revision <= committed, !changes.subtracting(.name).isEmpty else { return false }
+    guard changes.subtracting(.name) == .attributes, let last = newest?.replacement else { return true }
+    let isSeries = VersionChanges(rawValue: last.changes).subtracting(.name) == .attributes
+    let seconds = Timestamp.now.seconds &- last.time.seconds
+    return !isSeries || seconds < 0 || seconds >= Self.gathering
+  }
+
+  /// Deletes the rows of an item's secrets that neither it nor a version of it has. Where a version is damaged, all stay.
+  func deleteUnusedSecrets(_ key: ItemKey, _ record: ItemRecord, _ secrets: SecretTable) throws {
+    let stored = try StoredVersions(key, record.versions, versions(secrets.database))
+    guard stored.areWhole else { return }
+    let places = stored.records.values.reduce(into: Set(record.places(key))) { $0.formUnion($1.places(key)) }
+    try secrets.deleteAll(of: key, but: places)
+  }
+
+  /// Seals versions again that are less protected than the item is now: by a weaker class, without a password where it has
+  /// one, or with an earlier one. What can't be opened here stays as it is.
+  ///
+  /// `opener` has the password until now, `sealer` the one from now on.
+  func strengthenVersions(
+    _ key: ItemKey, _ record: ItemRecord, _ opener: SecretTable, _ sealer: SecretTable,
+    otherPassword isOther: Bool, _ manifest: inout Manifest
+  ) throws {
+    let table = versions(sealer.database)
+    var moved: [SecretPlace: UInt64] = [:]
+    for (revision, version) in try StoredVersions(key, record.versions, table).records {
+      guard var stronger = version.strengthened(by: record, otherPassword: isOther) else { continue }
+      guard try reseal(version, as: &stronger, key, opener, sealer, &moved, &manifest) else { continue }
+      _ = try manifest.advance()
+      try table.put(stronger, key, revision)
+    }
+  }
+
+  /// Seals the secrets of a version under new revisions; `moved` has those that another version has as well.
+  ///
+  /// - Returns: false where one of them does not open here.
+  private func reseal(
+    _ version: ItemRecord, as stronger: inout ItemRecord, _ key: ItemKey, _ opener: SecretTable,
+    _ sealer: SecretTable, _ moved: inout [SecretPlace: UInt64], _ manifest: inout Manifest
+  ) throws -> Bool {
+    for place in version.places(key) {
+      if let revision = moved[place] {
+        stronger.setRevision(revision, ofPart: place.part)
+        continue
+      }
+      guard let secret = try secretThatOpens(place, version, opener) else { return false }
+      let revision = try manifest.advance()
+      stronger.setRevision(revision, ofPart: place.part)
+      try sealer.put(
+        secret, SecretPlace(item: key, part: place.part, revision: revision), stronger, former: nil)
+      moved[place] = revision
+    }
+    return true
+  }
+
+  private func secretThatOpens(
+    _ place: SecretPlace, _ record: ItemRecord, _ opener: SecretTable
+  ) throws -> SecretBytes? {
+    do {
+      return try opener.open(opener.fetchSealed(place, record))
+    } catch let error as StoreError {
+      switch error {
+      case .damaged, .accessDenied, .rejected, .locked: return nil
+      default: throw error
+      }
+    }
+  }
+}
+
+/// The versions of an item, opened.
+struct StoredVersions {
+  /// By their revisions; damaged ones are missing.
+  let records: [UInt64: ItemRecord]
+  let areWhole: Bool
+
+  init(_ key: ItemKey, _ revisions: [UInt64], _ table: VersionTable) throws {
+    var records: [UInt64: ItemRecord] = [:]
+    for revision in revisions {
+      do {
+        records[revision] = try table.fetch(key, revision)
+      } catch StoreError.damaged {
+        continue
+      }
+    }
+    self.records = records
+    areWhole = records.count == revisions.count
+  }
+
+  var newest: ItemRecord? { records.max { $0.key < $1.key }?.value }
+
+  /// Those of `revisions`, ascending, that are not kept any longer.
+  func dropped(from revisions: [UInt64], _ retention: HistoryRetention, at now: Timestamp) -> Set<UInt64> {
+    let tooMany = revisions.dropLast(retention.versions)
+    // A clock that was set back must not leave older versions than are deleted.
+    let outdated = revisions.prefix { revision in
+      guard let replacement = records[revision]?.replacement else { return false }
+      return retention.isOver(replacement.time, at: now)
+    }
+    return Set(tooMany).union(outdated)
+  }
+}
+
+extension ItemRecord {
+  mutating func setRevision(_ revision: UInt64, ofPart part: UInt8) {
+    if part == SecretPlace.main { secretRevision = revision }
+    for index in furtherSecrets.indices where furtherSecrets[index].part == part {
+      furtherSecrets[index].revision = revision
+    }
+  }
+
+  /// This version as it has to be sealed where the item is `record` now; nil: as it is.
+  fileprivate func strengthened(by record: ItemRecord, otherPassword isOther: Bool) -> ItemRecord? {
+    var stronger = self
+    stronger.item.accessibility = item.accessibility.stricter(record.item.accessibility)
+    if record.item.access.needsPassword, !item.access.needsPassword {
+      stronger.item.access = AccessFlags(item.access.flags + [.applicationPassword])
+    }
+    let hasOtherPassword = isOther && item.access.needsPassword
+    return hasOtherPassword || !stronger.item.hasSameAccess(as: item) ? stronger : nil
+  }
+}
+
+extension Item {
+  /// The differences besides the secrets.
+  func changes(since old: Item) -> VersionChanges {
+    var changes: VersionChanges = []
+    if !hasSameAccess(as: old) { changes.insert(.protection) }
+    if identity != old.identity { changes.insert(.name) }
+    if label != old.label || keepsLineEnd != old.keepsLineEnd || shownAttributes != old.shownAttributes {
+      changes.insert(.attributes)
+    }
+    return changes
+  }
+
+  private var shownAttributes: [ExactString: [UInt8]] {
+    attributes.filter { $0.key != Item.historyAttribute && $0.key != FingerprintEnrollment.attribute }
+  }
+}

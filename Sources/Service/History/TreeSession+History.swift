@@ -1,0 +1,229 @@
+package import Model
+package import Store
+import Tree
+
+/// A version of what stands at a path, for people.
+package struct VersionEntry: Sendable {
+  package var number: UInt64
+  package var replaced: Timestamp
+  package var changes: VersionChanges
+  /// Of the value, in bytes.
+  package var size: Int
+
+  fileprivate init(_ version: ItemVersion) {
+    (number, replaced, changes) = (version.number, version.replaced, version.changes)
+    size = version.item.size
+  }
+
+  fileprivate init(_ version: SettingVersion, _ codec: SettingCodec) {
+    (number, replaced, changes) = (version.number, version.replaced, version.changes)
+    size = (try? codec.content(of: version.value).count) ?? 0
+  }
+}
+
+/// The earlier versions of what stands at a path.
+extension TreeSession {
+  /// The versions of an item or a key, the oldest first; empty: nothing is kept of it.
+  ///
+  /// - Throws: `Failure` for a path of another kind, and for a keychain that keeps no versions.
+  package func versions(at path: TreePath) throws -> [VersionEntry] {
+    if let (suite, key) = try key(at: path) {
+      return settings.versions(of: key, in: suite).map { VersionEntry($0, settings.codec) }
+    }
+    return try itemVersions(at: path).map { VersionEntry($0) }
+  }
+
+  private func itemVersions(at path: TreePath) throws -> [ItemVersion] {
+    let identity = try identity(at: path)
+    return try attempt(path) { () throws(StoreError) in try keychain().versions(of: identity) }
+  }
+
+  /// Every path below a folder of which something is kept; sorted.
+  package func pathsWithHistory(below path: TreePath) throws -> [String] {
+    switch path.components.first {
+    case "defaults": return keysWithHistory(below: path)
+    case "keychain": return try itemsWithHistory(below: path)
+    case nil: return keysWithHistory(below: path) + (keepsItems ? try itemsWithHistory(below: path) : [])
+    default: throw Failure(path.string, "there is nothing of this name")
+    }
+  }
+
+  /// Whether the keychain keeps versions of its items.
+  package var keepsItems: Bool { stores.keychain?.engine.history != nil }
+
+  private func keysWithHistory(below path: TreePath) -> [String] {
+    let keys = (settings.engine.history?.suitesWithVersions() ?? []).flatMap { suite in
+      Set((settings.engine.history?.versions(of: suite) ?? []).map(\.key)).map { key in
+        "defaults/\(PathName(suite).string)/\(PathName(key).string)"
+      }
+    }
+    return keys.filter { path.isAbove($0) }.sorted()
+  }
+
+  private func itemsWithHistory(below path: TreePath) throws -> [String] {
+    let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
+    return identities.map { FileTree.path(of: $0) }.filter { path.isAbove($0) }.sorted()
+  }
+
+  /// Makes an item or a key what it was. `number`: which version; nil: the newest.
+  ///
+  /// - Returns: the version that was restored.
+  /// - Throws: `Failure` where there is none, or a person refuses.
+  package func restore(_ path: TreePath, _ number: UInt64?) throws -> VersionEntry {
+    if let (suite, key) = try key(at: path) { return try restore(key, of: suite, path, number) }
+    let version = try Self.version(number, of: itemVersions(at: path), \.number, path)
+    try attempt(path) { () throws(StoreError) in
+      let keychain = try keychain()
+      let permission = try keychain.permission(
+        toRestore: version, path: FileTree.path(of: version.item.identity), by: caller)
+      let permit = try permission.map { (permission) throws(StoreError) in try permission.fetch() }
+      try keychain.restore(version, permit)
+    }
+    return VersionEntry(version)
+  }
+
+  private func restore(
+    _ key: ExactString, of suite: ExactString, _ path: TreePath, _ number: UInt64?
+  ) throws -> VersionEntry {
+    let version = try Self.version(number, of: settings.versions(of: key, in: suite), \.number, path)
+    try attempt(path) { () throws(StoreError) in try settings.restore(version, in: suite) }
+    return VersionEntry(version, settings.codec)
+  }
+
+  private static func version<Version>(
+    _ number: UInt64?, of versions: [Version], _ numbers: KeyPath<Version, UInt64>, _ path: TreePath
+  ) throws -> Version {
+    let found = number.map { number in versions.first { $0[keyPath: numbers] == number } } ?? versions.last
+    guard let found else {
+      throw Failure(path.string, Self.nothingKept(number, hasOthers: !versions.isEmpty))
+    }
+    return found
+  }
+
+  private static func nothingKept(_ number: UInt64?, hasOthers: Bool) -> String {
+    guard let number, hasOthers else { return "no earlier version of it is kept" }
+    return "there is no version \(number); `keyhole history` lists those that are kept"
+  }
+
+  /// Deletes the versions of an item, a key, or all keys of a suite. - Returns: how many.
+  @discardableResult package func purge(_ path: TreePath) throws -> Int {
+    if path.components.first == "defaults", path.components.count > 1 {
+      let suite = try name(path, 1)
+      let key = path.components.count > 2 ? try name(path, 2) : nil
+      return try attempt(path) { () throws(StoreError) in
+        guard let history = settings.engine.history else { throw .noHistory }
+        return try history.purge(suite, key)
+      }
+    }
+    let identity = try identity(at: path)
+    return try attempt(path) { () throws(StoreError) in try keychain().purgeVersions(of: identity) }
+  }
+
+  /// Deletes the versions of all items and keys. - Returns: how many.
+  package func purgeAll() throws -> Int {
+    var count = 0
+    for suite in settings.engine.history?.suitesWithVersions() ?? [] {
+      let path = TreePath("defaults/" + PathName(suite).string)
+      count += try attempt(path) { () throws(StoreError) in
+        try settings.engine.history?.purge(suite, nil) ?? 0
+      }
+    }
+    guard stores.keychain?.engine.history != nil else { return count }
+    return try count
+      + attempt(TreePath("keychain")) { () throws(StoreError) in try keychain().purgeAllVersions() }
+  }
+
+  private var settings: SettingsStore { tree.settings }
+
+  /// Suite and key that a path names; nil: it is no path of a key.
+  private func key(at path: TreePath) throws -> (ExactString, ExactString)? {
+    guard path.components.first == "defaults", path.components.count == 3 else { return nil }
+    return (try name(path, 1), try name(path, 2))
+  }
+
+  private func name(_ path: TreePath, _ index: Int) throws -> ExactString {
+    let name = try attempt(path) { () throws(StoreError) in
+      try PathName(lookingUp: path.components[index].utf8)
+    }
+    guard let plain = name.plain else {
+      throw Failure(path.string, "this name is shown cut; nothing can be found by it")
+    }
+    return plain
+  }
+
+  /// How much is kept of what is at a path; nil: nothing.
+  fileprivate func retention(of path: TreePath) -> HistoryRetention? {
+    guard path.components.first == "keychain" else { return settings.engine.history?.retention }
+    return stores.keychain?.engine.history?.retention
+  }
+
+  private func identity(at path: TreePath) throws -> ItemIdentity {
+    do throws(StoreError) {
+      return try tree.identityOfItem(at: path.components)
+    } catch {
+      guard error == .notFound else { throw Failure(path.string, error) }
+      throw Failure(path.string, "there is no such item, and no earlier version of one")
+    }
+  }
+
+  private func keychain() throws(StoreError) -> KeychainStore {
+    guard let keychain = stores.keychain else { throw .noHistory }
+    return keychain
+  }
+}
+
+/// The notice about removed items and keys, for people.
+package struct RemovalNotice {
+  private let session: TreeSession
+  private let path: TreePath
+  /// The items that are about to be removed.
+  private let items: [String]
+
+  /// Before a removal. It reads names only.
+  package init(_ session: TreeSession, _ path: TreePath) {
+    (self.session, self.path) = (session, path)
+    items = session.retention(of: path)?.keepsAny == true ? session.items(at: path) : []
+  }
+
+  /// After the removal; nil: nothing of it is kept. Looks at what is kept: a full disk, or an item's own
+  /// `user.keyhole.history`, keeps less.
+  package var line: String? {
+    guard let days = session.retention(of: path)?.days, !items.isEmpty else { return nil }
+    let duration = days == 1 ? "1 day" : "\(days) days"
+    if items.count == 1 {
+      let isKept = (try? session.versions(at: TreePath(items[0])))?.last?.changes.contains(.removal) ?? false
+      return isKept ? "kept for \(duration): `keyhole undo \(items[0])` brings it back" : nil
+    }
+    let kept = Set((try? session.pathsWithHistory(below: path)) ?? [])
+    let count = items.count { kept.contains($0) }
+    guard count > 0 else { return nil }
+    let all = count == items.count ? "\(count)" : "\(count) of \(items.count)"
+    return
+      "\(all) \(path.components.first == "defaults" ? "keys" : "items") are kept for \(duration): `keyhole history \(path.string)` lists them, "
+      + "`keyhole undo PATH` brings one back"
+  }
+
+  /// Deletes what is kept of the items. - Throws: `Failure`.
+  package func purge() throws {
+    for item in items { try session.purge(TreePath(item)) }
+  }
+}
+
+extension TreeSession {
+  /// The paths of the items at or below a path, in no order; empty where it leads elsewhere.
+  fileprivate func items(at path: TreePath) -> [String] {
+    if path.components.first == "defaults" { return keys(at: path) }
+    guard path.components.first == "keychain" else { return [] }
+    if let identity = try? tree.identityOfItem(at: path.components) {
+      return path.isOtpauth ? [] : [FileTree.path(of: identity)]
+    }
+    let all = (try? stores.keychain?.read { index in index.all.map { FileTree.path(of: $0.identity) } }) ?? []
+    return all.filter { path.isAbove($0) }
+  }
+
+  private func keys(at path: TreePath) -> [String] {
+    guard path.components.count == 2 else { return path.components.count == 3 ? [path.string] : [] }
+    let entries = (try? tree.list(node(at: path))) ?? []
+    return entries.map { path.appending($0.name).string }
+  }
+}

@@ -1,0 +1,184 @@
+import KeychainSelection
+import Model
+import Platform
+import Store
+import Tree
+
+/// The path that a word of the command line stands for, with the session that it was looked up in.
+///
+/// A word is a path from the top of the tree, or a path in a mount, absolute or relative to the current directory; else it is
+/// tried as a short name, `SERVICE/ACCOUNT`, or `SERVICE` where that has one account.
+package struct OpenedPath {
+  package let session: TreeSession
+  package let path: TreePath
+
+  /// The short names that a command takes.
+  package enum ShortNames: Sendable {
+    /// None: the command creates or removes.
+    case none
+    /// Those of items that are there.
+    case items
+    /// The same; a path of a new key, relative to a folder in a mount, is that key.
+    case itemsUnlessKey
+    /// Those of items, and of services and servers with all their items.
+    case folders
+  }
+
+  /// - Throws: `Failure` for a word that stands for nothing, or that is the short name of several items.
+  package init(_ text: String, _ shortNames: ShortNames) throws {
+    guard !PathLocation.isFull(text) else {
+      path = TreePath(text)
+      session = try TreeSession(for: path)
+      return
+    }
+    let places = try StoragePaths.ofMount()
+    switch PathLocation(text, .current(places)) {
+    case .tree(let path, let mount):
+      if path.needsKeychain, let mount { try Self.requireSameKeychain(mount, path, places) }
+      self.path = path
+      session = try TreeSession(for: path)
+    case .relative(let path, let mount):
+      if path.needsKeychain { try Self.requireSameKeychain(mount, path, places) }
+      let opened = try TreeSession(for: path)
+      let isKey = shortNames == .itemsUnlessKey && path.isKey
+      if shortNames != .none, !isKey, (try? opened.existingNode(at: path)) == nil,
+        let short = try Self.short(text, shortNames, mayFail: true)
+      {
+        self = short
+      } else {
+        self.path = path
+        session = opened
+      }
+    case .outside:
+      throw Failure(
+        text, "it lies below no mount; paths of the tree begin with `defaults/` or `keychain/`", .notFound)
+    case .short:
+      guard shortNames != .none, let short = try Self.short(text, shortNames, mayFail: false) else {
+        throw try Self.unknown(text, shortNames)
+      }
+      self = short
+    }
+  }
+
+  /// A word of which nothing is looked up: only a path that is full or lies in a mount.
+  ///
+  /// - Throws: `Failure` for any other word.
+  package static func path(_ text: String) throws -> TreePath {
+    guard !PathLocation.isFull(text) else { return TreePath(text) }
+    switch PathLocation(text, .current(try StoragePaths.ofMount())) {
+    case .tree(let path, _), .relative(let path, _): return path
+    case .outside, .short:
+      throw Failure(
+        text, "it is no path of the tree; these begin with `defaults/` or `keychain/`", .notFound)
+    }
+  }
+
+  /// The path that a word is by its text, the mounts and the current directory alone; nil: it may be a short name.
+  package static func position(_ text: String) throws -> TreePath? {
+    guard !PathLocation.isFull(text) else { return TreePath(text) }
+    guard case .tree(let path, _) = PathLocation(text, .current(try StoragePaths.ofMount())) else {
+      return nil
+    }
+    return path
+  }
+
+  private init(session: TreeSession, path: TreePath) {
+    self.session = session
+    self.path = path
+  }
+}
+
+extension OpenedPath {
+  /// Commands open the keychain of the newest mount.
+  private static func requireSameKeychain(
+    _ mount: String, _ path: TreePath, _ places: StoragePaths
+  ) throws {
+    let mounts = MountRegistration.all(in: places.runtime).filter(\.isAlive)
+    guard let present = mounts.last, let named = mounts.last(where: { $0.path == mount }),
+      named.keychain.choice != present.keychain.choice || named.keychain.vault != present.keychain.vault
+    else { return }
+    throw Failure(
+      mount,
+      "this mount shows another keychain than \(present.path), which commands use; read \(path.string) there as a file"
+    )
+  }
+
+  /// nil: nothing has this short name.
+  private static func short(
+    _ text: String, _ shortNames: ShortNames, mayFail: Bool
+  ) throws -> OpenedPath? {
+    let names = text.unicodeScalars.split(separator: "/").map { String($0) }
+    guard (1...2).contains(names.count), !names.contains("..") else { return nil }
+    let session: TreeSession
+    var found: [TreePath]
+    do {
+      session = try TreeSession(for: TreePath("keychain"))
+      found = try session.items(named: names)
+      if shortNames == .folders, names.count == 1, !found.isEmpty {
+        found = try session.folders(named: names[0])
+      }
+    } catch {
+      // The word is a path below the current directory too, and that file is missing.
+      guard mayFail else { throw error }
+      return nil
+    }
+    guard let path = found.first else { return nil }
+    guard found.count == 1 else { throw Failure(text, ambiguity(found)) }
+    return OpenedPath(session: session, path: path)
+  }
+
+  private static func ambiguity(_ paths: [TreePath]) -> String {
+    let shown = paths.prefix(6).map(\.string).joined(separator: ", ")
+    let more = paths.count > 6 ? " and \(paths.count - 6) more" : ""
+    return "it is the short name of several: \(shown)\(more); give one of these paths"
+  }
+
+  private static func unknown(_ text: String, _ shortNames: ShortNames) throws -> Failure {
+    let names = text.unicodeScalars.split(separator: "/").map { String($0) }
+    let places = ["defaults", "keychain/generic", "keychain/internet"]
+    let sessions = try [TreeSession(for: TreePath("defaults")), TreeSession(for: TreePath("keychain"))]
+    let near = places.compactMap { place in
+      let path = TreePath(components: TreePath(place).components + names)
+      return (path.needsKeychain ? sessions[1] : sessions[0]).likelyPath(path, wholly: true)?.string
+    }
+    if let hint = Spelling.question(near) {
+      return Failure(text, "there is no such file; \(hint)", .notFound)
+    }
+    let reason =
+      shortNames == .none
+      ? "it is no path of the tree; these begin with `defaults/` or `keychain/`, as in keychain/generic/SERVICE/ACCOUNT"
+      : "there is no such file, and no item has this short name; `keyhole ls` shows what is there"
+    return Failure(text, reason, .notFound)
+  }
+}
+
+extension TreeSession {
+  /// The items that a short name fits: a service or server, and an account.
+  func items(named names: [String]) throws -> [TreePath] {
+    var found: [TreePath] = []
+    for folder in try folders(named: names[0]) {
+      if folder.isItem {
+        if names.count == 1 { found.append(folder) }
+        continue
+      }
+      let node = try node(at: folder)
+      let entries = try attempt(folder) { () throws(StoreError) in try tree.list(node) }
+      let accounts = entries.map(\.name).filter { names.count == 1 || Self.isAccount(names[1], $0) }
+      found += accounts.sorted { ExactString($0) < ExactString($1) }.map(folder.appending)
+    }
+    return found
+  }
+
+  /// The folders of a service, of a server, and of an item of the class `other`.
+  func folders(named name: String) throws -> [TreePath] {
+    try ["keychain/generic", "keychain/internet", "keychain/other"].map { TreePath($0).appending(name) }
+      .filter { try existingNode(at: $0) != nil }
+  }
+
+  /// An account of a server may have parts behind it (SPECIFICATION.md, section 2); one in the name itself is escaped.
+  private static func isAccount(_ account: String, _ leaf: String) -> Bool {
+    ExactString(leaf) == ExactString(account)
+      || leaf.utf8.starts(with: account.utf8)
+        && leaf.utf8.dropFirst(account.utf8.count).first == UInt8(ascii: ";")
+  }
+}

@@ -1,0 +1,68 @@
+public import Model
+
+/// Suites of which the values that keys had are kept for a while.
+public protocol VersionedSuites: Sendable {
+  /// How much is kept; nil: this process adds nothing, and leaves what is there.
+  var retention: HistoryRetention? { get }
+
+  /// The values that keys of a suite had, the oldest first; also of a suite that is gone.
+  func versions(of suite: ExactString) -> [SettingVersion]
+
+  /// The suites of which something is kept, in no order.
+  func suitesWithVersions() -> [ExactString]
+
+  /// Deletes what is kept of a key, or, with nil, of all keys of a suite.
+  ///
+  /// - Returns: how many values.
+  /// - Throws: the system's errors.
+  @discardableResult func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int
+
+  /// Deletes what is kept for longer than `retention` says. - Returns: how many values.
+  @discardableResult func prune() -> Int
+
+  /// Keeps values that another program has replaced or removed, unless it has done so itself.
+  func keep(_ values: [ExactString: SettingValue], of suite: ExactString, removed: Set<ExactString>)
+
+  /// Whether values of a suite are kept. By default they are.
+  func keepsVersions(of suite: ExactString) -> Bool
+
+  /// Switches it on or off for one suite; off deletes what is kept. - Throws: the system's errors.
+  func setKeepsVersions(_ keeps: Bool, of suite: ExactString) throws(StoreError)
+}
+
+/// A value that a key had.
+public struct SettingVersion: Hashable, Sendable {
+  /// Rises with each value that is kept of a suite.
+  public var number: UInt64
+  /// The key.
+  public var key: ExactString
+  /// The value that it had.
+  public var value: SettingValue
+  /// When it was replaced.
+  public var replaced: Timestamp
+  /// `value`, or `removal` where the key was removed.
+  public var changes: VersionChanges
+
+  /// A value that a key had.
+  public init(
+    number: UInt64, key: ExactString, value: SettingValue, replaced: Timestamp, changes: VersionChanges
+  ) {
+    (self.number, self.key, self.value) = (number, key, value)
+    (self.replaced, self.changes) = (replaced, changes)
+  }
+}
+
+extension SettingsStore {
+  /// The values that a key had, the oldest first; empty where the engine keeps none.
+  public func versions(of key: ExactString, in suite: ExactString) -> [SettingVersion] {
+    engine.history?.versions(of: suite).filter { $0.key == key } ?? []
+  }
+
+  /// Gives a key a value that it had, which is a change like any other; makes the suite where it is gone.
+  ///
+  /// - Throws: `readOnly`, `noSpace`, `damaged`, and the system's errors.
+  public func restore(_ version: SettingVersion, in suite: ExactString) throws(StoreError) {
+    if try existingSuite(suite) == nil { try createSuite(suite) }
+    try self.suite(suite).update { $0.settings[version.key] = Setting(version.value) }
+  }
+}

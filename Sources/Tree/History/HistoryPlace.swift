@@ -1,0 +1,54 @@
+import Model
+
+/// Where in `.keyhole/history` something stands: below it, an item has the path that it has in the tree, or had.
+enum HistoryPlace: Hashable, Sendable {
+  case top
+  case defaults
+  case suite(ExactString)
+  case key(KeyPlace)
+  /// A value that a key had.
+  case setting(KeyPlace, UInt64)
+  case keychain
+  case itemClass(ItemClass)
+  case folder(FolderPlace)
+  case item(ItemPlace)
+  /// The value of a version.
+  case version(ItemPlace, UInt64)
+
+  var parent: Place {
+    switch self {
+    case .top: .control
+    case .keychain, .defaults: .history(.top)
+    case .suite: .history(.defaults)
+    case .key(let key): .history(.suite(key.suite))
+    case .setting(let key, _): .history(.key(key))
+    case .itemClass: .history(.keychain)
+    case .folder(let folder): .history(.itemClass(folder.itemClass))
+    case .item(let item):
+      .history(item.folderPlace.map(HistoryPlace.folder) ?? .itemClass(item.itemClass))
+    case .version(let item, _): .history(.item(item))
+    }
+  }
+
+  var isDirectory: Bool {
+    switch self {
+    case .version, .setting: false
+    default: true
+    }
+  }
+
+  var name: String {
+    switch self {
+    case .top: "history"
+    case .defaults: Place.defaults.name
+    case .suite(let name): PathName(name).string
+    case .key(let key): PathName(key.key).string
+    case .setting(_, let number): String(number)
+    case .keychain: Place.keychain.name
+    case .itemClass(let itemClass): itemClass.rawValue
+    case .folder(let folder): folder.name.string
+    case .item(let item): item.name.string
+    case .version(_, let number): String(number)
+    }
+  }
+}

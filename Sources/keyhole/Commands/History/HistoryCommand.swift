@@ -1,0 +1,95 @@
+import ArgumentParser
+import Model
+import Prompting
+import SecretMemory
+import Service
+import Store
+
+struct HistoryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "history", abstract: "List earlier versions of a secret or setting, also of a removed one.",
+    discussion: """
+      One line a version, the oldest first, a tab between: its number, when it was replaced, and what the change was: \
+      value, otpauth, attributes, protection, removed. No value is printed: it is the file \
+      .keyhole/history/PATH/NUMBER on a mount, which opens as the item does. For a folder, the paths below it of which \
+      something is kept. A program that changes a setting all the time makes one version a second.
+      """)
+
+  @Flag(
+    help:
+      "Delete the versions, so that nothing of them is left in the files. The item or setting itself stays.")
+  var purge = false
+
+  @Flag(help: "With --purge: those of all items and settings, and all removed items.")
+  var all = false
+
+  @Flag(help: "JSON, one object a line.")
+  var json = false
+
+  @Argument(
+    help: "An item, such as keychain/generic/my.service/peter, a key, or a folder.", completion: .treePath)
+  var path: String?
+
+  func validate() throws {
+    if all, !purge || path != nil { throw ValidationError("--all goes with --purge, and without a path") }
+    if purge, !all, path == nil { throw ValidationError("--purge takes a path, or --all") }
+  }
+
+  func run() throws {
+    let opened = try OpenedPath(path ?? "", .items)
+    let (session, path) = (opened.session, opened.path)
+    if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
+    session.stores.keychain?.pruneVersions()
+    guard path.isInItem || path.isKey else {
+      let paths = try session.pathsWithHistory(below: path)
+      if path.components.isEmpty, !session.keepsItems {
+        StandardError.write("keyhole: note: this keychain keeps no earlier versions; only the vault does\n")
+      }
+      return paths.forEach {
+        StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput)
+      }
+    }
+    for version in try session.versions(at: path) {
+      StandardOutput.print(json ? version.json : version.columns)
+    }
+  }
+
+  private func report(_ count: Int) {
+    StandardOutput.print(count == 1 ? "deleted 1 version" : "deleted \(count) versions")
+  }
+}
+
+struct UndoCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "undo", abstract: "Make a secret or setting what it was, or bring a removed one back.",
+    discussion: """
+      The value and the attributes are those of the newest version, or of the one with NUMBER; the item stays at \
+      least as well protected as it is, and as it was. What it is now becomes a version: a second undo takes the \
+      first one back.
+      """)
+
+  @Argument(help: "An item, such as keychain/generic/my.service/peter, or a key.", completion: .treePath)
+  var path: String
+
+  @Argument(help: "The number of a version, as `keyhole history` lists it; without it, the newest.")
+  var number: UInt64?
+
+  func run() throws {
+    allowUnlockedMemoryWithoutSwap()
+    let opened = try OpenedPath(path, .items)
+    let version = try opened.session.restore(opened.path, number)
+    StandardOutput.print("restored version \(version.number), which was replaced \(version.replaced.iso8601)")
+  }
+}
+
+extension VersionEntry {
+  fileprivate var columns: String {
+    "\(number)\t\(replaced.iso8601)\t\(changes.words.joined(separator: ","))"
+  }
+
+  fileprivate var json: String {
+    let words = changes.words.map(\.quotedAsJSON).joined(separator: ",")
+    return "{\"number\":\(number),\"replaced\":\(replaced.iso8601.quotedAsJSON),\"changes\":[\(words)],"
+      + "\"size\":\(size)}"
+  }
+}

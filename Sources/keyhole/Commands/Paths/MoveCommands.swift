@@ -1,0 +1,50 @@
+import ArgumentParser
+import SecretMemory
+import Service
+
+struct MoveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mv", abstract: "Rename or move a key, an item, a suite or a service.",
+    discussion: """
+      Value, type, attributes, flags and rules go with it. Where TARGET is a folder that is there, the source moves into \
+      it. A target that is taken is an error, and so is a move between `defaults` and `keychain`, between classes, or \
+      out of a folder whose rules would no longer hold.
+      """)
+
+  @OptionGroup var paths: MovedPaths
+
+  func run() throws { try paths.opened().move() }
+}
+
+struct CopyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cp", abstract: "Copy a key or an item.",
+    discussion: """
+      The copy of a key has its value and type; that of an item its secrets, attributes, flags and rules, and times of \
+      its own. Reading a guarded item asks as `get` does. A target that is taken is an error, and so is a copy between \
+      `defaults` and `keychain`, between classes, or out of a folder whose rules would no longer hold.
+      """)
+
+  @OptionGroup var paths: MovedPaths
+
+  func run() throws {
+    allowUnlockedMemoryWithoutSwap()
+    try paths.opened().copy()
+  }
+}
+
+struct MovedPaths: ParsableArguments {
+  @Argument(help: "A path of the tree or of a mount.", completion: .treePath)
+  var source: String
+
+  @Argument(help: "The new path, or a folder that is there.", completion: .treePath)
+  var target: String
+
+  func opened() throws -> TreeMove {
+    let source = try OpenedPath(source, .none)
+    let target = try OpenedPath(target, .none)
+    // A session without the keychain can't move anything into it.
+    let session = source.path.needsKeychain ? source.session : target.session
+    return try TreeMove(source.path, to: target.path, in: session)
+  }
+}

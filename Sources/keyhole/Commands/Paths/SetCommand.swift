@@ -1,0 +1,80 @@
+import ArgumentParser
+import Model
+import Prompting
+import SecretMemory
+import Service
+import Tree
+
+struct SetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Set a setting or a secret, and make the folders on the way.",
+    discussion: """
+      A key that is there keeps its type; a new one takes it from the value. A secret is read from \
+      standard input, or asked for twice on the terminal, unseen; it is never an argument, which others could read. \
+      An item stands for its secret: keychain/generic/SERVICE/ACCOUNT makes the item, or replaces its secret. \
+      SERVICE/ACCOUNT alone is enough for an item that is there.
+
+      A value may begin with a dash; one that begins with two stands behind `--`.
+      """)
+
+  @Argument(
+    help: "A key or an item, such as keychain/generic/my.service/peter.", completion: .treePath)
+  var path: String
+
+  @Argument(help: "The new value of a setting; without it, standard input is read.")
+  var value: String?
+
+  @Option(
+    help: """
+      Conditions for reading the secret: userPresence, biometryAny, biometryCurrentSet, \
+      devicePasscode, applicationPassword, joined by |, with `or` or `and` among them.
+      """, completion: .accessFlags)
+  var access: String?
+
+  @Flag(
+    help:
+      "Have the vault seal the secret before a Secret Service gets it; what is in a vault is sealed anyway.")
+  var sealed = false
+
+  func run() throws {
+    allowUnlockedMemoryWithoutSwap()
+    let opened = try OpenedPath(path, .itemsUnlessKey)
+    let (path, session) = (opened.path.ofValue, opened.session)
+    try check(path)
+    try session.requireStored(path)
+    if let value {
+      return try session.write(Array(value.utf8).span, to: path)
+    }
+    try session.unlock(toStoreAt: path)
+    if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
+    if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
+    guard path.isSecret else {
+      // A setting may be larger than the locked memory of a user.
+      let input = try SettingInput.read(limit: FileTree.settingLimit)
+      return try session.write(input.span, to: path)
+    }
+    let input = try Self.secret(for: path)
+    try session.write(input.span, to: path)
+  }
+
+  private func check(_ path: TreePath) throws {
+    if sealed, !path.isSecret { throw UsageError(message: "--sealed is for secrets") }
+    if access != nil, !path.isSecret { throw UsageError(message: "--access is for secrets") }
+    if value != nil, path.isSecret {
+      throw UsageError(
+        message: "a secret is taken from standard input only: arguments can be read by every process")
+    }
+  }
+
+  /// Typed twice by a person, so that a typing error does not replace a secret.
+  private static func secret(for path: TreePath) throws -> SecretBytes {
+    let limit = FileTree.secretLimit + 1
+    let first = try SecretInput.read(prompt: "Value of \(path.string): ", hidden: true, limit: limit)
+    guard SecretInput.isTyped else { return first }
+    let second = try SecretInput.ask("The same again: ", limit: limit)
+    guard first == second else {
+      throw Failure(path.string, "the two values differ; nothing was stored")
+    }
+    return first
+  }
+}

@@ -1,0 +1,209 @@
+import Glibc
+import Testing
+
+/// Sections 8 and 10: versions of secrets, as files and by commands.
+@Suite(.timeLimit(.minutes(10))) struct HistoryTests {
+  private static let item = "keychain/generic/s/p"
+  private static let value = item + "/value"
+  private static let history = ".keyhole/history/" + item
+
+  private static func make(_ keyhole: MountedKeyhole) throws {
+    try keyhole.check("mkdir -p \(item); echo one > \(value)")
+  }
+
+  @Test func versionsAreFilesThatCanOnlyBeRead() async throws {
+    try await withKeyhole { keyhole in
+      try Self.make(keyhole)
+      try keyhole.refuses("ls \(Self.history)", .missing)
+      try keyhole.check(
+        "ls .keyhole/history/keychain/generic; ls -a . | grep -c keyhole; true", prints: "0\n")
+      try keyhole.check(
+        """
+        setfattr -n user.comment -v first \(Self.item); touch -d @1000000000 \(Self.value); echo two > \(Self.value)
+        echo three > \(Self.value); ls \(Self.history) | wc -l; ls .keyhole/history/keychain/generic/s
+        for version in $(ls \(Self.history) | sort -n); do cat \(Self.history)/$version; echo; done
+        last=\(Self.history)/$(ls \(Self.history) | sort -n | tail -1); stat -c %s $last
+        getfattr --only-values -n user.comment $last; echo
+        [ $(stat -c %Y $last) -gt 1000000001 ] && echo recent
+        """, prints: "3\np\none\none\ntwo\n3\nfirst\nrecent\n")
+      let last = "\(Self.history)/$(ls \(Self.history) | tail -1)"
+      try keyhole.refuses("echo x > \(last)", .denied)
+      try keyhole.refuses("rm \(last)", .notPermitted)
+      try keyhole.refuses("rmdir \(Self.history)", .notPermitted)
+      try keyhole.refuses("cat \(Self.history)/7777777", .missing)
+      try keyhole.refuses("cat \(Self.history)/01", .missing)
+      try keyhole.refuses("mkdir \(Self.history)/x", .notPermitted)
+      try keyhole.check("rm -r \(Self.item); ls \(Self.history) | wc -l", prints: "4\n")
+      try keyhole.crash()
+      try keyhole.check("cat \(Self.history)/$(ls \(Self.history) | sort -n | tail -1)", prints: "three")
+    }
+  }
+
+  @Test func commandsListAndRestoreWithAndWithoutAMount() async throws {
+    try await withKeyhole { keyhole in
+      for isMounted in [true, false] {
+        try keyhole.world.check(
+          """
+          for value in one two; do echo $value | keyhole set \(Self.value); done
+          keyhole history \(Self.item) | cut -f 3; keyhole undo \(Self.item) > /dev/null; keyhole get \(Self.value); echo
+          keyhole undo \(Self.value) | grep -c '^restored version'; keyhole get \(Self.value); echo
+          keyhole history --json \(Self.item) | jq -r '.changes[0]' | sort | uniq -c | tr -s ' '
+          keyhole rm -r \(Self.item); keyhole history; keyhole history --json keychain/generic/s
+          keyhole undo \(Self.item) > /dev/null; keyhole get \(Self.value); echo
+          number=$(keyhole history \(Self.item) | head -1 | cut -f 1)
+          keyhole undo \(Self.item) $number > /dev/null; keyhole get \(Self.value); echo
+          keyhole history --purge \(Self.item); keyhole history \(Self.item); keyhole rm -r --purge \(Self.item)
+          keyhole history; keyhole undo \(Self.item) 2>&1; keyhole undo \(Self.item) 7 2>&1; true
+          """,
+          prints: """
+            value
+            one
+            1
+            two
+             3 value
+            \(Self.item)
+            {"path":"\(Self.item)"}
+            two
+            one
+            deleted 4 versions
+            keyhole: \(Self.item): no earlier version of it is kept
+            keyhole: \(Self.item): no earlier version of it is kept
+
+            """)
+        if isMounted { try keyhole.unmount() }
+      }
+      try keyhole.start()
+    }
+  }
+
+  @Test func aRemovalSaysHowLongItIsKept() async throws {
+    try await withKeyhole { keyhole in
+      try Self.make(keyhole)
+      let terminal = "script -qec 'keyhole rm -r \(Self.item)' /dev/null"
+      try keyhole.check(
+        terminal,
+        prints:
+          "keyhole: note: kept for 30 days: `keyhole undo \(Self.item)` brings it back\r\n")
+      try keyhole.check(
+        "keyhole undo \(Self.item) > /dev/null; setfattr -n user.keyhole.history -v 0 \(Self.item)")
+      try keyhole.check(terminal)
+      try keyhole.check("keyhole history")
+    }
+  }
+
+  @Test func oneOfAThousandComesBack() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for i in $(seq 1000); do mkdir -p keychain/generic/many/$i; echo value $i > keychain/generic/many/$i/value; done
+        script -qec 'TERM=dumb keyhole rm -r --yes keychain/generic/many' /dev/null | tr -d '\\r'
+        keyhole history keychain/generic/many | wc -l; ls keychain/generic/many
+        keyhole undo keychain/generic/many/512 > /dev/null; keyhole get keychain/generic/many/512/value; echo
+        until [ -e keychain/generic/many/512/value ]; do :; done; ls keychain/generic/many
+        """,
+        prints: """
+          keyhole: note: 1000 items are kept for 30 days: `keyhole history keychain/generic/many` lists them, \
+          `keyhole undo PATH` brings one back
+          1000
+          value 512
+          512
+
+          """, within: .seconds(300))
+    }
+  }
+
+  @Test func aPassphraseClosesVersionsToo() async throws {
+    try await withKeyhole { keyhole in
+      try Self.make(keyhole)
+      try keyhole.check(
+        "echo two > \(Self.value); printf 'p\\n' | keyhole passphrase --weak 2> /dev/null",
+        within: LockTests.patience)
+      try keyhole.check("keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "one")
+      try keyhole.check(
+        "keyhole lock; ls \(Self.history) | wc -l; keyhole history \(Self.item) | wc -l", prints: "2\n2\n")
+      try keyhole.refuses("cat \(Self.history)/$(ls \(Self.history) | tail -1)", .noKey)
+      try keyhole.check(
+        "printf 'p\\n' | keyhole unlock; keyhole undo \(Self.item) > /dev/null; cat \(Self.value)",
+        prints: "two",
+        within: LockTests.patience)
+      try keyhole.check(
+        "keyhole rm -r \(Self.item); keyhole undo \(Self.item) > /dev/null; cat \(Self.value)", prints: "two")
+      try keyhole.check("keyhole history --purge --all; keyhole history", prints: "deleted 3 versions\n")
+    }
+  }
+
+  @Test func versionsAskAsTheirItemDoes() async throws {
+    try await AccessTests.withAsked("exit 0", flags: "") { keyhole in
+      let (item, value) = (AccessTests.item, AccessTests.value)
+      try keyhole.check("echo new > \(value); setfattr -n user.keyhole.access -v devicePasscode \(item)")
+      let before = AccessTests.asked(keyhole).count
+      try keyhole.check(
+        "cd .keyhole/history/\(item); stat -c %s * > /dev/null; cat $(ls | sort -n | head -1)",
+        prints: "secret")
+      #expect(AccessTests.asked(keyhole).count == before + 1)
+      #expect(AccessTests.asked(keyhole).last?.hasPrefix(".keyhole/history/\(item)/") == true)
+      try keyhole.check(
+        "keyhole undo \(item) > /dev/null; getfattr --only-values -n user.keyhole.access \(item)",
+        prints: "devicePasscode")
+      #expect(AccessTests.asked(keyhole).count == before + 2)
+    }
+    try await AccessTests.withAsked("exit 1", flags: "devicePasscode") { keyhole in
+      let item = AccessTests.item
+      try keyhole.check("keyhole rm -r \(item)")
+      try keyhole.refuses("cat .keyhole/history/\(item)/*", .denied)
+      try keyhole.check("keyhole undo \(item) > /dev/null; ls \(item)", prints: "value\n")
+      try keyhole.refuses("cat \(item)/value", .denied)
+    }
+  }
+
+  @Test func optionsSayHowMuchIsKept() async throws {
+    try await withKeyhole("history=2") { keyhole in
+      try Self.make(keyhole)
+      try keyhole.check(
+        """
+        for i in 1 2 3 4; do echo $i > \(Self.value); done; keyhole history \(Self.item) | wc -l
+        for i in 5 6; do echo $i | keyhole set \(Self.value); done; keyhole history \(Self.item) | wc -l
+        """, prints: "2\n2\n")
+    }
+    try await withKeyhole("history=0") { keyhole in
+      try Self.make(keyhole)
+      try keyhole.check(
+        "echo two > \(Self.value); rm -r \(Self.item); keyhole history; ls .keyhole/history/keychain/generic")
+    }
+  }
+}
+
+extension HistoryTests {
+  @Test func settingsHaveVersionsToo() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for value in 1 2 3; do keyhole set defaults/a/volume $value; done; keyhole history defaults/a/volume | cut -f 3
+        cat .keyhole/history/defaults/a/volume/*; keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
+        keyhole rm defaults/a/volume; keyhole history defaults; keyhole undo defaults/a/volume > /dev/null
+        cat defaults/a/volume; script -qec 'keyhole rm -r --yes defaults/a' /dev/null | tr -d '\\r'
+        keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
+        """,
+        prints: """
+          value
+          value
+          1
+          2
+          2
+          defaults/a/volume
+          2
+          keyhole: note: kept for 30 days: `keyhole undo defaults/a/volume` brings it back
+          2
+
+          """)
+      try keyhole.refuses("echo 1 > .keyhole/history/defaults/a/volume/1", .denied)
+      try keyhole.refuses("cat .keyhole/history/defaults/b", .missing)
+      try keyhole.check(
+        """
+        keyhole history --purge defaults/a/volume; keyhole history defaults; setfattr -n user.keyhole.history -v 0 defaults/a
+        keyhole set defaults/a/volume 9; keyhole history defaults/a/volume; getfattr --only-values -n user.keyhole.history defaults/a
+        setfattr -x user.keyhole.history defaults/a; keyhole set defaults/a/volume 10; keyhole history defaults/a/volume | wc -l
+        """, prints: "deleted 4 versions\n01\n")
+    }
+  }
+}
