@@ -70,6 +70,10 @@ let package = Package(
 
     // 1: the shared store, its engines, and what the system tells.
     module("Store", ["Model", "Platform", "SecretMemory"]),
+    // RFC 6238 and 4226, for the process that has the keychain.
+    module(
+      "OneTimeCodes",
+      ["Store", "Model", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     engine("Suites", ["Store", "Model", "Platform"]),
     // The vault: its format and keys, its file, and the engine over both.
     engine(
@@ -108,10 +112,10 @@ let package = Package(
     // Engines in memory, for programs under test and for Keyhole's own tests.
     engine("InMemory", ["Store", "Model", "SecretMemory"]),
     // The way to the process of a mount, which decides who gets a secret.
-    module("Control", ["Platform", "Store", "Model", "SecretMemory", "Notifier"]),
+    module("Control", ["OneTimeCodes", "Platform", "Store", "Model", "SecretMemory", "Notifier"]),
 
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Notifier", "Store", "Model", "Platform", "SecretMemory"]),
+    module("Tree", ["Notifier", "OneTimeCodes", "Store", "Model", "Platform", "SecretMemory"]),
     module("Fuse", ["CFuse", "Platform"]),
 
     // 3: the tree for the kernel.
@@ -163,7 +167,8 @@ let package = Package(
       [
         "Backup", "CSystem", "Control", "Formats", "Fuse", "ImportExport", "KeychainSelection",
         "LoginSessions",
-        "Model", "Mount", "Notifier", "Platform", "Prompting", "SecretMemory", "Store", "Suites", "Tree",
+        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "Prompting", "SecretMemory", "Store",
+        "Suites", "Tree",
         "Vault",
       ]),
 
@@ -248,6 +253,8 @@ let package = Package(
         "Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory", "TestSupport",
       ]),
     tests("FuseTests", ["Fuse", "Platform"]),
+    tests(
+      "OneTimeCodesTests", ["OneTimeCodes", "InMemory", "Model", "SecretMemory", "Store", "StoreConformance"]),
     tests(
       "FormatsTests",
       [

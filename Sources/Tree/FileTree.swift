@@ -18,6 +18,8 @@ public final class FileTree: Sendable {
   public struct Options: Sendable {
     /// Secrets are stored exactly as written, also where they are one line (`eol=exact`).
     public var keepsLineEnds = false
+    /// Nothing can be written, and the code of a counter is not given out: `-o ro`.
+    public var isReadOnly = false
     /// The content of `.keyhole/status`.
     public var status: @Sendable () -> [UInt8] = { Array("{}\n".utf8) }
     /// The digest of the fingers that are enrolled now, for `biometryCurrentSet`; nil: nothing tells.
@@ -51,6 +53,8 @@ public final class FileTree: Sendable {
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
   /// Open files of secrets, which a lock has to wipe.
   let secretHandles = Mutex<[ObjectIdentifier: WeakHandle]>([:])
+  /// How the codes were that were computed last.
+  let knownCodes = Mutex<[ItemID: KnownCode]>([:])
   let secretScratch = ScratchQuota(limit: 4 * 1024 * 1024, isSecret: true)
 
   /// Reads nothing: the stores are asked with the first call that needs them.
@@ -137,6 +141,8 @@ extension FileTree {
   /// that waits for another process.
   public func mayWait(using node: Node) -> Bool {
     guard let keychain, node.isInKeychain else { return false }
+    // The code of a counter is stored first.
+    if node.isCode { return true }
     return keychain.mayBlock || keychain.isChanging || keychain.isLoading
   }
 }
@@ -145,7 +151,7 @@ extension Place {
   /// Whether it stands in one of the keychain's classes, or is one.
   var isInKeychain: Bool {
     switch self {
-    case .itemClass, .folder, .item, .value, .otpauth: true
+    case .itemClass, .folder, .item, .value, .otpauth, .code: true
     case .scratch(let scratch): scratch.directory.isSecret
     case .history(.folder), .history(.item), .history(.version): true
     case .root, .control, .status, .events, .history, .defaults, .suite, .key, .keychain: false

@@ -17,6 +17,7 @@ struct KeyholeCommand: ParsableCommand {
         defaults/SUITE/KEY                            a setting
         keychain/generic/SERVICE/ACCOUNT/value        a secret
         keychain/generic/SERVICE/ACCOUNT/otpauth      its otpauth:// URI, for one-time codes
+        keychain/generic/SERVICE/ACCOUNT/otp          the one-time code, if it has that URI
         keychain/internet/SERVER/ACCOUNT/value        a secret of a server
       An item may stand for its value. A path in a mount, absolute or relative, is taken too, and for an item that is \
       there SERVICE/ACCOUNT, or SERVICE where it has one account; a short name creates and removes nothing. They work \
@@ -27,7 +28,8 @@ struct KeyholeCommand: ParsableCommand {
     version: Self.version,
     subcommands: [
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
-      SetCommand.self, RemoveCommand.self, MoveCommand.self, CopyCommand.self, FindCommand.self,
+      SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, MoveCommand.self, CopyCommand.self,
+      FindCommand.self,
       SearchCommand.self, GenerateCommand.self, ClipCommand.self, AttributeCommand.self, EditCommand.self,
       ExportCommand.self,
       ImportCommand.self, BackupCommand.self, RestoreCommand.self, MigrateCommand.self, UpgradeCommand.self,

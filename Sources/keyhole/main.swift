@@ -5,7 +5,7 @@ import SecretMemory
 /// Commands that may open secrets. No set: its type takes longer to make than this to search.
 private let commandsWithSecrets = [
   "attr", "backup", "clip", "cp", "edit", "export", "generate", "get", "import", "migrate", "mv",
-  "passphrase", "restore", "set",
+  "otp", "passphrase", "restore", "set",
 ]
 
 private let arguments = Arguments.ofProcess()

@@ -68,4 +68,17 @@ import Testing
       return "another error"
     }
   }
+
+  @Test(arguments: [
+    ("otpauth://hotp/a?counter=9&secret=MFRGG", "otpauth://hotp/a?counter=10&secret=MFRGG", true),
+    ("otpauth://hotp/a?secret=MFRGG&counter=19", "otpauth://hotp/a?secret=MFRGG&counter=20", true),
+    ("otpauth://hotp/a?secret=MFRGG&counter=1", "otpauth://hotp/a?secret=MFRGG&counter=1", true),
+    ("otpauth://hotp/a?secret=MFRGG&counter=1", "otpauth://hotp/a?secret=MFRGG&counter=1&x", false),
+    ("otpauth://hotp/a?counter=1&secret=MFRG2", "otpauth://hotp/a?counter=2&secret=MFRG3", false),
+    ("otpauth://hotp/a?secret=MFRG2&counter=1", "otpauth://hotp/a?secret=MFRG3&counter=1", false),
+    ("otpauth://hotp/a?xcounter=1", "otpauth://hotp/a?xcounter=2", false), ("", "1", false), ("", "", true),
+  ])
+  func counterIsAllThatDiffers(one: String, other: String, isSame: Bool) {
+    #expect(KeyURI.areSameButForCounter(Array(one.utf8).span, Array(other.utf8).span) == isSame)
+  }
 }

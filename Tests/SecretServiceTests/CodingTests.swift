@@ -50,4 +50,61 @@ import Testing
     let item = ServiceItem(label: "h", attributes: attributes)
     #expect(ServiceItem(item.item(ItemID(rawValue: "1"))) == item)
   }
+
+  /// Items of other programs are stored again as they were, or with more that finds them.
+  @Test(
+    arguments: [
+      ["xdg:schema": "org.git.Password", "user": "u", "server": "h", "protocol": "https", "extra": "x"],
+      [
+        "xdg:schema": "io.docker.Credentials", "server": "https://h", "username": "u", "docker_cli": "1",
+        "label": "l",
+      ],
+      ["xdg:schema": "chrome_libsecret_os_crypt_password_v2", "application": "chrome"],
+      [
+        "xdg:schema": "org.freedesktop.NetworkManager.Connection", "connection-uuid": "u",
+        "setting-name": "vpn", "setting-key": "password",
+      ], ["service": "s", "username": "u", "application": "Python keyring library"],
+      ["service": "s", "account": "a", "username": "b"],
+    ] as [[ExactString: ExactString]])
+  func foreignItemIsStoredAsItWas(attributes: [ExactString: ExactString]) {
+    let item = ServiceItem(label: "label", attributes: attributes)
+    let stored = ServiceItem(item.item(ItemID(rawValue: "1")))
+    #expect(stored.label == "label")
+    #expect(attributes.allSatisfy { stored.attributes[$0.key] == $0.value }, "\(stored.attributes)")
+    #expect(stored.attributes.count <= attributes.count + 1)
+  }
+
+  /// The vault knows the seal of an item by its identity: one of Keyhole 0.1 keeps that.
+  @Test func sealedItemKeepsItsIdentity() {
+    var attributes: [ExactString: ExactString] = [
+      "xdg:schema": "org.git.Password", "server": "h", "user": "u", "keyhole.sealed": "true",
+    ]
+    var item = ServiceItem(label: "l", attributes: attributes).item(ItemID(rawValue: "1"))
+    #expect(item.identity == .other(label: "l"))
+    #expect(back(item) == item)
+    item.isSealed = false
+    #expect(back(item) == item)
+    attributes["keyhole.sealed"] = nil
+    item = ServiceItem(label: "l", attributes: attributes).item(ItemID(rawValue: "1"))
+    #expect(item.identity == .internet(InternetIdentity(server: "h", account: "u")))
+    item.isSealed = true
+    #expect(back(item) == item)
+  }
+
+  /// A schema that can't have such an identity is kept, but not as one.
+  @Test func schemaOfAnotherKindIsKept() {
+    for (name, identity) in [
+      ("org.git.Password", ItemIdentity.generic(service: "s", account: "a")),
+      ("chrome_libsecret_os_crypt_password_v2", .generic(service: "s", account: "a")),
+      ("com.example.unknown", .internet(InternetIdentity(server: "h"))),
+      ("io.docker.Credentials", .internet(InternetIdentity(server: "h", port: 1))),
+    ] {
+      var item = Item(
+        id: ItemID(rawValue: "1"), identity: identity, created: Timestamp(seconds: 0),
+        modified: Timestamp(seconds: 0))
+      item.attributes = ["xdg:schema": Array(name.utf8), "username": Array("a".utf8)]
+      let stored = ServiceItem(item).item(item.id)
+      #expect(stored.identity == identity && stored.attributes["username"] == Array("a".utf8), "\(name)")
+    }
+  }
 }

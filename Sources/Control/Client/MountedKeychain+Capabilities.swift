@@ -44,6 +44,20 @@ extension MountedKeychain: PasswordKeychain {
   }
 }
 
+extension MountedKeychain: OneTimeCodeKeychain {
+  /// The mount computes codes.
+  public var oneTimeCodes: (any OneTimeCodeKeychain)? { self }
+
+  /// The present code: the mount asks the person, and keeps the URI.
+  public func oneTimeCode(of item: ItemID) throws(StoreError) -> OneTimeCode {
+    let reply = try request(.fetchCode(item)).channel.reply()
+    guard case .code(let moment) = reply.content, let digits = reply.takeSecret() else {
+      throw WireReader.unreadable
+    }
+    return OneTimeCode(digits: digits, moment: moment)
+  }
+}
+
 extension MountedKeychain: OtpauthKeychain {
   /// nil: the mount's keychain holds no `otpauth:` URIs, as last reported.
   public var otpauthURIs: (any OtpauthKeychain)? { memory.state.holdsOtpauth ? self : nil }

@@ -22,9 +22,10 @@ extension ControlMessage {
     case .versions(let versions): writer.put(versions) { $0.put($1) }
     case .identities(let identities): writer.put(identities) { $0.put($1) }
     case .count(let count): writer.put(count)
-    case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .changePassword(let item),
-      .restore(let item):
+    case .fetchPath(let item), .fetchSecret(let item), .fetchOtpauth(let item), .fetchCode(let item),
+      .changePassword(let item), .restore(let item):
       writer.put(item)
+    case .code(let moment): writer.put(moment)
     case .permit(let item, let operation, let secrets):
       writer.put(item)
       writer.put(operation.rawValue)
@@ -89,6 +90,7 @@ extension ControlMessage {
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret(try reader.itemID())
     case .fetchOtpauth: .fetchOtpauth(try reader.itemID())
+    case .fetchCode: .fetchCode(try reader.itemID())
     case .add: .add(try reader.item())
     case .update: .update(try reader.itemIDs())
     case .rewrite: .rewrite(try reader.itemID(), readingSecret: try reader.flag())
@@ -121,6 +123,7 @@ extension ControlMessage {
     case .requests: .requests(try reader.list { (reader) throws(StoreError) in try reader.waitingRequest() })
     case .replayPaused: .replayPaused
     case .secret: .secret
+    case .code: .code(try reader.moment())
     case .stored: .stored(try reader.snapshot())
     case .settled: .settled(try reader.snapshot())
     case .problems: .problems(try reader.list { (reader) throws(StoreError) in try reader.problem() })
@@ -138,6 +141,18 @@ extension ControlMessage {
 }
 
 extension WireWriter {
+  fileprivate mutating func put(_ moment: OneTimeCode.Moment) {
+    switch moment {
+    case .step(let since, let period):
+      put(true)
+      put(since)
+      put(period)
+    case .counter(let counter):
+      put(false)
+      put(counter)
+    }
+  }
+
   fileprivate mutating func put(_ snapshot: ItemSnapshot) {
     put(snapshot.number)
     put(snapshot.entries) {
@@ -234,8 +249,15 @@ extension WireReader {
 extension WireReader {
   fileprivate mutating func secrets() throws(StoreError) -> ItemSecrets {
     let secrets = ItemSecrets(rawValue: try integer())
-    guard !secrets.isEmpty, secrets.isSubset(of: [.value, .otpauth]) else { throw Self.unreadable }
+    guard !secrets.isEmpty, secrets.isSubset(of: [.value, .otpauth, .code]) else { throw Self.unreadable }
     return secrets
+  }
+
+  fileprivate mutating func moment() throws(StoreError) -> OneTimeCode.Moment {
+    guard try flag() else { return .counter(try integer()) }
+    let (since, period) = (try time(), try integer(Int64.self))
+    guard period > 0 else { throw Self.unreadable }
+    return .step(since: since, period: period)
   }
 
   mutating func operation() throws(StoreError) -> AccessOperation {

@@ -44,6 +44,8 @@ package enum ControlMessage: Hashable, Sendable {
   case fetchItems
   case fetchSecret(ItemID)
   case fetchOtpauth(ItemID)
+  /// The present one-time code; `code` is the answer.
+  case fetchCode(ItemID)
   /// Secret: the item's.
   case add(Item)
   case update([ItemID])
@@ -85,6 +87,8 @@ package enum ControlMessage: Hashable, Sendable {
   case replayPaused
   /// Secret: the item's.
   case secret
+  /// Secret: the digits.
+  case code(OneTimeCode.Moment)
   /// The items as they are stored, to be changed. Secret: the item's, in a `rewrite`.
   case stored(ItemSnapshot)
   case versions([ItemVersion])
@@ -164,9 +168,9 @@ extension ControlMessage {
     case permitRules, watch, fetchItems, fetchSecret, add, update, rewrite, remove, fetchProblems, fetchRoom
     case changed, identify, changePassword, fetchOtpauth, rewriteOtpauth
     case beginBatch, batchItem, batchOtpauth, commitBatch, finishBatches, askToUnlock
-    case approve
+    case approve, fetchCode
     case pending = 40
-    case failed, done, path, replayPaused, secret, stored, settled, problems, room, requests
+    case failed, done, path, replayPaused, secret, stored, settled, problems, room, requests, code
     case state = 60
     case someItems, allItems, itemsChanged
     case fetchVersions = 72
@@ -194,6 +198,7 @@ extension ControlMessage {
     case .fetchItems: .fetchItems
     case .fetchSecret: .fetchSecret
     case .fetchOtpauth: .fetchOtpauth
+    case .fetchCode: .fetchCode
     case .add: .add
     case .update: .update
     case .rewrite: .rewrite
@@ -221,6 +226,7 @@ extension ControlMessage {
     case .requests: .requests
     case .replayPaused: .replayPaused
     case .secret: .secret
+    case .code: .code
     case .stored: .stored
     case .settled: .settled
     case .problems: .problems

@@ -1,8 +1,19 @@
 import Model
+import OneTimeCodes
 import SecretMemory
 import Store
 
 extension KeychainServer {
+  /// No more than the code: what it is computed from stays here.
+  func sendCode(of id: ItemID) throws(StoreError) {
+    let item = try found(id)
+    let permit = try permit(
+      store.permission(for: item, to: .read, .code, path: path(item), by: peer.caller))
+    let code = try store.oneTimeCode(of: item, permit, counting: !service.isReadOnly)
+    try peer.check()
+    channel.send(.code(code.moment), secret: code.digits)
+  }
+
   /// As `rewrite`, of the second secret: the other side changes what it was given, until that is still what is stored.
   func rewriteOtpauth(_ id: ItemID, readingSecret: Bool) throws(StoreError) {
     try requireWritable()

@@ -9,7 +9,7 @@ import Store
 struct KeychainServer {
   let channel: MessageChannel
   let store: KeychainStore
-  private let service: any ControlService
+  let service: any ControlService
   let peer: ControlPeer
 
   init(
@@ -29,6 +29,7 @@ struct KeychainServer {
       _ = KeychainWatcher.sendAll(of: store, to: channel)
     case .fetchSecret(let item): try sendSecret(of: item, .value)
     case .fetchOtpauth(let item): try sendSecret(of: item, .otpauth)
+    case .fetchCode(let item): try sendCode(of: item)
     case .add(let item): try add(item, request.takeSecret())
     case .update(let items): try update(items)
     case .rewrite(let item, let readsSecret): try rewrite(item, readingSecret: readsSecret)

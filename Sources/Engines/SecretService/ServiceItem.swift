@@ -25,26 +25,17 @@ extension ServiceItem {
     guard hasFields(id) else { return self }
     let attributes = attributes.filter { name, value in
       // Of a generic password also an empty part is one.
-      let saysNothing = value.isEmpty && name != Name.service && name != Name.account
+      let saysNothing = value.isEmpty && !Name.kept.contains(name)
       return !saysNothing && !Name.computed.contains(name)
     }
     return ServiceItem(label: label, attributes: attributes)
   }
 }
 
-/// The names of attributes: those of libsecret's network schema, and those that are Keyhole's own.
+/// The names of attributes that are no part of an identity (`SecretSchema` has those).
 private enum Name {
-  static let schema: ExactString = "xdg:schema"
-  static let service: ExactString = "service"
-  static let account: ExactString = "account"
-  static let server: ExactString = "server"
-  static let user: ExactString = "user"
-  static let domain: ExactString = "domain"
-  static let `protocol`: ExactString = "protocol"
-  static let authenticationType: ExactString = "authtype"
-  static let port: ExactString = "port"
-  static let object: ExactString = "object"
-
+  /// KeePassXC keeps these also where they are empty.
+  static let kept: Set<ExactString> = ["service", "account", "username"]
   static let uuid: ExactString = "Uuid"
   static let computed: Set<ExactString> = [uuid, "Path", "FDO_SECRETS_CONTENT_TYPE"]
 
@@ -54,18 +45,10 @@ private enum Name {
   static let programs: ExactString = "keyhole.programs"
   static let lineEnd: ExactString = "keyhole.eol"
   static let sealed: ExactString = "keyhole.sealed"
+  /// The class, where the other attributes alone would give another one, or that of Keyhole 0.1.
+  static let itemClass: ExactString = "keyhole.class"
   /// The prefix of attributes for bytes that no string can hold, in hexadecimal digits.
   static let bytes = "keyhole.bytes."
-
-  static let network: Set<ExactString> = [
-    server, user, domain, `protocol`, authenticationType, port, object,
-  ]
-}
-
-private enum Schema {
-  static let network: ExactString = "org.gnome.keyring.NetworkPassword"
-  /// The value that gnome-keyring sooner or later gives an item without one.
-  static let none: ExactString = "org.freedesktop.Secret.Generic"
 }
 
 // MARK: From the service
@@ -73,9 +56,10 @@ private enum Schema {
 extension ServiceItem {
   /// The item that this is in Keyhole's terms; times, size and the rest are the caller's to add.
   func item(_ id: ItemID) -> Item {
-    let identity = identity
-    var rest = attributes.filter { !Self.names(of: identity).contains($0.key) }
-    if rest[Name.schema] == Schema.none { rest[Name.schema] = nil }
+    let match = match
+    let identity = match?.identity ?? .other(label: ExactString(label))
+    var rest = attributes.filter { match?.names.contains($0.key) != true && $0.key != Name.itemClass }
+    if rest[SecretSchema.attribute] == SecretSchema.none { rest[SecretSchema.attribute] = nil }
     var item = Item(
       id: id, identity: identity, created: Timestamp(seconds: 0), modified: Timestamp(seconds: 0))
     item.label = shownLabel(of: identity)
@@ -91,42 +75,15 @@ extension ServiceItem {
     return item
   }
 
-  private var identity: ItemIdentity {
-    if isNetwork, let server = attributes[Name.server] { return .internet(internet(server)) }
-    if let service = attributes[Name.service], let account = attributes[Name.account] {
-      return .generic(service: service, account: account)
-    }
-    return .other(label: ExactString(label))
-  }
+  private var identity: ItemIdentity { match?.identity ?? .other(label: ExactString(label)) }
 
-  /// An item of the network schema, or one without a schema that has a server and is no generic password.
-  private var isNetwork: Bool {
-    switch attributes[Name.schema] {
-    case Schema.network: true
-    case nil, Schema.none: attributes[Name.service] == nil || attributes[Name.account] == nil
-    default: false
-    }
-  }
-
-  private func internet(_ server: ExactString) -> InternetIdentity {
-    InternetIdentity(
-      server: server, account: attributes[Name.user] ?? "", domain: attributes[Name.domain],
-      protocol: attributes[Name.protocol], authenticationType: attributes[Name.authenticationType],
-      port: attributes[Name.port].flatMap(Self.port), path: attributes[Name.object])
-  }
-
-  private static func port(_ text: ExactString) -> UInt16? {
-    UInt16(text.string).flatMap { ExactString($0.description) == text ? $0 : nil }
-  }
-
-  private static func names(of identity: ItemIdentity) -> Set<ExactString> {
-    switch identity {
-    case .generic: return [Name.service, Name.account]
-    case .internet(let internet):
-      // One that is no number belongs to no identity, but must not be lost.
-      return internet.port == nil ? Name.network.subtracting([Name.port]) : Name.network
-    case .other: return []
-    }
+  /// nil: an item of the class `other`.
+  private var match: SecretSchema.Match? {
+    let itemClass = attributes[Name.itemClass]
+    guard itemClass != ExactString(ItemClass.other.rawValue) else { return nil }
+    // The vault knows the seal of an item by the identity that the item had when it was sealed.
+    let isOfFormerKeyhole = attributes[Name.sealed] != nil && itemClass == nil
+    return SecretSchema.match(attributes, former: isOfFormerKeyhole)
   }
 
   private func shownLabel(of identity: ItemIdentity) -> ExactString? {
@@ -154,17 +111,23 @@ extension ServiceItem {
 
 extension ServiceItem {
   init(_ item: Item) {
-    let identity = Self.attributes(of: item.identity)
+    let name = item.attributes[SecretSchema.attribute].flatMap(Self.text)
+    let known = name.flatMap(SecretSchema.named)
+    let underSchema = known?.attributes(of: item.identity)
+    // A schema that can't have such an identity would have it read as another one.
+    let schema = underSchema == nil ? nil : known
+    let identity = underSchema ?? SecretSchema.attributes(of: item.identity)
     var attributes = identity
     for (name, value) in item.attributes {
-      if !Self.isReserved(name, in: item, identity), let text = Self.text(value) {
+      if let text = Self.text(value), Self.isFree(name, text, item.identity, identity, known, schema) {
         attributes[name] = text
       } else {
         attributes[ExactString(Name.bytes + name.string)] = ExactString(value.hexadecimal)
       }
     }
-    if case .internet = item.identity, attributes[Name.schema] == nil {
-      attributes[Name.schema] = Schema.network
+    attributes.merge(schema?.fixed ?? [:]) { present, _ in present }
+    if case .internet = item.identity, attributes[SecretSchema.attribute] == nil {
+      attributes[SecretSchema.attribute] = SecretSchema.network
     }
     attributes[Name.accessible] =
       item.accessibility == .whenUnlocked ? nil : ExactString(item.accessibility.rawValue)
@@ -174,46 +137,33 @@ extension ServiceItem {
     attributes[Name.sealed] = item.isSealed ? "true" : nil
     label = (item.label ?? Self.defaultLabel(of: item.identity)).string
     self.attributes = attributes
-  }
-
-  private static func attributes(of identity: ItemIdentity) -> [ExactString: ExactString] {
-    switch identity {
-    case .generic(let service, let account): return [Name.service: service, Name.account: account]
-    case .internet(let internet):
-      let present: [ExactString: ExactString?] = [
-        Name.server: internet.server, Name.user: internet.account.isEmpty ? nil : internet.account,
-        Name.domain: internet.domain, Name.protocol: internet.protocol,
-        Name.authenticationType: internet.authenticationType,
-        Name.port: internet.port.map { ExactString($0.description) }, Name.object: internet.path,
-      ]
-      return present.compactMapValues { $0 }
-    case .other: return [:]
+    if self.identity != item.identity {
+      self.attributes[Name.itemClass] = ExactString(item.identity.itemClass.rawValue)
     }
   }
 
-  /// Whether an attribute of this name would be read as something else.
-  private static func isReserved(
-    _ name: ExactString, in item: Item, _ identity: [ExactString: ExactString]
+  /// Whether an attribute can have its own name, as it would be read as nothing else. `known`: the schema that the item
+  /// names; `schema`: the one that it is stored under.
+  private static func isFree(
+    _ name: ExactString, _ value: ExactString, _ itemIdentity: ItemIdentity,
+    _ identity: SecretSchema.Attributes, _ known: SecretSchema?, _ schema: SecretSchema?
   ) -> Bool {
-    if identity[name] != nil || name.utf8.starts(with: Name.own.utf8) { return true }
-    switch item.identity {
-    case .internet:
-      return name == Name.port
-        ? item.attributes[name].flatMap(text).flatMap(port) != nil : Name.network.contains(name)
-    case .generic: return name == Name.schema && item.attributes[name].flatMap(text) == Schema.network
-    case .other: return false
+    if name.utf8.starts(with: Name.own.utf8) { return false }
+    if schema == nil, SecretSchema.replaces(name, value, in: itemIdentity) { return true }
+    if identity[name] != nil { return false }
+    if name == SecretSchema.attribute {
+      switch itemIdentity {
+      case .generic: return known == nil || schema != nil
+      case .internet: return schema != nil
+      case .other: return true
+      }
     }
+    return !SecretSchema.reads(name, value, asPartOf: itemIdentity, schema)
   }
 
   /// nil: no string of D-Bus can hold it.
   private static func text(_ bytes: [UInt8]) -> ExactString? {
     bytes.contains(0) ? nil : ExactString(utf8: bytes)
-  }
-
-  /// The attributes that find all items of an identity, and perhaps others; nil: none do, as labels can't be searched.
-  static func query(for identity: ItemIdentity) -> [ExactString: ExactString]? {
-    if case .other = identity { return nil }
-    return attributes(of: identity)
   }
 }
 

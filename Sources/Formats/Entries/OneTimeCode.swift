@@ -62,8 +62,8 @@ struct OneTimeCode {
   /// The URI; a bare key's is made when it is asked for, and names the service and the account.
   func uri(issuer: String, account: String) -> SecretSlice {
     guard kind == .key else { return slice }
-    let name = Self.escaped(issuer)
-    let label = name.isEmpty ? Self.escaped(account) : "\(name):\(Self.escaped(account))"
+    let name = KeyURI.escaped(issuer)
+    let label = name.isEmpty ? KeyURI.escaped(account) : "\(name):\(KeyURI.escaped(account))"
     let coding = SecretSlice.Coding.oneTimeKey(slice.coding, label: label, issuer: name)
     return SecretSlice(slice.source, slice.range, coding)
   }
@@ -78,21 +78,5 @@ struct OneTimeCode {
       if let digit = base32(bytes[index]) { try decoded.append(digit) }
     }
     if !issuer.isEmpty { for byte in "&issuer=\(issuer)".utf8 { try decoded.append(byte) } }
-  }
-
-  /// Percent-encoded as a component of a URI (RFC 3986).
-  private static func escaped(_ text: String) -> String {
-    var escaped = ""
-    for byte in text.utf8 {
-      let scalar = Unicode.Scalar(byte)
-      let isPlain = byte < 0x80 && (scalar.properties.isAlphabetic || (0x30...0x39).contains(byte))
-      if isPlain || "-._~@".unicodeScalars.contains(scalar) {
-        escaped.unicodeScalars.append(scalar)
-      } else {
-        let digits = String(byte, radix: 16, uppercase: true)
-        escaped += "%" + (digits.count == 1 ? "0" : "") + digits
-      }
-    }
-    return escaped
   }
 }

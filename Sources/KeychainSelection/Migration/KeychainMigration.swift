@@ -231,7 +231,8 @@ extension KeychainMigration {
 
 extension Item {
   /// The same in everything that can be moved but the secret, which is compared by itself: the size of one whose sealing
-  /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema.
+  /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema and what the
+  /// schema's program looks for.
   fileprivate func isCopy(of other: Item) -> Bool {
     portable == other.portable
   }
@@ -241,7 +242,11 @@ extension Item {
     (item.id, item.collection, item.otpauth) = (ItemID(rawValue: ""), nil, nil)
     (item.created, item.modified) = (Timestamp(seconds: 0), Timestamp(seconds: 0))
     (item.isSealed, item.size) = (false, 0)
-    item.attributes["xdg:schema"] = nil
+    let schema = item.attributes.removeValue(forKey: SecretSchema.attribute).flatMap { ExactString(utf8: $0) }
+    for (name, value) in schema.flatMap(SecretSchema.named)?.fixed ?? [:]
+    where item.attributes[name].map({ $0 == Array(value.utf8) }) == true {
+      item.attributes[name] = nil
+    }
     return item
   }
 }

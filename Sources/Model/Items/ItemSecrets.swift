@@ -11,7 +11,7 @@ public struct FurtherSecret: Hashable, Sendable {
   }
 }
 
-/// Which of an item's secrets: all are under the same class, access flags, rules and password.
+/// Which of an item's secrets, and what is computed from them: all are under the same class, access flags, rules and password.
 public struct ItemSecrets: OptionSet, Hashable, Sendable {
   /// The bits of the set; they are stored nowhere.
   public let rawValue: UInt8
@@ -26,8 +26,20 @@ public struct ItemSecrets: OptionSet, Hashable, Sendable {
   /// The `otpauth:` URI that one-time codes are computed from.
   public static let otpauth = ItemSecrets(rawValue: 2)
 
+  /// The one-time code that is computed from the URI: no more than that.
+  public static let code = ItemSecrets(rawValue: 4)
+
+  /// The file name of the one-time code in the item's directory.
+  public static let codeName = "otp"
   /// The file name of the `otpauth:` URI in the item's directory.
   public static let otpauthName = "otpauth"
+}
+
+extension ItemSecrets {
+  /// Whether the right to these is one to the others: a code can be computed from its URI.
+  public func covers(_ others: ItemSecrets) -> Bool {
+    (contains(.otpauth) ? union(.code) : self).isSuperset(of: others)
+  }
 }
 
 extension Item {

@@ -14,6 +14,53 @@ public enum KeyURI {
     for index in bytes.indices { try check.take(bytes[index]) }
     try check.finish()
   }
+
+  /// Whether two URIs differ at most in the digits of `counter`, as one does after a code was given out.
+  public static func areSameButForCounter(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+    var start = 0
+    while start < min(one.count, other.count), one[start] == other[start] { start += 1 }
+    guard start < max(one.count, other.count) else { return true }
+    while start > 0, isDigit(one[start - 1]) { start -= 1 }
+    let name = Array("counter=".utf8)
+    guard start > name.count,
+      one[start - name.count - 1] == UInt8(ascii: "?")
+        || one[start - name.count - 1] == UInt8(ascii: "&"),
+      hasName(one, name, before: start)
+    else { return false }
+    let (end, otherEnd) = (endOfDigits(one, from: start), endOfDigits(other, from: start))
+    guard one.count - end == other.count - otherEnd else { return false }
+    for index in 0..<one.count - end where one[end + index] != other[otherEnd + index] { return false }
+    return true
+  }
+
+  private static func hasName(_ bytes: Span<UInt8>, _ name: [UInt8], before end: Int) -> Bool {
+    for index in name.indices where bytes[end - name.count + index] != name[index] { return false }
+    return true
+  }
+
+  private static func endOfDigits(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    var end = start
+    while end < bytes.count, isDigit(bytes[end]) { end += 1 }
+    return end
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  /// A name, percent-encoded as a component of a URI (RFC 3986, section 2.1).
+  public static func escaped(_ text: String) -> String {
+    var escaped = ""
+    for byte in text.utf8 {
+      let scalar = Unicode.Scalar(byte)
+      let isPlain = byte < 0x80 && (scalar.properties.isAlphabetic || (0x30...0x39).contains(byte))
+      if isPlain || "-._~@".unicodeScalars.contains(scalar) {
+        escaped.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(byte, radix: 16, uppercase: true)
+        escaped += "%" + (digits.count == 1 ? "0" : "") + digits
+      }
+    }
+    return escaped
+  }
 }
 
 /// Follows an `otpauth:` URI while it is written.

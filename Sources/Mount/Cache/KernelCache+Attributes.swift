@@ -85,7 +85,8 @@ extension Entry {
 extension Attributes {
   fileprivate init(_ status: NodeStatus, of node: Node, _ userID: UInt32, _ groupID: UInt32) {
     self.init(
-      inode: node.number, kind: status.kind.fileKind, permissions: status.kind.permissions,
+      inode: node.number, kind: status.kind.fileKind,
+      permissions: node.isCode ? 0o400 : status.kind.permissions,
       linkCount: UInt32(status.links), userID: userID, groupID: groupID, size: status.size,
       time: Timestamp(status.modified))
     if let accessed = status.accessed { accessTime = Timestamp(accessed) }

@@ -52,6 +52,7 @@ package final class Server: Sendable {
     replay = options.replaysChanges && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
     var treeOptions = FileTree.Options()
     treeOptions.keepsLineEnds = options.keepsLineEnds
+    treeOptions.isReadOnly = options.isReadOnly
     treeOptions.enrolledFingers = EnrolledSet.digest
     if options.authCommand == nil { treeOptions.factors = ApprovalFactors.ofMachine }
     treeOptions.status = { report.content }

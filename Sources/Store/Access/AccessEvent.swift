@@ -123,6 +123,7 @@ extension ItemSecrets {
   fileprivate var words: String? {
     switch self {
     case .otpauth: Self.otpauthName
+    case .code: Self.codeName
     case [.value, .otpauth]: "value,\(Self.otpauthName)"
     default: nil
     }

@@ -91,21 +91,27 @@ extension AccessGrants.Grant {
     guard isOfCaller(subject.caller), operation.covers(subject.operation), demand == subject.demand else {
       return false
     }
-    guard let item else { return subject.password == .none }
-    return item == subject.item && secrets.isSuperset(of: subject.secrets)
+    guard let item else {
+      // An answer about a code is none about a secret, nor about what the code is computed from.
+      return subject.password == .none && (secrets != .code || subject.secrets == .code)
+    }
+    return item == subject.item && secrets.covers(subject.secrets)
   }
 }
 
 extension PermissionRequest.Subject {
-  /// Whether a rule may be written in place of an answer.
-  var offersRule: Bool {
+  /// Whether a rule may be written in place of an answer: not for a code, as rules are for all secrets of an item.
+  var offersRule: Bool { hasKeptAnswer && secrets != .code }
+
+  /// Whether an answer may hold longer than for some seconds.
+  private var hasKeptAnswer: Bool {
     password == .none && (operation == .read || operation == .write || operation == .readWrite)
   }
 
   /// Whether an answer for the rest of the session is possible: the program and its session are known, and there is no
   /// password, which is not kept for so long.
   var offersSession: Bool {
-    guard offersRule, let leader = caller.session, leader.start > 0 else { return false }
+    guard hasKeptAnswer, let leader = caller.session, leader.start > 0 else { return false }
     return caller.ruleProgram != nil
   }
 }

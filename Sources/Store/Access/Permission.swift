@@ -147,10 +147,11 @@ extension PermissionRequest.Subject {
     return Permit(item: item, for: operation, covered, to: caller, password: password)
   }
 
-  /// The paths for the dialog: the item's, and that of its `otpauth:` URI, each if the question is about it.
+  /// The paths for the dialog: the item's, and those of its `otpauth:` URI and its code, each if the question is about it.
   var paths: [String] {
-    let further = operation == .change || !secrets.contains(.otpauth)
-    return (further || secrets.contains(.value) ? [path] : [])
-      + (further ? [] : [path + "/" + ItemSecrets.otpauthName])
+    guard operation != .change else { return [path] }
+    var further = secrets.contains(.otpauth) ? [path + "/" + ItemSecrets.otpauthName] : []
+    if secrets.contains(.code) { further.append(path + "/" + ItemSecrets.codeName) }
+    return (further.isEmpty || secrets.contains(.value) ? [path] : []) + further
   }
 }

@@ -7,7 +7,7 @@ public import SecretMemory
 /// Secrets pass as `SecretBytes` only; an engine wipes every other copy it makes. `Tests/StoreConformance` says what an engine has to do, and checks it.
 ///
 /// Each ability that some keychains lack is a protocol of its own, which the engine gives as a property: `locking`, `passwords`,
-/// `otpauthURIs`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `history`, `verification`. An engine in front of another one passes on what that
+/// `otpauthURIs`, `oneTimeCodes`, `batches`, `spooling`, `remote`, `encryption`, `lookup`, `paging`, `history`, `verification`. An engine in front of another one passes on what that
 /// one has.
 public protocol KeychainEngine: Sendable {
   /// The engine's name as the mount option `keychain=` spells it: `vault`, `secret-service`.
@@ -81,6 +81,9 @@ public protocol KeychainEngine: Sendable {
   /// nil, as by default: it has room for one secret of an item only.
   var otpauthURIs: (any OtpauthKeychain)? { get }
 
+  /// nil, as by default: this process computes one-time codes from the URIs.
+  var oneTimeCodes: (any OneTimeCodeKeychain)? { get }
+
   /// nil, as by default: it makes one change at a time.
   var batches: (any BatchKeychain)? { get }
 
@@ -128,6 +131,8 @@ extension KeychainEngine {
   public var passwords: (any PasswordKeychain)? { nil }
   /// nil.
   public var otpauthURIs: (any OtpauthKeychain)? { nil }
+  /// nil.
+  public var oneTimeCodes: (any OneTimeCodeKeychain)? { nil }
   /// nil.
   public var batches: (any BatchKeychain)? { nil }
   /// nil.

@@ -2,6 +2,52 @@ public import Model
 public import SecretMemory
 
 extension KeychainStore {
+  /// Lends an item's `otpauth:` URI to compute a code from it. A permit for the code is enough, so no more than the code may
+  /// leave `body`.
+  ///
+  /// - Throws: what `body` throws; as `otpauth`.
+  public nonisolated func withOtpauth<Value: ~Copyable>(
+    of item: Item, forCode permit: Permit?, _ body: (borrowing SecretBytes) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    try checkAccess(to: item, permit, .code)
+    guard item.otpauth != nil else { throw .notFound }
+    noteUse()
+    defer { wipeStack() }
+    return try body(engine(for: permit).requireOtpauthURIs().otpauth(of: item.id))
+  }
+
+  /// The keychain in whose process the codes of items with this permit are computed; nil: in this one.
+  ///
+  /// - Throws: `unsupported` for a keychain without passwords, where the permit has one.
+  public nonisolated func oneTimeCodes(
+    for permit: Permit?
+  ) throws(StoreError) -> (any OneTimeCodeKeychain)? {
+    try engine(for: permit).oneTimeCodes
+  }
+
+  /// Has an item's `otpauth:` URI changed while a code is computed from it, in one transaction: the code of a counter is
+  /// given out once.
+  ///
+  /// - Throws: what `body` throws; as `rewriteOtpauth`.
+  public nonisolated func updateOtpauth(
+    of item: Item, forCode permit: Permit?, _ body: (inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try checkAccess(to: item, permit, .code)
+    let uris = try engine(for: permit).requireOtpauthURIs()
+    noteUse()
+    defer { wipeStack() }
+    _ = try change { () throws(StoreError) in
+      try uris.rewriteOtpauth(of: item.id, readingSecret: true) { (further, secret) throws(StoreError) in
+        guard further != nil else { throw .notFound }
+        try body(&secret)
+        try KeyURI.check(secret)
+        further = FurtherSecret(modified: .now)
+      }
+    } note: { store, written in
+      store.note(written, kind: .attributes, since: item)
+    }
+  }
+
   /// An item's `otpauth:` URI, given under the conditions of its secret.
   ///
   /// - Throws: `notFound`, also for an item that has none; as `secret`.

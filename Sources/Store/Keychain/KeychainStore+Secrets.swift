@@ -33,7 +33,7 @@ extension KeychainStore {
   ) throws(StoreError) {
     guard try isAccessible(item) else { throw .locked }
     guard try isGuarded(item) else { return }
-    guard let permit, permit.item == item.id, permit.secrets.isSuperset(of: secrets) else {
+    guard let permit, permit.item == item.id, permit.secrets.covers(secrets) else {
       throw .accessDenied(reason: "a person or a rule has to permit it first")
     }
     try permit.requireUnchangedCaller()

@@ -26,6 +26,7 @@ extension Handle {
   /// Whether a read at `offset` may have to ask the store, which may take some seconds where another process keeps it.
   public func asksStore(readingAt offset: Int) -> Bool {
     guard node.isSecret, scratch == nil else { return false }
+    if node.isCode { return offset == 0 && isEnded }
     let (lacksBase, count) = state.withLock { ($0.draft.lacksBase, $0.draft.count(stored: 0)) }
     if lacksBase { return true }
     return hasSnapshot && offset >= count && !node.isRemoved && tree.committedSize(of: node) > count
@@ -34,6 +35,7 @@ extension Handle {
   /// A reader at the end of what it has goes on where the value has grown.
   public func readOn(from offset: Int) throws(StoreError) {
     guard hasSnapshot else { return }
+    guard !node.isCode else { return offset == 0 && isEnded ? try renewCode() : () }
     let count = try withBase { state in state.draft.count(stored: 0) }
     guard offset >= count else { return }
     if node.isSecret { readOnInSecret(count) } else { readOnInSetting() }

@@ -51,6 +51,8 @@ public final class Handle: Sendable {
     var revision: UInt64 = 0
     /// Which value a reader's snapshot is of: another number for each other value. 0: none.
     var version: UInt64 = 0
+    /// When a one-time code ends; nil: no time ends it, or it is none.
+    var codeEnd: Timestamp?
     /// The value that a key had when it was opened; nil: the store is asked.
     var original: SettingValue?
     var check = ContentCheck.none

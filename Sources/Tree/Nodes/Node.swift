@@ -77,6 +77,14 @@ public final class Node: Sendable {
     }
   }
 
+  /// Whether it is a one-time code, which is computed.
+  public var isCode: Bool {
+    state.withLock {
+      if case .code = $0.place { return true }
+      return false
+    }
+  }
+
   /// Whether it is a part of `.keyhole`.
   public var isControl: Bool {
     state.withLock {

@@ -17,6 +17,8 @@ enum Place: Hashable, Sendable {
   case value(ItemPlace)
   /// The item's `otpauth:` URI.
   case otpauth(ItemPlace)
+  /// The item's one-time code, which is computed from the URI. Its directory does not list it.
+  case code(ItemPlace)
   /// Boxed: there are few, and every node has room for the largest place.
   indirect case scratch(ScratchPlace)
 }
@@ -70,7 +72,7 @@ extension Place {
     case .itemClass: .keychain
     case .folder(let place): .itemClass(place.itemClass)
     case .item(let place): place.parent
-    case .value(let place), .otpauth(let place): .item(place)
+    case .value(let place), .otpauth(let place), .code(let place): .item(place)
     case .scratch(let place): place.parent
     }
   }
@@ -81,7 +83,7 @@ extension Place {
   var isDirectory: Bool {
     switch self {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
-    case .status, .events, .key, .value, .otpauth, .scratch: false
+    case .status, .events, .key, .value, .otpauth, .code, .scratch: false
     case .history(let place): place.isDirectory
     }
   }
@@ -103,6 +105,7 @@ extension Place {
     case .item(let place): place.name.string
     case .value: Self.valueName
     case .otpauth: ItemSecrets.otpauthName
+    case .code: ItemSecrets.codeName
     case .scratch(let place): place.name.string
     }
   }
@@ -118,7 +121,8 @@ extension Place {
     case .folder(let place): hasher.combine(place.name)
     case .item(let place): hasher.combine(place.name)
     case .history(let place): hasher.combine(place.name)
-    case .root, .control, .status, .events, .defaults, .keychain, .itemClass, .value, .otpauth:
+    case .root, .control, .status, .events, .defaults, .keychain, .itemClass, .value, .otpauth,
+      .code:
       hasher.combine(self.name)
     }
   }
@@ -133,7 +137,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value, .otpauth, .history(.version): true
+    case .value, .otpauth, .code, .history(.version): true
     case .scratch(let place): place.directory.isSecret
     default: false
     }
@@ -182,6 +186,7 @@ extension Place {
       .item(ItemPlace(itemClass: folder.itemClass, folder: folder.name, name: place.name))
     case (.value, .item(let item)): .value(item)
     case (.otpauth, .item(let item)): .otpauth(item)
+    case (.code, .item(let item)): .code(item)
     case (.scratch(let place), .suite(let suite)):
       .scratch(ScratchPlace(directory: .suite(suite), name: place.name))
     case (.scratch(let place), .item(let item)):

@@ -85,6 +85,9 @@ extension FileTree {
       return try newFile(name, inSuite: suite)
     case .item(let item):
       if let secret = Place(secretOf: item, named: name) { return secret }
+      guard !name.elementsEqual(ItemSecrets.codeName.utf8) else {
+        throw .notPermitted(reason: "`otp` is computed from `otpauth`, which can be written")
+      }
       return .scratch(ScratchPlace(directory: .item(item), name: try scratchName(name)))
     default:
       throw .notPermitted(reason: "files can be made in suites and items only")

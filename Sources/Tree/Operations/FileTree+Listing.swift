@@ -47,7 +47,7 @@ extension FileTree {
     case .itemClass(let itemClass): try folders(of: itemClass)
     case .folder: try items(in: directory)
     case .item(let item): try files(ofItem: item)
-    case .status, .events, .key, .value, .otpauth, .scratch: throw .notDirectory
+    case .status, .events, .key, .value, .otpauth, .code, .scratch: throw .notDirectory
     }
   }
 

@@ -55,7 +55,7 @@ extension FileTree {
   /// Whether the secret that stands at a place, or that scratch there may be a copy of, can be read now.
   func isUnlocked(_ place: Place) -> Bool {
     switch place {
-    case .value(let item), .otpauth(let item): isUnlocked(item)
+    case .value(let item), .otpauth(let item), .code(let item): isUnlocked(item)
     case .history(let place): isUnlocked(place)
     case .scratch(let scratch):
       if case .item(let item) = scratch.directory { isUnlocked(item) } else { true }

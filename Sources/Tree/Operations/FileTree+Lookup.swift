@@ -25,7 +25,7 @@ extension FileTree {
     case .folder(let folder):
       try itemPlace(name, in: folder)
     case .item(let item): try filePlace(name, inItem: item)
-    case .status, .events, .key, .value, .otpauth, .scratch: throw .notDirectory
+    case .status, .events, .key, .value, .otpauth, .code, .scratch: throw .notDirectory
     }
   }
 
@@ -78,6 +78,7 @@ extension FileTree {
     _ name: some Collection<UInt8>, inItem item: ItemPlace
   ) throws(StoreError) -> Place {
     if let secret = Place(secretOf: item, named: name) { return try existing(secret) }
+    if name.elementsEqual(ItemSecrets.codeName.utf8) { return try existing(.code(item)) }
     guard let scratch = existingScratch(name, in: .item(item)) else {
       _ = try PathName(lookingUp: name)
       throw .notFound
@@ -119,6 +120,7 @@ extension FileTree {
     case .folder(let folder): try folderExists(folder)
     case .item(let item): try itemExists(item)
     case .value(let item), .otpauth(let item): try secretExists(place, item)
+    case .code(let item): try codeExists(item)
     case .scratch(let scratch): overlay.withLock { $0[scratch] != nil }
     }
   }
@@ -141,6 +143,12 @@ extension FileTree {
   private func itemExists(_ place: ItemPlace) throws(StoreError) -> Bool {
     if stagedItem(place) != nil { return true }
     return try storedItem(place) != nil
+  }
+
+  /// A URI that waits for its item's secret is none yet.
+  private func codeExists(_ item: ItemPlace) throws(StoreError) -> Bool {
+    guard stagedItem(item) == nil else { return false }
+    return try storedItem(item)?.otpauth != nil
   }
 
   private func secretExists(_ place: Place, _ item: ItemPlace) throws(StoreError) -> Bool {

@@ -18,6 +18,9 @@ extension FileTree {
     case .value, .otpauth:
       if let permit { return try openSecret(node, mode, caller, permit) }
       return try openSecret(node, mode, caller, permitNow(permission(toOpen: node, mode, by: caller)))
+    case .code(let place):
+      if let permit { return try openCode(of: place, node, mode, permit) }
+      return try openCode(of: place, node, mode, permitNow(permission(toOpen: node, mode, by: caller)))
     case .history(.version(let item, let number)):
       if let permit { return try openVersion(number, at: item, node, mode, permit) }
       let permit = try permitNow(permission(toOpen: node, mode, by: caller))

@@ -21,7 +21,7 @@ extension FileTree {
   /// The item of a node; nil: it is not in the keychain.
   public func item(of node: Node) throws(StoreError) -> Item? {
     switch node.place {
-    case .item(let place), .value(let place), .otpauth(let place): try storedItem(place)
+    case .item(let place), .value(let place), .otpauth(let place), .code(let place): try storedItem(place)
     default: nil
     }
   }

@@ -10,6 +10,10 @@ extension FileTree {
   public func permission(toOpen node: Node, _ mode: OpenMode, by caller: Caller) throws(StoreError)
     -> Permission?
   {
+    if case .code(let place) = node.place {
+      guard !mode.contains(.write) else { throw .codeIsComputed }
+      return try permission(for: place, to: .read, .code, caller)
+    }
     if case .history(.version(let item, let number)) = node.place {
       guard !mode.contains(.write) else { return nil }
       return try permission(toOpen: item, version: number, node.place.path, caller)

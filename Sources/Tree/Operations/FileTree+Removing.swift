@@ -17,6 +17,7 @@ extension FileTree {
     case .value(let item): try removeValue(item)
     case .otpauth(let item): try removeOtpauth(item)
     case .scratch(let scratch): try removeScratch(scratch)
+    case .code: throw .notPermitted(reason: "`otp` is computed; it goes with `otpauth`")
     case .status, .events: throw .notPermitted(reason: "this file is always there")
     case .history(.version), .history(.setting):
       throw .notPermitted(reason: "versions are deleted with `keyhole history --purge`")
@@ -153,7 +154,7 @@ extension Place {
     switch self {
     case .root, .control, .defaults, .keychain, .itemClass: true
     case .history(let place): place.isDirectory
-    case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .scratch: false
+    case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .code, .scratch: false
     }
   }
 }

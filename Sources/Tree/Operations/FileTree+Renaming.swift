@@ -187,7 +187,7 @@ extension Place {
   fileprivate var area: Area {
     switch self {
     case .defaults, .suite, .key: .settings
-    case .keychain, .itemClass, .folder, .item, .value, .otpauth: .keychain
+    case .keychain, .itemClass, .folder, .item, .value, .otpauth, .code: .keychain
     case .scratch(let place): place.directory.isSecret ? .keychain : .settings
     case .root, .control, .status, .events, .history: .fixed
     }

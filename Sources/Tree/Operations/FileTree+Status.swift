@@ -66,6 +66,7 @@ extension FileTree {
     case .events: file(size: events.end, modified: events.modified)
     case .key(let key): try status(of: key)
     case .value(let item), .otpauth(let item): try statusOfSecret(place, item)
+    case .code(let item): try statusOfCode(item)
     case .scratch(let scratch): try status(of: scratch)
     }
   }
@@ -88,7 +89,7 @@ extension FileTree {
     NodeStatus(kind: .directory, size: 0, modified: modified ?? started, links: 2 + subdirectories)
   }
 
-  private func file(size: Int, modified: Timestamp) -> NodeStatus {
+  func file(size: Int, modified: Timestamp) -> NodeStatus {
     NodeStatus(kind: .file, size: size, modified: modified, links: 1)
   }
 

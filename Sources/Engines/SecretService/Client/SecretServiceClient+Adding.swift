@@ -46,7 +46,7 @@ extension SecretServiceClient {
   private func checkAbsence(
     of identity: ItemIdentity, before deadline: Deadline
   ) async throws(StoreError) {
-    if let query = ServiceItem.query(for: identity) {
+    for query in SecretSchema.queries(for: identity) {
       try await attempt(before: deadline) { keyring, session throws(BusError) in
         let attributes = Variant(strings: query.map { ($0.key.string, $0.value.string) })
         let answer = try await keyring.call(

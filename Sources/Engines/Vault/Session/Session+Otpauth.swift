@@ -61,21 +61,24 @@ extension Session {
       try body(&further, &secret)
       let isSame = further == row.record.item.otpauth && (readingSecret || further == nil)
       if isSame, secret == present { return row.record.item }
-      return try setOtpauth(of: row, to: further, secret, secrets, &manifest)
+      // A counter is no version: an older one would have its codes given out again.
+      let isCounted = readingSecret && KeyURI.areSameButForCounter(present.span, secret.span)
+      return try setOtpauth(
+        of: row, to: further, secret, secrets, &manifest, keepingVersion: !isCounted)
     }
   }
 
   /// `further`: nil where the item is to have none.
   func setOtpauth(
     of row: ItemTable.Row, to further: FurtherSecret?, _ secret: borrowing SecretBytes,
-    _ secrets: SecretTable, _ manifest: inout Manifest
+    _ secrets: SecretTable, _ manifest: inout Manifest, keepingVersion: Bool = true
   ) throws -> Item {
     try checkSize(secret)
     // Both are sealed with one password.
     if further != nil, row.record.item.access.needsPassword { _ = try secrets.fetch(row.key, row.record) }
     let former = row.record.placeOfOtpauth(row.key)
     var new = row
-    try keepVersion(of: row.record, in: &new, .otpauth, secrets, &manifest)
+    if keepingVersion { try keepVersion(of: row.record, in: &new, .otpauth, secrets, &manifest) }
     let revision = manifest.generation + 1
     new.record.setOtpauth(
       further.map { FurtherSecret(size: secret.count, modified: $0.modified) }, revision: revision)
