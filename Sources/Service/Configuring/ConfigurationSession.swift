@@ -81,8 +81,9 @@ package struct ConfigurationSession {
         let permit = try keychain.permission(toChange: key, to: value, by: session.caller).fetch()
         try keychain.configure(key, to: value, permit)
       }
-    } catch let failure as Failure {
-      throw Failure(key.rawValue, failure.reason)
+    } catch var failure as Failure {
+      failure.subject = key.rawValue
+      throw failure
     }
     session.stores.settleKeychain()
   }

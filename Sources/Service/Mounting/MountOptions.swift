@@ -25,11 +25,11 @@ package struct MountOptions {
 
   /// Words that complete a list of options; those that end in `=` take a value.
   static let words =
-    KeychainChoice.allCases.map { "keychain=\($0.rawValue)" } + [
-      "plain-session", "eol=exact", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "fsname=",
-      "echo=off",
-      "auto-lock=", "auth-timeout=", "auth-reuse=", "auth-command=", "noatime", "nosuid", "nodev", "noexec",
-      "sync",
+    KeychainChoice.allCases.map { "keychain=\($0.rawValue)" }
+    + ConfigurationKey.allCases.flatMap(\.mountOptions) + [
+      "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "history=",
+      "history-age=",
+      "fsname=", "noatime", "nosuid", "nodev", "noexec", "sync",
     ]
 
   /// - Throws: `UsageError` that names an unknown option, or a value that an option can't have.
@@ -165,5 +165,17 @@ package struct MountOptions {
     // libfuse lets all users in and refuses all but root and the owner; so it is one or the other.
     if allowsRoot, !allowsOthers { options.append("allow_root") }
     return options + forKernel.filter { !options.contains($0) }
+  }
+}
+
+extension ConfigurationKey {
+  /// The beginnings of a mount option, as a shell completes them.
+  fileprivate var mountOptions: [String] {
+    guard definition.isMountOption else { return [] }
+    switch definition.kind {
+    case .bool: return (self == .echo ? ["on", "off"] : ["yes", "no"]).map { "\(rawValue)=\($0)" }
+    case .word(let words): return words.map { "\(rawValue)=\($0)" }
+    case .seconds, .program, .programs: return [rawValue + "="]
+    }
   }
 }
