@@ -71,6 +71,8 @@ final class AbsentVault: KeychainEngine {
 extension AbsentVault {
   func items() throws(StoreError) -> [Item] { try present()?.items() ?? [] }
 
+  var authenticatesItems: Bool { true }
+
   var areRulesMissing: Bool { known?.areRulesMissing ?? false }
 
   func changes() throws(StoreError) -> ExternalChanges {

@@ -34,7 +34,7 @@ struct KeyholeCommand: ParsableCommand {
       ExportCommand.self,
       ImportCommand.self, BackupCommand.self, RestoreCommand.self, MigrateCommand.self, UpgradeCommand.self,
       AcceptCommand.self,
-      DoctorCommand.self,
+      DoctorCommand.self, ConfigCommand.self,
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
       RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,

@@ -17,9 +17,27 @@ import Testing
             keyhole $command --help | grep -oE -- '--[a-z][a-z-]+' | sort -u > help
             sed 's/\\\\f[A-Z]//g; s/\\\\-/-/g' keyhole-$command.1 > plain
             while read -r option; do grep -qF -- "$option" plain || echo "keyhole-$command(1) leaves out $option"; done < help
-            keyhole $command --help | sed -n 's/^OVERVIEW: //p' > overview
+            keyhole $command --help | sed -n 's/^OVERVIEW: //p' | tr -d '`' > overview
             grep -qF -f overview plain || echo "keyhole-$command(1) begins otherwise"
           done
+          """)
+    }
+  }
+
+  /// Every setting is in keyhole(5) and keyhole-config(1), every mount option in keyhole-mount(1), in the words of the command.
+  @Test func everySettingAndMountOptionIsInAPage() async throws {
+    try await withWorld { world in
+      try world.check(
+        Self.make + """
+          plain() { sed 's/\\\\f[A-Z]//g; s/\\\\-/-/g' "$1" | tr -s '[:space:]' ' '; }
+          keyhole config --json | jq -r .key > keys
+          [ $(wc -l < keys) -ge 9 ] || echo "too few settings"
+          plain keyhole.5 > page5; plain keyhole-config.1 > page1; plain keyhole-mount.1 > mount1
+          while read -r key; do
+            grep -q -- ".B $key " page5 || echo "keyhole(5) leaves out $key"
+            grep -q -- "$key" page1 || echo "keyhole-config(1) leaves out $key"
+            [ $key = browsers ] || grep -q -- "$key=" mount1 || echo "keyhole-mount(1) leaves out $key="
+          done < keys
           """)
     }
   }

@@ -67,7 +67,7 @@ private func password(_ text: String) -> ItemPassword? {
   private let lock = Lock()
 
   private func controller(_ person: TypingPerson) -> UnlockController {
-    UnlockController(person) { [time] in time.seconds.load(ordering: .relaxed) }
+    UnlockController(person, now: { [time] in time.seconds.load(ordering: .relaxed) })
   }
 
   private func request(

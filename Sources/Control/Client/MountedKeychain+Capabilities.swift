@@ -29,6 +29,11 @@ extension MountedKeychain: LockingKeychain {
   }
 }
 
+extension MountedKeychain {
+  /// true: it is a vault's, and the mount's process decides on each change.
+  public var authenticatesItems: Bool { true }
+}
+
 extension MountedKeychain: PasswordKeychain {
   /// nil: the mount's keychain does not seal with passwords, as last reported.
   public var passwords: (any PasswordKeychain)? { memory.state.sealsWithPasswords ? self : nil }

@@ -168,9 +168,13 @@ extension ControlSession {
   private func permitRules(at path: String) throws(StoreError) {
     let (keychain, peer) = (try keychain(), try identified())
     try keychain.refresh()
-    let scope = try service.scope(at: path)
-    _ = try keychain.permission(toChangeRulesOf: scope, path: path, by: peer.caller)
-      .fetch(reportingTo: channel)
+    let permission =
+      if let key = ConfigurationKey(path: path) {
+        try keychain.permission(toChange: key, by: peer.caller)
+      } else {
+        try keychain.permission(toChangeRulesOf: service.scope(at: path), path: path, by: peer.caller)
+      }
+    _ = try permission.fetch(reportingTo: channel)
     try peer.check()
   }
 }

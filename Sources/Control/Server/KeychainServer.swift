@@ -221,6 +221,10 @@ extension KeychainServer {
         store.permission(toChangeRulesOf: scope, to: rules, path: service.path(of: scope), by: peer.caller))
       try store.setRules(rules, of: scope, permit)
     }
+    for (key, value) in try store.configurationToChange(to: item) {
+      let permit = try permit(store.permission(toChange: key, to: value, by: peer.caller))
+      try store.configure(key, to: value, permit)
+    }
   }
 
   func look(_ ids: [ItemID]) -> ItemSnapshot { KeychainWatcher.look(ids, store) }

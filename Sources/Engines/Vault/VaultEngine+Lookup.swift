@@ -20,6 +20,9 @@ extension VaultEngine: ItemLookup {
     try withSession { session throws(StoreError) in try session.item(id) }.flatMap(shown)
   }
 
+  /// true: by its keys.
+  public var authenticatesItems: Bool { true }
+
   /// Also where they may be missing: without a manifest it is not known.
   public var areRulesMissing: Bool { state.areRulesMissing }
 

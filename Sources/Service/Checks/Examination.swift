@@ -88,6 +88,8 @@ package struct Examination {
   private static func ofSettings(_ places: StoragePaths) -> [Problem] {
     let rights = StoreRights.ofSettings(places)
     guard rights.isEmpty else { return rights }
-    return PropertyListFolder(folder: places.configuration, stateFolder: places.state).problems()
+    let folder = PropertyListFolder(folder: places.configuration, stateFolder: places.state)
+    let suite = SuiteConfiguration(in: SettingsStore(engine: folder))
+    return folder.problems() + suite.problems(in: places.configuration)
   }
 }

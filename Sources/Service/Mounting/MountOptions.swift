@@ -8,7 +8,6 @@ import Store
 /// The options of `-o` (SPECIFICATION.md, section 10).
 package struct MountOptions {
   package var keychain = KeychainConfiguration()
-  var keepsLineEnds = false
   var isReadOnly = false
   var allowsOthers = false
   var allowsRoot = false
@@ -19,30 +18,18 @@ package struct MountOptions {
   var takesUsersFolderOnly = false
   /// The source in the mount table.
   var source = "keyhole"
-  /// Whether watchers of the mount get events for changes from outside.
-  var replaysChanges = true
-  /// After how many seconds without use the keychain is locked; 0: never.
-  var autoLock = 0
-  /// How long a question waits, in seconds.
-  var authTimeout = 60
-  /// How long an answer holds, in seconds.
-  var authReuse = 10
-  /// Whether a person is asked for the passphrase when a locked secret is opened.
-  var asksToUnlock = true
-  /// Whether a question that can be asked nowhere waits for `keyhole approve`.
-  var listsRequests = true
-  /// The program that is asked in place of a person.
-  var authCommand: String?
+  /// The settings of Keyhole among them, which come before those of the vault and of the suite `keyhole`.
+  private(set) var settings: [ConfigurationKey: SettingValue] = [:]
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
   /// Words that complete a list of options; those that end in `=` take a value.
   static let words =
-    KeychainChoice.allCases.map { "keychain=\($0.rawValue)" } + [
-      "plain-session", "eol=exact", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "fsname=",
-      "echo=off",
-      "auto-lock=", "auth-timeout=", "auth-reuse=", "auth-command=", "noatime", "nosuid", "nodev", "noexec",
-      "sync",
+    KeychainChoice.allCases.map { "keychain=\($0.rawValue)" }
+    + ConfigurationKey.allCases.flatMap(\.mountOptions) + [
+      "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "history=",
+      "history-age=",
+      "fsname=", "noatime", "nosuid", "nodev", "noexec", "sync",
     ]
 
   /// - Throws: `UsageError` that names an unknown option, or a value that an option can't have.
@@ -59,9 +46,14 @@ package struct MountOptions {
   init() {}
 
   private mutating func apply(_ name: String, _ value: String?) throws {
+    if let value, let key = ConfigurationKey(rawValue: name), key.definition.isMountOption,
+      let setting = try Self.setting(key, value)
+    {
+      settings[key] = setting
+      return
+    }
     switch (name, value) {
     case ("keychain", let value?): keychain.choice = try Self.keychain(value)
-    case ("eol", "exact"): keepsLineEnds = true
     case ("ro", nil): isReadOnly = true
     case ("rw", nil): isReadOnly = false
     case ("allow_other", nil): allowsOthers = true
@@ -71,20 +63,11 @@ package struct MountOptions {
     case ("folder", "user"): takesUsersFolderOnly = true
     case ("fsname", let value?) where !value.isEmpty: source = value
     case ("vault", let value?): keychain.vault = try Self.path(name, value)
-    case ("auth-timeout", let value?): authTimeout = max(1, try Self.seconds(name, value))
-    case ("auth-reuse", let value?): authReuse = try Self.seconds(name, value)
-    case ("auth-requests", "yes"): listsRequests = true
-    case ("auth-requests", "no"): listsRequests = false
-    case ("auth-command", let value?): authCommand = try Self.program(name, value)
-    case ("ask-unlock", "yes"): asksToUnlock = true
-    case ("ask-unlock", "no"): asksToUnlock = false
-    case ("auto-lock", let value?): autoLock = try Self.seconds(name, value)
     case ("history", let value?):
       keychain.retention.versions = try Self.number(name, value, HistoryRetention.mostVersions)
     case ("history-age", let value?):
       keychain.retention.days = try Self.number(name, value, HistoryRetention.mostDays, of: "days")
     case ("plain-session", nil): keychain.allowsPlainSession = true
-    case ("echo", "off"): replaysChanges = false
     default: try applyUsual(name, value)
     }
   }
@@ -117,6 +100,19 @@ package struct MountOptions {
     return choice
   }
 
+  /// nil: the option has no such value.
+  private static func setting(_ key: ConfigurationKey, _ value: String) throws -> SettingValue? {
+    switch key.definition.kind {
+    case .bool:
+      (key == .echo ? ["on": true, "off": false] : ["yes": true, "no": false])[value].map { .bool($0) }
+    // A question that may wait for no second could not be answered.
+    case .seconds: .integer(Int128(max(key == .authTimeout ? 1 : 0, try seconds(key.rawValue, value))))
+    case .program: .string(ExactString(try program(key.rawValue, value)))
+    case .word(let words): words.contains(value) ? .string(ExactString(value)) : nil
+    case .programs: nil
+    }
+  }
+
   private static func seconds(_ name: String, _ value: String) throws -> Int {
     guard let seconds = UInt16(value) else {
       throw UsageError(message: "mount option `\(name)=\(value)`: it takes a number of seconds")
@@ -132,6 +128,13 @@ package struct MountOptions {
         message: "mount option `\(name)=\(value.abbreviated)`: it takes a number of \(things), 0 to \(most)")
     }
     return number
+  }
+
+  /// - Throws: `Failure` for the path of a program that can't be run: it would refuse every secret.
+  static func requireProgram(_ key: ConfigurationKey, _ path: String) throws {
+    do throws(Errno) { try Files.require(.execute, path) } catch {
+      throw Failure(key.rawValue, "\(path.abbreviated) can't be run: \(error.description)")
+    }
   }
 
   /// A program that is not there would refuse every secret.
@@ -165,25 +168,14 @@ package struct MountOptions {
   }
 }
 
-extension MountOptions {
-  /// The controller of access to guarded secrets.
-  func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
-    var options = AccessController.Options()
-    (options.timeout, options.reuse) = (authTimeout, authReuse)
-    (options.keepsSessions, options.listsRequests) = (true, listsRequests)
-    options.browsers = BrowserFile.list
-    options.onListed = { DesktopNotification.show(for: $0) }
-    return AccessController(authenticator(places), options, record: record)
-  }
-
-  /// nil: `ask-unlock=no`.
-  func unlockController(_ places: StoragePaths) -> UnlockController? {
-    guard asksToUnlock else { return nil }
-    return UnlockController(authenticator(places), timeout: authTimeout, browsers: BrowserFile.list)
-  }
-
-  private func authenticator(_ places: StoragePaths) -> any Authenticator {
-    if let authCommand { return CommandAuthenticator(program: authCommand) }
-    return HelperAuthenticator(vault: places.vault, state: places.state)
+extension ConfigurationKey {
+  /// The beginnings of a mount option, as a shell completes them.
+  fileprivate var mountOptions: [String] {
+    guard definition.isMountOption else { return [] }
+    switch definition.kind {
+    case .bool: return (self == .echo ? ["on", "off"] : ["yes", "no"]).map { "\(rawValue)=\($0)" }
+    case .word(let words): return words.map { "\(rawValue)=\($0)" }
+    case .seconds, .program, .programs: return [rawValue + "="]
+    }
   }
 }

@@ -1,6 +1,7 @@
 import KeychainSelection
 import Model
 import Platform
+import Store
 import Tree
 
 /// Words that complete a command line in a shell. An error gives none.
@@ -55,6 +56,18 @@ package enum Completion {
   package static func mountPoints(_ prefix: String) -> [String] {
     guard let places = try? StoragePaths.current() else { return [] }
     return mounts(places).filter { $0.hasPrefix(prefix) }.sorted()
+  }
+
+  /// The values that the setting of Keyhole before a word can have.
+  package static func values(ofSettingBefore index: Int, in words: [String]) -> [String] {
+    guard words.indices.contains(index - 1), let key = ConfigurationKey(rawValue: words[index - 1]) else {
+      return []
+    }
+    switch key.definition.kind {
+    case .bool: return ["true", "false"]
+    case .word(let words): return words
+    case .seconds, .program, .programs: return []
+    }
   }
 
   /// The attributes of the path before a word.

@@ -15,6 +15,7 @@ import Vault
 /// The mount as a running process: the stores, the tree, the kernel's session, and the loop of changes.
 package final class Server: Sendable {
   private let options: MountOptions
+  private let configuration: MountConfiguration
   private let mountPoint: String
   /// Where root has mounted already.
   private let device: Int32?
@@ -33,7 +34,8 @@ package final class Server: Sendable {
     _ options: MountOptions, _ places: StoragePaths, _ mountPoint: String, version: String,
     device: Int32? = nil
   ) throws {
-    self.options = options
+    let configuration = MountConfiguration(options)
+    (self.options, self.configuration) = (options, configuration)
     self.mountPoint = mountPoint
     self.device = device
     self.places = places
@@ -42,19 +44,21 @@ package final class Server: Sendable {
     var opening = options.keychain
     opening.reading = .fewItems
     stores = try Stores(
-      places, keychain: opening, controller: options.accessController(places, record),
-      unlocking: options.unlockController(places), loadingSettings: true)
+      places, keychain: opening, controller: configuration.accessController(places, record),
+      unlocking: configuration.unlockController(places), loadingSettings: true)
+    configuration.follow(stores)
+    let present = configuration.present
     trustNotice = TrustNotice(stores.keychain?.engine, places)
     trustNotice.write()
-    let report = StatusReport(options, places, stores, mountPoint, version: version)
+    let report = StatusReport(options, configuration, places, stores, mountPoint, version: version)
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report
-    replay = options.replaysChanges && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
+    replay = present.isOn(.echo) && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
     var treeOptions = FileTree.Options()
-    treeOptions.keepsLineEnds = options.keepsLineEnds
+    treeOptions.keepsLineEnds = present.text(.eol) == "exact"
     treeOptions.isReadOnly = options.isReadOnly
     treeOptions.enrolledFingers = EnrolledSet.digest
-    if options.authCommand == nil { treeOptions.factors = ApprovalFactors.ofMachine }
+    if options.settings[.authCommand] == nil { treeOptions.factors = ApprovalFactors.ofMachine }
     treeOptions.status = { report.content }
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     fileSystem = TreeFileSystem(tree)
@@ -67,10 +71,14 @@ package final class Server: Sendable {
     }
   }
 
-  /// nil: the keychain is not to be locked by time.
+  /// nil: there is no keychain.
   private func startAutoLock() throws -> AutoLock? {
-    guard let keychain = stores.keychain, options.autoLock > 0 else { return nil }
-    do throws(StoreError) { return try AutoLock(tree, keychain, after: options.autoLock) } catch {
+    guard let keychain = stores.keychain else { return nil }
+    do throws(StoreError) {
+      return try AutoLock(tree, keychain, stores.feed) { [configuration] in
+        configuration.present.seconds(.autoLock)
+      }
+    } catch {
       throw Failure(mountPoint, error)
     }
   }
@@ -88,7 +96,7 @@ package final class Server: Sendable {
     let sessionLock = stores.keychain.map { SessionLock(tree, $0) }
     defer { sessionLock?.end() }
     report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
-    if options.authCommand == nil {
+    if options.settings[.authCommand] == nil {
       report.approval = { [weak sessionLock] in sessionLock?.missingLogind.map(Self.withoutConsent) ?? "" }
     }
     do throws(SessionError) {

@@ -1,7 +1,7 @@
 package import KeychainSelection
 package import Model
 import Platform
-import Store
+package import Store
 import Suites
 
 /// A mount that answers, as its `.keyhole/status` describes it.
@@ -49,6 +49,11 @@ package struct RunningMount {
 
   var keychainProblems: [Problem] { Problem.all(in: fields["keychainProblems"]) }
 
+  /// The configuration that holds for the mount.
+  package var configuration: Configuration {
+    Configuration(report: fields["configuration"]) ?? Configuration()
+  }
+
   private func flag(_ name: ExactString) -> Bool { fields[name] == .bool(true) }
 
   private func text(_ name: ExactString) -> String {
@@ -83,6 +88,7 @@ package struct RunningMount {
       lines.append("first use    of this vault here; it was last changed at \(changed.iso8601)")
     }
     if !text("sealed").isEmpty { lines.append("sealed       \(text("sealed"))") }
+    lines += configuration.summary.map { "set          \($0)" }
     lines += list("problems").map { "problem      \($0)" }
     lines += list("refusals").map { "refused      \($0)" }
     lines += list("slow").map { "slow         \($0)" }

@@ -9,6 +9,9 @@ final class StatusReport: Sendable {
   private let fixed: [ExactString: SettingValue]
   private let codec: SettingCodec
   private let keychain: KeychainStore?
+  private let configuration: MountConfiguration
+  /// Of the suites.
+  private let folder: String
   private let noted = Mutex<(refusals: Refusals, delays: Delays)?>(nil)
   private let sources = StatusSources()
 
@@ -35,8 +38,11 @@ final class StatusReport: Sendable {
   }
 
   init(
-    _ options: MountOptions, _ places: StoragePaths, _ stores: Stores, _ mountPoint: String, version: String
+    _ options: MountOptions, _ configuration: MountConfiguration, _ places: StoragePaths, _ stores: Stores,
+    _ mountPoint: String, version: String
   ) {
+    self.configuration = configuration
+    folder = places.configuration
     codec = stores.settings.codec
     keychain = stores.keychain
     let program = ProgramStamp.current()
@@ -49,7 +55,7 @@ final class StatusReport: Sendable {
       "started": .string(ExactString(Timestamp(seconds: SystemTime.now.seconds).iso8601)),
       "readOnly": .bool(options.isReadOnly),
       "settings": .string(ExactString(places.configuration)),
-      "echo": .bool(options.replaysChanges && !options.isReadOnly),
+      "echo": .bool(configuration.present.isOn(.echo) && !options.isReadOnly),
       "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
       "keychainReason": .string(ExactString(stores.explanation)),
       "vault": .string(ExactString(places.vault)),
@@ -60,7 +66,7 @@ final class StatusReport: Sendable {
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.locking.lockState != .open } ?? false)
     report["needsPassphrase"] = .bool(keychain?.engine.locking.needsPassphrase ?? false)
-    report["asksToUnlock"] = .bool(keychain?.unlocking != nil)
+    report["asksToUnlock"] = .bool(keychain?.unlocking?.options.asks ?? false)
     report["locking"] = .string(ExactString(locking()))
     report["approval"] = .string(ExactString(approval()))
     report["sealed"] = .string(ExactString(sealing))
@@ -70,7 +76,9 @@ final class StatusReport: Sendable {
     let ofKeychain = keychain?.engine.problems() ?? []
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
-    let problems = ofKeychain.map { "\($0.subject): \($0.reason)" } + sources.all.problems.flatMap { $0() }
+    report["configuration"] = configuration.report
+    let known = ofKeychain + configuration.suite.problems(in: folder)
+    let problems = known.map { "\($0.subject): \($0.reason)" } + sources.all.problems.flatMap { $0() }
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
   }

@@ -149,7 +149,7 @@ extension AccessController {
   }
 
   func question(_ requests: [PermissionRequest]) -> Question {
-    let first = requests[0].subject
+    let (first, options) = (requests[0].subject, options)
     var (paths, ids): ([String], [ItemID]) = ([], [])
     var secrets: [ItemID: ItemSecrets] = [:]
     for subject in requests.map(\.subject) {

@@ -51,8 +51,8 @@ extension AccessController {
   /// Keeps a question that could be asked nowhere until it is approved, denied or over. False: it is not to be listed.
   func list(_ dialog: Dialog, _ requests: [PermissionRequest], because reason: String) -> Bool {
     let waiting = requests.filter { !$0.isWithdrawn }
+    let (time, options) = (now(), options)
     guard options.listsRequests, !waiting.isEmpty else { return false }
-    let time = now()
     let (isListed, new) = state.withLock { state -> (Bool, ListedDialog?) in
       if let same = state.listed.firstIndex(where: { $0.requests.first?.isSame(as: waiting[0]) == true }) {
         state.listed[same].requests += waiting

@@ -46,7 +46,7 @@ public final class AccessController: Sendable {
   static let closedFor: UInt64 = 60
 
   let authenticator: any Authenticator
-  let options: Options
+  private let present: @Sendable () -> Options
   let now: @Sendable () -> UInt64
   let record: (any AccessRecord)?
   /// Each dialog waits for a person.
@@ -90,16 +90,28 @@ public final class AccessController: Sendable {
   static let mostNamed = 10
 
   /// `now` counts seconds on a clock that a person can't set and that counts suspend.
-  public init(
+  public convenience init(
     _ authenticator: any Authenticator, _ options: Options = Options(),
     record: (any AccessRecord)? = nil,
     now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
   ) {
+    self.init(authenticator, { options }, record: record, now: now)
+  }
+
+  /// `options` gives those that hold at the moment. It is called outside of all locks, and may ask the stores.
+  public init(
+    _ authenticator: any Authenticator, _ options: @escaping @Sendable () -> Options,
+    record: (any AccessRecord)? = nil,
+    now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
+  ) {
     self.authenticator = authenticator
-    self.options = options
+    present = options
     self.record = record
     self.now = now
   }
+
+  /// The options that hold now.
+  var options: Options { present() }
 
   /// CLOCK_BOOTTIME in seconds.
   public static let bootTime: @Sendable () -> UInt64 = { UInt64(clamping: SystemTime.sinceBoot.seconds) }
@@ -193,7 +205,7 @@ extension AccessController {
 
   /// Keeps an answer for later requests.
   func keep(_ answer: Answer, _ requests: [PermissionRequest]) {
-    let time = now()
+    let (time, options) = (now(), options)
     let end = time + UInt64(clamping: min(options.reuse, Self.longestReuse))
     state.withLock { state in
       switch answer {

@@ -99,6 +99,10 @@ public protocol KeychainEngine: Sendable {
   /// Whether the item that keeps the rules of folders can't be read, as far as that is known. By default false.
   var areRulesMissing: Bool { get }
 
+  /// Whether an item that was written without its keys is found out, so that it may keep settings that protect less. By
+  /// default false: other programs change the items too.
+  var authenticatesItems: Bool { get }
+
   /// Answers for single items now; nil, as by default: every item is read for one.
   var lookup: (any ItemLookup)? { get }
 
@@ -143,6 +147,8 @@ extension KeychainEngine {
   public var encryption: (any EncryptedKeychain)? { nil }
   /// false.
   public var areRulesMissing: Bool { false }
+  /// false.
+  public var authenticatesItems: Bool { false }
   /// nil.
   public var lookup: (any ItemLookup)? { nil }
   /// nil.

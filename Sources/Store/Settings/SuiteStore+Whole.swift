@@ -25,6 +25,9 @@ extension SuiteStore {
 
   /// Gives the suite the name of another that is not there. - Throws: `exists`, `notFound`, `readOnly`.
   nonisolated func rename(to other: SuiteStore) throws(StoreError) {
+    if other.name == SuiteConfiguration.suite, let contents = try engine.read(name) {
+      try SuiteConfiguration.check(contents)
+    }
     // Always in one order: two renames must not wait for each other.
     let (first, second) = name < other.name ? (self, other) : (other, self)
     try withoutLock(on: first.executor) { () throws(StoreError) in

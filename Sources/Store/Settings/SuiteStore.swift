@@ -82,6 +82,7 @@ public actor SuiteStore {
       let after = try impatientEngine.update(name, known: known) { (stored) throws(StoreError) in
         before = stored
         try body(&stored)
+        if name == SuiteConfiguration.suite { try SuiteConfiguration.check(stored, since: before ?? stored) }
       }
       // Changes by others since the last read are published as theirs, not as this commit's.
       if let before, before.stamp != known?.stamp { assumeIsolated { _ = $0.takeOver(before) } }

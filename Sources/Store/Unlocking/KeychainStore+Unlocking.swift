@@ -9,8 +9,8 @@ extension KeychainStore {
     for path: @autoclosure () -> String, by caller: Caller
   ) -> UnlockRequest? {
     guard let unlocking, engine.locking.needsPassphrase, !engine.locking.isOpenThroughout else { return nil }
-    let identity = caller.identity()
-    guard !unlocking.browsers.contains(identity) else { return nil }
+    let (identity, options) = (caller.identity(), unlocking.options)
+    guard options.asks, !options.browsers.contains(identity) else { return nil }
     let subject = UnlockRequest.Subject(path: path(), caller: identity)
     return UnlockRequest(subject, unlocking) { [weak self] (passphrase) throws(StoreError) in
       guard let self else { throw .locked }

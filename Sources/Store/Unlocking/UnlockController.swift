@@ -22,10 +22,8 @@ public final class UnlockController: Sendable {
   /// How often a person may type the passphrase for one question.
   public static let attempts = 3
 
-  /// Programs that open files by themselves, and cause no question.
-  let browsers: BrowserList
   private let authenticator: any Authenticator
-  private let timeout: Int
+  private let present: @Sendable () -> Options
   private let now: @Sendable () -> UInt64
   /// The dialog waits for a person.
   private let threads = WaitingThreads()
@@ -55,15 +53,30 @@ public final class UnlockController: Sendable {
     }
   }
 
-  /// `timeout`: how long a dialog waits for an answer, in seconds. `now` counts seconds on a clock that a person can't set and
-  /// that counts suspend.
+  /// The settings that a controller goes by.
+  public struct Options: Sendable {
+    /// How long a dialog waits for an answer, in seconds.
+    public var timeout = 60
+    /// Whether a person is asked at all.
+    public var asks = true
+    /// Programs that open files by themselves, for which no person is asked.
+    public var browsers = BrowserList()
+
+    /// 60 s, and a person is asked.
+    public init() {}
+  }
+
+  /// `options` gives those that hold at the moment; it is called outside of all locks, and may ask the stores. `now` counts
+  /// seconds on a clock that a person can't set and that counts suspend.
   public init(
-    _ authenticator: any Authenticator, timeout: Int = 60, browsers: BrowserList = BrowserList(),
+    _ authenticator: any Authenticator, _ options: @escaping @Sendable () -> Options = { Options() },
     now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
   ) {
-    (self.authenticator, self.timeout, self.now) = (authenticator, timeout, now)
-    self.browsers = browsers
+    (self.authenticator, present, self.now) = (authenticator, options, now)
   }
+
+  /// The options that hold now.
+  public var options: Options { present() }
 
   /// The session is locked, or the machine goes to sleep: ends the question that is open, and asks nothing until `resume()`.
   public func pause() {
@@ -199,7 +212,7 @@ extension UnlockController {
   ) -> Result {
     var question = Question(
       items: [subject.path], ids: [], caller: subject.caller, operation: .read, demand: nil, password: .vault,
-      timeout: timeout, reuse: 0)
+      timeout: options.timeout, reuse: 0)
     while true {
       switch authenticator.ask(question, withdrawal) {
       case .approved(let passphrase?, _):

@@ -1,4 +1,5 @@
 import KeychainSelection
+import Store
 import Testing
 
 @testable import Service
@@ -6,29 +7,34 @@ import Testing
 @Suite struct MountOptionsTests {
   @Test func withoutOptionsThereAreTheDefaults() throws {
     let options = try MountOptions([])
-    #expect(!options.isReadOnly && options.replaysChanges && options.keychain.choice == .automatic)
-    #expect(options.authTimeout == 60 && options.authReuse == 10 && options.autoLock == 0)
+    #expect(!options.isReadOnly && options.keychain.choice == .automatic && options.settings.isEmpty)
+    let settings = Configuration(options: options.settings)
+    #expect(settings.seconds(.authTimeout) == 60 && settings.seconds(.authReuse) == 10)
+    #expect(settings.seconds(.autoLock) == 0 && settings.isOn(.echo) && settings.isOn(.askUnlock))
     #expect(options.sessionOptions == ["fsname=keyhole", "subtype=keyhole", "nosuid", "nodev", "noexec"])
   }
 
   @Test func listsAreReadInTheirOrder() throws {
     let options = try MountOptions(["ro,,rw", "ro", "keychain=vault,vault=/v,auto-lock=300"])
     #expect(options.isReadOnly && options.keychain.choice == .vault && options.keychain.vault == "/v")
-    #expect(options.autoLock == 300)
+    #expect(Configuration(options: options.settings).seconds(.autoLock) == 300)
   }
 
   @Test func eachOptionIsTaken() throws {
     let options = try MountOptions([
       "eol=exact,uid=anna,gid=100,folder=user,fsname=a=b,plain-session,echo=off,auth-timeout=5,auth-reuse=0"
     ])
-    #expect(options.keepsLineEnds && options.user == "anna" && options.group == "100")
+    let settings = Configuration(options: options.settings)
+    #expect(settings.text(.eol) == "exact" && options.user == "anna" && options.group == "100")
     #expect(options.takesUsersFolderOnly && options.source == "a=b" && options.keychain.allowsPlainSession)
-    #expect(!options.replaysChanges && options.authTimeout == 5 && options.authReuse == 0)
+    #expect(!settings.isOn(.echo) && settings.seconds(.authTimeout) == 5 && settings.seconds(.authReuse) == 0)
+    #expect(settings[.authReuse].origin == .option && settings[.autoLock].origin == .fallback)
   }
 
   /// A question that may wait for no second could not be answered.
   @Test func timeOfAQuestionIsASecondAtLeast() throws {
-    #expect(try MountOptions(["auth-timeout=0"]).authTimeout == 1)
+    let options = try MountOptions(["auth-timeout=0"])
+    #expect(Configuration(options: options.settings).seconds(.authTimeout) == 1)
   }
 
   @Test(arguments: [

@@ -65,7 +65,8 @@ extension KeychainStore {
   ) throws(StoreError) -> [(scope: RuleScope, rules: ExactString?)] {
     let present = try folderRules().item?.attributes ?? [:]
     var changes: [(scope: RuleScope, rules: ExactString?)] = []
-    for name in Set(present.keys).union(item.attributes.keys) where present[name] != item.attributes[name] {
+    for name in Set(present.keys).union(item.attributes.keys)
+    where !ConfigurationKey.isAttribute(name) && present[name] != item.attributes[name] {
       let rules = item.attributes[name].flatMap { ExactString(utf8: $0) }
       guard let scope = RuleScope(attribute: name),
         item.attributes[name] == nil || rules.flatMap({ ProgramRules($0) }) != nil

@@ -90,7 +90,7 @@ extension ItemID {
   private static let rulesPrefix = "rules "
 
   /// The item ID in a permit to change rules: no item has it.
-  fileprivate init(ofRules attribute: ExactString) {
+  init(ofRules attribute: ExactString) {
     self.init(rawValue: Self.rulesPrefix + attribute.string)
   }
 

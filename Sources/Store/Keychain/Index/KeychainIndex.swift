@@ -144,7 +144,7 @@ extension KeychainIndex {
   /// Takes over what happened to one item; empty: nothing that shows.
   mutating func take(_ news: ItemNews) -> [Change] {
     let old = news.item.map { insert($0) } ?? remove(news.id)
-    guard news.item?.identity != .rules else { return [] }
+    guard news.item?.identity != .rules else { return [Change(.attributes, .keychain, origin: news.origin)] }
     switch (news.item, old) {
     case (let item?, let old?): return item.changes(since: old, origin: news.origin)
     case (let item?, nil): return item.creation(origin: news.origin)

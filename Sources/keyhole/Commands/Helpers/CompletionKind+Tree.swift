@@ -1,5 +1,6 @@
 import ArgumentParser
 import Service
+import Store
 
 extension CompletionKind {
   /// A path of the tree: names only, whatever it leads to is never opened.
@@ -25,6 +26,14 @@ extension CompletionKind {
   /// The mount points of this user's mounts.
   static var mountPoint: CompletionKind {
     .custom { _, _, prefix in Completion.mountPoints(prefix) }
+  }
+
+  /// A setting of Keyhole's own.
+  static var configurationKey: CompletionKind { .list(ConfigurationKey.allCases.map(\.rawValue)) }
+
+  /// The words that a setting of Keyhole's own can have.
+  static var configurationValue: CompletionKind {
+    .custom { words, index, _ in Completion.values(ofSettingBefore: index, in: words) }
   }
 
   /// The words that an attribute can have.

@@ -4,6 +4,7 @@ import Model
 import Platform
 import Prompting
 import Service
+import Store
 import Vault
 
 struct MountCommand: ParsableCommand {
@@ -17,20 +18,28 @@ struct MountCommand: ParsableCommand {
                                    which keychain is shown (auto: what it chose first, which is the
                                    Secret Service where one answers on the session bus, else the vault)
         plain-session              take a Secret Service also without encryption on the bus
-        eol=exact                  secrets keep the line feed that ends their only line
-        ro                         nothing can be changed
+        ro, rw                     nothing can be changed, or all (default)
         allow_other                other users may look, as far as the modes let them
         allow_root                 root may look, no other user
         uid=USER, gid=GROUP        as root: mount the stores of this user
         vault=FOLDER               another folder for the vault
-        ask-unlock=no              a program that opens a locked secret gets an error at once; else you are
-                                   asked for the passphrase
         history=N                  how many versions of a secret the vault keeps (10; 0: none)
         history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source
-        echo=off                   no inotify events for changes from outside
+        folder=user                only on a folder of the user's, none of root's
+      the settings of keyhole(5), which come before those of `keyhole config`, here as:
+      \(settings)
       and those of mount(8) that make sense here: noatime, nosuid, nodev, noexec, sync, _netdev, ...
       """)
+
+  /// The options that are settings of Keyhole's own, one a line.
+  private static var settings: String {
+    ConfigurationKey.allCases.filter(\.definition.isMountOption).map { key in
+      let option = key.asMountOption
+      let padding = String(repeating: " ", count: max(1, 27 - option.count))
+      return "  \(option)\(padding)\(key.definition.summary)"
+    }.joined(separator: "\n")
+  }
 
   @Option(
     name: .short, help: ArgumentHelp("Mount options.", valueName: "options"), completion: .mountOptions)

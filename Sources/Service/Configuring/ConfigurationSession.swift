@@ -1,0 +1,108 @@
+import KeychainSelection
+import Model
+package import Store
+
+/// The configuration for one command: what holds, and changes of the suite `keyhole` and of the vault.
+package struct ConfigurationSession {
+  /// The place where a change was stored.
+  package enum Place: Sendable {
+    case suite
+    case vault
+  }
+
+  private static let path = TreePath("keychain")
+  private let session: TreeSession
+  /// The reason why the keychain can't be opened.
+  private let failure: Failure?
+
+  /// - Throws: `Failure` where the settings can't be opened.
+  package init() throws {
+    var failure: Failure?
+    session = try TreeSession(atTopOf: Self.path) { failure = $0 }
+    self.failure = failure
+  }
+
+  /// The configuration of the running mount, else that of the next one.
+  ///
+  /// It asks for no passphrase: of a vault that is locked, and that no mount has open, the settings are not known.
+  package static func fetch() throws -> (configuration: Configuration, ignored: [SuiteConfiguration.Ignored])
+  {
+    let session = try TreeSession(silentlyFor: path)
+    let suite = SuiteConfiguration(in: session.stores.settings)
+    let runtime = try StoragePaths.current().runtime
+    let mount = MountRegistration.all(in: runtime).last { $0.isAlive && !$0.isStopped }
+    if let mount, let running = try? RunningMount(mount) { return (running.configuration, suite.ignored) }
+    let sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
+    return (Configuration(sealed: sealed, suite: suite.values), suite.ignored)
+  }
+
+  /// Whether what lies in the vault can't be read now.
+  package var isSealedUnknown: Bool {
+    guard let keychain = session.stores.keychain, keychain.engine.authenticatesItems else { return false }
+    return (try? keychain.sealedConfiguration()) == nil
+  }
+
+  /// Sets a key: in the suite, or in the vault where the value protects less than the default, where the key lies there
+  /// already, or where `inVault` says so.
+  ///
+  /// - Throws: `Failure` that names the key.
+  package func set(_ key: ConfigurationKey, to words: [String], inVault: Bool) throws -> Place {
+    let value = try attempt(key) { () throws(StoreError) in try key.value(reading: words) }
+    if key == .authCommand, words != [""] { try MountOptions.requireProgram(key, words[0]) }
+    guard inVault || key.isWeaker(value, than: key.fallback) || isSealed(key) else {
+      try attempt(key) { () throws(StoreError) in try store(value, key) }
+      return .suite
+    }
+    try changeVault(key, to: value)
+    return .vault
+  }
+
+  /// Removes a key from the suite and from the vault: the default holds again.
+  ///
+  /// - Throws: `Failure` that names the key.
+  package func unset(_ key: ConfigurationKey) throws {
+    if isSealed(key) { try changeVault(key, to: nil) }
+    try attempt(key) { () throws(StoreError) in try store(nil, key) }
+  }
+
+  private func isSealed(_ key: ConfigurationKey) -> Bool {
+    (try? session.stores.keychain?.sealedConfiguration())?[key] != nil
+  }
+
+  private func changeVault(_ key: ConfigurationKey, to value: SettingValue?) throws {
+    if let failure { throw failure }
+    guard let keychain = session.stores.keychain else {
+      throw Failure(
+        key.rawValue,
+        "no keychain is shown, and only a vault keeps settings that protect less than the default")
+    }
+    do {
+      try session.attempt(Self.path) { () throws(StoreError) in
+        let permit = try keychain.permission(toChange: key, to: value, by: session.caller).fetch()
+        try keychain.configure(key, to: value, permit)
+      }
+    } catch var failure as Failure {
+      failure.subject = key.rawValue
+      throw failure
+    }
+    session.stores.settleKeychain()
+  }
+
+  private func store(_ value: SettingValue?, _ key: ConfigurationKey) throws(StoreError) {
+    let (settings, name) = (session.stores.settings, SuiteConfiguration.suite)
+    if try settings.existingSuite(name) == nil {
+      guard value != nil else { return }
+      do throws(StoreError) { try settings.createSuite(name) } catch {
+        // Another process may make it in the same moment.
+        guard error == .exists, try settings.existingSuite(name) != nil else { throw error }
+      }
+    }
+    try settings.suite(name).update { $0.settings[ExactString(key.rawValue)] = value.map { Setting($0) } }
+  }
+
+  private func attempt<Value>(
+    _ key: ConfigurationKey, _ body: () throws(StoreError) -> Value
+  ) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw Failure(key.rawValue, error) }
+  }
+}

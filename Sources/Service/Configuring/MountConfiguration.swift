@@ -1,0 +1,101 @@
+import Control
+import Model
+import Platform
+import Prompting
+import Store
+import Synchronization
+
+/// The configuration of a mount as it is at the moment: its options, what lies in its vault, and the suite `keyhole`.
+final class MountConfiguration: Sendable {
+  private let options: [ConfigurationKey: SettingValue]
+  private let state = Mutex(State())
+
+  private struct State {
+    var settings: SettingsStore?
+    var keychain: KeychainStore?
+    /// As it was read last: it holds while the vault is locked.
+    var sealed: [ConfigurationKey: SettingValue] = [:]
+  }
+
+  /// Until ``follow(_:)`` the options alone hold.
+  init(_ options: MountOptions) {
+    self.options = options.settings
+  }
+
+  /// From now on the stores' settings hold too.
+  func follow(_ stores: Stores) {
+    state.withLock { ($0.settings, $0.keychain) = (stores.settings, stores.keychain) }
+  }
+
+  /// The settings of the suite, and those of it that are not followed.
+  var suite: SuiteConfiguration {
+    state.withLock { $0.settings }.map { SuiteConfiguration(in: $0) } ?? SuiteConfiguration(nil)
+  }
+
+  /// The settings that hold now. It looks at the suite's file, and at the vault's item.
+  var present: Configuration {
+    let keychain = state.withLock { $0.keychain }
+    let read = keychain.flatMap { try? $0.sealedConfiguration() }
+    let sealed = state.withLock { state in
+      if let read { state.sealed = read }
+      return state.sealed
+    }
+    return Configuration(options: options, sealed: sealed, suite: suite.values)
+  }
+}
+
+// MARK: - Controllers
+
+extension MountConfiguration {
+  /// The controller of access to guarded secrets.
+  func accessController(_ places: StoragePaths, _ record: AccessLog) -> AccessController {
+    let browsers = BrowserFile.list
+    return AccessController(
+      ConfiguredAuthenticator(self, places),
+      { [self] in
+        var options = AccessController.Options()
+        let present = present
+        (options.timeout, options.reuse) = (present.seconds(.authTimeout), present.seconds(.authReuse))
+        (options.keepsSessions, options.listsRequests) = (true, present.isOn(.authRequests))
+        options.browsers = browsers.adding(present.list(.browsers))
+        options.onListed = { DesktopNotification.show(for: $0) }
+        return options
+      }, record: record)
+  }
+
+  /// The controller of questions for the passphrase.
+  func unlockController(_ places: StoragePaths) -> UnlockController {
+    let browsers = BrowserFile.list
+    return UnlockController(
+      ConfiguredAuthenticator(self, places),
+      { [self] in
+        var options = UnlockController.Options()
+        let present = present
+        (options.timeout, options.asks) = (present.seconds(.authTimeout), present.isOn(.askUnlock))
+        options.browsers = browsers.adding(present.list(.browsers))
+        return options
+      })
+  }
+}
+
+/// Has the program of `auth-command` asked where there is one, else a person.
+private struct ConfiguredAuthenticator: Authenticator {
+  private let configuration: MountConfiguration
+  private let person: HelperAuthenticator
+
+  init(_ configuration: MountConfiguration, _ places: StoragePaths) {
+    self.configuration = configuration
+    person = HelperAuthenticator(vault: places.vault, state: places.state)
+  }
+
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    guard let program = configuration.present.text(.authCommand) else {
+      return person.ask(question, withdrawal)
+    }
+    return CommandAuthenticator(program: program).ask(question, withdrawal)
+  }
+}
+
+extension BrowserList {
+  fileprivate func adding(_ further: [String]) -> BrowserList { BrowserList(paths + further) }
+}

@@ -1,0 +1,123 @@
+import ArgumentParser
+import Model
+import Prompting
+import SecretMemory
+import Service
+import Store
+
+struct ConfigCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config", abstract: "Print or change the settings of Keyhole itself.",
+    discussion: """
+      Without a key, each setting with its value and its origin: the running mount's option, the vault, the suite
+      `keyhole`, or the default, in this order. With a key, its value; with a value, sets it. What protects as much as the
+      default, or more, goes into the suite, where any program of yours may write too. What protects less goes into the
+      vault, and you are asked for the passphrase. A change holds at once in a running mount, but for `echo` and `eol`,
+      which hold for mounts that are made after it.
+
+      The settings:
+      \(settings)
+      """)
+
+  private static var settings: String {
+    ConfigurationKey.allCases.map { key in
+      let padding = String(repeating: " ", count: max(1, 15 - key.rawValue.count))
+      let fallback = ConfigurationKey.text(of: key.fallback)
+      return "  \(key.rawValue)\(padding)\(key.definition.summary)\n"
+        + "  \(String(repeating: " ", count: 15))(\(key.values); default \(fallback)\(key.restriction.map { "; \($0)" } ?? ""))"
+    }.joined(separator: "\n")
+  }
+
+  @Flag(help: "Keep the value in the vault, so that no program takes it back without your passphrase.")
+  var sealed = false
+
+  @Flag(help: "Remove the key from the suite and from the vault: the default holds again.")
+  var unset = false
+
+  @Flag(help: "JSON, one object a line.")
+  var json = false
+
+  @Argument(help: "A setting, such as auth-reuse.", completion: .configurationKey)
+  var key: String?
+
+  @Argument(help: "The new value; of an array its elements.", completion: .configurationValue)
+  var value: [String] = []
+
+  func validate() throws {
+    if unset || sealed, key == nil { throw ValidationError("--unset and --sealed take a key") }
+    if unset, !value.isEmpty { throw ValidationError("--unset takes no value") }
+    if sealed, value.isEmpty { throw ValidationError("--sealed takes a value") }
+    if json, unset || !value.isEmpty { throw ValidationError("--json prints, and changes nothing") }
+    if let key, ConfigurationKey(rawValue: key) == nil {
+      let keys = ConfigurationKey.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValidationError("Keyhole has no setting `\(key.prefix(64))`; there are \(keys)")
+    }
+    if sealed, let key = key.flatMap(ConfigurationKey.init(rawValue:)),
+      case .neutral = key.definition.protection
+    {
+      throw ValidationError("`\(key.rawValue)` protects nothing: it stays in the suite")
+    }
+  }
+
+  func run() throws {
+    allowUnlockedMemoryWithoutSwap()
+    guard let key = key.flatMap(ConfigurationKey.init(rawValue:)), unset || !value.isEmpty else {
+      return try list()
+    }
+    try change(key)
+  }
+
+  private func list() throws {
+    let (configuration, ignored) = try ConfigurationSession.fetch()
+    let keys = ConfigurationKey.allCases.filter { key == nil || $0.rawValue == key }
+    for key in keys {
+      let entry = configuration[key]
+      if json {
+        StandardOutput.print(
+          "{\"key\":\(key.rawValue.quotedAsJSON),\"value\":\(entry.value.json),"
+            + "\"origin\":\(entry.origin.rawValue.quotedAsJSON),\"default\":\(key.fallback.json)}")
+      } else if self.key != nil {
+        for word in ConfigurationKey.words(of: entry.value) where !word.isEmpty {
+          StandardOutput.print(word.forStandardOutput)
+        }
+      } else {
+        let value = ConfigurationKey.text(of: entry.value)
+        StandardOutput.print("\(key.rawValue)\t\(value)\t\(entry.origin.rawValue)".forStandardOutput)
+      }
+    }
+    for entry in ignored {
+      note(
+        "\(SuiteConfiguration.suite.string).plist: `\(entry.key.string.prefix(64))` is not followed: "
+          + entry.reason)
+    }
+  }
+
+  private func change(_ key: ConfigurationKey) throws {
+    let session = try ConfigurationSession()
+    if unset {
+      try session.unset(key)
+    } else if try session.set(key, to: value, inVault: sealed) == .vault {
+      return
+    }
+    if session.isSealedUnknown {
+      note("the vault is locked: where `\(key.rawValue)` lies in it, that value stays and comes first")
+    }
+  }
+
+  private func note(_ text: String) {
+    StandardError.write("keyhole: note: \(text.escapedForTerminal)\n")
+  }
+}
+
+extension SettingValue {
+  /// A bool, an integer, a string or an array of them.
+  fileprivate var json: String {
+    switch self {
+    case .bool(let isTrue): isTrue ? "true" : "false"
+    case .integer(let number): "\(number)"
+    case .string(let text): text.string.quotedAsJSON
+    case .array(let values): "[\(values.map(\.json).joined(separator: ","))]"
+    default: "null"
+    }
+  }
+}
