@@ -70,7 +70,8 @@ struct ConfigurationTests {
         <key>colour</key><string>red</string></dict></plist>
         END
         """)
-      try keyhole.check("keyhole config 2> /dev/null | grep -vE 'default|auth-requests'", prints: "auth-reuse\t3\tsuite\n")
+      try keyhole.check(
+        "keyhole config 2> /dev/null | grep -vE 'default|auth-requests'", prints: "auth-reuse\t3\tsuite\n")
       let (status, doctor) = (try keyhole.sh("keyhole status"), try keyhole.sh("keyhole doctor"))
       for text in [status.text, doctor.text] {
         #expect(
