@@ -109,7 +109,7 @@ import Testing
       #expect(seen)
       try System.write(keyhole / "defaults/s/local", "3")
       #expect(try inotify.until("defaults/s/local") == [])
-      try keyhole.check("grep echo .keyhole/status", prints: "  \"echo\": false,\n")
+      try keyhole.check("grep '^  \"echo\"' .keyhole/status", prints: "  \"echo\": false,\n")
     }
   }
 
