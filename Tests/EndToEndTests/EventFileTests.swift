@@ -55,6 +55,7 @@ import Testing
       #expect(lseek(file.descriptor, 0, SEEK_END) == size)
       #expect(failure { _ = try file.read() } == .again)
       try System.mkdir(keyhole / "defaults/t")
+      #expect(Self.isReady(file, within: 10_000))
       #expect(String(decoding: try file.read(), as: UTF8.self).contains("defaults/t"))
       #expect(lseek(file.descriptor, size, SEEK_SET) == size)
       #expect(String(decoding: try file.read(), as: UTF8.self).contains("defaults/t"))
