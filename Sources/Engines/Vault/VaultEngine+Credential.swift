@@ -14,7 +14,13 @@ public struct VaultCredential: Sendable {
   public init?(in folder: String) {
     let path = "\(folder)/\(LoginCredential.name)"
     guard Files.hasName(path) else { return nil }
-    content = Result { () throws(StoreError) in try LoginCredential.parse(Self.read(path).span) }
+    content = Result { () throws(StoreError) in try Self.secret(at: path) }
+  }
+
+  private static func secret(at path: String) throws(StoreError) -> SlotSecret {
+    // A span of a temporary that may not be there ends the compiler.
+    let bytes = try read(path)
+    return try LoginCredential.parse(bytes.span)
   }
 
   private static func read(_ path: String) throws(StoreError) -> SecretBytes {
