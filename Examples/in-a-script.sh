@@ -19,5 +19,5 @@ shows "rotated in spring" 'keyhole attr keychain/internet/db.example.com/deploy 
 
 echo "# Names one a line, and an exit code that a script can use."
 shows deploy 'keyhole ls keychain/internet/db.example.com'
-shows 1 'keyhole get defaults/com.example.deploy/missing 2> /dev/null; echo $?'
+shows 3 'keyhole get defaults/com.example.deploy/missing 2> /dev/null; echo $?'
 shows "" 'keyhole rm -r keychain/internet/db.example.com/deploy'
