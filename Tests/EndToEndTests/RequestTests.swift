@@ -69,6 +69,8 @@ struct RequestTests {
     try await Self.withItem { keyhole in
       let (reader, number) = try Self.waitingReader(keyhole)
       let terminal = try Self.terminal(keyhole, "keyhole approve --always \(number)")
+      // The person sees how long it holds: a program may have typed the command.
+      try terminal.wait(for: "FOR ALWAYS")
       try terminal.wait(for: "Passphrase:")
       try terminal.type("horse\r")
       let approval = try terminal.finish()

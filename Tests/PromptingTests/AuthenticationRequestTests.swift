@@ -30,6 +30,7 @@ import Testing
     request.removesProtection = true
     request.offersProcess = true
     (request.session, request.isApproval) = ("/usr/bin/bash (17)", true)
+    request.approvedScope = .always
     request.rule = OfferedRule(program: "/opt/a b", demand: .any([.passcode, .biometry]))
     request.process = 77
     request.terminal = "/dev/pts/1"
@@ -47,6 +48,7 @@ import Testing
     #expect(read.operation == .readWrite && read.changes == request.changes)
     #expect(read.removesProtection && read.offersProcess && read.process == 77)
     #expect(read.session == "/usr/bin/bash (17)" && read.isApproval)
+    #expect(read.approvedScope == .always)
     #expect(read.rule?.program == "/opt/a b" && read.rule?.demand == .any([.passcode, .biometry]))
     #expect(read.terminal == request.terminal && read.demand == request.demand && read.password == .new)
     #expect(read.failures == 2 && read.timeout == 30 && read.reuse == 5)

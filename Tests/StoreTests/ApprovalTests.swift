@@ -175,7 +175,7 @@ import Testing
     let question = try #require(person.questions.withLock { $0.last })
     #expect(question.demand == .any([.passcode, .biometry]))
     #expect(question.approver?.terminal == "/dev/pts/9" && question.caller.programName == "/usr/bin/cat")
-    #expect(!question.offersSession && question.offeredRule == nil)
+    #expect(!question.offersSession && question.approvedScope == .items)
   }
 
   @Test func refusedApprovalLeavesTheRequest() throws {

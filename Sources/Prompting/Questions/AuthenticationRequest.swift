@@ -27,6 +27,8 @@ struct AuthenticationRequest {
   var rule: OfferedRule?
   /// The question is one of `keyhole approve`.
   var isApproval = false
+  /// How long that approval holds.
+  var approvedScope = Answer.Scope.items
   var process: Int32 = 0
   var terminal: String?
   var demand: Demand?
@@ -50,6 +52,7 @@ struct AuthenticationRequest {
     offersProcess = question.offersProcess
     session = question.offersSession ? question.caller.session.map(Self.name) : nil
     (rule, isApproval) = (question.offeredRule, question.approver != nil)
+    approvedScope = question.approvedScope
     let asked = question.approver ?? question.caller
     (process, terminal) = (asked.process?.number ?? 0, asked.terminal)
     (demand, password) = (question.demand, question.password)
@@ -94,7 +97,7 @@ struct AuthenticationRequest {
     if let rule {
       lines += [("rule", rule.program.string)] + (rule.demand.map { [("rule-demand", $0.text)] } ?? [])
     }
-    lines += isApproval ? [("asks-for", "approval")] : []
+    lines += isApproval ? [("asks-for", approvedScope.word)] : []
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
     lines += password.word.map { [("password", $0)] } ?? []
@@ -120,7 +123,9 @@ struct AuthenticationRequest {
       // One that can't be read must not be none.
       guard let demand = Demand(text: value) else { return false }
       rule?.demand = demand
-    case "asks-for": isApproval = true
+    case "asks-for":
+      guard let scope = Answer.Scope(word: value) else { return false }
+      (isApproval, approvedScope) = (true, scope)
     case "parents": parents = value
     case "process": process = Int32(value) ?? 0
     case "terminal": terminal = value
@@ -154,6 +159,27 @@ extension Question.Password {
     case "new": self = .new
     case "vault": self = .vault
     default: self = .present
+    }
+  }
+}
+
+extension Answer.Scope {
+  fileprivate var word: String {
+    switch self {
+    case .items: "once"
+    case .process: "process"
+    case .session: "session"
+    case .always: "always"
+    }
+  }
+
+  fileprivate init?(word: String) {
+    switch word {
+    case "once": self = .items
+    case "process": self = .process
+    case "session": self = .session
+    case "always": self = .always
+    default: return nil
     }
   }
 }

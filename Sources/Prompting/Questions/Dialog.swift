@@ -242,10 +242,22 @@ struct Dialog {
     lines += request.changes.map { "  \($0.prefix(300))" }
     // A window shows a name in Hebrew or Arabic from right to left, and would turn what stands beside it.
     lines = lines.map(\.inReadingOrder) + warnings
+    if request.isApproval { lines.append(approval) }
     if request.reuse > 0, !request.isApproval {
       lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
     }
     return (lines + [more]).joined(separator: "\n")
+  }
+
+  /// The extent of the approval that `keyhole approve` asks for: a program may have typed the command.
+  private var approval: String {
+    let program = (request.rule?.program.string ?? request.program).inReadingOrder
+    return switch request.approvedScope {
+    case .items, .process: "You approve it ONCE."
+    case .session:
+      "You approve it FOR THE SESSION: each \(program) there may, until it ends or the keychain is locked."
+    case .always: "You approve it FOR ALWAYS: a rule lets every \(program) open what is named here."
+    }
   }
 
   /// Whose secrets these are: `anna, kept by Keyhole`.

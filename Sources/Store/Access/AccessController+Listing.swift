@@ -107,13 +107,22 @@ extension AccessController {
     question.demand = (first.subject.demand ?? .consent).provable
     // A change of rules demands more than a yes; where flags demand more, it demands the same.
     if scope == .always, let rule = question.offeredRule?.demand { question.demand = rule.provable }
-    question.approver = approver
-    (question.offersProcess, question.offersSession, question.offeredRule) = (false, false, nil)
+    (question.approver, question.approvedScope) = (approver, scope)
+    let program = question.offeredRule?.program
+    (question.offersProcess, question.offersSession, question.offeredRule) = (
+      false, false, program.map { OfferedRule(program: $0, demand: nil) }
+    )
     let answer = ask(question, first, withdrawal)
     guard case .approved(let password, _) = answer else { throw answer.failure }
     let approved = state.withLock { state -> [PermissionRequest] in
       guard let index = state.listed.firstIndex(where: { $0.number == number }) else { return [] }
-      return state.listed.remove(at: index).requests
+      // Others may have joined since the person was asked: they wait on.
+      let shown = state.listed[index].requests.filter { request in
+        requests.contains { $0.isSame(as: request) }
+      }
+      state.listed[index].requests.removeAll { request in shown.contains { $0 === request } }
+      if state.listed[index].requests.isEmpty { state.listed.remove(at: index) }
+      return shown
     }
     guard !approved.isEmpty else { throw .notFound }
     settle(.approved(password, scope: scope), approved)

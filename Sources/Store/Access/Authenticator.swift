@@ -53,6 +53,8 @@ public struct Question: Sendable {
   public var offeredRule: OfferedRule?
   /// The question is answered by `keyhole approve`, typed here; nil: the caller itself waits where it is asked.
   public var approver: Caller.Identity?
+  /// How long the approval holds that `keyhole approve` asks for, which the person has to see.
+  public var approvedScope = Answer.Scope.items
 }
 
 /// A rule for the caller's program that a person may have written instead of answering each time.
