@@ -167,7 +167,7 @@ extension UnlockController.State {
     }
     if quietForAll > time { return .refused("it was refused \(refusalsInARow) times in a row") }
     quiet = quiet.filter { $0.value.end > time }
-    if let session = request.subject.session, let entry = quiet[session] { return .refused(entry.reason) }
+    if let entry = quiet[request.subject.session] { return .refused(entry.reason) }
     question = UnlockController.OpenQuestion(request)
     defer { isServing = true }
     return isServing ? .isTaken : .begins
@@ -253,7 +253,7 @@ extension UnlockController {
     state.withLock { state in
       // That of all processes holds then.
       if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
-      if let session = subject.session { state.quiet[session] = (time + period, reason) }
+      state.quiet[subject.session] = (time + period, reason)
       guard isRefusal else { return }
       state.refusalsInARow += 1
       let further = state.refusalsInARow - Self.refusalsUntilQuiet

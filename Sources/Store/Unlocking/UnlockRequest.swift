@@ -20,8 +20,9 @@ public final class UnlockRequest: Sendable {
     var path: String
     var caller: Caller.Identity
 
-    /// The processes that one refusal is valid for.
-    var session: Caller.Identity.Process? { caller.session ?? caller.process }
+    /// The processes that one refusal is valid for. Those whose session's leader is outside of this pid namespace, as in a
+    /// container, count as one session.
+    var session: Caller.Identity.Process { caller.session ?? Caller.Identity.Process(number: 0, start: 0) }
   }
 
   let subject: Subject
