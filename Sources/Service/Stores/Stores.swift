@@ -36,13 +36,14 @@ package struct Stores {
   init(
     _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
     controller: AccessController? = nil, unlocking: UnlockController? = nil,
-    loadingSettings loadsSettings: Bool = false
+    loadingSettings loadsSettings: Bool = false, onlyKey: SettingKey? = nil
   ) throws {
     let folder = PropertyListFolder(
       folder: places.configuration, stateFolder: places.state, retention: opening.retention)
     // The remains of a process that was killed.
     folder.removeLeftovers()
-    settings = SettingsStore(engine: folder, feed: feed, keepsForeignVersions: loadsSettings)
+    let single = onlyKey.flatMap { folder.singleKeys?.only($0.key, of: $0.suite) }
+    settings = SettingsStore(engine: single ?? folder, feed: feed, keepsForeignVersions: loadsSettings)
     // A mount reads both at its beginning; each of many thousands takes its time.
     if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
     explanation = opened.explanation
@@ -70,9 +71,11 @@ package struct Stores {
   /// The stores that a path may lead to: settings need no keychain. Where a person has to be asked, a mount does it
   /// if there is one, else this command does on its terminal.
   ///
-  /// A locked vault that no mount serves is unlocked for this command alone, by `unlocking`.
+  /// A locked vault that no mount serves is unlocked for this command alone, by `unlocking`. With `onlyKey` the other keys of
+  /// its suite may be missing.
   package init(
-    for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil
+    for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil,
+    onlyKey: SettingKey? = nil
   ) throws {
     var none = KeychainConfiguration(choice: .none)
     var keychain = KeychainConfiguration.present(runtime: places.runtime)
@@ -82,7 +85,7 @@ package struct Stores {
     try self.init(
       places, path.needsKeychain ? places.openUnlocked(keychain) : places.open(none), none,
       controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) },
-      unlocking: unlocking)
+      unlocking: unlocking, onlyKey: onlyKey)
   }
 
   /// With a keychain that has no items, in the place of one that can't be opened.
