@@ -81,12 +81,12 @@ extension XMLReader {
 
   private mutating func findEntries(_ search: inout KeySearch) throws(PropertyListError) {
     while let start = try nextEntry() {
-      let match = search.next(try key(), at: start)
-      let tag = try valueTag()
-      guard let match else {
-        try skipValue(of: tag, depth: 1)
+      guard let match = search.next(try key(), at: start) else {
+        skipBlanks()
+        if !skipPlainValue() { try skipValue(of: valueTag(), depth: 1) }
         continue
       }
+      let tag = try valueTag()
       let value = try value(of: tag, depth: 1)
       try search.take(value, of: match, at: start..<position)
     }
@@ -96,12 +96,21 @@ extension XMLReader {
 
   /// Where the next entry of a dictionary begins; nil: there is none.
   private mutating func nextEntry() throws(PropertyListError) -> Int? {
+    skipBlanks()
+    if isAtPlainTag { return position }
     try skipMarkup()
     return isAtClosingTag ? nil : position
   }
 
+  /// Whether a tag begins here, and neither a closing one nor a comment or the like.
+  private var isAtPlainTag: Bool {
+    position + 1 < bytes.count && bytes[position] == UInt8(ascii: "<")
+      && bytes[position + 1] >= UInt8(ascii: "a")
+  }
+
   /// The bytes of a key.
   private mutating func key() throws(PropertyListError) -> ArraySlice<UInt8> {
+    if let place = skipPlainKey() { return bytes[place] }
     let tag = try openTag()
     guard tag.element == .key else { throw PropertyListError("a dictionary's value without a key") }
     if let place = try plainText(of: tag) { return bytes[place] }
