@@ -1,6 +1,7 @@
 import Control
 import Model
 import Platform
+import PromptHelper
 import Prompting
 import Store
 import Synchronization
@@ -9,6 +10,8 @@ import Synchronization
 final class MountConfiguration: Sendable {
   private let options: [ConfigurationKey: SettingValue]
   private let state = Mutex(State())
+  /// Of the requests that wait with either controller.
+  private let numbers = RequestNumbers()
 
   private struct State {
     var settings: SettingsStore?
@@ -60,7 +63,7 @@ extension MountConfiguration {
         options.browsers = browsers.adding(present.list(.browsers))
         options.onListed = { DesktopNotification.show(for: $0) }
         return options
-      }, record: record)
+      }, record: record, numbers: numbers)
   }
 
   /// The controller of questions for the passphrase.
@@ -73,8 +76,10 @@ extension MountConfiguration {
         let present = present
         (options.timeout, options.asks) = (present.seconds(.authTimeout), present.isOn(.askUnlock))
         options.browsers = browsers.adding(present.list(.browsers))
+        options.listsRequests = present.isOn(.authRequests)
+        options.onListed = { DesktopNotification.show(for: $0) }
         return options
-      })
+      }, numbers: numbers)
   }
 }
 

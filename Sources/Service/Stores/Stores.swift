@@ -3,6 +3,7 @@ import ImportExport
 package import KeychainSelection
 import Model
 import Platform
+import PromptHelper
 import Prompting
 package import Store
 import Suites

@@ -4,6 +4,7 @@ import KeychainSelection
 import Model
 import Notifier
 import Platform
+import PromptHelper
 import Store
 import Vault
 import WrapperCore
@@ -21,18 +22,29 @@ public struct KeychainLocation: Sendable {
 
   /// The user's own keychain, opened when it is first used: the running mount's, else the Secret Service where
   /// one answers on the session bus, else the vault in `$XDG_DATA_HOME/keyhole`. `keyhole get` has the same.
-  public static let user = KeychainLocation(
-    live: LiveKeychain(open: { () throws(StoreError) in
-      guard let folders = UserFolders.current() else {
-        throw .unreachable(reason: "there is no home folder; set HOME")
-      }
-      let record = AccessLog(stateFolder: folders.state)
-      let controller = AccessController(
-        MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
-          KeychainConfiguration.mounted(runtime: folders.runtime)
-        }, .relaying, record: record)
-      return try present(folders, controller)
-    }))
+  ///
+  /// Where it is locked and no mount serves it, the installed command (`/usr/bin/keyhole` or `/usr/local/bin/keyhole`, root's) asks
+  /// for the passphrase, and the vault is open for this process until it ends. Without that command it stays locked.
+  public static let user: KeychainLocation = {
+    guard let folders = UserFolders.current() else {
+      return KeychainLocation(
+        live: LiveKeychain(open: { () throws(StoreError) in
+          throw .unreachable(reason: "there is no home folder; set HOME")
+        }))
+    }
+    let record = AccessLog(stateFolder: folders.state)
+    let controller = AccessController(
+      MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
+        KeychainConfiguration.mounted(runtime: folders.runtime)
+      }, .relaying, record: record)
+    let unlocking = unlockController(vault: folders.data, state: folders.state)
+    let alone = LiveKeychain.Alone(
+      isServed: { KeychainConfiguration.mounted(runtime: folders.runtime) != nil },
+      open: { () throws(StoreError) in try own(folders, controller, unlocking) })
+    return KeychainLocation(
+      live: LiveKeychain(
+        alone: alone, open: { () throws(StoreError) in try present(folders, controller) }))
+  }()
 
   /// A new, empty keychain in memory. It exists as long as a wrapper or a copy of this value uses it.
   public static func memory() -> KeychainLocation {
@@ -63,6 +75,24 @@ public struct KeychainLocation: Sendable {
     return opened(engine, data: opening.vault ?? folders.data, controller)
   }
 
+  /// As this process opens it by itself; nil: there is no command that asks, or a mount has come to serve it.
+  private static func own(
+    _ folders: UserFolders, _ controller: AccessController, _ unlocking: UnlockController?
+  ) throws(StoreError) -> LiveKeychain.Opened? {
+    guard let unlocking else { return nil }
+    var opening = KeychainConfiguration.present(runtime: folders.runtime)
+    opening.unlocksWithoutMount = true
+    guard let engine = try engine(opening, folders), engine.remote?.decidesAccess != true else { return nil }
+    return opened(engine, data: opening.vault ?? folders.data, controller, unlocking)
+  }
+
+  /// Asks for the passphrase of a vault by the installed command; nil: there is none.
+  private static func unlockController(vault: String, state: String) -> UnlockController? {
+    InstalledCommand.path.map { program in
+      UnlockController(HelperAuthenticator(program: program, vault: vault, state: state))
+    }
+  }
+
   /// nil: the running mount has none.
   private static func engine(
     _ opening: KeychainConfiguration, _ folders: UserFolders
@@ -77,13 +107,17 @@ public struct KeychainLocation: Sendable {
   }
 
   private static func vault(data: String, state: String) throws(StoreError) -> LiveKeychain.Opened {
-    opened(try VaultEngine(directory: data, stateDirectory: state, retention: .standard), data: data)
+    opened(
+      try VaultEngine(directory: data, stateDirectory: state, retention: .standard), data: data, nil,
+      unlockController(vault: data, state: state))
   }
 
   private static func opened(
-    _ engine: any KeychainEngine, data: String, _ controller: AccessController? = nil
+    _ engine: any KeychainEngine, data: String, _ controller: AccessController?,
+    _ unlocking: UnlockController? = nil
   ) -> LiveKeychain.Opened {
-    LiveKeychain.Opened(store: KeychainStore(engine: engine, controller: controller)) { changed in
+    let store = KeychainStore(engine: engine, controller: controller, unlocking: unlocking)
+    return LiveKeychain.Opened(store: store) { changed in
       guard let remote = engine.remote else {
         return FolderWatch(data) { _ in changed() }
       }
