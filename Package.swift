@@ -145,7 +145,7 @@ let package = Package(
       "DefaultKeychain",
       [
         "Control", "WrapperCore", "Platform", "PromptHelper", "KeychainSelection", "InMemory", "Store",
-        "SecretMemory", "Vault", "Notifier", "Model",
+        "SecretMemory", "Suites", "Vault", "Notifier", "Model",
       ]),
     wrappers("FTPropertyWrappers", ["DefaultKeychain", "WrapperCore", "Model"]),
     wrappers("KeychainStorage", ["DefaultKeychain", "WrapperCore", "Model"]),

@@ -58,7 +58,7 @@ extension MountConfiguration {
       { [self] in
         var options = AccessController.Options()
         let present = present
-        (options.timeout, options.reuse) = (present.seconds(.authTimeout), present.seconds(.authReuse))
+        (options.timeout, options.reuse) = (present.number(.authTimeout), present.number(.authReuse))
         (options.keepsSessions, options.listsRequests) = (true, present.isOn(.authRequests))
         options.browsers = browsers.adding(present.list(.browsers))
         options.onListed = { DesktopNotification.show(for: $0) }
@@ -74,7 +74,7 @@ extension MountConfiguration {
       { [self] in
         var options = UnlockController.Options()
         let present = present
-        (options.timeout, options.asks) = (present.seconds(.authTimeout), present.isOn(.askUnlock))
+        (options.timeout, options.asks) = (present.number(.authTimeout), present.isOn(.askUnlock))
         options.browsers = browsers.adding(present.list(.browsers))
         options.listsRequests = present.isOn(.authRequests)
         options.onListed = { DesktopNotification.show(for: $0) }

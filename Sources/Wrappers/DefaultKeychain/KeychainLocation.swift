@@ -6,6 +6,7 @@ import Notifier
 import Platform
 import PromptHelper
 import Store
+import Suites
 import Vault
 import WrapperCore
 
@@ -72,7 +73,8 @@ public struct KeychainLocation: Sendable {
   ) throws(StoreError) -> LiveKeychain.Opened {
     let opening = KeychainConfiguration.present(runtime: folders.runtime)
     guard let engine = try engine(opening, folders) else { throw .noKeychain }
-    return opened(engine, data: opening.vault ?? folders.data, controller)
+    return opened(
+      engine, data: opening.vault ?? folders.data, controller, retention: retention(opening, folders))
   }
 
   /// As this process opens it by itself; nil: there is no command that asks, or a mount has come to serve it.
@@ -83,13 +85,27 @@ public struct KeychainLocation: Sendable {
     var opening = KeychainConfiguration.present(runtime: folders.runtime)
     opening.unlocksWithoutMount = true
     guard let engine = try engine(opening, folders), engine.remote?.decidesAccess != true else { return nil }
-    return opened(engine, data: opening.vault ?? folders.data, controller, unlocking)
+    return opened(
+      engine, data: opening.vault ?? folders.data, controller, unlocking,
+      retention: retention(opening, folders))
   }
 
   /// Asks for the passphrase of a vault by the installed command; nil: there is none.
   private static func unlockController(vault: String, state: String) -> UnlockController? {
     InstalledCommand.path.map { program in
       UnlockController(HelperAuthenticator(program: program, vault: vault, state: state))
+    }
+  }
+
+  /// As the options of the mount, the vault and the suite `keyhole` say.
+  private static func retention(
+    _ opening: KeychainConfiguration, _ folders: UserFolders
+  ) -> KeychainStore.Retention {
+    let settings = SettingsStore(
+      engine: PropertyListFolder(folder: folders.configuration, stateFolder: folders.state))
+    return { [options = opening.history] sealed in
+      let suite = SuiteConfiguration(in: settings).values
+      return Configuration(options: options, sealed: sealed, suite: suite).retention
     }
   }
 
@@ -114,9 +130,10 @@ public struct KeychainLocation: Sendable {
 
   private static func opened(
     _ engine: any KeychainEngine, data: String, _ controller: AccessController?,
-    _ unlocking: UnlockController? = nil
+    _ unlocking: UnlockController? = nil, retention: KeychainStore.Retention? = nil
   ) -> LiveKeychain.Opened {
-    let store = KeychainStore(engine: engine, controller: controller, unlocking: unlocking)
+    let store = KeychainStore(
+      engine: engine, controller: controller, unlocking: unlocking, retention: retention)
     return LiveKeychain.Opened(store: store) { changed in
       guard let remote = engine.remote else {
         return FolderWatch(data) { _ in changed() }
