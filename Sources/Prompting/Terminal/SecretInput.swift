@@ -33,6 +33,26 @@ package enum SecretInput {
     return line
   }
 
+  /// A line that a person types, unseen, on the controlling terminal: standard input is another program's.
+  ///
+  /// - Throws: `Failure` where there is no such terminal.
+  package static func askOnTerminal(_ prompt: String) throws -> SecretBytes {
+    let terminal = try openTerminal()
+    let number = terminal.number
+    let line = try HiddenTyping.run(on: number) {
+      try? Files.write(Array(prompt.escapedForTerminal.utf8).span, to: number)
+      return try readLine(descriptor: number)
+    }
+    try? Files.write([0x0A].span, to: number)
+    return line
+  }
+
+  private static func openTerminal() throws -> Descriptor {
+    do throws(Errno) { return try Descriptor("/dev/tty", .readingAndWriting) } catch {
+      throw Failure(nil, "there is no terminal to ask on")
+    }
+  }
+
   package static let lineLimit = 8 * 1024
 
   /// One line without its line feed, and not a byte after it: the next reader wants those.
