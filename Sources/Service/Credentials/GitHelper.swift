@@ -7,8 +7,6 @@ import Tree
 
 /// `keyhole credential git`: a credential helper of git.
 package enum GitHelper {
-  private static let schema: ExactString = "org.git.Password"
-
   /// - Parameters:
   ///   - action: as git gives it; one that is not known is ignored, as git asks for.
   ///   - input: what git has written to standard input.
@@ -59,8 +57,9 @@ package enum GitHelper {
     let secret = try reading("git") { () throws(FormatError) in try request.storedSecret() }
     if let item = found.min(by: { $0.created < $1.created }) { return try items.replace(item, by: secret) }
     let path = identity.path.map { "/\($0.string)" } ?? ""
+    // Without a schema's name it becomes libsecret's for the network, which all versions of git's own helper look for.
     let label = "Git: \(identity.protocol?.string ?? "")://\(request.host?.string ?? "")\(path)"
-    try items.store(secret, as: .internet(identity), .init(label: label, schema: schema))
+    try items.store(secret, as: .internet(identity), .init(label: label))
   }
 
   /// Git erases what a server has refused: only that password of that user, and not one that was stored since.

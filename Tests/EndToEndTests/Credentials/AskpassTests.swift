@@ -52,6 +52,34 @@ import Testing
     }
   }
 
+  /// A pinentry that writes down its commands, and types a word.
+  private static let pinentry = #"""
+    #!/bin/sh
+    echo OK
+    while read -r line; do
+      echo "$line" >> "$(dirname "$0")/../told"
+      case $line in GETINFO*) echo "D qt"; echo OK ;; GETPIN) echo "D typed"; echo OK ;; *) echo OK ;; esac
+    done
+    """#
+
+  /// A person answers, and is shown who asks, in the dialog's own words beside the program's.
+  @Test func aPersonAnswersAnotherQuestion() async throws {
+    try await withWorld(environment: ["DISPLAY=:9999"]) { world in
+      try world.check(
+        "mkdir \"$OUT/bin\"; cat > \"$OUT/bin/pinentry\"; chmod +x \"$OUT/bin/pinentry\"",
+        sending: Array(Self.pinentry.utf8))
+      let output = try world.sh(
+        World.helpers + """
+          setsid -w keyhole-askpass 'Enter PIN for %0AProgram: token'; cat "$OUT/told" | grep SETDESC
+          """)
+      #expect(output.lines.first == "typed" && output.lines.count == 2, "\(output)")
+      let description = output.lines.last ?? ""
+      #expect(
+        description.contains("%0AIt asks:%0A  Enter PIN for %250AProgram: token%0A")
+          && description.hasPrefix("SETDESC Started by: "), "\(output)")
+    }
+  }
+
   @Test func anUnknownQuestionGetsNoSecret() async throws {
     try await withWorld { world in
       let output = try world.sh(

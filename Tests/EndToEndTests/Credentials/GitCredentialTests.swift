@@ -46,7 +46,6 @@ import Testing
           GIT_ASKPASS=$OUT/ask git clone -q $url one
           item="keychain/internet/127.0.0.1/anna;protocol=http;port=$port"
           keyhole get "$item"; echo; keyhole attr "$item" user.keyhole.label | sed "s/$port/PORT/"
-          keyhole attr "$item" user.xdg:schema
           before=$(keyhole attr "$item" user.keyhole.modified)
           GIT_ASKPASS=/bin/false git clone -q $url two && echo cloned
           cd two; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x
@@ -62,7 +61,6 @@ import Testing
           warning: You appear to have cloned an empty repository.
           hunter2
           Git: http://127.0.0.1:PORT
-          org.git.Password
           warning: You appear to have cloned an empty repository.
           cloned
           pushed
