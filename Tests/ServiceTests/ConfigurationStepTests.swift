@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Testing
 
 @testable import Service
@@ -47,7 +48,17 @@ import Testing
     try ConfigurationFile.write(with + Array("# mine\n".utf8), to: path)
     #expect(try step.revert() == .done)
     #expect(try ConfigurationFile.read(path) == Array("[user]\n\tname = a# mine\n".utf8))
+    #expect(try step.revert() == .missing)
+    try ConfigurationFile.write(Array("[credential]\n  helper = keyhole --more\n".utf8), to: path)
     #expect(try step.revert() == .changed)
+  }
+
+  @Test func aLinkThatLeadsNowhereIsNotReplaced() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/config"
+    try Files.makeLink(path, to: "elsewhere")
+    #expect(throws: Failure.self) { try ConfigurationFile.write([0x0A], to: path) }
+    #expect(try Files.target(ofLink: path) == "elsewhere")
   }
 
   @Test func aFileThatWasMadeIsRemovedOnlyUnchanged() throws {

@@ -19,9 +19,9 @@ struct ConfigurationStep: Equatable {
   /// The result of taking back a change.
   enum Outcome: Equatable {
     case done
-    /// It was not there any more.
+    /// It was not there any more, or another value has its place.
     case missing
-    /// The user has changed it: nothing was done.
+    /// A part of it is there: nothing was done.
     case changed
   }
 
@@ -78,12 +78,14 @@ extension ConfigurationStep {
     let left: [UInt8]
     switch change {
     case .append(let text):
-      guard let range = present.firstRange(of: Array(text.utf8)) else { return .changed }
+      guard let range = present.firstRange(of: Array(text.utf8)) else {
+        return Self.hasPart(of: text, present) ? .changed : .missing
+      }
       left = Array(present.prefix(range.lowerBound) + present.dropFirst(range.upperBound))
     case .member(let name, let value):
       switch try JSONMember(name).removed(value, from: present, path) {
       case .some(let rest): left = rest
-      case nil: return .changed
+      case nil: return .missing
       }
       if isNewFile, left.filter({ ![0x20, 0x09, 0x0A].contains($0) }) == Array("{}".utf8) {
         return try remove()
@@ -94,6 +96,17 @@ extension ConfigurationStep {
     if isNewFile, left.isEmpty { return try remove() }
     try ConfigurationFile.write(left, to: path)
     return .done
+  }
+
+  /// Whether a line of a file begins as one of the text's that names Keyhole.
+  private static func hasPart(of text: String, _ file: [UInt8]) -> Bool {
+    let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+    let parts = text.split(separator: "\n").filter { $0.contains("keyhole") }.map {
+      $0.utf8.drop(while: isBlank)
+    }
+    return file.split(separator: 0x0A).contains { line in
+      parts.contains { line.drop(while: isBlank).starts(with: $0) }
+    }
   }
 
   private func remove() throws -> Outcome {
@@ -127,6 +140,9 @@ enum ConfigurationFile {
   /// Writes beside the file and renames, with the permissions that it had. A symbolic link stays one: the file that it leads to
   /// is replaced.
   static func write(_ bytes: [UInt8], to path: String) throws {
+    guard !Files.hasName(path) || Files.exists(path) else {
+      throw Failure(path, "it is a symbolic link that leads nowhere; make the file that it leads to")
+    }
     let place = (try? Files.realPath(path)) ?? path
     let permissions = (try? Files.status(place))?.permissions ?? 0o600
     UserFolders.make(Files.folder(of: place))

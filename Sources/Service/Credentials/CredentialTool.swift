@@ -91,7 +91,8 @@ extension CredentialTool {
 
   private static func find(_ name: String) throws -> String {
     let folders = (environment("PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
-    guard let path = folders.map({ "\($0)/\(name)" }).first(where: { Files.allows(.execute, $0) }) else {
+    let paths = folders.map { "\($0)/\(name)" }
+    guard let path = paths.first(where: { plain($0) == $0 && Files.allows(.execute, $0) }) else {
       throw Failure(name, "it is not in PATH")
     }
     return path
@@ -121,7 +122,12 @@ extension CredentialTool {
   }
 
   private static func gitLines() throws -> String {
-    if (try? find("git-credential-keyhole")) != nil { return "[credential]\n\thelper = keyhole\n" }
+    // An editor may start git with a PATH of its own, which has these folders only.
+    let name = "git-credential-keyhole"
+    if ["/usr/bin/", "/usr/local/bin/"].contains(where: { Files.allows(.execute, $0 + name) }) {
+      return "[credential]\n\thelper = keyhole\n"
+    }
+    if let path = try? find(name) { return "[credential]\n\thelper = \(path)\n" }
     return "[credential]\n\thelper = \(try command()) credential git\n"
   }
 

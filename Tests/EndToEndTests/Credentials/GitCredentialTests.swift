@@ -181,6 +181,21 @@ import Testing
     }
   }
 
+  @Test func aLockedKeychainGivesNothing() async throws {
+    try await withKeyhole("ask-unlock=no") { keyhole in
+      let output = try keyhole.world.sh(
+        World.helpers + Self.store + """
+          printf 'a long passphrase\n' | keyhole passphrase --weak 2> /dev/null; keyhole lock
+          ask get 'protocol=https\nhost=a.example\n'; echo $?
+          ask erase 'protocol=https\nhost=a.example\nusername=anna\npassword=one\n'; echo $?
+          printf 'a long passphrase\n' | keyhole unlock; ask get 'protocol=https\nhost=a.example\n'
+          """)
+      #expect(
+        output.text == "4\n4\nusername=anna\npassword=one\n" && output.error.contains("keyhole unlock"),
+        "\(output)")
+    }
+  }
+
   /// A rule for git is none for the helper, whatever the helper is called; one for keyhole is, as for `keyhole get`.
   @Test func rulesAreThoseOfKeyhole() async throws {
     try await withKeyhole { keyhole in
