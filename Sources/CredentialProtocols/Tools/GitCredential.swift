@@ -117,12 +117,14 @@ extension GitCredential {
   /// - Throws: `FormatError` without a password, and for one that can't be a line.
   package func storedSecret() throws(FormatError) -> SecretBytes {
     guard let password, !password.isEmpty else { throw FormatError("git gave no password to store") }
+    let word = try password.bytes()
     return try AnswerBytes.make { (sink) throws(FormatError) in
-      try sink.write(password.bytes().span)
+      try sink.write(word.span)
       if let expiry { try sink.write("\n\(Self.expiryName)\(expiry)") }
       if let refreshToken {
+        let token = try refreshToken.bytes()
         try sink.write("\n\(Self.tokenName)")
-        try sink.write(refreshToken.bytes().span)
+        try sink.write(token.span)
       }
     }
   }
