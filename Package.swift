@@ -129,6 +129,9 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
 
+    // 4: what other programs ask of a credential helper, as bytes to values and back. It opens no file.
+    module("CredentialProtocols", ["Formats", "Model", "Platform", "SecretMemory"]),
+
     // 3: settings and secrets taken over from other programs and written for them.
     module("ImportExport", ["Formats", "Tree", "Platform", "Model", "Store", "SecretMemory", "CSystem"]),
 
@@ -168,8 +171,8 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "CSystem", "Control", "Formats", "Fuse", "ImportExport", "KeychainSelection",
-        "LoginSessions",
+        "Backup", "CSystem", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
+        "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "PromptHelper", "Prompting",
         "SecretMemory", "Store", "Suites", "Tree",
         "Vault",
@@ -179,7 +182,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "Platform", "Store",
+        "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "CredentialProtocols",
+        "Platform", "Store",
         "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -249,6 +253,9 @@ let package = Package(
         "Control", "Platform", "InMemory", "Store", "StoreConformance", "Model", "SecretMemory", "Vault",
         "VaultRecords", "TestSupport",
       ]),
+    tests(
+      "CredentialProtocolsTests",
+      ["CredentialProtocols", "Formats", "Model", "SecretMemory"]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
       "TreeTests",

@@ -1,11 +1,19 @@
 import Platform
 import Prompting
+import Service
 
 /// The command line as text.
 enum Arguments {
   /// The arguments behind the program's name. One that is not UTF-8 ends the process with exit code 2: Swift would
   /// repair it, and the command would work on another name, or store another value.
+  ///
+  /// Called by the name of a tool's helper, the command is `credential` with that tool.
   static func ofProcess() -> [String] {
+    let helper = CredentialTool(helper: CurrentProcess.programName)
+    return (helper.map { ["credential", $0.rawValue] } ?? []) + words()
+  }
+
+  private static func words() -> [String] {
     CurrentProcess.arguments.enumerated().map { index, word in
       guard let word else {
         StandardError.write(

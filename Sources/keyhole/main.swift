@@ -4,7 +4,8 @@ import SecretMemory
 
 /// Commands that may open secrets. No set: its type takes longer to make than this to search.
 private let commandsWithSecrets = [
-  "attr", "backup", "clip", "cp", "edit", "export", "generate", "get", "import", "migrate", "mv",
+  "attr", "backup", "clip", "cp", "credential", "edit", "export", "generate", "get", "import", "migrate",
+  "mv",
   "otp", "passphrase", "restore", "set",
 ]
 

@@ -6,7 +6,7 @@ import Testing
   .timeLimit(.minutes(3)), .enabled(if: canBoot, "needs root, systemd with logind, and cgroups of version 2"))
 struct BootAsRootTests {
   /// The script of a unit of the container; its output is the test's.
-  private static func run(_ script: String, in world: World) throws -> Output {
+  static func run(_ script: String, in world: World) throws -> Output {
     let name = "keyhole-test-\(world.root.suffix(6))"
     try world.check("cat > \"$OUT/script\"", sending: Array((lead + script).utf8))
     try world.check("cat > \"$OUT/boot\"", sending: Array(boot.utf8))
@@ -31,7 +31,7 @@ struct BootAsRootTests {
     mount -t overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" overlay "$layer/root"
     root=$layer/root; result=$layer.result; : > "$result"
     touch "$root/usr/bin/keyhole" "$root/result"; mount --bind "$keyhole" "$root/usr/bin/keyhole"; mount --bind "$result" "$root/result"
-    cp "$helpers/systemd/keyhole@.service" "$root/etc/systemd/system"; cp "$helpers/systemd/keyhole.service" "$root/etc/systemd/user"
+    cp "$helpers/systemd/keyhole@.service" "$root/etc/systemd/system"; cp "$helpers"/systemd/keyhole{.service,-credentials.socket,-credentials.service} "$root/etc/systemd/user"
     mkdir -p "$root/etc/systemd/system/web.service.d"; cp "$helpers/systemd/examples/web-with-credentials.conf" "$root/etc/systemd/system/web.service.d"
     for line in anna:4001 web:4002; do
       name=${line%:*} number=${line#*:}

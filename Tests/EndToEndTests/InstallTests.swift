@@ -10,8 +10,22 @@ import Testing
         bin/keyhole --version > /dev/null && ls bin; ls "$XDG_CONFIG_HOME/systemd/user"; ls sbin 2> /dev/null
         grep -c "ExecStart=$HOME/.local/bin/keyhole" "$XDG_CONFIG_HOME/systemd/user/keyhole.service"
         bash -n share/bash-completion/completions/keyhole
-        \(Products.helpers)/uninstall --user > /dev/null; find "$HOME" "$XDG_CONFIG_HOME" -type f
-        """, prints: "keyhole\nkeyhole.service\n1\n")
+        \(Products.helpers)/uninstall --user > /dev/null; find "$HOME" "$XDG_CONFIG_HOME" -type f -o -type l
+        """,
+        prints: """
+          bazel-credential-keyhole
+          cargo-credential-keyhole
+          docker-credential-keyhole
+          git-credential-keyhole
+          keyhole
+          keyhole-askpass
+          terraform-credentials-keyhole
+          keyhole-credentials.service
+          keyhole-credentials.socket
+          keyhole.service
+          1
+
+          """)
       try world.check("\(Products.helpers)/uninstall --user 2> /dev/null || echo $?", prints: "1\n")
     }
   }
@@ -25,8 +39,16 @@ import Testing
         readlink usr/sbin/mount.fuse.keyhole
         """,
         prints: """
+          usr/bin/bazel-credential-keyhole
+          usr/bin/cargo-credential-keyhole
+          usr/bin/docker-credential-keyhole
+          usr/bin/git-credential-keyhole
           usr/bin/keyhole
+          usr/bin/keyhole-askpass
+          usr/bin/terraform-credentials-keyhole
           usr/lib/systemd/system/keyhole@.service
+          usr/lib/systemd/user/keyhole-credentials.service
+          usr/lib/systemd/user/keyhole-credentials.socket
           usr/lib/systemd/user/keyhole.service
           usr/sbin/mount.fuse.keyhole
           usr/sbin/mount.keyhole
@@ -35,6 +57,7 @@ import Testing
           usr/share/bash-completion/completions/keyhole
           usr/share/doc/keyhole/CHANGELOG.md
           usr/share/doc/keyhole/Documentation/BACKUP.md
+          usr/share/doc/keyhole/Documentation/CREDENTIALS.md
           usr/share/doc/keyhole/Documentation/ERRORS.md
           usr/share/doc/keyhole/Documentation/FORMATS.md
           usr/share/doc/keyhole/Documentation/GUIDE.md

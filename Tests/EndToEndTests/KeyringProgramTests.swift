@@ -79,6 +79,20 @@ import Testing
       try keyhole.check("printf own | keyhole set 'keychain/internet/git.example/eve;protocol=https/value'")
       let own = try bus.run("printf 'protocol=https\\nhost=git.example\\n' | \(helper) get")
       #expect(own.contains("username=eve\n") && own.contains("password=own\n"), "\(own)")
+      // `keyhole credential git` and git's own helper have the same items, whichever stored them.
+      try keyhole.check(
+        "printf '\(asked)' | keyhole credential git get", prints: "username=peter\npassword=new\n")
+      try keyhole.check(
+        "printf '\(asked)password=third\n' | keyhole credential git store; ls keychain/internet/example.com | wc -l",
+        prints: "1\n")
+      #expect(try bus.run("printf '\(asked)' | \(helper) get").contains("password=third\n"))
+      try keyhole.check(
+        "printf 'protocol=http\nhost=h.example\nusername=u\npassword=p\n' | keyhole credential git store")
+      #expect(
+        try bus.run("printf 'protocol=http\nhost=h.example\n' | \(helper) get").contains(
+          "username=u\npassword=p\n"))
+      try bus.run("printf 'protocol=http\nhost=h.example\nusername=u\npassword=p\n' | \(helper) erase")
+      try keyhole.check("printf 'protocol=http\nhost=h.example\n' | keyhole credential git get")
     }
   }
 
@@ -92,6 +106,7 @@ import Testing
         "wifi",
         "xdg:schema org.freedesktop.NetworkManager.Connection connection-uuid c0 setting-name vpn setting-key psk"
       ), ("note", "xdg:schema org.gnome.keyring.Note"),
+      ("token", "xdg:schema org.rust-lang.cargo.registry url sparse+https://r/"),
     ] {
       try bus.run("secret-tool store --label='\(label)' \(attributes)", input: Array(label.utf8))
     }
@@ -102,6 +117,24 @@ import Testing
           generic/chrome_libsecret_os_crypt_password_v2/chrome generic/c0/vpn.psk other/note
         do cat "keychain/$i/value"; echo; done; ls keychain/other
         """, prints: "git\ndocker\nChrome Safe Storage\nwifi\nnote\nnote\n")
+      // The helpers of Keyhole find what those programs' own helpers stored, and the other way round.
+      try keyhole.check(
+        #"""
+        echo https://d/v1/ | keyhole credential docker get; keyhole credential docker list
+        printf '{"ServerURL":"d.example","Username":"v","Secret":"two"}' | keyhole credential docker store
+        echo '{"v":1,"registry":{"index-url":"sparse+https://r/"},"kind":"get"}' | keyhole credential cargo
+        """#,
+        prints: #"""
+          {"ServerURL":"https://d/v1/","Username":"u","Secret":"docker"}
+          {"https://d/v1/":"u"}
+          {"v":[1]}
+          {"Ok":{"kind":"get","token":"token","cache":"session","operation_independent":true}}
+
+          """#)
+      #expect(
+        try bus.run(
+          "secret-tool lookup xdg:schema io.docker.Credentials server d.example username v docker_cli 1")
+          == "two")
       try keyhole.check(
         """
         mkdir -p keychain/internet/https:%2F%2Fe%2Fv1%2F/w; cd keychain/internet/https:%2F%2Fe%2Fv1%2F/w

@@ -248,6 +248,17 @@ int linux_connect(const char *path, int seconds) {
 
 int linux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
+long linux_abstract_peer(int socket, void *name, unsigned long size) {
+  struct sockaddr_un address;
+  socklen_t length = sizeof address;
+  size_t start = offsetof(struct sockaddr_un, sun_path) + 1;
+  if (getpeername(socket, (struct sockaddr *)&address, &length)) return -1;
+  if (address.sun_family != AF_UNIX || length <= start || length > sizeof address || address.sun_path[0]) return -1;
+  if (length - start > size) return -1;
+  memcpy(name, address.sun_path + 1, length - start);
+  return (long)(length - start);
+}
+
 unsigned linux_peer(int socket) {
   struct ucred peer;
   socklen_t size = sizeof peer;

@@ -1,5 +1,5 @@
 /// Base 64 (RFC 4648) between bytes and bytes.
-enum Base64Text {
+package enum Base64Text {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
   /// With white space anywhere between.
@@ -44,7 +44,7 @@ enum Base64Text {
     }
   }
 
-  static func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
+  package static func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
     var index = 0
     while index < bytes.count {
       var bits: UInt32 = 0

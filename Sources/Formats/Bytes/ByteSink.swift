@@ -19,21 +19,21 @@ public final class ByteSink {
     }
   }
 
-  func write(_ byte: UInt8) throws(FormatError) {
+  package func write(_ byte: UInt8) throws(FormatError) {
     if count == Self.pieceSize { try flush() }
     piece[count] = byte
     count += 1
   }
 
-  func write(_ bytes: Span<UInt8>) throws(FormatError) {
+  package func write(_ bytes: Span<UInt8>) throws(FormatError) {
     for index in bytes.indices { try write(bytes[index]) }
   }
 
-  func write(_ text: String) throws(FormatError) {
+  package func write(_ text: String) throws(FormatError) {
     for byte in text.utf8 { try write(byte) }
   }
 
-  func write(_ bytes: some Sequence<UInt8>) throws(FormatError) {
+  package func write(_ bytes: some Sequence<UInt8>) throws(FormatError) {
     for byte in bytes { try write(byte) }
   }
 

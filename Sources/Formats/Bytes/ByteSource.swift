@@ -53,7 +53,7 @@ public final class ByteSource {
   }
 
   /// Lends a part, in one piece or in several.
-  func forEachChunk(
+  package func forEachChunk(
     _ part: Range<Int>, _ body: (Span<UInt8>) throws(FormatError) -> Void
   ) throws(FormatError) {
     var start = part.lowerBound
@@ -74,13 +74,13 @@ public final class ByteSource {
   }
 
   /// nil: it is not UTF-8.
-  func text(_ part: Range<Int>) -> String? { String(validating: bytes(part), as: UTF8.self) }
+  package func text(_ part: Range<Int>) -> String? { String(validating: bytes(part), as: UTF8.self) }
 
-  func starts(_ text: String, at index: Int = 0) -> Bool {
+  package func starts(_ text: String, at index: Int = 0) -> Bool {
     starts(Array(text.utf8), at: index)
   }
 
-  func starts(_ prefix: [UInt8], at index: Int = 0) -> Bool {
+  package func starts(_ prefix: [UInt8], at index: Int = 0) -> Bool {
     guard index >= 0, index <= count, count - index >= prefix.count else { return false }
     return prefix.indices.allSatisfy { self[index + $0] == prefix[$0] }
   }

@@ -23,9 +23,9 @@ public struct SecretSlice {
   /// A secret decodes to so many bytes at most, whatever a compressed one claims.
   public static let longest = 64 << 20
 
-  let source: ByteSource
-  let range: Range<Int>
-  let coding: Coding
+  package let source: ByteSource
+  package let range: Range<Int>
+  package let coding: Coding
 
   /// - Parameters:
   ///   - source: the input; it is kept.
@@ -63,7 +63,7 @@ public struct SecretSlice {
   }
 
   /// Text that is no secret: a name, a note.
-  func text() throws(FormatError) -> String {
+  package func text() throws(FormatError) -> String {
     let bytes = try bytes()
     guard let text = String(validating: bytes.unprotected, as: UTF8.self) else {
       throw FormatError("a name is not UTF-8 at byte \(range.lowerBound)")

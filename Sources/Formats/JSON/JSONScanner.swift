@@ -1,13 +1,13 @@
 /// Walks over a JSON text. It checks as much as it walks over.
-struct JSONScanner {
+package struct JSONScanner {
   /// As many arrays and objects inside each other are read: each level takes its part of the stack.
-  static let deepest = 600
+  package static let deepest = 600
 
-  let source: ByteSource
-  private(set) var position = 0
+  package let source: ByteSource
+  package private(set) var position = 0
   private var depth = 0
 
-  init(_ source: ByteSource) {
+  package init(_ source: ByteSource) {
     self.source = source
     if source.starts("\u{FEFF}") { position = 3 }
   }
@@ -15,7 +15,7 @@ struct JSONScanner {
   /// Calls `body` with each member's name; it has to take the value.
   ///
   /// - Throws: `FormatError` also where two members have one name: one of them would be lost.
-  mutating func members(
+  package mutating func members(
     _ body: (String, inout JSONScanner) throws(FormatError) -> Void
   ) throws(FormatError) {
     var names: Set<String> = []
@@ -27,7 +27,7 @@ struct JSONScanner {
     }
   }
 
-  mutating func elements(
+  package mutating func elements(
     _ body: (inout JSONScanner) throws(FormatError) -> Void
   ) throws(FormatError) {
     try items(from: UInt8(ascii: "["), to: UInt8(ascii: "]"), body)
@@ -49,7 +49,7 @@ struct JSONScanner {
   }
 
   /// A string that need not be decoded.
-  mutating func string() throws(FormatError) -> SecretSlice {
+  package mutating func string() throws(FormatError) -> SecretSlice {
     try take(UInt8(ascii: "\""))
     let start = position
     while try current() != UInt8(ascii: "\"") {
@@ -61,7 +61,7 @@ struct JSONScanner {
   }
 
   /// A string, or nil for anything else, which is skipped: `null`, a number, an object.
-  mutating func optionalString() throws(FormatError) -> SecretSlice? {
+  package mutating func optionalString() throws(FormatError) -> SecretSlice? {
     guard try next() == UInt8(ascii: "\"") else {
       _ = try value()
       return nil
@@ -70,7 +70,7 @@ struct JSONScanner {
   }
 
   /// Any value, as it stands there.
-  mutating func value() throws(FormatError) -> Range<Int> {
+  package mutating func value() throws(FormatError) -> Range<Int> {
     let first = try next()
     let start = position
     switch first {
@@ -86,12 +86,12 @@ struct JSONScanner {
 
   private static let ends = Array(",]} \t\r\n".utf8)
 
-  mutating func next() throws(FormatError) -> UInt8 {
+  package mutating func next() throws(FormatError) -> UInt8 {
     while [0x20, 0x09, 0x0A, 0x0D].contains(try current()) { position += 1 }
     return try current()
   }
 
-  mutating func end() throws(FormatError) {
+  package mutating func end() throws(FormatError) {
     while position < source.count {
       guard [0x20, 0x09, 0x0A, 0x0D].contains(source[position]) else {
         throw error("something follows the end")
@@ -110,5 +110,5 @@ struct JSONScanner {
     return source[position]
   }
 
-  func error(_ reason: String) -> FormatError { FormatError("\(reason) at byte \(position)") }
+  package func error(_ reason: String) -> FormatError { FormatError("\(reason) at byte \(position)") }
 }

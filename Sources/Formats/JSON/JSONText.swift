@@ -1,9 +1,9 @@
 import SecretMemory
 
 /// JSON (RFC 8259) between bytes and bytes, so that a secret in it is never a string of Swift's.
-enum JSONText {
+package enum JSONText {
   /// Writes the text between the quotes.
-  static func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
+  package static func write(_ bytes: Span<UInt8>, to sink: ByteSink) throws(FormatError) {
     for index in bytes.indices {
       let byte = bytes[index]
       switch byte {
@@ -18,7 +18,7 @@ enum JSONText {
     }
   }
 
-  static func write(_ text: String, to sink: ByteSink) throws(FormatError) {
+  package static func write(_ text: String, to sink: ByteSink) throws(FormatError) {
     try write(text.utf8.span, to: sink)
   }
 

@@ -51,6 +51,9 @@ extension SecretSchema {
     SecretSchema(
       "io.docker.Credentials", .internet(account: Name.username, hasParts: false),
       fixed: ["docker_cli": "1", "label": "Docker Credentials"]),
+    // cargo's provider cargo:libsecret: the account is the URL of a registry's index.
+    SecretSchema(
+      "org.rust-lang.cargo.registry", .generic(service: .schemaName, account: .attribute("url"))),
     // Chrome, Chromium and Electron's safeStorage: one key for each program.
     SecretSchema(
       "chrome_libsecret_os_crypt_password_v2",

@@ -22,6 +22,13 @@ package enum CurrentProcess {
     }
   }
 
+  /// The last part of the name that the program was called by, which the caller chooses; empty: it has none.
+  package static var programName: String {
+    // SAFETY: as above; without any word the first pointer is null.
+    guard let name = unsafe CommandLine.unsafeArgv[0] else { return "" }
+    return unsafe String(cString: name).split(separator: "/").last.map(String.init) ?? ""
+  }
+
   /// gethostname(2); empty where it can't be had.
   package static var hostName: [UInt8] {
     var name = [CChar](repeating: 0, count: 256)

@@ -16,6 +16,18 @@ package struct StreamListener: ~Copyable, Sendable {
     descriptor = Descriptor(owning: try Errno.retrying { unsafe linux_listen(path) })
   }
 
+  /// A socket that the service manager has made and passed on (sd_listen_fds(3)), which may wait; nil: it passed none to this
+  /// process. Its variables are taken out of the environment.
+  package init?(passedByManager: Void) {
+    let process = Environment.remove("LISTEN_PID")
+    let count = Environment.remove("LISTEN_FDS")
+    _ = Environment.remove("LISTEN_FDNAMES")
+    guard process == String(CurrentProcess.number), count == "1" else { return nil }
+    // The first one behind the standard streams.
+    descriptor = Descriptor(owning: StandardStream.errors.number + 1)
+    try? descriptor.setNonBlocking()
+  }
+
   /// accept(2): the next connection, whose bytes come with their sender (SO_PASSCRED).
   ///
   /// - Throws: EAGAIN: none waits; ECONNABORTED; EMFILE, ENFILE: no descriptor is left.

@@ -59,6 +59,17 @@ package final class StreamSocket: Sendable {
     Credentials(process: linux_peer_process(number), user: linux_peer(number))
   }
 
+  /// getpeername(2): the abstract address that the other end is bound to, without the NUL before it. Any process can bind any
+  /// address that is free.
+  ///
+  /// - Returns: nil where it has none, or a path.
+  package var abstractAddressOfPeer: [UInt8]? {
+    var address = [UInt8](repeating: 0, count: 108)
+    // SAFETY: the function gets the size of the array.
+    let count = unsafe linux_abstract_peer(number, &address, UInt(address.count))
+    return count < 0 ? nil : Array(address.prefix(Int(count)))
+  }
+
   /// A process and its user, as the kernel reports them.
   package struct Credentials: Hashable, Sendable {
     /// 0: unknown, or of another pid namespace.

@@ -37,6 +37,26 @@ package enum SecretInput {
   /// The longest line that is taken where no other limit is given, in bytes.
   package static let lineLimit = SecretReader.lineLimit
 
+  /// A line that a person types, unseen, on the controlling terminal: standard input is another program's.
+  ///
+  /// - Throws: `Failure` where there is no such terminal.
+  package static func askOnTerminal(_ prompt: String) throws -> SecretBytes {
+    let terminal = try openTerminal()
+    let number = terminal.number
+    let line = try HiddenTyping.run(on: number) {
+      try? Files.write(Array(prompt.escapedForTerminal.utf8).span, to: number)
+      return try readLine(descriptor: number)
+    }
+    try? Files.write([0x0A].span, to: number)
+    return line
+  }
+
+  private static func openTerminal() throws -> Descriptor {
+    do throws(Errno) { return try Descriptor("/dev/tty", .readingAndWriting) } catch {
+      throw Failure(nil, "there is no terminal to ask on")
+    }
+  }
+
   /// One line without its line feed, and not a byte after it: the next reader wants those.
   package static func readLine(
     descriptor: Int32 = StandardStream.input.number, limit: Int = lineLimit

@@ -187,7 +187,7 @@ package struct TreeSession {
   /// - Throws: `Failure` for a keychain that was put back, cut or edited: what it gives is not all that was stored.
   package func requireTrust() throws { try notice?.require() }
 
-  package func attempt<Value>(
+  package func attempt<Value: ~Copyable>(
     _ path: TreePath, _ body: () throws(StoreError) -> Value
   ) throws -> Value {
     // A vault beside another keychain is looked at when an item needs it.

@@ -78,6 +78,9 @@ int linux_listen(const char *path);
 /// A connection to such a socket; connecting and calls on it fail with EAGAIN after `seconds`. -1 and errno on failure.
 int linux_connect(const char *path, int seconds);
 
+/// The abstract address of the other end of a socket, without the NUL before it. Returns its length; -1: it has none.
+long linux_abstract_peer(int socket, void *address, unsigned long size);
+
 /// The next connection of a listening socket (close-on-exec, not blocking). -1 and errno on failure.
 int linux_accept(int socket);
 

@@ -1,0 +1,222 @@
+import Formats
+import Model
+import Platform
+import SecretMemory
+
+/// One change of a tool's configuration that can be taken back exactly.
+struct ConfigurationStep: Equatable {
+  enum Change: Equatable {
+    /// This text stands at the end of a file, or by now elsewhere in it.
+    case append(String)
+    /// The whole file is this text.
+    case file(String)
+    /// A symbolic link to this path.
+    case link(String)
+    /// A member of the object of JSON that the file is, with a string as its value.
+    case member(String, value: String)
+  }
+
+  /// The result of taking back a change.
+  enum Outcome: Equatable {
+    case done
+    /// It was not there any more, or another value has its place.
+    case missing
+    /// A part of it is there: nothing was done.
+    case changed
+  }
+
+  let path: String
+  let change: Change
+  /// Whether the file was made for this.
+  var isNewFile = false
+
+  /// For people, before it is done.
+  var plan: String {
+    switch change {
+    case .append(let text): "\(path): \(isNewFile ? "make it with" : "append")\n\(Self.indented(text))"
+    case .file(let text): "\(path): make it with\n\(Self.indented(text))"
+    case .link(let target): "\(path): make it a link to \(target)\n"
+    case .member(let name, let value):
+      "\(path): \(isNewFile ? "make it with" : "add")\n  \(name.quotedAsJSON): \(value.quotedAsJSON)\n"
+    }
+  }
+
+  private static func indented(_ text: String) -> String {
+    text.split(separator: "\n").map { "  \($0)\n" }.joined()
+  }
+}
+
+// MARK: Doing and taking back
+
+extension ConfigurationStep {
+  /// - Throws: `Failure` where the file can't be written, or something else has the name.
+  func apply() throws {
+    switch change {
+    case .append(let text):
+      let present = try ConfigurationFile.read(path) ?? []
+      try ConfigurationFile.write(present + Array(text.utf8), to: path)
+    case .file(let text):
+      guard try ConfigurationFile.read(path) == nil else {
+        throw Failure(path, "there is such a file already")
+      }
+      try ConfigurationFile.write(Array(text.utf8), to: path)
+    case .link(let target):
+      UserFolders.make(Files.folder(of: path))
+      do throws(Errno) { try Files.makeLink(path, to: target) } catch {
+        throw Failure(path, "the link can't be made: \(error)")
+      }
+    case .member(let name, let value):
+      let present = try ConfigurationFile.read(path) ?? Array("{}\n".utf8)
+      try ConfigurationFile.write(JSONMember(name).added(value, to: present, path), to: path)
+    }
+  }
+
+  /// - Throws: `Failure` where the file can't be read or written.
+  func revert() throws -> Outcome {
+    if case .link(let target) = change { return try revertLink(target) }
+    guard let present = try ConfigurationFile.read(path) else { return .missing }
+    let left: [UInt8]
+    switch change {
+    case .append(let text):
+      guard let range = present.firstRange(of: Array(text.utf8)) else {
+        return Self.hasPart(of: text, present) ? .changed : .missing
+      }
+      left = Array(present.prefix(range.lowerBound) + present.dropFirst(range.upperBound))
+    case .member(let name, let value):
+      switch try JSONMember(name).removed(value, from: present, path) {
+      case .some(let rest): left = rest
+      case nil: return .missing
+      }
+      if isNewFile, left.filter({ ![0x20, 0x09, 0x0A].contains($0) }) == Array("{}".utf8) {
+        return try remove()
+      }
+    case .file(let text): return present == Array(text.utf8) ? try remove() : .changed
+    case .link: return .missing
+    }
+    if isNewFile, left.isEmpty { return try remove() }
+    try ConfigurationFile.write(left, to: path)
+    return .done
+  }
+
+  /// Whether a line of a file begins as one of the text's that names Keyhole.
+  private static func hasPart(of text: String, _ file: [UInt8]) -> Bool {
+    let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+    let parts = text.split(separator: "\n").filter { $0.contains("keyhole") }.map {
+      $0.utf8.drop(while: isBlank)
+    }
+    return file.split(separator: 0x0A).contains { line in
+      parts.contains { line.drop(while: isBlank).starts(with: $0) }
+    }
+  }
+
+  private func remove() throws -> Outcome {
+    do throws(Errno) { _ = try Files.remove(path) } catch {
+      throw Failure(path, "it can't be removed: \(error)")
+    }
+    return .done
+  }
+
+  private func revertLink(_ target: String) throws -> Outcome {
+    guard Files.hasName(path) else { return .missing }
+    guard (try? Files.target(ofLink: path)) == target else { return .changed }
+    return try remove()
+  }
+}
+
+/// A text file of the user's, replaced as a whole.
+enum ConfigurationFile {
+  private static let limit = 4 << 20
+
+  /// nil: there is none.
+  static func read(_ path: String) throws -> [UInt8]? {
+    do throws(Errno) {
+      return try Descriptor(path, .reading).readToEnd(limit: limit)
+    } catch {
+      guard error == .ENOENT else { throw Failure(path, "it can't be read: \(error)") }
+      return nil
+    }
+  }
+
+  /// Writes beside the file and renames, with the permissions that it had. A symbolic link stays one: the file that it leads to
+  /// is replaced.
+  static func write(_ bytes: [UInt8], to path: String) throws {
+    guard !Files.hasName(path) || Files.exists(path) else {
+      throw Failure(path, "it is a symbolic link that leads nowhere; make the file that it leads to")
+    }
+    let place = (try? Files.realPath(path)) ?? path
+    let permissions = (try? Files.status(place))?.permissions ?? 0o600
+    UserFolders.make(Files.folder(of: place))
+    let new = "\(place).keyhole-\(CurrentProcess.number)"
+    do throws(Errno) {
+      let file = try Descriptor(new, [.writing, .create, .exclusive])
+      try file.write(bytes)
+      try file.setPermissions(permissions & 0o7777)
+      try file.synchronize()
+      try Files.rename(new, to: place)
+      try Files.synchronizeFolder(Files.folder(of: place))
+    } catch {
+      _ = try? Files.remove(new)
+      throw Failure(path, "it can't be written: \(error)")
+    }
+  }
+}
+
+/// A member of an object of JSON as text, so that all other bytes stay.
+struct JSONMember {
+  private let name: String
+
+  init(_ name: String) { self.name = name }
+
+  /// The range of the member's value in the object; nil: it has no such member.
+  private func value(in bytes: [UInt8], _ path: String) throws -> (range: Range<Int>, text: String?)? {
+    let source = ByteSource(try .init(copying: bytes.span))
+    return try reading(path) { () throws(FormatError) in
+      var found: (range: Range<Int>, text: String?)?
+      var scanner = JSONScanner(source)
+      try scanner.members { (member, scanner) throws(FormatError) in
+        _ = try scanner.next()
+        let start = scanner.position
+        if member == name {
+          let text = try scanner.optionalString()?.text()
+          found = (start..<scanner.position, text)
+        } else {
+          _ = try scanner.value()
+        }
+      }
+      try scanner.end()
+      return found
+    }
+  }
+
+  /// The value as a string; nil: there is no such member, or its value is none.
+  func text(in bytes: [UInt8], _ path: String) throws -> String? { try value(in: bytes, path)?.text }
+
+  /// The object with the member as its first one.
+  func added(_ value: String, to bytes: [UInt8], _ path: String) throws -> [UInt8] {
+    guard try self.value(in: bytes, path) == nil, let brace = bytes.firstIndex(of: UInt8(ascii: "{")) else {
+      throw Failure(path, "it has `\(name)` already")
+    }
+    let rest = bytes.dropFirst(brace + 1)
+    let isEmpty = rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "}")
+    let text = "\n\t\(name.quotedAsJSON): \(value.quotedAsJSON)" + (isEmpty ? "\n" : ",")
+    return Array(bytes.prefix(brace + 1)) + Array(text.utf8) + Array(rest)
+  }
+
+  /// The object without the member; nil: it has another value by now, or is not there.
+  func removed(_ value: String, from bytes: [UInt8], _ path: String) throws -> [UInt8]? {
+    guard let found = try self.value(in: bytes, path), found.text == value else { return nil }
+    let quoted = Array(name.quotedAsJSON.utf8)
+    var start = found.range.lowerBound
+    while start > 0, !bytes[start...].starts(with: quoted) { start -= 1 }
+    var end = found.range.upperBound
+    let isBlank: (UInt8) -> Bool = { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    // The blanks before it, and the comma behind it or, of the last member, before it.
+    while start > 0, isBlank(bytes[start - 1]) { start -= 1 }
+    if let next = bytes[end...].firstIndex(where: { !isBlank($0) }), bytes[next] == UInt8(ascii: ",") {
+      end = next + 1
+    } else if start > 0, bytes[start - 1] == UInt8(ascii: ",") {
+      start -= 1
+    }
+    return Array(bytes.prefix(start)) + Array(bytes.dropFirst(end))
+  }
+}

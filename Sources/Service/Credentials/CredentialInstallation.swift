@@ -1,0 +1,131 @@
+import Formats
+import KeychainSelection
+import Model
+import Platform
+import SecretMemory
+
+/// Writes the configuration of tools so that they call Keyhole, and takes exactly that back.
+///
+/// Each change is noted before it is made, in a file for each tool in the folder of the state.
+package struct CredentialInstallation {
+  private let tool: CredentialTool
+  private let detail: String?
+  private let journal: String
+
+  /// `name`: of a tool, of `aws` with the profile behind a colon.
+  ///
+  /// - Throws: `Failure` for a tool that is not known.
+  package init(_ name: String) throws {
+    let parts = name.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    guard let tool = CredentialTool(rawValue: parts[0]), parts.count == 1 || tool == .aws else {
+      let names = CredentialTool.allCases.map(\.rawValue).joined(separator: ", ")
+      throw Failure(name, "there is no such tool; Keyhole knows \(names)")
+    }
+    self.tool = tool
+    detail = parts.count > 1 ? parts[1] : nil
+    let file = name.replacing("/", with: "%2F")
+    journal = try StoragePaths.current().state + "/credential-tools/\(file).json"
+  }
+
+  /// - Returns: lines for people: what was done, or with `isDry` what would be.
+  /// - Throws: `Failure` where something is there that would be changed.
+  package func install(isDry: Bool) throws -> String {
+    guard try notedSteps() == nil else { return "\(tool.rawValue): it is installed already\n" }
+    let steps = try tool.steps(detail)
+    let plan = steps.map(\.plan).joined()
+    guard !isDry else { return plan }
+    try ConfigurationFile.write(Array(text(of: steps).utf8), to: journal)
+    for (index, step) in steps.enumerated() {
+      do { try step.apply() } catch {
+        for done in steps[..<index].reversed() { _ = try? done.revert() }
+        _ = try? Files.remove(journal)
+        throw error
+      }
+    }
+    return plan
+  }
+
+  /// - Returns: lines for people.
+  /// - Throws: `Failure` where nothing was installed, and where the user has changed what was: the file stays as it is.
+  package func uninstall(isDry: Bool) throws -> String {
+    guard let steps = try notedSteps() else {
+      throw Failure(tool.rawValue, "nothing was written for it by `keyhole credential install`", .notFound)
+    }
+    guard !isDry else { return steps.map { "take back: \($0.plan)" }.joined() }
+    var (lines, changed): (String, [String]) = ("", [])
+    for step in steps.reversed() {
+      switch try step.revert() {
+      case .done: lines += "\(step.path): taken back\n"
+      case .missing: lines += "\(step.path): it was gone already\n"
+      case .changed: changed.append(step.path)
+      }
+    }
+    guard changed.isEmpty else {
+      throw Failure(
+        changed.joined(separator: ", "),
+        "what was written there has been changed since, and stays; take it out by hand, then remove \(journal)"
+      )
+    }
+    _ = try? Files.remove(journal)
+    return lines
+  }
+}
+
+// MARK: The journal
+
+extension CredentialInstallation {
+  private func text(of steps: [ConfigurationStep]) -> String {
+    let lines = steps.map { step in
+      var fields = [("file", step.path)]
+      switch step.change {
+      case .append(let text): fields.append(("append", text))
+      case .file(let text): fields.append(("text", text))
+      case .link(let target): fields.append(("link", target))
+      case .member(let name, let value): fields += [("member", name), ("value", value)]
+      }
+      if step.isNewFile { fields.append(("new", "true")) }
+      return "  {" + fields.map { "\($0.quotedAsJSON): \($1.quotedAsJSON)" }.joined(separator: ", ") + "}"
+    }
+    return "[\n\(lines.joined(separator: ",\n"))\n]\n"
+  }
+
+  /// nil: nothing was installed.
+  private func notedSteps() throws -> [ConfigurationStep]? {
+    guard let bytes = try ConfigurationFile.read(journal) else { return nil }
+    let source = ByteSource(try .init(copying: bytes.span))
+    return try reading(journal) { () throws(FormatError) in
+      var steps: [ConfigurationStep] = []
+      var scanner = JSONScanner(source)
+      try scanner.elements { (scanner) throws(FormatError) in
+        var fields: [String: String] = [:]
+        try scanner.members { (name, scanner) throws(FormatError) in
+          fields[name] = try scanner.optionalString()?.text()
+        }
+        guard let step = ConfigurationStep(fields) else { throw FormatError("a step is not known") }
+        steps.append(step)
+      }
+      try scanner.end()
+      return steps
+    }
+  }
+}
+
+extension ConfigurationStep {
+  /// By the fields of the journal.
+  fileprivate init?(_ fields: [String: String]) {
+    guard let path = fields["file"] else { return nil }
+    let change: Change
+    if let text = fields["append"] {
+      change = .append(text)
+    } else if let text = fields["text"] {
+      change = .file(text)
+    } else if let target = fields["link"] {
+      change = .link(target)
+    } else if let name = fields["member"], let value = fields["value"] {
+      change = .member(name, value: value)
+    } else {
+      return nil
+    }
+    self.init(path: path, change: change, isNewFile: fields["new"] == "true")
+  }
+}
