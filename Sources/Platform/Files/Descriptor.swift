@@ -57,6 +57,11 @@ package struct OpenFlags: OptionSet, Sendable {
   package let rawValue: Int32
   package init(rawValue: Int32) { self.rawValue = rawValue }
 
+  /// Without the generic one of `SetAlgebra`, which looks for conformances when a program first uses it.
+  package init(arrayLiteral flags: OpenFlags...) {
+    rawValue = flags.reduce(0) { $0 | $1.rawValue }
+  }
+
   package static let reading = OpenFlags(rawValue: O_RDONLY)
   package static let writing = OpenFlags(rawValue: O_WRONLY)
   package static let readingAndWriting = OpenFlags(rawValue: O_RDWR)

@@ -40,6 +40,11 @@ extension Files {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
 
+    /// As that of `OpenFlags`.
+    package init(arrayLiteral rights: Rights...) {
+      rawValue = rights.reduce(0) { $0 | $1.rawValue }
+    }
+
     package static let read = Rights(rawValue: R_OK)
     package static let write = Rights(rawValue: W_OK)
     /// Of a folder: using the names in it.

@@ -41,12 +41,15 @@ extension PathSurroundings {
 }
 
 extension PathLocation {
-  private static let roots: Set<String> = ["defaults", "keychain", ".keyhole"]
+  /// No set: its type takes longer to make than this to compare.
+  private static func isRoot(_ name: String) -> Bool {
+    name == "defaults" || name == "keychain" || name == ".keyhole"
+  }
 
   /// Whether a text is a path from the top of the tree whatever the current directory is.
   static func isFull(_ text: String) -> Bool {
     guard let first = TreePath(text).components.first else { return text.isEmpty }
-    return !text.hasPrefix("/") && !text.hasPrefix("./") && roots.contains(first)
+    return !text.hasPrefix("/") && !text.hasPrefix("./") && isRoot(first)
   }
 
   init(_ text: String, _ surroundings: PathSurroundings) {
@@ -84,7 +87,7 @@ extension PathLocation {
     walk.follow(parts)
     if let end = walk.position { return .tree(TreePath(components: end.components), mount: end.mount) }
     guard let first = TreePath(text).components.first else { return .tree(TreePath(""), mount: nil) }
-    return roots.contains(first) ? .tree(TreePath(text), mount: nil) : .outside
+    return isRoot(first) ? .tree(TreePath(text), mount: nil) : .outside
   }
 }
 

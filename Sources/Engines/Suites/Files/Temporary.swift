@@ -13,11 +13,11 @@ struct Temporary: ~Copyable {
   init(beside target: String, at time: Timestamp) throws(StoreError) {
     var name = TemporaryName(of: target, at: time)
     let folder = Files.folder(of: target) + "/"
-    var file = try Self.make(folder + name.text)
+    var file = try Self.make(folder, &name)
     var attempts = 1
     while attempts < Self.mostAttempts, try !Self.isSpared(folder + name.text, file) {
       name.avoid()
-      file = try Self.make(folder + name.text)
+      file = try Self.make(folder, &name)
       attempts += 1
     }
     path = folder + name.text
@@ -54,6 +54,14 @@ struct Temporary: ~Copyable {
 extension Temporary {
   /// A program that removes leftovers without a pause may take many of them.
   private static let mostAttempts = 1000
+
+  /// The version before may have the name: a commit that is made again, after a crash or by another process, has its time.
+  private static func make(_ folder: String, _ name: inout TemporaryName) throws(StoreError) -> Descriptor {
+    for _ in 1..<mostAttempts {
+      do throws(StoreError) { return try make(folder + name.text) } catch .exists { name.avoid() }
+    }
+    return try make(folder + name.text)
+  }
 
   private static func make(_ path: String) throws(StoreError) -> Descriptor {
     try SuiteFiles.call("open") { () throws(Errno) in

@@ -20,7 +20,7 @@ extension PropertyListFolder {
 
   private func select(_ key: ExactString, in file: SuiteFile) throws(StoreError) -> Selected? {
     for _ in 0..<10 {
-      guard let status = try file.status(), status.size >= journals.smallestFile,
+      guard let status = try file.status(),
         let content = try file.readBytes(status), let found = FoundKeys(of: [key], in: content)
       else { return nil }
       let journal = try file.journal.read()

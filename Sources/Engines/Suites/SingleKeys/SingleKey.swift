@@ -6,7 +6,7 @@ extension PropertyListFolder: SingleKeySuites {
   /// Itself.
   public var singleKeys: (any SingleKeySuites)? { self }
 
-  /// Files that are large enough for a journal are searched for the key; smaller ones are read whole.
+  /// A change is made without the others where the file is large enough for a journal.
   public func only(_ key: ExactString, of suite: ExactString) -> any SuiteEngine {
     SingleKey(folder: self, suite: suite, key: key)
   }
