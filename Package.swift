@@ -129,6 +129,9 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
 
+    // Views: files of other programs as text and values, and back. No file is opened here.
+    module("ViewFormats", ["Model", "Platform", "SecretMemory"]),
+
     // 3: settings and secrets taken over from other programs and written for them.
     module("ImportExport", ["Formats", "Tree", "Platform", "Model", "Store", "SecretMemory", "CSystem"]),
 
