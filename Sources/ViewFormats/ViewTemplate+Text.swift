@@ -13,6 +13,9 @@ extension ViewTemplate {
   public convenience init(
     templateText: borrowing SecretBytes, _ dialect: EnvDialect = .portable
   ) throws(ViewError) {
-    throw ViewError(.EINVAL, "not read yet")
+    guard templateText.count <= ViewLimits.bytes else { throw SecretWriter.tooLong(ViewLimits.bytes) }
+    var scanner = TemplateScanner(templateText.span)
+    let text = try scanner.scan()
+    self.init(.template, dialect, scanner.slots, text)
   }
 }

@@ -20,7 +20,16 @@ protocol ViewCodec {
 
 extension ViewFormat {
   func codec(_ dialect: EnvDialect) -> any ViewCodec {
-    EnvCodec(dialect: dialect)
+    switch self {
+    case .env: EnvCodec(dialect: dialect)
+    case .json: JSONCodec()
+    case .ini: IniCodec()
+    case .netrc: NetrcCodec()
+    case .npmrc: NpmrcCodec()
+    case .pgpass: PgpassCodec()
+    case .dockerConfig: JSONCodec(isDockerConfig: true)
+    case .template: TemplateCodec(dialect: dialect)
+    }
   }
 }
 

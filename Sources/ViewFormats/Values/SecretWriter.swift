@@ -60,6 +60,13 @@ struct SecretWriter: ~Copyable {
     try bytes.withSpan(min(start, count)..<count, body)
   }
 
+  /// A copy of what was written from an offset on.
+  borrowing func copy(from start: Int) throws(ViewError) -> SecretBytes {
+    do throws(SecretMemoryError) {
+      return try SecretBytes(copying: bytes.span.extracting(min(start, count)..<count))
+    } catch { throw ViewError(error) }
+  }
+
   consuming func finish() -> SecretBytes {
     // Shorter than it is: that can't fail.
     try? bytes.resize(to: count)
