@@ -1,7 +1,7 @@
 import Platform
 import SecretMemory
 
-/// `~/.netrc`, as far as curl, Python and ftp read it alike: no quotes, no backslashes.
+/// `~/.netrc`, as far as curl, Python and ftp read it alike: UTF-8, no quotes, no backslashes.
 struct NetrcCodec: ViewCodec {
   func entries(of text: Span<UInt8>) throws(ViewError) -> [ViewDocument.Entry] {
     var reader = NetrcReader(text)
@@ -12,7 +12,7 @@ struct NetrcCodec: ViewCodec {
     _ value: Span<UInt8>, _ style: SlotStyle, to writer: inout SecretWriter
   ) throws(ViewError) -> String? {
     guard NetrcReader.isToken(value) else {
-      return "the value is empty, begins with `#`, or has a blank, a quote, a backslash or a control character, for which "
+      return "the value is empty, begins with `#`, or has a blank, a quote, a backslash, a control character or one that is not UTF-8, for which "
         + "the format has no escape"
     }
     try writer.append(value)
@@ -60,6 +60,7 @@ private struct NetrcReader: ~Escapable {
   /// Whether every reader takes it as one token.
   static func isToken(_ token: Span<UInt8>) -> Bool {
     guard !token.isEmpty, token[0] != UInt8(ascii: "#") else { return false }
+    guard UTF8Text.isValid(token) else { return false }
     for index in token.indices {
       let byte = token[index]
       guard byte > 0x20, byte != 0x7F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
@@ -68,6 +69,7 @@ private struct NetrcReader: ~Escapable {
   }
 
   mutating func read() throws(ViewError) -> [ViewDocument.Entry] {
+    try scanner.requireUTF8()
     while let word = try word() {
       switch word {
       case "machine":

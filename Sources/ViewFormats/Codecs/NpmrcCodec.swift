@@ -132,9 +132,17 @@ enum NpmrcValue {
     while end > start, text[end &- 1].isBlank { end &-= 1 }
     guard start < end else { return EnvReading(range: range.lowerBound..<range.lowerBound, coding: .bare, steps: []) }
     if UTF8Text.hasBlankEnds(text.extracting(start..<end)) { throw EnvFault("an odd blank begins or ends it") }
+    // A line ends for JavaScript at U+2028 and U+2029 too, where the expression of `ini` stops.
+    for index in start..<end {
+      if text[index].isControl { throw .control }
+      if text[index] == 0xE2, let (scalar, _) = UTF8Text.scalar(text, index), [0x2028, 0x2029].contains(scalar.value) {
+        throw EnvFault("it has a character that ends a line for npm")
+      }
+    }
     let (first, last) = (text[start], text[end &- 1])
-    if first == UInt8(ascii: "\""), last == first, end &- start > 1 { return try readDouble(text, start, end) }
-    if first == UInt8(ascii: "'"), last == first, end &- start > 1 { return try readSingle(text, start, end) }
+    if end &- start == 1, first == UInt8(ascii: "'") || first == UInt8(ascii: "\"") { throw .open }
+    if first == UInt8(ascii: "\""), last == first { return try readDouble(text, start, end) }
+    if first == UInt8(ascii: "'"), last == first { return try readSingle(text, start, end) }
     return try readBare(text, start, end)
   }
 

@@ -103,10 +103,12 @@ enum EnvFile {
   static func isName(_ name: Span<UInt8>, _ dialect: EnvDialect) -> Bool {
     guard !name.isEmpty else { return false }
     let isStrict = dialect == .sh || dialect == .systemd || dialect == .portable
+    // compose-go skips names that begin with a digit.
+    if name[0].isDigit, isStrict || dialect == .compose { return false }
     for index in name.indices {
       let byte = name[index]
       if byte.isASCIILetter || byte == UInt8(ascii: "_") { continue }
-      if byte.isDigit, index > 0 || !isStrict { continue }
+      if byte.isDigit { continue }
       guard !isStrict, byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") else { return false }
     }
     return true
