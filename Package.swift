@@ -262,12 +262,16 @@ let package = Package(
       "FormatsTests",
       [
         "Backup", "Control", "Formats", "ImportExport", "InMemory", "Model", "Platform", "SecretMemory",
-        "Store", "Suites", "TestSupport", "Tree", "Vault", "VaultRecords", "LoginSessions",
+        "Store", "Suites", "TestSupport", "Tree", "Vault", "VaultRecords", "LoginSessions", "ViewFormats",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       // Input for the parsers, and mutations of it.
       exclude: ["Corpus"]),
+    tests(
+      "ViewFormatsTests", ["ViewFormats", "Model", "Platform", "SecretMemory", "TestSupport"],
+      // The programs themselves, and recordings of those that no package has.
+      exclude: ["Loaders"]),
     tests(
       "BackupTests",
       [

@@ -1,6 +1,6 @@
 import Platform
 
-/// What may stand as the source of a value.
+/// The paths that may be the source of a value.
 enum References {
   /// - Throws: `ELOOP` for a view or a template, `EINVAL` for a path that is empty.
   static func check(_ path: String, entry: [String], line: Int? = nil) throws(ViewError) {

@@ -14,34 +14,34 @@ struct TemplateWriter: ~Copyable {
 
   mutating func write(_ template: ViewTemplate) throws(ViewError) {
     try bytes.append(Self.version)
-    try write(template.format.rawValue)
-    try write(template.dialect.rawValue)
-    try write(template.text.count)
+    try writeText(template.format.rawValue)
+    try writeText(template.dialect.rawValue)
+    try writeNumber(template.text.count)
     try bytes.append(template.text, 0..<template.text.count)
-    try write(template.slots.count)
+    try writeNumber(template.slots.count)
     var position = 0
     for slot in template.slots {
-      try write(slot.offset - position)
+      try writeNumber(slot.offset &- position)
       position = slot.offset
-      try write(slot.name.count)
-      for part in slot.name { try write(part) }
-      try write(slot.reference)
-      try write(slot.style)
+      try writeNumber(slot.name.count)
+      for part in slot.name { try writeText(part) }
+      try writeText(slot.reference)
+      try writeStyle(slot.style)
     }
   }
 
-  private mutating func write(_ style: SlotStyle) throws(ViewError) {
+  private mutating func writeStyle(_ style: SlotStyle) throws(ViewError) {
     try bytes.append(style.coding.rawValue)
-    try write(style.user)
-    try write(style.spelling.count)
+    try writeBytes(style.user)
+    try writeNumber(style.spelling.count)
     for step in style.spelling {
       switch step {
       case .verbatim(let count):
         try bytes.append(0)
-        try write(count)
+        try writeNumber(count)
       case .syntax(let text):
         try bytes.append(1)
-        try write(text)
+        try writeBytes(text)
       case .letter: try bytes.append(2)
       case .unit(let mask):
         try bytes.append(3)
@@ -54,7 +54,7 @@ struct TemplateWriter: ~Copyable {
   }
 
   /// LEB128 without a sign; no number here is negative.
-  private mutating func write(_ number: Int) throws(ViewError) {
+  private mutating func writeNumber(_ number: Int) throws(ViewError) {
     var rest = UInt(bitPattern: number)
     while rest >= 0x80 {
       try bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -63,10 +63,10 @@ struct TemplateWriter: ~Copyable {
     try bytes.append(UInt8(truncatingIfNeeded: rest))
   }
 
-  private mutating func write(_ text: String) throws(ViewError) { try write(Array(text.utf8)) }
+  private mutating func writeText(_ text: String) throws(ViewError) { try writeBytes(Array(text.utf8)) }
 
-  private mutating func write(_ text: [UInt8]) throws(ViewError) {
-    try write(text.count)
+  private mutating func writeBytes(_ text: [UInt8]) throws(ViewError) {
+    try writeNumber(text.count)
     try bytes.append(text)
   }
 }
@@ -103,7 +103,7 @@ struct TemplateReader: ~Escapable {
     var slots: [ViewSlot] = []
     var offset = 0
     for _ in 0..<count {
-      offset += try number(upTo: textCount - offset)
+      offset &+= try number(upTo: textCount &- offset)
       var name: [String] = []
       for _ in 0..<(try number(upTo: bytes.count)) { name.append(try text()) }
       slots.append(ViewSlot(name: name, reference: try text(), offset: offset, style: try style()))
@@ -133,7 +133,7 @@ struct TemplateReader: ~Escapable {
 
   private mutating func byte() throws(ViewError) -> UInt8 {
     guard position < bytes.count else { throw Self.damage }
-    defer { position += 1 }
+    defer { position &+= 1 }
     return bytes[position]
   }
 
@@ -152,9 +152,9 @@ struct TemplateReader: ~Escapable {
 
   private mutating func counted() throws(ViewError) -> Range<Int> {
     let count = try number(upTo: bytes.count)
-    guard count <= bytes.count - position else { throw Self.damage }
-    defer { position += count }
-    return position..<position + count
+    guard count <= bytes.count &- position else { throw Self.damage }
+    defer { position &+= count }
+    return position..<position &+ count
   }
 
   private mutating func array() throws(ViewError) -> [UInt8] { bytes.extracting(try counted()).array }

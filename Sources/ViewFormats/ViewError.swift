@@ -47,7 +47,7 @@ public struct ViewError: Error, Hashable, Sendable {
   }
 }
 
-/// What a view may have at most. Beyond it is `EFBIG`.
+/// The most that a view may have. Beyond it is `EFBIG`.
 public enum ViewLimits {
   /// The bytes of a view, of the text that is written and of what is rendered.
   public static let bytes = 4 << 20

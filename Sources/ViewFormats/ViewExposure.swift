@@ -51,7 +51,9 @@ extension ViewTemplate {
   }
 
   /// Where the value stands in the text, as it is or as the format writes it.
-  private func offset(of value: Span<UInt8>, _ slot: ViewSlot, _ places: borrowing TextIndex) throws(ViewError) -> Int? {
+  private func offset(of value: Span<UInt8>, _ slot: ViewSlot, _ places: borrowing TextIndex)
+    throws(ViewError) -> Int?
+  {
     guard value.count >= ViewExposure.shortest else { return nil }
     let isAnywhere = value.count >= ViewExposure.shortestAnywhere && value.hasTwoKinds
     let key = Array((slot.name.last ?? "").utf8)
@@ -141,7 +143,9 @@ extension SecretBytes {
     guard end == bytes.count || bytes[end] == 0x0A || bytes[end] == UInt8(ascii: ",") else { return false }
     var start = range.lowerBound
     while start > 0, passed(bytes[start &- 1]) { start &-= 1 }
-    guard start > 0, bytes[start &- 1] == UInt8(ascii: "=") || bytes[start &- 1] == UInt8(ascii: ":") else { return false }
+    guard start > 0, bytes[start &- 1] == UInt8(ascii: "=") || bytes[start &- 1] == UInt8(ascii: ":") else {
+      return false
+    }
     start &-= 1
     while start > 0, passed(bytes[start &- 1]) { start &-= 1 }
     guard start >= key.count else { return false }

@@ -23,7 +23,7 @@ public enum ViewFormat: String, CaseIterable, Hashable, Sendable {
 
 /// The reader of an environment file. There is no standard: each has its own quotes, escapes and comments.
 public enum EnvDialect: String, CaseIterable, Hashable, Sendable {
-  /// What `compose`, `node`, `python`, `sh` and `systemd` all read alike, and where no quotes are needed `docker` too.
+  /// The text that `compose`, `node`, `python`, `sh` and `systemd` all read alike, and where no quotes are needed `docker` too.
   case portable
   /// Docker Compose 2 (compose-go).
   case compose

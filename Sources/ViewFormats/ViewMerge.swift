@@ -1,7 +1,7 @@
 import Platform
 import SecretMemory
 
-/// What a written file changes in a view.
+/// The changes that a written file makes in a view.
 public struct ViewMerge: Sendable {
   /// An entry that was there before, with another value.
   public struct Change: Sendable {
@@ -30,6 +30,7 @@ extension ViewDocument {
   ///   - stored: the template before.
   ///   - reference: the reference for an entry that is new.
   ///   - lender: the present values of the stored template.
+  /// - Returns: the form to store, and the entries to write.
   /// - Throws: `EINVAL` where two entries with one reference have different values, or where a value stands in the text
   ///   (`ViewTemplate.exposures`); errors of `lender`; `ENOMEM`, `ELOOP`.
   public func merge(

@@ -4,7 +4,10 @@ import SecretMemory
 extension ViewTemplate {
   /// A view made from a list: one entry for each name, without comments.
   ///
-  /// - Parameter entries: the name path (`ViewSlot.name`) and the reference of each, in the order of the file.
+  /// - Parameters:
+  ///   - format: the grammar; it has to be writable.
+  ///   - dialect: of `env`.
+  ///   - entries: the name path (`ViewSlot.name`) and the reference of each, in the order of the file.
   /// - Throws: `EINVAL` for a name that the format can't have or has twice, `ELOOP` for a reference to a view or a template,
   ///   `EFBIG`; `EROFS` for `template`, which is made from a text.
   public convenience init(

@@ -21,15 +21,21 @@ struct IniCodec: ViewCodec {
   /// Why a value can't stand in one line without quotes; nil: it can.
   static func fault(in value: Span<UInt8>) -> String? {
     guard UTF8Text.isValid(value) else { return "the value is not UTF-8, which the format requires" }
-    guard !UTF8Text.hasBlankEnds(value) else { return "the value begins or ends with a blank, which the format drops" }
+    guard !UTF8Text.hasBlankEnds(value) else {
+      return "the value begins or ends with a blank, which the format drops"
+    }
     for index in value.indices {
       let byte = value[index]
-      if byte.isControl { return "the value has a line feed or a control character, for which the format has no escape" }
+      if byte.isControl {
+        return "the value has a line feed or a control character, for which the format has no escape"
+      }
       if byte == UInt8(ascii: "#") || byte == UInt8(ascii: ";"), index == 0 || value[index &- 1].isBlank {
         return "the value has a `#` or `;` behind a blank, which begins a comment for some programs"
       }
       // Python's splitlines() ends a line at U+0085, U+2028 and U+2029.
-      if byte >= 0xC2, let (scalar, _) = UTF8Text.scalar(value, index), [0x85, 0x2028, 0x2029].contains(scalar.value) {
+      if byte >= 0xC2, let (scalar, _) = UTF8Text.scalar(value, index),
+        [0x85, 0x2028, 0x2029].contains(scalar.value)
+      {
         return "the value has a character that ends a line"
       }
     }
@@ -41,7 +47,8 @@ struct IniCodec: ViewCodec {
     var members: [String: [Int]] = [:]
     for (index, name) in names.enumerated() {
       guard name.count == 2, Self.isSection(name[0]), Self.isKey(name[1]) else {
-        throw ViewError(.EINVAL, entry: name, "it is no section and key, such as `default` and `aws_access_key_id`")
+        throw ViewError(
+          .EINVAL, entry: name, "it is no section and key, such as `default` and `aws_access_key_id`")
       }
       if members[name[0]] == nil { sections.append(name[0]) }
       members[name[0], default: []].append(index)
@@ -100,7 +107,9 @@ private struct IniReader: ~Escapable {
     var (first, last) = (start, end)
     while first < last, text[first].isBlank { first &+= 1 }
     while last > first, text[last &- 1].isBlank { last &-= 1 }
-    for index in first..<last where text[index].isControl { throw scanner.fault("it has a control character") }
+    for index in first..<last where text[index].isControl {
+      throw scanner.fault("it has a control character")
+    }
     guard first < last, text[first] != UInt8(ascii: "#"), text[first] != UInt8(ascii: ";") else { return }
     if let key, first &- start > indentation { return try readNested(key, first..<last) }
     indentation = first &- start
@@ -129,14 +138,15 @@ private struct IniReader: ~Escapable {
       throw scanner.fault("a value of several lines; indented lines are settings below a key without a value")
     }
     // The key that was taken for one with an empty value has settings instead.
-    if entries.last?.name == [section, parent.name] { entries.removeLast() }
+    if entries.last?.name == [section, parent.name] { _ = entries.popLast() }
     let (name, value) = try split(range)
     try add([section, parent.name, name], value)
   }
 
   private mutating func split(_ range: Range<Int>) throws(ViewError) -> (String, Range<Int>) {
     let text = scanner.text
-    guard let equals = text.firstOffset(of: UInt8(ascii: "="), from: range.lowerBound), equals < range.upperBound
+    guard let equals = text.firstOffset(of: UInt8(ascii: "="), from: range.lowerBound),
+      equals < range.upperBound
     else { throw scanner.fault("it is neither `[SECTION]` nor `KEY = VALUE`") }
     var (end, start) = (equals, equals &+ 1)
     while end > range.lowerBound, text[end &- 1].isBlank { end &-= 1 }
@@ -148,7 +158,9 @@ private struct IniReader: ~Escapable {
   }
 
   private mutating func add(_ name: [String], _ value: Range<Int>) throws(ViewError) {
-    if let fault = IniCodec.fault(in: scanner.text.extracting(value)) { throw scanner.fault(fault, entry: name) }
+    if let fault = IniCodec.fault(in: scanner.text.extracting(value)) {
+      throw scanner.fault(fault, entry: name)
+    }
     entries.append(
       ViewDocument.Entry(
         name: name, line: scanner.line(), range: value, coding: .bare,

@@ -12,7 +12,8 @@ struct NetrcCodec: ViewCodec {
     _ value: Span<UInt8>, _ style: SlotStyle, to writer: inout SecretWriter
   ) throws(ViewError) -> String? {
     guard NetrcReader.isToken(value) else {
-      return "the value is empty, begins with `#`, or has a blank, a quote, a backslash, a control character or one that is not UTF-8, for which "
+      return
+        "the value is empty, begins with `#`, or has a blank, a quote, a backslash, a control character or one that is not UTF-8, for which "
         + "the format has no escape"
     }
     try writer.append(value)
@@ -25,7 +26,9 @@ struct NetrcCodec: ViewCodec {
     for (index, name) in names.enumerated() {
       guard (2...3).contains(name.count), let kind = name.last, kind == "password" || kind == "account",
         name.dropLast().allSatisfy({ NetrcReader.isToken(Array($0.utf8).span) })
-      else { throw ViewError(.EINVAL, entry: name, "it is not a machine, a login and `password` or `account`") }
+      else {
+        throw ViewError(.EINVAL, entry: name, "it is not a machine, a login and `password` or `account`")
+      }
       let machine = Array(name.dropLast())
       if members[machine] == nil { machines.append(machine) }
       members[machine, default: []].append(index)
@@ -63,7 +66,9 @@ private struct NetrcReader: ~Escapable {
     guard UTF8Text.isValid(token) else { return false }
     for index in token.indices {
       let byte = token[index]
-      guard byte > 0x20, byte != 0x7F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
+      guard byte > 0x20, byte != 0x7F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else {
+        return false
+      }
     }
     return true
   }
@@ -82,7 +87,8 @@ private struct NetrcReader: ~Escapable {
       case "login" where machine != nil: login = [try name()]
       case "password" where machine != nil, "account" where machine != nil:
         secrets.append((word, try token(), scanner.line()))
-      default: throw scanner.fault("a word is not `machine`, `default`, `login`, `password`, `account` or `macdef`")
+      default:
+        throw scanner.fault("a word is not `machine`, `default`, `login`, `password`, `account` or `macdef`")
       }
     }
     finishMachine()
@@ -93,7 +99,8 @@ private struct NetrcReader: ~Escapable {
     for secret in secrets {
       entries.append(
         ViewDocument.Entry(
-          name: (machine ?? []) + login + [secret.kind], line: secret.line, range: secret.range, coding: .bare,
+          name: (machine ?? []) + login + [secret.kind], line: secret.line, range: secret.range,
+          coding: .bare,
           steps: [.verbatim(secret.range.count)]))
     }
     (secrets, login) = ([], [])
@@ -122,7 +129,8 @@ private struct NetrcReader: ~Escapable {
     let start = scanner.position
     while let byte = scanner.peek(), !byte.isBlank, byte != 0x0A, byte != 0x0D { scanner.position &+= 1 }
     guard Self.isToken(scanner.text.extracting(start..<scanner.position)) else {
-      throw scanner.fault("a value is missing, or has a quote, a backslash or a control character, or begins with `#`")
+      throw scanner.fault(
+        "a value is missing, or has a quote, a backslash or a control character, or begins with `#`")
     }
     return start..<scanner.position
   }

@@ -17,7 +17,8 @@ struct NpmrcCodec: ViewCodec {
         section = [try key(line.lowerBound &+ 1..<line.upperBound &- 1, &scanner)]
         continue
       }
-      guard let equals = text.firstOffset(of: UInt8(ascii: "="), from: line.lowerBound), equals < line.upperBound
+      guard let equals = text.firstOffset(of: UInt8(ascii: "="), from: line.lowerBound),
+        equals < line.upperBound
       else { continue }
       var name = section + [try key(line.lowerBound..<equals, &scanner)]
       let count = counts[name, default: 0] &+ 1
@@ -46,7 +47,9 @@ struct NpmrcCodec: ViewCodec {
     var end = range.upperBound
     while end > range.lowerBound, scanner.text[end &- 1].isBlank { end &-= 1 }
     let name = try scanner.name(range.lowerBound..<end)
-    guard Self.isKey(name) else { throw scanner.fault("a key is empty, or has a quote, a backslash, `;` or `#`") }
+    guard Self.isKey(name) else {
+      throw scanner.fault("a key is empty, or has a quote, a backslash, `;` or `#`")
+    }
     return name
   }
 
@@ -71,7 +74,9 @@ struct NpmrcCodec: ViewCodec {
     guard UTF8Text.isValid(value) else { return "the value is not UTF-8, which npm requires" }
     let start = writer.count
     if !style.spelling.isEmpty {
-      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) { return nil }
+      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) {
+        return nil
+      }
       writer.truncate(to: start)
     }
     let codings: [ValueCoding] = [.bare, .singleQuoted, .doubleQuoted]
@@ -130,12 +135,18 @@ enum NpmrcValue {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start < end, text[start].isBlank { start &+= 1 }
     while end > start, text[end &- 1].isBlank { end &-= 1 }
-    guard start < end else { return EnvReading(range: range.lowerBound..<range.lowerBound, coding: .bare, steps: []) }
-    if UTF8Text.hasBlankEnds(text.extracting(start..<end)) { throw EnvFault("an odd blank begins or ends it") }
+    guard start < end else {
+      return EnvReading(range: range.lowerBound..<range.lowerBound, coding: .bare, steps: [])
+    }
+    if UTF8Text.hasBlankEnds(text.extracting(start..<end)) {
+      throw EnvFault("an odd blank begins or ends it")
+    }
     // A line ends for JavaScript at U+2028 and U+2029 too, where the expression of `ini` stops.
     for index in start..<end {
       if text[index].isControl { throw .control }
-      if text[index] == 0xE2, let (scalar, _) = UTF8Text.scalar(text, index), [0x2028, 0x2029].contains(scalar.value) {
+      if text[index] == 0xE2, let (scalar, _) = UTF8Text.scalar(text, index),
+        [0x2028, 0x2029].contains(scalar.value)
+      {
         throw EnvFault("it has a character that ends a line for npm")
       }
     }
@@ -146,10 +157,12 @@ enum NpmrcValue {
     return try readBare(text, start, end)
   }
 
-  private static func readDouble(_ text: Span<UInt8>, _ start: Int, _ end: Int) throws(EnvFault) -> EnvReading {
+  private static func readDouble(_ text: Span<UInt8>, _ start: Int, _ end: Int) throws(EnvFault) -> EnvReading
+  {
     let (closing, steps) = try JSONString.read(text, from: start)
     guard closing == end else { throw EnvFault("something follows the closing quote") }
-    return EnvReading(range: start..<end, coding: .doubleQuoted, steps: try withoutEscapes(steps, text, start))
+    return EnvReading(
+      range: start..<end, coding: .doubleQuoted, steps: try withoutEscapes(steps, text, start))
   }
 
   /// Takes `\\` before `${NAME}` as npm's escape.
@@ -189,10 +202,11 @@ enum NpmrcValue {
     return result.steps
   }
 
-  private static func readSingle(_ text: Span<UInt8>, _ start: Int, _ end: Int) throws(EnvFault) -> EnvReading {
+  private static func readSingle(_ text: Span<UInt8>, _ start: Int, _ end: Int) throws(EnvFault) -> EnvReading
+  {
     var steps = SpellingBuilder()
     steps.syntax(UInt8(ascii: "'"))
-    // What parses as JSON becomes that: a number, a word, a string.
+    // Text that parses as JSON becomes that: a number, a word, a string.
     let first = start &+ 1 < end &- 1 ? text[start &+ 1] : 0
     if first.isDigit || "-\"{[tfn".utf8.contains(first) || first == 0x20 || first == 0x09 {
       throw EnvFault("npm may read what stands in single quotes as JSON; use double quotes")
@@ -216,7 +230,8 @@ enum NpmrcValue {
     }
   }
 
-  private static func readBare(_ text: Span<UInt8>, _ start: Int, _ limit: Int) throws(EnvFault) -> EnvReading {
+  private static func readBare(_ text: Span<UInt8>, _ start: Int, _ limit: Int) throws(EnvFault) -> EnvReading
+  {
     var steps = SpellingBuilder()
     var index = start
     var (end, blanks) = (start, 0)
@@ -229,7 +244,8 @@ enum NpmrcValue {
       }
       steps.verbatim(blanks)
       blanks = 0
-      if text[index] == backslash, next == backslash || next == UInt8(ascii: ";") || next == UInt8(ascii: "#") {
+      if text[index] == backslash, next == backslash || next == UInt8(ascii: ";") || next == UInt8(ascii: "#")
+      {
         // `\\` before a variable would be a backslash that keeps npm from filling it in.
         if next == backslash, beginsVariable(text, index &+ 2) { throw missing }
         steps.syntax(backslash)
@@ -247,14 +263,16 @@ enum NpmrcValue {
       }
       end = index
     }
-    guard end > start else { return EnvReading(range: start..<start, coding: .bare, steps: []) }
-    if UTF8Text.hasBlankEnds(text.extracting(start..<end)) { throw EnvFault("an odd blank begins or ends it") }
+    guard index == limit else {
+      throw EnvFault("a comment stands behind it, where quotes would not count; give it a line of its own")
+    }
     return EnvReading(range: start..<end, coding: .bare, steps: steps.steps)
   }
 
   /// `${NAME}` with at least one character that is none of `$`, `{` and `}`.
   private static func beginsVariable(_ text: Span<UInt8>, _ start: Int) -> Bool {
-    guard start >= 0, start &+ 3 < text.count, text[start] == UInt8(ascii: "$"), text[start &+ 1] == UInt8(ascii: "{")
+    guard start >= 0, start &+ 3 < text.count, text[start] == UInt8(ascii: "$"),
+      text[start &+ 1] == UInt8(ascii: "{")
     else { return false }
     for index in (start &+ 2)..<text.count {
       switch text[index] {
@@ -266,7 +284,9 @@ enum NpmrcValue {
     return false
   }
 
-  static func write(_ value: Span<UInt8>, _ coding: ValueCoding, to writer: inout SecretWriter) throws(ViewError) {
+  static func write(_ value: Span<UInt8>, _ coding: ValueCoding, to writer: inout SecretWriter)
+    throws(ViewError)
+  {
     var escaped = try SecretWriter(capacity: value.count &+ 16)
     for index in value.indices {
       if beginsVariable(value, index) { try escaped.append(backslash) }

@@ -20,7 +20,8 @@ struct PgpassCodec: ViewCodec {
     return entries
   }
 
-  private func entry(_ line: Range<Int>, _ scanner: inout TextScanner) throws(ViewError) -> ViewDocument.Entry {
+  private func entry(_ line: Range<Int>, _ scanner: inout TextScanner) throws(ViewError) -> ViewDocument.Entry
+  {
     let text = scanner.text
     var name: [String] = []
     var start = line.lowerBound
@@ -40,7 +41,9 @@ struct PgpassCodec: ViewCodec {
       }
       index &+= 1
     }
-    guard name.count == 4 else { throw scanner.fault("it is not of the form HOST:PORT:DATABASE:USER:PASSWORD") }
+    guard name.count == 4 else {
+      throw scanner.fault("it is not of the form HOST:PORT:DATABASE:USER:PASSWORD")
+    }
     guard let steps = Self.read(text.extracting(start..<line.upperBound)) else {
       throw scanner.fault("the password has a colon without a backslash before it, or a NUL", entry: name)
     }
@@ -74,7 +77,9 @@ struct PgpassCodec: ViewCodec {
     if value.count > 0, value[value.count &- 1] == 0x0D { return "the value ends in CR, which libpq drops" }
     let start = writer.count
     if !style.spelling.isEmpty {
-      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) { return nil }
+      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) {
+        return nil
+      }
       writer.truncate(to: start)
     }
     for index in value.indices {
@@ -97,13 +102,16 @@ struct PgpassCodec: ViewCodec {
 
   func lay(out names: [[String]], into layout: inout FreshLayout) throws(ViewError) {
     for (index, name) in names.enumerated() {
-      guard name.count == 4, !name.joined().utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0 }) else {
+      guard name.count == 4, !name.joined().utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0 })
+      else {
         throw ViewError(.EINVAL, entry: name, "it is not the four fields HOST, PORT, DATABASE and USER")
       }
       for (number, field) in name.enumerated() {
         for (place, byte) in field.utf8.enumerated() {
           let isComment = number == 0 && place == 0 && byte == UInt8(ascii: "#")
-          if byte == Self.colon || byte == Self.backslash || isComment { try layout.text.append(Self.backslash) }
+          if byte == Self.colon || byte == Self.backslash || isComment {
+            try layout.text.append(Self.backslash)
+          }
           try layout.text.append(byte)
         }
         try layout.write(":")

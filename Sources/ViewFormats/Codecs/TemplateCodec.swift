@@ -12,7 +12,8 @@ struct TemplateCodec: ViewCodec {
   ]
 
   func entries(of text: Span<UInt8>) throws(ViewError) -> [ViewDocument.Entry] {
-    throw ViewError(.EROFS, "a view of a template can't be written; edit the template, or the items themselves")
+    throw ViewError(
+      .EROFS, "a view of a template can't be written; edit the template, or the items themselves")
   }
 
   func lay(out names: [[String]], into layout: inout FreshLayout) throws(ViewError) {
@@ -94,11 +95,14 @@ struct TemplateScanner: ~Escapable {
     let text = scanner.text
     let start = scanner.position &+ 2
     var end = start
-    while end < text.count, text[end] != 0x0A, text[end] != UInt8(ascii: "}") || end &+ 1 == text.count || text[end &+ 1] != UInt8(ascii: "}") {
+    while end < text.count, text[end] != 0x0A,
+      text[end] != UInt8(ascii: "}") || end &+ 1 == text.count || text[end &+ 1] != UInt8(ascii: "}")
+    {
       end &+= 1
     }
     guard end < text.count, text[end] != 0x0A else {
-      throw scanner.fault("`{{` is not closed by `}}` in its line; write `\\{{` for the characters themselves")
+      throw scanner.fault(
+        "`{{` is not closed by `}}` in its line; write `\\{{` for the characters themselves")
     }
     let (path, coding) = try reference(try scanner.name(start..<end))
     try References.check(path, entry: [path], line: scanner.line())

@@ -63,7 +63,8 @@ struct TextScanner: ~Escapable {
     guard !UTF8Text.isValid(text) else { return }
     var line = 1
     var start = 0
-    while let feed = text.firstOffset(of: 0x0A, from: start), UTF8Text.isValid(text.extracting(start..<feed)) {
+    while let feed = text.firstOffset(of: 0x0A, from: start), UTF8Text.isValid(text.extracting(start..<feed))
+    {
       line &+= 1
       start = feed &+ 1
     }

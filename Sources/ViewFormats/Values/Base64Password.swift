@@ -23,7 +23,7 @@ enum Base64Password {
     var bits: UInt32 = 0
     for index in 0..<(text.count &- padding) {
       guard let value = value(text[index]) else { throw notBase64 }
-      bits = bits << 6 | UInt32(value)
+      bits = bits << 6 | UInt32(truncatingIfNeeded: value)
       switch index % 4 {
       case 1: try writer.append(UInt8(truncatingIfNeeded: bits >> 4))
       case 2: try writer.append(UInt8(truncatingIfNeeded: bits >> 2))

@@ -30,7 +30,8 @@ struct SpellingBuilder {
 /// Bytes of the text to bytes of the value by steps, and back.
 enum Spelling {
   private static let letters: [(letter: UInt8, byte: UInt8)] = [
-    (UInt8(ascii: "n"), 0x0A), (UInt8(ascii: "r"), 0x0D), (UInt8(ascii: "t"), 0x09), (UInt8(ascii: "b"), 0x08),
+    (UInt8(ascii: "n"), 0x0A), (UInt8(ascii: "r"), 0x0D), (UInt8(ascii: "t"), 0x09),
+    (UInt8(ascii: "b"), 0x08),
     (UInt8(ascii: "f"), 0x0C), (UInt8(ascii: "v"), 0x0B), (UInt8(ascii: "a"), 0x07),
   ]
 
@@ -84,11 +85,15 @@ enum Spelling {
         try writer.append([UInt8(ascii: "\\"), letter])
         position &+= 1
       case .unit(let mask):
-        guard let (scalar, count) = UTF8Text.scalar(value, position), scalar.value < 0x10000 else { return false }
+        guard let (scalar, count) = UTF8Text.scalar(value, position), scalar.value < 0x10000 else {
+          return false
+        }
         try writeUnit(scalar.value, mask, to: &writer)
         position &+= count
       case .pair(let mask):
-        guard let (scalar, count) = UTF8Text.scalar(value, position), scalar.value >= 0x10000 else { return false }
+        guard let (scalar, count) = UTF8Text.scalar(value, position), scalar.value >= 0x10000 else {
+          return false
+        }
         let rest = scalar.value &- 0x10000
         try writeUnit(0xD800 | rest >> 10, mask >> 4, to: &writer)
         try writeUnit(0xDC00 | rest & 0x3FF, mask & 0xF, to: &writer)
@@ -100,7 +105,7 @@ enum Spelling {
 
   /// The number of `\uXXXX`, whose digits the reader has checked.
   static func unit(_ text: Span<UInt8>, _ position: Int) -> UInt32 {
-    (2..<6).reduce(0) { $0 << 4 | UInt32(Hexadecimal.value(text[position &+ $1]) ?? 0) }
+    (2..<6).reduce(0) { $0 << 4 | UInt32(truncatingIfNeeded: Hexadecimal.value(text[position &+ $1]) ?? 0) }
   }
 
   /// Which of the digits of `\uXXXX` are upper-case letters.
@@ -108,11 +113,14 @@ enum Spelling {
     (2..<6).reduce(0) { $0 << 1 | ((0x41...0x46).contains(text[position &+ $1]) ? 1 : 0) }
   }
 
-  private static func writeUnit(_ number: UInt32, _ mask: UInt8, to writer: inout SecretWriter) throws(ViewError) {
+  private static func writeUnit(_ number: UInt32, _ mask: UInt8, to writer: inout SecretWriter)
+    throws(ViewError)
+  {
     try writer.append([UInt8(ascii: "\\"), UInt8(ascii: "u")])
     for place in [3, 2, 1, 0] as [UInt32] {
       let digit = UInt8(truncatingIfNeeded: number >> (4 &* place) & 0xF)
-      try writer.append(Hexadecimal.digit(digit, isUpperCase: mask >> UInt8(truncatingIfNeeded: place) & 1 == 1))
+      try writer.append(
+        Hexadecimal.digit(digit, isUpperCase: mask >> UInt8(truncatingIfNeeded: place) & 1 == 1))
     }
   }
 }

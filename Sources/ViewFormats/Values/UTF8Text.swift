@@ -15,8 +15,10 @@ enum UTF8Text {
     for index in start..<max(start, min(text.count, start &+ 4)) {
       let byte = text[index]
       guard check.append(byte) else { return nil }
-      let bits: UInt8 = index > start || byte < 0x80 ? byte & 0x7F : byte & (0x3F >> (byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1))
-      number = number << 6 | UInt32(index > start ? bits & 0x3F : bits)
+      let bits: UInt8 =
+        index > start || byte < 0x80
+        ? byte & 0x7F : byte & (0x3F >> (byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1))
+      number = number << 6 | UInt32(truncatingIfNeeded: index > start ? bits & 0x3F : bits)
       if check.isComplete { return Unicode.Scalar(number).map { ($0, index &- start &+ 1) } }
     }
     return nil
@@ -28,7 +30,9 @@ enum UTF8Text {
     if isBlankASCII(text[0]) || isBlankASCII(text[text.count &- 1]) { return true }
     if let (first, _) = scalar(text, 0), isBlank(first) { return true }
     for count in 2...3 where text.count >= count {
-      if let (last, length) = scalar(text, text.count &- count), length == count, isBlank(last) { return true }
+      if let (last, length) = scalar(text, text.count &- count), length == count, isBlank(last) {
+        return true
+      }
     }
     return false
   }
@@ -36,7 +40,8 @@ enum UTF8Text {
   /// The white space of Unicode, of Python, JavaScript and Go.
   static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
-    case 0x09...0x0D, 0x1C...0x20, 0x85, 0xA0, 0x1680, 0x180E, 0x2000...0x200B, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000,
+    case 0x09...0x0D, 0x1C...0x20, 0x85, 0xA0, 0x1680, 0x180E, 0x2000...0x200B, 0x2028, 0x2029, 0x202F,
+      0x205F, 0x3000,
       0xFEFF:
       true
     default: false

@@ -10,11 +10,14 @@ struct EnvCodec: ViewCodec {
 
   func entries(of text: Span<UInt8>) throws(ViewError) -> [ViewDocument.Entry] {
     guard dialect == .portable else { return try EnvFile.entries(of: text, dialect) }
+    var scanner = TextScanner(text)
+    try scanner.requireUTF8()
     let entries = try EnvFile.entries(of: text, .sh)
     for other in Self.all.dropFirst() {
       let others: [ViewDocument.Entry]
       do throws(ViewError) { others = try EnvFile.entries(of: text, other) } catch {
-        throw ViewError(error.errno, line: error.line, entry: error.entry, "\(other) can't read it: \(error.reason)")
+        throw ViewError(
+          error.errno, line: error.line, entry: error.entry, "\(other) can't read it: \(error.reason)")
       }
       try compare(entries, others, other, text)
     }
@@ -55,11 +58,13 @@ struct EnvCodec: ViewCodec {
     if dialect != .sh, !UTF8Text.isValid(value) { return "the value is not UTF-8, which \(dialect) requires" }
     let start = writer.count
     if !style.spelling.isEmpty {
-      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) { return nil }
+      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) {
+        return nil
+      }
       writer.truncate(to: start)
     }
     for coding in codings(style.coding) {
-      if try write(value, coding, to: &writer), try isReadBack(value, writer, start) { return nil }
+      if try spell(value, coding, to: &writer), try isReadBack(value, writer, start) { return nil }
       writer.truncate(to: start)
     }
     return dialect == .portable
@@ -97,7 +102,7 @@ struct EnvCodec: ViewCodec {
   }
 
   /// Between these quotes, with the escapes of the dialect; whether that is read back shows only then.
-  private func write(
+  private func spell(
     _ value: Span<UInt8>, _ coding: ValueCoding, to writer: inout SecretWriter
   ) throws(ViewError) -> Bool {
     switch coding {
@@ -108,13 +113,15 @@ struct EnvCodec: ViewCodec {
       try writer.append(value)
       try writer.append(UInt8(ascii: "`"))
     default:
+      // Before a comment, an empty value would be the comment for these.
+      if value.isEmpty, dialect == .compose || dialect == .python { return false }
       guard mayBeBare(value) else { return false }
       try writer.append(value)
     }
     return true
   }
 
-  /// What a shell does not see as special anywhere. Other dialects have other rules, which reading back tells.
+  /// Whether all bytes are plain for a shell wherever they stand. Other dialects have other rules, which reading back tells.
   private func mayBeBare(_ value: Span<UInt8>) -> Bool {
     if dialect == .docker { return value.count < EnvValue.longestLine }
     for index in value.indices {

@@ -27,7 +27,8 @@ enum EnvFile {
       throw scanner.fault("a comment ends in a backslash: systemd's versions differ in what the next line is")
     }
     guard dialect != .docker else { return }
-    for index in start..<end where scanner.text[index] == 0x0D && index &+ 1 < end || scanner.text[index] == 0 {
+    for index in start..<end where scanner.text[index] == 0x0D && index &+ 1 < end || scanner.text[index] == 0
+    {
       throw scanner.fault("a comment has a CR or NUL, which ends it for some programs")
     }
   }
@@ -48,7 +49,7 @@ enum EnvFile {
     }
     if dialect != .sh, dialect != .docker { scanner.skipBlanks() }
     if dialect == .docker || dialect == .compose, isAtLineEnd(scanner) {
-      try finishLine(&scanner, dialect, isQuoted: false)
+      try finishLine(&scanner, dialect)
       return nil
     }
     let name = [try scanner.name(range)]
@@ -61,7 +62,7 @@ enum EnvFile {
       throw scanner.fault(error.reason, entry: name)
     }
     scanner.position = reading.range.upperBound
-    try finishLine(&scanner, dialect, isQuoted: reading.coding != .bare, entry: name)
+    try finishLine(&scanner, dialect, entry: name)
     if dialect == .docker, scanner.position &- lineStart > EnvValue.longestLine {
       throw scanner.fault("docker reads lines of at most \(EnvValue.longestLine) bytes", entry: name)
     }
@@ -71,7 +72,8 @@ enum EnvFile {
 
   private static func skipExport(_ scanner: inout TextScanner) -> Bool {
     let word = Array("export".utf8)
-    guard word.indices.allSatisfy({ scanner.peek($0) == word[$0] }), scanner.peek(word.count)?.isBlank == true else {
+    guard word.indices.allSatisfy({ scanner.peek($0) == word[$0] }), scanner.peek(word.count)?.isBlank == true
+    else {
       return false
     }
     scanner.position &+= word.count
@@ -84,20 +86,21 @@ enum EnvFile {
 
   /// Blanks, a comment where the dialect has them, and the line feed.
   private static func finishLine(
-    _ scanner: inout TextScanner, _ dialect: EnvDialect, isQuoted: Bool, entry: [String]? = nil
+    _ scanner: inout TextScanner, _ dialect: EnvDialect, entry: [String]? = nil
   ) throws(ViewError) {
     let start = scanner.position
     scanner.skipBlanks()
     let mayComment =
       switch dialect {
       case .docker, .systemd: false
-      case .sh, .portable: scanner.position > start
-      case .compose, .python: isQuoted || scanner.position > start
+      case .sh, .portable, .compose, .python: scanner.position > start
       case .node: true
       }
     if scanner.peek() == UInt8(ascii: "#"), mayComment { try skipComment(&scanner, dialect) }
     if dialect != .sh, scanner.peek() == 0x0D, scanner.peek(1) == 0x0A { scanner.position &+= 1 }
-    guard scanner.isAtEnd || scanner.take(0x0A) else { throw scanner.fault(EnvFault.rest.reason, entry: entry) }
+    guard scanner.isAtEnd || scanner.take(0x0A) else {
+      throw scanner.fault(EnvFault.rest.reason, entry: entry)
+    }
   }
 
   static func isName(_ name: Span<UInt8>, _ dialect: EnvDialect) -> Bool {

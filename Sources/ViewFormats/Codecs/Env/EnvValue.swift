@@ -17,7 +17,8 @@ struct EnvFault: Error {
   }
 
   static let expansion = EnvFault(
-    "it fills in another variable or a command, which a view can't keep; write the value itself, or quote the `$`")
+    "it fills in another variable or a command, which a view can't keep; write the value itself, or quote the `$`"
+  )
   static let open = EnvFault("a quote is not closed")
   static let control = EnvFault("it has a control character, or a line that ends in CR")
   static let rest = EnvFault("something follows the value; write one variable a line, and quote blanks")
@@ -28,7 +29,8 @@ struct EnvFault: Error {
 ///
 /// All take the text and the offset behind `=`.
 enum EnvValue {
-  static func read(_ text: Span<UInt8>, from start: Int, _ dialect: EnvDialect) throws(EnvFault) -> EnvReading {
+  static func read(_ text: Span<UInt8>, from start: Int, _ dialect: EnvDialect) throws(EnvFault) -> EnvReading
+  {
     switch dialect {
     case .sh, .portable: return try readShell(text, from: start)
     case .docker: return try readLine(text, from: start)
@@ -100,7 +102,8 @@ enum EnvValue {
     let isQuoted = start < index && text[start] == UInt8(ascii: "'")
     let isDouble = start < index && text[start] == UInt8(ascii: "\"")
     return EnvReading(
-      range: start..<index, coding: isQuoted ? .singleQuoted : isDouble ? .doubleQuoted : .bare, steps: steps.steps)
+      range: start..<index, coding: isQuoted ? .singleQuoted : isDouble ? .doubleQuoted : .bare,
+      steps: steps.steps)
   }
 
   private static func isTildePlace(_ text: Span<UInt8>, _ index: Int, _ start: Int) -> Bool {
@@ -244,14 +247,17 @@ enum EnvValue {
         end = index
         break
       }
-      guard before > 0x20, before < 0x80 else { throw EnvFault("`#` stands behind an odd blank; quote the value") }
+      guard before > 0x20, before < 0x80 else {
+        throw EnvFault("`#` stands behind an odd blank; quote the value")
+      }
     }
     for index in first..<end {
       if text[index].isControl { throw .control }
       if text[index] == UInt8(ascii: "$"), dialect == .compose { throw .expansion }
     }
     while end > first, text[end &- 1].isBlank { end &-= 1 }
-    guard first < end else { return EnvReading(range: start..<start, coding: .bare, steps: []) }
+    // A step without bytes: an empty value that stands so may stand so again, which by itself it may not.
+    guard first < end else { return EnvReading(range: start..<start, coding: .bare, steps: [.syntax([])]) }
     if UTF8Text.hasBlankEnds(text.extracting(first..<end)) {
       throw EnvFault("an odd blank begins or ends it; quote the value")
     }
@@ -322,7 +328,9 @@ enum EnvValue {
         return index &+ 1
       }
       let next = Self.byte(text, index &+ 1)
-      if coding == .doubleQuoted, byte == UInt8(ascii: "\\"), next == UInt8(ascii: "n") || next == UInt8(ascii: "r") {
+      if coding == .doubleQuoted, byte == UInt8(ascii: "\\"),
+        next == UInt8(ascii: "n") || next == UInt8(ascii: "r")
+      {
         steps.add(.letter)
         index &+= 2
       } else {
@@ -349,7 +357,8 @@ enum EnvValue {
     while index < end {
       let next = text[index &+ 1]
       let isEscape = text[index] == backslash && index &+ 1 < end
-      if isEscape, next == backslash || next == UInt8(ascii: "'") || coding == .doubleQuoted && next == quote {
+      if isEscape, next == backslash || next == UInt8(ascii: "'") || coding == .doubleQuoted && next == quote
+      {
         steps.syntax(backslash)
         steps.verbatim()
         index &+= 2

@@ -19,7 +19,8 @@ struct JSONCodec: ViewCodec {
   private func entry(_ leaf: JSONScanner.Leaf, _ text: Span<UInt8>) throws(ViewError) -> ViewDocument.Entry? {
     guard isDockerConfig else {
       return ViewDocument.Entry(
-        name: leaf.path, line: leaf.line, range: leaf.range, coding: leaf.isString ? .jsonString : .jsonNumber,
+        name: leaf.path, line: leaf.line, range: leaf.range,
+        coding: leaf.isString ? .jsonString : .jsonNumber,
         steps: leaf.steps)
     }
     guard leaf.isString, DockerConfig.isSecret(leaf.path) else { return nil }
@@ -46,7 +47,8 @@ struct JSONCodec: ViewCodec {
       throw ViewError(.EILSEQ, line: leaf.line, entry: leaf.path, "the user is not UTF-8")
     }
     return ViewDocument.Entry(
-      name: leaf.path + [name], line: leaf.line, range: leaf.range, coding: .basicAuthentication, steps: leaf.steps,
+      name: leaf.path + [name], line: leaf.line, range: leaf.range, coding: .basicAuthentication,
+      steps: leaf.steps,
       user: user)
   }
 
@@ -74,7 +76,9 @@ struct JSONCodec: ViewCodec {
   ) throws(ViewError) {
     let start = writer.count
     if !style.spelling.isEmpty {
-      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) { return }
+      if try Spelling.write(value, style.spelling, to: &writer), try isReadBack(value, writer, start) {
+        return
+      }
       writer.truncate(to: start)
     }
     try JSONString.write(value, to: &writer)
@@ -98,8 +102,10 @@ struct JSONCodec: ViewCodec {
   func lay(out names: [[String]], into layout: inout FreshLayout) throws(ViewError) {
     var root = JSONObject()
     for (index, name) in names.enumerated() {
-      let isAuthentication = isDockerConfig && name.count == 4 && DockerConfig.isAuthentication(Array(name.prefix(3)))
-      guard !name.isEmpty, name.count < ViewLimits.depth, !isDockerConfig || isAuthentication || isStringName(name)
+      let isAuthentication =
+        isDockerConfig && name.count == 4 && DockerConfig.isAuthentication(Array(name.prefix(3)))
+      guard !name.isEmpty, name.count < ViewLimits.depth,
+        !isDockerConfig || isAuthentication || isStringName(name)
       else { throw ViewError(.EINVAL, entry: name, "docker has no secret of this name") }
       let style =
         isAuthentication

@@ -83,7 +83,7 @@ struct JSONScanner: ~Escapable {
       skipSpace()
       path.append(name)
       try value()
-      path.removeLast()
+      _ = path.popLast()
       skipSpace()
     } while scanner.take(UInt8(ascii: ","))
     guard scanner.take(UInt8(ascii: "}")) else { throw scanner.fault("a comma or `}` is missing") }
@@ -98,7 +98,7 @@ struct JSONScanner: ~Escapable {
       skipSpace()
       path.append("\(number)")
       try value()
-      path.removeLast()
+      _ = path.popLast()
       number &+= 1
       skipSpace()
     } while scanner.take(UInt8(ascii: ","))
@@ -203,7 +203,9 @@ enum JSONString {
       steps.add(.unit(mask))
       return index &+ 6
     }
-    guard first < 0xDC00, isUnit(text, index &+ 6), (0xDC00...0xDFFF).contains(Spelling.unit(text, index &+ 6)) else {
+    guard first < 0xDC00, isUnit(text, index &+ 6),
+      (0xDC00...0xDFFF).contains(Spelling.unit(text, index &+ 6))
+    else {
       throw EnvFault("an escape is half a character")
     }
     steps.add(.pair(mask << 4 | Spelling.mask(text, index &+ 6)))
@@ -211,7 +213,8 @@ enum JSONString {
   }
 
   private static func isUnit(_ text: Span<UInt8>, _ index: Int) -> Bool {
-    guard index &+ 6 <= text.count, text[index] == UInt8(ascii: "\\"), text[index &+ 1] == UInt8(ascii: "u") else {
+    guard index &+ 6 <= text.count, text[index] == UInt8(ascii: "\\"), text[index &+ 1] == UInt8(ascii: "u")
+    else {
       return false
     }
     return (2..<6).allSatisfy { Hexadecimal.value(text[index &+ $0]) != nil }
@@ -220,11 +223,11 @@ enum JSONString {
   /// A string with its quotes. What need not be escaped is not.
   static func write(_ value: Span<UInt8>, to writer: inout SecretWriter) throws(ViewError) {
     try writer.append(UInt8(ascii: "\""))
-    for index in value.indices { try write(value[index], to: &writer) }
+    for index in value.indices { try writeCharacter(value[index], to: &writer) }
     try writer.append(UInt8(ascii: "\""))
   }
 
-  private static func write(_ byte: UInt8, to writer: inout SecretWriter) throws(ViewError) {
+  private static func writeCharacter(_ byte: UInt8, to writer: inout SecretWriter) throws(ViewError) {
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"): try writer.append([UInt8(ascii: "\\"), byte])
     case 0x08, 0x09, 0x0A, 0x0C, 0x0D: try writer.append([UInt8(ascii: "\\"), Spelling.letter(byte) ?? 0])
