@@ -310,7 +310,7 @@ let package = Package(
       "EndToEndTests",
       [
         "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers", "KeychainStorage",
-        "PropertyKit", "UserDefault", "KeyringHarness", "TestSupport",
+        "PropertyKit", "UserDefault", "KeyringHarness", "SecretMemory", "TestSupport", "ViewFormats",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
     // A disk that loses what was not synchronised, and what has to outlive that.
