@@ -114,8 +114,13 @@ let package = Package(
     // The way to the process of a mount, which decides who gets a secret.
     module("Control", ["OneTimeCodes", "Platform", "Store", "Model", "SecretMemory", "Notifier"]),
 
+    // 2: files of other programs' formats, made of items and settings.
+    module("Views", ["ViewFormats", "Store", "Model", "Platform", "SecretMemory"]),
+
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Notifier", "OneTimeCodes", "Store", "Model", "Platform", "SecretMemory"]),
+    module(
+      "Tree",
+      ["Notifier", "OneTimeCodes", "Store", "Model", "Platform", "SecretMemory", "ViewFormats", "Views"]),
     module("Fuse", ["CFuse", "Platform"]),
 
     // 3: the tree for the kernel.
@@ -172,7 +177,7 @@ let package = Package(
         "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "Prompting", "SecretMemory", "Store",
         "Suites", "Tree",
-        "Vault",
+        "Vault", "ViewFormats", "Views",
       ]),
 
     // 6: the command: arguments and printing.
@@ -180,6 +185,7 @@ let package = Package(
       name: "keyhole",
       dependencies: [
         "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "Platform", "Store",
+        "ViewFormats", "Views",
         "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -287,7 +293,7 @@ let package = Package(
       [
         "Control", "Formats", "ImportExport", "InMemory", "KeychainSelection", "Model", "Notifier",
         "Platform",
-        "SecretMemory", "Service", "Store", "Suites", "TestSupport", "Tree",
+        "SecretMemory", "Service", "Store", "Suites", "TestSupport", "Tree", "ViewFormats", "Views",
       ]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],

@@ -41,7 +41,7 @@ extension PathSurroundings {
 }
 
 extension PathLocation {
-  private static let roots: Set<String> = ["defaults", "keychain", ".keyhole"]
+  private static let roots: Set<String> = ["defaults", "keychain", "views", "templates", ".keyhole"]
 
   /// Whether a text is a path from the top of the tree whatever the current directory is.
   static func isFull(_ text: String) -> Bool {
