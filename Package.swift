@@ -152,8 +152,8 @@ let package = Package(
     wrappers(
       "DefaultKeychain",
       [
-        "Control", "WrapperCore", "Platform", "KeychainSelection", "InMemory", "Store", "SecretMemory",
-        "Vault", "Notifier", "Model",
+        "Control", "WrapperCore", "Platform", "PromptHelper", "KeychainSelection", "InMemory", "Store",
+        "SecretMemory", "Suites", "Vault", "Notifier", "Model",
       ]),
     wrappers("FTPropertyWrappers", ["DefaultKeychain", "WrapperCore", "Model"]),
     wrappers("KeychainStorage", ["DefaultKeychain", "WrapperCore", "Model"]),
@@ -161,12 +161,15 @@ let package = Package(
     wrappers("PropertyKit", ["DefaultSuites", "KeyPathObservation", "WrapperCore", "Model"]),
     wrappers("Foil", ["DefaultSuites", "KeyPathObservation", "WrapperCore", "Model", openCombine]),
 
+    // The process that asks a person, as it is started by other ones: no dialog and no PAM is linked for it.
+    module("PromptHelper", ["KeychainSelection", "Platform", "Model", "SecretMemory", "Store"]),
+
     // 4: ways to ask a person: dialogs, PAM, the terminal.
     module(
       "Prompting",
       [
-        "CSystem", "KeychainSelection", "LoginSessions", "Platform", "Model", "SecretMemory", "Store",
-        "Vault",
+        "CSystem", "KeychainSelection", "LoginSessions", "Platform", "PromptHelper", "Model", "SecretMemory",
+        "Store", "Vault",
       ]),
 
     // 5: what a process of Keyhole's does, whether it serves a mount or runs one command.
@@ -175,8 +178,8 @@ let package = Package(
       [
         "Backup", "CSystem", "Control", "Formats", "Fuse", "ImportExport", "KeychainSelection",
         "LoginSessions",
-        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "Prompting", "SecretMemory", "Store",
-        "Suites", "Tree",
+        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "PromptHelper", "Prompting",
+        "SecretMemory", "Store", "Suites", "Tree",
         "Vault", "ViewFormats", "Views",
       ]),
 
@@ -287,7 +290,9 @@ let package = Package(
     tests(
       "MountTests",
       ["Fuse", "Model", "Mount", "Platform", "SecretMemory", "Store", "StoreConformance", "Tree"]),
-    tests("PromptingTests", ["Prompting", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
+    tests(
+      "PromptingTests",
+      ["Prompting", "PromptHelper", "LoginSessions", "Model", "Platform", "SecretMemory", "Store"]),
     tests(
       "ServiceTests",
       [

@@ -28,13 +28,14 @@ final class AbsentVault: KeychainEngine {
   private let state: String
   private let opened = Mutex<VaultEngine?>(nil)
 
+  private let kept: Mutex<HistoryRetention?>
   /// How much of what items were is kept.
-  let retention: HistoryRetention?
+  var retention: HistoryRetention? { kept.withLock { $0 } }
 
   init(folder: String, state: String, retention: HistoryRetention? = nil) {
     self.folder = folder
     self.state = state
-    self.retention = retention
+    kept = Mutex(retention)
   }
 
   /// Whether there is a vault in a folder, or what is left of one.
@@ -118,6 +119,11 @@ extension AbsentVault {
   var otpauthURIs: (any OtpauthKeychain)? { self }
   var batches: (any BatchKeychain)? { self }
   var history: (any VersionedKeychain)? { self }
+
+  func keep(_ retention: HistoryRetention) {
+    kept.withLock { $0 = retention }
+    known?.keep(retention)
+  }
   var encryption: (any EncryptedKeychain)? { known }
 }
 

@@ -1,4 +1,4 @@
-import Model
+package import Model
 import Sealing
 import SecretService
 package import Store
@@ -20,8 +20,10 @@ package struct KeychainConfiguration: Sendable {
   package var credential: VaultCredential?
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
-  /// How much of what a vault's items were is kept.
-  package var retention = HistoryRetention.standard
+  /// The settings of `historyKeys` that the mount's options give.
+  package var history: [ConfigurationKey: SettingValue] = [:]
+  /// The settings of the history, which a mount's note has.
+  package static let historyKeys: [ConfigurationKey] = [.history, .historyAge]
 
   /// How long a Secret Service may take to be the first choice of `auto`, in milliseconds. The choice is kept, so a machine
   /// that is busy for a moment must not decide it.
@@ -132,12 +134,14 @@ package struct KeychainConfiguration: Sendable {
     _ folders: VaultFolders, _ reason: String
   ) throws(KeychainFailure) -> OpenedKeychain {
     if !makesVault, AbsentVault.isAbsent(in: folders.vault) {
-      let engine = AbsentVault(folder: folders.vault, state: folders.state, retention: retention)
+      let engine = AbsentVault(
+        folder: folders.vault, state: folders.state, retention: Configuration(options: history).retention)
       return OpenedKeychain(engine: engine, explanation: "vault, \(reason); it is made with the first item")
     }
     do throws(StoreError) {
       let engine = try VaultEngine(
-        directory: folders.vault, stateDirectory: folders.state, reading: reading, retention: retention)
+        directory: folders.vault, stateDirectory: folders.state, reading: reading,
+        retention: Configuration(options: history).retention)
       let credentialFailure = credential.flatMap(engine.failureToUnlock)
       return OpenedKeychain(
         engine: engine, explanation: "vault, \(reason)" + (credentialFailure.map { "; \($0)" } ?? ""))
@@ -162,7 +166,7 @@ extension VaultEngine {
 
 extension KeychainConfiguration {
   private static let plain = "+plain-session"
-  private static let retention = "+history="
+  private static let noted = "+history="
 
   /// The keychain of the running mount, else as `auto`.
   package static func present(runtime folder: String) -> KeychainConfiguration {
@@ -180,8 +184,9 @@ extension KeychainConfiguration {
   /// For the note of a mount.
   var word: String {
     let plain = allowsPlainSession ? Self.plain : ""
-    guard retention != .standard else { return choice.rawValue + plain }
-    return "\(choice.rawValue)\(Self.retention)\(retention.versions)/\(retention.days)\(plain)"
+    guard !history.isEmpty else { return choice.rawValue + plain }
+    let numbers = Self.historyKeys.map { key in history[key].map(ConfigurationKey.text) ?? "" }
+    return choice.rawValue + Self.noted + numbers.joined(separator: "/") + plain
   }
 
   init(word: String) {
@@ -189,9 +194,12 @@ extension KeychainConfiguration {
     let choice = allowsPlainSession ? String(word.dropLast(Self.plain.count)) : word
     let parts = choice.split(separator: "+", maxSplits: 1)
     self.choice = parts.first.flatMap { KeychainChoice(rawValue: String($0)) } ?? .automatic
-    guard parts.count > 1, parts[1].hasPrefix(Self.retention.dropFirst()) else { return }
-    let numbers = parts[1].dropFirst(Self.retention.count - 1).split(separator: "/").compactMap { Int($0) }
-    if numbers.count == 2 { retention = HistoryRetention(versions: numbers[0], days: numbers[1]) }
+    guard parts.count > 1, parts[1].hasPrefix(Self.noted.dropFirst()) else { return }
+    let numbers = parts[1].dropFirst(Self.noted.count - 1).split(
+      separator: "/", omittingEmptySubsequences: false)
+    for (key, number) in zip(Self.historyKeys, numbers) {
+      history[key] = try? key.value(reading: [String(number)])
+    }
   }
 }
 

@@ -40,18 +40,18 @@ extension Views {
     let template = try template(of: view)
     for _ in 1..<Self.mostAttempts {
       let basis = try basis(of: view)
-      let bytes = try render(template, permit)
+      let bytes = try rendered(template, permit)
       // Else a change came in between, of which it may have one half.
       guard try self.basis(of: view) == basis else { continue }
       note(bytes.count, basis, of: view)
       return bytes
     }
-    return try render(template, permit)
+    return try rendered(template, permit)
   }
 
   static let mostAttempts = 8
 
-  private func render(_ template: ViewTemplate, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+  private func rendered(_ template: ViewTemplate, _ permit: Permit?) throws(StoreError) -> SecretBytes {
     var failure: StoreError?
     do throws(ViewError) {
       return try template.render { (slot, body) throws(ViewError) in
@@ -87,7 +87,7 @@ extension Views {
   func text(ofSetting key: ExactString, in suite: ExactString) throws(StoreError) -> SecretBytes {
     guard let value = try settings.suite(suite).fetch()?.entries[key]?.value else { throw .notFound }
     var content = try settings.codec.content(of: value)
-    if value.type != .data, content.last == 0x0A { content.removeLast() }
+    if value.type != .data, content.last == 0x0A { _ = content.popLast() }
     do { return try SecretBytes(copying: content.span) } catch { throw .outOfMemory }
   }
 }

@@ -33,14 +33,19 @@ import Testing
 
   private static let id = ItemID(rawValue: "0123-abc")
 
-  static let waiting = WaitingRequest(
-    ListedRequest(
-      number: 7, paths: ["keychain/ä", "b"], operation: .readWrite,
-      caller: .init(process: .init(number: 9, start: 1), user: 0, executable: nil), reason: "no window",
-      secondsLeft: 60))
+  static let waiting = waiting(for: .access(.readWrite))
+
+  static func waiting(for purpose: ListedRequest.Purpose) -> WaitingRequest {
+    WaitingRequest(
+      ListedRequest(
+        number: 7, paths: ["keychain/ä", "b"], purpose: purpose,
+        caller: .init(process: .init(number: 9, start: 1), user: 0, executable: nil), reason: "no window",
+        secondsLeft: 60))
+  }
 
   static let samples: [ControlMessage] = [
-    .fetchRequests, .deny(request: 7), .approve(request: .max, scope: .always), .requests([waiting]),
+    .fetchRequests, .deny(request: 7), .approve(request: .max, scope: .always),
+    .requests([waiting, waiting(for: .unlock)]),
     .requests([]),
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
     .pauseReplay, .permit(id, .change, .value), .permit(id, .read, [.value, .otpauth]), .identify,

@@ -111,14 +111,9 @@ struct AskingTests {
   @Test(.enabled(if: System.exists("/usr/bin/Xvfb"), "needs xvfb"))
   func onADisplayOfTheProgramsOwnAYesIsEACCES() async throws {
     try await withWorld { outer in
-      let server = try Program(
-        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-        environment: outer.environment, directory: outer.outside, log: outer.log)
-      defer {
-        server.signal(SIGTERM)
-        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
-      }
-      let display = "DISPLAY=:\(try server.line() ?? "")"
+      let server = try VirtualDisplay(outer)
+      defer { server.end() }
+      let display = server.variable
       try await Self.withItem("", passphrase: false, environment: [display]) { keyhole in
         try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(Self.item)")
         try keyhole.refuses("\(display) setsid -w cat \(Self.item)/value", .denied)
@@ -233,14 +228,9 @@ struct AskingTests {
     try await withWorld { outer in
       try outer.check(
         "mkdir \(outer.root)/bin; ln -s /usr/bin/pinentry-gtk-2 \(outer.root)/bin/pinentry")
-      let server = try Program(
-        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-        environment: outer.environment, directory: outer.outside, log: outer.log)
-      defer {
-        server.signal(SIGTERM)
-        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
-      }
-      let display = ":\(try server.line() ?? "")"
+      let server = try VirtualDisplay(outer)
+      defer { server.end() }
+      let display = server.name
       let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
       try await Self.withLogind(environment: [path], window: display) { keyhole, _ in
         let xdotool = { (words: String) in
@@ -556,14 +546,9 @@ struct AskingTests {
       try outer.check(
         "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry; chmod +x \(outer.root)/bin/pinentry",
         sending: Array("#!/bin/sh\ntee -a \(outer.root)/told | exec pinentry-gtk-2 \"$@\"\n".utf8))
-      let server = try Program(
-        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-        environment: outer.environment, directory: outer.outside, log: outer.log)
-      defer {
-        server.signal(SIGTERM)
-        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
-      }
-      let display = "DISPLAY=:\(try server.line() ?? "")"
+      let server = try VirtualDisplay(outer)
+      defer { server.end() }
+      let display = server.variable
       let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
       try await withItem("devicePasscode", environment: [path, display]) { keyhole in
         try body(keyhole, { words in try outer.check("\(display) timeout 60 xdotool \(words)") }) {

@@ -156,6 +156,31 @@ import Testing
     }
   }
 
+  @Test func settingsSayHowMuchIsKept() async throws {
+    let count = """
+      for i in 1 2 3 4 5; do echo $i | keyhole set \(Self.value); keyhole set defaults/a/n $i; done
+      keyhole history \(Self.item) | wc -l; keyhole history defaults/a/n | wc -l
+      """
+    try await withKeyhole { keyhole in
+      try Self.make(keyhole)
+      try keyhole.check("keyhole config history 2; \(count)", prints: "2\n2\n")
+      // On a mount a change holds at once, and without one as well.
+      try keyhole.check(
+        "keyhole config history 1; echo x > \(Self.value); keyhole history \(Self.item) | wc -l",
+        prints: "1\n")
+      try keyhole.check(
+        "rm defaults/keyhole/history; { \(count); } > /dev/null; keyhole history \(Self.item) | wc -l",
+        prints: "6\n")
+      try keyhole.unmount()
+      try keyhole.world.check("keyhole config history 3; \(count)", prints: "3\n3\n")
+      try keyhole.world.check(
+        "WrapperProgram secret s one; WrapperProgram secret s two; keyhole config history 0")
+      try keyhole.world.check("keyhole rm -q -r \(Self.item); keyhole history \(Self.item)")
+      let refused = try keyhole.world.sh("printf 50 | keyhole set defaults/keyhole/history")
+      #expect(refused.status != 0 && refused.error.contains("protects less"), "\(refused)")
+    }
+  }
+
   @Test func optionsSayHowMuchIsKept() async throws {
     try await withKeyhole("history=2") { keyhole in
       try Self.make(keyhole)

@@ -71,4 +71,23 @@ import Testing
         prints: "k\ntwo")
     }
   }
+
+  @Test func foldersAreCopiedWithWhatIsInThem() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        mkdir -p defaults/a keychain/generic/s/one keychain/generic/s/two; echo 1 > defaults/a/n; echo text > defaults/a/t
+        echo first > keychain/generic/s/one/value; echo second > keychain/generic/s/two/value
+        setfattr -n user.colour -v red keychain/generic/s/one; setfattr -n user.keyhole.history -v 0 defaults/a
+        keyhole cp -r defaults/a defaults/b; keyhole attr defaults/b/n keyhole.type; cat defaults/b/t
+        getfattr --only-values -n user.keyhole.history defaults/b; echo
+        keyhole cp -r keychain/generic/s keychain/generic/t; cat keychain/generic/t/two/value; echo
+        keyhole attr keychain/generic/t/one colour
+        """, prints: "integer\ntext\n0\nsecond\nred\n")
+      let refused = try keyhole.sh("keyhole cp defaults/a defaults/c")
+      #expect(refused.status == 1 && refused.error.contains("cp -r"), "\(refused)")
+      #expect(try keyhole.sh("keyhole cp -r defaults/a defaults/b/c").status != 0)
+      try keyhole.check("ls defaults", prints: "a\nb\n")
+    }
+  }
 }

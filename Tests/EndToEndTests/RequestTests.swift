@@ -21,8 +21,10 @@ struct RequestTests {
   }
 
   /// Starts a program without a terminal, and waits until its request is listed.
-  private static func waitingReader(_ keyhole: MountedKeyhole) throws -> (Program, number: String) {
-    let reader = try keyhole.launch(["/usr/bin/setsid", "-w", "/usr/bin/cat", item + "/value"])
+  private static func waitingReader(
+    _ keyhole: MountedKeyhole, of path: String = item + "/value"
+  ) throws -> (Program, number: String) {
+    let reader = try keyhole.launch(["/usr/bin/setsid", "-w", "/usr/bin/cat", path])
     var number = ""
     #expect(
       try holds {
@@ -108,6 +110,41 @@ struct RequestTests {
     }
   }
 
+  /// A program without a window and a terminal opens a secret of a locked vault.
+  @Test func aLockedSecretWaitsForThePassphrase() async throws {
+    try await Self.withItem { keyhole in
+      try keyhole.check(
+        "mkdir -p keychain/generic/s/free; printf free > keychain/generic/s/free/value; keyhole lock")
+      let free = "keychain/generic/s/free/value"
+      let (reader, number) = try Self.waitingReader(keyhole, of: free)
+      try keyhole.check("keyhole requests | cut -f 2,3", prints: "unlock\t\(free)\n")
+      try keyhole.check("keyhole requests --json | jq -r .operation", prints: "unlock\n")
+      let always = try keyhole.sh("keyhole approve --always \(number)")
+      #expect(always.status != 0 && always.error.contains("approve it without an option"), "\(always)")
+      let terminal = try Self.terminal(keyhole, "keyhole approve \(number)")
+      try terminal.wait(for: "/usr/bin/cat")
+      try terminal.wait(for: "is locked")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("wrong\r")
+      try terminal.wait(for: "2 tries are left")
+      try terminal.type("horse\r")
+      let approval = try terminal.finish(within: LockTests.patience)
+      #expect(approval.status == 0, "\(approval)")
+      #expect(try reader.finish().text == "free")
+      try keyhole.check("keyhole requests")
+      try keyhole.check("keyhole lock")
+      let (refused, next) = try Self.waitingReader(keyhole, of: free)
+      try keyhole.check("keyhole deny \(next)")
+      let output = try refused.finish()
+      #expect(output.status == 1 && output.error.contains("Required key not available"), "\(output)")
+      // That was a refusal, as in a dialog; to unlock in another way lets each reader go on.
+      try keyhole.check("echo horse | keyhole unlock; keyhole lock", within: LockTests.patience)
+      let (last, _) = try Self.waitingReader(keyhole, of: free)
+      try keyhole.check("echo horse | keyhole unlock", within: LockTests.patience)
+      #expect(try last.finish().text == "free")
+    }
+  }
+
   @Test func allowWritesARuleAndRulesPrintsThem() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("mkdir -p \(Self.item); echo secret > \(Self.item)/value")
@@ -167,14 +204,9 @@ extension RequestTests {
     try await withWorld { outer in
       try outer.check(
         "mkdir \(outer.root)/bin; ln -s /usr/bin/pinentry-gtk-2 \(outer.root)/bin/pinentry")
-      let server = try Program(
-        ["/usr/bin/Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-        environment: outer.environment, directory: outer.outside, log: outer.log)
-      defer {
-        server.signal(SIGTERM)
-        _ = try? server.waitForEnd(until: Deadline(in: .seconds(10)))
-      }
-      let display = "DISPLAY=:\(try server.line() ?? "")"
+      let server = try VirtualDisplay(outer)
+      defer { server.end() }
+      let display = server.variable
       let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
       try await Self.withItem(environment: [display, path]) { keyhole in
         // A passphrase is asked for in that window.

@@ -15,7 +15,7 @@ import Testing
       try world.check(
         """
         printf '%s\\n' '#!/bin/sh' 'echo "$KEYHOLE_OPERATION $1 ${2##*/}" >> "$OUT/asked"' '\(answer)' > "$OUT/person"
-        chmod +x "$OUT/person"; touch "$OUT/asked"
+        chmod +x "$OUT/person"; touch "$OUT/asked"; mkfifo "$OUT/opened" "$OUT/go"
         """)
       let keyhole = MountedKeyhole(
         world, options: ["keychain=vault", "auth-command=\(world.outside)/person"] + options)
@@ -47,11 +47,11 @@ import Testing
   }
 
   @Test func oneQuestionForAllThatWait() async throws {
-    try await Self.withLocked("while [ ! -e \"$OUT/go\" ]; do sleep 0.01; done; echo horse") { keyhole in
+    try await Self.withLocked("echo > \"$OUT/opened\"; read -r go < \"$OUT/go\"; echo horse") { keyhole in
       try keyhole.check(
         """
         for i in 1 2 3 4 5 6 7 8; do cat \(Self.value) & done
-        until [ -s "$OUT/asked" ]; do sleep 0.01; done; touch "$OUT/go"; wait
+        read -r opened < "$OUT/opened"; echo > "$OUT/go"; wait
         """, prints: String(repeating: "secret", count: 8), within: LockTests.patience)
       #expect(try Self.asked(keyhole).count == 1)
     }
@@ -136,11 +136,11 @@ import Testing
   }
 
   @Test func anInterruptEndsTheQuestion() async throws {
-    try await Self.withLocked("exec sleep 60") { keyhole in
+    try await Self.withLocked("echo > \"$OUT/opened\"; exec sleep 60") { keyhole in
       try keyhole.check(
         """
         cat \(Self.value) 2> /dev/null & reader=$!
-        until [ -s "$OUT/asked" ]; do sleep 0.01; done; kill $reader; ! wait $reader
+        read -r opened < "$OUT/opened"; kill $reader; ! wait $reader
         """)
       // It is no refusal.
       try keyhole.check(

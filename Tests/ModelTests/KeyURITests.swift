@@ -81,4 +81,17 @@ import Testing
   func counterIsAllThatDiffers(one: String, other: String, isSame: Bool) {
     #expect(KeyURI.areSameButForCounter(Array(one.utf8).span, Array(other.utf8).span) == isSame)
   }
+
+  @Test(arguments: [
+    ("counter=9&secret=GE", "counter=8&secret=GE", true), ("counter=8", "counter=9", false),
+    ("counter=10", "counter=9", true), ("counter=010", "counter=9", true),
+    ("counter=09", "counter=10", false),
+    ("counter=9", "counter=9", false), ("counter=0009", "counter=9", false),
+    ("counter=9&secret=GF", "counter=8&secret=GE", false), ("digits=8", "digits=6", false),
+    ("counter=99999999999999999999", "counter=9", true),
+  ])
+  func aHigherCounterIsKnown(one: String, other: String, isFurther: Bool) {
+    let (one, other) = (Array("otpauth://hotp/a?\(one)".utf8), Array("otpauth://hotp/a?\(other)".utf8))
+    #expect(KeyURI.isCountedFurther(one.span, than: other.span) == isFurther)
+  }
 }

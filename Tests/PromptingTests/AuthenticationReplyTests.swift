@@ -2,7 +2,7 @@ import SecretMemory
 import Store
 import Testing
 
-@testable import Prompting
+@testable import PromptHelper
 
 /// The answer of the process that asks.
 @Suite struct AuthenticationReplyTests {

@@ -1,8 +1,10 @@
+import Glibc
 import Model
+import Platform
 import Store
 import Testing
 
-@testable import Prompting
+@testable import PromptHelper
 
 /// The request that the process of a mount writes to the process that asks.
 @Suite struct AuthenticationRequestTests {
@@ -75,6 +77,43 @@ import Testing
   @Test(arguments: ["", "\n", "program x\n\n", "item x\nnonsense y\n\n", "item\n\n", "item a\nitem"])
   func otherTextIsNoRequest(text: String) {
     #expect(Self.read(text) == nil)
+  }
+
+  /// Only the path and the vault are what the program says.
+  @Test func anotherProgramMayAskForAPassphraseOnly() throws {
+    var request = AuthenticationRequest()
+    request.items = [String(repeating: "a", count: 1000), "b"]
+    (request.program, request.command, request.parents) = ("/usr/bin/keyhole", "keyhole", "bash (1)")
+    (request.process, request.terminal, request.isApproval) = (1, "/dev/pts/1", true)
+    (request.timeout, request.failures, request.vault) = (99999, 7, "/home/u/vault")
+    request.changes = ["access flags: none → userPresence"]
+    var caller = Caller.Identity(
+      process: .init(number: 7, start: 1), user: 1,
+      executable: .init(path: "/opt/program", file: FileID(device: 1, inode: 2)))
+    caller.terminal = "/dev/pts/9"
+    #expect(request.ofProgram(caller) == nil)
+    request.password = .vault
+    let own = try #require(request.ofProgram(caller))
+    #expect(own.program == "/opt/program" && own.command.isEmpty && own.parents.isEmpty)
+    #expect(own.process == 7 && own.terminal == "/dev/pts/9" && !own.isApproval && !own.isOfKeyhole)
+    #expect(own.items == [String(repeating: "a", count: 300)] && own.changes.isEmpty && own.others == 0)
+    #expect(own.timeout == 3600 && own.failures == 2 && own.vault == "/home/u/vault" && own.rule == nil)
+    caller.process = nil
+    #expect(request.ofProgram(caller) == nil)
+  }
+
+  /// SIGPIPE would end a program that uses the wrappers.
+  @Test func anEndedHelperDoesNotEndTheProcess() {
+    var request = AuthenticationRequest()
+    request.items = ["a"]
+    var ends: [Int32] = [-1, -1]
+    _ = unsafe pipe(&ends)
+    close(ends[0])
+    request.send(to: ends[1])
+    close(ends[1])
+    var pending = sigset_t()
+    unsafe sigpending(&pending)
+    #expect(unsafe sigismember(&pending, SIGPIPE) == 0)
   }
 
   @Test func whatHasNoNumberHasItsDefault() throws {

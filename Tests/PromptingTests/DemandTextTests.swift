@@ -1,7 +1,7 @@
 import Store
 import Testing
 
-@testable import Prompting
+@testable import PromptHelper
 
 @Suite struct DemandTextTests {
   @Test(arguments: [

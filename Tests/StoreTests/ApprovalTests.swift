@@ -194,6 +194,34 @@ import Testing
     #expect(controller.listedRequests().isEmpty)
   }
 
+  /// The dialog of `keyhole approve` has shown one item. Of the requests that join the entry meanwhile, that for the same item is
+  /// approved with it, and that for another one waits on.
+  @Test func requestsThatJoinDuringTheDialogGetWhatItHasShown() throws {
+    let (a, b) = (try add("a", [], programs: "ask *"), try add("b", [], programs: "ask *"))
+    let (listed, person) = (DispatchSemaphore(value: 0), GatedPerson())
+    let store = listing(person, listed: listed)
+    let controller = try #require(store.controller)
+    let (caller, approver) = (try program(1, session: nil), try program(9, session: nil))
+    let shown = try begin(store, a, caller).1
+    listed.wait()
+    let approval = Promise<Bool>()
+    let threads = WaitingThreads()
+    _ = threads.run {
+      approval.fulfill((try? controller.approve(1, .items, by: approver, Withdrawal())) != nil)
+    }
+    person.opened.wait()
+    let same = try begin(store, a, caller).1
+    let (other, _) = try begin(store, b, caller)
+    let all = Set([a, b].map(\.rawValue))
+    while Set(controller.listedRequests().flatMap(\.paths)) != all { sched_yield() }
+    person.answer.signal()
+    #expect(approval.wait())
+    #expect(failure(shown()) == nil && failure(same()) == nil)
+    #expect(controller.listedRequests().flatMap(\.paths) == [b.rawValue])
+    other?.withdraw()
+    #expect(controller.listedRequests().isEmpty)
+  }
+
   @Test func approvalMayHoldForTheSessionOrWriteARule() throws {
     let (a, b) = (try add("a", [], programs: "ask *"), try add("b", [], programs: "ask *"))
     let person = TestPerson([.impossible(""), .approved(nil), .impossible(""), .approved(nil)])
@@ -272,4 +300,17 @@ import Testing
 
 private enum TemporaryFolder {
   static func folder() -> String { environment("TMPDIR") ?? "/tmp" }
+}
+
+/// Can be asked by `keyhole approve` only, and answers when the test says so.
+private final class GatedPerson: Authenticator {
+  let opened = DispatchSemaphore(value: 0)
+  let answer = DispatchSemaphore(value: 0)
+
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    guard question.approver != nil else { return .impossible("no window") }
+    opened.signal()
+    answer.wait()
+    return .approved(nil)
+  }
 }

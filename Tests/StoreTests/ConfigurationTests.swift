@@ -24,6 +24,8 @@ import Testing
     (.askUnlock, .bool(false), false), (.authRequests, .bool(false), false),
     (.authCommand, .string("/bin/true"), true), (.browsers, .array([.string("/bin/cat")]), false),
     (.eol, .string("exact"), false), (.echo, .bool(false), false),
+    (.history, .integer(0), false), (.history, .integer(11), true), (.historyAge, .integer(31), true),
+    (.historyAge, .integer(0), false),
   ])
   func valueIsWeakerThanTheDefaultOrNot(key: ConfigurationKey, value: SettingValue, isWeaker: Bool) throws {
     try key.check(value)
@@ -62,9 +64,9 @@ import Testing
     let configuration = Configuration(
       options: [.authReuse: .integer(1)], sealed: [.authReuse: .integer(2), .authTimeout: .integer(120)],
       suite: [.authReuse: .integer(3), .authTimeout: .integer(20), .autoLock: .integer(300)])
-    #expect(configuration.seconds(.authReuse) == 1 && configuration[.authReuse].origin == .option)
-    #expect(configuration.seconds(.authTimeout) == 120 && configuration[.authTimeout].origin == .vault)
-    #expect(configuration.seconds(.autoLock) == 300 && configuration[.autoLock].origin == .suite)
+    #expect(configuration.number(.authReuse) == 1 && configuration[.authReuse].origin == .option)
+    #expect(configuration.number(.authTimeout) == 120 && configuration[.authTimeout].origin == .vault)
+    #expect(configuration.number(.autoLock) == 300 && configuration[.autoLock].origin == .suite)
     #expect(configuration[.echo].origin == .fallback && configuration.weakened == [.authTimeout])
   }
 }

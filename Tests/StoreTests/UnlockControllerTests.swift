@@ -238,4 +238,113 @@ private func password(_ text: String) -> ItemPassword? {
     controller.didUnlock()
     #expect(outcome.wait() == .unlocked)
   }
+
+  // MARK: - Requests that wait
+
+  /// With requests that are listed; `listed` is signalled for each.
+  private func listing(
+    _ person: TypingPerson, _ listed: DispatchSemaphore, timeout: Int = 60
+  ) -> UnlockController {
+    var options = UnlockController.Options()
+    (options.listsRequests, options.timeout) = (true, timeout)
+    options.onListed = { _ in listed.signal() }
+    return UnlockController(
+      person, { [options] in options }, now: { [time] in time.seconds.load(ordering: .relaxed) })
+  }
+
+  private let approver = Caller.Identity(process: .init(number: 9, start: 1), user: 1, executable: nil)
+
+  @Test func withoutADialogItWaitsForAnApproval() throws {
+    let (person, listed) = (TypingPerson([.cannotBeAsked, .cannotBeAsked, .types("horse")]), semaphore())
+    let controller = listing(person, listed)
+    let outcomes = ([1, 2] as [Int32]).map { session in
+      defer { listed.wait() }
+      return begin(request(controller, session: session))
+    }
+    let requests = controller.listedRequests()
+    #expect(requests.map(\.number) == [1, 2] && requests.map(\.purpose) == [.unlock, .unlock])
+    #expect(requests[0].reason == "there is no terminal" && requests[0].secondsLeft == 60)
+    try controller.approve(2, by: approver, Withdrawal())
+    #expect(outcomes.map { $0.wait() } == [.unlocked, .unlocked])
+    #expect(controller.listedRequests().isEmpty && lock.unlocks.load(ordering: .relaxed) == 1)
+    let question = try #require(person.questions.withLock { $0.last })
+    #expect(question.approver?.process?.number == 9 && question.caller.process?.number == 102)
+    #expect(question.password == .vault)
+  }
+
+  /// The second request of the process is made while it is known that no dialog can be shown.
+  @Test func requestsOfOneProcessAreOneEntry() throws {
+    let (person, listed) = (TypingPerson([.cannotBeAsked]), semaphore())
+    let controller = listing(person, listed)
+    let first = begin(request(controller))
+    listed.wait()
+    let second = begin(request(controller))
+    #expect(controller.listedRequests().count == 1 && person.count == 1)
+    try controller.deny(1)
+    let refused = UnlockRequest.Outcome.stillLocked(reason: "a person refused")
+    #expect(first.wait() == refused && second.wait() == refused)
+    // As after a refusal in a dialog.
+    #expect(ask(controller) == refused && person.count == 1)
+  }
+
+  @Test func anApprovalThatUnlocksNothingLeavesTheRequest() throws {
+    let (person, listed) = (TypingPerson([.cannotBeAsked, .refuses, .types("cow")]), semaphore())
+    let controller = listing(person, listed)
+    let outcome = begin(request(controller))
+    listed.wait()
+    for reason in ["a person refused", "the passphrase was wrong three times"] {
+      #expect(throws: StoreError.accessDenied(reason: reason + "; the request still waits")) {
+        try controller.approve(1, by: approver, Withdrawal())
+      }
+    }
+    #expect(throws: StoreError.notFound) { try controller.approve(2, by: approver, Withdrawal()) }
+    #expect(controller.listedRequests().count == 1)
+    try controller.deny(1)
+    #expect(outcome.wait() != .unlocked)
+  }
+
+  /// A person at a terminal is asked at once, and the listed request goes on with the answer.
+  @Test func aDialogUnlocksForListedRequestsToo() {
+    let (person, listed) = (TypingPerson([.cannotBeAsked, .refuses, .types("horse")]), semaphore())
+    let controller = listing(person, listed)
+    let outcome = begin(request(controller))
+    listed.wait()
+    #expect(ask(controller, session: 2) == .stillLocked(reason: "a person refused"))
+    #expect(controller.listedRequests().count == 1)
+    #expect(ask(controller, session: 3) == .unlocked && outcome.wait() == .unlocked)
+    #expect(controller.listedRequests().isEmpty)
+  }
+
+  @Test func listedRequestsEndInTimeWithTheSessionLockAndWithTheirProcess() {
+    let (person, listed) = (TypingPerson([.cannotBeAsked]), semaphore())
+    let late = listing(person, listed, timeout: 1)
+    #expect(ask(late) == .stillLocked(reason: "it was not approved in time"))
+    #expect(late.listedRequests().isEmpty)
+    let controller = listing(person, listed)
+    let withdrawn = request(controller)
+    listed.wait()
+    _ = begin(withdrawn)
+    listed.wait()
+    withdrawn.withdraw()
+    #expect(controller.listedRequests().isEmpty)
+    let paused = begin(request(controller))
+    listed.wait()
+    controller.pause()
+    #expect(paused.wait() == .stillLocked(reason: UnlockController.paused))
+  }
+
+  @Test func theListIsBounded() {
+    let (person, listed) = (TypingPerson([.cannotBeAsked]), semaphore())
+    let controller = listing(person, listed)
+    let waiting = (1...UnlockController.mostListed).map { request(controller, session: Int32($0)) }
+    for request in waiting {
+      _ = begin(request)
+      listed.wait()
+    }
+    #expect(ask(controller, session: 1000) == .stillLocked(reason: "there is no terminal"))
+    for request in waiting { request.withdraw() }
+    #expect(controller.listedRequests().isEmpty)
+  }
+
+  private func semaphore() -> DispatchSemaphore { DispatchSemaphore(value: 0) }
 }

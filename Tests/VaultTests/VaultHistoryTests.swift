@@ -291,6 +291,26 @@ struct VaultHistoryTests {
     try expectSound(engine)
   }
 
+  /// A value in the vault comes before that of the suite, and holds for the next change.
+  @Test func theSettingsSayHowMuchIsKept() throws {
+    let item = try engine.add(KeychainSamples.generic("a"), "0")
+    let permit = Permit(item: item.id, for: .readWrite)
+    let store = KeychainStore(engine: engine) { sealed in
+      Configuration(sealed: sealed, suite: [.history: .integer(5), .historyAge: .integer(7)]).retention
+    }
+    #expect(store.presentRetention() == HistoryRetention(versions: 5, days: 7))
+    try store.configure(.history, to: .integer(2), nil)
+    #expect(engine.retention == HistoryRetention(versions: 2, days: 7))
+    for number in 1...4 {
+      try store.rewrite(item.id, readingSecret: false, permit) { _, secret throws(StoreError) in
+        secret = try KeychainSamples.secretOrFail("\(number)")
+      }
+    }
+    #expect(try values(item.identity) == ["2", "3"])
+    try store.configure(.history, to: nil, nil)
+    #expect(engine.retention == HistoryRetention(versions: 5, days: 7))
+  }
+
   @Test func aProcessWithoutRetentionKeepsWhatIsThere() throws {
     let item = try engine.add(KeychainSamples.generic("a"), "one")
     try set(item.id, "two")
@@ -335,6 +355,44 @@ struct VaultHistoryTests {
       Issue.record("trusted")
       return
     }
+  }
+
+  /// Codes that were given out stay so, whichever version is restored, also after a removal.
+  @Test func aCounterDoesNotGoBackWithAVersion() throws {
+    let uri = { (issuer: String, counter: Int) in
+      "otpauth://hotp/a?secret=GEZDGNBVGY3TQOJQ&counter=\(counter)&issuer=\(issuer)"
+    }
+    var item = KeychainSamples.generic("a")
+    item.otpauth = FurtherSecret(modified: KeychainSamples.time)
+    let id = try engine.add(
+      item, secret: KeychainSamples.secret("one"), otpauth: KeychainSamples.secret(uri("x", 8))
+    ).id
+    try set(id, "two")
+    let change = { (counter: Int) in
+      _ = try engine.rewriteOtpauth(of: id, readingSecret: true) { further, secret throws(StoreError) in
+        secret = try KeychainSamples.secretOrFail(uri("x", counter))
+        further = FurtherSecret(modified: .now)
+      }
+    }
+    try change(9)
+    try change(12)
+    let version = try #require(try engine.versions(of: item.identity).first)
+    let restored = try engine.restore(version.item.id)
+    let text = { String(decoding: KeychainSamples.bytes(try engine.otpauth(of: id)), as: UTF8.self) }
+    #expect(try engine.bytes(of: id) == Array("one".utf8) && text() == uri("x", 12))
+    #expect(restored.otpauth?.size == uri("x", 12).utf8.count)
+    try engine.remove([id])
+    _ = try engine.restore(version.item.id)
+    #expect(try text() == uri("x", 12))
+    // Of another key or issuer it is another URI, which comes back as it was.
+    _ = try engine.rewriteOtpauth(of: id, readingSecret: false) { further, secret throws(StoreError) in
+      secret = try KeychainSamples.secretOrFail(uri("y", 99))
+      further = FurtherSecret(modified: .now)
+    }
+    let last = try #require(try engine.versions(of: item.identity).last)
+    _ = try engine.restore(last.item.id)
+    #expect(try text() == uri("x", 12))
+    try expectSound(engine)
   }
 
   @Test func otpauthURIsBelongToVersions() throws {

@@ -1,12 +1,12 @@
 import Model
 package import Store
 
-/// A request for a guarded secret that waits for `keyhole approve` or `keyhole deny`.
+/// A request for a guarded secret, or for a locked one, that waits for `keyhole approve` or `keyhole deny`.
 package struct WaitingRequest: Hashable, Sendable {
   package var number: UInt32
   /// The paths of the items in the tree.
   package var paths: [String]
-  package var operation: AccessOperation
+  package var purpose: ListedRequest.Purpose
   /// The executable, or why it is unidentified.
   package var program: String
   /// The ID of the process; 0: it has none in this pid namespace.
@@ -19,7 +19,7 @@ package struct WaitingRequest: Hashable, Sendable {
   package var secondsLeft: UInt32
 
   package init(_ request: ListedRequest) {
-    (number, paths, operation) = (request.number, request.paths, request.operation)
+    (number, paths, purpose) = (request.number, request.paths, request.purpose)
     (program, parents) = (request.caller.programName, request.caller.parents)
     process = request.caller.process?.number ?? 0
     (reason, secondsLeft) = (request.reason, UInt32(clamping: request.secondsLeft))
@@ -28,7 +28,9 @@ package struct WaitingRequest: Hashable, Sendable {
   fileprivate init(_ reader: inout WireReader) throws(StoreError) {
     number = try reader.integer()
     paths = try reader.list { (reader) throws(StoreError) in try reader.text() }
-    operation = try reader.operation()
+    // The word of an access operation stands here alone since version 1, and so does `unlock`.
+    guard let purpose = ListedRequest.Purpose(word: try reader.text()) else { throw WireReader.unreadable }
+    self.purpose = purpose
     program = try reader.text()
     process = try reader.integer()
     parents = try reader.list { (reader) throws(StoreError) in try reader.text() }
@@ -58,7 +60,7 @@ extension WireWriter {
   mutating func put(_ request: WaitingRequest) {
     put(request.number)
     put(request.paths) { $0.put($1) }
-    put(request.operation.rawValue)
+    put(request.purpose.word)
     put(request.program)
     put(request.process)
     put(request.parents) { $0.put($1) }

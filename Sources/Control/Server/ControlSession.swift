@@ -34,8 +34,8 @@ struct ControlSession {
     case .identify: IdentifiedCallers.remember(try identified().caller.identity())
     case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
-    case .fetchRequests: return .requests(try controller().listedRequests().map(WaitingRequest.init))
-    case .deny(let number): try controller().deny(number)
+    case .fetchRequests: return .requests(try keychain().listedRequests().map(WaitingRequest.init))
+    case .deny(let number): try keychain().deny(number)
     case .approve(let number, let scope): try approve(number, scope)
     case .askToUnlock(let path): return try askToUnlock(for: path)
     default:
@@ -97,21 +97,16 @@ extension ControlSession {
 // MARK: - Requests that wait
 
 extension ControlSession {
-  private func controller() throws(StoreError) -> AccessController {
-    guard let controller = try keychain().controller else { throw .notFound }
-    return controller
-  }
-
   /// Has the person asked at the terminal of the process, or in a window.
   private func approve(_ number: UInt32, _ scope: ApprovalScope) throws(StoreError) {
-    let (controller, approver) = (try controller(), try identified().caller.identity())
+    let (keychain, approver) = (try keychain(), try identified().caller.identity())
     let withdrawal = Withdrawal()
     do throws(StoreError) {
       let _: Void = try channel.fetch { (done) throws(StoreError) in
         let isTaken = approving.run {
           done(
             Result { () throws(StoreError) in
-              try controller.approve(number, scope.answer, by: approver, withdrawal)
+              try keychain.approve(number, scope.answer, by: approver, withdrawal)
             })
         }
         guard isTaken else { throw .tooManyOpen }

@@ -159,9 +159,10 @@ extension PropertyListFolder {
     return record
   }
 
-  /// nil: another process was faster.
+  /// nil: another process was faster. `isWhole`: `old` has all keys, so that a fold can go on from there.
   func append(
-    _ record: JournalRecord, _ change: SuiteChange, of file: SuiteFile, over old: SuiteContents
+    _ record: JournalRecord, _ change: SuiteChange, of file: SuiteFile, over old: SuiteContents,
+    isWhole: Bool = true
   ) throws(StoreError) -> SuiteStamp? {
     guard var stamp = old.stamp else { return nil }
     try PropertyLists.check(.dictionary(change.differingValues))
@@ -176,7 +177,8 @@ extension PropertyListFolder {
     }
     guard let journal = stamp.journal else { return nil }
     let portion = SuiteJournal.Portion(records: [(record, Int(clamping: journal.size))], stamp: journal)
-    journals.note(portion, after: known, of: file.suite, contents: old.after(change, stamp))
+    journals.note(
+      portion, after: known, of: file.suite, contents: isWhole ? old.after(change, stamp) : nil)
     journals.change(file.suite) { $0.isOwn = true }
     foldAtExit()
     planFolding(of: file.suite)
@@ -227,104 +229,5 @@ extension PropertyListFolder {
       if try removeJournal(of: file, target, SuiteLock(target, patience)) { return }
     }
     throw .unreachable(reason: "another program changes the suite all the time")
-  }
-}
-
-// MARK: - Folding
-
-extension PropertyListFolder {
-  /// Writes the file of a suite with what only its journal has, so that programs with Foundation see it. Nothing where the
-  /// file has everything.
-  ///
-  /// - Throws: `wouldWait`, `unreachable` where another process holds the suite's lock; `noSpace`, `readOnly`.
-  public func fold(_ suite: ExactString) throws(StoreError) {
-    for _ in 0..<10 {
-      if try fold(suite, .tenSeconds) { return }
-    }
-  }
-
-  /// False: another program was faster.
-  func fold(_ suite: ExactString, _ patience: SuiteLock.Patience) throws(StoreError) -> Bool {
-    let last = journals.state(of: suite)?.stamp
-    guard let file = SuiteFile(folder: folder, suite: suite), file.journal.stamp != nil else {
-      journals.forget(suite, last)
-      return true
-    }
-    // Of a suite that was moved away, there is nothing to write.
-    guard try file.status() != nil else {
-      journals.forget(suite, last)
-      return true
-    }
-    // The file has the time of the last commit in it: one that comes meanwhile is later.
-    guard let (contents, time) = try unfolded(file) else { return true }
-    let target = try file.target()
-    if let reason = file.readOnlyReason(of: target) { throw .readOnly(reason: reason) }
-    guard let stamp = contents.stamp, let journal = stamp.journal else { return true }
-    let text = try encoded(contents.settings, of: suite, over: stamp.withoutJournal)
-    let bytes =
-      text?.document ?? PropertyLists.binary(.dictionary(contents.settings.mapValues(\.value).dictionary))
-    guard bytes.count <= SuiteFile.largest else { throw .tooLarge(limit: SuiteFile.largest) }
-    let version = SuiteVersion(bytes: bytes, time: time, showsDamage: text != nil)
-    let lock = try SuiteLock(target, patience)
-    guard lock.status.stamp == stamp.withoutJournal, var locked = try file.journal.lock(),
-      locked.stamp.size >= journal.size
-    else {
-      // Another program has written the file: the next one merges.
-      journals.forget(suite, journal)
-      return false
-    }
-    // After a power cut the file must not be newer than the journal: what the journal then lacks would seem to be older.
-    try file.journal.synchronize()
-    guard let folded = try commit(version, over: lock, to: target) else { return false }
-    let fold = JournalFold(
-      from: FileVersion(stamp), to: FileVersion(folded), end: UInt64(clamping: journal.size))
-    let record = JournalRecord(time: time, content: .fold(fold))
-    let known = locked.stamp
-    try locked.append(record)
-    journals.change(suite) { state in
-      state.take(record, 0)
-      if state.stamp == known { state.stamp = locked.stamp }
-      state.contents?.stamp?.moveFile(to: folded, state.stamp)
-      if state.pending.isEmpty { state.contents = nil }
-    }
-    if let text {
-      texts.keep(
-        EncodedSuiteCache.Kept(stamp: folded, text: text, settings: contents.settings), of: suite)
-    }
-    return true
-  }
-
-  /// The contents of a suite whose file lacks something, with the time of the last commit; nil: it has everything.
-  private func unfolded(_ file: SuiteFile) throws(StoreError) -> (SuiteContents, Timestamp)? {
-    // Another process may have folded it, or committed more.
-    _ = try contents(of: file, since: journals.state(of: file.suite)?.contents)
-    guard let state = journals.state(of: file.suite), let contents = state.contents else { return nil }
-    return (contents, state.lastCommit)
-  }
-
-  private func commit(
-    _ version: SuiteVersion, over lock: borrowing SuiteLock, to target: String
-  ) throws(StoreError) -> SuiteStamp? {
-    let commits = SuiteCommits.to(target)
-    do throws(StoreError) {
-      return try commits.commit(version, over: lock)
-    } catch {
-      // The version before gives back its room.
-      guard error.isOutOfSpace, try commits.settle() else { throw error }
-      return try commits.commit(version, over: lock)
-    }
-  }
-}
-
-extension SuiteStamp {
-  fileprivate var withoutJournal: SuiteStamp {
-    var stamp = self
-    stamp.journal = nil
-    return stamp
-  }
-
-  fileprivate mutating func moveFile(to file: SuiteStamp, _ journal: JournalStamp) {
-    self = file
-    self.journal = journal
   }
 }

@@ -9,6 +9,9 @@ extension VaultEngine: VersionedKeychain {
   /// How much this process keeps of what it changes and removes; nil: it adds no versions.
   public var retention: HistoryRetention? { historySettings.retention }
 
+  /// Holds for the next change.
+  public func keep(_ retention: HistoryRetention) { historySettings.retention = retention }
+
   /// Opens the metadata of the versions. - Throws: as the protocol.
   public func versions(of identity: ItemIdentity) throws(StoreError) -> [ItemVersion] {
     try withSession { session throws(StoreError) in try session.versions(of: identity) }

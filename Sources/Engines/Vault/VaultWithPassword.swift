@@ -115,6 +115,7 @@ extension VaultWithPassword {
 extension VaultWithPassword {
   var history: (any VersionedKeychain)? { self }
   var retention: HistoryRetention? { vault.retention }
+  func keep(_ retention: HistoryRetention) { vault.keep(retention) }
   func versions(of identity: ItemIdentity) throws(StoreError) -> [ItemVersion] {
     try vault.versions(of: identity)
   }

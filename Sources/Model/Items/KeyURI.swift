@@ -17,20 +17,54 @@ public enum KeyURI {
 
   /// Whether two URIs differ at most in the digits of `counter`, as one does after a code was given out.
   public static func areSameButForCounter(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+    let start = lengthOfCommonStart(one, other)
+    guard start < max(one.count, other.count) else { return true }
+    return counters(one, other, differingFrom: start) != nil
+  }
+
+  /// Whether two URIs differ in the digits of `counter` alone, and those of the first one are the higher number.
+  public static func isCountedFurther(_ one: Span<UInt8>, than other: Span<UInt8>) -> Bool {
+    let start = lengthOfCommonStart(one, other)
+    guard start < max(one.count, other.count),
+      let (digits, others) = counters(one, other, differingFrom: start)
+    else { return false }
+    let (high, low) = (significant(one, digits), significant(other, others))
+    guard high.count == low.count else { return high.count > low.count }
+    for (place, otherPlace) in zip(high, low) where one[place] != other[otherPlace] {
+      return one[place] > other[otherPlace]
+    }
+    return false
+  }
+
+  private static func lengthOfCommonStart(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Int {
     var start = 0
     while start < min(one.count, other.count), one[start] == other[start] { start += 1 }
-    guard start < max(one.count, other.count) else { return true }
+    return start
+  }
+
+  /// The digits without leading zeros.
+  private static func significant(_ bytes: Span<UInt8>, _ digits: Range<Int>) -> Range<Int> {
+    var start = digits.lowerBound
+    while start < digits.upperBound, bytes[start] == 0x30 { start += 1 }
+    return start..<digits.upperBound
+  }
+
+  /// Where the counters of two URIs are that differ first at a place; nil: they differ in something else.
+  private static func counters(
+    _ one: Span<UInt8>, _ other: Span<UInt8>, differingFrom place: Int
+  ) -> (Range<Int>, Range<Int>)? {
+    var start = place
     while start > 0, isDigit(one[start - 1]) { start -= 1 }
     let name = Array("counter=".utf8)
     guard start > name.count,
       one[start - name.count - 1] == UInt8(ascii: "?")
         || one[start - name.count - 1] == UInt8(ascii: "&"),
       hasName(one, name, before: start)
-    else { return false }
+    else { return nil }
     let (end, otherEnd) = (endOfDigits(one, from: start), endOfDigits(other, from: start))
-    guard one.count - end == other.count - otherEnd else { return false }
-    for index in 0..<one.count - end where one[end + index] != other[otherEnd + index] { return false }
-    return true
+    guard one.count - end == other.count - otherEnd else { return nil }
+    for index in 0..<one.count - end where one[end + index] != other[otherEnd + index] { return nil }
+    return (start..<end, start..<otherEnd)
   }
 
   private static func hasName(_ bytes: Span<UInt8>, _ name: [UInt8], before end: Int) -> Bool {

@@ -25,6 +25,21 @@ package enum Signals {
     return try body()
   }
 
+  /// Runs `body`, which writes to a pipe: where its reader is gone it gets EPIPE, and this thread no SIGPIPE, whatever the
+  /// process does with that.
+  package static func withoutBrokenPipe(_ body: () -> Void) {
+    var pending = sigset_t()
+    unsafe sigpending(&pending)
+    let wasPending = unsafe sigismember(&pending, SIGPIPE) == 1
+    var (set, previous) = (set(of: [.pipe]), sigset_t())
+    unsafe pthread_sigmask(SIG_BLOCK, &set, &previous)
+    body()
+    var none = timespec()
+    // SAFETY: both are alive during the call, which does not wait. It takes the signal that `body` has raised, if it has.
+    if !wasPending { while unsafe sigtimedwait(&set, nil, &none) == -1, errno == EINTR {} }
+    unsafe pthread_sigmask(SIG_SETMASK, &previous, nil)
+  }
+
   /// Ends this process by a signal, so that its parent sees that.
   package static func end(by signal: Signal) -> Never {
     var set = set(of: [signal])

@@ -29,7 +29,7 @@ package enum DesktopNotification {
   static func body(of request: ListedRequest) -> String {
     let more = request.paths.count > 1 ? " and \(request.paths.count - 1) more" : ""
     return """
-      \(request.caller.programName) wants \(request.paths.first ?? "")\(more).
+      \(request.caller.programName) wants \(request.paths.first ?? "")\(more)\(request.purpose == .unlock ? ", and the vault is locked" : "").
       keyhole approve \(request.number)
       keyhole deny \(request.number)
       """.escapedAsMarkup

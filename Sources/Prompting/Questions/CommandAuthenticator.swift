@@ -1,4 +1,5 @@
 import Platform
+import PromptHelper
 import SecretMemory
 package import Store
 

@@ -1,6 +1,7 @@
 import KeychainSelection
 import Model
 import Platform
+import PromptHelper
 import SecretMemory
 import Store
 import Vault
@@ -185,14 +186,22 @@ struct Dialog {
       let left = Self.attempts - request.failures
       let error =
         request.failures == 0 ? nil : "Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left."
-      // A command without a mount asks for itself.
-      let more =
-        request.process == CurrentProcess.parent
-        ? "The passphrase opens the vault for this command only."
-        : "The passphrase opens the vault for all your programs, until it is locked again."
-      let secret = try pinentry(more).secret("Passphrase:", error: error)
+      let secret = try pinentry(extent).secret("Passphrase:", error: error)
       return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
     }
+  }
+
+  /// The effect of the passphrase: the scope and the time.
+  private var extent: String {
+    guard request.isOfKeyhole else {
+      return
+        "The passphrase goes to this program, which opens the vault by itself: until the program ends, also when Keyhole "
+        + "is locked."
+    }
+    // A command without a mount asks for itself.
+    return request.process == CurrentProcess.parent
+      ? "The passphrase opens the vault for this command only."
+      : "The passphrase opens the vault for all your programs, until it is locked again."
   }
 
   private func askPassword() -> Answer {
@@ -242,7 +251,7 @@ struct Dialog {
     lines += request.changes.map { "  \($0.prefix(300))" }
     // A window shows a name in Hebrew or Arabic from right to left, and would turn what stands beside it.
     lines = lines.map(\.inReadingOrder) + warnings
-    if request.isApproval { lines.append(approval) }
+    if request.isApproval, request.password != .vault { lines.append(approval) }
     if request.reuse > 0, !request.isApproval {
       lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
     }
@@ -264,6 +273,9 @@ struct Dialog {
   private var owner: String { User.name.map { "\($0), kept by Keyhole" } ?? "Keyhole" }
 
   private var purpose: String {
+    if request.password == .vault, !request.isOfKeyhole {
+      return "It asks for the passphrase of Keyhole's vault \(request.vault.inReadingOrder), to open:"
+    }
     if request.password == .vault {
       return "It wants a secret of Keyhole, whose vault \(request.vault) is locked:"
     }

@@ -1,4 +1,5 @@
 import Model
+import PromptHelper
 import Store
 
 /// The answers that a question offers besides "once": for the process, for its session, by a rule.

@@ -1,18 +1,31 @@
 import Dispatch
 import Platform
+import PromptHelper
+import Store
 import Synchronization
 
-/// The process that asks a person: `keyhole authenticate`, which the process of a mount starts (`HelperAuthenticator`).
+/// The process that asks a person: `keyhole authenticate`, which the process of a mount starts (`HelperAuthenticator`), or a
+/// program with the wrappers that needs a vault's passphrase.
 package enum PromptProcess {
   /// Reads a request from standard input, asks, and writes the answer to standard output.
   ///
-  /// - Returns: whether it was started by Keyhole, with a request. Where not, nothing was asked.
+  /// - Returns: whether it was a request that the process which has started this one may make. Where not, nothing was asked.
   package static func run() -> Bool {
-    guard isStartedByKeyhole, let request = AuthenticationRequest(reading: StandardStream.input.number)
-    else { return false }
+    guard let request = readRequest() else { return false }
     endWithCaller()
     AuthenticationReply.send(Dialog(request).answer(), to: StandardStream.output.number)
     return true
+  }
+
+  /// Another program than Keyhole may ask for the passphrase only, and its identity is read from the system.
+  private static func readRequest() -> AuthenticationRequest? {
+    // Read first: the parent of an orphan is another process.
+    let caller = Caller(thread: CurrentProcess.parent).identity()
+    let isOfKeyhole = isStartedByKeyhole
+    guard let request = AuthenticationRequest(reading: StandardStream.input.number) else { return nil }
+    guard !isOfKeyhole else { return request }
+    guard caller.process?.number == CurrentProcess.parent, caller.isUnchanged else { return nil }
+    return request.ofProgram(caller)
   }
 
   /// Whether the parent is the same program. A mount's process can't be looked into, and is taken for one then.

@@ -1,5 +1,6 @@
 import Model
 import Platform
+import PromptHelper
 package import SecretMemory
 
 /// Standard input as bytes that leave no copy; on a terminal, what a person types.
@@ -33,39 +34,18 @@ package enum SecretInput {
     return line
   }
 
-  package static let lineLimit = 8 * 1024
+  /// The longest line that is taken where no other limit is given, in bytes.
+  package static let lineLimit = SecretReader.lineLimit
 
   /// One line without its line feed, and not a byte after it: the next reader wants those.
   package static func readLine(
     descriptor: Int32 = StandardStream.input.number, limit: Int = lineLimit
   ) throws -> SecretBytes {
-    var line = try collect(descriptor, limit: limit, chunk: 1) { $0.last == 0x0A }
-    if line.span.last == 0x0A { try line.resize(to: line.count - 1) }
-    return line
+    try SecretReader.readLine(descriptor: descriptor, limit: limit)
   }
 
   /// Everything up to the end.
   package static func read(descriptor: Int32, limit: Int) throws -> SecretBytes {
-    try collect(descriptor, limit: limit, chunk: 16 * 1024) { _ in false }
-  }
-
-  private static func collect(
-    _ descriptor: Int32, limit: Int, chunk size: Int, until isEnd: (Span<UInt8>) -> Bool
-  ) throws -> SecretBytes {
-    var input = try SecretBytes()
-    var chunk = try SecretBytes(pinnable: size)
-    while true {
-      let count = try read(descriptor, into: &chunk)
-      try input.append(chunk.span.extracting(..<count))
-      guard input.count <= limit else { throw Failure(nil, "more than \(limit) bytes came") }
-      if count == 0 || isEnd(input.span) { return input }
-    }
-  }
-
-  private static func read(_ descriptor: Int32, into chunk: inout SecretBytes) throws -> Int {
-    var room = chunk.mutableSpan
-    do throws(Errno) { return try Files.read(into: &room, from: descriptor) } catch {
-      throw Failure(nil, "the input can't be read: \(error)")
-    }
+    try SecretReader.read(descriptor: descriptor, limit: limit)
   }
 }

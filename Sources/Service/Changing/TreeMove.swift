@@ -43,13 +43,15 @@ package struct TreeMove {
     }
   }
 
-  /// - Throws: `Failure` for a folder of several keys or items.
-  package func copy() throws {
+  /// Copies a key, an item, or with `withContent` a folder: the keys of a suite at once, items one after the other.
+  ///
+  /// `advance` is called after each item.
+  /// - Throws: `Failure` for a folder without `withContent`; for an item that can't be copied, and those before it are.
+  package func copy(withContent: Bool = false, _ advance: () -> Void = {}) throws {
     if source.isItem { return try copyItem() }
-    guard !node.isDirectory else {
-      throw Failure(source.string, "it is a folder; copy its keys or items one by one")
-    }
-    try copySetting()
+    guard node.isDirectory else { return try copySetting() }
+    guard withContent else { throw Failure(source.string, "it is a folder; `keyhole cp -r` copies it") }
+    try source.components.first == "defaults" ? copySuite() : copyItems(advance)
   }
 }
 
@@ -126,6 +128,36 @@ extension TreeMove {
         guard contents.settings[newKey] == nil else { throw .exists }
         contents.settings[newKey] = Setting(entry.value)
       }
+    }
+  }
+
+  private func copySuite() throws {
+    let settings = session.stores.settings
+    let (suite, newSuite) = (try session.plainName(source), try Self.plain(target))
+    try session.attempt(source) { () throws(StoreError) in
+      guard let snapshot = try settings.existingSuite(suite)?.fetch() else { throw .notFound }
+      try settings.createSuite(newSuite)
+      if let history = settings.engine.history, !history.keepsVersions(of: suite) {
+        try history.setKeepsVersions(false, of: newSuite)
+      }
+      try settings.suite(newSuite).update { (contents) throws(StoreError) in
+        guard contents.settings.isEmpty else { throw .exists }
+        for (key, entry) in snapshot.entries { contents.settings[key] = Setting(entry.value) }
+      }
+    }
+  }
+
+  /// An item's folder without a secret is left out.
+  private func copyItems(_ advance: () -> Void) throws {
+    let entries = try session.attempt(source) { () throws(StoreError) in try session.tree.list(node) }
+    for name in entries.filter(\.isDirectory).map(\.name).sorted(by: { ExactString($0) < ExactString($1) }) {
+      let item = try TreeMove(source.appending(name), to: target.appending(name), in: session)
+      let isStored = try session.attempt(item.source) { () throws(StoreError) in
+        try session.tree.item(of: item.node) != nil
+      }
+      guard isStored else { continue }
+      try item.copyItem()
+      advance()
     }
   }
 

@@ -1,6 +1,7 @@
 import Control
 import Model
 import Platform
+import PromptHelper
 import Prompting
 import Store
 import Synchronization
@@ -9,6 +10,8 @@ import Synchronization
 final class MountConfiguration: Sendable {
   private let options: [ConfigurationKey: SettingValue]
   private let state = Mutex(State())
+  /// Of the requests that wait with either controller.
+  private let numbers = RequestNumbers()
 
   private struct State {
     var settings: SettingsStore?
@@ -55,12 +58,12 @@ extension MountConfiguration {
       { [self] in
         var options = AccessController.Options()
         let present = present
-        (options.timeout, options.reuse) = (present.seconds(.authTimeout), present.seconds(.authReuse))
+        (options.timeout, options.reuse) = (present.number(.authTimeout), present.number(.authReuse))
         (options.keepsSessions, options.listsRequests) = (true, present.isOn(.authRequests))
         options.browsers = browsers.adding(present.list(.browsers))
         options.onListed = { DesktopNotification.show(for: $0) }
         return options
-      }, record: record)
+      }, record: record, numbers: numbers)
   }
 
   /// The controller of questions for the passphrase.
@@ -71,10 +74,12 @@ extension MountConfiguration {
       { [self] in
         var options = UnlockController.Options()
         let present = present
-        (options.timeout, options.asks) = (present.seconds(.authTimeout), present.isOn(.askUnlock))
+        (options.timeout, options.asks) = (present.number(.authTimeout), present.isOn(.askUnlock))
         options.browsers = browsers.adding(present.list(.browsers))
+        options.listsRequests = present.isOn(.authRequests)
+        options.onListed = { DesktopNotification.show(for: $0) }
         return options
-      })
+      }, numbers: numbers)
   }
 }
 

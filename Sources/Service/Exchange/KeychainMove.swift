@@ -1,6 +1,7 @@
 import Control
 package import KeychainSelection
 package import Model
+import PromptHelper
 import Prompting
 package import SecretMemory
 import Store

@@ -154,7 +154,7 @@ extension TreeSession {
   /// How much is kept of what is at a path; nil: nothing.
   fileprivate func retention(of path: TreePath) -> HistoryRetention? {
     guard path.components.first == "keychain" else { return settings.engine.history?.retention }
-    return stores.keychain?.engine.history?.retention
+    return stores.keychain?.presentRetention()
   }
 
   private func identity(at path: TreePath) throws -> ItemIdentity {
@@ -166,7 +166,7 @@ extension TreeSession {
     }
   }
 
-  private func keychain() throws(StoreError) -> KeychainStore {
+  fileprivate func keychain() throws(StoreError) -> KeychainStore {
     guard let keychain = stores.keychain else { throw .noHistory }
     return keychain
   }
@@ -203,7 +203,23 @@ package struct RemovalNotice {
       + "`keyhole undo PATH` brings one back"
   }
 
-  /// Deletes what is kept of the items. - Throws: `Failure`.
+  /// Before a removal of which nothing is to be kept: switches the history of the items off, in one transaction. So an interruption
+  /// leaves an item as it is, without versions, or nothing of it.
+  ///
+  /// - Throws: `Failure`.
+  package func switchOff() throws {
+    guard path.components.first == "keychain", !items.isEmpty else { return }
+    let paths = Set(items)
+    try session.attempt(path) { () throws(StoreError) in
+      let keychain = try session.keychain()
+      let ids = try keychain.read { index in
+        index.all.filter { paths.contains(FileTree.path(of: $0.identity)) }.map(\.id)
+      }
+      try keychain.update(ids) { $0.attributes[Item.historyAttribute] = Array("0".utf8) }
+    }
+  }
+
+  /// Deletes what is kept of the items, also of those with their names that were removed before. - Throws: `Failure`.
   package func purge() throws {
     for item in items { try session.purge(TreePath(item)) }
   }

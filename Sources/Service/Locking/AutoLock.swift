@@ -56,14 +56,3 @@ final class AutoLock: Sendable {
     isNews.wake()
   }
 }
-
-extension Change {
-  /// Whether a setting of Keyhole may hold since, or hold no longer.
-  fileprivate var mayBeOfConfiguration: Bool {
-    switch subject {
-    case .suite(let suite), .key(let suite, _): suite == SuiteConfiguration.suite || previous != nil
-    case .keychain, .everything: true
-    case .item, .otpauth, .document: false
-    }
-  }
-}

@@ -27,8 +27,7 @@ package struct MountOptions {
   static let words =
     KeychainChoice.allCases.map { "keychain=\($0.rawValue)" }
     + ConfigurationKey.allCases.flatMap(\.mountOptions) + [
-      "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=", "history=",
-      "history-age=",
+      "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=",
       "fsname=", "noatime", "nosuid", "nodev", "noexec", "sync",
     ]
 
@@ -50,6 +49,8 @@ package struct MountOptions {
       let setting = try Self.setting(key, value)
     {
       settings[key] = setting
+      // The commands without a mount go by it too.
+      if KeychainConfiguration.historyKeys.contains(key) { keychain.history[key] = setting }
       return
     }
     switch (name, value) {
@@ -63,10 +64,6 @@ package struct MountOptions {
     case ("folder", "user"): takesUsersFolderOnly = true
     case ("fsname", let value?) where !value.isEmpty: source = value
     case ("vault", let value?): keychain.vault = try Self.path(name, value)
-    case ("history", let value?):
-      keychain.retention.versions = try Self.number(name, value, HistoryRetention.mostVersions)
-    case ("history-age", let value?):
-      keychain.retention.days = try Self.number(name, value, HistoryRetention.mostDays, of: "days")
     case ("plain-session", nil): keychain.allowsPlainSession = true
     default: try applyUsual(name, value)
     }
@@ -106,7 +103,10 @@ package struct MountOptions {
     case .bool:
       (key == .echo ? ["on": true, "off": false] : ["yes": true, "no": false])[value].map { .bool($0) }
     // A question that may wait for no second could not be answered.
-    case .seconds: .integer(Int128(max(key == .authTimeout ? 1 : 0, try seconds(key.rawValue, value))))
+    case .number(_, .seconds):
+      .integer(Int128(max(key == .authTimeout ? 1 : 0, try seconds(key.rawValue, value))))
+    case .number(let range, let unit):
+      .integer(Int128(try number(key.rawValue, value, range.upperBound, of: unit.rawValue)))
     case .program: .string(ExactString(try program(key.rawValue, value)))
     case .word(let words): words.contains(value) ? .string(ExactString(value)) : nil
     case .programs: nil
@@ -121,7 +121,7 @@ package struct MountOptions {
   }
 
   private static func number(
-    _ name: String, _ value: String, _ most: Int, of things: String = "versions"
+    _ name: String, _ value: String, _ most: Int, of things: String
   ) throws -> Int {
     guard let number = Int(value), (0...most).contains(number) else {
       throw UsageError(
@@ -175,7 +175,7 @@ extension ConfigurationKey {
     switch definition.kind {
     case .bool: return (self == .echo ? ["on", "off"] : ["yes", "no"]).map { "\(rawValue)=\($0)" }
     case .word(let words): return words.map { "\(rawValue)=\($0)" }
-    case .seconds, .program, .programs: return [rawValue + "="]
+    case .number, .program, .programs: return [rawValue + "="]
     }
   }
 }

@@ -66,7 +66,7 @@ package enum Completion {
     switch key.definition.kind {
     case .bool: return ["true", "false"]
     case .word(let words): return words
-    case .seconds, .program, .programs: return []
+    case .number, .program, .programs: return []
     }
   }
 

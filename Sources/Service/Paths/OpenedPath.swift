@@ -24,11 +24,19 @@ package struct OpenedPath {
     case folders
   }
 
+  /// The settings that a command uses.
+  package enum Settings: Sendable {
+    /// Those of a path, and others.
+    case all
+    /// The one that the path names: others of its suite may be missing, except in messages.
+    case one
+  }
+
   /// - Throws: `Failure` for a word that stands for nothing, or that is the short name of several items.
-  package init(_ text: String, _ shortNames: ShortNames) throws {
+  package init(_ text: String, _ shortNames: ShortNames, _ settings: Settings = .all) throws {
     guard !PathLocation.isFull(text) else {
       path = TreePath(text)
-      session = try TreeSession(for: path)
+      session = try TreeSession(for: path, settings)
       return
     }
     let places = try StoragePaths.ofMount()
@@ -36,10 +44,10 @@ package struct OpenedPath {
     case .tree(let path, let mount):
       if path.needsKeychain, let mount { try Self.requireSameKeychain(mount, path, places) }
       self.path = path
-      session = try TreeSession(for: path)
+      session = try TreeSession(for: path, settings)
     case .relative(let path, let mount):
       if path.needsKeychain { try Self.requireSameKeychain(mount, path, places) }
-      let opened = try TreeSession(for: path)
+      let opened = try TreeSession(for: path, settings)
       let isKey = shortNames == .itemsUnlessKey && path.isKey
       if shortNames != .none, !isKey, (try? opened.existingNode(at: path)) == nil,
         let short = try Self.short(text, shortNames, mayFail: true)

@@ -1,5 +1,11 @@
-import Model
+package import Model
 import Tree
+
+/// One key of a suite.
+package struct SettingKey: Hashable, Sendable {
+  package let suite: ExactString
+  package let key: ExactString
+}
 
 /// A path of the tree as a user types it: `defaults/com.example.app/volume`.
 package struct TreePath: Hashable, Sendable {
@@ -62,6 +68,15 @@ package struct TreePath: Hashable, Sendable {
 
   /// Whether it has the form of a key's path.
   package var isKey: Bool { components.first == "defaults" && components.count == 3 }
+
+  /// The key that it leads to, where the names say so by themselves; nil: the others are needed to tell, or it leads elsewhere.
+  var settingKey: SettingKey? {
+    guard isKey, !ScratchName.isScratchInSuite(name.utf8),
+      let suite = try? PathName(lookingUp: components[1].utf8).plain,
+      let key = try? PathName(lookingUp: name.utf8).plain
+    else { return nil }
+    return SettingKey(suite: suite, key: key)
+  }
 
   /// The file that a command reads or writes: of an item the one with its secret.
   package var ofValue: TreePath { isItem ? appending("value") : self }

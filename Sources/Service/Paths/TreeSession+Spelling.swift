@@ -34,7 +34,9 @@ extension TreeSession {
 
   /// A failure of a missing path with the path that was probably meant.
   func spelled(_ failure: Failure, _ path: TreePath) -> Failure {
-    guard failure.kind == .notFound, let likely = likelyPath(path) else { return failure }
+    guard failure.kind == .notFound else { return failure }
+    let session = onlyKey == nil ? self : (try? TreeSession(silentlyFor: path)) ?? self
+    guard let likely = session.likelyPath(path) else { return failure }
     return Failure(failure.subject, "there is no such file; did you mean \(likely.string)?", .notFound)
   }
 }

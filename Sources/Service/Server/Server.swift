@@ -78,7 +78,7 @@ package final class Server: Sendable {
     guard let keychain = stores.keychain else { return nil }
     do throws(StoreError) {
       return try AutoLock(tree, keychain, stores.feed) { [configuration] in
-        configuration.present.seconds(.autoLock)
+        configuration.present.number(.autoLock)
       }
     } catch {
       throw Failure(mountPoint, error)
@@ -177,6 +177,15 @@ package final class Server: Sendable {
     }
     if let replay { fileSystem.replay(through: replay) }
     Task(executorPreference: Background.tasks) { [fileSystem] in await fileSystem.follow(changes) }
+    let news = stores.feed.watch()
+    Task(executorPreference: Background.tasks) { [stores] in
+      for await change in news where change.mayBeOfConfiguration {
+        let before = stores.settings.engine.history?.retention
+        stores.keepHistory()
+        // Values beyond a lower limit are deleted at once: they would be shown again under a higher one.
+        if stores.settings.engine.history?.retention != before { stores.settings.engine.history?.prune() }
+      }
+    }
     report.add { [weak watch, replay] in (watch?.problems ?? []) + (replay?.problem.map { [$0] } ?? []) }
     return watch
   }

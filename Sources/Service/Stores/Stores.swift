@@ -3,6 +3,7 @@ import ImportExport
 package import KeychainSelection
 import Model
 import Platform
+import PromptHelper
 import Prompting
 package import Store
 import Suites
@@ -19,6 +20,8 @@ package struct Stores {
   let keychainOpening: KeychainConfiguration
   /// The choice of `auto`, made now and for the first time.
   let firstChoice: KeychainChoice?
+  /// Has the history of settings kept as the suite `keyhole` says now.
+  let keepHistory: @Sendable () -> Void
   /// The folder of the state, and of the vault.
   private let folders: (state: String, vault: String)
 
@@ -36,21 +39,34 @@ package struct Stores {
   init(
     _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
     controller: AccessController? = nil, unlocking: UnlockController? = nil,
-    loadingSettings loadsSettings: Bool = false
+    loadingSettings loadsSettings: Bool = false, onlyKey: SettingKey? = nil
   ) throws {
     let folder = PropertyListFolder(
-      folder: places.configuration, stateFolder: places.state, retention: opening.retention)
+      folder: places.configuration, stateFolder: places.state,
+      retention: Configuration(options: opening.history).retention)
     // The remains of a process that was killed.
     folder.removeLeftovers()
-    settings = SettingsStore(engine: folder, feed: feed, keepsForeignVersions: loadsSettings)
+    // The configuration has to be read whole.
+    let onlyKey = onlyKey.flatMap { $0.suite == SuiteConfiguration.suite ? nil : $0 }
+    let single = onlyKey.flatMap { folder.singleKeys?.only($0.key, of: $0.suite) }
+    settings = SettingsStore(engine: single ?? folder, feed: feed, keepsForeignVersions: loadsSettings)
+    let settings = settings
+    let retention: KeychainStore.Retention = { sealed in
+      let suite = SuiteConfiguration(in: settings).values
+      return Configuration(options: opening.history, sealed: sealed, suite: suite).retention
+    }
+    // The values of settings are no secrets of the vault: what lies there has no effect on their history.
+    keepHistory = { folder.keep(retention([:])) }
+    keepHistory()
     // A mount reads both at its beginning; each of many thousands takes its time.
-    if loadsSettings { Background.run { [settings] in _ = try? settings.suiteNames() } }
+    if loadsSettings { Background.run { _ = try? settings.suiteNames() } }
     explanation = opened.explanation
     firstChoice = opened.firstChoice
     keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
     folders = (places.state, keychainOpening.vault ?? places.vault)
     keychain = opened.engine.map { [feed] in
-      KeychainStore(engine: $0, feed: feed, controller: controller, unlocking: unlocking)
+      KeychainStore(
+        engine: $0, feed: feed, controller: controller, unlocking: unlocking, retention: retention)
     }
     if ImportRecovery.isNeeded(state: places.state) { recoverImport(places) }
   }
@@ -70,19 +86,21 @@ package struct Stores {
   /// The stores that a path may lead to: settings need no keychain. Where a person has to be asked, a mount does it
   /// if there is one, else this command does on its terminal.
   ///
-  /// A locked vault that no mount serves is unlocked for this command alone, by `unlocking`.
+  /// A locked vault that no mount serves is unlocked for this command alone, by `unlocking`. With `onlyKey` the other keys of
+  /// its suite may be missing.
   package init(
-    for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil
+    for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil,
+    onlyKey: SettingKey? = nil
   ) throws {
     var none = KeychainConfiguration(choice: .none)
     var keychain = KeychainConfiguration.present(runtime: places.runtime)
     keychain.reading = .singleItems
-    none.retention = keychain.retention
+    none.history = keychain.history
     keychain.unlocksWithoutMount = unlocking != nil
     try self.init(
       places, path.needsKeychain ? places.openUnlocked(keychain) : places.open(none), none,
       controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) },
-      unlocking: unlocking)
+      unlocking: unlocking, onlyKey: onlyKey)
   }
 
   /// With a keychain that has no items, in the place of one that can't be opened.

@@ -17,10 +17,15 @@ package struct TreeSession {
   private let notice: TrustNotice?
   /// Whether a person is asked for the passphrase where the keychain is locked.
   private let asksToUnlock: Bool
+  /// The one key of its suite that is sure to be there if it exists; nil: all are.
+  private(set) var onlyKey: SettingKey?
 
-  package init(for path: TreePath) throws {
+  package init(for path: TreePath, _ settings: OpenedPath.Settings = .all) throws {
     let places = try StoragePaths.ofMount()
-    try self.init(Stores(for: path, places, unlocking: .ofCommand(places)), sayingTrustIn: places)
+    let onlyKey = settings == .one ? path.settingKey : nil
+    let stores = try Stores(for: path, places, unlocking: .ofCommand(places), onlyKey: onlyKey)
+    self.init(stores, sayingTrustIn: places)
+    self.onlyKey = onlyKey
   }
 
   /// For the names at the top, which are there whatever the keychain does: `report` gets why it can't be opened.

@@ -1,4 +1,5 @@
 import Platform
+import PromptHelper
 import Prompting
 import Store
 

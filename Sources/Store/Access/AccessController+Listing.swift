@@ -1,22 +1,6 @@
 public import Model
 import Synchronization
 
-/// A request that waits for `keyhole approve` or `keyhole deny`: there was neither a window nor a terminal to ask in.
-public struct ListedRequest: Sendable {
-  /// The number that `keyhole approve` takes; a later request has a higher one.
-  public var number: UInt32
-  /// The paths of the items, as in the question.
-  public var paths: [String]
-  /// The operation that the program requested.
-  public var operation: AccessOperation
-  /// The process that waits.
-  public var caller: Caller.Identity
-  /// Why the question could not be asked, for a person.
-  public var reason: String
-  /// In how many seconds it ends by itself.
-  public var secondsLeft: Int
-}
-
 /// A question of which a person is not asked until `keyhole approve` names it.
 struct ListedDialog {
   let number: UInt32
@@ -44,7 +28,7 @@ extension AccessController {
     var paths: [String] = []
     for path in dialog.requests.flatMap(\.subject.paths) where !paths.contains(path) { paths.append(path) }
     return ListedRequest(
-      number: dialog.number, paths: paths, operation: first.operation, caller: first.caller,
+      number: dialog.number, paths: paths, purpose: .access(first.operation), caller: first.caller,
       reason: dialog.reason, secondsLeft: Int(clamping: dialog.end > time ? dialog.end - time : 0))
   }
 
@@ -59,9 +43,8 @@ extension AccessController {
         return (true, nil)
       }
       guard state.listed.count < Self.mostListed else { return (false, nil) }
-      state.lastNumber &+= 1
       let new = ListedDialog(
-        number: state.lastNumber, requests: waiting, reason: reason,
+        number: numbers.next(), requests: waiting, reason: reason,
         end: time + UInt64(clamping: options.timeout))
       state.listed.append(new)
       return (true, new)

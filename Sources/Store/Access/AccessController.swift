@@ -49,6 +49,7 @@ public final class AccessController: Sendable {
   private let present: @Sendable () -> Options
   let now: @Sendable () -> UInt64
   let record: (any AccessRecord)?
+  let numbers: RequestNumbers
   /// Each dialog waits for a person.
   let dialogs = WaitingThreads()
   /// Timers that fire in time, also while all of Dispatch's threads wait.
@@ -61,7 +62,6 @@ public final class AccessController: Sendable {
     var open: [DialogQueue: Dialog] = [:]
     /// Questions that could be asked nowhere, the oldest first.
     var listed: [ListedDialog] = []
-    var lastNumber: UInt32 = 0
     var grants = AccessGrants()
     var refusedProcesses: [Caller.Identity.Process: UInt64] = [:]
     var refusals: [ItemID: [UInt64]] = [:]
@@ -101,12 +101,12 @@ public final class AccessController: Sendable {
   /// `options` gives those that hold at the moment. It is called outside of all locks, and may ask the stores.
   public init(
     _ authenticator: any Authenticator, _ options: @escaping @Sendable () -> Options,
-    record: (any AccessRecord)? = nil,
+    record: (any AccessRecord)? = nil, numbers: RequestNumbers = RequestNumbers(),
     now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
   ) {
     self.authenticator = authenticator
     present = options
-    self.record = record
+    (self.record, self.numbers) = (record, numbers)
     self.now = now
   }
 

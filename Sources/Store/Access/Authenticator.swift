@@ -57,6 +57,21 @@ public struct Question: Sendable {
   public var approvedScope = Answer.Scope.items
 }
 
+extension Question {
+  /// The question for the passphrase of a locked vault.
+  ///
+  /// - Parameters:
+  ///   - path: of the wanted file, in the tree.
+  ///   - caller: the process that wants it.
+  ///   - timeout: in seconds.
+  package init(forPassphraseToOpen path: String, by caller: Caller.Identity, timeout: Int) {
+    self.init(
+      items: [path], ids: [], caller: caller, operation: .read, demand: nil, password: .vault,
+      timeout: timeout,
+      reuse: 0)
+  }
+}
+
 /// A rule for the caller's program that a person may have written instead of answering each time.
 public struct OfferedRule: Sendable {
   /// The path that the rule will have: that of the script, of an interpreter.

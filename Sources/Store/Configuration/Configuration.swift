@@ -48,9 +48,14 @@ public struct Configuration: Sendable {
   /// Whether a bool is true.
   public func isOn(_ key: ConfigurationKey) -> Bool { self[key].value == .bool(true) }
 
-  /// A number of seconds.
-  public func seconds(_ key: ConfigurationKey) -> Int {
-    if case .integer(let seconds) = self[key].value { Int(clamping: seconds) } else { 0 }
+  /// A number, in the unit of the key.
+  public func number(_ key: ConfigurationKey) -> Int {
+    if case .integer(let number) = self[key].value { Int(clamping: number) } else { 0 }
+  }
+
+  /// How much history is kept.
+  public var retention: HistoryRetention {
+    HistoryRetention(versions: number(.history), days: number(.historyAge))
   }
 
   /// The path of a program, or a word; nil: none.

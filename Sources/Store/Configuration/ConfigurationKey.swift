@@ -14,18 +14,27 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
   case browsers
   case echo
   case eol
+  case history
+  case historyAge = "history-age"
 
   /// The values that a key takes.
   public enum Kind: Sendable {
     case bool
-    /// An integer: a number of seconds.
-    case seconds(ClosedRange<Int>)
+    /// An integer: a number of seconds, days or versions, as the unit says.
+    case number(ClosedRange<Int>, Unit)
     /// A string: the absolute path of a program; empty: none.
     case program
     /// A string: one of these.
     case word([String])
     /// An array of strings: the absolute paths of programs.
     case programs
+  }
+
+  /// The unit of a number.
+  public enum Unit: String, Sendable {
+    case seconds
+    case days
+    case versions
   }
 
   /// The values that protect more.
@@ -64,9 +73,10 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
   public var definition: Definition {
     switch self {
     case .askUnlock, .authRequests, .authCommand, .authReuse, .authTimeout: definitionOfQuestion
+    case .history, .historyAge: definitionOfHistory
     case .autoLock:
       Definition(
-        kind: .seconds(0...65535), fallback: .integer(0), protection: .lowerThanNever,
+        kind: .number(0...65535, .seconds), fallback: .integer(0), protection: .lowerThanNever,
         summary: "after how many seconds without use the keychain is locked; 0: never")
     case .browsers:
       Definition(
@@ -80,6 +90,22 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
       Definition(
         kind: .word(["text", "exact"]), fallback: .string("text"), protection: .neutral, takesNewMount: true,
         summary: "`exact`: secrets keep the line feed that ends their only line")
+    }
+  }
+
+  /// A program can purge what is kept, so it may also have less kept; that old secrets are there for longer takes the user.
+  private var definitionOfHistory: Definition {
+    let standard = HistoryRetention.standard
+    return switch self {
+    case .history:
+      Definition(
+        kind: .number(0...HistoryRetention.mostVersions, .versions),
+        fallback: .integer(Int128(standard.versions)), protection: .lower,
+        summary: "how many versions of an item, or of a key of a suite, are kept; 0: none")
+    default:
+      Definition(
+        kind: .number(0...HistoryRetention.mostDays, .days), fallback: .integer(Int128(standard.days)),
+        protection: .lower, summary: "for how many days versions and removed items are kept; 0: not at all")
     }
   }
 
@@ -99,11 +125,12 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
         summary: "whether a question that can be asked nowhere waits for `keyhole approve`")
     case .authReuse:
       Definition(
-        kind: .seconds(0...AccessController.longestReuse), fallback: .integer(10), protection: .lower,
+        kind: .number(0...AccessController.longestReuse, .seconds), fallback: .integer(10),
+        protection: .lower,
         summary: "for how many seconds an answer holds")
     default:
       Definition(
-        kind: .seconds(10...3600), fallback: .integer(60), protection: .lower,
+        kind: .number(10...3600, .seconds), fallback: .integer(60), protection: .lower,
         summary: "for how many seconds a question waits for its answer")
     }
   }
@@ -119,7 +146,8 @@ extension ConfigurationKey {
   public var values: String {
     switch definition.kind {
     case .bool: "a bool, true or false"
-    case .seconds(let range): "an integer, \(range.lowerBound) to \(range.upperBound) seconds"
+    case .number(let range, let unit):
+      "an integer, \(range.lowerBound) to \(range.upperBound) \(unit.rawValue)"
     case .program: "a string, the path of a program that begins with `/`, or empty"
     case .word(let words): "a string, \(words.joined(separator: " or "))"
     case .programs: "an array of strings, paths of programs that begin with `/`"
@@ -139,7 +167,8 @@ extension ConfigurationKey {
   public var asMountOption: String {
     switch definition.kind {
     case .bool: rawValue + (self == .echo ? "=on|off" : "=yes|no")
-    case .seconds: rawValue + "=SECONDS"
+    case .number(_, .versions): rawValue + "=N"
+    case .number(_, let unit): rawValue + "=" + unit.rawValue.uppercased()
     case .program: rawValue + "=PROGRAM"
     case .word(let words): rawValue + "=" + words.joined(separator: "|")
     case .programs: rawValue
@@ -154,7 +183,7 @@ extension ConfigurationKey {
   private func takes(_ value: SettingValue) -> Bool {
     switch (definition.kind, value) {
     case (.bool, .bool): true
-    case (.seconds(let range), .integer(let number)): Int(exactly: number).map(range.contains) ?? false
+    case (.number(let range, _), .integer(let number)): Int(exactly: number).map(range.contains) ?? false
     case (.program, .string(let path)): path == "" || Self.isPath(path)
     case (.word(let words), .string(let word)): words.contains(word.string)
     case (.programs, .array(let paths)):
@@ -175,7 +204,7 @@ extension ConfigurationKey {
       switch (definition.kind, words.count) {
       case (.programs, _): .array(words.filter { !$0.isEmpty }.map { .string(ExactString($0)) })
       case (.bool, 1): Self.bools[words[0]].map { .bool($0) }
-      case (.seconds, 1): Int(words[0]).map { .integer(Int128($0)) }
+      case (.number, 1): Int(words[0]).map { .integer(Int128($0)) }
       case (_, 1): .string(ExactString(words[0]))
       default: nil
       }

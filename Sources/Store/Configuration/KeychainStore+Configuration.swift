@@ -67,6 +67,7 @@ extension KeychainStore {
     }
     try permit?.requireUnchangedCaller()
     try keepRules { $0.attributes[key.attribute] = value.map(ConfigurationKey.bytes) }
+    _ = presentRetention()
     feed.publish([Change(.attributes, .keychain, origin: .local)])
   }
 

@@ -15,6 +15,7 @@ extension KeychainStore {
       takeNews(of: remote)
       return value
     }
+    _ = presentRetention()
     changes.add(1, ordering: .relaxed)
     defer { changes.subtract(1, ordering: .relaxed) }
     do throws(StoreError) {

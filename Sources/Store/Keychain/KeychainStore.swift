@@ -17,6 +17,7 @@ public actor KeychainStore {
   public nonisolated let controller: AccessController?
   /// nil: no person is asked for the passphrase when a locked secret is wanted.
   public nonisolated let unlocking: UnlockController?
+  private nonisolated let retention: Retention?
   nonisolated let remote: (any RemoteKeychain)?
   /// Whether secrets and changes come from another process, which may hang: then only threads that may wait
   /// some seconds should ask for them.
@@ -39,16 +40,20 @@ public actor KeychainStore {
   /// The last reported lock of a remote keychain; nil while that is changed from here.
   nonisolated let knownLock = Mutex<KeychainLock?>(nil)
 
+  /// How much history is kept, for the settings that lie in the keychain. It is called outside of all locks, and may read settings.
+  public typealias Retention = @Sendable (_ sealed: [ConfigurationKey: SettingValue]) -> HistoryRetention
+
   /// - Parameters:
   ///   - engine: the keychain; its items are read with the first call that needs them.
   ///   - feed: where changes are published.
   ///   - controller: asks the user where flags or rules demand it; nil: such accesses are refused.
   ///   - unlocking: asks for the passphrase when a locked secret is wanted; nil: such accesses fail with `locked`.
+  ///   - retention: how much history this process keeps; nil: as the engine was made.
   public init(
     engine: any KeychainEngine, feed: ChangeFeed = ChangeFeed(), controller: AccessController? = nil,
-    unlocking: UnlockController? = nil
+    unlocking: UnlockController? = nil, retention: Retention? = nil
   ) {
-    (self.controller, self.unlocking) = (controller, unlocking)
+    (self.controller, self.unlocking, self.retention) = (controller, unlocking, retention)
     self.engine = engine
     self.feed = feed
     remote = engine.remote
@@ -127,6 +132,18 @@ public actor KeychainStore {
   public nonisolated func checkRoom(for item: Item) throws(StoreError) {
     guard engine.locking.isAccessible(item) else { throw .locked }
     try StorableClasses(engine).check(item)
+  }
+
+  /// How much history this process keeps now, after a look at the settings; nil: the keychain keeps none.
+  public nonisolated func presentRetention() -> HistoryRetention? {
+    guard let history = engine.history, let present = history.retention else { return nil }
+    // The process that serves the keychain goes by its own settings.
+    guard let retention, remote == nil else { return present }
+    // Those of a keychain that was never unlocked are not known.
+    guard let sealed = try? sealedConfiguration() else { return present }
+    let wanted = retention(sealed)
+    if wanted != present { history.keep(wanted) }
+    return wanted
   }
 
   /// Returns when every commit is on the disk.

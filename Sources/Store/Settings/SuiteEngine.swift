@@ -56,6 +56,9 @@ public protocol SuiteEngine: Sendable {
   /// Keeps the values that keys had; nil, as by default: what is changed or removed is gone.
   var history: (any VersionedSuites)? { get }
 
+  /// Reads and changes one key without the others; nil, as by default: a suite is always read whole.
+  var singleKeys: (any SingleKeySuites)? { get }
+
   /// Problems to report: files that are left alone, and why.
   func problems() -> [Problem]
 
@@ -77,6 +80,9 @@ extension SuiteEngine {
 
   /// nil.
   public var history: (any VersionedSuites)? { nil }
+
+  /// nil.
+  public var singleKeys: (any SingleKeySuites)? { nil }
 
   /// The engine itself: it has no locks that another process could hold.
   public var withoutWaiting: any SuiteEngine { self }

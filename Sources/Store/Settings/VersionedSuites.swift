@@ -5,6 +5,9 @@ public protocol VersionedSuites: Sendable {
   /// How much is kept; nil: this process adds nothing, and leaves what is there.
   var retention: HistoryRetention? { get }
 
+  /// From now on this process keeps so much.
+  func keep(_ retention: HistoryRetention)
+
   /// The values that keys of a suite had, the oldest first; also of a suite that is gone.
   func versions(of suite: ExactString) -> [SettingVersion]
 

@@ -10,6 +10,8 @@ import Synchronization
 /// wrong passphrases the session of the process (setsid(2)) is not asked for a minute. A process may begin sessions as it
 /// likes, so after the third refusal in a row no process is asked for a minute, after each further one for twice as long, up to
 /// an hour; `didUnlock()` ends that.
+///
+/// A request for which no dialog could be shown is listed, where the options say so: `keyhole approve` takes the passphrase for it.
 public final class UnlockController: Sendable {
   /// For how long a session is not asked after a refusal, in seconds.
   static let quietSeconds: UInt64 = 60
@@ -24,25 +26,37 @@ public final class UnlockController: Sendable {
 
   private let authenticator: any Authenticator
   private let present: @Sendable () -> Options
-  private let now: @Sendable () -> UInt64
+  let now: @Sendable () -> UInt64
+  let numbers: RequestNumbers
   /// The dialog waits for a person.
   private let threads = WaitingThreads()
-  private let state = Mutex(State())
+  /// Timers that fire in time, also while all of Dispatch's threads wait.
+  let deadlines = Deadlines()
+  let state = Mutex(State())
 
-  fileprivate struct State {
+  struct State {
     /// nil: no question is open.
     var question: OpenQuestion?
+    /// Requests for which no dialog could be shown, the oldest first.
+    var listed: [ListedUnlock] = []
     /// A thread shows dialogs. It takes the next question when the dialog of an ended one has left its terminal.
     var isServing = false
     /// Until when a session is not asked, and why.
-    var quiet: [Caller.Identity.Process: (end: UInt64, reason: String)] = [:]
+    var quiet: [Caller.Identity.Process: Quiet] = [:]
     var refusalsInARow = 0
     /// Until when no process is asked.
     var quietForAll: UInt64 = 0
     var isPaused = false
   }
 
-  fileprivate struct OpenQuestion {
+  struct Quiet {
+    var end: UInt64
+    var reason: String
+    /// False: no person was asked, as no dialog could be shown.
+    var isRefusal: Bool
+  }
+
+  struct OpenQuestion {
     var requests: [UnlockRequest]
     /// The request whose process the dialog names.
     var shown: UnlockRequest
@@ -61,18 +75,24 @@ public final class UnlockController: Sendable {
     public var asks = true
     /// Programs that open files by themselves, for which no person is asked.
     public var browsers = BrowserList()
+    /// Whether a request for which no dialog can be shown waits for `keyhole approve`; no: it ends at once.
+    public var listsRequests = false
+    /// Called for each request that is listed, on any thread.
+    public var onListed: (@Sendable (ListedRequest) -> Void)?
 
     /// 60 s, and a person is asked.
     public init() {}
   }
 
-  /// `options` gives those that hold at the moment; it is called outside of all locks, and may ask the stores. `now` counts
-  /// seconds on a clock that a person can't set and that counts suspend.
+  /// `options` gives those that hold at the moment; it is called outside of all locks, and may ask the stores. `numbers` are
+  /// those of the keychain's other controller, where it has one. `now` counts seconds on a clock that a person can't set and that
+  /// counts suspend.
   public init(
     _ authenticator: any Authenticator, _ options: @escaping @Sendable () -> Options = { Options() },
+    numbers: RequestNumbers = RequestNumbers(),
     now: @escaping @Sendable () -> UInt64 = AccessController.bootTime
   ) {
-    (self.authenticator, present, self.now) = (authenticator, options, now)
+    (self.authenticator, present, self.numbers, self.now) = (authenticator, options, numbers, now)
   }
 
   /// The options that hold now.
@@ -81,7 +101,7 @@ public final class UnlockController: Sendable {
   /// The session is locked, or the machine goes to sleep: ends the question that is open, and asks nothing until `resume()`.
   public func pause() {
     state.withLock { $0.isPaused = true }
-    end(.stillLocked(reason: Self.paused))
+    endAll(.stillLocked(reason: Self.paused))
   }
 
   /// Questions may be asked again.
@@ -95,15 +115,25 @@ public final class UnlockController: Sendable {
       state.quiet = [:]
       (state.refusalsInARow, state.quietForAll) = (0, 0)
     }
-    end(.unlocked)
+    endAll(.unlocked)
   }
 
   /// The keychain was locked by its user: the question that is open ends.
   public func didLock() {
-    end(.stillLocked(reason: "it was locked while the question was open"))
+    endAll(.stillLocked(reason: "it was locked while the question was open"))
   }
 
-  fileprivate static let paused = "the session is locked, or the machine goes to sleep"
+  static let paused = "the session is locked, or the machine goes to sleep"
+
+  /// Settles every request, also those that are listed.
+  private func endAll(_ outcome: UnlockRequest.Outcome) {
+    end(outcome)
+    let listed = state.withLock { state in
+      defer { state.listed = [] }
+      return state.listed
+    }
+    for request in listed.flatMap(\.requests) { request.finish(outcome) }
+  }
 
   /// Ends the dialog and settles every request that waits for it.
   private func end(_ outcome: UnlockRequest.Outcome) {
@@ -119,19 +149,21 @@ extension UnlockController {
   fileprivate enum Place {
     case begins
     case isTaken
+    case listed(Listing)
     case withdrawn
     case refused(String)
   }
 
   func ask(_ request: UnlockRequest) {
-    let time = now()
+    let (time, options) = (now(), options)
     let place = state.withLock { state -> Place in
       // A withdrawal from now on finds the request in the question.
       if request.isWithdrawn { return .withdrawn }
-      return state.place(request, at: time)
+      return state.place(request, at: time, options, numbers)
     }
     switch place {
     case .isTaken, .withdrawn: break
+    case .listed(let listing): follow(listing, options)
     case .refused(let reason): request.finish(.stillLocked(reason: reason))
     case .begins:
       guard !threads.run({ self.serve() }) else { return }
@@ -143,6 +175,7 @@ extension UnlockController {
   /// The request does not wait any more.
   func withdraw(_ request: UnlockRequest) {
     let ended = state.withLock { state -> Withdrawal? in
+      state.unlist(request)
       state.question?.requests.removeAll { $0 === request }
       guard let question = state.question, question.shown === request else { return nil }
       // A dialog on the terminal of a process that has left it would stand over the shell's prompt.
@@ -156,7 +189,9 @@ extension UnlockController {
 }
 
 extension UnlockController.State {
-  fileprivate mutating func place(_ request: UnlockRequest, at time: UInt64) -> UnlockController.Place {
+  fileprivate mutating func place(
+    _ request: UnlockRequest, at time: UInt64, _ options: UnlockController.Options, _ numbers: RequestNumbers
+  ) -> UnlockController.Place {
     if isPaused { return .refused(UnlockController.paused) }
     if let question {
       guard question.requests.count < UnlockController.mostWaiting else {
@@ -167,7 +202,10 @@ extension UnlockController.State {
     }
     if quietForAll > time { return .refused("it was refused \(refusalsInARow) times in a row") }
     quiet = quiet.filter { $0.value.end > time }
-    if let entry = quiet[request.subject.session] { return .refused(entry.reason) }
+    if let entry = quiet[request.subject.session] {
+      guard options.listsRequests, !entry.isRefusal else { return .refused(entry.reason) }
+      return .listed(list([request], because: entry.reason, at: time, options, numbers))
+    }
     question = UnlockController.OpenQuestion(request)
     defer { isServing = true }
     return isServing ? .isTaken : .begins
@@ -177,11 +215,13 @@ extension UnlockController.State {
 // MARK: - Asking
 
 extension UnlockController {
-  private enum Result {
+  enum Result {
     case unlocked
     case refused(String)
     /// No person has seen it.
     case impossible(String)
+    /// The passphrase is not what keeps it locked.
+    case failed(String)
   }
 
   /// One dialog after the other: also a further one for the same question, where the process that it names has left it to
@@ -207,12 +247,14 @@ extension UnlockController {
     }
   }
 
-  private func ask(
-    _ subject: UnlockRequest.Subject, _ unlock: UnlockRequest.Unlock, _ withdrawal: Withdrawal
+  /// `approver`: the process of `keyhole approve`, where that asks; nil: the program itself waits where it is asked.
+  func ask(
+    _ subject: UnlockRequest.Subject, _ unlock: UnlockRequest.Unlock, _ withdrawal: Withdrawal,
+    approver: Caller.Identity? = nil
   ) -> Result {
     var question = Question(
-      items: [subject.path], ids: [], caller: subject.caller, operation: .read, demand: nil, password: .vault,
-      timeout: options.timeout, reuse: 0)
+      forPassphraseToOpen: subject.path, by: subject.caller, timeout: options.timeout)
+    question.approver = approver
     while true {
       switch authenticator.ask(question, withdrawal) {
       case .approved(let passphrase?, _):
@@ -221,7 +263,7 @@ extension UnlockController {
           try unlock(passphrase.bytes)
           return .unlocked
         } catch {
-          guard error == .rejected else { return .impossible(error.message) }
+          guard error == .rejected else { return .failed(error.message) }
         }
         question.failures += 1
         if question.failures == Self.attempts { return .refused("the passphrase was wrong three times") }
@@ -238,22 +280,31 @@ extension UnlockController {
     switch result {
     case .unlocked: didUnlock()
     case .refused(let reason):
-      keepQuiet(subject, Self.quietSeconds, reason)
+      keepQuiet(subject, reason)
       end(.stillLocked(reason: reason))
     case .impossible(let reason):
-      keepQuiet(subject, Self.quietSecondsWithoutDialog, reason, isRefusal: false)
+      keepQuiet(subject, for: Self.quietSecondsWithoutDialog, reason, isRefusal: false)
+      let options = options
+      if options.listsRequests {
+        listQuestion(because: reason, options)
+      } else {
+        end(.stillLocked(reason: reason))
+      }
+    case .failed(let reason):
+      keepQuiet(subject, for: Self.quietSecondsWithoutDialog, reason, isRefusal: false)
       end(.stillLocked(reason: reason))
     }
   }
 
-  private func keepQuiet(
-    _ subject: UnlockRequest.Subject, _ period: UInt64, _ reason: String, isRefusal: Bool = true
+  func keepQuiet(
+    _ subject: UnlockRequest.Subject, for period: UInt64 = quietSeconds, _ reason: String,
+    isRefusal: Bool = true
   ) {
     let time = now()
     state.withLock { state in
       // That of all processes holds then.
       if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
-      state.quiet[subject.session] = (time + period, reason)
+      state.quiet[subject.session] = Quiet(end: time + period, reason: reason, isRefusal: isRefusal)
       guard isRefusal else { return }
       state.refusalsInARow += 1
       let further = state.refusalsInARow - Self.refusalsUntilQuiet

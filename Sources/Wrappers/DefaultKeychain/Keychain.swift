@@ -6,9 +6,10 @@ package import WrapperCore
 ///
 /// The item of a key is the folder `keychain/generic/SERVICE/KEY` of the mount.
 ///
-/// Where the keychain is locked and a mount serves it, the mount has the user asked for the passphrase, and the call waits for the
-/// answer, as it does for an item with access flags: up to a minute, on the thread that calls. With `KEYHOLE_ASK_UNLOCK=no` in the
-/// environment it fails at once (`StoreError.locked`).
+/// Where the keychain is locked, the user is asked for the passphrase, and the call waits for the answer, as it does for an item
+/// with access flags: up to a minute, on the thread that calls. The mount asks that serves the keychain; without a mount
+/// the installed command does (``KeychainLocation/user``). With `KEYHOLE_ASK_UNLOCK=no` in the environment the call fails
+/// at once (`StoreError.locked`).
 public struct Keychain: Sendable {
   /// The service of the items.
   public let service: String

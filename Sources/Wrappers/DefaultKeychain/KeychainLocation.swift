@@ -4,7 +4,9 @@ import KeychainSelection
 import Model
 import Notifier
 import Platform
+import PromptHelper
 import Store
+import Suites
 import Vault
 import WrapperCore
 
@@ -21,18 +23,29 @@ public struct KeychainLocation: Sendable {
 
   /// The user's own keychain, opened when it is first used: the running mount's, else the Secret Service where
   /// one answers on the session bus, else the vault in `$XDG_DATA_HOME/keyhole`. `keyhole get` has the same.
-  public static let user = KeychainLocation(
-    live: LiveKeychain(open: { () throws(StoreError) in
-      guard let folders = UserFolders.current() else {
-        throw .unreachable(reason: "there is no home folder; set HOME")
-      }
-      let record = AccessLog(stateFolder: folders.state)
-      let controller = AccessController(
-        MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
-          KeychainConfiguration.mounted(runtime: folders.runtime)
-        }, .relaying, record: record)
-      return try present(folders, controller)
-    }))
+  ///
+  /// Where it is locked and no mount serves it, the installed command (`/usr/bin/keyhole` or `/usr/local/bin/keyhole`, root's) asks
+  /// for the passphrase, and the vault is open for this process until it ends. Without that command it stays locked.
+  public static let user: KeychainLocation = {
+    guard let folders = UserFolders.current() else {
+      return KeychainLocation(
+        live: LiveKeychain(open: { () throws(StoreError) in
+          throw .unreachable(reason: "there is no home folder; set HOME")
+        }))
+    }
+    let record = AccessLog(stateFolder: folders.state)
+    let controller = AccessController(
+      MountAuthenticator(runtimeFolder: folders.runtime, record: record) {
+        KeychainConfiguration.mounted(runtime: folders.runtime)
+      }, .relaying, record: record)
+    let unlocking = unlockController(vault: folders.data, state: folders.state)
+    let alone = LiveKeychain.Alone(
+      isServed: { KeychainConfiguration.mounted(runtime: folders.runtime) != nil },
+      open: { () throws(StoreError) in try own(folders, controller, unlocking) })
+    return KeychainLocation(
+      live: LiveKeychain(
+        alone: alone, open: { () throws(StoreError) in try present(folders, controller) }))
+  }()
 
   /// A new, empty keychain in memory. It exists as long as a wrapper or a copy of this value uses it.
   public static func memory() -> KeychainLocation {
@@ -60,7 +73,40 @@ public struct KeychainLocation: Sendable {
   ) throws(StoreError) -> LiveKeychain.Opened {
     let opening = KeychainConfiguration.present(runtime: folders.runtime)
     guard let engine = try engine(opening, folders) else { throw .noKeychain }
-    return opened(engine, data: opening.vault ?? folders.data, controller)
+    return opened(
+      engine, data: opening.vault ?? folders.data, controller, retention: retention(opening, folders))
+  }
+
+  /// As this process opens it by itself; nil: there is no command that asks, or a mount has come to serve it.
+  private static func own(
+    _ folders: UserFolders, _ controller: AccessController, _ unlocking: UnlockController?
+  ) throws(StoreError) -> LiveKeychain.Opened? {
+    guard let unlocking else { return nil }
+    var opening = KeychainConfiguration.present(runtime: folders.runtime)
+    opening.unlocksWithoutMount = true
+    guard let engine = try engine(opening, folders), engine.remote?.decidesAccess != true else { return nil }
+    return opened(
+      engine, data: opening.vault ?? folders.data, controller, unlocking,
+      retention: retention(opening, folders))
+  }
+
+  /// Asks for the passphrase of a vault by the installed command; nil: there is none.
+  private static func unlockController(vault: String, state: String) -> UnlockController? {
+    InstalledCommand.path.map { program in
+      UnlockController(HelperAuthenticator(program: program, vault: vault, state: state))
+    }
+  }
+
+  /// As the options of the mount, the vault and the suite `keyhole` say.
+  private static func retention(
+    _ opening: KeychainConfiguration, _ folders: UserFolders
+  ) -> KeychainStore.Retention {
+    let settings = SettingsStore(
+      engine: PropertyListFolder(folder: folders.configuration, stateFolder: folders.state))
+    return { [options = opening.history] sealed in
+      let suite = SuiteConfiguration(in: settings).values
+      return Configuration(options: options, sealed: sealed, suite: suite).retention
+    }
   }
 
   /// nil: the running mount has none.
@@ -77,13 +123,18 @@ public struct KeychainLocation: Sendable {
   }
 
   private static func vault(data: String, state: String) throws(StoreError) -> LiveKeychain.Opened {
-    opened(try VaultEngine(directory: data, stateDirectory: state, retention: .standard), data: data)
+    opened(
+      try VaultEngine(directory: data, stateDirectory: state, retention: .standard), data: data, nil,
+      unlockController(vault: data, state: state))
   }
 
   private static func opened(
-    _ engine: any KeychainEngine, data: String, _ controller: AccessController? = nil
+    _ engine: any KeychainEngine, data: String, _ controller: AccessController?,
+    _ unlocking: UnlockController? = nil, retention: KeychainStore.Retention? = nil
   ) -> LiveKeychain.Opened {
-    LiveKeychain.Opened(store: KeychainStore(engine: engine, controller: controller)) { changed in
+    let store = KeychainStore(
+      engine: engine, controller: controller, unlocking: unlocking, retention: retention)
+    return LiveKeychain.Opened(store: store) { changed in
       guard let remote = engine.remote else {
         return FolderWatch(data) { _ in changed() }
       }

@@ -23,8 +23,25 @@ package final class LiveKeychain: Sendable {
     }
   }
 
+  /// The keychain as this process opens it for itself where no mount serves it: for a passphrase that its user types.
+  package struct Alone: Sendable {
+    let isServed: @Sendable () -> Bool
+    let open: @Sendable () throws(StoreError) -> Opened?
+
+    /// - Parameters:
+    ///   - isServed: whether a mount serves the keychain now.
+    ///   - open: opens it, locked; nil: the user can't be asked.
+    package init(
+      isServed: @escaping @Sendable () -> Bool, open: @escaping @Sendable () throws(StoreError) -> Opened?
+    ) {
+      (self.isServed, self.open) = (isServed, open)
+    }
+  }
+
   private struct State {
     var store: KeychainStore?
+    /// Opened by this process for itself, for which its user was asked at least once.
+    var alone: Opened?
     var watch: (any Sendable)?
     /// The last time that was given to an item: no two are the same, so that the order of times is the order
     /// in which items were made.
@@ -40,18 +57,19 @@ package final class LiveKeychain: Sendable {
 
   private let enrolledFingers: @Sendable () -> String?
   private let open: @Sendable () throws(StoreError) -> Opened
+  private let alone: Alone?
   private let state = Mutex(State())
   private let announcer = Announcer()
 
   /// - Parameters:
   ///   - enrolledFingers: the digest of the fingers that are enrolled now; nil: it can't be determined.
+  ///   - alone: how this process opens it for itself; nil: it has its user asked by the store that `open` gives.
   ///   - open: opens the keychain when it is first used.
   package init(
-    enrolledFingers: @escaping @Sendable () -> String? = EnrolledSet.digest,
+    enrolledFingers: @escaping @Sendable () -> String? = EnrolledSet.digest, alone: Alone? = nil,
     open: @escaping @Sendable () throws(StoreError) -> Opened
   ) {
-    self.enrolledFingers = enrolledFingers
-    self.open = open
+    (self.enrolledFingers, self.alone, self.open) = (enrolledFingers, alone, open)
   }
 
   /// The items that a query matches, the oldest first, as they are stored now.
@@ -172,16 +190,20 @@ package final class LiveKeychain: Sendable {
       return (known, false)
     }
     guard isFirst else { return store }
+    try begin(with: opened)
+    return store
+  }
+
+  private func begin(with opened: Opened) throws(StoreError) {
     // The watch stands before anything is read, so that nothing is missed in between.
     let watch = opened.watch { [weak self] in self?.refresh() }
     state.withLock { $0.watch = watch }
     noteLock()
-    try store.load()
-    return store
+    try opened.store.load()
   }
 
   /// Runs `body`, and again once the user has unlocked the keychain where it is locked. The process of the mount asks; without
-  /// a mount nothing is asked.
+  /// a mount one that this process starts.
   func unlockingOnDemand<Value>(
     _ query: ItemQuery, _ body: () throws(StoreError) -> Value
   ) throws(StoreError) -> Value {
@@ -189,9 +211,34 @@ package final class LiveKeychain: Sendable {
       guard error == .locked, UnlockController.isWantedByEnvironment, let store = storeThatMayAsk() else {
         throw error
       }
-      try store.unlockOnDemand(for: query.text, by: .current)
+      try unlock(store, for: query.text)
     }
     return try body()
+  }
+
+  private func unlock(_ store: KeychainStore, for path: String) throws(StoreError) {
+    guard let alone = try openAlone() else { return try store.unlockOnDemand(for: path, by: .current) }
+    try alone.store.unlockOnDemand(for: path, by: .current)
+    let isNew = state.withLock { state in
+      defer { state.store = alone.store }
+      return state.store !== alone.store
+    }
+    guard isNew else { return }
+    try begin(with: alone)
+    // Not on this thread, which may be reading for an observer.
+    Background.run { [announcer] in announcer.tell() }
+  }
+
+  /// nil: a mount serves the keychain, or this process can't have its user asked.
+  private func openAlone() throws(StoreError) -> Opened? {
+    guard let alone, !alone.isServed() else { return nil }
+    if let known = state.withLock({ $0.alone }) { return known }
+    guard let opened = try alone.open() else { return nil }
+    return state.withLock { state in
+      let first = state.alone ?? opened
+      state.alone = first
+      return first
+    }
   }
 
   private func storeThatMayAsk() -> KeychainStore? {

@@ -47,6 +47,7 @@ public struct SuiteStorage: Sendable {
   private init(configuration: String, state: String) {
     let store = SettingsStore(
       engine: PropertyListFolder(folder: configuration, stateFolder: state, retention: .standard))
+    store.engine.history?.keep(Configuration(suite: SuiteConfiguration(in: store).values).retention)
     // The watch stands before anything is read, so that nothing is missed in between.
     UserFolders.make(configuration)
     live = LiveSettings(store) { changed in

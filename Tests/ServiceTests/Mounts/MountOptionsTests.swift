@@ -9,15 +9,15 @@ import Testing
     let options = try MountOptions([])
     #expect(!options.isReadOnly && options.keychain.choice == .automatic && options.settings.isEmpty)
     let settings = Configuration(options: options.settings)
-    #expect(settings.seconds(.authTimeout) == 60 && settings.seconds(.authReuse) == 10)
-    #expect(settings.seconds(.autoLock) == 0 && settings.isOn(.echo) && settings.isOn(.askUnlock))
+    #expect(settings.number(.authTimeout) == 60 && settings.number(.authReuse) == 10)
+    #expect(settings.number(.autoLock) == 0 && settings.isOn(.echo) && settings.isOn(.askUnlock))
     #expect(options.sessionOptions == ["fsname=keyhole", "subtype=keyhole", "nosuid", "nodev", "noexec"])
   }
 
   @Test func listsAreReadInTheirOrder() throws {
     let options = try MountOptions(["ro,,rw", "ro", "keychain=vault,vault=/v,auto-lock=300"])
     #expect(options.isReadOnly && options.keychain.choice == .vault && options.keychain.vault == "/v")
-    #expect(Configuration(options: options.settings).seconds(.autoLock) == 300)
+    #expect(Configuration(options: options.settings).number(.autoLock) == 300)
   }
 
   @Test func eachOptionIsTaken() throws {
@@ -27,14 +27,14 @@ import Testing
     let settings = Configuration(options: options.settings)
     #expect(settings.text(.eol) == "exact" && options.user == "anna" && options.group == "100")
     #expect(options.takesUsersFolderOnly && options.source == "a=b" && options.keychain.allowsPlainSession)
-    #expect(!settings.isOn(.echo) && settings.seconds(.authTimeout) == 5 && settings.seconds(.authReuse) == 0)
+    #expect(!settings.isOn(.echo) && settings.number(.authTimeout) == 5 && settings.number(.authReuse) == 0)
     #expect(settings[.authReuse].origin == .option && settings[.autoLock].origin == .fallback)
   }
 
   /// A question that may wait for no second could not be answered.
   @Test func timeOfAQuestionIsASecondAtLeast() throws {
     let options = try MountOptions(["auth-timeout=0"])
-    #expect(Configuration(options: options.settings).seconds(.authTimeout) == 1)
+    #expect(Configuration(options: options.settings).number(.authTimeout) == 1)
   }
 
   @Test(arguments: [

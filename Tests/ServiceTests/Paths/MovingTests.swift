@@ -103,8 +103,8 @@ import Tree
     let fixture = try SessionFixture()
     try fixture.write("defaults/a/k", "1")
     try fixture.write("keychain/generic/s/a/value", "1")
-    for run in [TreeMove.move, TreeMove.copy] {
-      let said = reason { try run(move(source, target, fixture))() }
+    for run in [{ try $0.move() }, { try $0.copy() }] as [(TreeMove) throws -> Void] {
+      let said = reason { try run(move(source, target, fixture)) }
       #expect(said?.contains(expected) == true, "\(said ?? "nothing")")
     }
   }

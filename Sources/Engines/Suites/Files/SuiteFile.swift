@@ -111,6 +111,18 @@ extension SuiteFile {
     return nil
   }
 
+  /// The bytes of a version of the file; nil: there is another one by now, or it is too large.
+  func readBytes(_ status: FileStatus) throws(StoreError) -> [UInt8]? {
+    guard status.stamp.size <= Self.largest else { return nil }
+    do throws(StoreError) {
+      return try bytes(of: Self.open(path), status)
+    } catch .notFound {
+      return nil
+    } catch .interrupted {
+      return nil
+    }
+  }
+
   private func bytes(_ status: FileStatus) throws -> [UInt8]? {
     do throws(StoreError) {
       return try bytes(of: Self.open(path), status)

@@ -8,6 +8,9 @@ extension PropertyListFolder: VersionedSuites {
   /// How much this process keeps of what it changes; nil: it adds nothing.
   public var retention: HistoryRetention? { historyFiles.retention }
 
+  /// Holds for the next change.
+  public func keep(_ retention: HistoryRetention) { historyFiles.retention = retention }
+
   /// Reads the suite's two files.
   public func versions(of suite: ExactString) -> [SettingVersion] {
     historyFiles.versions(of: suite).map { record in

@@ -15,7 +15,7 @@ final class SuiteJournals: Sendable {
     var stamp: JournalStamp
     /// Keys that the file does not have as they are, with the offset of the end of the last record of each.
     var pending: [ExactString: Int] = [:]
-    /// The contents of the suite where keys are pending: those of `stamp`.
+    /// The contents of the suite where keys are pending: those of `stamp`; nil: not all keys are known.
     var contents: SuiteContents?
     /// The time of the last commit.
     var lastCommit = Timestamp(seconds: 0)
@@ -55,10 +55,10 @@ final class SuiteJournals: Sendable {
     }
   }
 
-  /// Takes over what was read of a journal behind `known`, or appended to it.
+  /// Takes over what was read of a journal behind `known`, or appended to it. `contents`: nil where not all keys are known.
   func note(
     _ portion: SuiteJournal.Portion, after known: JournalStamp?, of suite: ExactString,
-    contents: SuiteContents
+    contents: SuiteContents?
   ) {
     states.withLock { states in
       var state = states[suite] ?? State(stamp: portion.stamp)

@@ -8,16 +8,16 @@ struct BinaryReader {
   /// Values that a list may unfold to: a file of some hundred bytes can say 2⁵¹².
   private static let most = 4_000_000
   /// Kinds of objects: the upper half of their first byte.
-  private enum Kind {
+  enum Kind {
     static let simple = 0x0, integer = 0x1, real = 0x2, date = 0x3, data = 0x4, ascii = 0x5, utf16 = 0x6
     static let uid = 0x8, array = 0xA, dictionary = 0xD
   }
 
-  private let bytes: [UInt8]
+  let bytes: [UInt8]
   private let offsetSize: Int
-  private let referenceSize: Int
+  let referenceSize: Int
   private let count: Int
-  private let top: Int
+  let top: Int
   private let table: Int
   private struct Object {
     var value: SettingValue
@@ -49,23 +49,21 @@ struct BinaryReader {
   }
 
   /// An unsigned number, nil: outside of the file or of `Int`.
-  private static func number(_ bytes: [UInt8], at start: Int, size: Int) -> Int? {
+  static func number(_ bytes: [UInt8], at start: Int, size: Int) -> Int? {
     guard start >= 0, start <= bytes.count - size else { return nil }
     return Int(exactly: bytes[start..<start + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
   }
 }
 
 extension BinaryReader {
-  private mutating func object(_ index: Int, depth: Int) throws(PropertyListError) -> SettingValue {
+  mutating func object(_ index: Int, depth: Int) throws(PropertyListError) -> SettingValue {
     if let known = objects[index] {
       guard depth + known.height <= PropertyLists.deepest else {
         throw PropertyListError("it is nested too deep")
       }
       return known.value
     }
-    guard index < count, let offset = Self.number(bytes, at: table + index * offsetSize, size: offsetSize),
-      offset >= 8, offset < table
-    else { throw PropertyListError("a reference to nothing") }
+    let offset = try offset(of: index)
     guard depth <= PropertyLists.deepest, unfinished.insert(index).inserted else {
       throw PropertyListError("it is nested too deep")
     }
@@ -77,6 +75,14 @@ extension BinaryReader {
     unfinished.remove(index)
     objects[index] = object
     return object.value
+  }
+
+  /// Where an object is.
+  func offset(of index: Int) throws(PropertyListError) -> Int {
+    guard index < count, let offset = Self.number(bytes, at: table + index * offsetSize, size: offsetSize),
+      offset >= 8, offset < table
+    else { throw PropertyListError("a reference to nothing") }
+    return offset
   }
 
   private mutating func container(
@@ -173,7 +179,7 @@ extension BinaryReader {
     return ExactString(String(decoding: bytes, as: UTF8.self))
   }
 
-  private func utf16(_ bytes: ArraySlice<UInt8>) throws(PropertyListError) -> ExactString {
+  func utf16(_ bytes: ArraySlice<UInt8>) throws(PropertyListError) -> ExactString {
     let units = stride(from: bytes.startIndex, to: bytes.endIndex, by: 2).map {
       UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])
     }
@@ -183,13 +189,13 @@ extension BinaryReader {
     return ExactString(text)
   }
 
-  private func content(_ low: Int, _ start: Int, unit: Int) throws(PropertyListError) -> ArraySlice<UInt8> {
+  func content(_ low: Int, _ start: Int, unit: Int) throws(PropertyListError) -> ArraySlice<UInt8> {
     let (first, count) = try length(low, start, unit: unit)
     return bytes[first..<first + count * unit]
   }
 
   /// Where the content of an object begins and how many units it has; they all lie before the table.
-  private func length(_ low: Int, _ start: Int, unit: Int) throws(PropertyListError) -> (Int, Int) {
+  func length(_ low: Int, _ start: Int, unit: Int) throws(PropertyListError) -> (Int, Int) {
     var (first, count) = (start, low)
     if low == 15 {
       guard start < table, bytes[start] >> 4 == Kind.integer, bytes[start] & 15 <= 3 else {

@@ -3,25 +3,31 @@ import Model
 extension XMLReader {
   /// The text of an element, up to and behind its closing tag.
   mutating func text(of tag: Tag) throws(PropertyListError) -> String {
-    guard !tag.isEmpty else { return "" }
-    let start = position
-    while position < bytes.count {
-      let byte = bytes[position]
-      if byte == UInt8(ascii: "<") || byte == UInt8(ascii: "&") { break }
-      position += 1
-    }
-    let plain = bytes[start..<position]
-    guard isAt("</") else { return try text(of: tag, after: plain) }
-    let text = String(decoding: plain, as: UTF8.self)
-    try closeTag(tag.element)
-    return text
+    if let place = try plainText(of: tag) { return String(decoding: bytes[place], as: UTF8.self) }
+    return try encodedText(of: tag)
   }
 
-  /// The same where there are references, CDATA sections or comments: `plain` came before them.
-  private mutating func text(
-    of tag: Tag, after plain: ArraySlice<UInt8>
-  ) throws(PropertyListError) -> String {
-    var text = Array(plain)
+  /// Where the text of an element is, and moves behind its closing tag; nil: it has to be decoded, and nothing is read.
+  mutating func plainText(of tag: Tag) throws(PropertyListError) -> Range<Int>? {
+    guard !tag.isEmpty else { return position..<position }
+    let start = position
+    var end = position
+    while end < bytes.count {
+      let byte = bytes[end]
+      if byte == UInt8(ascii: "<") || byte == UInt8(ascii: "&") { break }
+      end += 1
+    }
+    guard end + 1 < bytes.count, bytes[end] == UInt8(ascii: "<"), bytes[end + 1] == UInt8(ascii: "/") else {
+      return nil
+    }
+    position = end
+    try closeTag(tag.element)
+    return start..<end
+  }
+
+  /// The same where there are references, CDATA sections or comments.
+  private mutating func encodedText(of tag: Tag) throws(PropertyListError) -> String {
+    var text: [UInt8] = []
     while position < bytes.count, !isAt("</") {
       if bytes[position] == UInt8(ascii: "&") {
         try appendReference(to: &text)

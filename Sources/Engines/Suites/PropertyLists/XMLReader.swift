@@ -41,7 +41,7 @@ extension XMLReader {
     let isEmpty: Bool
   }
 
-  private mutating func value(of tag: Tag, depth: Int) throws(PropertyListError) -> SettingValue {
+  mutating func value(of tag: Tag, depth: Int) throws(PropertyListError) -> SettingValue {
     switch tag.element {
     case .dict: return PropertyLists.dictionary(try dictionary(tag, depth: depth))
     case .array: return .array(try array(tag, depth: depth))
@@ -107,7 +107,7 @@ extension XMLReader {
     return entries
   }
 
-  private var isAtClosingTag: Bool {
+  var isAtClosingTag: Bool {
     position + 1 < bytes.count && bytes[position] == UInt8(ascii: "<")
       && bytes[position + 1] == UInt8(ascii: "/")
   }

@@ -15,6 +15,12 @@ enum XMLText {
     }
   }
 
+  /// Whether it is UTF-8 as it stands, by its declaration and without a mark.
+  static func isPlain(_ bytes: [UInt8]) -> Bool {
+    guard bytes.first == UInt8(ascii: "<") else { return false }
+    return ["", "utf-8", "utf8"].contains(encoding(declaredBy: bytes))
+  }
+
   private static func validated(_ bytes: [UInt8]) throws(PropertyListError) -> [UInt8] {
     guard (try? UTF8Span(validating: bytes.span)) != nil else { throw PropertyListError("it is not UTF-8") }
     return bytes

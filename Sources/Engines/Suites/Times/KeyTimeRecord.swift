@@ -38,6 +38,26 @@ struct KeyTimeRecord {
     return (records, position)
   }
 
+  /// The number of whole records, how many bytes they take, and the time of the last one, by their lengths alone.
+  ///
+  /// Only the last one's checksum is compared: where it is wrong, all are.
+  static func measure(_ bytes: [UInt8]) -> (count: Int, length: Int, last: Timestamp?) {
+    var (count, last, end) = (0, 0, 0)
+    while let length = length(of: bytes, at: end), length <= bytes.count - end {
+      (count, last, end) = (count &+ 1, end, end &+ length)
+    }
+    guard count > 0 else { return (0, 0, nil) }
+    if let (record, _) = record(bytes.span.extracting(last..<end)) { return (count, end, record.time) }
+    let (records, length) = parse(bytes)
+    return (records.count, length, records.last?.time)
+  }
+
+  private static func length(of bytes: [UInt8], at start: Int) -> Int? {
+    guard bytes.count - start >= header else { return nil }
+    let keyLength = (0..<4).reduce(0) { $0 | Int(bytes[start + 8 + $1]) << (8 * $1) }
+    return header + keyLength
+  }
+
   private static func record(_ bytes: Span<UInt8>) -> (KeyTimeRecord, Int)? {
     var reader = ByteReader(bytes)
     guard let checksum = reader.number(8), let keyLength = reader.number(4), let seconds = reader.number(8),

@@ -20,6 +20,8 @@ final class KeyTimes: Sendable {
     var end = 0
     /// The records up to there.
     var records = 0
+    /// The time that the last of them has.
+    var last: Timestamp?
   }
 
   private static let mostSuites = 512
@@ -59,18 +61,27 @@ final class KeyTimes: Sendable {
     }
   }
 
+  /// Whether every key of a suite that last changed at `time` has its record: only then is the last record of that time.
+  func hasAll(of suite: ExactString, until time: Timestamp) -> Bool {
+    known.withLock { refresh(suite, &$0)?.last == time }
+  }
+
   /// Records what a committed change did; the first one in a file, what was read before there was a file, too.
-  func record(_ change: SuiteChange, of suite: ExactString) {
+  ///
+  /// `keys`: how many the suite has, where the change does not have all.
+  func record(_ change: SuiteChange, of suite: ExactString, keys count: Int? = nil) {
     guard !change.differing.isEmpty else { return }
     known.withLock { all in
       let isFirst = (try? SuiteFiles.status(path(suite))) == nil
-      let keys = isFirst ? change.differing.union(change.settings.keys) : change.differing
+      // The keys that have changed come last, because `hasAll` looks at the last record.
+      let others = isFirst ? Set(change.settings.keys).subtracting(change.differing) : []
+      let keys = Array(others) + Array(change.differing)
       let records = keys.map { key in
         let setting = change.settings[key]
         return KeyTimeRecord(
           key: key, time: setting?.modified, hash: setting.map { StableHash.of($0.value) } ?? 0)
       }
-      append(records, suite, keys: change.settings.count, &all)
+      append(records, suite, keys: count ?? change.settings.count, &all)
     }
   }
 
@@ -139,7 +150,10 @@ extension KeyTimes {
     recorded.entries.reserveCapacity(records.count)
     for record in records { recorded.entries[record.key] = record }
     recorded.position?.end += length
-    if start == 0 { note(Known(file: status.stamp, end: length, records: records.count), suite, &all) }
+    if start == 0 {
+      let known = Known(file: status.stamp, end: length, records: records.count, last: records.last?.time)
+      note(known, suite, &all)
+    }
     return recorded
   }
 
@@ -152,12 +166,16 @@ extension KeyTimes {
   private func read(
     _ suite: ExactString, _ status: FileStatus, from start: Int
   ) -> (records: [KeyTimeRecord], length: Int)? {
+    bytes(suite, status, from: start).map(KeyTimeRecord.parse)
+  }
+
+  private func bytes(_ suite: ExactString, _ status: FileStatus, from start: Int) -> [UInt8]? {
     guard let file = try? Descriptor(path(suite), [.reading, .nonBlocking]),
       (try? file.seek(to: Int64(start))) != nil,
       let bytes = try? file.readToEnd(
         limit: SuiteFile.largest, expecting: max(0, Int(clamping: status.size) &- start))
     else { return nil }
-    return KeyTimeRecord.parse(bytes)
+    return bytes
   }
 
   /// Counts the records that other processes, or this one, have added since the last time.
@@ -169,9 +187,11 @@ extension KeyTimes {
     var known = all[suite] ?? Known(file: status.stamp)
     let isSame = known.file.number == status.stamp.number && known.file.device == status.stamp.device
     if !isSame || status.size < Int64(known.end) { known = Known(file: status.stamp) }
-    if status.size > Int64(known.end), let (records, length) = read(suite, status, from: known.end) {
+    if status.size > Int64(known.end), let bytes = bytes(suite, status, from: known.end) {
+      let (count, length, last) = KeyTimeRecord.measure(bytes)
       known.end += length
-      known.records += records.count
+      known.records += count
+      if count > 0 { known.last = last }
     }
     known.file = status.stamp
     note(known, suite, &all)
@@ -192,6 +212,7 @@ extension KeyTimes {
     guard (try? file.write(bytes)) != nil else { return }
     known.records += records.count
     known.end += bytes.count
+    known.last = records.last?.time
     if let stamp = try? file.status.stamp { known.file = stamp }
     all[suite] = known
     if known.records > 2 * keys + Self.slack { compact(suite, &all) }
@@ -217,7 +238,10 @@ extension KeyTimes {
 
   /// Writes the last record of each key into a new file.
   private func compact(_ suite: ExactString, _ all: inout [ExactString: Known]) {
-    let entries = records(of: suite, since: nil, &all).entries.values.filter { $0.time != nil }
+    let present = records(of: suite, since: nil, &all).entries.values.compactMap { record in
+      record.time.map { (record, $0) }
+    }
+    let entries = present.sorted { $0.1 < $1.1 }.map(\.0)
     let temporary = path(suite) + ".tmp"
     try? SuiteFiles.remove(temporary)
     guard let file = try? Descriptor(temporary, [.writing, .create, .exclusive, .noFollow]),

@@ -12,21 +12,25 @@ extension Session {
   /// Keeps what an item was before a change, as far as it is to be kept, and deletes the versions that are too many or too
   /// old. `row` still has the revision of `old`, and gets the list of its versions.
   ///
-  /// Rows of secrets that no version needs any more are left to `deleteUnusedSecrets`.
+  /// Rows of secrets that no version needs any more are left to `deleteUnusedSecrets`. Returns the versions that are kept;
+  /// nil: they were not looked at.
+  @discardableResult
   func keepVersion(
     of old: ItemRecord, in row: inout ItemTable.Row, _ changes: VersionChanges, _ secrets: SecretTable,
     _ manifest: inout Manifest
-  ) throws {
-    guard let retention = history.retention, row.revision > 0, old.item.identity.hasVersions else { return }
+  ) throws -> StoredVersions? {
+    guard let retention = history.retention, row.revision > 0, old.item.identity.hasVersions else {
+      return nil
+    }
     let table = versions(secrets.database)
     guard row.record.item.retention(retention).keepsAny else {
-      if row.record.versions.isEmpty { return }
+      if row.record.versions.isEmpty { return nil }
       try table.delete(row.key)
       row.record.versions = []
       isResidueDue = true
-      return
+      return nil
     }
-    let kept = try StoredVersions(row.key, row.record.versions, table)
+    var kept = try StoredVersions(row.key, row.record.versions, table)
     let changes = changes == .removal ? changes : changes.union(row.record.item.changes(since: old.item))
     if isVersion(old, row, changes, newest: kept.newest) {
       var version = old
@@ -35,11 +39,14 @@ extension Session {
       _ = try manifest.advance()
       try table.put(version, row.key, row.revision)
       row.record.versions = old.versions + [row.revision]
+      kept.records[row.revision] = version
     }
     let dropped = kept.dropped(
       from: row.record.versions, row.record.item.retention(retention), at: .now)
     for revision in dropped { try table.delete(row.key, revision) }
     row.record.versions.removeAll(where: dropped.contains)
+    kept.keep(row.record.versions)
+    return kept
   }
 
   /// Whether what an item was becomes a version: not what was never committed, and not each step of a series of attributes.
@@ -54,8 +61,12 @@ extension Session {
   }
 
   /// Deletes the rows of an item's secrets that neither it nor a version of it has. Where a version is damaged, all stay.
-  func deleteUnusedSecrets(_ key: ItemKey, _ record: ItemRecord, _ secrets: SecretTable) throws {
-    let stored = try StoredVersions(key, record.versions, versions(secrets.database))
+  ///
+  /// `kept`: its versions, where this transaction has opened them and has not sealed them again.
+  func deleteUnusedSecrets(
+    _ key: ItemKey, _ record: ItemRecord, _ secrets: SecretTable, kept: StoredVersions? = nil
+  ) throws {
+    let stored = try kept ?? StoredVersions(key, record.versions, versions(secrets.database))
     guard stored.areWhole else { return }
     let places = stored.records.values.reduce(into: Set(record.places(key))) { $0.formUnion($1.places(key)) }
     try secrets.deleteAll(of: key, but: places)
@@ -118,8 +129,8 @@ extension Session {
 /// The versions of an item, opened.
 struct StoredVersions {
   /// By their revisions; damaged ones are missing.
-  let records: [UInt64: ItemRecord]
-  let areWhole: Bool
+  fileprivate(set) var records: [UInt64: ItemRecord]
+  private(set) var areWhole: Bool
 
   init(_ key: ItemKey, _ revisions: [UInt64], _ table: VersionTable) throws {
     var records: [UInt64: ItemRecord] = [:]
@@ -131,6 +142,12 @@ struct StoredVersions {
       }
     }
     self.records = records
+    areWhole = records.count == revisions.count
+  }
+
+  /// Leaves out those that are not among `revisions`, which are all that is stored now.
+  mutating func keep(_ revisions: [UInt64]) {
+    records = records.filter { revisions.contains($0.key) }
     areWhole = records.count == revisions.count
   }
 

@@ -53,8 +53,40 @@ extension Session {
     return stored
   }
 
+  /// A counter does not go back with the version: codes that were given out would be given out again.
   private func restore(
     _ version: StateOfItem, over present: ItemTable.Row, _ secrets: SecretTable, _ manifest: inout Manifest
+  ) throws -> Item {
+    let counted = try uriCountedFurther(present, than: version, secrets)
+    let item = try restoreSecrets(of: version, over: present, secrets, &manifest)
+    guard let counted else { return item }
+    return try setOtpauth(
+      of: fetch(item.id, secrets.database), to: FurtherSecret(modified: .now), counted.secret, secrets,
+      &manifest,
+      keepingVersion: false)
+  }
+
+  /// The `otpauth:` URI of an item, if that of a version differs by a lower counter only; else nil.
+  private func uriCountedFurther(
+    _ present: ItemTable.Row, than version: StateOfItem, _ secrets: SecretTable
+  ) throws -> OpenedPart? {
+    guard let place = present.record.placeOfOtpauth(present.key),
+      let former = version.record.placeOfOtpauth(version.key), place != former
+    else { return nil }
+    let now = OpenedPart(
+      part: place.part, secret: try secrets.open(sealed(place, present.record, secrets)))
+    let then = try secrets.open(sealed(former, version.record, secrets))
+    return Self.isCountedFurther(now.secret, than: then) ? now : nil
+  }
+
+  private static func isCountedFurther(
+    _ one: borrowing SecretBytes, than other: borrowing SecretBytes
+  ) -> Bool {
+    KeyURI.isCountedFurther(one.span, than: other.span)
+  }
+
+  private func restoreSecrets(
+    of version: StateOfItem, over present: ItemTable.Row, _ secrets: SecretTable, _ manifest: inout Manifest
   ) throws -> Item {
     var new = present
     new.record.item = try present.record.item.restoring(version.record.item)

@@ -147,9 +147,9 @@ extension Session {
     if row.record.item.hasSameAccess(as: old.item) {
       var row = row
       row.record.item.size = old.item.size
-      try keepVersion(of: old, in: &row, [], secrets, &manifest)
+      let kept = try keepVersion(of: old, in: &row, [], secrets, &manifest)
       let record = try put(row, secrets.database, &manifest)
-      if !old.versions.isEmpty { try deleteUnusedSecrets(row.key, record, secrets) }
+      if !old.versions.isEmpty { try deleteUnusedSecrets(row.key, record, secrets, kept: kept) }
       return record.item
     }
     return try put(
@@ -166,7 +166,7 @@ extension Session {
     try checkSize(secret)
     var row = row
     row.record.item.size = secret.count
-    try keepVersion(of: old, in: &row, changes, secrets, &manifest)
+    let kept = try keepVersion(of: old, in: &row, changes, secrets, &manifest)
     row.record.secretRevision = manifest.generation + 1
     // To seal an item's secret with its password, the others have to be opened.
     let sealsWithPassword = old.item.access.needsPassword && !old.furtherSecrets.isEmpty
@@ -182,7 +182,7 @@ extension Session {
       try strengthenVersions(
         row.key, record, opener ?? secrets, secrets, otherPassword: opener != nil, &manifest)
     }
-    try deleteUnusedSecrets(row.key, record, secrets)
+    try deleteUnusedSecrets(row.key, record, secrets, kept: changesSeal ? nil : kept)
     return record.item
   }
 

@@ -78,6 +78,7 @@ extension KeychainStore {
     lastPruning.store(max(1, AccessController.bootTime()), ordering: .relaxed)
     isPruningDue.store(false, ordering: .relaxed)
     guard remote == nil, let history = engine.history, engine.readOnlyReason == nil else { return }
+    _ = presentRetention()
     do throws(StoreError) {
       try executor.run { () throws(StoreError) in _ = try history.prune() }
     } catch {

@@ -7,6 +7,10 @@ public protocol VersionedKeychain: Sendable {
   /// How much is kept; nil: this process adds no versions, and leaves those that are there.
   var retention: HistoryRetention? { get }
 
+  /// From now on this process keeps so much; what is too much goes with the next change. By default it has no effect, as where
+  /// another process keeps the versions.
+  func keep(_ retention: HistoryRetention)
+
   /// The versions of the item with an identity, and of those with it that were removed, the oldest first.
   ///
   /// - Throws: `locked` for a keychain that was never unlocked, `damaged` where one is missing.
@@ -108,4 +112,9 @@ extension ItemID {
     guard parts.count == 2, let number = UInt64(parts[1]) else { return nil }
     return (ItemID(rawValue: String(parts[0])), number)
   }
+}
+
+extension VersionedKeychain {
+  /// Does nothing.
+  public func keep(_ retention: HistoryRetention) {}
 }

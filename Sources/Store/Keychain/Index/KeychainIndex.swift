@@ -40,7 +40,19 @@ public struct KeychainIndex: Sendable {
   }
 
   /// The oldest of the items with one identity; nil: there is none.
-  func first(_ identity: ItemIdentity) -> Item? { self[identity].first }
+  ///
+  /// Without an array: each call of the kernel about an item comes here.
+  func first(_ identity: ItemIdentity) -> Item? {
+    let key = PackedKey(identity)
+    var found: Int?
+    let second = byIdentity.first(key.hash) { slot in
+      guard items[slot].has(key) else { return false }
+      defer { found = found ?? slot }
+      return found != nil
+    }
+    guard second == nil else { return self[identity].first }
+    return found.map { items[$0].item(identity, key) }
+  }
 
   /// The services, servers or labels of a class.
   public func folders(of itemClass: ItemClass) -> [ExactString] {

@@ -28,8 +28,21 @@ struct PackedItem: Equatable {
 
   var item: Item {
     var reader = PackedReader(bytes)
-    var item = Item(
-      id: reader.id(), identity: reader.identity(), created: reader.time(), modified: reader.time())
+    let (id, identity) = (reader.id(), reader.identity())
+    return Self.item(id, identity, &reader)
+  }
+
+  /// The same, of an item that has the identity: its texts are not made again.
+  func item(_ identity: ItemIdentity, _ key: PackedKey) -> Item {
+    var reader = PackedReader(bytes)
+    let id = reader.id()
+    reader.skip(key.bytes)
+    return Self.item(id, identity, &reader)
+  }
+
+  /// `reader` stands behind the identity.
+  private static func item(_ id: ItemID, _ identity: ItemIdentity, _ reader: inout PackedReader) -> Item {
+    var item = Item(id: id, identity: identity, created: reader.time(), modified: reader.time())
     item.size = Int(truncatingIfNeeded: reader.number())
     item.label = reader.optionalText()
     item.programs = reader.optionalText()

@@ -1,4 +1,5 @@
 import Model
+import Platform
 
 /// Reads what a `PackedWriter` has written, in the same order.
 struct PackedReader {
@@ -48,7 +49,13 @@ struct PackedReader {
     if bool() { position &+= 16 } else { _ = range() }
   }
 
-  func isAt(_ key: [UInt8]) -> Bool { bytes[position...].starts(with: key) }
+  func isAt(_ key: [UInt8]) -> Bool {
+    guard key.count <= bytes.count &- position else { return false }
+    return bytes.span.extracting(position..<position &+ key.count).hasSameBytes(as: key.span)
+  }
+
+  /// Moves behind what `isAt` has found.
+  mutating func skip(_ key: [UInt8]) { position &+= key.count }
 
   mutating func identity() -> ItemIdentity {
     switch byte() {

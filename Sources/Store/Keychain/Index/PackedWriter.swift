@@ -122,19 +122,20 @@ struct PackedUUID {
   }
 
   var text: String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(36)
     var (high, low) = (high, low)
-    for index in 0..<36 {
-      if Self.isHyphen(index) {
-        bytes.append(UInt8(ascii: "-"))
-        continue
+    // SAFETY: 36 elements are initialized, as many as there is room for.
+    return unsafe String(unsafeUninitializedCapacity: 36) { bytes in
+      for index in 0..<36 {
+        if Self.isHyphen(index) {
+          unsafe bytes[index] = UInt8(ascii: "-")
+          continue
+        }
+        let digit = UInt8(truncatingIfNeeded: high >> 60)
+        unsafe bytes[index] = digit &+ UInt8(ascii: digit < 10 ? "0" : "W")
+        (high, low) = (high << 4 | low >> 60, low << 4)
       }
-      let digit = UInt8(truncatingIfNeeded: high >> 60)
-      bytes.append(digit &+ UInt8(ascii: digit < 10 ? "0" : "W"))
-      (high, low) = (high << 4 | low >> 60, low << 4)
+      return 36
     }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   private static func isHyphen(_ index: Int) -> Bool {

@@ -41,6 +41,8 @@ struct BackupCommand: ParsableCommand {
     help: "Where the Secret Service is the keychain: leave its items out, and say how many.")
   var leavesOutService = false
 
+  @OptionGroup var quiet: QuietOption
+
   @OptionGroup var source: PassphraseSourceOptions
 
   @OptionGroup var cost: SealingCostOption
@@ -55,6 +57,7 @@ struct BackupCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     let places = try location.places()
     guard let file else { return try BackupKeyPair(places).make() }
     let service = ServiceItems(places)

@@ -20,6 +20,8 @@ struct ExportCommand: ParsableCommand {
       the command fails; all others are written.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(
     help: "Paths of the tree or of a mount, or short names of items.", completion: .treePath)
   var paths: [String] = []
@@ -46,6 +48,7 @@ struct ExportCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     allowUnlockedMemoryWithoutSwap()
     let opened = try (paths.isEmpty ? [""] : paths).map { try OpenedPath($0, .folders) }
     let wanted = opened.map(\.path)

@@ -20,6 +20,8 @@ struct ImportCommand: ParsableCommand {
       value, attribute or flag is an error, unless --replace or --keep says which stays.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(help: "The file, or the folder of pass; `-` or none: standard input.", completion: .file())
   var file: String?
 
@@ -54,6 +56,7 @@ struct ImportCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     allowUnlockedMemoryWithoutSwap()
     let contents = try read(into: target())
     let places = try StoragePaths.ofMount()

@@ -33,6 +33,8 @@ struct RestoreCommand: ParsableCommand {
   @Flag(help: "Take the vault as it is without a question.")
   var yes = false
 
+  @OptionGroup var quiet: QuietOption
+
   @OptionGroup var source: PassphraseSourceOptions
 
   @OptionGroup var location: VaultLocation
@@ -41,6 +43,7 @@ struct RestoreCommand: ParsableCommand {
   var file: String
 
   func run() throws {
+    quiet.apply()
     let places = try location.places()
     if !dryRun { try Self.requireUnmounted(places) }
     let hasVault: Bool

@@ -26,6 +26,8 @@ struct HistoryCommand: ParsableCommand {
   @Flag(help: "JSON, one object a line.")
   var json = false
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(
     help: "An item, such as keychain/generic/my.service/peter, a key, or a folder.", completion: .treePath)
   var path: String?
@@ -36,6 +38,7 @@ struct HistoryCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     let opened = try OpenedPath(path ?? "", .items)
     let (session, path) = (opened.session, opened.path)
     if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
@@ -43,7 +46,7 @@ struct HistoryCommand: ParsableCommand {
     guard path.isInItem || path.isKey else {
       let paths = try session.pathsWithHistory(below: path)
       if path.components.isEmpty, !session.keepsItems {
-        StandardError.write("keyhole: note: this keychain keeps no earlier versions; only the vault does\n")
+        StandardError.note("this keychain keeps no earlier versions; only the vault does")
       }
       return paths.forEach {
         StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput)

@@ -41,6 +41,8 @@ struct MigrateCommand: ParsableCommand {
   @Flag(help: "Have the vault seal the items before a Secret Service gets them.")
   var sealed = false
 
+  @OptionGroup var quiet: QuietOption
+
   func validate() throws {
     guard from != to else { throw ValidationError("--from and --to name the same keychain") }
     guard !sealed || to == .secretService else {
@@ -49,6 +51,7 @@ struct MigrateCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     allowUnlockedMemoryWithoutSwap()
     var options = KeychainMove.Options { try SecretInput.ask("Passphrase: ") }
     (options.allowsPlainSession, options.seals) = (plainSession, sealed)

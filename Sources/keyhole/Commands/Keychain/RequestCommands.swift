@@ -10,8 +10,8 @@ struct RequestsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "requests", abstract: "List the programs that wait for your approval.",
     discussion: """
-      A program that opens a guarded secret where there is neither a window nor a terminal to ask in waits for
-      `keyhole approve NUMBER` or `keyhole deny NUMBER`, as long as a question waits (mount option `auth-timeout`). One line
+      A program that opens a guarded secret, or one of a locked vault (`unlock`), where there is neither a window nor a terminal
+      to ask in waits for `keyhole approve NUMBER` or `keyhole deny NUMBER`, as long as a question waits (mount option `auth-timeout`). One line
       each: the number, what it wants to do, the path, the program with its process, and the seconds that are left.
       """)
 
@@ -34,7 +34,7 @@ struct ApproveCommand: ParsableCommand {
     discussion: """
       It shows the request, and takes a proof that a program does not have, wherever it is typed: the passphrase of the
       vault, or what PAM's service `keyhole` or `keyhole-biometry` asks for. The program gets what the request names, and
-      nothing else.
+      nothing else. Where the vault is locked, the passphrase opens it for all programs, until it is locked again.
       """)
 
   @Flag(
@@ -111,13 +111,13 @@ extension WaitingRequest {
   fileprivate var line: String {
     let starter = parents.first.map { ", started by \($0)" } ?? ""
     let path = paths.joined(separator: ", ")
-    return "\(number)\t\(operation.rawValue)\t\(path)\t\(program) (\(process))\(starter)\t\(secondsLeft) s"
+    return "\(number)\t\(purpose.word)\t\(path)\t\(program) (\(process))\(starter)\t\(secondsLeft) s"
       .forStandardOutput
   }
 
   fileprivate var json: String {
     let fields = [
-      ("number", "\(number)"), ("operation", operation.rawValue.quotedAsJSON),
+      ("number", "\(number)"), ("operation", purpose.word.quotedAsJSON),
       ("paths", "[\(paths.map(\.quotedAsJSON).joined(separator: ","))]"),
       ("program", program.quotedAsJSON), ("pid", "\(process)"),
       ("parents", "[\(parents.map(\.quotedAsJSON).joined(separator: ","))]"),

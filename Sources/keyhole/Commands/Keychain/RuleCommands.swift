@@ -13,6 +13,8 @@ struct AllowCommand: ParsableCommand {
       allow `cat`.
       """)
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(help: "The program: a path, or a name that is looked up in PATH.", completion: .file())
   var program: String
 
@@ -20,6 +22,7 @@ struct AllowCommand: ParsableCommand {
   var path: String
 
   func run() throws {
+    quiet.apply()
     let executable = try ProgramPath.resolve(program)
     let opened = try OpenedPath(path, .folders)
     try opened.session.addRule(.allow, for: executable, at: opened.path)

@@ -20,7 +20,10 @@ struct UpgradeCommand: ParsableCommand {
   @Flag(help: "Also a vault that was put back, cut or edited: it is taken as it is.")
   var accept = false
 
+  @OptionGroup var quiet: QuietOption
+
   func run() throws {
+    quiet.apply()
     let places = try StoragePaths.current()
     try places.requireUnmounted(", then upgrade")
     let report = try attempt(places) { () throws(StoreError) -> VaultUpgrade.Report? in

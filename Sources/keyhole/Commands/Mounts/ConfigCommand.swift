@@ -37,6 +37,8 @@ struct ConfigCommand: ParsableCommand {
   @Flag(help: "JSON, one object a line.")
   var json = false
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(help: "A setting, such as auth-reuse.", completion: .configurationKey)
   var key: String?
 
@@ -48,6 +50,11 @@ struct ConfigCommand: ParsableCommand {
     if unset, !value.isEmpty { throw ValidationError("--unset takes no value") }
     if sealed, value.isEmpty { throw ValidationError("--sealed takes a value") }
     if json, unset || !value.isEmpty { throw ValidationError("--json prints, and changes nothing") }
+    if key == "plain-session" {
+      throw ValidationError(
+        "`plain-session` is an option of `keyhole mount` only: a Secret Service keeps no setting that protects less"
+      )
+    }
     if let key, ConfigurationKey(rawValue: key) == nil {
       let keys = ConfigurationKey.allCases.map(\.rawValue).joined(separator: ", ")
       throw ValidationError("Keyhole has no setting `\(key.prefix(64))`; there are \(keys)")
@@ -60,6 +67,7 @@ struct ConfigCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     allowUnlockedMemoryWithoutSwap()
     guard let key = key.flatMap(ConfigurationKey.init(rawValue:)), unset || !value.isEmpty else {
       return try list()
@@ -105,7 +113,7 @@ struct ConfigCommand: ParsableCommand {
   }
 
   private func note(_ text: String) {
-    StandardError.write("keyhole: note: \(text.escapedForTerminal)\n")
+    StandardError.note(text.escapedForTerminal)
   }
 }
 

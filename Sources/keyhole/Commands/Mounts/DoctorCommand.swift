@@ -19,7 +19,10 @@ struct DoctorCommand: ParsableCommand {
   @Flag(help: "A JSON array of objects: kind (problem or note), subject, reason and remedy.")
   var json = false
 
+  @OptionGroup var quiet: QuietOption
+
   func run() throws {
+    quiet.apply()
     let places = try StoragePaths.ofMount()
     let found = try ProgressBar.run("examining") { try Examination(places, opensSecrets: secrets) }
     guard !json else { return try showJSON(found) }

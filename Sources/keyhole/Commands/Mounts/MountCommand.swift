@@ -58,10 +58,13 @@ struct MountCommand: ParsableCommand {
   @Option(help: .hidden)
   var readyDescriptor: Int32?
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(help: "An empty folder of yours.", completion: .directory)
   var mountpoint: String?
 
   func run() throws {
+    quiet.apply()
     var options = try MountOptions(o)
     if keep, ![.vault, .secretService].contains(options.keychain.choice) {
       throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")

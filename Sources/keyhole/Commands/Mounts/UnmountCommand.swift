@@ -12,10 +12,13 @@ struct UnmountCommand: ParsableCommand {
   @Flag(help: "Also while it is in use: what has files open there keeps them.")
   var lazy = false
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(help: "The mount; without it, the one of this user's stores.", completion: .mountPoint)
   var mountpoint: String?
 
   func run() throws {
+    quiet.apply()
     let places = try StoragePaths.current()
     let records = MountRegistration.all(in: places.runtime)
     let wanted = mountpoint.map(MountPoint.absolute)
@@ -39,6 +42,6 @@ struct UnmountCommand: ParsableCommand {
       ? "the process of the mount is stopped, and ends after `kill -CONT \(record.process)`"
       : "files are open there in another mount namespace; the process of the mount ends with the last one"
     guard record.isStopped || !process.waitForEnd(seconds: Unmounting.patience) else { return }
-    StandardError.write("keyhole: note: \(reason)\n")
+    StandardError.note(reason)
   }
 }

@@ -20,6 +20,8 @@ struct AttributeCommand: ParsableCommand {
   @Flag(help: "A JSON array of objects: name and value, or base64 where the value is not text.")
   var json = false
 
+  @OptionGroup var quiet: QuietOption
+
   @Argument(help: "A path of the tree or of a mount, or SERVICE/ACCOUNT.", completion: .treePath)
   var path: String
 
@@ -38,6 +40,7 @@ struct AttributeCommand: ParsableCommand {
   }
 
   func run() throws {
+    quiet.apply()
     let opened = try OpenedPath(path, .items)
     let (path, session) = (opened.path, opened.session)
     let node = try session.node(at: path)

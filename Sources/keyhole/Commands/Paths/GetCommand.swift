@@ -23,7 +23,7 @@ struct GetCommand: ParsableCommand {
   /// Does not always return.
   static func print(_ path: String) throws {
     allowUnlockedMemoryWithoutSwap()
-    let opened = try OpenedPath(path, .items)
+    let opened = try OpenedPath(path, .items, .one)
     try write(opened.path.ofValue, of: opened.session)
     opened.session.endProcess()
   }

@@ -18,18 +18,28 @@ struct MoveCommand: ParsableCommand {
 
 struct CopyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "cp", abstract: "Copy a key or an item.",
+    commandName: "cp", abstract: "Copy a key or an item, or with -r a suite or a service.",
     discussion: """
       The copy of a key has its value and type; that of an item its secrets, attributes, flags and rules, and times of \
-      its own. Reading a guarded item asks as `get` does. A target that is taken is an error, and so is a copy between \
+      its own. Reading a guarded item asks as `get` does. The keys of a suite are copied at once, the items of a service one \
+      after the other: where one can't be, those before it are. A target that is taken is an error, and so is a copy between \
       `defaults` and `keychain`, between classes, or out of a folder whose rules would no longer hold.
       """)
+
+  @Flag(name: .short, help: "Copy a suite, a service or a server with all that is in it.")
+  var recursive = false
+
+  @OptionGroup var quiet: QuietOption
 
   @OptionGroup var paths: MovedPaths
 
   func run() throws {
+    quiet.apply()
     allowUnlockedMemoryWithoutSwap()
-    try paths.opened().copy()
+    let copy = try paths.opened()
+    let bar = ProgressBar(total: nil, "copying")
+    defer { bar.end() }
+    try copy.copy(withContent: recursive) { bar.advance() }
   }
 }
 

@@ -44,6 +44,7 @@ struct RemoveCommand: ParsableCommand {
     let isSaying = StandardStream.errors.isTerminal && StandardError.showsNotes
     for removal in removals {
       let notice = purge || isSaying ? RemovalNotice(removal.session, removal.path) : nil
+      if purge { try notice?.switchOff() }
       try removal.run { bar.advance() }
       if purge { try notice?.purge() }
       if !purge, isSaying, let line = notice?.line {

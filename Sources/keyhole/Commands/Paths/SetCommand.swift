@@ -38,7 +38,7 @@ struct SetCommand: ParsableCommand {
 
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
-    let opened = try OpenedPath(path, .itemsUnlessKey)
+    let opened = try OpenedPath(path, .itemsUnlessKey, .one)
     let (path, session) = (opened.path.ofValue, opened.session)
     try check(path)
     try session.requireStored(path)

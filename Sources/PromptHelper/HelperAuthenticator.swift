@@ -5,19 +5,28 @@ package import Store
 /// Has a person asked by a process of its own: dialogs, PAM and fingerprint readers run other people's code, and
 /// this one holds the keys.
 package struct HelperAuthenticator: Authenticator {
+  /// The executable of that process.
+  private let program: String
   /// The folder of the vault, whose passphrase a person may have to type.
   private let vault: String
   private let state: String
 
-  package init(vault: String, state: String) {
-    self.vault = vault
-    self.state = state
+  /// - Parameters:
+  ///   - program: the executable of `keyhole`; as by default, this process executes it too.
+  ///   - vault: the folder of the vault.
+  ///   - state: the folder of its state.
+  package init(program: String = Self.own, vault: String, state: String) {
+    (self.program, self.vault, self.state) = (program, vault, state)
   }
+
+  /// The executable of this process.
+  package static let own = "/proc/self/exe"
 
   package func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     guard let question = question.settled() else { return .revoked }
-    let words = ["/proc/self/exe", "authenticate"]
-    guard let helper = try? Child(words, input: .piped) else {
+    // An older `keyhole` writes there that it asks for Keyhole only.
+    let errors: Child.Errors = program == Self.own ? .shared : .discarded
+    guard let helper = try? Child([program, "authenticate"], input: .piped, errors: errors) else {
       return .impossible("no dialog can be started")
     }
     // Not SIGKILL: it first takes its dialog off the terminal.
@@ -36,7 +45,7 @@ package struct HelperAuthenticator: Authenticator {
 
 extension Question {
   /// The part that is still to be asked of a person; nil: other fingers are enrolled than are demanded.
-  func settled() -> Question? {
+  package func settled() -> Question? {
     guard let demand else { return self }
     guard let left = demand.settled(EnrolledSet.digest) else { return nil }
     var question = self

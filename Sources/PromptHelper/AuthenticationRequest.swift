@@ -1,47 +1,51 @@
 import Model
 import Platform
 import SecretMemory
-import Store
+package import Store
 
 /// The request to the helper: lines of a name and a value, and an empty one.
-struct AuthenticationRequest {
+package struct AuthenticationRequest {
   /// So many items are named.
   private static let shown = 10
   /// The log has more.
   private static let shownParents = 4
+  /// The longest path that a program may have shown, in characters.
+  private static let longestPath = 300
 
-  var items: [String] = []
-  var others = 0
-  var program = ""
-  var command = ""
-  var script: String?
-  var parents = ""
-  var operation = AccessOperation.read
-  var changes: [String] = []
-  var removesProtection = false
+  package var items: [String] = []
+  package var others = 0
+  package var program = ""
+  package var command = ""
+  package var script: String?
+  package var parents = ""
+  package var operation = AccessOperation.read
+  package var changes: [String] = []
+  package var removesProtection = false
   /// Whether the person may answer for what else the process opens.
-  var offersProcess = false
+  package var offersProcess = false
   /// The leader of the session that the person may answer for, for the dialog; nil: they may not.
-  var session: String?
+  package var session: String?
   /// The rule that the person may have written; nil: none.
-  var rule: OfferedRule?
+  package var rule: OfferedRule?
   /// The question is one of `keyhole approve`.
-  var isApproval = false
+  package var isApproval = false
   /// How long that approval holds.
-  var approvedScope = Answer.Scope.items
-  var process: Int32 = 0
-  var terminal: String?
-  var demand: Demand?
-  var password = Question.Password.none
-  var failures = 0
-  var timeout = 60
-  var reuse = 0
-  var vault = ""
-  var state = ""
+  package var approvedScope = Answer.Scope.items
+  package var process: Int32 = 0
+  package var terminal: String?
+  package var demand: Demand?
+  package var password = Question.Password.none
+  package var failures = 0
+  package var timeout = 60
+  package var reuse = 0
+  package var vault = ""
+  package var state = ""
+  /// Whether Keyhole asks; else another program does, which gets the passphrase itself. It is not sent.
+  package private(set) var isOfKeyhole = true
 
-  init() {}
+  package init() {}
 
-  init(_ question: Question, vault: String, state: String) {
+  package init(_ question: Question, vault: String, state: String) {
     items = question.items
     (program, command) = (question.caller.programName, question.caller.commandLine)
     script = question.caller.script
@@ -60,6 +64,19 @@ struct AuthenticationRequest {
     (self.vault, self.state) = (vault, state)
   }
 
+  /// The request as a program may make it that is not Keyhole: it asks for the passphrase of a vault, and all that the
+  /// dialog shows of the program is what `caller` was found to be. nil: it asks for something else.
+  package func ofProgram(_ caller: Caller.Identity) -> AuthenticationRequest? {
+    guard password == .vault, caller.process != nil, let item = items.first else { return nil }
+    var question = Question(
+      forPassphraseToOpen: String(item.prefix(Self.longestPath)), by: caller,
+      timeout: min(max(timeout, 10), 3600))
+    question.failures = min(max(failures, 0), UnlockController.attempts - 1)
+    var request = AuthenticationRequest(question, vault: String(vault.prefix(Self.longestPath)), state: "")
+    request.isOfKeyhole = false
+    return request
+  }
+
   /// `/usr/bin/bash (17)`
   private static func name(of leader: Caller.Identity.Process) -> String {
     let files = ProcessFiles(leader.number)
@@ -67,9 +84,9 @@ struct AuthenticationRequest {
   }
 
   /// From standard input; nil: it is no request.
-  init?(reading descriptor: Int32) {
+  package init?(reading descriptor: Int32) {
     while true {
-      guard let bytes = try? SecretInput.readLine(descriptor: descriptor, limit: 64 * 1024) else {
+      guard let bytes = try? SecretReader.readLine(descriptor: descriptor, limit: 64 * 1024) else {
         return nil
       }
       let line = bytes.span.text
@@ -80,7 +97,8 @@ struct AuthenticationRequest {
     guard !items.isEmpty else { return nil }
   }
 
-  func send(to descriptor: Int32) {
+  /// Writes the request.
+  package func send(to descriptor: Int32) {
     // A dialog shows a few, and how many there are.
     var lines =
       items.prefix(Self.shown).map { ("item", $0) } + [("others", "\(max(0, items.count - Self.shown))")]
@@ -103,8 +121,8 @@ struct AuthenticationRequest {
     lines += password.word.map { [("password", $0)] } ?? []
     // A line feed in a name must not begin another line.
     let text = lines.map { "\($0) \($1.escapedForTerminal)\n" }.joined() + "\n"
-    // A pipe takes this much at once, or the helper reads.
-    try? Files.write(Array(text.utf8).span, to: descriptor)
+    // A pipe takes this much at once, or the helper reads. One that has ended already must not end this process by SIGPIPE.
+    Signals.withoutBrokenPipe { try? Files.write(Array(text.utf8).span, to: descriptor) }
   }
 
   private mutating func take(_ name: String, _ value: String) -> Bool {

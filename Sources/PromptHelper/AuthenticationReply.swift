@@ -1,11 +1,12 @@
 import Platform
 import SecretMemory
-import Store
+package import Store
 
 /// The helper's answer: a word, and what belongs to it.
-enum AuthenticationReply {
-  static func read(_ descriptor: Int32) -> Answer {
-    guard let bytes = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
+package enum AuthenticationReply {
+  /// Reads the reply; one that can't be read is a refusal or `impossible`.
+  package static func read(_ descriptor: Int32) -> Answer {
+    guard let bytes = try? SecretReader.readLine(descriptor: descriptor) else { return .refused }
     let line = bytes.span.text
     switch line {
     case "approved": return .approved(nil)
@@ -13,7 +14,7 @@ enum AuthenticationReply {
     case "approved-session": return .approved(nil, scope: .session)
     case "approved-always": return .approved(nil, scope: .always)
     case "password":
-      guard let password = try? SecretInput.readLine(descriptor: descriptor) else { return .refused }
+      guard let password = try? SecretReader.readLine(descriptor: descriptor) else { return .refused }
       return .approved(ItemPassword(password))
     case "refused": return .refused
     case "never": return .never
@@ -24,7 +25,8 @@ enum AuthenticationReply {
     }
   }
 
-  static func send(_ answer: Answer, to descriptor: Int32) {
+  /// Writes the reply, a line or two.
+  package static func send(_ answer: Answer, to descriptor: Int32) {
     switch answer {
     case .approved(let password?, _):
       write("password\n", to: descriptor)
