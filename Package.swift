@@ -114,8 +114,13 @@ let package = Package(
     // The way to the process of a mount, which decides who gets a secret.
     module("Control", ["OneTimeCodes", "Platform", "Store", "Model", "SecretMemory", "Notifier"]),
 
+    // 2: files of other programs' formats, made of items and settings.
+    module("Views", ["ViewFormats", "Store", "Model", "Platform", "SecretMemory"]),
+
     // 2: the tree without a kernel; the kernel without a tree.
-    module("Tree", ["Notifier", "OneTimeCodes", "Store", "Model", "Platform", "SecretMemory"]),
+    module(
+      "Tree",
+      ["Notifier", "OneTimeCodes", "Store", "Model", "Platform", "SecretMemory", "ViewFormats", "Views"]),
     module("Fuse", ["CFuse", "Platform"]),
 
     // 3: the tree for the kernel.
@@ -131,6 +136,9 @@ let package = Package(
 
     // 4: what other programs ask of a credential helper, as bytes to values and back. It opens no file.
     module("CredentialProtocols", ["Formats", "Model", "Platform", "SecretMemory"]),
+
+    // Views: files of other programs as text and values, and back. No file is opened here.
+    module("ViewFormats", ["Model", "Platform", "SecretMemory"]),
 
     // 3: settings and secrets taken over from other programs and written for them.
     module("ImportExport", ["Formats", "Tree", "Platform", "Model", "Store", "SecretMemory", "CSystem"]),
@@ -175,7 +183,7 @@ let package = Package(
         "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "PromptHelper", "Prompting",
         "SecretMemory", "Store", "Suites", "Tree",
-        "Vault",
+        "Vault", "ViewFormats", "Views",
       ]),
 
     // 6: the command: arguments and printing.
@@ -183,7 +191,7 @@ let package = Package(
       name: "keyhole",
       dependencies: [
         "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "CredentialProtocols",
-        "Platform", "Store",
+        "Platform", "Store", "ViewFormats", "Views",
         "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -269,12 +277,16 @@ let package = Package(
       "FormatsTests",
       [
         "Backup", "Control", "Formats", "ImportExport", "InMemory", "Model", "Platform", "SecretMemory",
-        "Store", "Suites", "TestSupport", "Tree", "Vault", "VaultRecords", "LoginSessions",
+        "Store", "Suites", "TestSupport", "Tree", "Vault", "VaultRecords", "LoginSessions", "ViewFormats",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       // Input for the parsers, and mutations of it.
       exclude: ["Corpus"]),
+    tests(
+      "ViewFormatsTests", ["ViewFormats", "Model", "Platform", "SecretMemory", "TestSupport"],
+      // The programs themselves, and recordings of those that no package has.
+      exclude: ["Loaders"]),
     tests(
       "BackupTests",
       [
@@ -292,7 +304,7 @@ let package = Package(
       [
         "Control", "Formats", "ImportExport", "InMemory", "KeychainSelection", "Model", "Notifier",
         "Platform",
-        "SecretMemory", "Service", "Store", "Suites", "TestSupport", "Tree",
+        "SecretMemory", "Service", "Store", "Suites", "TestSupport", "Tree", "ViewFormats", "Views",
       ]),
     .executableTarget(
       name: "WrapperProgram", dependencies: ["FTPropertyWrappers", "Foil", "UserDefault"],
@@ -315,7 +327,7 @@ let package = Package(
       "EndToEndTests",
       [
         "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers", "KeychainStorage",
-        "PropertyKit", "UserDefault", "KeyringHarness", "TestSupport",
+        "PropertyKit", "UserDefault", "KeyringHarness", "SecretMemory", "TestSupport", "ViewFormats",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
     // A disk that loses what was not synchronised, and what has to outlive that.

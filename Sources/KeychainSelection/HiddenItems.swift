@@ -1,3 +1,4 @@
+import Model
 import SecretService
 import Store
 import Vault
@@ -42,7 +43,9 @@ package struct HiddenItems: Sendable {
       let engine = try? VaultEngine(directory: folder, stateDirectory: state)
     else { return nil }
     guard engine.lockState == .open else { return HiddenItems(keychain: .vault, count: nil) }
-    guard let count = try? engine.items().count, count > 0 else { return nil }
+    guard let count = try? engine.items().count(where: { !$0.identity.isDocument }), count > 0 else {
+      return nil
+    }
     return HiddenItems(keychain: .vault, count: count)
   }
 

@@ -20,6 +20,8 @@ public struct Change: Hashable, Sendable {
     case item(ItemID, ItemIdentity)
     /// The `otpauth:` URI of an item.
     case otpauth(ItemID, ItemIdentity)
+    /// A sealed document of Keyhole's own, by its name, such as `views/myapp`.
+    case document(ItemID, ExactString)
     /// All of it: it was locked or unlocked.
     case keychain
     case everything
@@ -28,6 +30,8 @@ public struct Change: Hashable, Sendable {
   /// The origin of a change: this process through its store, or another one.
   public enum Origin: String, Sendable {
     case local
+    /// This process, by a write to another file than the subject's: of a view of it.
+    case indirect
     case external
   }
 

@@ -42,11 +42,17 @@ extension TreeFileSystem {
         tree.forgetLocked()
         cache.dropPages(of: tree.openSecrets)
       }
-      tree.record(change)
-      let replays = tree.replays(of: change)
-      guard change.origin == .external else { continue }
-      cache.invalidate(tree.staleNames(after: change))
-      replay.schedule.add(replays)
+      report(change)
+      // A change of an item is one of the views of it.
+      for view in tree.changesOfViews(after: change) { report(view) }
     }
+  }
+
+  private func report(_ change: Change) {
+    tree.record(change)
+    let replays = tree.replays(of: change)
+    guard change.origin != .local else { return }
+    cache.invalidate(tree.staleNames(after: change))
+    replay.schedule.add(replays)
   }
 }

@@ -114,6 +114,10 @@ extension TreeFileSystem {
       request.noteUnasked()
       fail(reply, .wouldWait, subject)
     case .asked(let request): ask(reply, of: subject, request, body)
+    case .askedTogether(let group) where CallFlags.isNonBlocking(flags):
+      group.noteUnasked()
+      fail(reply, .wouldWait, subject)
+    case .askedTogether(let group): ask(reply, of: subject, group, body)
     }
   }
 
@@ -136,6 +140,23 @@ extension TreeFileSystem {
       case .stillLocked(let reason):
         refusals.note(path: path(of: subject), reason: "\(error.message) (\(reason))")
         reply.fail(Errno(error))
+      }
+    }
+  }
+
+  private func ask<Answer: ~Copyable & Sendable>(
+    _ reply: consuming Reply<Answer>, of subject: Subject, _ group: PermissionGroup,
+    _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
+  ) {
+    let parked = reply.park { parked in
+      group.withdraw()
+      _ = parked.claim()?.fail(.EINTR)
+    }
+    group.start { [self] outcome in
+      guard let reply = parked.claim() else { return }
+      switch outcome {
+      case .success(let permits): body(reply, Permit(joining: permits))
+      case .failure(let error): fail(reply, error, subject)
       }
     }
   }

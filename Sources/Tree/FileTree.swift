@@ -3,6 +3,7 @@ public import Notifier
 import SecretMemory
 public import Store
 import Synchronization
+public import Views
 
 /// The tree of SPECIFICATION.md as plain Swift: what the mount shows the kernel, and the command its user.
 ///
@@ -35,6 +36,8 @@ public final class FileTree: Sendable {
   public let settings: SettingsStore
   /// nil: `keychain=none`.
   public let keychain: KeychainStore?
+  /// The files of `views`; nil: `keychain=none`.
+  public let views: Views?
   /// The options that the tree was made with.
   public let options: Options
   /// The top directory, number 1. It is never forgotten.
@@ -61,6 +64,7 @@ public final class FileTree: Sendable {
   public init(settings: SettingsStore, keychain: KeychainStore?, options: Options = Options()) {
     self.settings = settings
     self.keychain = keychain
+    views = keychain.map { Views(keychain: $0, settings: settings, paths: TreePaths()) }
     self.options = options
     root = Node(number: 1, place: .root)
     nodes = Mutex(NodeTable(root: root))
@@ -151,7 +155,7 @@ extension Place {
   /// Whether it stands in one of the keychain's classes, or is one.
   var isInKeychain: Bool {
     switch self {
-    case .itemClass, .folder, .item, .value, .otpauth, .code: true
+    case .itemClass, .folder, .item, .value, .otpauth, .code, .view: true
     case .scratch(let scratch): scratch.directory.isSecret
     case .history(.folder), .history(.item), .history(.version): true
     case .root, .control, .status, .events, .history, .defaults, .suite, .key, .keychain: false

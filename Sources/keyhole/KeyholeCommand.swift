@@ -19,6 +19,7 @@ struct KeyholeCommand: ParsableCommand {
         keychain/generic/SERVICE/ACCOUNT/otpauth      its otpauth:// URI, for one-time codes
         keychain/generic/SERVICE/ACCOUNT/otp          the one-time code, if it has that URI
         keychain/internet/SERVER/ACCOUNT/value        a secret of a server
+        views/NAME                                    a file of another program, made of items and settings
       An item may stand for its value. A path in a mount, absolute or relative, is taken too, and for an item that is \
       there SERVICE/ACCOUNT, or SERVICE where it has one account; a short name creates and removes nothing. They work \
       with a mount and without.
@@ -38,7 +39,7 @@ struct KeyholeCommand: ParsableCommand {
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
       RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,
-      HistoryCommand.self, UndoCommand.self, CredentialCommand.self,
+      HistoryCommand.self, UndoCommand.self, CredentialCommand.self, ViewCommand.self,
       WatchCommand.self, LogCommand.self, ReplayCommand.self,
       ClearClipboardCommand.self,
     ])

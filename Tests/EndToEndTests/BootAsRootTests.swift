@@ -1,4 +1,7 @@
+import SecretMemory
+import TestSupport
 import Testing
+import ViewFormats
 
 /// The units on a real systemd that is process 1: of a container with this machine's own files under a layer that is
 /// gone afterwards, and cgroups of its own.
@@ -90,6 +93,68 @@ struct BootAsRootTests {
         """, in: world)
       #expect(output.text == "mounted on /home/anna/Keyhole\n30s\nactive\n1\n1\n", "\(output)")
     }
+  }
+
+  /// `EnvironmentFile=` of a unit gives random values of a view as they were, in the dialects that it reads.
+  @Test(arguments: [EnvDialect.systemd, .portable]) func aUnitReadsAView(dialect: EnvDialect) async throws {
+    let values = Self.values()
+    let file = try Self.view(of: values, dialect)
+    try await withWorld { world in
+      let output = try Self.run(
+        """
+        xxd -r -p > /view.env << 'END'
+        \(Self.digits(of: file.bytes))
+        END
+        printf '[Service]\\nType=oneshot\\nEnvironmentFile=/view.env\\nStandardOutput=append:/result\\nExecStart=/bin/cat /proc/self/environ\\n' \
+          > /run/systemd/system/read.service
+        systemctl start read
+        """, in: world)
+      let variables = Set(output.bytes.split(separator: 0).map { Array($0) })
+      let missing = file.numbers.filter { !variables.contains(Array("K\($0)=".utf8) + values[$0]) }
+      #expect(
+        missing.isEmpty, "\(missing.count) of \(file.numbers.count): \(missing.prefix(3).map { values[$0] })")
+      #expect(file.numbers.count > values.count / 5, "hardly a value is carried")
+    }
+  }
+
+  /// Hexadecimal digits, in lines.
+  private static func digits(of bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for (index, byte) in bytes.enumerated() {
+      text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      if index % 32 == 31 { text.append(0x0A) }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// As many as the environment of a unit has room for.
+  private static func values() -> [[UInt8]] {
+    var generator = SplitMix64(seed: 8)
+    let pieces = [
+      "a", "b c", "'", "\"", "\\", "\n", "\t", "$", "${x}", "`", "#", " #", ";", "%h", "é", " ", "=", "\u{1}",
+      "\r",
+    ]
+    return (0..<10_000).map { number in
+      (0..<(number % 12)).flatMap { _ in
+        Array(pieces[Int.random(in: 0..<pieces.count, using: &generator)].utf8)
+      }
+    }
+  }
+
+  private static func view(
+    of values: [[UInt8]], _ dialect: EnvDialect
+  ) throws -> (bytes: [UInt8], numbers: [Int]) {
+    let lender: ViewTemplate.Lender = { (slot, body) throws(ViewError) in
+      let value = Int(slot.reference).map { values[$0] } ?? []
+      try body(value.span)
+    }
+    func template(_ numbers: some Sequence<Int>) throws -> ViewTemplate {
+      try ViewTemplate(.env, dialect, entries: numbers.map { (["K\($0)"], "\($0)") })
+    }
+    let refused = Set(try template(values.indices).faults(lender).compactMap(\.entry))
+    let numbers = values.indices.filter { !refused.contains(["K\($0)"]) }
+    return (try template(numbers).render(lender).unprotected, numbers)
   }
 
   /// A session that login(1) and PAM opened: `run` types a line into its terminal, and answers what it is asked there.

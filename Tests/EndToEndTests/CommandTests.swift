@@ -17,7 +17,8 @@ import Testing
         keyhole rm defaults/com.example.app/volume; keyhole ls defaults/com.example.app
         """,
         prints:
-          "50\ntext\ncom.example.app\ntheme\nvolume\ndefaults\nkeychain\ntheme\nvolume\ninteger\ntheme\n")
+          "50\ntext\ncom.example.app\ntheme\nvolume\ndefaults\nkeychain\ntemplates\nviews\ntheme\nvolume\ninteger\ntheme\n"
+      )
     }
   }
 
@@ -201,7 +202,7 @@ import Testing
       defer { keyhole.cleanUp() }
       try world.check(
         "keyhole mount -o keychain=vault \"$MOUNT\"; ls \"$MOUNT\"; mkdir \"$MOUNT/defaults/s\"; echo 1 > \"$MOUNT/defaults/s/k\"",
-        prints: "defaults\nkeychain\n")
+        prints: "defaults\nkeychain\ntemplates\nviews\n")
       let status = try world.sh("keyhole status --json")
       let object = try JSONSerialization.jsonObject(with: Data(status.bytes)) as? [String: Any]
       #expect(object?["mountpoint"] as? String == world.mount)

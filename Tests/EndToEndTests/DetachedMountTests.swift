@@ -98,7 +98,7 @@ import Testing
       defer { _ = try? keyhole.world.sh("keyhole unmount --lazy \"$MOUNT\"") }
       try open.close()
       #expect(try program.waitForEnd(until: Deadline(in: .seconds(20))) == 0)
-      try keyhole.check("ls", prints: "defaults\nkeychain\n")
+      try keyhole.check("ls", prints: "defaults\nkeychain\ntemplates\nviews\n")
     }
   }
 }

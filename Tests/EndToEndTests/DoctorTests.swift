@@ -291,7 +291,7 @@ import Testing
       let status = try keyhole.world.sh("keyhole status")
       #expect(status.status == 1 && status.error.contains("`kill -CONT \(process)`"), "\(status)")
       try follow(keyhole.world, "is stopped")
-      try keyhole.check("ls", prints: "defaults\nkeychain\n")
+      try keyhole.check("ls", prints: "defaults\nkeychain\ntemplates\nviews\n")
     }
   }
 

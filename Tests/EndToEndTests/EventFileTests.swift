@@ -60,7 +60,8 @@ import Testing
       #expect(lseek(file.descriptor, size, SEEK_SET) == size)
       #expect(String(decoding: try file.read(), as: UTF8.self).contains("defaults/t"))
       #expect(failure { _ = try OpenFile(keyhole / ".keyhole/events", O_WRONLY) } == .denied)
-      try keyhole.check("ls -A; ls .keyhole", prints: "defaults\nkeychain\nevents\nhistory\nstatus\n")
+      try keyhole.check(
+        "ls -A; ls .keyhole", prints: "defaults\nkeychain\ntemplates\nviews\nevents\nhistory\nstatus\n")
     }
   }
 

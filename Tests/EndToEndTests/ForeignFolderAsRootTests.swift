@@ -47,7 +47,9 @@ struct ForeignFolderAsRootTests {
           "\(folder)/keyhole can't be used: it belongs to another user")
         try machine.check(as: .anna, "ls ~/Keyhole 2> /dev/null | wc -l", prints: "0\n")
       } else {
-        try machine.check(as: .anna, foreign + "keyhole mount; ls ~/Keyhole", prints: "defaults\nkeychain\n")
+        try machine.check(
+          as: .anna, foreign + "keyhole mount; ls ~/Keyhole", prints: "defaults\nkeychain\ntemplates\nviews\n"
+        )
       }
       for command in [
         "printf 'horse\\n' | keyhole unlock", "keyhole lock", "keyhole status",
@@ -61,7 +63,7 @@ struct ForeignFolderAsRootTests {
         #expect(received.bytes.isEmpty, "\(command): \(received)")
       }
       try machine.fails(as: .anna, foreign + "printf 'horse\\n' | keyhole unlock", status: 1, "")
-      try machine.check(as: .berta, "ls ~/Keyhole", prints: "defaults\nkeychain\n")
+      try machine.check(as: .berta, "ls ~/Keyhole", prints: "defaults\nkeychain\ntemplates\nviews\n")
     }
   }
 

@@ -12,7 +12,7 @@ struct MountHelperAsRootTests {
         """
         mkdir m; mount -t \(type) keyhole ~/m -o noatime,keychain=vault; findmnt -rn -o SOURCE,FSTYPE -M ~/m
         findmnt -n -o OPTIONS -M ~/m | grep -o noatime; ls m; umount ~/m; ls m
-        """, prints: "keyhole fuse.keyhole\nnoatime\ndefaults\nkeychain\n")
+        """, prints: "keyhole fuse.keyhole\nnoatime\ndefaults\nkeychain\ntemplates\nviews\n")
     }
   }
 

@@ -19,7 +19,9 @@ import Testing
         cd com.example.app; keyhole set other 12; keyhole get ../com.example.app/other; keyhole rm other; keyhole ls .
         cd "$MOUNT/keychain/generic/my.service"; keyhole get peter; echo; echo three | keyhole set paul; keyhole ls
         """,
-        prints: "11\none\n11\ncom.example.app\ndefaults\nkeychain\n12\nvolume\none\npaul\npeter\n")
+        prints:
+          "11\none\n11\ncom.example.app\ndefaults\nkeychain\ntemplates\nviews\n12\nvolume\none\npaul\npeter\n"
+      )
       try keyhole.world.check("cd \"$MOUNT/keychain\"; keyhole get my.service/paul", prints: "three")
     }
   }

@@ -127,6 +127,15 @@ import Testing
 
   // MARK: Mounts in a state of their own
 
+  /// With the view `v` of the item.
+  static let views = [
+    Refusal(.notPermitted, "touch views/x", by: "touch", told: ("views/x", "makes a view")),
+    Refusal(
+      .loop, "echo '{{ views/v }} \(m)' | dd of=templates/t status=none", by: "dd",
+      told: ("templates/t", "a reference to a view")),
+    Refusal(.invalid, "echo '\(m)' | dd of=views/v status=none", by: "dd", told: ("views/v", "line 1")),
+  ]
+
   static let states =
     [
       locked, readOnlyFile, readOnlyMount, older, damaged, exhausted, tooMuch, stale, unanswered, rejected,
@@ -306,6 +315,17 @@ import Testing
     }
   }
 
+  @Test func whatIsNoViewIsRefused() async throws {
+    try await withWorld { world in
+      let keyhole = MountedKeyhole(world, options: ["keychain=vault"])
+      defer { keyhole.cleanUp() }
+      try keyhole.start()
+      try keyhole.check("mkdir -p \(Self.item); printf secret > \(Self.item)/value")
+      try world.check("keyhole view v --format env --from A=\(Self.item)")
+      for refusal in Self.views { try keyhole.expect(refusal) }
+    }
+  }
+
   @Test func aFolderThatWasRemovedElsewhereIsStale() async throws {
     try await withKeyhole { keyhole in try keyhole.expect(Self.stale) }
   }
@@ -326,7 +346,7 @@ import Testing
     let named = rows.dropFirst().filter { !$0[2].isEmpty && !elsewhere.contains($0[2]) }.map {
       "\($0[2]): \($0[1])"
     }
-    let met = Set((Self.onAnyMount + Self.states).map(\.error))
+    let met = Set((Self.onAnyMount + Self.views + Self.states).map(\.error))
     #expect(Set(named) == Set(met.map { "\(System.name(of: $0)): \($0.description)" }))
     #expect(rows.allSatisfy { !$0[3].isEmpty })
   }

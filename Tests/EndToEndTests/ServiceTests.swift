@@ -68,7 +68,7 @@ import Testing
     try await withWorld { world in
       try world.check(
         "NOTIFY_SOCKET=/nonexistent keyhole mount \"$MOUNT\"; ls \"$MOUNT\"; keyhole unmount \"$MOUNT\"",
-        prints: "defaults\nkeychain\n")
+        prints: "defaults\nkeychain\ntemplates\nviews\n")
     }
   }
 
@@ -125,7 +125,7 @@ import Testing
         cat ~/Keyhole/defaults/s/k; systemctl --user show -P StatusText keyhole | sed "s|$HOME|HOME|"
         systemctl --user stop keyhole; ls -A ~/Keyhole; systemctl --user is-active keyhole
         kill $manager; wait $manager
-        """, prints: "active\ndefaults\nkeychain\n1\nmounted on HOME/Keyhole\ninactive\n")
+        """, prints: "active\ndefaults\nkeychain\ntemplates\nviews\n1\nmounted on HOME/Keyhole\ninactive\n")
     }
   }
 }

@@ -8,7 +8,7 @@ import Testing
       try keyhole.check(
         "ls -A . .keyhole keychain; find . -name .keyhole",
         prints:
-          ".:\ndefaults\nkeychain\n\n.keyhole:\nevents\nhistory\nstatus\n\nkeychain:\ngeneric\ninternet\nother\n"
+          ".:\ndefaults\nkeychain\ntemplates\nviews\n\n.keyhole:\nevents\nhistory\nstatus\n\nkeychain:\ngeneric\ninternet\nother\n"
       )
       let status = try System.text(keyhole / ".keyhole/status")
       try keyhole.check(

@@ -173,7 +173,7 @@ struct UsersAsRootTests {
       _ = try machine.sh("kill -9 $(grep -oP '\"pid\": \\K[0-9]+' /home/mnt/.keyhole/status)", as: .anna)
       try machine.fails(as: .anna, "ls /home/mnt", status: 2, "cannot access")
       try machine.check(as: .root, mount)
-      try machine.check(as: .anna, "ls /home/mnt", prints: "defaults\nkeychain\n")
+      try machine.check(as: .anna, "ls /home/mnt", prints: "defaults\nkeychain\ntemplates\nviews\n")
     }
   }
 }

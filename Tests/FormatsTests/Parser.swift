@@ -3,6 +3,7 @@ import Model
 import SecretMemory
 import Store
 import Tree
+import ViewFormats
 
 @testable import ImportExport
 @testable import Suites
@@ -32,6 +33,17 @@ enum Parser: String, CaseIterable, Sendable {
   case bus
   /// proc(5).
   case process
+  // Files that views show; `env` in each dialect.
+  case viewEnv = "view-env"
+  case viewJSON = "view-json"
+  case viewIni = "view-ini"
+  case viewNetrc = "view-netrc"
+  case viewNpmrc = "view-npmrc"
+  case viewPgpass = "view-pgpass"
+  case viewDocker = "view-docker-config"
+  case viewTemplate = "view-template"
+  /// The stored form of a view.
+  case storedView = "stored-view"
 
   /// The bytes that its mutations begin with.
   var corpus: [[UInt8]] {
@@ -46,8 +58,14 @@ enum Parser: String, CaseIterable, Sendable {
     case .manifest: VaultSamples.manifests
     case .backup: BackupTarget.samples
     case .control: ControlSamples.messages
-    default: []
+    case .storedView: ViewTarget.stored
+    default: viewFormat.map(ViewTarget.samples) ?? []
     }
+  }
+
+  private var viewFormat: ViewFormat? {
+    guard rawValue.hasPrefix(ViewTarget.prefix) else { return nil }
+    return ViewFormat(rawValue: String(rawValue.dropFirst(ViewTarget.prefix.count)))
   }
 
   private var isImportFormat: Bool {
@@ -75,6 +93,9 @@ enum Parser: String, CaseIterable, Sendable {
       case .control: ControlTarget.run(bytes)
       case .bus: BusTarget.run(bytes)
       case .process: ProcessTarget.run(bytes)
+      case .storedView: ViewTarget.runStored(bytes)
+      case .viewEnv, .viewJSON, .viewIni, .viewNetrc, .viewNpmrc, .viewPgpass, .viewDocker, .viewTemplate:
+        viewFormat.map { ViewTarget.run(bytes, $0) } ?? ""
       default:
         Self.outcome { try ImportFormat(rawValue: rawValue).map { try Self.read(source(bytes), $0) } ?? "" }
       }

@@ -109,6 +109,7 @@ extension AccessTesting {
           return outcome.value.withLock { $0 } ?? .failure(.interrupted)
         }
       )
+    case .askedTogether: throw StoreError.interrupted
     }
   }
 

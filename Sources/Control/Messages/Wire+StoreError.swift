@@ -19,6 +19,8 @@ extension WireWriter {
     case .tooLarge(let limit):
       put(109, "")
       put(Int64(limit))
+    case .notRepresentable(let reason): put(110, reason)
+    case .loop(let reason): put(111, reason)
     default: put(106, error.message)
     }
   }
@@ -45,6 +47,8 @@ extension WireReader {
     case 107: return .damaged(what: text)
     case 108: return .system(Errno(rawValue: try integer()), operation: text)
     case 109: return .tooLarge(limit: Int(try integer(Int64.self)))
+    case 110: return .notRepresentable(reason: text)
+    case 111: return .loop(reason: text)
     default: throw Self.unreadable
     }
   }

@@ -58,7 +58,7 @@ extension KeychainServer {
 
   func found(_ id: ItemID) throws(StoreError) -> Item {
     if id.version != nil { return try store.engine.requireHistory().version(id).item }
-    guard let item = try store.read({ $0[id] ?? $0.rulesItem(id) }) else { throw .notFound }
+    guard let item = try store.read({ $0[id] ?? $0.hiddenItem(id) }) else { throw .notFound }
     return item
   }
 
@@ -235,7 +235,7 @@ extension KeychainServer {
 }
 
 extension Item {
-  fileprivate var isRules: Bool { !isShown }
+  fileprivate var isRules: Bool { identity.isRules }
 
   /// Properties of an item that the other side can't express stay as they are stored.
   func stored(as item: Item) -> Item {

@@ -40,7 +40,7 @@ final class KeychainWatcher: Sendable {
     let isFirst = pending.withLock { pending in
       let isFirst = pending.ids.isEmpty && !pending.isEverything
       switch change.subject {
-      case .item(let id, _), .otpauth(let id, _):
+      case .item(let id, _), .otpauth(let id, _), .document(let id, _):
         if pending.noted.insert(id).inserted { pending.ids.append(id) }
       default: pending.isEverything = true
       }
@@ -90,7 +90,7 @@ extension KeychainWatcher {
       number += 1
       let items = try? store.read { index in
         guard let ids else { return index.everyItem.map { ItemSnapshot.Entry($0.id, $0) } }
-        return ids.map { ItemSnapshot.Entry($0, index[$0] ?? index.rulesItem($0)) }
+        return ids.map { ItemSnapshot.Entry($0, index[$0] ?? index.hiddenItem($0)) }
       }
       return ItemSnapshot(number: number, items ?? [])
     }

@@ -50,7 +50,11 @@ extension PermissionGroup {
 extension Permission {
   /// As `PermissionGroup.fetch(reportingTo:)`, for one.
   func fetch(reportingTo channel: MessageChannel) throws(StoreError) -> Permit {
-    if case .given(let permit) = self { return permit }
+    switch self {
+    case .given(let permit): return permit
+    case .askedTogether(let group): return Permit(joining: try group.fetch(reportingTo: channel))
+    case .asked: break
+    }
     guard let permit = try PermissionGroup([self]).fetch(reportingTo: channel).first else {
       throw .interrupted
     }

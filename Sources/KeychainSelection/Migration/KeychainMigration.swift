@@ -47,7 +47,8 @@ package struct KeychainMigration {
   /// The items that `run` would move. - Throws: `Failure` where it would move none.
   package func plan() throws(Failure) -> [Item] {
     try attempt(nil) { () throws(StoreError) in
-      let items = try source.items()
+      // Sealed documents are kept by vaults only: they stay where they are.
+      let items = try source.items().filter { !$0.identity.isDocument }
       try checkUnique(items)
       // The rules of folders go last, and are not told of.
       return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }

@@ -11,7 +11,8 @@ extension StoreError {
     case .notDirectory: .ENOTDIR
     case .invalidName, .invalidValue: .EINVAL
     case .nameTooLong: .ENAMETOOLONG
-    case .notUnicode: .EILSEQ
+    case .notUnicode, .notRepresentable: .EILSEQ
+    case .loop: .ELOOP
     case .tooLarge: .EFBIG
     case .notPermitted: .EPERM
     case .accessDenied: .EACCES

@@ -32,6 +32,8 @@ extension StoreError {
     case .crossesStores: "it can't be moved between two stores; copy it and remove the original"
     case .noSuchAttribute: "there is no such attribute; `keyhole attr` lists those that are there"
     case .resultTooLarge: "the value is larger than the room for it"
+    case .notRepresentable(let reason): "the format can't hold it: \(reason)"
+    case .loop(let reason): "it refers to itself: \(reason)"
     case .unsupported(let reason): "this is not supported: \(reason)"
     case .noSpace: "there is no room left; free some and try again"
     case .quotaExceeded: "your quota of the disk is used up; remove files of yours and try again"

@@ -30,6 +30,10 @@ public enum StoreError: Error, Hashable, Sendable {
   case timedOut
   /// It would have to wait for a person's answer, and the caller does not want to wait.
   case wouldWait
+  /// A text that a format can't hold.
+  case notRepresentable(reason: String)
+  /// A reference that leads back to where it stands.
+  case loop(reason: String)
   case readOnly(reason: String)
   case crossesStores
   case noSuchAttribute

@@ -28,7 +28,7 @@ public struct ChangeEvent: Hashable, Sendable {
       "\"path\":\(path.quotedAsJSON)",
     ]
     if let from { fields.append("\"from\":\(from.quotedAsJSON)") }
-    fields.append("\"origin\":\"\(origin == .local ? "mount" : "external")\"")
+    fields.append("\"origin\":\"\(origin == .external ? "external" : "mount")\"")
     return "{\(fields.joined(separator: ","))}\n"
   }
 }

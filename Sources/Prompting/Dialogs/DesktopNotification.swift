@@ -1,3 +1,4 @@
+import Model
 import Platform
 package import Store
 
@@ -13,6 +14,16 @@ package enum DesktopNotification {
   package static func show(for request: ListedRequest) {
     let threads = WaitingThreads()
     _ = threads.run { show("Keyhole: a program waits for a secret", body(of: request), request.secondsLeft) }
+  }
+
+  /// Shows that a file has taken the place of a symbolic link to a view. It does not wait for the desktop.
+  package static func showReplacedLink(_ link: String, _ view: String) {
+    let body = """
+      \(link) was a link to views/\(view), and is a file now. Nothing of it was taken over.
+      keyhole view --take-in \(link.quotedForShell)
+      """
+    let threads = WaitingThreads()
+    _ = threads.run { show("Keyhole: a link was replaced", body.escapedAsMarkup, 60) }
   }
 
   static func body(of request: ListedRequest) -> String {

@@ -27,6 +27,7 @@ package struct Examination {
     var problems =
       Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
       + Self.ofSettings(places) + SystemChecks.keychain(places) + (vault?.problems ?? rights)
+      + (rights.isEmpty ? ViewChecks.problems(places) : [])
     // A stopped process is a problem by itself, and would not answer.
     for mount in MountRegistration.all(in: places.runtime) where mount.isAlive && !mount.isStopped {
       problems += Self.ofRunning(mount, besides: problems)

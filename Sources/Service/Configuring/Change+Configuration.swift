@@ -7,7 +7,7 @@ extension Change {
     switch subject {
     case .suite(let suite), .key(let suite, _): suite == SuiteConfiguration.suite || previous != nil
     case .keychain, .everything: true
-    case .item, .otpauth: false
+    case .item, .otpauth, .document: false
     }
   }
 }

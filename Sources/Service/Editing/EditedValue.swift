@@ -37,7 +37,7 @@ final class EditedValue: Sendable {
     try stored.withLock { stored in
       guard let before = stored.take() else { return edited.isEmpty }
       let isSame = edited == before
-      let isEnded = try path.isSecret && edited == before.endingLine()
+      let isEnded = try path.isSecret && !path.isView && edited == before.endingLine()
       stored = consume before
       return isSame || isEnded
     }
@@ -79,6 +79,7 @@ extension TreePath {
   fileprivate var canHoldAValue: Bool {
     switch components.first {
     case "defaults": components.count == 3
+    case "templates": components.count == 2
     case "keychain": components.count == 5 && (name == "value" || isOtpauth)
     default: false
     }

@@ -82,7 +82,7 @@ package enum Completion {
       "user.keyhole.label", "user.keyhole.accessible", "user.keyhole.access", "user.keyhole.programs",
       "user.comment",
     ]
-    let all = opened.path.isSecret ? Array(Set(names + known)).sorted() : names
+    let all = opened.path.isSecret && !opened.path.isView ? Array(Set(names + known)).sorted() : names
     return all.map { String($0.dropFirst(5)) }
   }
 
@@ -94,6 +94,7 @@ package enum Completion {
     case "keyhole.type": return SettingType.allCases.map(\.rawValue)
     case "keyhole.accessible": return Accessibility.allCases.map(\.rawValue)
     case "keyhole.access": return AccessFlags.Flag.allCases.map(\.rawValue)
+    case "keyhole.dialect": return ViewMaker.dialects
     case "keyhole.eol": return ["exact"]
     case "keyhole.sealed", "isInvisible", "isNegative": return ["true", "false"]
     default: return []

@@ -43,7 +43,8 @@ extension PathSurroundings {
 extension PathLocation {
   /// No set: its type takes longer to make than this to compare.
   private static func isRoot(_ name: String) -> Bool {
-    name == "defaults" || name == "keychain" || name == ".keyhole"
+    name == "defaults" || name == "keychain" || name == "views" || name == "templates"
+      || name == ".keyhole"
   }
 
   /// Whether a text is a path from the top of the tree whatever the current directory is.

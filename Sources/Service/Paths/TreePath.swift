@@ -24,10 +24,13 @@ package struct TreePath: Hashable, Sendable {
 
   package var name: String { components.last ?? "" }
 
-  package var needsKeychain: Bool { components.isEmpty || components.first == "keychain" }
+  package var needsKeychain: Bool { components.isEmpty || components.first == "keychain" || isView }
 
   /// Whether a secret stands there: then no value is taken as an argument.
-  package var isSecret: Bool { components.first == "keychain" }
+  package var isSecret: Bool { components.first == "keychain" || isView }
+
+  /// Whether it is the path of a view or a template, or of the folder of these.
+  package var isView: Bool { components.first == "views" || components.first == "templates" }
 
   /// The remedy where the last name of this path is reserved for scratch files; nil: it is not.
   var storedName: String? {
@@ -35,6 +38,9 @@ package struct TreePath: Hashable, Sendable {
     case ("defaults", 3) where ScratchName.isScratchInSuite(name.utf8):
       guard name.hasPrefix(".") else { return "Give the key another name" }
       return "The key is written \(parent.appending("%2E" + name.dropFirst()).string)"
+    case ("views", 2) where ScratchName.isScratchInSuite(name.utf8),
+      ("templates", 2) where ScratchName.isScratchInSuite(name.utf8):
+      return "Give the view another name"
     case ("keychain", 5) where !isSecretFile && components[1] != "other",
       ("keychain", 4) where !isSecretFile && components[1] == "other":
       return "The secret's file is \(parent.appending("value").string)"

@@ -11,6 +11,7 @@ import Store
 import Synchronization
 import Tree
 import Vault
+import Views
 
 /// The mount as a running process: the stores, the tree, the kernel's session, and the loop of changes.
 package final class Server: Sendable {
@@ -63,6 +64,7 @@ package final class Server: Sendable {
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     fileSystem = TreeFileSystem(tree)
     report.follow(fileSystem)
+    report.faultsOfViews = { [weak tree] in tree?.views?.problems() ?? [] }
     stores.settleKeychain()
     do throws(SessionError) {
       session = try Session(fileSystem, options: options.sessionOptions)
@@ -107,6 +109,8 @@ package final class Server: Sendable {
       defer { record.remove() }
       // Start watching before signalling readiness, so that no later change is missed.
       let watch = followChanges()
+      let links = tree.views.map { LinkWatch($0, stores.feed.watch()) }
+      defer { links?.end() }
       defer { withExtendedLifetime(watch) {} }
       defer { manager?.isStopping() }
       try session.mount(at: mountPoint, through: device) { [mountPoint, fileSystem] in

@@ -55,11 +55,18 @@ package final class AccessLogReader {
   private func line(_ text: String, _ fields: [ExactString: SettingValue]) -> String {
     var path: String?
     if case .string(let id)? = fields["item"] { path = self.path(ItemID(rawValue: id.string)) }
+    var view: String?
+    if case .string(let id)? = fields["view"] { view = self.path(ItemID(rawValue: id.string)) }
     switch form {
-    case .json: return path.map { "\(text.dropLast()),\"path\":\($0.quotedAsJSON)}" } ?? text
+    case .json:
+      let paths = [("path", path), ("through", view)].compactMap { name, path in
+        path.map { ",\"\(name)\":\($0.quotedAsJSON)" }
+      }
+      return paths.isEmpty ? text : "\(text.dropLast())\(paths.joined())}"
     case .columns:
       // The path is the item's; which of its secrets is said where it is not the main one alone.
       if case .string(let secret)? = fields["secret"] { path = path.map { "\($0) (\(secret))" } }
+      if let view { path = path.map { "\($0) (in \(view))" } }
       return Self.columns(fields, path ?? "-")
     }
   }

@@ -32,6 +32,12 @@ final class StatusReport: Sendable {
     set { sources.change { $0.locking = newValue } }
   }
 
+  /// The faults of views; known once there is a tree.
+  var faultsOfViews: @Sendable () -> [Problem] {
+    get { sources.all.faultsOfViews }
+    set { sources.change { $0.faultsOfViews = newValue } }
+  }
+
   /// Other problems to report, beside the keychain's own.
   func add(problems: @escaping @Sendable () -> [String]) {
     sources.change { $0.problems.append(problems) }
@@ -73,7 +79,7 @@ final class StatusReport: Sendable {
     let noted = noted.withLock { $0 }
     report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
     report["slow"] = .array((noted?.delays.recent ?? []).map(\.value))
-    let ofKeychain = keychain?.engine.problems() ?? []
+    let ofKeychain = (keychain?.engine.problems() ?? []) + sources.all.faultsOfViews()
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
     report["configuration"] = configuration.report
@@ -90,6 +96,7 @@ final class StatusReport: Sendable {
 final class StatusSources: Sendable {
   struct All: Sendable {
     var approval: @Sendable () -> String = { "" }
+    var faultsOfViews: @Sendable () -> [Problem] = { [] }
     var locking: @Sendable () -> String = { "" }
     var problems: [@Sendable () -> [String]] = []
   }

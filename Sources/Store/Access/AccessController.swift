@@ -153,17 +153,20 @@ extension AccessController {
 
   func note(_ request: PermissionRequest, _ decision: AccessEvent.Decision) {
     let subject = request.subject
-    note(subject.operation, subject.item, subject.secrets, subject.caller, decision)
+    note(
+      subject.operation, subject.item, subject.secrets, subject.caller, decision, view: subject.view)
   }
 
   func note(
     _ operation: AccessOperation, _ item: ItemID, _ secrets: ItemSecrets = .value,
     _ caller: @autoclosure () -> Caller.Identity?,
-    _ decision: AccessEvent.Decision, guarded: Bool = true
+    _ decision: AccessEvent.Decision, guarded: Bool = true, view: ItemID? = nil
   ) {
     guard let record, record.takes(guarded: guarded) else { return }
     let now = Timestamp(seconds: Timestamp.now.seconds)
-    record.note(AccessEvent(operation, item, secrets, by: caller(), decision, at: now))
+    var event = AccessEvent(operation, item, secrets, by: caller(), decision, at: now)
+    event.view = view
+    record.note(event)
   }
 
   /// The permit that an earlier answer gives.

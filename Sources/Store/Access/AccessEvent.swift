@@ -72,6 +72,8 @@ public struct AccessEvent: Sendable {
   public var operation: Operation
   /// By the number that the keychain gave it: its name would be readable on the disk. nil: none.
   public var item: ItemID?
+  /// The view that was opened, by the number of its document; nil: the item's own file.
+  public var view: ItemID?
   /// Which of the item's secrets.
   public var secrets: ItemSecrets
   /// nil: nothing is known of the process.
@@ -101,6 +103,7 @@ public struct AccessEvent: Sendable {
       ("decision", decision.rawValue.quotedAsJSON),
     ]
     fields += item.map { [("item", $0.rawValue.quotedAsJSON)] } ?? []
+    fields += view.map { [("view", $0.rawValue.quotedAsJSON)] } ?? []
     fields += secrets.words.map { [("secret", $0.quotedAsJSON)] } ?? []
     fields += caller.map(Self.fields) ?? []
     return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}\n"

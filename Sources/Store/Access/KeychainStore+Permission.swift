@@ -12,14 +12,14 @@ extension KeychainStore {
     try permission(for: found(id), to: operation, secrets, path: path(), by: caller)
   }
 
-  /// The same for an item as `read` gave it just now.
+  /// The same for an item as `read` gave it just now. `view`: the view through which it is opened, for the record.
   public nonisolated func permission(
     for item: Item, to operation: AccessOperation, _ secrets: ItemSecrets = .value,
-    path: @autoclosure () -> String, by caller: Caller
+    path: @autoclosure () -> String, through view: SealedDocument? = nil, by caller: Caller
   ) throws(StoreError) -> Permission {
-    try requireAccessible(item, operation, secrets, caller)
+    try requireAccessible(item, operation, secrets, caller, view)
     let password: Question.Password = item.access.needsPassword ? .present : .none
-    return try decide(item, nil, operation, secrets, password, path, caller)
+    return try decide(item, nil, operation, secrets, password, path, caller, view)
   }
 
   /// Before an item's protection, or its place among folders with rules, becomes that of `changed`.
@@ -80,12 +80,14 @@ extension KeychainStore {
   }
 
   private nonisolated func requireAccessible(
-    _ item: Item, _ operation: AccessOperation, _ secrets: ItemSecrets, _ caller: Caller
+    _ item: Item, _ operation: AccessOperation, _ secrets: ItemSecrets, _ caller: Caller,
+    _ view: SealedDocument? = nil
   ) throws(StoreError) {
     guard try !isAccessible(item) else { return }
     if !isDecidedElsewhere {
       controller?.note(
-        operation, item.id, secrets, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true)
+        operation, item.id, secrets, caller.identity(), .locked, guarded: (try? isGuarded(item)) ?? true,
+        view: view?.id)
     }
     throw .locked
   }
@@ -93,28 +95,29 @@ extension KeychainStore {
   private nonisolated func decide(
     _ item: Item, _ changed: Item?, _ operation: AccessOperation, _ secrets: ItemSecrets,
     _ password: Question.Password,
-    _ path: () -> String, _ caller: Caller
+    _ path: () -> String, _ caller: Caller, _ view: SealedDocument? = nil
   ) throws(StoreError) -> Permission {
     if isDecidedElsewhere { return .given(Permit(item: item.id, for: operation, secrets)) }
     guard try isGuarded(item) || password != .none else {
       if operation != .change {
-        controller?.note(operation, item.id, secrets, caller.identity(), .allowed, guarded: false)
+        controller?.note(
+          operation, item.id, secrets, caller.identity(), .allowed, guarded: false, view: view?.id)
       }
       return .given(Permit(item: item.id, for: operation, secrets))
     }
     let controller = try requireController()
     let identity = caller.identity()
     var subject = PermissionRequest.Subject(
-      item: item.id, path: path(), secrets: secrets, operation: operation, caller: identity, demand: nil,
-      password: password, outlastsLock: item.accessibility.survivesLock)
+      item: item.id, path: path(), view: view?.id, secrets: secrets, operation: operation, caller: identity,
+      demand: nil, password: password, outlastsLock: item.accessibility.survivesLock)
     let action = try action(of: item, operation, identity)
     guard action != .deny else {
-      controller.note(operation, item.id, secrets, identity, .denied)
+      controller.note(operation, item.id, secrets, identity, .denied, view: view?.id)
       throw .accessDenied(reason: "the item's rules keep \(identity.programName) out")
     }
     if action == .ask { subject.demand = try demand(of: item, operation, password) }
     guard subject.demand != nil || password != .none else {
-      controller.note(operation, item.id, secrets, identity, .allowed)
+      controller.note(operation, item.id, secrets, identity, .allowed, view: view?.id)
       return .given(subject.permit())
     }
     if operation == .change { subject.change = changed.map(item.change(to:)) ?? .unknown }
@@ -175,7 +178,8 @@ extension KeychainStore {
     guard action == .ask, subject.operation == .read || subject.operation == .readWrite,
       controller.options.browsers.contains(subject.caller)
     else { return }
-    controller.note(subject.operation, subject.item, subject.secrets, subject.caller, .browsing)
+    controller.note(
+      subject.operation, subject.item, subject.secrets, subject.caller, .browsing, view: subject.view)
     throw .accessDenied(
       reason: "\(subject.caller.programName) is listed as a program that opens files by itself; "
         + "`keyhole allow \(subject.caller.programName) \(subject.path.quotedForShell)` lets it in")
@@ -223,7 +227,8 @@ extension KeychainStore {
 extension KeychainStore {
   /// The rules of the item's folder and of the keychain.
   nonisolated func inheritedRules(of identity: ItemIdentity) throws(StoreError) -> [ProgramRules.Rule] {
-    try folderRules().inherited(by: identity)
+    // A document holds no secret: what it refers to is guarded.
+    identity.isDocument ? [] : try folderRules().inherited(by: identity)
   }
 
   /// Whether `item`, which `before` is to become, is as well protected: by the same flags and rules, its folder's included.

@@ -11,6 +11,8 @@ public struct Permit: Sendable {
   public let password: ItemPassword?
   /// The process that it was given to, until a file handle has it; nil: the item is not guarded.
   private var caller: Caller.Identity?
+  /// Of a view: the permits for its items.
+  private var parts: [ItemID: Permit] = [:]
 
   package init(
     item: ItemID, for operation: AccessOperation, _ secrets: ItemSecrets = .value,
@@ -26,10 +28,20 @@ public struct Permit: Sendable {
     return Permit(item: item.id, for: operation, secrets, to: caller, password: password)
   }
 
+  /// The right to operations on several items at once, as the file of a view takes it.
+  public init(joining permits: [Permit]) {
+    self.init(item: ItemID(rawValue: ""), for: .read)
+    parts = Dictionary(permits.map { ($0.item, $0) }) { first, _ in first }
+  }
+
+  /// The permit for one item of several; nil: there is none.
+  public subscript(item: ItemID) -> Permit? { parts[item] }
+
   /// The permit as an open file keeps it: the right belongs to the handle from then on, and passes with its descriptors.
   public var ofHandle: Permit {
     var permit = self
     permit.caller = nil
+    permit.parts = parts.mapValues(\.ofHandle)
     return permit
   }
 
@@ -37,6 +49,7 @@ public struct Permit: Sendable {
   ///
   /// - Throws: `accessDenied` where the process has ended or executes another program than when it was permitted.
   public func requireUnchangedCaller() throws(StoreError) {
+    for part in parts.values { try part.requireUnchangedCaller() }
     guard let caller, !caller.isUnchanged else { return }
     throw .accessDenied(reason: "the program has changed since it asked")
   }
@@ -47,12 +60,26 @@ public enum Permission: Sendable {
   case given(Permit)
   /// A person has to agree first.
   case asked(PermissionRequest)
+  /// A person has to agree to several operations, which one permit covers.
+  case askedTogether(PermissionGroup)
+
+  /// The permission for all of several operations.
+  public init(joining permissions: [Permission]) {
+    let given = permissions.compactMap { if case .given(let permit) = $0 { permit } else { nil } }
+    self =
+      given.count == permissions.count
+      ? .given(Permit(joining: given)) : .askedTogether(PermissionGroup(permissions))
+  }
 }
 
 extension Permission {
   /// Waits for the answer where a person has to be asked; not for threads that others wait for.
   public func fetch() throws(StoreError) -> Permit {
-    if case .given(let permit) = self { return permit }
+    switch self {
+    case .given(let permit): return permit
+    case .askedTogether(let group): return Permit(joining: try group.fetch())
+    case .asked: break
+    }
     guard let permit = try PermissionGroup([self]).fetch().first else { throw .interrupted }
     return permit
   }
@@ -68,6 +95,8 @@ public final class PermissionRequest: Sendable {
     var item: ItemID
     /// Of the item.
     var path: String
+    /// The view that is opened; nil: the item's own file.
+    var view: ItemID?
     var secrets = ItemSecrets.value
     var operation: AccessOperation
     var caller: Caller.Identity

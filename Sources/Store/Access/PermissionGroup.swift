@@ -42,6 +42,11 @@ public final class PermissionGroup: Sendable {
     for request in open { request.withdraw() }
   }
 
+  /// Records that the caller did not want to wait (O_NONBLOCK), so that no person was asked.
+  public func noteUnasked() {
+    for case .asked(let request) in permissions { request.noteUnasked() }
+  }
+
   private func startNext() {
     let questions = state.withLock { $0.takeQuestions(from: permissions, atMost: Self.mostAtOnce) }
     guard !questions.isEmpty else { return finish() }
@@ -90,6 +95,8 @@ extension PermissionGroup.State {
       switch permissions[next] {
       case .given(let permit): permits[next] = permit
       case .asked(let request): questions.append((next, request))
+      // A group takes single operations.
+      case .askedTogether: break
       }
       next += 1
     }

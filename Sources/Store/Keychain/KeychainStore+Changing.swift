@@ -77,27 +77,37 @@ extension KeychainStore {
 
   /// Takes over what the engine has just stored. `known`: the item before, for an index that was not read.
   func note(_ item: Item, kind: Change.Kind, since known: Item? = nil) {
+    feed.publish(taken(item, kind: kind, since: known))
+  }
+
+  /// The changes to publish, once the index has the item.
+  func taken(
+    _ item: Item, kind: Change.Kind, since known: Item? = nil, origin: Change.Origin = .local
+  ) -> [Change] {
     let previous = index.withLock { index in
       defer { index?.insert(item) }
-      return index == nil ? known : index?[item.id]
+      return index == nil ? known : index?.known(item.id)
     }
     noteUnread(item.id, item)
-    guard previous != item else { return }
-    defer { feed.publish(item.changesOfOtpauth(since: previous, origin: .local)) }
+    guard previous != item else { return [] }
+    if item.identity.isDocument {
+      return previous.map { item.changes(since: $0, origin: origin) } ?? item.creation(origin: origin)
+    }
+    let further = item.changesOfOtpauth(since: previous, origin: origin)
     // Nothing else of it has changed.
     if var same = previous {
       same.otpauth = item.otpauth
-      if same == item { return }
+      if same == item { return further }
     }
     let subject = Change.Subject.item(item.id, item.identity)
     guard let previous, previous.identity != item.identity else {
-      return feed.publish([Change(kind, subject, origin: .local)])
+      return [Change(kind, subject, origin: origin)] + further
     }
     let old = Change.Subject.item(item.id, previous.identity)
-    feed.publish([Change(.moved, subject, previous: old, origin: .local)])
+    return [Change(.moved, subject, previous: old, origin: origin)] + further
   }
 
-  func isKnown(_ id: ItemID) -> Bool { index.withLock { $0?[id] != nil } }
+  func isKnown(_ id: ItemID) -> Bool { index.withLock { $0?.known(id) != nil } }
 
   /// `known`: the item, for an index that was not read.
   func noteRemoval(of id: ItemID, _ known: Item? = nil) {

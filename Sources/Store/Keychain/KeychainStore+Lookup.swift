@@ -6,7 +6,7 @@ extension KeychainStore {
   ///
   /// - Throws: what reading the keychain throws.
   public nonisolated func item(with identity: ItemIdentity) throws(StoreError) -> Item? {
-    if let lookup { return identity == .rules ? nil : try lookup.item(with: identity) }
+    if let lookup { return identity == .rules || identity.isDocument ? nil : try lookup.item(with: identity) }
     return try read { $0.first(identity) }
   }
 

@@ -15,7 +15,9 @@ struct StorableClasses {
   }
 
   func check(_ item: Item) throws(StoreError) {
-    guard !item.identity.isReserved else { throw .notPermitted(reason: "Keyhole keeps its rules there") }
+    guard !item.identity.isReserved else {
+      throw .notPermitted(reason: "Keyhole keeps things of its own there")
+    }
     guard lockState == .open || item.accessibility.survivesLock else { throw .locked }
     guard item.accessibility == .whenPasscodeSetThisDeviceOnly else { return }
     guard !(item.isToBeSealed ? hasPasscodeForSealed : hasPasscode) else { return }

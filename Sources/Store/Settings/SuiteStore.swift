@@ -68,12 +68,12 @@ public actor SuiteStore {
   ///
   /// `moving`: the old and the new name of a key that `body` renames, which is published as one move.
   /// `beforePublishing` is called once the change is stored and before `snapshot` shows it; not if the change fails. It
-  /// must not use the suite.
+  /// must not use the suite. `origin`: `indirect` where another file than the key's was written.
   /// - Throws: what `body` throws, and `readOnly`, `noSpace`, `notFound`, `damaged` and the system's errors.
   @discardableResult
   public nonisolated func update(
     moving: (from: ExactString, to: ExactString)? = nil, beforePublishing: () -> Void = {},
-    _ body: (inout SuiteContents) throws(StoreError) -> Void
+    origin: Change.Origin = .local, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteSnapshot {
     try withoutLock { () throws(StoreError) in
       try checkWritable()
@@ -87,7 +87,7 @@ public actor SuiteStore {
       // Changes by others since the last read are published as theirs, not as this commit's.
       if let before, before.stamp != known?.stamp { assumeIsolated { _ = $0.takeOver(before) } }
       beforePublishing()
-      return assumeIsolated { $0.publish(after, moving: moving, origin: .local) }
+      return assumeIsolated { $0.publish(after, moving: moving, origin: origin) }
     }
   }
 

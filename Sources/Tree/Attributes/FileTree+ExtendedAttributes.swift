@@ -17,6 +17,7 @@ extension FileTree {
     case .key: [AttributeName.type]
     case .item(let item), .value(let item): try itemAttributeNames(item)
     case .history(let place): try itemOfVersion(place).map(ItemAttributes.names) ?? []
+    case .view(.file(let folder, let name)): try attributeNames(ofView: name, in: folder)
     case .scratch(let scratch):
       try file(scratch).state.withLock { $0.attributes.keys.sorted() }
     case .folder, .keychain: try rules(at: node.place) == nil ? [] : [AttributeName.programs]
@@ -45,6 +46,7 @@ extension FileTree {
     case .history(let place):
       guard let item = try itemOfVersion(place) else { throw .noSuchAttribute }
       return try ItemAttributes.attribute(name, of: item)
+    case .view(.file(_, let view)): return .text(try attribute(name, ofView: view))
     case .scratch(let scratch):
       guard let value = try file(scratch).state.withLock({ $0.attributes[name] }) else {
         throw .noSuchAttribute
@@ -76,6 +78,7 @@ extension FileTree {
     switch node.place {
     case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
     case .item(let item), .value(let item): try setAttribute(name, value, of: item, permit)
+    case .view(.file(_, let view)): try setAttribute(name, value, ofView: view)
     case .scratch(let scratch): try file(scratch).state.withLock { $0.attributes[name] = value }
     case .folder where name == AttributeName.programs, .keychain where name == AttributeName.programs:
       try setRules(ProgramRules.checked(value), at: node.place, permit)

@@ -20,6 +20,7 @@ extension Change.Subject {
       Place.item(ItemPlace(identity)).path
     case .item(_, let identity): Place.value(ItemPlace(identity)).path
     case .otpauth(_, let identity): Place.otpauth(ItemPlace(identity)).path
+    case .document(_, let name): name.string
     case .keychain: Place.keychain.path
     case .everything: ""
     }

@@ -44,6 +44,7 @@ extension FileTree {
       let folder = item.folderPlace.map { [Place.folder($0)] } ?? []
       return [.value(item), .otpauth(item), .item(item)] + folder
     case .otpauth(_, let identity): return [.otpauth(ItemPlace(identity))]
+    case .document(_, let name): return viewPlaces(ofDocument: name)
     case .keychain, .everything: return []
     }
   }
@@ -62,6 +63,7 @@ extension FileTree {
     case .suite(let name): suite = name
     case .key(let place): suite = place.suite
     case .value, .otpauth: return try requireKeychain().requireWritable()
+    case .view(.file(let folder, let name)): return try checkWritable(name, in: folder)
     default: return
     }
     try settings.suite(suite).requireWritable()

@@ -36,6 +36,7 @@ extension FileTree {
     case .key(let suite, let key): replays(change, at: .key(KeyPlace(suite: suite, key: key)))
     case .item(_, let identity): replays(change, of: ItemPlace(identity))
     case .otpauth(_, let identity): replays(change, at: .otpauth(ItemPlace(identity)))
+    case .document(_, let name): replays(change, ofDocument: name)
     case .keychain, .everything: noteFolders()
     }
   }
@@ -73,7 +74,7 @@ extension FileTree {
   }
 
   private func replays(_ change: Change, at place: Place) -> [TreeReplay] {
-    guard change.origin == .external else { return [] }
+    guard change.origin != .local else { return [] }
     return ReplayKind(change.kind).map { [TreeReplay($0, place)] } ?? []
   }
 
@@ -84,7 +85,7 @@ extension FileTree {
     let isNew = change.kind == .created || change.kind == .moved
     // Also of a change of this process, which the kernel itself reports to watchers.
     let (leaving, entering) = (gone.map(replayOfLeaving) ?? [], isNew ? replayOfEntering(item) : [])
-    guard change.origin == .external else { return [] }
+    guard change.origin != .local else { return [] }
     var replays: [TreeReplay] = []
     // Of an item that comes or goes, the store reports the URI by itself; of one that moves, its file moves along.
     let movesOtpauth = change.kind == .moved && ((try? exists(.otpauth(item))) ?? false)
@@ -177,7 +178,7 @@ extension FileTree {
 }
 
 extension ReplayKind {
-  fileprivate init?(_ kind: Change.Kind) {
+  init?(_ kind: Change.Kind) {
     switch kind {
     case .created: self = .creation
     case .deleted: self = .deletion

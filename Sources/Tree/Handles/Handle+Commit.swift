@@ -93,7 +93,8 @@ extension Handle {
 
   private func take(_ scope: Scope, from state: State) throws(StoreError) -> Taken? {
     guard let part = try state.draft.part(unwritten: scope == .all, secret: node.isSecret) else { return nil }
-    let commit = Commit(declaredType: state.declaredType, modified: state.modified, permit: state.permit)
+    let commit = Commit(
+      declaredType: state.declaredType, modified: state.modified, permit: state.permit, base: state.viewBase)
     return Taken(part: part, revision: state.revision, commit: commit)
   }
 
@@ -150,6 +151,7 @@ extension Handle.State {
   ) throws(StoreError) {
     guard fate.error == nil else { return }
     permit = newPermit
+    if case .whole(let content) = taken.part, viewBase != nil { viewBase = content } else { viewBase = nil }
     if case .addition(let stored) = taken.part {
       original = nil
       guard taken.revision == revision else { return try draft.settle(addition: stored, secret: isSecret) }
@@ -168,6 +170,8 @@ struct Commit {
   /// nil: the moment of the commit.
   var modified: Timestamp?
   var permit: Permit?
+  /// Of a view: its file as the writer has read it; nil: as it is.
+  var base: Content?
   /// Attributes that were set before there was an item; what an item can't have is left out.
   var attributes: [String: [UInt8]] = [:]
   /// Of a setting: called when it is stored and before readers see it.

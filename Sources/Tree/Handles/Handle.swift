@@ -59,6 +59,8 @@ public final class Handle: Sendable {
     var declaredType: SettingType?
     /// The permit that its secret was opened with, and will be committed with.
     var permit: Permit?
+    /// Of a view: its file as it was opened, or stored by this handle.
+    var viewBase: Content?
     /// A time that was set since the last write.
     var modified: Timestamp?
     var writers: [Caller: ProcessID] = [:]

@@ -99,6 +99,7 @@ extension ScratchPlace.Directory {
       switch self {
       case .suite(let name): .suite(name)
       case .item(let place): .item(place)
+      case .views(let folder): .view(.folder(folder))
       }
     switch directory.moved(from: old, to: new) {
     case .suite(let name)?: return .suite(name)

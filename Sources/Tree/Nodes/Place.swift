@@ -19,6 +19,8 @@ enum Place: Hashable, Sendable {
   case otpauth(ItemPlace)
   /// The item's one-time code, which is computed from the URI. Its directory does not list it.
   case code(ItemPlace)
+  /// Below `views` or `templates`.
+  case view(ViewPlace)
   /// Boxed: there are few, and every node has room for the largest place.
   indirect case scratch(ScratchPlace)
 }
@@ -47,11 +49,12 @@ struct ItemPlace: Hashable, Sendable {
   }
 }
 
-/// A file that lives in memory only, in the directory of a suite or an item.
+/// A file that lives in memory only, in the directory of a suite or an item, or beside views.
 struct ScratchPlace: Hashable, Sendable {
   enum Directory: Hashable, Sendable {
     case suite(ExactString)
     case item(ItemPlace)
+    case views(ViewFolder)
   }
 
   var directory: Directory
@@ -73,6 +76,7 @@ extension Place {
     case .folder(let place): .itemClass(place.itemClass)
     case .item(let place): place.parent
     case .value(let place), .otpauth(let place), .code(let place): .item(place)
+    case .view(let place): place.parent
     case .scratch(let place): place.parent
     }
   }
@@ -85,6 +89,7 @@ extension Place {
     case .root, .control, .defaults, .suite, .keychain, .itemClass, .folder, .item: true
     case .status, .events, .key, .value, .otpauth, .code, .scratch: false
     case .history(let place): place.isDirectory
+    case .view(let place): place.isDirectory
     }
   }
 
@@ -106,6 +111,7 @@ extension Place {
     case .value: Self.valueName
     case .otpauth: ItemSecrets.otpauthName
     case .code: ItemSecrets.codeName
+    case .view(let place): place.name
     case .scratch(let place): place.name.string
     }
   }
@@ -121,6 +127,7 @@ extension Place {
     case .folder(let place): hasher.combine(place.name)
     case .item(let place): hasher.combine(place.name)
     case .history(let place): hasher.combine(place.name)
+    case .view(let place): hasher.combine(place.name)
     case .root, .control, .status, .events, .defaults, .keychain, .itemClass, .value, .otpauth,
       .code:
       hasher.combine(self.name)
@@ -137,7 +144,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value, .otpauth, .code, .history(.version): true
+    case .value, .otpauth, .code, .history(.version), .view(.file): true
     case .scratch(let place): place.directory.isSecret
     default: false
     }
@@ -160,14 +167,15 @@ extension ScratchPlace {
     switch directory {
     case .suite(let name): .suite(name)
     case .item(let place): .item(place)
+    case .views(let folder): .view(.folder(folder))
     }
   }
 }
 
 extension ScratchPlace.Directory {
   var isSecret: Bool {
-    if case .item = self { return true }
-    return false
+    if case .suite = self { return false }
+    return true
   }
 }
 

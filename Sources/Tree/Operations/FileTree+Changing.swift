@@ -69,7 +69,8 @@ extension FileTree {
     switch node.place {
     case .suite(let suite): try settings.suite(suite).synchronize()
     case .key(let key): try settings.suite(key.suite).synchronize()
-    case .keychain, .itemClass, .folder, .item, .value, .otpauth, .code: try keychain?.synchronize()
+    case .keychain, .itemClass, .folder, .item, .value, .otpauth, .code, .view:
+      try keychain?.synchronize()
     default: return
     }
   }

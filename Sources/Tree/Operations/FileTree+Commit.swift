@@ -25,6 +25,9 @@ extension FileTree {
     case .otpauth(let item):
       let uri = try secretCopy(of: content)
       permit = try storeOtpauth(uri, appending: appending, at: item, commit)
+    case .view(.file(let folder, let name)):
+      try storeView(content, appending: appending, name, in: folder, commit)
+      permit = commit.permit
     default:
       throw .notPermitted(reason: "no value stands here")
     }

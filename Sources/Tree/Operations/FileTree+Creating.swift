@@ -89,8 +89,10 @@ extension FileTree {
         throw .notPermitted(reason: "`otp` is computed from `otpauth`, which can be written")
       }
       return .scratch(ScratchPlace(directory: .item(item), name: try scratchName(name)))
+    case .view(.folder(let folder)):
+      return try newViewFile(name, in: folder)
     default:
-      throw .notPermitted(reason: "files can be made in suites and items only")
+      throw .notPermitted(reason: "files can be made in suites, items and `templates` only")
     }
   }
 
@@ -117,7 +119,7 @@ extension FileTree {
     return try settings.suite(suite).fetch()?.entries.keys.first { PathName($0) == name }
   }
 
-  private func scratchName(_ name: some Collection<UInt8>) throws(StoreError) -> ExactString {
+  func scratchName(_ name: some Collection<UInt8>) throws(StoreError) -> ExactString {
     guard name.count <= 255 else { throw .nameTooLong }
     guard let name = ExactString(utf8: name) else { throw .notUnicode }
     return name
@@ -159,6 +161,10 @@ extension FileTree {
       try keychain.requireWritable()
       if place == .otpauth(item) { try requireOtpauth() }
       try keychain.checkRoom(for: anyItem(item))
+      overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
+    case .view(.file):
+      // Of a view, where an editor has set the present file aside.
+      try requireKeychain().requireWritable()
       overlay.withLock { $0.pending[place] = PendingFile(created: .now) }
     default:
       throw .notPermitted(reason: "no file can be made here")

@@ -37,7 +37,7 @@ extension FileTree {
 
   func places(in directory: Place) throws(StoreError) -> [Place] {
     switch directory {
-    case .root: keychain == nil ? [.defaults] : [.defaults, .keychain]
+    case .root: [.defaults] + (keychain == nil ? [] : [.keychain]) + viewFolders
     case .control: [.status, .events, .history(.top)]
     case .history(let place): try places(in: place)
     case .defaults: try settings.suiteNames().map(Place.suite)
@@ -47,6 +47,8 @@ extension FileTree {
     case .itemClass(let itemClass): try folders(of: itemClass)
     case .folder: try items(in: directory)
     case .item(let item): try files(ofItem: item)
+    case .view(.folder(let folder)): try files(in: folder)
+    case .view(.file): throw .notDirectory
     case .status, .events, .key, .value, .otpauth, .code, .scratch: throw .notDirectory
     }
   }
@@ -111,7 +113,7 @@ extension Place {
 }
 
 extension Overlay {
-  fileprivate func scratchPlaces(in directory: ScratchPlace.Directory) -> [Place] {
+  func scratchPlaces(in directory: ScratchPlace.Directory) -> [Place] {
     (scratch[directory] ?? [:]).keys.map { .scratch(ScratchPlace(directory: directory, name: $0)) }
   }
 }

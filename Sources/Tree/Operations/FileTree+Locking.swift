@@ -22,7 +22,7 @@ extension FileTree {
   public func asksForNames(in directory: UInt64, _ name: [UInt8], by caller: Caller) -> Bool {
     guard keychain?.engine.locking.lockState == .sealed, let node = node(directory) else { return false }
     switch node.place {
-    case .itemClass, .folder, .item:
+    case .itemClass, .folder, .item, .view(.folder):
       let isProbe = Self.probedNames.contains(String(decoding: name, as: UTF8.self))
       return !isProbe && !caller.identity().editsCommandLine
     default: return false
@@ -57,8 +57,13 @@ extension FileTree {
     switch place {
     case .value(let item), .otpauth(let item), .code(let item): isUnlocked(item)
     case .history(let place): isUnlocked(place)
+    case .view(let view): isViewUnlocked(view)
     case .scratch(let scratch):
-      if case .item(let item) = scratch.directory { isUnlocked(item) } else { true }
+      switch scratch.directory {
+      case .item(let item): isUnlocked(item)
+      case .views(.views): keychain?.engine.locking.lockState == .open
+      case .suite, .views(.templates): true
+      }
     default: true
     }
   }
@@ -96,7 +101,7 @@ extension Handle {
   func seal() {
     state.withLock { state in
       state.draft = .untouched(nil)
-      state.permit = nil
+      (state.permit, state.viewBase) = (nil, nil)
       state.fate = .sealed
     }
   }

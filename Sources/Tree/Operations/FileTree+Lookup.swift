@@ -15,7 +15,7 @@ extension FileTree {
     of name: some Collection<UInt8>, in directory: Place
   ) throws(StoreError) -> Place {
     switch directory {
-    case .root: try fixed(name, [.defaults, .control] + (keychain == nil ? [] : [.keychain]))
+    case .root: try fixed(name, [.defaults, .control] + (keychain == nil ? [] : [.keychain]) + viewFolders)
     case .control: try fixed(name, [.status, .events, .history(.top)])
     case .history(let place): try self.place(of: name, in: place)
     case .keychain: try fixed(name, ItemClass.allCases.map(Place.itemClass))
@@ -25,6 +25,8 @@ extension FileTree {
     case .folder(let folder):
       try itemPlace(name, in: folder)
     case .item(let item): try filePlace(name, inItem: item)
+    case .view(.folder(let folder)): try viewPlace(of: name, in: folder)
+    case .view(.file): throw .notDirectory
     case .status, .events, .key, .value, .otpauth, .code, .scratch: throw .notDirectory
     }
   }
@@ -121,6 +123,7 @@ extension FileTree {
     case .item(let item): try itemExists(item)
     case .value(let item), .otpauth(let item): try secretExists(place, item)
     case .code(let item): try codeExists(item)
+    case .view(let view): try viewExists(view)
     case .scratch(let scratch): overlay.withLock { $0[scratch] != nil }
     }
   }

@@ -25,6 +25,10 @@ extension FileTree {
       if let permit { return try openVersion(number, at: item, node, mode, permit) }
       let permit = try permitNow(permission(toOpen: node, mode, by: caller))
       return try openVersion(number, at: item, node, mode, permit)
+    case .view(.file(let folder, let name)):
+      if let permit { return try openView(name, in: folder, node, mode, caller, permit) }
+      let permit = try permitNow(permission(toOpen: node, mode, by: caller))
+      return try openView(name, in: folder, node, mode, caller, permit)
     case .history(.setting(let key, let number)): return try openSetting(number, of: key, node, mode)
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
@@ -118,7 +122,7 @@ extension FileTree {
     return Handle(node, in: self, mode: mode, events: EventReader(events))
   }
 
-  private func begin(
+  func begin(
     _ state: inout Handle.State, _ mode: OpenMode, _ node: Node, _ caller: Caller
   ) {
     guard mode.isSuperset(of: [.write, .truncate]) else { return }
@@ -182,6 +186,7 @@ extension FileTree {
       guard let item = try storedItem(item), let (_, which) = place.secret, item.secrets.isSuperset(of: which)
       else { return try .empty(secret: true) }
       return .secret(try requireKeychain().secret(which, of: item, permit))
+    case .view(.file(let folder, let name)): return try contentOfView(name, in: folder, permit)
     case .scratch(let scratch):
       guard let file = overlay.withLock({ $0[scratch] }) else { return try .empty(secret: place.isSecret) }
       return file.state.withLock { $0.content }

@@ -47,7 +47,13 @@ extension FileTree {
   func itemPlace(
     leading path: [String]
   ) throws(StoreError) -> (ItemPlace, below: ArraySlice<String>)? {
-    guard path.first == Place.keychain.name, keychain != nil, path.count > 2,
+    keychain == nil ? nil : try Self.itemPlace(in: path)
+  }
+
+  static func itemPlace(
+    in path: [String]
+  ) throws(StoreError) -> (ItemPlace, below: ArraySlice<String>)? {
+    guard path.first == Place.keychain.name, path.count > 2,
       let itemClass = ItemClass(rawValue: path[1])
     else { return nil }
     if itemClass == .other {

@@ -18,6 +18,9 @@ extension FileTree {
       guard !mode.contains(.write) else { return nil }
       return try permission(toOpen: item, version: number, node.place.path, caller)
     }
+    if case .view(.file(.views, let name)) = node.place, !node.isRemoved {
+      return try permission(toOpenView: name, writing: mode.contains(.write), by: caller)
+    }
     // Of a removed file the place may be another's by now.
     guard let (place, which) = node.place.secret, !node.isRemoved else { return nil }
     return try permission(for: place, to: mode.operation, which, caller)
@@ -27,6 +30,9 @@ extension FileTree {
   public func permission(
     toCreate name: some Collection<UInt8>, in directory: Node, _ mode: OpenMode, by caller: Caller
   ) throws(StoreError) -> Permission? {
+    if case .view(.folder(.views)) = directory.place {
+      return try permission(toReplaceView: name, by: caller)
+    }
     guard case .item(let place) = directory.place,
       let which = Place(secretOf: place, named: name)?.secret?.which
     else { return nil }
@@ -38,6 +44,9 @@ extension FileTree {
     toRename name: some Collection<UInt8>, in directory: Node, to newName: some Collection<UInt8>,
     by caller: Caller
   ) throws(StoreError) -> Permission? {
+    if case .view(.folder(.views)) = directory.place {
+      return try permission(toRenameView: name, in: directory, to: newName, by: caller)
+    }
     guard case .item(let place) = directory.place else { return nil }
     let (old, new) = (Place(secretOf: place, named: name), Place(secretOf: place, named: newName))
     guard let which = (old ?? new)?.secret?.which else { return nil }
@@ -93,7 +102,9 @@ extension FileTree {
       let identity = try requireKeychain().engine.requireHistory().version(item).item.identity
       return Place.history(.version(ItemPlace(identity), number)).path
     }
-    return try requireKeychain().item(item).map { Self.path(of: $0.identity) }
+    let keychain = try requireKeychain()
+    if let item = try keychain.item(item) { return Self.path(of: item.identity) }
+    return try keychain.document(item)?.name.string
   }
 
   /// The path that an item of this identity has, or would have.
@@ -113,7 +124,7 @@ extension FileTree {
     switch permission {
     case .none: return nil
     case .given(let permit): return permit
-    case .asked: throw .accessDenied(reason: "a person has to agree first")
+    case .asked, .askedTogether: throw .accessDenied(reason: "a person has to agree first")
     }
   }
 

@@ -16,6 +16,7 @@ extension FileTree {
     case .key(let key): try removeKey(key, node)
     case .value(let item): try removeValue(item)
     case .otpauth(let item): try removeOtpauth(item)
+    case .view(.file(let folder, let name)): try removeView(name, in: folder)
     case .scratch(let scratch): try removeScratch(scratch)
     case .code: throw .notPermitted(reason: "`otp` is computed; it goes with `otpauth`")
     case .status, .events: throw .notPermitted(reason: "this file is always there")
@@ -144,6 +145,7 @@ extension FileTree {
     case .key(let key): try removeKey(key)
     case .value(let item): try removeValue(item)
     case .otpauth(let item): try removeOtpauth(item)
+    case .view(.file(let folder, let name)): try removeView(name, in: folder)
     default: break
     }
   }
@@ -154,6 +156,7 @@ extension Place {
     switch self {
     case .root, .control, .defaults, .keychain, .itemClass: true
     case .history(let place): place.isDirectory
+    case .view(let place): place.isDirectory
     case .suite, .folder, .item, .status, .events, .key, .value, .otpauth, .code, .scratch: false
     }
   }

@@ -46,6 +46,8 @@ extension FileTree {
         throw .notPermitted(reason: "an item's secrets don't take each other's place")
       }
       return target
+    case (.view(.file), .view(.folder(let folder))): return try newViewFile(name, in: folder, renaming: true)
+    case (.scratch, .view(.folder(let folder))): return try newViewFile(name, in: folder)
     case (.item(let item), .itemClass(.other)) where item.itemClass == .other:
       return .item(ItemPlace(itemClass: .other, folder: nil, name: try PathName(creating: name)))
     case (.suite, .defaults), (.folder, .itemClass), (.item, .folder):
@@ -69,9 +71,12 @@ extension FileTree {
     case (.key(let old), .key(let new)):
       try moveKey(old, to: new, source, by: caller, moveNode)
       showMoved(old, at: new)
-    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)), (.otpauth, .scratch(let scratch)):
+    case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)), (.otpauth, .scratch(let scratch)),
+      (.view, .scratch(let scratch)):
       try setAside(place, as: scratch, permit)
-    case (.scratch(let scratch), .key), (.scratch(let scratch), .value), (.scratch(let scratch), .otpauth):
+    case (.view(.file(_, let old)), .view(.file(_, let new))): try moveView(old, to: new)
+    case (.scratch(let scratch), .key), (.scratch(let scratch), .value), (.scratch(let scratch), .otpauth),
+      (.scratch(let scratch), .view):
       try save(scratch, as: target, Commit(permit: permit, beforePublishing: moveNode))
     case (.scratch(let old), .scratch(let new)): try moveScratch(old, to: new)
     default: try moveDirectory(place, to: target, isTaken: isTaken)
@@ -178,9 +183,10 @@ extension FileTree {
 }
 
 extension Place {
-  fileprivate enum Area {
+  fileprivate enum Area: Equatable {
     case settings
     case keychain
+    case views(ViewFolder)
     case fixed
   }
 
@@ -188,14 +194,20 @@ extension Place {
     switch self {
     case .defaults, .suite, .key: .settings
     case .keychain, .itemClass, .folder, .item, .value, .otpauth, .code: .keychain
-    case .scratch(let place): place.directory.isSecret ? .keychain : .settings
+    case .view(let place): .views(place.folder)
+    case .scratch(let place):
+      switch place.directory {
+      case .suite: .settings
+      case .item: .keychain
+      case .views(let folder): .views(folder)
+      }
     case .root, .control, .status, .events, .history: .fixed
     }
   }
 
   fileprivate var isMovable: Bool {
     switch self {
-    case .suite, .key, .folder, .item, .value, .otpauth, .scratch: true
+    case .suite, .key, .folder, .item, .value, .otpauth, .scratch, .view(.file): true
     default: false
     }
   }

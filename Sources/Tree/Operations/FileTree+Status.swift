@@ -53,7 +53,7 @@ extension FileTree {
 
   private func status(of place: Place) throws(StoreError) -> NodeStatus {
     switch place {
-    case .root: directory(subdirectories: keychain == nil ? 1 : 2)
+    case .root: directory(subdirectories: (keychain == nil ? 1 : 2) + viewFolders.count)
     case .control: directory(subdirectories: 1)
     case .history(let place): try status(of: place)
     case .defaults: directory(subdirectories: try settings.suiteNames().count)
@@ -67,6 +67,8 @@ extension FileTree {
     case .key(let key): try status(of: key)
     case .value(let item), .otpauth(let item): try statusOfSecret(place, item)
     case .code(let item): try statusOfCode(item)
+    case .view(.folder): directory()
+    case .view(.file(let folder, let name)): try status(ofView: name, in: folder)
     case .scratch(let scratch): try status(of: scratch)
     }
   }

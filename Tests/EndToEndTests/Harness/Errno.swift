@@ -18,6 +18,7 @@ struct Errno: Error, Equatable, Hashable, Sendable {
   static let invalid = Errno(code: EINVAL)
   static let io = Errno(code: EIO)
   static let isDirectory = Errno(code: EISDIR)
+  static let loop = Errno(code: ELOOP)
   static let missing = Errno(code: ENOENT)
   static let nameTooLong = Errno(code: ENAMETOOLONG)
   static let noData = Errno(code: ENODATA)

@@ -40,6 +40,9 @@ extension ItemIdentity {
   /// The item that keeps the rules of folders and of the keychain as its attributes. It is not shown.
   package static let rules = ItemIdentity.generic(service: "org.keyhole.rules", account: "rules")
 
+  /// Whether it names the item that keeps the rules of folders.
+  package var isRules: Bool { self == .rules }
+
   /// The service of a vault's items that open what another keychain holds sealed. They are not shown.
   public static let seals: ExactString = "org.keyhole.seals"
 
@@ -65,20 +68,29 @@ extension ItemIdentity {
   package var hasVersions: Bool { !isReserved }
 
   /// Keyhole keeps something of its own there.
-  var isReserved: Bool { self == .rules || isSeal || isRemoved }
+  var isReserved: Bool { self == .rules || isSeal || isRemoved || isDocument }
 }
 
 extension Item {
-  /// Whether it is shown to a person: the item that keeps the rules of folders is not.
-  package var isShown: Bool { identity != .rules }
+  /// Whether it is shown to a person: the item that keeps the rules of folders is not, nor are sealed documents.
+  package var isShown: Bool { identity != .rules && !identity.isDocument }
 }
 
 extension KeychainIndex {
   /// The rules of folders and of the keychain.
   public var folderRules: FolderRules { FolderRules(rulesItem) }
 
-  /// Every item, with the one that keeps the rules: for another process, which has them in an index of its own.
-  public var everyItem: [Item] { Array(all) + (rulesItem.map { [$0] } ?? []) }
+  /// Every item, with the one that keeps the rules and the sealed documents: for another process, which has them in an index
+  /// of its own.
+  public var everyItem: [Item] { Array(all) + (rulesItem.map { [$0] } ?? []) + documentItems.values }
+
+  /// An item that is not among ``all``: the one that keeps the rules, or a sealed document; nil: it is another one's.
+  public func hiddenItem(_ id: ItemID) -> Item? {
+    rulesItem(id) ?? documentItems.values.first { $0.id == id }
+  }
+
+  /// An item as `insert` returns it: also one that holds a sealed document.
+  func known(_ id: ItemID) -> Item? { self[id] ?? documentItems.values.first { $0.id == id } }
 
   /// The item that keeps the rules, if this is its id, or none is given; nil: it is another one's.
   public func rulesItem(_ id: ItemID? = nil) -> Item? {

@@ -13,6 +13,8 @@ public struct KeychainIndex: Sendable {
   private var byFolder: [ItemClass: [ExactString: FolderSlots]] = [:]
   /// Keeps the rules of folders; it is not among the items.
   private(set) var rulesItem: Item?
+  /// The items that hold sealed documents, by the documents' names; they are not among the items.
+  private(set) var documentItems: [ExactString: Item] = [:]
 
   init(_ items: [Item] = []) {
     self.items.reserveCapacity(items.count)
@@ -90,6 +92,7 @@ extension KeychainIndex {
       rulesItem = item
       return nil
     }
+    guard !item.identity.isDocument else { return insertDocument(item) }
     let id = PackedKey(item.id)
     guard let slot = slot(id) else {
       append(item, id)
@@ -105,6 +108,17 @@ extension KeychainIndex {
     return old
   }
 
+  private mutating func insertDocument(_ item: Item) -> Item? {
+    let old = removeDocument(item.id)
+    if let name = item.identity.documentName { documentItems[name] = item }
+    return old
+  }
+
+  private mutating func removeDocument(_ id: ItemID) -> Item? {
+    guard let name = documentItems.first(where: { $0.value.id == id })?.key else { return nil }
+    return documentItems.removeValue(forKey: name)
+  }
+
   private mutating func append(_ item: Item, _ id: PackedKey) {
     let slot = items.count
     items.append(PackedItem(item))
@@ -117,6 +131,7 @@ extension KeychainIndex {
   @discardableResult
   mutating func remove(_ id: ItemID) -> Item? {
     if rulesItem?.id == id { rulesItem = nil }
+    if let document = removeDocument(id) { return document }
     guard let slot = slot(PackedKey(id)) else { return nil }
     let item = items[slot].item
     remove(slot, item)
@@ -178,22 +193,39 @@ extension KeychainIndex {
     for old in previous.allPacked where self.packed(old.id) == nil {
       changes += old.item.deletion(origin: .external)
     }
-    return changes
+    return changes + changesOfDocuments(since: previous)
+  }
+}
+
+extension KeychainIndex {
+  private func changesOfDocuments(since previous: KeychainIndex) -> [Change] {
+    let old = Dictionary(previous.documentItems.values.map { ($0.id, $0) }) { first, _ in first }
+    let new = Dictionary(documentItems.values.map { ($0.id, $0) }) { first, _ in first }
+    let gone = old.values.filter { new[$0.id] == nil }.flatMap { $0.deletion(origin: .external) }
+    return gone
+      + new.values.flatMap { item in
+        old[item.id].map { item.changes(since: $0, origin: .external) } ?? item.creation(origin: .external)
+      }
   }
 }
 
 extension Item {
-  fileprivate func creation(origin: Change.Origin) -> [Change] {
-    [Change(.created, .item(id, identity), origin: origin)] + changesOfOtpauth(since: nil, origin: origin)
+  /// The item, or the sealed document that it holds.
+  var subject: Change.Subject {
+    identity.documentName.map { .document(id, $0) } ?? .item(id, identity)
+  }
+
+  func creation(origin: Change.Origin) -> [Change] {
+    [Change(.created, subject, origin: origin)] + changesOfOtpauth(since: nil, origin: origin)
   }
 
   /// Its files go before their directory.
   func deletion(origin: Change.Origin) -> [Change] {
     let further = otpauth == nil ? [] : [Change(.deleted, .otpauth(id, identity), origin: origin)]
-    return further + [Change(.deleted, .item(id, identity), origin: origin)]
+    return further + [Change(.deleted, subject, origin: origin)]
   }
 
-  fileprivate func changes(since old: Item, origin: Change.Origin) -> [Change] {
+  func changes(since old: Item, origin: Change.Origin) -> [Change] {
     (change(since: old, origin: origin).map { [$0] } ?? []) + changesOfOtpauth(since: old, origin: origin)
   }
 
@@ -209,10 +241,8 @@ extension Item {
     var old = old
     old.otpauth = otpauth
     guard self != old else { return nil }
-    let subject = Change.Subject.item(id, identity)
-    if identity != old.identity {
-      return Change(.moved, subject, previous: .item(id, old.identity), origin: origin)
-    }
+    if identity != old.identity { return Change(.moved, subject, previous: old.subject, origin: origin) }
+    if identity.isDocument { return SealedDocument.change(self, since: old, origin) }
     let sameSecret = modified == old.modified && size == old.size
     return Change(sameSecret ? .attributes : .modified, subject, origin: origin)
   }

@@ -1,0 +1,17 @@
+import Platform
+
+/// The paths that may be the source of a value.
+enum References {
+  /// - Throws: `ELOOP` for a view or a template, `EINVAL` for a path that is empty.
+  static func check(_ path: String, entry: [String], line: Int? = nil) throws(ViewError) {
+    let parts = path.split(separator: "/").filter { $0 != "." }
+    guard let first = parts.first else {
+      throw ViewError(
+        .EINVAL, line: line, entry: entry, "a reference is empty; write the path of an item or a setting")
+    }
+    if first == "views" || first == "templates" {
+      throw ViewError(
+        .ELOOP, line: line, entry: entry, "a reference to a view or a template; name the items themselves")
+    }
+  }
+}

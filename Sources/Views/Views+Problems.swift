@@ -1,0 +1,61 @@
+import Model
+import SecretMemory
+public import Store
+import Synchronization
+import ViewFormats
+
+// The faults that keep views from being opened, for `keyhole doctor`. No value is in it, and no person is asked.
+extension Views {
+  /// The faults of all views; of those that can't be looked at now, none.
+  public func problems() -> [Problem] {
+    guard areSupported, let views = try? all() else { return [] }
+    return views.flatMap { view -> [Problem] in
+      guard let basis = try? basis(of: view), let lock = Optional(keychain.engine.locking.lockState) else {
+        return []
+      }
+      let last = known.withLock { $0[view.document.id]?.problems }
+      if let last, last.basis == basis, last.isOpen == (lock == .open) { return last.problems }
+      let problems = problems(of: view)
+      known.withLock { $0[view.document.id, default: Known()].problems = (problems, basis, lock == .open) }
+      return problems
+    }
+  }
+
+  private func problems(of view: View) -> [Problem] {
+    var problems = view.references.compactMap { path -> Problem? in
+      guard (try? state(at: path)) == .some(nil) else { return nil }
+      return Problem(
+        subject: view.document.name.string, reason: "it refers to \(path), which is not there",
+        remedy: "`keyhole set \(path.quotedForShell)` makes it, or write the view without it")
+    }
+    let missing = Set(view.references.filter { (try? state(at: $0)) == .some(nil) })
+    // Of a locked vault no value is known.
+    guard let template = try? template(of: view) else { return problems }
+    let faults = template.faults { (slot, body) throws(ViewError) in
+      guard !missing.contains(slot.reference), let value = try? valueToMeasure(at: slot.reference) else {
+        return
+      }
+      try body(value.span)
+    }
+    problems += faults.map { fault in
+      Problem(
+        subject: view.document.name.string, reason: fault.message,
+        remedy: "change the value, or the dialect of the view (`user.keyhole.dialect`)")
+    }
+    return problems + exposures(in: template, view)
+  }
+
+  private func exposures(in template: ViewTemplate, _ view: View) -> [Problem] {
+    guard view.format.isWritable else { return [] }
+    let found = try? template.exposures { (slot, body) throws(ViewError) in
+      // A value that can't be had is not looked for.
+      guard let value = try? valueToMeasure(at: slot.reference) else { return }
+      try body(value.span)
+    }
+    return (found ?? []).map { exposure in
+      Problem(
+        subject: view.document.name.string, reason: exposure.error.message,
+        remedy: "edit the view, and take the value out there")
+    }
+  }
+}

@@ -1,0 +1,93 @@
+public import Model
+public import SecretMemory
+public import Store
+import ViewFormats
+
+extension Views {
+  /// Before a view is opened: the permission for every item in it.
+  ///
+  /// - Throws: `notFound` for an item that is missing, `locked`, `accessDenied` where the rules of one keep the caller out,
+  ///   `readOnly` for writing a view that is made from a template.
+  public func permission(
+    toOpen view: View, writing: Bool, by caller: Caller
+  ) throws(StoreError) -> Permission {
+    if writing { try requireWritable(view) }
+    var permissions: [Permission] = []
+    for path in view.references {
+      guard case .item(let identity) = try paths.source(at: path) else { continue }
+      guard let item = try keychain.item(with: identity) else { throw .notFound }
+      permissions.append(
+        try keychain.permission(
+          for: item, to: writing ? .readWrite : .read, path: path, through: view.document, by: caller))
+    }
+    return Permission(joining: permissions)
+  }
+
+  /// - Throws: `readOnly`, and what the keychain says.
+  public func requireWritable(_ view: View) throws(StoreError) {
+    guard view.format.isWritable else {
+      throw .readOnly(
+        reason: "it is made from templates/\(view.name.string); write that, or the items themselves")
+    }
+    try keychain.requireWritable()
+  }
+
+  /// The file of a view, with all values of one moment.
+  ///
+  /// - Throws: `notFound` for an item or a setting that is missing, `locked`, `accessDenied`, `notRepresentable` for a value that
+  ///   the dialect can't carry, `loop`, `tooLarge`, `outOfMemory`.
+  public func render(_ view: View, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+    let template = try template(of: view)
+    for _ in 1..<Self.mostAttempts {
+      let basis = try basis(of: view)
+      let bytes = try rendered(template, permit)
+      // Else a change came in between, of which it may have one half.
+      guard try self.basis(of: view) == basis else { continue }
+      note(bytes.count, basis, of: view)
+      return bytes
+    }
+    return try rendered(template, permit)
+  }
+
+  static let mostAttempts = 8
+
+  private func rendered(_ template: ViewTemplate, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+    var failure: StoreError?
+    do throws(ViewError) {
+      return try template.render { (slot, body) throws(ViewError) in
+        try lend(slot, &failure, body) { (path) throws(StoreError) in try value(at: path, permit) }
+      }
+    } catch { throw StoreError(error, after: failure) }
+  }
+
+  /// Lends the value of a slot, and keeps why that was not possible.
+  func lend(
+    _ slot: ViewSlot, _ failure: inout StoreError?, _ body: (Span<UInt8>) throws(ViewError) -> Void,
+    value: (String) throws(StoreError) -> SecretBytes
+  ) throws(ViewError) {
+    let bytes: SecretBytes
+    do throws(StoreError) { bytes = try value(slot.reference) } catch {
+      failure = error
+      throw ViewError(error, entry: slot.name)
+    }
+    try body(bytes.span)
+  }
+
+  /// The present value at a path. - Throws: `notFound`, `locked`, `accessDenied`, `outOfMemory`.
+  func value(at path: String, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+    switch try paths.source(at: path) {
+    case .item(let identity):
+      guard let item = try keychain.item(with: identity) else { throw .notFound }
+      return try keychain.secret(of: item, permit?[item.id])
+    case .setting(let suite, let key): return try text(ofSetting: key, in: suite)
+    }
+  }
+
+  /// The content of a setting's file, without the line feed that ends it.
+  func text(ofSetting key: ExactString, in suite: ExactString) throws(StoreError) -> SecretBytes {
+    guard let value = try settings.suite(suite).fetch()?.entries[key]?.value else { throw .notFound }
+    var content = try settings.codec.content(of: value)
+    if value.type != .data, content.last == 0x0A { _ = content.popLast() }
+    do { return try SecretBytes(copying: content.span) } catch { throw .outOfMemory }
+  }
+}

@@ -1,0 +1,137 @@
+import ArgumentParser
+import Model
+import Platform
+import Prompting
+import SecretMemory
+import Service
+import Tree
+import ViewFormats
+import Views
+
+struct ViewCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "view", abstract: "Make files of other programs' formats from items and settings.",
+    discussion: """
+      views/NAME is such a file: it is made when it is opened, under the rules of every item in it, and what is written to it \
+      goes to the items. Without arguments the views are listed. A view is renamed by `keyhole mv` and removed by `keyhole rm`; \
+      its items stay.
+
+      Sources are paths of the tree: of an item, whose account is the name, of a setting, whose key is the name, of a service or a \
+      suite with all that is in it, or NAME=PATH. In files of sections a name is SECTION/KEY, in those of servers SERVER/USER, in \
+      pgpass HOST:PORT:DATABASE:USER.
+      """)
+
+  @Argument(help: "The name of the view.")
+  var name: String?
+
+  @Option(
+    help: "Make a view of this format: env, json, ini, netrc, npmrc, pgpass or docker-config.",
+    completion: .list(ViewMaker.formats))
+  var format: String?
+
+  @Option(
+    help:
+      "The reader of an environment file: portable (all of them), compose, docker, node, python, sh or systemd.",
+    completion: .list(ViewMaker.dialects))
+  var dialect: String?
+
+  @Option(help: "The folder in which new entries become items: keychain/generic/SERVICE.")
+  var new: String?
+
+  @Option(
+    parsing: .upToNextOption, help: "The items and settings of the view, each PATH or NAME=PATH.",
+    completion: .treePath)
+  var from: [String] = []
+
+  @Option(
+    help:
+      "Make a view from a text with references such as {{ keychain/generic/app/token }}; -: standard input.",
+    completion: .file())
+  var template: String?
+
+  @Option(help: "Put a symbolic link to the view there.", completion: .file())
+  var link: String?
+
+  @Option(
+    help: "Take over a file that has replaced a link: show which entries would change, and ask.",
+    completion: .file())
+  var takeIn: String?
+
+  @Flag(help: "With --take-in: do not ask.")
+  var yes = false
+
+  func run() throws {
+    allowUnlockedMemoryWithoutSwap()
+    if let takeIn { return try takeOver(takeIn) }
+    guard let name else {
+      guard format == nil, template == nil, link == nil else {
+        throw UsageError(message: "a view needs a name")
+      }
+      return try ViewMaker().lines().forEach { StandardOutput.print($0.forStandardOutput) }
+    }
+    guard format != nil || template != nil || link != nil else {
+      throw UsageError(message: "give --format and --from, --template, --link or --take-in")
+    }
+    if let format { try make(name, format) }
+    if let template { try make(name, template: template) }
+    if let link { try ViewLinks(name).link(link) }
+  }
+
+  private func make(_ name: String, _ word: String) throws {
+    guard let format = ViewFormat(rawValue: word), format.isWritable else {
+      throw UsageError(message: "a format is one of \(ViewMaker.formats.joined(separator: ", "))")
+    }
+    guard template == nil else { throw UsageError(message: "--template makes a view without --format") }
+    try ViewMaker().make(name, format, try chosenDialect(), newPlace: new, from: from)
+  }
+
+  private func make(_ name: String, template file: String) throws {
+    guard from.isEmpty, new == nil else {
+      throw UsageError(message: "--from and --new are for a --format; a template names its items by itself")
+    }
+    let text: [UInt8]
+    do {
+      text = try file == "-" ? SettingInput.read(limit: FileTree.secretLimit) : Files.read(file)
+    } catch let error as Errno {
+      throw Failure(file, "it can't be read: \(error)")
+    }
+    try ViewMaker().make(name, template: SecretBytes(copying: text.span), try chosenDialect())
+  }
+
+  private func chosenDialect() throws -> EnvDialect {
+    guard let dialect else { return .portable }
+    guard let known = EnvDialect(rawValue: dialect) else {
+      throw UsageError(message: "a dialect is one of \(ViewMaker.dialects.joined(separator: ", "))")
+    }
+    return known
+  }
+}
+
+extension ViewCommand {
+  private func takeOver(_ file: String) throws {
+    guard format == nil, template == nil, link == nil, from.isEmpty else {
+      throw UsageError(message: "--take-in goes alone, or with the name of the view")
+    }
+    let links = try name.map { try ViewLinks($0) } ?? ViewLinks(ofFile: file)
+    let replacement = try links.read(file)
+    let preview = replacement.preview
+    for (word, names) in [
+      ("changed", preview.changed), ("added", preview.added), ("removed", preview.removed),
+    ] {
+      for name in names { StandardOutput.print("\(word)\t\(name)".forStandardOutput) }
+    }
+    guard try yes || isWanted(links.name) else {
+      throw Failure(file, "nothing was taken in; the file is still there", .refused)
+    }
+    try links.take(replacement)
+  }
+
+  private func isWanted(_ view: String) throws -> Bool {
+    guard StandardStream.input.isTerminal else {
+      throw UsageError(message: "nothing was taken in; --yes takes it in without a question")
+    }
+    StandardError.write("Take this into views/\(view), and put the link back? (y/N) ".escapedForTerminal)
+    let answer = readLine()?.lowercased() ?? ""
+    return answer == "y" || answer == "yes"
+  }
+}

@@ -1,0 +1,169 @@
+import Glibc
+import Testing
+
+/// Files of `views`, as programs use them.
+@Suite(.timeLimit(.minutes(3))) struct ViewTests {
+  private static let make = """
+    printf abc | keyhole set keychain/generic/app/TOKEN; printf peter | keyhole set keychain/generic/app/USER
+    keyhole view app --format env --from keychain/generic/app
+    """
+  private static let text = "TOKEN=abc\nUSER=peter\n"
+
+  private static func withView(
+    _ options: String..., body: (MountedKeyhole) throws -> Void
+  ) async throws {
+    try await withWorld { world in
+      let keyhole = MountedKeyhole(world, options: ["keychain=vault"] + options)
+      defer { keyhole.cleanUp() }
+      try keyhole.start()
+      try world.check(make)
+      try body(keyhole)
+    }
+  }
+
+  @Test func isAFileOfItsExactSize() async throws {
+    try await Self.withView { keyhole in
+      try keyhole.check("cat views/app", prints: Self.text)
+      try keyhole.check("stat -c '%s %a %F' views/app; ls views", prints: "21 600 regular file\napp\n")
+      try keyhole.check(
+        "printf longer > keychain/generic/app/TOKEN/value; stat -c %s views/app", prints: "24\n")
+      try keyhole.check(
+        "python3 -c 'import os; print(os.fstat(os.open(\"views/app\", 0)).st_size)'", prints: "24\n")
+      try keyhole.world.check("keyhole view", prints: "app\tenv (portable)\t2\t-\n")
+    }
+  }
+
+  @Test func editorsSaveIt() async throws {
+    try await Self.withView { keyhole in
+      try keyhole.check("sed -i s/abc/sed/ views/app; cat keychain/generic/app/TOKEN/value", prints: "sed")
+      try keyhole.check(
+        "vim -u NONE -es -c '%s/sed/vim/' -c wq views/app; cat keychain/generic/app/TOKEN/value",
+        prints: "vim")
+      try keyhole.check(
+        "vim -u NONE -es -c 'set backup backupcopy=no' -c '%s/vim/gvim/' -c wq views/app; cat views/app",
+        prints: "TOKEN=gvim\nUSER=peter\n")
+      let python = """
+        import os, tempfile
+        text = open('views/app').read().replace('gvim', 'python') + 'MORE=1\\n'
+        file, name = tempfile.mkstemp(dir='views')
+        os.write(file, text.encode()); os.close(file); os.replace(name, 'views/app')
+        """
+      try keyhole.check("python3 -", sending: Array(python.utf8))
+      try keyhole.check("cat views/app; ls -A views", prints: "TOKEN=python\nUSER=peter\nMORE=1\napp\n")
+      try keyhole.check("cat keychain/generic/app/MORE/value", prints: "1")
+    }
+  }
+
+  @Test func whatDoesNotParseChangesNothing() async throws {
+    try await Self.withView { keyhole in
+      try keyhole.check(
+        "python3 -c 'import os; f = os.open(\"views/app\", os.O_WRONLY | os.O_TRUNC); os.write(f, b\"no line\\n\")\ntry: os.close(f)\nexcept OSError as e: print(e.errno)'",
+        prints: "22\n")
+      try keyhole.check("cat views/app", prints: Self.text)
+      try keyhole.world.check("keyhole status | grep -c 'views/app.*line 1'", prints: "1\n")
+      try keyhole.refuses("echo x > views/new", .notPermitted)
+      try keyhole.refuses("mkdir views/new", .notPermitted)
+    }
+  }
+
+  @Test func oneQuestionNamesEveryItem() async throws {
+    for (answer, isAllowed) in [("exit 0", true), ("exit 1", false)] {
+      try await AccessTests.withAsked(answer, flags: "") { keyhole in
+        try keyhole.world.check(Self.make)
+        try keyhole.check(
+          "for i in TOKEN USER; do setfattr -n user.keyhole.access -v devicePasscode keychain/generic/app/$i; done"
+        )
+        let before = AccessTests.asked(keyhole).count
+        if isAllowed {
+          try keyhole.check("cat views/app", prints: Self.text)
+        } else {
+          try keyhole.refuses("cat views/app", .denied)
+        }
+        let asked = AccessTests.asked(keyhole).dropFirst(before).joined(separator: "\n")
+        #expect(asked.contains("keychain/generic/app/TOKEN") && asked.contains("keychain/generic/app/USER"))
+        #expect(asked.components(of: "cat") == 1, "\(asked)")
+        try keyhole.world.check("keyhole log | grep -c 'app/TOKEN (in views/app)'", prints: "1\n")
+      }
+    }
+  }
+
+  @Test func aLockedOneAsksForThePassphraseAndKeepsItsLength() async throws {
+    try await withWorld { world in
+      try world.check(
+        "printf '%s\\n' '#!/bin/sh' 'echo horse' > \"$OUT/person\"; chmod +x \"$OUT/person\"")
+      let keyhole = MountedKeyhole(
+        world, options: ["keychain=vault", "auth-command=\(world.outside)/person"])
+      defer { keyhole.cleanUp() }
+      try keyhole.start()
+      try world.check(Self.make)
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      #expect(holds { (try? keyhole.check("stat -c %s views/app", prints: "21\n")) != nil })
+      try world.check("keyhole lock")
+      try keyhole.check(
+        "stat -c %s views/app; getfattr --only-values -n user.keyhole.stale views/app", prints: "21\nfalse")
+      try keyhole.check("cat views/app", prints: Self.text, within: LockTests.patience)
+    }
+  }
+
+  @Test func aLinkThatWasReplacedIsTakenInOnDemand() async throws {
+    try await Self.withView { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "mkdir \"$OUT/p\"; cd \"$OUT/p\"; keyhole view app --link .env; keyhole view app --link .env; cat .env",
+        prints: Self.text)
+      try world.check(
+        "cd \"$OUT/p\"; echo x > other; ! keyhole view app --link other 2> /dev/null; cat other",
+        prints: "x\n")
+      try world.check(
+        "cd \"$OUT/p\"; rm .env; printf 'TOKEN=new\\nMORE=2\\n' > .env; keyhole doctor 2> /dev/null | grep -c \"views/app\"; true",
+        prints: "1\n")
+      try keyhole.check("cat views/app", prints: Self.text)
+      try world.check(
+        "cd \"$OUT/p\"; keyhole view --take-in .env --yes; readlink .env > /dev/null && cat .env",
+        prints: "changed\tTOKEN\nadded\tMORE\nremoved\tUSER\nTOKEN=new\nMORE=2\n")
+      try keyhole.check("cat keychain/generic/app/USER/value", prints: "peter")
+      try world.check(
+        """
+        cd "$OUT/p"; rm .env; echo TOKEN=branch > .env; git init -q .; git add -f .env
+        ! keyhole view --take-in .env --yes 2> /dev/null; cat .env
+        """, prints: "TOKEN=branch\n")
+      try keyhole.check("cat views/app", prints: "TOKEN=new\nMORE=2\n")
+    }
+  }
+
+  @Test func templatesAreEditedAndTheirViewsAreNot() async throws {
+    try await Self.withView { keyhole in
+      try keyhole.check(
+        "echo 'token: {{ keychain/generic/app/TOKEN }}' > templates/conf; cat views/conf",
+        prints: "token: abc\n")
+      try keyhole.refuses("echo x > views/conf", .readOnly)
+      try keyhole.check(
+        "sed -i s/token/key/ templates/conf; cat views/conf; ls templates", prints: "key: abc\nconf\n")
+      try keyhole.check(
+        "rm keychain/generic/app/TOKEN/value; getfattr --only-values -n user.keyhole.stale views/conf",
+        prints: "true")
+      try keyhole.world.check(
+        "keyhole doctor 2> /dev/null | grep -c 'problem.*views/conf.*app/TOKEN'; true", prints: "1\n")
+    }
+  }
+
+  @Test func commandsNeedNoMount() async throws {
+    try await withWorld { world in
+      try world.check(Self.make)
+      try world.check("keyhole get views/app", prints: Self.text)
+      try world.check(
+        "printf 'TOKEN=b\\nUSER=peter\\n' | keyhole set views/app; keyhole get app/TOKEN", prints: "b")
+      try world.check("keyhole mv views/app views/other; keyhole ls views", prints: "other\n")
+      try world.check(
+        "keyhole rm views/other; keyhole ls views; keyhole ls keychain/generic/app", prints: "TOKEN\nUSER\n")
+    }
+  }
+}
+
+extension String {
+  /// How many of its words end in a name of a program.
+  fileprivate func components(of program: String) -> Int {
+    split(whereSeparator: { $0 == " " || $0 == "\n" }).count { $0 == program || $0.hasSuffix("/" + program) }
+  }
+}
