@@ -16,6 +16,25 @@ import Testing
     }
   }
 
+  /// A lease is refused while the file is open, and is broken by one that opens it; without waiting that is EAGAIN.
+  @Test func aLeaseShowsThatTheFileIsOpened() throws {
+    try withFolder { folder in
+      let path = folder + "/a"
+      let file = try Descriptor(path, [.readingAndWriting, .create, .exclusive])
+      do {
+        let other = try Descriptor(path, .reading)
+        let isLeased = try file.takeLease()
+        #expect(!isLeased)
+        _ = try other.status
+      }
+      let (isLeased, isWhole) = (try file.takeLease(), file.hasLease)
+      #expect(isLeased && isWhole)
+      #expect(throws: Errno.EAGAIN) { _ = try Descriptor(path, [.reading, .nonBlocking]).status }
+      let isStillWhole = file.hasLease
+      #expect(!isStillWhole)
+    }
+  }
+
   @Test(arguments: [0, 1, 4095, 4096, 4097, 70_000])
   func aWholeFileIsReadWhateverItsSize(count: Int) throws {
     try withFolder { folder in

@@ -82,6 +82,34 @@ extension Descriptor {
   }
 }
 
+// MARK: - Leases of fcntl(2)
+
+extension Descriptor {
+  // Macros that Glibc's module does not show.
+  private static let setSignal: Int32 = 10
+  private static let setLease: Int32 = 1024
+  private static let getLease: Int32 = 1025
+
+  /// F_SETLEASE with F_WRLCK: from now on an open(2) of the file by any process waits, until the lease is gone or
+  /// `/proc/sys/fs/lease-break-time` is over. The signal for that is SIGURG, which is ignored.
+  ///
+  /// - Returns: false: another descriptor of the file is open.
+  /// - Throws: EINVAL on a file system without leases; EACCES for a file of another user.
+  package func takeLease() throws(Errno) -> Bool {
+    let number = number
+    _ = fcntl(number, Self.setSignal, SIGURG)
+    do {
+      try Errno.retrying { fcntl(number, Self.setLease, Int32(F_WRLCK)) }
+      return true
+    } catch .EAGAIN {
+      return false
+    }
+  }
+
+  /// F_GETLEASE: whether the lease is whole, so that no process has opened the file since, or waits to.
+  package var hasLease: Bool { fcntl(number, Self.getLease) == F_WRLCK }
+}
+
 // MARK: - Locks of flock(2)
 
 extension Descriptor {

@@ -14,7 +14,7 @@ package struct Examination {
 
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
   package var notes: [Note] {
-    SystemNotes.all + (notesOfVault.map { AccessNotes.all(places) + $0 } ?? [])
+    SystemNotes.all + PlainSecrets.notes(places) + (notesOfVault.map { AccessNotes.all(places) + $0 } ?? [])
   }
 
   /// `opensSecrets`: each secret of the vault is opened too.

@@ -1,0 +1,92 @@
+import Model
+import Platform
+import SecretMemory
+import Tree
+
+/// A file of the user's that is opened to be adopted: no other process has it open, and none can open it unseen.
+struct PlainFile: ~Copyable {
+  let path: String
+  let status: FileStatus
+  private let file: Descriptor
+  /// false: the file system has no leases, so only its times tell of changes.
+  private let isLeased: Bool
+
+  /// - Throws: `Failure` for a symbolic link, another kind of file, another user's, one with a second name or that is open.
+  init(_ path: String) throws {
+    let (number, status) = try Self.opened(path)
+    // From here on the descriptor is closed with this value.
+    file = Descriptor(owning: number)
+    self.path = path
+    self.status = status
+    isLeased = file.hasLease
+  }
+
+  private static func opened(_ path: String) throws -> (Int32, FileStatus) {
+    do throws(Errno) {
+      let file = try Descriptor(path, [.readingAndWriting, .noFollow, .nonBlocking])
+      let status = try file.status
+      try requireOwnFile(status)
+      // false: another descriptor of the file is open. A file system without leases throws.
+      if (try? file.takeLease()) == false { throw .EBUSY }
+      return (file.release(), status)
+    } catch {
+      throw failure(path, error)
+    }
+  }
+
+  private static func requireOwnFile(_ status: FileStatus) throws(Errno) {
+    guard status.isRegular, status.owner == User.effective else { throw .EPERM }
+    guard status.links == 1 else { throw .EEXIST }
+    guard status.size <= FileTree.secretLimit else { throw .EFBIG }
+  }
+
+  private static func failure(_ path: String, _ error: Errno) -> Failure {
+    let reason =
+      switch error {
+      case .ELOOP: "it is a symbolic link"
+      case .EPERM: "it is no regular file of your own"
+      case .EEXIST: "it has other names (hard links), which would keep the secrets"
+      case .EFBIG: "it is larger than \(FileTree.secretLimit) bytes"
+      case .EBUSY: "another program has it open; end that first (`fuser \(path.quotedForShell)` names it)"
+      default: "it can't be opened: \(error)"
+      }
+    return Failure(path, reason + "; nothing was changed", error == .ENOENT ? .notFound : .failed)
+  }
+
+  func content() throws -> SecretBytes {
+    var bytes = try SecretBytes(count: Int(clamping: status.size))
+    let count: Int
+    do throws(Errno) {
+      var span = bytes.mutableSpan
+      count = try file.fill(&span, at: 0)
+    } catch { throw Failure(path, "it can't be read: \(error)") }
+    guard count == bytes.count, isUnchanged else {
+      throw Failure(path, "it was changed while it was read; try again")
+    }
+    return bytes
+  }
+
+  /// No process has written it, or has it open.
+  var isUnchanged: Bool {
+    guard let now = try? file.status else { return false }
+    return now.size == status.size && now.modified == status.modified && now.links == 1
+      && (!isLeased || file.hasLease)
+  }
+
+  /// Whether the file has this name.
+  func isNamed(_ path: String) -> Bool {
+    (try? Files.status(path, followingLinks: false))??.id == status.id
+  }
+
+  /// Overwrites all bytes in place, and waits for the disk.
+  func overwrite() throws(Errno) {
+    let zeros = [UInt8](repeating: 0, count: 64 * 1024)
+    var offset: Int64 = 0
+    while offset < status.size {
+      let count = Int(min(status.size &- offset, Int64(zeros.count)))
+      try file.write(zeros.span.extracting(0..<count), at: offset)
+      offset &+= Int64(count)
+    }
+    try file.synchronize()
+  }
+}

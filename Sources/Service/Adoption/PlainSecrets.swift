@@ -1,0 +1,58 @@
+import Model
+import Platform
+import SecretMemory
+import Tree
+
+/// Looks for secrets in the files of programs that keep them without encryption.
+package enum PlainSecrets {
+  /// A file with secrets.
+  package struct Finding: Equatable {
+    package let path: String
+    package let count: Int
+  }
+
+  /// In the known places of a home and of the working folder. Links are not followed: those lead to Keyhole, or to a
+  /// file that is found by its own name.
+  package static func find(home: String, folder: String) -> [Finding] {
+    PlainPlace.known(home: home, folder: folder).compactMap { place in
+      guard let text = try? read(place.path) else { return nil }
+      let count = place.secrets(in: text)
+      return count > 0 ? Finding(path: place.path, count: count) : nil
+    }
+  }
+
+  /// The notes of `keyhole doctor`.
+  static func notes(_ places: StoragePaths) -> [Note] {
+    remains(places)
+      + find(home: places.home, folder: (try? Files.realPath(".")) ?? places.home).map { finding in
+        Note(
+          subject: finding.path,
+          reason:
+            "\(finding.count == 1 ? "a secret stands" : "\(finding.count) secrets stand") in it in plain text",
+          remedy:
+            "`keyhole adopt \(finding.path.quotedForShell)` moves them into the keychain, and puts a link in its place"
+        )
+      }
+  }
+
+  /// Files that were adopted, and not overwritten.
+  private static func remains(_ places: StoragePaths) -> [Note] {
+    guard let journal = try? AdoptionJournal(in: places.state) else { return [] }
+    return journal.entries.map { $0.file + AdoptionJournal.remainsEnding }.filter(Files.hasName).map { file in
+      Note(
+        subject: file, reason: "an adopted file is still there, with its secrets in plain text",
+        remedy: "`shred -u \(file.quotedForShell)` overwrites and removes it")
+    }
+  }
+
+  private static func read(_ path: String) throws(Errno) -> SecretBytes {
+    let file = try Descriptor(path, [.reading, .noFollow, .nonBlocking])
+    let status = try file.status
+    guard status.isRegular, status.size > 0, status.size <= FileTree.secretLimit else { throw .EINVAL }
+    guard var bytes = try? SecretBytes(count: Int(clamping: status.size)) else { throw .ENOMEM }
+    var span = bytes.mutableSpan
+    let count = try file.fill(&span, at: 0)
+    guard count == bytes.count else { throw .EBUSY }
+    return bytes
+  }
+}

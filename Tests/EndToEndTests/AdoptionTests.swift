@@ -1,0 +1,102 @@
+import Testing
+
+/// `keyhole adopt`: secrets of plain files move into the keychain.
+@Suite(.timeLimit(.minutes(3))) struct AdoptionTests {
+  private static func withHome(body: (MountedKeyhole) throws -> Void) async throws {
+    try await withWorld { world in
+      let keyhole = MountedKeyhole(world, options: ["keychain=vault"])
+      defer { keyhole.cleanUp() }
+      try keyhole.start()
+      try body(keyhole)
+    }
+  }
+
+  private static let netrc = "# mine\nmachine a.example login u password hunter22\n"
+
+  @Test func aFileOfAKnownFormatBecomesAView() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("cat > ~/.netrc; chmod 640 ~/.netrc", sending: Array(Self.netrc.utf8))
+      try world.check("keyhole adopt | sed \"s|$HOME|~|\"", prints: "~/.netrc\t1 secret\n")
+      try world.check("keyhole doctor | grep -c 'netrc: a secret stands in it in plain text'", prints: "1\n")
+      let output = try world.sh("keyhole adopt --yes --erase ~/.netrc")
+      #expect(output.status == 0 && output.text.hasSuffix("\tviews/netrc\n"), "\(output)")
+      try world.check(
+        "readlink ~/.netrc | sed \"s|$MOUNT|MOUNT|\"; cat ~/.netrc",
+        prints: "MOUNT/views/netrc\n" + Self.netrc)
+      try world.check(
+        "ls -A ~ | grep netrc; keyhole view", prints: ".netrc\nnetrc\tnetrc\t1\t\(world.home)/.netrc\n")
+      try world.check("keyhole adopt; keyhole doctor | grep netrc || echo clean", prints: "clean\n")
+      try keyhole.check(
+        "cat keychain/generic/netrc/a.example.u.password/value",
+        prints: "hunter22")
+      // A change is the item's, and so is what is written again.
+      try world.check(
+        "sed -i --follow-symlinks s/hunter22/hunter33/ ~/.netrc; keyhole adopt --undo --yes ~/.netrc > /dev/null"
+      )
+      try world.check(
+        "stat -c '%F %a' ~/.netrc; cat ~/.netrc",
+        prints: "regular file 640\n" + Self.netrc.replacing("22", with: "33"))
+      try world.check(
+        "keyhole adopt --undo --yes ~/.netrc 2> /dev/null || echo $?; keyhole view | cut -f 1,4",
+        prints: "3\nnetrc\t-\n")
+    }
+  }
+
+  @Test func anyOtherFileBecomesAnItem() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "mkdir -p ~/.config/gh; printf 'github.com:\\n    oauth_token: gho_1\\n' > ~/.config/gh/hosts.yml")
+      try world.check("keyhole adopt | cut -f 2", prints: "1 secret\n")
+      try world.check(
+        "keyhole adopt --yes ~/.config/gh/hosts.yml 2> /dev/null | cut -f 2",
+        prints: "keychain/generic/gh-hosts.yml/file\n")
+      try world.check("cat ~/.config/gh/hosts.yml", prints: "github.com:\n    oauth_token: gho_1\n")
+      // Without --erase and without a terminal it stays, and doctor says so.
+      try world.check(
+        "cat ~/.config/gh/hosts.yml.before-keyhole | wc -l; keyhole doctor | grep -c before-keyhole",
+        prints: "2\n1\n")
+    }
+  }
+
+  @Test func whatCantBeMovedSafelyStays() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      func refuses(_ script: String, _ reason: String, sourceLocation: SourceLocation = #_sourceLocation)
+        throws
+      {
+        let output = try world.sh(script)
+        #expect(
+          output.status != 0 && output.error.contains(reason), "\(output)", sourceLocation: sourceLocation)
+      }
+      try world.check("echo A=secret1 > ~/.env; ln ~/.env ~/other")
+      try refuses("keyhole adopt --yes --erase ~/.env", "hard links")
+      try world.check("rm ~/other")
+      try refuses("exec 3< ~/.env; keyhole adopt --yes --erase ~/.env 3<&-", "another program has it open")
+      try world.check("cd ~; git init -q .; git add .env")
+      try refuses("keyhole adopt --yes --erase ~/.env", "git tracks it")
+      try world.check("cd ~; git rm -q --cached .env; echo 'B=x # y' >> .env")
+      try refuses("keyhole adopt --yes --erase ~/.env", "line 2")
+      try refuses("ln -s ~/.env ~/link.env; keyhole adopt --yes ~/link.env", "symbolic link")
+      try refuses("keyhole adopt ~/.env < /dev/null", "--dialect")
+      try refuses("keyhole adopt --dialect node ~/.env < /dev/null", "--yes")
+      try world.check(
+        "cat ~/.env; keyhole view; ls ~ -A | grep before || echo none", prints: "A=secret1\nB=x # y\nnone\n")
+      try world.check(
+        "keyhole adopt --yes --erase --dialect node ~/.env > /dev/null; cat ~/.env",
+        prints: "A=secret1\nB=x # y\n")
+      try world.check(
+        "readlink ~/.env > /dev/null && cat \"$MOUNT\"/views/*.env | head -n 1", prints: "A=secret1\n")
+    }
+  }
+
+  @Test func withoutAMountNothingIsMoved() async throws {
+    try await withWorld { world in
+      try world.check("echo A=secret1 > ~/.env")
+      let output = try world.sh("keyhole adopt --yes ~/.env")
+      #expect(output.status == 1 && output.error.contains("keyhole mount"), "\(output)")
+      try world.check("cat ~/.env", prints: "A=secret1\n")
+    }
+  }
+}
