@@ -307,8 +307,11 @@ struct VaultHistoryTests {
       }
     }
     #expect(try values(item.identity) == ["2", "3"])
-    try store.configure(.history, to: nil, nil)
-    #expect(engine.retention == HistoryRetention(versions: 5, days: 7))
+    try store.configure(.history, to: .integer(0), nil)
+    #expect(engine.retention == HistoryRetention(versions: 0, days: 7))
+    // More than that takes a person's consent.
+    #expect(failure { try store.configure(.history, to: nil, nil) } != nil)
+    #expect(engine.retention == HistoryRetention(versions: 0, days: 7))
   }
 
   @Test func aProcessWithoutRetentionKeepsWhatIsThere() throws {
