@@ -161,13 +161,17 @@ let package = Package(
         "Vault",
       ]),
 
+    // 2: a program that is started with secrets, on the user's terminal.
+    module("ProgramRunning", ["Platform", "SecretMemory"]),
+
     // 5: what a process of Keyhole's does, whether it serves a mount or runs one command.
     module(
       "Service",
       [
         "Backup", "CSystem", "Control", "Formats", "Fuse", "ImportExport", "KeychainSelection",
         "LoginSessions",
-        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "Prompting", "SecretMemory", "Store",
+        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "Prompting",
+        "SecretMemory", "Store",
         "Suites", "Tree",
         "Vault",
       ]),
@@ -176,7 +180,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "Platform", "Store",
+        "Service", "ProgramRunning", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control",
+        "Platform", "Store",
         "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -253,6 +258,7 @@ let package = Package(
         "Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory", "TestSupport",
       ]),
     tests("FuseTests", ["Fuse", "Platform"]),
+    tests("ProgramRunningTests", ["ProgramRunning", "SecretMemory", "TestSupport"]),
     tests(
       "OneTimeCodesTests", ["OneTimeCodes", "InMemory", "Model", "SecretMemory", "Store", "StoreConformance"]),
     tests(

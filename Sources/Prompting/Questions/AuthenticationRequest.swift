@@ -15,6 +15,8 @@ struct AuthenticationRequest {
   var program = ""
   var command = ""
   var script: String?
+  /// Of `keyhole run` what it starts with the secrets.
+  var started: String?
   var parents = ""
   var operation = AccessOperation.read
   var changes: [String] = []
@@ -45,6 +47,8 @@ struct AuthenticationRequest {
     items = question.items
     (program, command) = (question.caller.programName, question.caller.commandLine)
     script = question.caller.script
+    let words = question.caller.startedCommand
+    started = words.isEmpty ? nil : words.joined(separator: " ")
     parents = question.caller.parents.prefix(Self.shownParents).joined(separator: " ← ")
     operation = question.operation
     changes = question.change?.lines ?? []
@@ -94,6 +98,7 @@ struct AuthenticationRequest {
     lines += changes.map { ("change", $0) } + (removesProtection ? [("removes", "protection")] : [])
     lines += (offersProcess ? [("offers", "process")] : []) + (script.map { [("script", $0)] } ?? [])
     lines += session.map { [("session", $0)] } ?? []
+    lines += started.map { [("starts", String($0.prefix(2000)))] } ?? []
     if let rule {
       lines += [("rule", rule.program.string)] + (rule.demand.map { [("rule-demand", $0.text)] } ?? [])
     }
@@ -113,6 +118,7 @@ struct AuthenticationRequest {
     case "program": program = value
     case "command": command = value
     case "script": script = value
+    case "starts": started = value
     case "operation": operation = AccessOperation(rawValue: value) ?? .change
     case "change": changes.append(value)
     case "removes": removesProtection = true
