@@ -175,14 +175,17 @@ let package = Package(
         "Store", "Vault",
       ]),
 
+    // 2: a program that is started with secrets, on the user's terminal.
+    module("ProgramRunning", ["Platform", "SecretMemory"]),
+
     // 5: what a process of Keyhole's does, whether it serves a mount or runs one command.
     module(
       "Service",
       [
         "Backup", "CSystem", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
         "KeychainSelection", "LoginSessions",
-        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "PromptHelper", "Prompting",
-        "SecretMemory", "Store", "Suites", "Tree",
+        "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
+        "Prompting", "SecretMemory", "Store", "Suites", "Tree",
         "Vault", "ViewFormats", "Views",
       ]),
 
@@ -190,8 +193,8 @@ let package = Package(
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Service", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control", "CredentialProtocols",
-        "Platform", "Store", "ViewFormats", "Views",
+        "Service", "ProgramRunning", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control",
+        "CredentialProtocols", "Platform", "Store", "ViewFormats", "Views",
         "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -271,6 +274,7 @@ let package = Package(
         "Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory", "TestSupport",
       ]),
     tests("FuseTests", ["Fuse", "Platform"]),
+    tests("ProgramRunningTests", ["ProgramRunning", "SecretMemory", "TestSupport"]),
     tests(
       "OneTimeCodesTests", ["OneTimeCodes", "InMemory", "Model", "SecretMemory", "Store", "StoreConformance"]),
     tests(

@@ -17,6 +17,8 @@ package struct AuthenticationRequest {
   package var program = ""
   package var command = ""
   package var script: String?
+  /// Of `keyhole run` what it starts with the secrets.
+  package var started: String?
   package var parents = ""
   package var operation = AccessOperation.read
   package var changes: [String] = []
@@ -49,6 +51,8 @@ package struct AuthenticationRequest {
     items = question.items
     (program, command) = (question.caller.programName, question.caller.commandLine)
     script = question.caller.script
+    let words = question.caller.startedCommand
+    started = words.isEmpty ? nil : words.joined(separator: " ")
     parents = question.caller.parents.prefix(Self.shownParents).joined(separator: " ← ")
     operation = question.operation
     changes = question.change?.lines ?? []
@@ -112,6 +116,7 @@ package struct AuthenticationRequest {
     lines += changes.map { ("change", $0) } + (removesProtection ? [("removes", "protection")] : [])
     lines += (offersProcess ? [("offers", "process")] : []) + (script.map { [("script", $0)] } ?? [])
     lines += session.map { [("session", $0)] } ?? []
+    lines += started.map { [("starts", String($0.prefix(2000)))] } ?? []
     if let rule {
       lines += [("rule", rule.program.string)] + (rule.demand.map { [("rule-demand", $0.text)] } ?? [])
     }
@@ -131,6 +136,7 @@ package struct AuthenticationRequest {
     case "program": program = value
     case "command": command = value
     case "script": script = value
+    case "starts": started = value
     case "operation": operation = AccessOperation(rawValue: value) ?? .change
     case "change": changes.append(value)
     case "removes": removesProtection = true

@@ -214,7 +214,7 @@ final class SecretHeap: Sendable {
 
 extension SecretHeap {
   /// Whether nothing is swapped, so that memory need not be locked where that was asked for.
-  private var mayStayUnlocked: Bool {
+  var mayStayUnlocked: Bool {
     (allowsUnlocked.load(ordering: .relaxed) || UnlockedMemory.isAllowed) && !SwapSpace.isInUse
   }
 }

@@ -8,28 +8,62 @@ enum Arguments {
   /// repair it, and the command would work on another name, or store another value.
   ///
   /// Called by the name of a tool's helper, the command is `credential` with that tool.
+  ///
+  /// Those of a program that `run` starts are only shown, and passed on as they are: `ofProgram`.
   static func ofProcess() -> [String] {
-    let helper = CredentialTool(helper: CurrentProcess.programName)
-    return (helper.map { ["credential", $0.rawValue] } ?? []) + words()
-  }
-
-  private static func words() -> [String] {
-    CurrentProcess.arguments.enumerated().map { index, word in
-      guard let word else {
-        StandardError.write(
-          "keyhole: argument \(index + 1) is not UTF-8; names and values are Unicode text\n")
-        CurrentProcess.exit(2)
-      }
-      return word
+    if let helper = CredentialTool(helper: CurrentProcess.programName) {
+      return ["credential", helper.rawValue]
+        + CurrentProcess.arguments.enumerated().map { index, word in
+          if let word { return word }
+          refuse(index, exitCode: 2)
+        }
+    }
+    let words = CurrentProcess.arguments
+    let isRun = words.first == "run"
+    let end = (isRun ? words.firstIndex(of: "--") : nil) ?? words.count
+    return words.enumerated().map { index, word in
+      if let word { return word }
+      if index > end { return "\u{FFFD}" }
+      refuse(index, exitCode: isRun ? 125 : 2)
     }
   }
+
+  private static func refuse(_ index: Int, exitCode: Int32) -> Never {
+    StandardError.write("keyhole: argument \(index + 1) is not UTF-8; names and values are Unicode text\n")
+    CurrentProcess.exit(exitCode)
+  }
+
+  /// The words behind `--`, byte for byte.
+  static func ofProgram() -> [[UInt8]] {
+    guard let end = CurrentProcess.arguments.firstIndex(of: "--") else { return [] }
+    return Array(CurrentProcess.argumentBytes.dropFirst(end + 1))
+  }
+
+  /// The arguments as the parser takes them.
+  static func prepared(_ arguments: [String]) -> [String] {
+    arguments.first == "run" ? withNamedPaths(arguments) : withDashedValue(arguments)
+  }
+
+  /// With `--env` before each path of `run`: the parser has one list of words at most, which is that of the program.
+  private static func withNamedPaths(_ arguments: [String]) -> [String] {
+    let end = arguments.firstIndex(of: "--") ?? arguments.count
+    var words = ["run"]
+    for (index, word) in arguments[..<end].enumerated().dropFirst() {
+      let isValue = runOptionsWithValue.contains(arguments[index - 1])
+      if !word.hasPrefix("-"), !isValue { words.append("--env") }
+      words.append(word)
+    }
+    return words + arguments[end...]
+  }
+
+  private static let runOptionsWithValue: Set<String> = ["--env", "--file", "--fd", "--on-change"]
 
   /// The words that stand before a value in the commands that take one, without options.
   private static let wordsBeforeValue = ["set": 1, "attr": 2]
 
   /// With `--` before a value that begins with a dash, as in `set PATH -5`. A word with two dashes stays an option: a typing
   /// error in one must not become a value.
-  static func withDashedValue(_ arguments: [String]) -> [String] {
+  private static func withDashedValue(_ arguments: [String]) -> [String] {
     guard let command = arguments.first, let before = wordsBeforeValue[command], !arguments.contains("--")
     else {
       return arguments

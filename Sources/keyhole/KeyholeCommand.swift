@@ -31,7 +31,8 @@ struct KeyholeCommand: ParsableCommand {
       MountCommand.self, UnmountCommand.self, StatusCommand.self, ListCommand.self, GetCommand.self,
       SetCommand.self, OneTimeCodeCommand.self, RemoveCommand.self, MoveCommand.self, CopyCommand.self,
       FindCommand.self,
-      SearchCommand.self, GenerateCommand.self, ClipCommand.self, AttributeCommand.self, EditCommand.self,
+      SearchCommand.self, GenerateCommand.self, ClipCommand.self, RunCommand.self, AttributeCommand.self,
+      EditCommand.self,
       ExportCommand.self,
       ImportCommand.self, BackupCommand.self, RestoreCommand.self, MigrateCommand.self, UpgradeCommand.self,
       AcceptCommand.self,
@@ -41,7 +42,7 @@ struct KeyholeCommand: ParsableCommand {
       RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,
       HistoryCommand.self, UndoCommand.self, CredentialCommand.self, ViewCommand.self, AdoptCommand.self,
       WatchCommand.self, LogCommand.self, ReplayCommand.self,
-      ClearClipboardCommand.self,
+      ClearClipboardCommand.self, RunMonitorCommand.self,
     ])
 
   /// Parses and runs, and ends the process with the exit code of SPECIFICATION.md, section 10.
@@ -51,7 +52,7 @@ struct KeyholeCommand: ParsableCommand {
         try GetCommand.print(path)
       } else {
         try requireCommand(arguments)
-        var command = try parseAsRoot(Arguments.withDashedValue(arguments))
+        var command = try parseAsRoot(Arguments.prepared(arguments))
         try command.run()
       }
       CurrentProcess.exit(0)
@@ -69,7 +70,7 @@ struct KeyholeCommand: ParsableCommand {
 
   /// Whether words are a command with arguments that it takes; nothing is run.
   static func takes(_ arguments: [String]) -> Bool {
-    (try? requireCommand(arguments)) != nil && (try? parseAsRoot(Arguments.withDashedValue(arguments))) != nil
+    (try? requireCommand(arguments)) != nil && (try? parseAsRoot(Arguments.prepared(arguments))) != nil
   }
 
   /// The commands that the help names.
@@ -95,7 +96,7 @@ struct KeyholeCommand: ParsableCommand {
     "cat": "get", "show": "get", "read": "get", "insert": "set", "add": "set", "put": "set", "write": "set",
     "store": "set", "list": "ls", "tree": "ls -R", "dir": "ls", "remove": "rm", "delete": "rm", "del": "rm",
     "rename": "mv", "move": "mv", "copy": "cp", "grep": "search", "umount": "unmount", "version": "--version",
-    "copy-to-clipboard": "clip", "passwd": "passphrase", "check": "doctor",
+    "exec": "run", "copy-to-clipboard": "clip", "passwd": "passphrase", "check": "doctor",
   ]
 
   /// The path of `get PATH`; nil: it is another command, or has options. Scripts call it often, and ArgumentParser takes
@@ -113,7 +114,8 @@ struct KeyholeCommand: ParsableCommand {
     let reason = usage?.message ?? message(for: error)
     let line = reason.split(separator: "\n").joined(separator: " ")
     StandardError.write("keyhole: \(line.escapedForTerminal)\n\(self.usage(arguments))\n")
-    CurrentProcess.exit(2)
+    // The codes of `run` are those of the program, so its own are env(1)'s.
+    CurrentProcess.exit(arguments.first == "run" ? RunCommand.failure : 2)
   }
 
   /// The usage line of the command that was called; of `keyhole` itself where there is none of the name.

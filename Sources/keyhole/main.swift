@@ -6,13 +6,15 @@ import SecretMemory
 private let commandsWithSecrets = [
   "attr", "backup", "clip", "cp", "credential", "edit", "export", "generate", "get", "import", "migrate",
   "mv",
-  "otp", "passphrase", "restore", "set",
+  "otp", "passphrase", "restore", "run", "set",
 ]
 
+// The program that `run` starts has them.
+_ = StartConditions.ofProcess
 private let arguments = Arguments.ofProcess()
 
 // Rules hold for this program as for every other one, so the processes of the mounts have to see which one it is.
-hardenProcess {
+hardenProcess(arguments.first == "run" ? .ofStartedPrograms : .never) {
   guard let command = arguments.first, commandsWithSecrets.contains(command),
     let folders = UserFolders.current()
   else { return }

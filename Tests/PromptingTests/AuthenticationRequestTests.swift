@@ -26,6 +26,7 @@ import Testing
     request.program = "/usr/bin/cat"
     request.command = "cat value"
     request.script = "/home/u/script"
+    request.started = "psql -h db"
     request.parents = "bash (1) ← sshd (2)"
     request.operation = .readWrite
     request.changes = ["access flags: none → userPresence"]
@@ -46,6 +47,7 @@ import Testing
     let read = try #require(Self.readBack(request))
     #expect(read.items == request.items && read.others == 0)
     #expect(read.program == request.program && read.command == request.command)
+    #expect(read.started == request.started)
     #expect(read.script == request.script && read.parents == request.parents)
     #expect(read.operation == .readWrite && read.changes == request.changes)
     #expect(read.removesProtection && read.offersProcess && read.process == 77)

@@ -29,6 +29,11 @@ package struct Descriptor: ~Copyable, Sendable {
     self.number = try Errno.retrying { fcntl(number, F_DUPFD_CLOEXEC, 3) }
   }
 
+  /// The same with a number that is greater than another one. - Throws: EMFILE, EINVAL: RLIMIT_NOFILE has no such numbers.
+  package init(duplicating number: Int32, above other: Int32) throws(Errno) {
+    self.number = try Errno.retrying { fcntl(number, F_DUPFD_CLOEXEC, max(3, other &+ 1)) }
+  }
+
   /// open(2) with O_TMPFILE: a file without a name on the disk of a folder, which is gone when it is closed.
   package init(unnamedIn folder: String) throws(Errno) {
     // A macro that Glibc's module does not show: __O_TMPFILE | O_DIRECTORY.
@@ -42,6 +47,13 @@ package struct Descriptor: ~Copyable, Sendable {
   /// dup2(2): another number stands for this open file, whatever it stood for before.
   package func replace(_ other: Int32) {
     dup2(number, other)
+  }
+
+  /// Whether this process was started with a descriptor of this number, and a program that it starts has it too: it is open
+  /// and has no O_CLOEXEC.
+  package static func isInherited(_ number: Int32) -> Bool {
+    let flags = fcntl(number, F_GETFD)
+    return flags >= 0 && flags & FD_CLOEXEC == 0
   }
 
   /// Gives up the descriptor without closing it.

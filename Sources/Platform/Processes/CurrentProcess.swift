@@ -29,6 +29,15 @@ package enum CurrentProcess {
     return unsafe String(cString: name).split(separator: "/").last.map(String.init) ?? ""
   }
 
+  /// The same words, byte for byte.
+  package static var argumentBytes: [[UInt8]] {
+    // SAFETY: as above.
+    let words = unsafe UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
+    return unsafe words.dropFirst().compactMap { word in
+      unsafe word.map { unsafe Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+    }
+  }
+
   /// gethostname(2); empty where it can't be had.
   package static var hostName: [UInt8] {
     var name = [CChar](repeating: 0, count: 256)

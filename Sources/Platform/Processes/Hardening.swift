@@ -9,12 +9,23 @@ import Glibc
 ///
 /// `identify` is called before other processes of the user can't look into this one any more: it lets them see which
 /// program this is, and must touch no secret.
-package func hardenProcess(after identify: () -> Void = {}) {
+///
+/// `coreFiles`: whether a program that this process starts may raise RLIMIT_CORE again.
+package func hardenProcess(_ coreFiles: CoreFiles = .never, after identify: () -> Void = {}) {
   for fatal in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGQUIT, SIGSYS] {
     signal(fatal, SIG_DFL)
   }
-  ResourceLimit.coreFile.set(ResourceLimit.Values(current: 0, highest: 0))
+  let highest = coreFiles == .never ? 0 : ResourceLimit.coreFile.values.highest
+  ResourceLimit.coreFile.set(ResourceLimit.Values(current: 0, highest: highest))
   umask(0o077)
   identify()
   _ = linux_set_dumpable(0)
+}
+
+/// The core files of a process and of those that it starts. This process has none in any case.
+package enum CoreFiles: Sendable {
+  /// The hard limit is 0.
+  case never
+  /// The hard limit stays.
+  case ofStartedPrograms
 }

@@ -4,6 +4,8 @@ import Glibc
 package enum ResourceLimit: UInt32, Sendable {
   /// RLIMIT_CORE: the size of a core file, in bytes.
   case coreFile = 4
+  /// RLIMIT_NOFILE: one more than the greatest number of a descriptor.
+  case descriptors = 7
   /// RLIMIT_MEMLOCK: the memory that may be locked, in bytes.
   case lockedMemory = 8
 

@@ -2,7 +2,7 @@ import Glibc
 
 /// The modes of a terminal: termios(3).
 package struct TerminalModes: Sendable {
-  private let raw: termios
+  private var raw: termios
 
   /// tcgetattr(3). - Throws: ENOTTY: it is no terminal.
   package init(of terminal: Int32) throws(Errno) {
@@ -21,5 +21,19 @@ package struct TerminalModes: Sendable {
   package func set(on terminal: Int32) throws(Errno) {
     var modes = raw
     try Errno.retrying { unsafe tcsetattr(terminal, TCSANOW, &modes) }
+  }
+
+  /// The same, but every byte passes as it is, in both directions: cfmakeraw(3).
+  package var passingBytes: TerminalModes {
+    var modes = self
+    unsafe cfmakeraw(&modes.raw)
+    return modes
+  }
+
+  /// Whether this process may read a terminal and set its modes: it is in the foreground (tcgetpgrp(3)), or the terminal is
+  /// not its controlling one.
+  package static func isForeground(_ terminal: Int32) -> Bool {
+    let group = tcgetpgrp(terminal)
+    return group < 0 || group == getpgrp()
   }
 }

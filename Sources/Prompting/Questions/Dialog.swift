@@ -245,6 +245,8 @@ struct Dialog {
   private func text(_ more: String) -> String {
     var lines = ["Program: \(request.program)"]
     lines += request.script.map { ["Script: \($0)"] } ?? []
+    // `keyhole` asks, but another program gets it.
+    lines += request.started.map { ["It is for: \($0.prefix(300))"] } ?? []
     lines += ["Command: \(request.command.prefix(300))", "Started by: \(request.parents)", purpose]
     lines += request.items.map { "  \($0)" }
     if request.others > 0 { lines.append("  and \(request.others) more") }

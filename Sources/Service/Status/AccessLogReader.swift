@@ -82,7 +82,8 @@ package final class AccessLogReader {
       default: "-"
       }
     }
-    let program = word("script") == "-" ? word("program") : "\(word("program")) \(word("script"))"
+    var program = word("script") == "-" ? word("program") : "\(word("program")) \(word("script"))"
+    if case .string(let started)? = fields["starts"] { program += " run \(started.string)" }
     let columns = [
       word("time"), word("decision"), path, "\(program) (\(word("pid")))", word("terminal"),
       word("parents"),

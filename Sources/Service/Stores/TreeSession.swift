@@ -65,12 +65,20 @@ package struct TreeSession {
   ///
   /// Returns where the keychain needs more than that.
   package func endProcess() {
+    if closeVault() { CurrentProcess.exit(0) }
+  }
+
+  /// Wipes the keys of a vault that this process has opened, and closes it. Nothing more can be read then.
+  ///
+  /// - Returns: false: the keychain is another one.
+  @discardableResult
+  package func closeVault() -> Bool {
     switch stores.keychain?.engine {
     case nil: break
     case let vault as VaultEngine: vault.close()
-    default: return
+    default: return false
     }
-    CurrentProcess.exit(0)
+    return true
   }
 
   /// - Throws: `Failure` that names the path.

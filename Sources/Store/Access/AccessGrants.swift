@@ -21,6 +21,8 @@ struct AccessGrants {
     /// The SHA-256 of the executable; nil: it can't be changed by the user, or the process itself is the holder.
     var digest: String?
     var script: String?
+    /// Of `keyhole run` what it starts: an answer for one program is none for another.
+    var startedCommand: [String] = []
     var demand: Demand?
     var password: ItemPassword?
   }
@@ -36,8 +38,8 @@ struct AccessGrants {
       Grant(
         item: scope == .process && password == nil ? nil : subject.item, operation: subject.operation,
         secrets: subject.secrets, holder: .process(process, until: end),
-        executable: subject.caller.executable?.file, script: subject.caller.script, demand: subject.demand,
-        password: password))
+        executable: subject.caller.executable?.file, script: subject.caller.script,
+        startedCommand: subject.caller.startedCommand, demand: subject.demand, password: password))
   }
 
   /// Keeps a person's answer for the program of a question in its session.
@@ -47,7 +49,7 @@ struct AccessGrants {
       Grant(
         item: subject.item, operation: subject.operation, secrets: subject.secrets,
         holder: .session(leader: leader), executable: subject.caller.executable?.file, digest: digest,
-        script: subject.caller.script, demand: subject.demand))
+        script: subject.caller.script, startedCommand: subject.caller.startedCommand, demand: subject.demand))
   }
 
   /// The answer that covers a request now.
@@ -80,7 +82,9 @@ struct AccessGrants {
 
 extension AccessGrants.Grant {
   fileprivate func isOfCaller(_ caller: Caller.Identity) -> Bool {
-    guard executable == caller.executable?.file, script == caller.script else { return false }
+    guard executable == caller.executable?.file, script == caller.script,
+      startedCommand == caller.startedCommand
+    else { return false }
     switch holder {
     case .process(let process, _): return process == caller.process
     case .session(let leader): return caller.isIdentified && leader == caller.session
@@ -100,8 +104,9 @@ extension AccessGrants.Grant {
 }
 
 extension PermissionRequest.Subject {
-  /// Whether a rule may be written in place of an answer: not for a code, as rules are for all secrets of an item.
-  var offersRule: Bool { hasKeptAnswer && secrets != .code }
+  /// Whether a rule may be written in place of an answer: not for a code, as rules are for all secrets of an item, and not for
+  /// `keyhole run`, as the rule would be for `keyhole`, whatever it starts.
+  var offersRule: Bool { hasKeptAnswer && secrets != .code && caller.startedCommand.isEmpty }
 
   /// Whether an answer may hold longer than for some seconds.
   private var hasKeptAnswer: Bool {

@@ -61,6 +61,9 @@ extension Caller {
     public var script: String?
     /// As the process shows it: it may be anything.
     public var commandLine = ""
+    /// Of `keyhole run` the program that it starts with what it opens, and its arguments, as the command line says; empty: it is
+    /// another program.
+    public var startedCommand: [String] = []
     /// The processes above it, the nearest first: `/usr/bin/bash (17)`, or `[name] (17)` where the executable can't be
     /// read.
     public var parents: [String] = []
@@ -148,13 +151,15 @@ extension Caller.Identity {
     self.init(process: process, user: files.user, executable: nil)
     self.handle = handle
     isObserved = true
-    commandLine = files.commandLine.filter { !$0.isEmpty }.joined(separator: " ")
+    let words = files.commandLine
+    commandLine = words.filter { !$0.isEmpty }.joined(separator: " ")
     parents = Self.parents(of: stat)
     terminal = files.terminalPath(device: stat.terminal)
     session = stat.session.flatMap { leader in
       leader > 0 ? Process(number: leader, start: ProcessFiles(leader).status?.start ?? 0) : nil
     }
     identify(files, process)
+    startedCommand = Self.startedCommand(executable, words)
     // Read before this: it is the process that the handle refers to.
     if !isAlive { self = .unknown }
   }
@@ -172,6 +177,13 @@ extension Caller.Identity {
     let found = Executable(path: path, file: file, hasPath: FileID(path) == file)
     executable = found
     script = found.hasPath ? ScriptInterpreter(path: path, file: file)?.script(of: files) : nil
+  }
+
+  private static func startedCommand(_ executable: Executable?, _ words: [String]) -> [String] {
+    guard words.count > 1, words[1] == "run", executable?.path.split(separator: "/").last == "keyhole",
+      let end = words.firstIndex(of: "--")
+    else { return [] }
+    return words[end...].dropFirst().filter { !$0.isEmpty }
   }
 
   /// Whether a process has the namespaces of this one.

@@ -3,9 +3,11 @@ import Prompting
 
 extension Failure {
   /// Prints one line on standard error.
-  func report() {
+  func report() { StandardError.write("keyhole: \(line)\n") }
+
+  /// One line for a person.
+  var line: String {
     let reason = reason.escapedForTerminal.abbreviated
-    let text = subject.map { "\($0.abbreviated.escapedForTerminal): \(reason)" } ?? reason
-    StandardError.write("keyhole: \(text)\n")
+    return subject.map { "\($0.abbreviated.escapedForTerminal): \(reason)" } ?? reason
   }
 }

@@ -239,6 +239,13 @@ extension System {
     return Int(count)
   }
 
+  /// Gives a terminal another size: TIOCSWINSZ of ioctl_tty(2).
+  static func setWindow(of file: OpenFile, rows: Int32, columns: Int32) throws(Errno) {
+    let ioctl = unsafe function("ioctl", as: Ioctl.self)
+    var size: [Int32] = [rows | columns << 16, 0]
+    _ = try check { unsafe ioctl(file.descriptor, 0x5414, &size) }
+  }
+
   private typealias Unlockpt = @convention(c) (Int32) -> Int32
   private typealias Ptsname = @convention(c) (Int32, UnsafeMutablePointer<CChar>, Int) -> Int32
 

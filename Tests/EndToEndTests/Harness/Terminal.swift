@@ -41,6 +41,11 @@ final class Terminal: Sendable {
     while !rest.isEmpty { rest = rest.dropFirst(try side.write(Array(rest))) }
   }
 
+  /// Drags the window's edge.
+  func resize(rows: Int32, columns: Int32) throws {
+    try System.setWindow(of: side, rows: rows, columns: columns)
+  }
+
   /// Returns when something has been shown that was not there when this was called the last time.
   func wait(for text: String, within duration: Duration = .seconds(20)) throws {
     let deadline = Deadline(in: duration)

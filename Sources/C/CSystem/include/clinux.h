@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "start.h"
+
 // Calls that Glibc's Swift module does not show: variadic ones, and ones newer than the C library.
 
 /// memfd_secret(2): memory that neither cores, swap nor other processes can read. -1 and errno on failure.

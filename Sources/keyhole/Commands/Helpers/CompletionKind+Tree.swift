@@ -8,6 +8,13 @@ extension CompletionKind {
     .custom { _, _, prefix in Completion.paths(prefix) }
   }
 
+  /// The same before the `--` of a command that is run; behind it nothing.
+  static var treePathBeforeCommand: CompletionKind {
+    .custom { words, index, prefix in
+      words.prefix(max(0, index)).contains("--") ? [] : Completion.paths(prefix)
+    }
+  }
+
   /// The attributes of the path before it.
   static var attributeName: CompletionKind {
     .custom { words, index, _ in Completion.attributes(ofPathBefore: index, in: words) }

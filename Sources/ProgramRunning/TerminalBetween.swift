@@ -1,0 +1,72 @@
+import Platform
+import SecretMemory
+
+/// The user's terminal, while the program has a pseudo-terminal of its own: all that is typed passes to that, and the window's
+/// size. The line discipline of the program's terminal makes signals of Ctrl-C and Ctrl-Z.
+final class TerminalBetween {
+  private let terminal: Descriptor
+  private let emulator: Descriptor
+  private let modes: TerminalModes
+  private var input: SecretBytes
+  private var count = 0
+  private var isPassing = false
+  private var isClosed = false
+
+  /// `terminal`: the user's, from `user`.
+  init(_ terminal: consuming Descriptor, _ emulator: consuming Descriptor) throws {
+    modes = try TerminalModes(of: terminal.number)
+    input = try SecretBytes(count: 256)
+    self.terminal = terminal
+    self.emulator = emulator
+    resume()
+  }
+
+  /// The terminal that is typed on: standard input, else the controlling one (tty(4)), as for `less` behind a pipe. nil: there
+  /// is none.
+  static func user() -> Descriptor? {
+    StandardStream.input.isTerminal
+      ? try? Descriptor(duplicating: StandardStream.input.number)
+      : try? Descriptor("/dev/tty", [.readingAndWriting, .noControllingTerminal])
+  }
+
+  deinit { pause() }
+
+  /// For what is typed, and for the program's terminal to take it.
+  var entries: [Poll.Entry] {
+    [
+      Poll.Entry(isPassing && !isClosed && count == 0 ? terminal.number : nil),
+      Poll.Entry(count > 0 ? emulator.number : nil, .output),
+    ]
+  }
+
+  /// Takes the terminal, where this process is in the foreground: a background process may neither read it nor set its modes.
+  func resume() {
+    resize()
+    guard !isPassing, TerminalModes.isForeground(terminal.number) else { return }
+    isPassing = (try? modes.passingBytes.set(on: terminal.number)) != nil
+  }
+
+  /// Gives the terminal its modes from before.
+  func pause() {
+    guard isPassing else { return }
+    isPassing = false
+    if TerminalModes.isForeground(terminal.number) { try? modes.set(on: terminal.number) }
+  }
+
+  func resize() {
+    WindowSize(of: terminal.number)?.set(on: emulator.number)
+  }
+
+  /// Reads once. - Returns: false: the terminal is gone.
+  func read() -> Bool {
+    var room = input.mutableSpan
+    count = (try? terminal.read(into: &room)) ?? 0
+    isClosed = count == 0
+    return !isClosed
+  }
+
+  func write() {
+    input.withSpan(0..<count) { try? emulator.write($0) }
+    count = 0
+  }
+}

@@ -1,0 +1,214 @@
+import Model
+import Platform
+package import ProgramRunning
+import SecretMemory
+import Store
+import Tree
+
+/// The values that a program is to get, found in the tree.
+package struct ProgramValues {
+  /// One that is not a folder.
+  fileprivate struct Entry {
+    let place: ProgramValue.Place
+    let path: TreePath
+  }
+
+  package let session: TreeSession
+  /// The paths that were named, folders as such: what is added to one belongs to it.
+  private let named: [(ProgramValue.Place, TreePath)]
+
+  /// Looks up the paths; nothing is opened. - Throws: `Failure`, `UsageError`.
+  package init(_ values: [ProgramValue]) throws {
+    named = try values.map { ($0.place, try Self.path(of: $0)) }
+    let first = named.first { $0.1.needsKeychain } ?? named.first
+    session = try TreeSession(for: first?.1 ?? TreePath("defaults"))
+    try requireFreeNumbers()
+  }
+
+  init(_ values: [ProgramValue], in session: TreeSession) {
+    named = values.map { ($0.place, TreePath($0.path)) }
+    self.session = session
+  }
+
+  private static func path(of value: ProgramValue) throws -> TreePath {
+    guard !PathLocation.isFull(value.path) else { return TreePath(value.path) }
+    return try OpenedPath(value.path, value.place == .variable(nil) ? .folders : .items).path
+  }
+
+  /// Opens all values: questions are asked here. - Throws: `Failure`, `SecretMemoryError`: nothing may be started.
+  package func fetch(masking isMasking: Bool) throws -> ProgramSecrets {
+    let entries = try allEntries()
+    var secrets = try ProgramSecrets(masking: isMasking)
+    var numbers = freeNumbers()[...]
+    for entry in entries {
+      let path = entry.path.ofValue
+      let value = try session.secret(at: path)
+      do {
+        switch entry.place {
+        case .variable(let name): try add(value, to: &secrets, in: name ?? "", of: path)
+        case .descriptor(let number): try secrets.add(value.span, as: number, pathIn: nil)
+        case .file(let name):
+          guard let number = numbers.popFirst() else {
+            throw Failure("--file \(name)", "there are no more descriptors; `ulimit -n` raises the limit")
+          }
+          try secrets.add(value.span, as: number, pathIn: name)
+        }
+      } catch let failure as SecretFile.Failure {
+        throw Failure(path.string, failure.reason)
+      }
+    }
+    return secrets
+  }
+
+  /// The paths that a change is looked for at.
+  var watched: [TreePath] { named.map { $0.1.isItem ? $0.1.ofValue : $0.1 } }
+}
+
+// MARK: - Names
+
+extension ProgramValues {
+  /// Variables that decide which code a program runs. A program that may write one item must not choose that.
+  private static let loaderNames: Set<String> = ["PATH", "IFS", "ENV", "BASH_ENV", "PS4", "PROMPT_COMMAND"]
+
+  private func allEntries() throws -> [Entry] {
+    let all = try named.flatMap { place, path in
+      place == .variable(nil) ? try entries(at: path) : [Entry(place: place, path: path)]
+    }
+    var names: Set<String> = []
+    for entry in all {
+      guard let name = entry.name, !names.insert(name).inserted else { continue }
+      throw Failure(
+        entry.path.string, "the variable \(name) has a value already; give one of the two another name")
+    }
+    return all
+  }
+
+  /// The items of a service, the keys of a suite, or one of them.
+  private func entries(at path: TreePath) throws -> [Entry] {
+    let node = try session.node(at: path)
+    guard node.isDirectory, !path.isItem else {
+      let isFile = path.isSecret && path.parent.isItem
+      guard !isFile || path.name == "value" else {
+        throw Failure(path.string, "it needs a name: NAME=\(path.string)")
+      }
+      return [try Entry(place: .variable(Self.name(isFile ? path.parent : path)), path: path)]
+    }
+    guard path.isOfValues else {
+      throw Failure(path.string, "it has more than values in it; name a suite, a service or one value")
+    }
+    let found = try session.attempt(path) { () throws(StoreError) in try session.tree.list(node) }
+    let names = found.map(\.name).sorted { ExactString($0) < ExactString($1) }
+    guard !names.isEmpty else { throw Failure(path.string, "there is no value in it", .notFound) }
+    return try names.map { name in
+      let child = path.appending(name)
+      guard !Self.loaderNames.contains(name), !name.hasPrefix("LD_") else {
+        throw Failure(
+          child.string,
+          "a variable of this name decides which code runs; name it: --env \(name)=\(child.string)")
+      }
+      return try Entry(place: .variable(Self.name(child)), path: child)
+    }
+  }
+
+  private static func name(_ path: TreePath) throws -> String {
+    guard ProgramValue.isVariableName(path.name) else {
+      throw Failure(
+        path.string,
+        "\(path.name) can't be the name of a variable (A-Z, a-z, 0-9 and _); give it one: NAME=\(path.string)"
+      )
+    }
+    return path.name
+  }
+}
+
+extension ProgramValues.Entry {
+  fileprivate var name: String? {
+    switch place {
+    case .variable(let name): name
+    case .file(let name): name
+    case .descriptor: nil
+    }
+  }
+}
+
+extension TreePath {
+  /// Whether it is a suite, a service or a server.
+  fileprivate var isOfValues: Bool {
+    switch components.first {
+    case "defaults": components.count == 2
+    case "keychain": components.count == 3 && components[1] != "other"
+    default: false
+    }
+  }
+}
+
+// MARK: - Values
+
+extension ProgramValues {
+  /// The longest variable that execve(2) takes: MAX_ARG_STRLEN of Linux.
+  private static let longest = 128 * 1024
+
+  private func add(
+    _ value: borrowing SecretBytes, to secrets: inout ProgramSecrets, in name: String, of path: TreePath
+  ) throws {
+    let bytes = value.span
+    // As `$(…)` of a shell takes it off: a setting's file ends with it.
+    let content = bytes.last == 0x0A ? bytes.extracting(droppingLast: 1) : bytes
+    if content.firstOffset(of: 0) != nil {
+      throw Failure(
+        path.string,
+        "the value has a NUL byte, which no variable can hold; give it as a file: --file NAME=PATH")
+    }
+    if name.utf8.count + content.count + 2 > Self.longest {
+      throw Failure(
+        path.string,
+        "the value is longer than a variable can be (128 KiB); give it as a file: --file NAME=PATH")
+    }
+    try secrets.add(name, content)
+  }
+}
+
+extension SecretFile.Failure {
+  fileprivate var reason: String {
+    switch self {
+    case .lockedMemory(let needed, let limit):
+      "as a file it needs \(needed / 1024) KiB of locked memory, and the limit is \(limit / 1024) KiB; raise it by "
+        + "`ulimit -l`, memlock in /etc/security/limits.conf or LimitMEMLOCK= of a unit"
+    case .system(let errno): "it can't be given as a file: \(systemMessage(errno))"
+    }
+  }
+}
+
+// MARK: - Numbers of descriptors
+
+extension ProgramValues {
+  /// As a shell's process substitution does: far from the numbers that scripts take.
+  private static let firstNumber: Int32 = 63
+
+  private var takenNumbers: [Int32] {
+    named.compactMap { if case .descriptor(let number) = $0.0 { number } else { nil } }
+  }
+
+  private func requireFreeNumbers() throws {
+    let limit = ResourceLimit.descriptors.values.current
+    var seen: Set<Int32> = []
+    for number in takenNumbers {
+      guard UInt64(clamping: number) < limit else {
+        throw Failure("--fd \(number)", "descriptors end at \(limit &- 1); `ulimit -n` sets the limit")
+      }
+      guard !Descriptor.isInherited(number) else {
+        throw Failure("--fd \(number)", "this descriptor is in use already; take another number")
+      }
+      guard seen.insert(number).inserted else { throw Failure("--fd \(number)", "it is given twice") }
+    }
+  }
+
+  /// For files, in the order in which they are taken.
+  private func freeNumbers() -> [Int32] {
+    let highest = Int32(clamping: ResourceLimit.descriptors.values.current) &- 1
+    let taken = Set(takenNumbers)
+    let low = Array((3...Self.firstNumber).reversed())
+    let high = Self.firstNumber < highest ? Array((Self.firstNumber &+ 1)...min(highest, 1023)) : []
+    return (low + high).filter { $0 <= highest && !taken.contains($0) && !Descriptor.isInherited($0) }
+  }
+}

@@ -1,0 +1,222 @@
+import Glibc
+import Testing
+
+/// `keyhole run` on a terminal: directly, and with a pseudo-terminal between where output is masked.
+@Suite(.timeLimit(.minutes(3))) struct RunTerminalTests {
+  /// An interactive shell with job control, and the person before it.
+  private static func withShell(_ mask: String, body: (World, Terminal, _ run: String) throws -> Void)
+    async throws
+  {
+    try await withWorld { world in
+      try world.check("printf hunter2-hunter2 | keyhole set keychain/generic/my.app/KEY")
+      let terminal = try Terminal(
+        ["/bin/bash", "-c", "exec env PS1=\"$PROMPT\" bash --norc --noediting -i 2>&1"],
+        environment: world.environment + ["PROMPT=$? PROMPT> ", "HISTFILE=", "VIMINIT=set nocompatible"],
+        directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "0 PROMPT> ")
+      // Then what is typed is not taken for what is printed.
+      try terminal.type("stty -echo\r")
+      try terminal.wait(for: "PROMPT> ")
+      try body(world, terminal, "keyhole run \(mask) my.app/KEY -- ")
+      try terminal.type("exit\r")
+      _ = try terminal.finish()
+    }
+  }
+
+  @Test(arguments: [""]) func commandHasATerminal(mask: String) async throws {
+    try await Self.withShell(mask) { _, terminal, run in
+      try terminal.type(run + "sh -c 'test -t 0 && test -t 1 && test -t 2 && stty size; echo \"<$KEY>\"'\r")
+      try terminal.wait(for: "24 80")
+      try terminal.wait(for: mask.isEmpty ? "<hunter2-hunter2>" : "<[masked]>")
+      try terminal.wait(for: "0 PROMPT> ")
+      // Pipes stay pipes, each by itself.
+      try terminal.type("echo | " + run + "sh -c '! test -t 0 && test -t 1; echo r=$?'\r")
+      try terminal.wait(for: "r=0")
+      try terminal.type(run + "sh -c 'test -t 0 && ! test -t 1 && test -t 2; echo r=$?' | cat\r")
+      try terminal.wait(for: "r=0")
+      // The terminal itself, for what a program asks beside its standard input.
+      try terminal.type("echo | " + run + "sh -c 'echo asks; read line < /dev/tty; echo \"<$line>\"'\r")
+      try terminal.wait(for: "asks")
+      try terminal.type("answer\r")
+      try terminal.wait(for: "<answer>")
+      try terminal.wait(for: "0 PROMPT> ")
+    }
+  }
+
+  @Test(arguments: ["", "--mask"]) func windowMayChange(mask: String) async throws {
+    try await Self.withShell(mask) { _, terminal, run in
+      try terminal.type(
+        run + "bash -c 'trap \"kill \\$!; stty size; exit\" WINCH; sleep 100 & echo ready; wait'\r")
+      try terminal.wait(for: "ready")
+      try terminal.resize(rows: 31, columns: 101)
+      try terminal.wait(for: "31 101")
+      try terminal.wait(for: "0 PROMPT> ")
+    }
+  }
+
+  @Test(arguments: ["", "--mask"]) func interruptReachesTheCommand(mask: String) async throws {
+    try await Self.withShell(mask) { _, terminal, run in
+      try terminal.type(run + "sh -c 'echo ready; exec sleep 100'\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("\u{03}")
+      try terminal.wait(for: "130 PROMPT> ")
+      if mask.isEmpty {
+        // A script ends with its command, as without `keyhole run`.
+        try terminal.type("bash -c '\(run) sh -c \"echo ready; exec sleep 100\"; echo on'\r")
+        try terminal.wait(for: "ready")
+        try terminal.type("\u{03}")
+        try terminal.wait(for: "130 PROMPT> ")
+      }
+      // A command that handles it decides by itself, and gets it once.
+      try terminal.type(
+        run + "bash -c 'trap \"let n++\" INT; echo ready; read line; echo \"n=$n\"; exit 7'\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("\u{03}")
+      try terminal.type("\r")
+      try terminal.wait(for: "n=1")
+      try terminal.wait(for: "7 PROMPT> ")
+    }
+  }
+
+  @Test(arguments: ["", "--mask"]) func commandIsStoppedAndContinued(mask: String) async throws {
+    try await Self.withShell(mask) { _, terminal, run in
+      try terminal.type(run + "sh -c 'echo ready; read line; echo \"<$line>\"; exit 5'\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("\u{1A}")
+      try terminal.wait(for: "Stopped")
+      try terminal.wait(for: "PROMPT> ")
+      // The shell has its terminal as it was.
+      try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
+      try terminal.wait(for: "n=1")
+      try terminal.wait(for: "PROMPT> ")
+      try terminal.type("fg\r")
+      try terminal.wait(for: "keyhole run")
+      try terminal.type("line\r")
+      try terminal.wait(for: "<line>")
+      try terminal.wait(for: "5 PROMPT> ")
+      // In the background it prints, and the shell keeps the terminal.
+      try terminal.type(run + "sh -c 'echo printed' & wait; echo waited\r")
+      try terminal.wait(for: "printed")
+      try terminal.wait(for: "waited")
+      try terminal.wait(for: "PROMPT> ")
+    }
+  }
+
+  @Test(
+    .enabled(if: System.exists("/usr/bin/vim"), "needs vim"), arguments: ["", "--mask"])
+  func vimEditsAndStops(mask: String) async throws {
+    try await Self.withShell(mask) { world, terminal, run in
+      try terminal.type("TERM=xterm " + run + "vim -n file\r")
+      try terminal.wait(for: "[New]")
+      try terminal.type("i")
+      try terminal.wait(for: "INSERT")
+      // The whole screen is the editor's: nothing is masked in it.
+      try terminal.type("\u{12}=$KEY\r")
+      try terminal.wait(for: "hunter2-hunter2")
+      try terminal.type("\u{1B}:w\r")
+      try terminal.wait(for: "written")
+      try terminal.type("\u{1A}")
+      try terminal.wait(for: "Stopped")
+      try terminal.wait(for: "PROMPT> ")
+      try terminal.type("fg\r")
+      try terminal.wait(for: "hunter2-hunter2")
+      try terminal.type(":q\r")
+      try terminal.wait(for: "0 PROMPT> ")
+      #expect(try System.text(world.outside + "/file") == "hunter2-hunter2\n")
+    }
+  }
+
+  @Test(
+    .disabled("the test waits for text that does not always come; tried by hand"),
+    .enabled(if: System.exists("/usr/bin/less"), "needs less"), arguments: ["", "--mask"])
+  func lessReadsItsKeysFromTheTerminal(mask: String) async throws {
+    try await Self.withShell(mask) { _, terminal, run in
+      for command in [
+        "seq 1001 1500 | \(run)less", "\(run)seq 1001 1500 | less", "seq 1001 1500 > f; \(run)less f",
+      ] {
+        try terminal.type(command + "\r")
+        try terminal.wait(for: "1010")
+        try terminal.type("G")
+        try terminal.wait(for: "(END)")
+        try terminal.type("\u{1A}")
+        try terminal.wait(for: "Stopped")
+        try terminal.wait(for: "PROMPT> ")
+        try terminal.type("fg\r")
+        try terminal.wait(for: "(END)")
+        try terminal.type("q")
+        try terminal.wait(for: "PROMPT> ")
+      }
+    }
+  }
+
+  /// A server that takes one user's password, so that psql(1) has its prompt.
+  @Test(
+    .disabled("the test waits for text that does not always come; tried by hand"),
+    .enabled(if: System.exists("/usr/bin/psql"), "needs postgresql-client"), arguments: ["", "--mask"])
+  func psqlHasItsPrompt(mask: String) async throws {
+    try await Self.withShell(mask) { world, terminal, _ in
+      let server = try StandInPostgres(world, password: "hunter2-hunter2")
+      defer { server.end() }
+      try terminal.type(
+        "keyhole run \(mask) PGPASSWORD=my.app/KEY -- psql -X -h 127.0.0.1 -p \(server.port) -U u d\r")
+      try terminal.wait(for: "d=> ")
+      try terminal.type("\\! echo shell\r")
+      try terminal.wait(for: "shell")
+      try terminal.type("\\echo `echo $PGPASSWORD`\r")
+      try terminal.wait(for: mask.isEmpty ? "hunter2-hunter2" : "[masked]")
+      // Ctrl-C empties the line, Ctrl-D ends it.
+      try terminal.type("select\u{03}")
+      try terminal.wait(for: "d=> ")
+      try terminal.type("\u{04}")
+      try terminal.wait(for: "0 PROMPT> ")
+    }
+  }
+
+  private static let sshd = ["/usr/sbin/sshd", Products.project + "/.build/sshd/usr/sbin/sshd"].first {
+    System.exists($0)
+  }
+
+  /// The key is a secret of Keyhole, and the session has the terminal's size. sshd(8) makes a terminal for root only, so
+  /// script(1) makes one there.
+  @Test(
+    .disabled("ssh(1) closes the descriptor: the test has to take ssh-add"),
+    .enabled(if: sshd != nil && System.exists("/usr/bin/ssh"), "needs openssh-server"),
+    arguments: ["", "--mask"])
+  func sshTakesItsKeyFromAFile(mask: String) async throws {
+    try await Self.withShell(mask) { world, terminal, _ in
+      let folder = world.outside
+      try world.check(
+        """
+        ssh-keygen -q -t ed25519 -N '' -f host; ssh-keygen -q -t ed25519 -N '' -f key; mv key.pub authorized
+        keyhole set keychain/generic/ssh/key < key; rm key
+        """)
+      let server =
+        "\(Self.sshd ?? "") -i -f /dev/null -o HostKey=\(folder)/host -o AuthorizedKeysFile=\(folder)/authorized "
+        + "-o StrictModes=no -o UsePAM=no -o PidFile=none"
+      try terminal.type(
+        "keyhole run \(mask) --file KEY=keychain/generic/ssh/key -- sh -c 'ssh -F /dev/null -o \"ProxyCommand=\(server)\" "
+          + "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o LogLevel=ERROR -i $KEY here "
+          + "\"echo asks; read line; echo \\\"<\\$line>\\\"; exit 9\"'\r")
+      try terminal.wait(for: "asks")
+      try terminal.type("line\r")
+      try terminal.wait(for: "<line>")
+      try terminal.wait(for: "9 PROMPT> ")
+    }
+  }
+
+  /// Whatever ends `keyhole run`, the command learns that its terminal is gone.
+  @Test func commandEndsWithTheTerminalBetween() async throws {
+    try await Self.withShell("--mask") { world, terminal, run in
+      try terminal.type(run + "sh -c 'echo $PPID $$ > pids; echo ready; exec sleep 100'\r")
+      try terminal.wait(for: "ready")
+      try world.check(
+        """
+        read monitor command < pids
+        kill -9 $(ps -o ppid= -p $monitor); tail --pid=$command -f /dev/null; tail --pid=$monitor -f /dev/null
+        """, within: .seconds(20))
+      try terminal.wait(for: "137 PROMPT> ")
+      try terminal.type("stty sane -echo\r")
+      try terminal.wait(for: "PROMPT> ")
+    }
+  }
+}
