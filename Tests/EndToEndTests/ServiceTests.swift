@@ -117,7 +117,7 @@ import Testing
         sed 's|/usr/bin/keyhole|/home/bin/keyhole|; s|^RestartSec=.*|RestartSec=50ms|' /home/sbin/systemd/keyhole.service > ~/.config/systemd/user/keyhole.service
         unshare --cgroup /usr/lib/systemd/systemd --user 2> ~/log & manager=$!
         until systemctl --user is-system-running > ~/state 2>&1; do kill -0 $manager || { cat ~/log; exit 1; }; done
-        systemctl --user start keyhole && systemctl --user is-active keyhole && ls ~/Keyhole
+        systemctl --user start keyhole && systemctl --user is-active keyhole && ls ~/Keyhole | head -n 2
         keyhole set defaults/s/k 1
         before=$(systemctl --user show -P MainPID keyhole); kill -9 "$before"
         renewed() { case $(systemctl --user show -P MainPID keyhole) in 0 | "$before") return 1 ;; esac; }
@@ -125,7 +125,7 @@ import Testing
         cat ~/Keyhole/defaults/s/k; systemctl --user show -P StatusText keyhole | sed "s|$HOME|HOME|"
         systemctl --user stop keyhole; ls -A ~/Keyhole; systemctl --user is-active keyhole
         kill $manager; wait $manager
-        """, prints: "active\ndefaults\nkeychain\ntemplates\nviews\n1\nmounted on HOME/Keyhole\ninactive\n")
+        """, prints: "active\ndefaults\nkeychain\n1\nmounted on HOME/Keyhole\ninactive\n")
     }
   }
 }

@@ -45,6 +45,12 @@ struct AdoptionJournal: ~Copyable {
     self.entries = entries
   }
 
+  /// The files that were adopted, as the journal is now. It waits for no process, and makes no file; empty: it can't be read.
+  static func files(in folder: String) -> [String] {
+    let entries = try? entries(Files.read(folder + "/adopted.plist"))
+    return entries?.map(\.file) ?? []
+  }
+
   private static func entries(_ bytes: [UInt8]) throws(Errno) -> [Entry] {
     guard !bytes.isEmpty else { return [] }
     guard case .array(let values)? = PropertyLists().value(xml: bytes) else { throw .EINVAL }

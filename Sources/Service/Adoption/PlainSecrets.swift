@@ -37,8 +37,8 @@ package enum PlainSecrets {
 
   /// Files that were adopted, and not overwritten.
   private static func remains(_ places: StoragePaths) -> [Note] {
-    guard let journal = try? AdoptionJournal(in: places.state) else { return [] }
-    return journal.entries.map { $0.file + AdoptionJournal.remainsEnding }.filter(Files.hasName).map { file in
+    let files = AdoptionJournal.files(in: places.state)
+    return files.map { $0 + AdoptionJournal.remainsEnding }.filter(Files.hasName).map { file in
       Note(
         subject: file, reason: "an adopted file is still there, with its secrets in plain text",
         remedy: "`shred -u \(file.quotedForShell)` overwrites and removes it")
