@@ -42,7 +42,9 @@ package final class ProgramRun {
   private static let forwarded: [Int32] = [
     1 /* HUP */, 2 /* INT */, 3 /* QUIT */, 10 /* USR1 */, 12 /* USR2 */, 14 /* ALRM */, 15, /* TERM */
   ]
-  private static let (child, resumed, resized): (Int32, Int32, Int32) = (17, 18, 28)
+  private static let (child, resumed, stopped, resized): (Int32, Int32, Int32, Int32) = (17, 18, 20, 28)
+  /// By these the user, or a supervisor, ends the program: then it is not started again.
+  private static let endings: Set<Int32> = [1, 2, 3, 15]
 
   private let command: ProgramStart
   private let changes: Changes?
@@ -64,7 +66,9 @@ package final class ProgramRun {
   ///
   /// - Throws: `ProgramStart.Failure` for a program that can't be started; `Errno`, `SecretMemoryError`: nothing was started.
   package func run() throws -> Ending {
-    let signals = try SignalQueue(Self.forwarded + [Self.child, Self.resumed, Self.resized])
+    // SIGTSTP too: if this process stopped before the program has, the shell would take the terminal while the program, as
+    // less(1) does, still sets its modes.
+    let signals = try SignalQueue(Self.forwarded + [Self.child, Self.resumed, Self.stopped, Self.resized])
     // A closed output is an error of the write.
     Signals.block([.pipe])
     self.signals = signals
@@ -96,7 +100,9 @@ extension ProgramRun {
       kept.append(copy)
       command.streams.append(ProgramStart.Stream(copy.number, as: number))
     }
-    if output.terminal != nil { signals?.addStops() }
+    if output.terminal != nil { SignalQueue.useTerminalInBackground() }
+    // What a terminal sends from here on reaches the program too.
+    let early = earlySignals()
     do throws(ProgramStart.Failure) {
       process = try command.start(adding: secrets.variables.span)
     } catch {
@@ -106,6 +112,18 @@ extension ProgramRun {
     try secrets.forgetVariables()
     ending = nil
     withExtendedLifetime(kept) {}
+    early.forEach(forward)
+  }
+
+  /// Signals that came before the program was there.
+  private func earlySignals() -> [Int32] {
+    var numbers: [Int32] = []
+    while let signal = signals?.next() {
+      if signal.number == Self.stopped || Self.forwarded.contains(signal.number) {
+        numbers.append(signal.number)
+      }
+    }
+    return numbers
   }
 
   private func restart() throws {
@@ -156,15 +174,20 @@ extension ProgramRun {
       case Self.child: hasChild = true
       case Self.resumed: isResumed = true
       case Self.resized: if output.resize() { forward(signal.number) }
-      default:
-        // In one group, the terminal's signals have reached the program too.
-        if !signal.isFromKernel || output.terminal != nil { forward(signal.number) }
-        // No reader takes the rest of the output.
-        if ending != nil { output = ProgramOutput() }
+      case Self.stopped where ending != nil: stop()
+      default: takeForProgram(signal)
       }
     }
     if isResumed { resume() }
     if hasChild { try followProgram(isResumed: isResumed) }
+  }
+
+  private func takeForProgram(_ signal: SignalQueue.Received) {
+    // In one group, the terminal's signals have reached the program too.
+    if !signal.isFromKernel || output.terminal != nil { forward(signal.number) }
+    if Self.endings.contains(signal.number) { isRestarting = false }
+    // No reader takes the rest of the output.
+    if ending != nil { output = ProgramOutput() }
   }
 
   private func forward(_ signal: Int32) {
@@ -172,7 +195,7 @@ extension ProgramRun {
   }
 
   private func resume() {
-    output.terminal?.resume()
+    if ending == nil { output.terminal?.resume() }
     forward(Self.resumed)
   }
 }

@@ -56,7 +56,7 @@ enum Arguments {
     return words + arguments[end...]
   }
 
-  private static let runOptionsWithValue: Set<String> = ["--env", "--file", "--fd", "--on-change"]
+  private static let runOptionsWithValue: Set<String> = ["--env", "--file", "--fd", "--view", "--on-change"]
 
   /// The words that stand before a value in the commands that take one, without options.
   private static let wordsBeforeValue = ["set": 1, "attr": 2]

@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [""]) func commandHasATerminal(mask: String) async throws {
+  @Test(arguments: ["", "--mask"]) func commandHasATerminal(mask: String) async throws {
     try await Self.withShell(mask) { _, terminal, run in
       try terminal.type(run + "sh -c 'test -t 0 && test -t 1 && test -t 2 && stty size; echo \"<$KEY>\"'\r")
       try terminal.wait(for: "24 80")
@@ -32,8 +32,11 @@ import Testing
       // Pipes stay pipes, each by itself.
       try terminal.type("echo | " + run + "sh -c '! test -t 0 && test -t 1; echo r=$?'\r")
       try terminal.wait(for: "r=0")
+      // With a mask, what is typed before the command's end is the command's.
+      try terminal.wait(for: "0 PROMPT> ")
       try terminal.type(run + "sh -c 'test -t 0 && ! test -t 1 && test -t 2; echo r=$?' | cat\r")
       try terminal.wait(for: "r=0")
+      try terminal.wait(for: "0 PROMPT> ")
       // The terminal itself, for what a program asks beside its standard input.
       try terminal.type("echo | " + run + "sh -c 'echo asks; read line < /dev/tty; echo \"<$line>\"'\r")
       try terminal.wait(for: "asks")
@@ -127,17 +130,21 @@ import Testing
   }
 
   @Test(
-    .disabled("the test waits for text that does not always come; tried by hand"),
     .enabled(if: System.exists("/usr/bin/less"), "needs less"), arguments: ["", "--mask"])
   func lessReadsItsKeysFromTheTerminal(mask: String) async throws {
-    try await Self.withShell(mask) { _, terminal, run in
+    try await Self.withShell(mask) { world, terminal, run in
+      let less = "sh -c 'echo $$ > pid; exec less \"$@\"' sh"
       for command in [
-        "seq 1001 1500 | \(run)less", "\(run)seq 1001 1500 | less", "seq 1001 1500 > f; \(run)less f",
+        "seq 1001 1500 | \(run)\(less)", "\(run)seq 1001 1500 | \(less)",
+        "seq 1001 1500 > f; \(run)\(less) f",
       ] {
         try terminal.type(command + "\r")
         try terminal.wait(for: "1010")
         try terminal.type("G")
         try terminal.wait(for: "(END)")
+        // less(1) does not see a signal that comes between its last output and its next read.
+        let process = try System.text(world.outside + "/pid").dropLast()
+        #expect(try holds { try Self.state(of: process) == "S" })
         try terminal.type("\u{1A}")
         try terminal.wait(for: "Stopped")
         try terminal.wait(for: "PROMPT> ")
@@ -149,9 +156,13 @@ import Testing
     }
   }
 
+  /// R, S or T … (proc(5)).
+  private static func state(of process: some StringProtocol) throws -> Character? {
+    try System.text("/proc/\(process)/stat").split(separator: ")").last?.dropFirst().first
+  }
+
   /// A server that takes one user's password, so that psql(1) has its prompt.
   @Test(
-    .disabled("the test waits for text that does not always come; tried by hand"),
     .enabled(if: System.exists("/usr/bin/psql"), "needs postgresql-client"), arguments: ["", "--mask"])
   func psqlHasItsPrompt(mask: String) async throws {
     try await Self.withShell(mask) { world, terminal, _ in
@@ -164,8 +175,10 @@ import Testing
       try terminal.wait(for: "shell")
       try terminal.type("\\echo `echo $PGPASSWORD`\r")
       try terminal.wait(for: mask.isEmpty ? "hunter2-hunter2" : "[masked]")
+      try terminal.wait(for: "d=> ")
       // Ctrl-C empties the line, Ctrl-D ends it.
-      try terminal.type("select\u{03}")
+      try terminal.type("select")
+      try terminal.type("\u{03}")
       try terminal.wait(for: "d=> ")
       try terminal.type("\u{04}")
       try terminal.wait(for: "0 PROMPT> ")
@@ -176,31 +189,51 @@ import Testing
     System.exists($0)
   }
 
-  /// The key is a secret of Keyhole, and the session has the terminal's size. sshd(8) makes a terminal for root only, so
-  /// script(1) makes one there.
+  /// The key is a secret of Keyhole, which ssh-add(1) gives to an agent: ssh(1) closes the descriptors from 3 on that it was
+  /// started with.
   @Test(
-    .disabled("ssh(1) closes the descriptor: the test has to take ssh-add"),
     .enabled(if: sshd != nil && System.exists("/usr/bin/ssh"), "needs openssh-server"),
     arguments: ["", "--mask"])
-  func sshTakesItsKeyFromAFile(mask: String) async throws {
+  func sshLogsInByAKeyOfKeyhole(mask: String) async throws {
     try await Self.withShell(mask) { world, terminal, _ in
       let folder = world.outside
+      let server =
+        "\(Self.sshd ?? "") -i -f /dev/null -o HostKey=\(folder)/host -o AuthorizedKeysFile=\(folder)/authorized "
+        + "-o StrictModes=no -o UsePAM=no -o PidFile=none"
+      try System.write(
+        folder + "/login",
+        """
+        ssh-add -q - < "$KEY"
+        ssh -F /dev/null -o "ProxyCommand=\(server)" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+          -o LogLevel=ERROR here 'echo asks; read line; echo "<$line>"; exit 9'
+        status=$?
+        ssh-agent -k > /dev/null
+        exit $status
+        """)
       try world.check(
         """
         ssh-keygen -q -t ed25519 -N '' -f host; ssh-keygen -q -t ed25519 -N '' -f key; mv key.pub authorized
         keyhole set keychain/generic/ssh/key < key; rm key
         """)
-      let server =
-        "\(Self.sshd ?? "") -i -f /dev/null -o HostKey=\(folder)/host -o AuthorizedKeysFile=\(folder)/authorized "
-        + "-o StrictModes=no -o UsePAM=no -o PidFile=none"
       try terminal.type(
-        "keyhole run \(mask) --file KEY=keychain/generic/ssh/key -- sh -c 'ssh -F /dev/null -o \"ProxyCommand=\(server)\" "
-          + "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o LogLevel=ERROR -i $KEY here "
-          + "\"echo asks; read line; echo \\\"<\\$line>\\\"; exit 9\"'\r")
+        "keyhole run \(mask) --file KEY=keychain/generic/ssh/key -- ssh-agent sh login\r")
       try terminal.wait(for: "asks")
       try terminal.type("line\r")
       try terminal.wait(for: "<line>")
       try terminal.wait(for: "9 PROMPT> ")
+    }
+  }
+
+  /// Ctrl-C ends the command and nothing else, each time: the shell goes on with its prompt.
+  @Test(arguments: ["", "--mask"]) func interruptEndsTheCommandEachTime(mask: String) async throws {
+    try await Self.withShell(mask) { world, terminal, run in
+      for _ in 0..<20 {
+        try terminal.type(run + "sh -c 'echo $$ > pid; echo ready; exec sleep 100'\r")
+        try terminal.wait(for: "ready")
+        try terminal.type("\u{03}")
+        try terminal.wait(for: "130 PROMPT> ")
+        #expect(!System.exists("/proc/\(try System.text(world.outside + "/pid").dropLast())"))
+      }
     }
   }
 

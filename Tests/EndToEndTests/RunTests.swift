@@ -62,6 +62,52 @@ import Testing
     }
   }
 
+  @Test func viewOfVariablesGivesThem() async throws {
+    try await Self.withValues { world in
+      try world.check(
+        """
+        printf 'two words' | keyhole set \(Self.service)/WORDS; printf 'a\\nb\\n' | keyhole set \(Self.service)/LINES
+        keyhole view app --format env --from \(Self.service) VOLUME=defaults/app/volume
+        keyhole view login --format netrc --from host.example/me=\(Self.service)/API_KEY
+        """)
+      let show = "-- sh -c 'printf \"%s,\" \"$API_KEY\" \"$WORDS\" \"$LINES\" \"$VOLUME\" \"$OTHER\"'"
+      for words in ["--view app", "--view views/app", "views/app", "--env views/app"] {
+        try world.check(
+          "keyhole run \(words) OTHER=my.app/PIN \(show)",
+          prints: "hunter2-hunter2,two words,a\nb\n,12,tiny,")
+      }
+      try world.check(
+        "keyhole run --mask --view app -- sh -c 'echo $API_KEY' 2> /dev/null", prints: "[masked]\n")
+      // Any view is a file, or one variable.
+      try world.check("keyhole get views/login > login; keyhole get views/app > app")
+      try world.check(
+        "keyhole run --file N=views/login TEXT=views/app -- sh -c 'cmp $N login; printf \"%s\\n\" \"$TEXT\" | cmp - app'"
+      )
+      let command = "-- touch \"$OUT/started\""
+      try Self.refuses(
+        world, "--view login \(command)", "its format is netrc, which has no variables; give it")
+      try Self.refuses(world, "--view none \(command)", "views/none: there is no such file")
+      try Self.refuses(
+        world, "--view app PIN=my.app/PIN \(command)", "the variable PIN has a value already")
+      // Its file can be written by programs that must not choose the code of another one.
+      try world.check("keyhole view code --format env --from LD_PRELOAD=\(Self.service)/PIN")
+      try Self.refuses(world, "--view code \(command)", "LD_PRELOAD: a variable of this name decides")
+    }
+  }
+
+  @Test func changeOfAViewRestarts() async throws {
+    try await Self.withValues { world in
+      try world.check("keyhole view app --format env --from \(Self.service)/PIN")
+      let program = try world.launch(
+        "exec keyhole run --on-change=restart --view app -- bash -c 'echo $PIN; exec sleep 100' 2>&1")
+      #expect(try program.line() == "tiny")
+      try world.check("printf other | keyhole set \(Self.service)/PIN")
+      #expect(try program.line() == "other")
+      program.signal(SIGTERM)
+      #expect(try program.waitForEnd(until: Deadline(in: .seconds(10))) == 128 + SIGTERM)
+    }
+  }
+
   @Test func statusIsTheCommandsOwn() async throws {
     try await Self.withValues { world in
       for (command, status) in [("true", 0), ("exit 3", 3), ("exit 255", 255), ("kill -TERM $$", 143)] {

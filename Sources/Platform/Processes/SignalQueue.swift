@@ -25,10 +25,8 @@ package final class SignalQueue: Sendable {
     unsafe linux_note_signals(numbers, numbers.count, pipe.writer.number)
   }
 
-  /// Has SIGTSTP come as a value too, and lets this thread use a terminal in the background: SIGTTIN and SIGTTOU are blocked.
-  package func addStops() {
-    // SAFETY: as above.
-    unsafe linux_note_signals([SIGTSTP], 1, pipe.writer.number)
+  /// Lets this thread use a terminal in the background: SIGTTIN and SIGTTOU are blocked.
+  package static func useTerminalInBackground() {
     var set = sigset_t()
     unsafe sigemptyset(&set)
     for number in [SIGTTIN, SIGTTOU] { unsafe sigaddset(&set, number) }

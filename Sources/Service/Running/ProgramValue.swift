@@ -4,7 +4,7 @@ import Model
 package struct ProgramValue: Sendable {
   /// Where the program finds it.
   package enum Place: Equatable, Sendable {
-    /// In the variable of a name; nil: the names are those of what the path leads to.
+    /// In the variable of a name; nil: the names are those of what the path leads to, or stand in the view there.
     case variable(String?)
     /// In a file whose path is in the variable of a name.
     case file(String)
@@ -23,6 +23,11 @@ package struct ProgramValue: Sendable {
     } else {
       (place, path) = (.variable(nil), word)
     }
+  }
+
+  /// `NAME` of a view, or its path.
+  package init(view word: String) {
+    (place, path) = (.variable(nil), word.hasPrefix("views/") ? word : "views/" + word)
   }
 
   /// `NAME=PATH`. - Throws: `UsageError`.

@@ -4,11 +4,13 @@ package import ProgramRunning
 import SecretMemory
 import Store
 import Tree
+import ViewFormats
 
 /// The values that a program is to get, found in the tree.
 package struct ProgramValues {
   /// One that is not a folder.
   fileprivate struct Entry {
+    /// A variable without a name: those of a view.
     let place: ProgramValue.Place
     let path: TreePath
   }
@@ -39,9 +41,14 @@ package struct ProgramValues {
   package func fetch(masking isMasking: Bool) throws -> ProgramSecrets {
     let entries = try allEntries()
     var secrets = try ProgramSecrets(masking: isMasking)
+    var names = Set(entries.compactMap(\.name))
     var numbers = freeNumbers()[...]
     for entry in entries {
       let path = entry.path.ofValue
+      guard entry.place != .variable(nil) else {
+        try addVariables(of: path, to: &secrets, besides: &names)
+        continue
+      }
       let value = try session.secret(at: path)
       do {
         switch entry.place {
@@ -76,16 +83,24 @@ extension ProgramValues {
     }
     var names: Set<String> = []
     for entry in all {
-      guard let name = entry.name, !names.insert(name).inserted else { continue }
-      throw Failure(
-        entry.path.string, "the variable \(name) has a value already; give one of the two another name")
+      if let name = entry.name { try Self.take(name, of: entry.path, &names) }
     }
     return all
   }
 
-  /// The items of a service, the keys of a suite, or one of them.
+  private static func take(_ name: String, of path: TreePath, _ names: inout Set<String>) throws {
+    guard names.insert(name).inserted else {
+      throw Failure(path.string, "the variable \(name) has a value already; give one of the two another name")
+    }
+  }
+
+  /// The items of a service, the keys of a suite, one of them, or a view.
   private func entries(at path: TreePath) throws -> [Entry] {
     let node = try session.node(at: path)
+    if path.isView, !node.isDirectory {
+      try requireEnvironment(path, node)
+      return [Entry(place: .variable(nil), path: path)]
+    }
     guard node.isDirectory, !path.isItem else {
       let isFile = path.isSecret && path.parent.isItem
       guard !isFile || path.name == "value" else {
@@ -101,13 +116,17 @@ extension ProgramValues {
     guard !names.isEmpty else { throw Failure(path.string, "there is no value in it", .notFound) }
     return try names.map { name in
       let child = path.appending(name)
-      guard !Self.loaderNames.contains(name), !name.hasPrefix("LD_") else {
+      guard !Self.choosesCode(name) else {
         throw Failure(
           child.string,
           "a variable of this name decides which code runs; name it: --env \(name)=\(child.string)")
       }
       return try Entry(place: .variable(Self.name(child)), path: child)
     }
+  }
+
+  private static func choosesCode(_ name: String) -> Bool {
+    loaderNames.contains(name) || name.hasPrefix("LD_")
   }
 
   private static func name(_ path: TreePath) throws -> String {
@@ -153,7 +172,12 @@ extension ProgramValues {
   ) throws {
     let bytes = value.span
     // As `$(…)` of a shell takes it off: a setting's file ends with it.
-    let content = bytes.last == 0x0A ? bytes.extracting(droppingLast: 1) : bytes
+    try add(bytes.last == 0x0A ? bytes.extracting(droppingLast: 1) : bytes, to: &secrets, in: name, of: path)
+  }
+
+  private func add(
+    _ content: Span<UInt8>, to secrets: inout ProgramSecrets, in name: String, of path: TreePath
+  ) throws {
     if content.firstOffset(of: 0) != nil {
       throw Failure(
         path.string,
@@ -165,6 +189,57 @@ extension ProgramValues {
         "the value is longer than a variable can be (128 KiB); give it as a file: --file NAME=PATH")
     }
     try secrets.add(name, content)
+  }
+}
+
+// MARK: - Views
+
+extension ProgramValues {
+  private func requireEnvironment(_ path: TreePath, _ node: Node) throws {
+    let format = try attribute("user.keyhole.format", path, node)
+    guard format == ViewFormat.env.rawValue, path.components.first == "views" else {
+      throw Failure(
+        path.string,
+        "its format is \(format), which has no variables; give it as a file: --file NAME=\(path.string)")
+    }
+  }
+
+  /// The variables that a view of format `env` has, with the values that the reader of its dialect gives them.
+  private func addVariables(
+    of path: TreePath, to secrets: inout ProgramSecrets, besides names: inout Set<String>
+  ) throws {
+    let dialect = try attribute("user.keyhole.dialect", path, session.node(at: path))
+    let text = try session.secret(at: path)
+    let document: ViewDocument
+    do throws(ViewError) {
+      document = try ViewDocument(parsing: text, as: .env, EnvDialect(rawValue: dialect) ?? .portable)
+    } catch {
+      throw Failure(path.string, error.message)
+    }
+    for entry in document.entries {
+      let name = entry.name.joined()
+      guard ProgramValue.isVariableName(name), !Self.choosesCode(name) else {
+        throw Failure(path.string, "\(name): \(Self.refusal(of: name))")
+      }
+      try Self.take(name, of: path, &names)
+      let value: SecretBytes
+      do throws(ViewError) { value = try document.value(of: entry) } catch {
+        throw Failure(path.string, error.message)
+      }
+      try add(value.span, to: &secrets, in: name, of: path)
+    }
+  }
+
+  private static func refusal(of name: String) -> String {
+    choosesCode(name)
+      ? "a variable of this name decides which code runs; remove it from the view, and name it: --env \(name)=PATH"
+      : "this can't be the name of a variable (A-Z, a-z, 0-9 and _)"
+  }
+
+  private func attribute(_ name: String, _ path: TreePath, _ node: Node) throws -> String {
+    try session.attempt(path) { () throws(StoreError) in
+      String(decoding: try session.tree.attribute(name, of: node), as: UTF8.self)
+    }
   }
 }
 

@@ -4,6 +4,7 @@ package import Platform
 import Prompting
 import Store
 import Tree
+import Views
 
 /// Follows changes of the values of a program.
 package final class ValueWatch: Sendable {
@@ -23,8 +24,13 @@ package final class ValueWatch: Sendable {
     session.tree.beginFollowing()
     for problem in stores.problems { StandardError.write("keyhole: \(problem.escapedForTerminal)\n") }
     let paths = values.watched
+    let views = paths.contains(where: \.isView) ? session.tree.views : nil
     following = Task(executorPreference: Background.tasks) {
-      for await event in changes.map(ChangeEvent.init) where event.changes(paths) { news.wake() }
+      for await change in changes {
+        // A change of an item is one of the views of it.
+        let changed = (views?.viewsChanged(by: change) ?? []).map { TreePath("views/" + $0.name.string) }
+        if ChangeEvent(change).changes(paths) || changed.contains(where: paths.contains) { news.wake() }
+      }
     }
     self.news = news
   }

@@ -14,7 +14,7 @@ struct RunCommand: ParsableCommand {
       be, nothing is started.
 
       PATH without NAME stands for variables of the same names: an item for one that is named as its account, a service, a \
-      server or a suite for all that is in it. A line end at the end of a value is taken off for a variable, and not for \
+      server or a suite for all that is in it, views/NAME for those in that file. A line end at the end of a value is taken off for a variable, and not for \
       a file. Every program of yours can read the variables of another one; a file is private to the program and to what \
       it starts.
 
@@ -46,6 +46,13 @@ struct RunCommand: ParsableCommand {
       "A descriptor from which the value can be read. It may be given again.", valueName: "n=path"),
     completion: .treePath)
   var fd: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The variables of a view of format env. It may be given again. A view of another format is a file: --file NAME=views/NAME.",
+      valueName: "name"),
+    completion: .treePath)
+  var view: [String] = []
 
   @Flag(
     help: """
@@ -102,7 +109,8 @@ struct RunCommand: ParsableCommand {
 extension RunCommand {
   private var values: [ProgramValue] {
     get throws {
-      try variables.map { ProgramValue(variable: $0) } + file.map { try ProgramValue(file: $0) }
+      try variables.map { ProgramValue(variable: $0) } + view.map { ProgramValue(view: $0) }
+        + file.map { try ProgramValue(file: $0) }
         + fd.map { try ProgramValue(descriptor: $0) }
     }
   }
