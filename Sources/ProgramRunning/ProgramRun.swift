@@ -101,7 +101,7 @@ extension ProgramRun {
       command.streams.append(ProgramStart.Stream(copy.number, as: number))
     }
     if output.terminal != nil { SignalQueue.useTerminalInBackground() }
-    // What a terminal sends from here on reaches the program too.
+    // The signals of a terminal reach the program too once it is there.
     let early = earlySignals()
     do throws(ProgramStart.Failure) {
       process = try command.start(adding: secrets.variables.span)

@@ -172,10 +172,11 @@ extension ProgramValues {
   ) throws {
     let bytes = value.span
     // As `$(…)` of a shell takes it off: a setting's file ends with it.
-    try add(bytes.last == 0x0A ? bytes.extracting(droppingLast: 1) : bytes, to: &secrets, in: name, of: path)
+    try addVariable(
+      bytes.last == 0x0A ? bytes.extracting(droppingLast: 1) : bytes, to: &secrets, in: name, of: path)
   }
 
-  private func add(
+  private func addVariable(
     _ content: Span<UInt8>, to secrets: inout ProgramSecrets, in name: String, of path: TreePath
   ) throws {
     if content.firstOffset(of: 0) != nil {
@@ -226,7 +227,7 @@ extension ProgramValues {
       do throws(ViewError) { value = try document.value(of: entry) } catch {
         throw Failure(path.string, error.message)
       }
-      try add(value.span, to: &secrets, in: name, of: path)
+      try addVariable(value.span, to: &secrets, in: name, of: path)
     }
   }
 
