@@ -35,6 +35,9 @@ import Testing
 
   @Test func editorsSaveIt() async throws {
     try await Self.withView { keyhole in
+      try keyhole.check(
+        "perl -pi -e s/abc/perl/ views/app; cat keychain/generic/app/TOKEN/value; perl -pi -e s/perl/abc/ views/app",
+        prints: "perl")
       try keyhole.check("sed -i s/abc/sed/ views/app; cat keychain/generic/app/TOKEN/value", prints: "sed")
       try keyhole.check(
         "vim -u NONE -es -c '%s/sed/vim/' -c wq views/app; cat keychain/generic/app/TOKEN/value",
