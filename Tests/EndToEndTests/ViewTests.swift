@@ -33,6 +33,14 @@ import Testing
     }
   }
 
+  @Test func withoutASettingItCantBeOpened() async throws {
+    try await Self.withView { keyhole in
+      try keyhole.check(
+        "echo '{{ defaults/none/none }}' > templates/none; cat views/none 2>&1 | grep -c 'No such file'",
+        prints: "1\n")
+    }
+  }
+
   @Test func editorsSaveIt() async throws {
     try await Self.withView { keyhole in
       try keyhole.check(
