@@ -6,7 +6,7 @@ import ViewFormats
 extension Views {
   /// Before a view is opened: the permission for every item in it.
   ///
-  /// - Throws: `notFound` for an item that is missing, `locked`, `accessDenied` where the rules of one keep the caller out,
+  /// - Throws: `notFound` for an item or a setting that is missing, `locked`, `accessDenied` where the rules of one keep the caller out,
   ///   `readOnly` for writing a view that is made from a template.
   public func permission(
     toOpen view: View, writing: Bool, by caller: Caller
@@ -14,7 +14,10 @@ extension Views {
     if writing { try requireWritable(view) }
     var permissions: [Permission] = []
     for path in view.references {
-      guard case .item(let identity) = try paths.source(at: path) else { continue }
+      guard case .item(let identity) = try paths.source(at: path) else {
+        guard try state(at: path) != nil else { throw .notFound }
+        continue
+      }
       guard let item = try keychain.item(with: identity) else { throw .notFound }
       permissions.append(
         try keychain.permission(

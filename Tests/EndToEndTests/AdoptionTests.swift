@@ -91,6 +91,39 @@ import Testing
     }
   }
 
+  /// The folder of a project may be called as a temporary file, and a key of ssh may be 0400.
+  @Test func filesOfEveryKindAreWrittenAgainAsTheyWere() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("mkdir -p ~/tmp.x ~/a ~/.ssh; cd ~; : > a/empty.env; echo 'A=1' > tmp.x/.env")
+      try world.check("cd ~; printf 'A=abc\nX=1' > a/.env; printf key > .ssh/id; chmod 400 .ssh/id")
+      let output = try world.sh("keyhole adopt --yes --erase ~/a/empty.env")
+      #expect(output.status == 1 && output.error.contains("it is empty"), "\(output)")
+      let files = "a/.env tmp.x/.env .ssh/id"
+      try world.check(
+        "cd ~; for f in \(files); do sha256sum $f; stat -c '%a %s' $f; done > before; for i in 1 2 3 4 5; do keyhole adopt --yes --erase \(files) > /dev/null && keyhole adopt --undo --yes \(files) > /dev/null || echo no; done; for f in \(files); do sha256sum $f; stat -c '%a %s' $f; done | cmp - before"
+      )
+      try world.check("cd ~; ls -A a tmp.x .ssh | grep keyhole || echo none", prints: "none\n")
+    }
+  }
+
+  @Test func aRunThatWasKilledIsRepeated() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      let call = "renameat2"
+      try world.check(
+        "exec 2> /dev/null; cd ~; echo A=abc > .env; strace -f -qq -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=1 keyhole adopt --yes .env || readlink .env.before-keyhole > /dev/null && cat .env",
+        prints: "A=abc\n")
+      try world.check("keyhole doctor 2> /dev/null | grep -c 'rm .*before-keyhole'", prints: "1\n")
+      try world.check("keyhole adopt --yes ~/.env > /dev/null 2>&1; cat ~/.env", prints: "A=abc\n")
+      try world.check("test -L ~/.env && cat ~/.env.before-keyhole", prints: "A=abc\n")
+      // The old file is named also when the file was written again.
+      try world.check(
+        "keyhole adopt --undo --yes ~/.env > /dev/null; keyhole doctor 2> /dev/null | grep -c 'shred -u'",
+        prints: "1\n")
+    }
+  }
+
   @Test func withoutAMountNothingIsMoved() async throws {
     try await withWorld { world in
       try world.check("echo A=secret1 > ~/.env")

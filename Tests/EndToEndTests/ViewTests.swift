@@ -33,8 +33,19 @@ import Testing
     }
   }
 
+  @Test func withoutASettingItCantBeOpened() async throws {
+    try await Self.withView { keyhole in
+      try keyhole.check(
+        "echo '{{ defaults/none/none }}' > templates/none; cat views/none 2>&1 | grep -c 'No such file'",
+        prints: "1\n")
+    }
+  }
+
   @Test func editorsSaveIt() async throws {
     try await Self.withView { keyhole in
+      try keyhole.check(
+        "perl -pi -e s/abc/perl/ views/app; cat keychain/generic/app/TOKEN/value; perl -pi -e s/perl/abc/ views/app",
+        prints: "perl")
       try keyhole.check("sed -i s/abc/sed/ views/app; cat keychain/generic/app/TOKEN/value", prints: "sed")
       try keyhole.check(
         "vim -u NONE -es -c '%s/sed/vim/' -c wq views/app; cat keychain/generic/app/TOKEN/value",

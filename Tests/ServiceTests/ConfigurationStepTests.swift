@@ -47,10 +47,27 @@ import Testing
     let with = try #require(try ConfigurationFile.read(path))
     try ConfigurationFile.write(with + Array("# mine\n".utf8), to: path)
     #expect(try step.revert() == .done)
-    #expect(try ConfigurationFile.read(path) == Array("[user]\n\tname = a# mine\n".utf8))
+    #expect(try ConfigurationFile.read(path) == Array("[user]\n\tname = a\n# mine\n".utf8))
     #expect(try step.revert() == .missing)
     try ConfigurationFile.write(Array("[credential]\n  helper = keyhole --more\n".utf8), to: path)
     #expect(try step.revert() == .changed)
+  }
+
+  @Test(arguments: [
+    ("[alias]\n\tx = y\n", "[user]\n\tname = a\n[alias]\n\tx = y\n"),
+    ("\thelper = cache\n", "[user]\n\tname = a\n[credential]\n\thelper = cache\n"),
+    ("", "[user]\n\tname = a"),
+  ])
+  func linesThatWereAddedBehindAnAppendedTextStayInTheirSections(added: String, left: String) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/config"
+    try ConfigurationFile.write(Array("[user]\n\tname = a".utf8), to: path)
+    let step = ConfigurationStep(path: path, change: .append("\n[credential]\n\thelper = keyhole\n"))
+    try step.apply()
+    let with = try #require(try ConfigurationFile.read(path))
+    try ConfigurationFile.write(with + Array(added.utf8), to: path)
+    #expect(try step.revert() == .done)
+    #expect(try ConfigurationFile.read(path) == Array(left.utf8))
   }
 
   @Test func aLinkThatLeadsNowhereIsNotReplaced() throws {

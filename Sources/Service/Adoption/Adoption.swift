@@ -41,16 +41,22 @@ package final class Adoption {
     try GitIndex.requireUntracked(path)
     file = try PlainFile(path)
     place = PlainPlace(path)
+    guard file.status.size > 0 else { throw Failure(path, "it is empty; nothing was changed") }
     let bytes = try file.content()
     content = Held(try SecretBytes(copying: bytes))
     count = try Self.count(bytes, place, dialect)
     session = try TreeSession(for: TreePath("views"))
     target = try Self.freeTarget(place, session)
-    guard !Files.hasName(path + AdoptionJournal.remainsEnding) else {
+    guard try !Files.hasName(remains) || isUnusedLink(remains) else {
       throw Failure(
-        path + AdoptionJournal.remainsEnding,
-        "this file of an earlier run is in the way; look at it, and move it away")
+        remains, "this file of an earlier run is in the way; look at it, and move it away")
     }
+  }
+
+  /// Whether it is the link of a run that was ended before link and file exchanged names.
+  private func isUnusedLink(_ remains: String) throws -> Bool {
+    guard let link = try? Files.target(ofLink: remains) else { return false }
+    return try AdoptionJournal(in: places.state).entries.contains { $0.file == file.path && $0.link == link }
   }
 
   private static func count(
@@ -134,21 +140,33 @@ package final class Adoption {
     }
   }
 
+  /// How long the mount may take to show what this process has stored: it follows the vault's files by inotify(7).
+  private static let patience = Duration.seconds(10)
+
   private func requireSameContent(at path: String) throws {
-    let bytes: SecretBytes
-    do throws(Errno) { bytes = try Self.read(path) } catch {
-      throw Failure(
-        file.path, "its values are in \(target), and can't be read back (\(error)); the file is as it was")
+    let end = ContinuousClock.now + Self.patience
+    while true {
+      do throws(Errno) {
+        if content.isEqual(to: try Self.read(path)) { return }
+        guard .now < end else { break }
+      } catch {
+        // The file, or its size, is still the one from before.
+        guard [.ENOENT, .EBUSY].contains(error), .now < end else {
+          throw Failure(
+            file.path, "its values are in \(target), and can't be read back (\(error)); the file is as it was"
+          )
+        }
+      }
+      Pause.microseconds(5000)
     }
-    guard content.isEqual(to: bytes) else {
-      throw Failure(
-        file.path, "its values are in \(target), and read back differently; the file is as it was")
-    }
+    throw Failure(
+      file.path, "its values are in \(target), and read back differently; the file is as it was")
   }
 
   private static func read(_ path: String) throws(Errno) -> SecretBytes {
     let file = try Descriptor(path, [.reading])
     let size = try file.status.size
+    guard size > 0 else { throw .EBUSY }
     guard size <= FileTree.secretLimit, var bytes = try? SecretBytes(pinnable: Int(clamping: size)) else {
       throw .EFBIG
     }
@@ -162,6 +180,8 @@ package final class Adoption {
   private func exchange() throws {
     let folder = Files.folder(of: file.path)
     do throws(Errno) {
+      // Of an earlier run; a file there was refused.
+      if (try? Files.target(ofLink: remains)) != nil { _ = try Files.remove(remains) }
       try Files.makeLink(remains, to: linkTarget)
       do throws(Errno) {
         try Files.exchange(remains, with: file.path)

@@ -51,7 +51,8 @@ package struct AdoptionUndo {
       _ = try? Files.remove(temporary)
       throw Failure(entry.file, "the file can't be written: \(error)")
     }
-    try journal.remove(entry.file)
+    // The entry stays as long as the old file does, so that `keyhole doctor` names that.
+    if !Files.hasName(entry.file + AdoptionJournal.remainsEnding) { try journal.remove(entry.file) }
     if isView { try forgetLink() }
   }
 

@@ -23,7 +23,7 @@ struct PlainFile: ~Copyable {
 
   private static func opened(_ path: String) throws -> (Int32, FileStatus) {
     do throws(Errno) {
-      let file = try Descriptor(path, [.readingAndWriting, .noFollow, .nonBlocking])
+      let file = Descriptor(owning: try writable(path))
       let status = try file.status
       try requireOwnFile(status)
       // false: another descriptor of the file is open. A file system without leases throws.
@@ -31,6 +31,21 @@ struct PlainFile: ~Copyable {
       return (file.release(), status)
     } catch {
       throw failure(path, error)
+    }
+  }
+
+  /// The number of a descriptor for reading and writing. A file of one's own without the right to write has it for the moment.
+  private static func writable(_ path: String) throws(Errno) -> Int32 {
+    let flags: OpenFlags = [.readingAndWriting, .noFollow, .nonBlocking]
+    do throws(Errno) {
+      return try Descriptor(path, flags).release()
+    } catch .EACCES {
+      let file = try Descriptor(path, [.reading, .noFollow, .nonBlocking])
+      let status = try file.status
+      try requireOwnFile(status)
+      try file.setPermissions(status.permissions & 0o7777 | 0o200)
+      defer { try? file.setPermissions(status.permissions & 0o7777) }
+      return try Descriptor(path, flags).release()
     }
   }
 

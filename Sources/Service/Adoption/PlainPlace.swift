@@ -47,7 +47,9 @@ package struct PlainPlace: Equatable, Sendable {
       "\(home)/.cargo/credentials.toml", "\(home)/.cargo/credentials",
     ]
     let keys = (try? Files.names(in: home + "/.ssh")) ?? []
-    paths += keys.sorted().map { "\(home)/.ssh/\($0)" }
+    paths += keys.sorted().filter { !$0.hasSuffix(AdoptionJournal.remainsEnding) }.map {
+      "\(home)/.ssh/\($0)"
+    }
     var seen: Set<String> = []
     return paths.filter { seen.insert($0).inserted }.map { PlainPlace($0) }
   }
@@ -58,8 +60,12 @@ package struct PlainPlace: Equatable, Sendable {
       return isHarmless || "-_.".unicodeScalars.contains(scalar) ? Character(scalar) : "-"
     }
     // A dot at the beginning is percent-encoded in the tree.
-    let visible = name.drop { $0 == "." }
-    return visible.isEmpty ? "file" : String(visible.prefix(100))
+    let visible = String(name.drop { $0 == "." })
+    guard !visible.isEmpty else { return "file" }
+    // The names of temporary files can't be those of views.
+    let isTemporary =
+      visible.hasPrefix("tmp") || [".tmp", ".lock", ".swp"].contains { visible.hasSuffix($0) }
+    return (isTemporary ? "file-" : "") + visible.prefix(100) + (isTemporary ? "-" : "")
   }
 }
 

@@ -39,7 +39,12 @@ package enum PlainSecrets {
   private static func remains(_ places: StoragePaths) -> [Note] {
     let files = AdoptionJournal.files(in: places.state)
     return files.map { $0 + AdoptionJournal.remainsEnding }.filter(Files.hasName).map { file in
-      Note(
+      guard (try? Files.target(ofLink: file)) == nil else {
+        return Note(
+          subject: file, reason: "it is the link of a `keyhole adopt` that was interrupted",
+          remedy: "`rm \(file.quotedForShell)` removes it, and so does `keyhole adopt` of the file")
+      }
+      return Note(
         subject: file, reason: "an adopted file is still there, with its secrets in plain text",
         remedy: "`shred -u \(file.quotedForShell)` overwrites and removes it")
     }

@@ -81,7 +81,8 @@ extension ConfigurationStep {
       guard let range = present.firstRange(of: Array(text.utf8)) else {
         return Self.hasPart(of: text, present) ? .changed : .missing
       }
-      left = Array(present.prefix(range.lowerBound) + present.dropFirst(range.upperBound))
+      let rest = present.dropFirst(range.upperBound)
+      left = Array(present.prefix(range.lowerBound)) + Self.kept(of: text, before: rest) + Array(rest)
     case .member(let name, let value):
       switch try JSONMember(name).removed(value, from: present, path) {
       case .some(let rest): left = rest
@@ -96,6 +97,23 @@ extension ConfigurationStep {
     if isNewFile, left.isEmpty { return try remove() }
     try ConfigurationFile.write(left, to: path)
     return .done
+  }
+
+  /// The part of an appended text that belongs to lines which were added behind it by now: the end of the line before, and the
+  /// header of the section that they are in.
+  private static func kept(of text: String, before rest: ArraySlice<UInt8>) -> [UInt8] {
+    guard !rest.isEmpty else { return [] }
+    let lines = text.utf8.drop { $0 == 0x0A }
+    var kept = Array(text.utf8.prefix { $0 == 0x0A })
+    let starts = rest.split(separator: 0x0A).map { $0.first { ![0x20, 0x09, 0x0D].contains($0) } }
+    // The next line that is neither blank nor a comment.
+    let next = starts.lazy.compactMap(\.self).first { $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: ";") }
+    if lines.first == UInt8(ascii: "["), let next, next != UInt8(ascii: "["),
+      let end = lines.firstIndex(of: 0x0A)
+    {
+      kept += lines[...end]
+    }
+    return kept
   }
 
   /// Whether a line of a file begins as one of the text's that names Keyhole.

@@ -32,7 +32,8 @@ enum GitIndex {
   /// The configuration of the tree is not trusted: it could name programs to run. nil: git does not say.
   private static func isTracked(_ path: String) -> Bool? {
     let words = [
-      git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", Files.folder(of: path),
+      git, "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C",
+      Files.folder(of: path),
       "ls-files", "--error-unmatch", "--", Files.name(of: path),
     ]
     guard Files.exists(git), let child = try? Child(words, input: .nothing, errors: .discarded) else {

@@ -45,11 +45,11 @@ struct TreePaths: ViewPaths {
 }
 
 extension ScratchName {
-  /// The names of files that programs write beside a view, to rename them over it: as in a suite, `tmp…`, and the name of a view
-  /// with digits behind it.
+  /// The names of files that programs write beside a view, to rename them over it: as in a suite, `tmp…`, `XX` with six letters
+  /// or digits behind it (`perl -i`), and the name of a view with digits behind it.
   static func isScratchInViews(_ name: String, of views: [ExactString]) -> Bool {
     if isScratchInSuite(name.utf8) || name.hasPrefix("tmp") || name.hasSuffix(".tmp")
-      || name.hasSuffix(".lock")
+      || name.hasSuffix(".lock") || isPerlTemporary(name)
     {
       return true
     }
@@ -59,5 +59,11 @@ extension ScratchName {
       if rest.first == UInt8(ascii: ".") { rest = rest.dropFirst() }
       return rest.count >= 6 && rest.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
+  }
+
+  private static func isPerlTemporary(_ name: String) -> Bool {
+    let suffix = name.unicodeScalars.dropFirst(2)
+    return name.hasPrefix("XX") && suffix.count == 6
+      && suffix.allSatisfy { $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0)) }
   }
 }
