@@ -106,6 +106,11 @@ extension Descriptor {
     }
   }
 
+  /// F_SETLEASE with F_UNLCK: gives the lease back, so that programs that open the file need not wait.
+  package func releaseLease() {
+    _ = fcntl(number, Self.setLease, Int32(F_UNLCK))
+  }
+
   /// F_GETLEASE: whether the lease is whole, so that no process has opened the file since, or waits to.
   package var hasLease: Bool { fcntl(number, Self.getLease) == F_WRLCK }
 }

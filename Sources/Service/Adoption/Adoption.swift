@@ -12,7 +12,7 @@ import Views
 /// The order is such that the values are in two places until the person has confirmed: first they are stored and read back
 /// through the mount byte for byte, then link and file exchange names in one step, and only then the file is overwritten.
 package final class Adoption {
-  private let file: PlainFile
+  private var file: PlainFile
   private let content: Held
   private let place: PlainPlace
   private let dialect: EnvDialect
@@ -103,6 +103,7 @@ package final class Adoption {
   ///
   /// - Throws: `Failure`; then the file has its name, and what was stored is named.
   package func store() throws {
+    try file.protect()
     var journal = try AdoptionJournal(in: places.state)
     try makeTarget()
     do {

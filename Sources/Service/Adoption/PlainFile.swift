@@ -3,13 +3,13 @@ import Platform
 import SecretMemory
 import Tree
 
-/// A file of the user's that is opened to be adopted: no other process has it open, and none can open it unseen.
+/// A file of the user's that is opened to be adopted: no other process has it open, and after `protect` none can open it unseen.
 struct PlainFile: ~Copyable {
   let path: String
   let status: FileStatus
   private let file: Descriptor
-  /// false: the file system has no leases, so only its times tell of changes.
-  private let isLeased: Bool
+  /// false: `protect` was not called, or the file system has no leases; only its times tell of changes then.
+  private var isLeased = false
 
   /// - Throws: `Failure` for a symbolic link, another kind of file, another user's, one with a second name or that is open.
   init(_ path: String) throws {
@@ -18,7 +18,18 @@ struct PlainFile: ~Copyable {
     file = Descriptor(owning: number)
     self.path = path
     self.status = status
+    // A program that opens the file would wait for as long as a person looks at a question.
+    file.releaseLease()
+  }
+
+  /// Takes a lease: from now on no process opens the file unseen.
+  ///
+  /// - Throws: `Failure` where the file was changed since it was opened, or another process has it open.
+  mutating func protect() throws {
+    // A file system without leases throws.
+    if (try? file.takeLease()) == false { throw Self.failure(path, .EBUSY) }
     isLeased = file.hasLease
+    guard isUnchanged else { throw Failure(path, "another program changed it meanwhile; try again") }
   }
 
   private static func opened(_ path: String) throws -> (Int32, FileStatus) {

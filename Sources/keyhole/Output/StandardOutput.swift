@@ -11,6 +11,9 @@ enum StandardOutput {
   /// Output for people ends in a line feed; a value is written as it is.
   static func print(_ line: String) { write(line + "\n") }
 
+  /// A line of names and words with tabs between them.
+  static func print(columns: String...) { print(columns.map(\.forStandardOutput).joined(separator: "\t")) }
+
   static func write(_ bytes: Span<UInt8>) {
     do { try Files.write(bytes, to: StandardStream.output.number) } catch {
       StandardError.write("keyhole: standard output can't be written: \(error)\n")

@@ -53,7 +53,7 @@ struct AdoptCommand: ParsableCommand {
     let found = PlainSecrets.find(home: places.home, folder: try Files.realPath("."))
     for finding in found {
       StandardOutput.print(
-        "\(finding.path)\t\(finding.count == 1 ? "1 secret" : "\(finding.count) secrets")".forStandardOutput)
+        columns: finding.path, finding.count == 1 ? "1 secret" : "\(finding.count) secrets")
     }
   }
 
@@ -74,7 +74,7 @@ struct AdoptCommand: ParsableCommand {
       throw Failure(file, "nothing was changed", .refused)
     }
     try adoption.store()
-    StandardOutput.print("\(file)\t\(adoption.target)".forStandardOutput)
+    StandardOutput.print(columns: file, adoption.target)
     if !erase { StandardError.write(Self.warning(adoption.remains)) }
     guard erase || StandardStream.input.isTerminal else {
       return StandardError.write("`shred -u \(adoption.remains.quotedForShell)` overwrites it\n")
@@ -98,7 +98,7 @@ struct AdoptCommand: ParsableCommand {
       throw Failure(file, "nothing was changed", .refused)
     }
     try undo.run()
-    StandardOutput.print("\(file)\t\(undo.target) stays".forStandardOutput)
+    StandardOutput.print(columns: file, "\(undo.target) stays")
   }
 
   private func isWanted(_ question: String, _ withoutTerminal: String) throws -> Bool {

@@ -55,9 +55,7 @@ struct RulesCommand: ParsableCommand {
   }
 
   private func print(_ place: String, _ rule: String) {
-    StandardOutput.print(
-      json
-        ? "{\"place\":\(place.quotedAsJSON),\"rule\":\(rule.quotedAsJSON)}"
-        : "\(place.isEmpty ? "otherwise" : place)\t\(rule)".forStandardOutput)
+    guard json else { return StandardOutput.print(columns: place.isEmpty ? "otherwise" : place, rule) }
+    StandardOutput.print("{\"place\":\(place.quotedAsJSON),\"rule\":\(rule.quotedAsJSON)}")
   }
 }

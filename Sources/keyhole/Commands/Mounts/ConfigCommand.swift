@@ -90,7 +90,7 @@ struct ConfigCommand: ParsableCommand {
         }
       } else {
         let value = ConfigurationKey.text(of: entry.value)
-        StandardOutput.print("\(key.rawValue)\t\(value)\t\(entry.origin.rawValue)".forStandardOutput)
+        StandardOutput.print(columns: key.rawValue, value, entry.origin.rawValue)
       }
     }
     for entry in ignored {

@@ -118,7 +118,7 @@ extension ViewCommand {
     for (word, names) in [
       ("changed", preview.changed), ("added", preview.added), ("removed", preview.removed),
     ] {
-      for name in names { StandardOutput.print("\(word)\t\(name)".forStandardOutput) }
+      for name in names { StandardOutput.print(columns: word, name) }
     }
     guard try yes || isWanted(links.name) else {
       throw Failure(file, "nothing was taken in; the file is still there", .refused)
