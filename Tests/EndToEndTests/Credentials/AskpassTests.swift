@@ -62,7 +62,7 @@ import Testing
     done
     """#
 
-  /// A person answers, and is shown who asks, in the dialog's own words beside the program's.
+  /// A person answers in a dialog, which names the program beside the program's own question.
   @Test func aPersonAnswersAnotherQuestion() async throws {
     try await withWorld(environment: ["DISPLAY=:9999"]) { world in
       try world.check(
