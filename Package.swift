@@ -210,7 +210,9 @@ let package = Package(
       ]),
 
     // The programs of mount-helpers/benchmark.
-    .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
+    .executableTarget(
+      name: "keyhole-benchmark", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+      path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
     .executableTarget(name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict),
 
     .executableTarget(

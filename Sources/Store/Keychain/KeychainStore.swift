@@ -74,10 +74,12 @@ public actor KeychainStore {
   ) throws(StoreError) -> Value {
     try load()
     return try index.withLock { index throws(StoreError) in
-      guard let index else { throw .unreachable(reason: "the keychain is not loaded") }
+      guard let index else { throw Self.unloaded }
       return try body(index)
     }
   }
+
+  static let unloaded = StoreError.unreachable(reason: "the keychain is not loaded")
 
   /// For how long no secret was read or changed, in seconds on a clock that can't be set and that counts suspend.
   public nonisolated var idleSeconds: UInt64 {
