@@ -61,6 +61,7 @@ let package = Package(
       providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CSecretLoader", path: "Sources/C/CSecretLoader"),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
+    .target(name: "CWordList", path: "Sources/C/CWordList", exclude: ["eff-long.txt"]),
 
     // 0: the one door to Linux: descriptors, files, clocks, users, and processes as proc(5) shows them.
     module("Platform", ["CSystem"]),
@@ -182,7 +183,7 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "CSystem", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
+        "Backup", "CSystem", "CWordList", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
         "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
         "Prompting", "SecretMemory", "Store", "Suites", "Tree",

@@ -212,7 +212,8 @@ import Testing
     let value = "$MOUNT/keychain/generic/S/A/value"
     try await withWorld(environment: [address]) { world in
       let refused = try world.sh("keyhole mount -o keychain=secret-service \"$MOUNT\"")
-      #expect(refused.status == 1 && refused.error.hasSuffix("the mount option plain-session allows that\n"))
+      #expect(refused.status == 1)
+      #expect(refused.error.hasSuffix("`keyhole config plain-session true` from now on\n"), "\(refused)")
     }
     try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
       try keyhole.check("jq -r .keychain $MOUNT/.keyhole/status", prints: "vault\n")
@@ -220,6 +221,18 @@ import Testing
     }
     try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
       try keyhole.check("cat \(value); echo new > \(value); cat \(value)", prints: "s3cretnew")
+    }
+  }
+
+  /// The setting lies in the vault, also where that is not the keychain.
+  @Test func plainSessionIsTakenWhereTheVaultAllowsIt() async throws {
+    try bus.stopKeyring()
+    try bus.startStandIn(.plain)
+    let mount = "keyhole mount -q -o keychain=secret-service \"$MOUNT\""
+    try await withWorld(environment: [address]) { world in
+      let none = try world.sh("keyhole config plain-session true")
+      #expect(none.status == 1 && none.error.contains("there is no vault to keep it"), "\(none)")
+      #expect(try world.sh(mount).status == 1)
     }
   }
 

@@ -58,8 +58,8 @@ struct Dialog {
   /// Asks for the proof that an answer of this scope demands. `hasConsent`: a yes was given by the choice.
   private func proof(_ scope: Answer.Scope, hasConsent: Bool = false) -> Answer {
     var demand = request.demand
-    // Where the flags demand more than a yes, a change of the rules demands the same.
-    if scope == .always, demand == .consent, let rule = request.rule?.demand { demand = rule }
+    // A change of the rules may demand more than the question does.
+    if scope == .always, let rule = request.rule?.demand { demand = rule }
     if let demand, !(hasConsent && demand == .consent) {
       let answer = self.answer(to: demand)
       guard case .approved = answer else { return answer }

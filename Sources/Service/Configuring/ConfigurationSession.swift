@@ -1,5 +1,6 @@
 import KeychainSelection
 import Model
+import Platform
 package import Store
 
 /// The configuration for one command: what holds, and changes of the suite `keyhole` and of the vault.
@@ -12,13 +13,18 @@ package struct ConfigurationSession {
 
   private static let path = TreePath("keychain")
   private let session: TreeSession
+  /// Whether the session is one of the vault, whichever keychain is shown.
+  private let isOfVault: Bool
   /// The reason why the keychain can't be opened.
   private let failure: Failure?
 
+  /// - Parameter key: to be changed. Where a Secret Service is opened is decided by the vault, so `plain-session` lies there
+  ///   whichever keychain is shown.
   /// - Throws: `Failure` where the settings can't be opened.
-  package init() throws {
+  package init(for key: ConfigurationKey) throws {
     var failure: Failure?
-    session = try TreeSession(atTopOf: Self.path) { failure = $0 }
+    isOfVault = key == .plainSession
+    session = try TreeSession(atTopOf: Self.path, isOfVault ? .vault : nil) { failure = $0 }
     self.failure = failure
   }
 
@@ -32,8 +38,15 @@ package struct ConfigurationSession {
     let runtime = try StoragePaths.current().runtime
     let mount = MountRegistration.all(in: runtime).last { $0.isAlive && !$0.isStopped }
     if let mount, let running = try? RunningMount(mount) { return (running.configuration, suite.ignored) }
-    let sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
+    var sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
+    if sealed[.plainSession] == nil { sealed[.plainSession] = plainSessionInVault() }
     return (Configuration(sealed: sealed, suite: suite.values), suite.ignored)
+  }
+
+  /// Of the vault beside a Secret Service; nil: it has none, or is locked.
+  private static func plainSessionInVault() -> SettingValue? {
+    let session = try? TreeSession(silentlyFor: path, .vault)
+    return try? session?.stores.keychain?.sealedConfiguration()[.plainSession]
   }
 
   /// Whether what lies in the vault can't be read now.
@@ -71,6 +84,12 @@ package struct ConfigurationSession {
 
   private func changeVault(_ key: ConfigurationKey, to value: SettingValue?) throws {
     if let failure { throw failure }
+    if isOfVault, try !Files.exists(StoragePaths.ofMount().vault + "/vault.db") {
+      throw Failure(
+        key.rawValue,
+        "there is no vault to keep it, and a Secret Service keeps no setting that protects less; "
+          + "`keyhole mount -o plain-session` takes such a service for one mount")
+    }
     guard let keychain = session.stores.keychain else {
       throw Failure(
         key.rawValue,
@@ -85,7 +104,7 @@ package struct ConfigurationSession {
       failure.subject = key.rawValue
       throw failure
     }
-    session.stores.settleKeychain()
+    if !isOfVault { session.stores.settleKeychain() }
   }
 
   private func store(_ value: SettingValue?, _ key: ConfigurationKey) throws(StoreError) {

@@ -133,7 +133,17 @@ extension TreeSession {
       + attempt(TreePath("keychain")) { () throws(StoreError) in try keychain().purgeAllVersions() }
   }
 
-  private var settings: SettingsStore { tree.settings }
+  fileprivate var settings: SettingsStore { tree.settings }
+
+  /// The keys that paths name, by their suites.
+  fileprivate func keysBySuite(_ paths: [String]) throws -> [ExactString: Set<ExactString>] {
+    var keys: [ExactString: Set<ExactString>] = [:]
+    for path in paths {
+      guard let (suite, key) = try key(at: TreePath(path)) else { continue }
+      keys[suite, default: []].insert(key)
+    }
+    return keys
+  }
 
   /// Suite and key that a path names; nil: it is no path of a key.
   private func key(at path: TreePath) throws -> (ExactString, ExactString)? {
@@ -173,11 +183,15 @@ extension TreeSession {
 }
 
 /// The notice about removed items and keys, for people.
-package struct RemovalNotice {
+package final class RemovalNotice {
+  /// After so long the history of settings is switched off again.
+  private static let renewal = Duration.seconds(3)
+
   private let session: TreeSession
   private let path: TreePath
   /// The items that are about to be removed.
   private let items: [String]
+  private var switchedOff = ContinuousClock.now
 
   /// Before a removal. It reads names only.
   package init(_ session: TreeSession, _ path: TreePath) {
@@ -203,12 +217,15 @@ package struct RemovalNotice {
       + "`keyhole undo PATH` brings one back"
   }
 
-  /// Before a removal of which nothing is to be kept: switches the history of the items off, in one transaction. So an interruption
-  /// leaves an item as it is, without versions, or nothing of it.
+  /// Before a removal of which nothing is to be kept: deletes the earlier versions, and switches the history of the items off in one
+  /// transaction, that of the keys for some seconds. So an interruption leaves an item or key as it is, without versions, or
+  /// nothing of it.
   ///
   /// - Throws: `Failure`.
   package func switchOff() throws {
-    guard path.components.first == "keychain", !items.isEmpty else { return }
+    guard !items.isEmpty else { return }
+    // On a full disk nothing can be written, and what is kept is deleted afterwards.
+    guard path.components.first == "keychain" else { return _ = try? switchOffSettings() }
     let paths = Set(items)
     try session.attempt(path) { () throws(StoreError) in
       let keychain = try session.keychain()
@@ -219,9 +236,31 @@ package struct RemovalNotice {
     }
   }
 
-  /// Deletes what is kept of the items, also of those with their names that were removed before. - Throws: `Failure`.
+  /// While many are removed: keeps the history of settings off.
+  package func renew() {
+    guard path.components.first == "defaults", ContinuousClock.now - switchedOff > Self.renewal else {
+      return
+    }
+    _ = try? switchOffSettings()
+  }
+
+  private func switchOffSettings() throws {
+    switchedOff = .now
+    guard let history = session.settings.engine.history else { return }
+    for (suite, keys) in try session.keysBySuite(items) {
+      _ = try session.attempt(path) { () throws(StoreError) in
+        try history.purge(keys, beforeRemovalFrom: suite)
+      }
+    }
+  }
+
+  /// Deletes what is kept of the items, and of all that was removed there before. - Throws: `Failure`.
   package func purge() throws {
-    for item in items { try session.purge(TreePath(item)) }
+    if path.components.first != "defaults" || (try? switchOffSettings()) == nil {
+      for item in items { try session.purge(TreePath(item)) }
+    }
+    // Of a folder also what was removed from it before.
+    for kept in (try? session.pathsWithHistory(below: path)) ?? [] { try session.purge(TreePath(kept)) }
   }
 }
 
@@ -238,8 +277,15 @@ extension TreeSession {
   }
 
   private func keys(at path: TreePath) -> [String] {
-    guard path.components.count == 2 else { return path.components.count == 3 ? [path.string] : [] }
-    let entries = (try? tree.list(node(at: path))) ?? []
-    return entries.map { path.appending($0.name).string }
+    switch path.components.count {
+    case 1: names(in: path).flatMap { names(in: $0).map(\.string) }
+    case 2: names(in: path).map(\.string)
+    case 3: [path.string]
+    default: []
+    }
+  }
+
+  private func names(in folder: TreePath) -> [TreePath] {
+    ((try? tree.list(node(at: folder))) ?? []).map { folder.appending($0.name) }
   }
 }

@@ -23,6 +23,8 @@ public final class AccessController: Sendable {
     public var keepsSessions = false
     /// Whether a question that can be asked nowhere waits for `keyhole approve`; no: it is refused at once.
     public var listsRequests = false
+    /// Whether a yes, where the program can't give it, meets `userPresence`; no: it takes the passphrase, PAM or a fingerprint.
+    public var presenceByButton = false
     /// Programs that cause no question about a guarded item.
     public var browsers = BrowserList()
     /// Called for each request that is listed, on any thread.

@@ -24,7 +24,7 @@ struct DoctorCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     let places = try StoragePaths.ofMount()
-    let found = try ProgressBar.run("examining") { try Examination(places, opensSecrets: secrets) }
+    let found = try examine(places)
     guard !json else { return try showJSON(found) }
     for problem in found.problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
@@ -36,6 +36,14 @@ struct DoctorCommand: ParsableCommand {
     StandardOutput.print(
       "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault), inotify, locked memory"
     )
+  }
+
+  private func examine(_ places: StoragePaths) throws -> Examination {
+    let bar = ProgressBar(total: nil, "examining")
+    defer { bar.end() }
+    return try Examination(
+      places, opensSecrets: secrets, onItem: { bar.show($0, of: $1, "opening secrets") },
+      onCheck: { bar.show($0, of: $1, "examining") })
   }
 
   private func showJSON(_ found: Examination) throws {
