@@ -246,8 +246,9 @@ struct Dialog {
     var lines = ["Program: \(request.program)"]
     lines += request.script.map { ["Script: \($0)"] } ?? []
     // `keyhole` asks, but another program gets it.
-    lines += request.started.map { ["It is for: \($0.prefix(300))"] } ?? []
-    lines += ["Command: \(request.command.prefix(300))", "Started by: \(request.parents)", purpose]
+    let longest = request.started == nil ? 300 : Caller.Identity.StartedCommand.longestShown
+    lines += request.started.map { ["It is for: \($0.prefix(2 * longest))"] } ?? []
+    lines += ["Command: \(request.command.prefix(longest))", "Started by: \(request.parents)", purpose]
     lines += request.items.map { "  \($0)" }
     if request.others > 0 { lines.append("  and \(request.others) more") }
     lines += request.changes.map { "  \($0.prefix(300))" }
