@@ -11,6 +11,15 @@ package struct ConfigurationSession {
     case vault
   }
 
+  /// The configuration, for a person.
+  package struct Found {
+    package var configuration: Configuration
+    /// Settings of the suite that are not followed.
+    package var ignored: [SuiteConfiguration.Ignored]
+    /// Whether what lies in the vault can't be read now.
+    package var isSealedUnknown = false
+  }
+
   private static let path = TreePath("keychain")
   private let session: TreeSession
   /// Whether the session is one of the vault, whichever keychain is shown.
@@ -31,16 +40,19 @@ package struct ConfigurationSession {
   /// The configuration of the running mount, else that of the next one.
   ///
   /// It asks for no passphrase: of a vault that is locked, and that no mount has open, the settings are not known.
-  package static func fetch() throws -> (configuration: Configuration, ignored: [SuiteConfiguration.Ignored])
-  {
+  package static func fetch() throws -> Found {
     let session = try TreeSession(silentlyFor: path)
     let suite = SuiteConfiguration(in: session.stores.settings)
     let runtime = try StoragePaths.current().runtime
     let mount = MountRegistration.all(in: runtime).last { $0.isAlive && !$0.isStopped }
-    if let mount, let running = try? RunningMount(mount) { return (running.configuration, suite.ignored) }
+    if let mount, let running = try? RunningMount(mount) {
+      return Found(configuration: running.configuration, ignored: suite.ignored)
+    }
     var sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
     if sealed[.plainSession] == nil { sealed[.plainSession] = plainSessionInVault() }
-    return (Configuration(sealed: sealed, suite: suite.values), suite.ignored)
+    return Found(
+      configuration: Configuration(sealed: sealed, suite: suite.values), ignored: suite.ignored,
+      isSealedUnknown: session.isSealedUnknown)
   }
 
   /// Of the vault beside a Secret Service; nil: it has none, or is locked.
@@ -50,10 +62,7 @@ package struct ConfigurationSession {
   }
 
   /// Whether what lies in the vault can't be read now.
-  package var isSealedUnknown: Bool {
-    guard let keychain = session.stores.keychain, keychain.engine.authenticatesItems else { return false }
-    return (try? keychain.sealedConfiguration()) == nil
-  }
+  package var isSealedUnknown: Bool { session.isSealedUnknown }
 
   /// Sets a key: in the suite, or in the vault where the value protects less than the default, where the key lies there
   /// already, or where `inVault` says so.
@@ -123,5 +132,12 @@ package struct ConfigurationSession {
     _ key: ConfigurationKey, _ body: () throws(StoreError) -> Value
   ) throws -> Value {
     do throws(StoreError) { return try body() } catch { throw Failure(key.rawValue, error) }
+  }
+}
+
+extension TreeSession {
+  fileprivate var isSealedUnknown: Bool {
+    guard let keychain = stores.keychain, keychain.engine.authenticatesItems else { return false }
+    return (try? keychain.sealedConfiguration()) == nil
   }
 }

@@ -71,10 +71,10 @@ struct ConfigCommand: ParsableCommand {
   }
 
   private func list() throws {
-    let (configuration, ignored) = try ConfigurationSession.fetch()
+    let found = try ConfigurationSession.fetch()
     let keys = ConfigurationKey.allCases.filter { key == nil || $0.rawValue == key }
     for key in keys {
-      let entry = configuration[key]
+      let entry = found.configuration[key]
       if json {
         StandardOutput.print(
           "{\"key\":\(key.rawValue.quotedAsJSON),\"value\":\(entry.value.json),"
@@ -88,7 +88,8 @@ struct ConfigCommand: ParsableCommand {
         StandardOutput.print(columns: key.rawValue, value, entry.origin.rawValue)
       }
     }
-    for entry in ignored {
+    if found.isSealedUnknown { note("the vault is locked: what it says of the settings is not known") }
+    for entry in found.ignored {
       note(
         "\(SuiteConfiguration.suite.string).plist: `\(entry.key.string.prefix(64))` is not followed: "
           + entry.reason)
