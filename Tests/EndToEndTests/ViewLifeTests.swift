@@ -32,7 +32,7 @@ import Testing
         """, prints: "# moved\nTOKEN=moved\nUSER=peter\nMORE=1\nmoved1app\n")
       try keyhole.check(
         "rm views/app; printf 'TOKEN=abc\\nUSER=peter\\n' > views/app; cat views/app", prints: Self.text)
-      // What does not parse leaves the view as it was.
+      // A file that does not parse leaves the view as it was.
       try keyhole.check(
         "echo 'no line' > \"$OUT/new\"; ! mv \"$OUT/new\" views/app 2> /dev/null; cat views/app",
         prints: Self.text)
