@@ -1,6 +1,7 @@
 package import Model
 package import Store
 import Tree
+import Views
 
 /// A version of what stands at a path, for people.
 package struct VersionEntry: Sendable {
@@ -42,7 +43,7 @@ extension TreeSession {
   package func pathsWithHistory(below path: TreePath) throws -> [String] {
     switch path.components.first {
     case "defaults": return keysWithHistory(below: path)
-    case "keychain": return try itemsWithHistory(below: path)
+    case "keychain", "views": return try itemsWithHistory(below: path)
     case nil: return keysWithHistory(below: path) + (keepsItems ? try itemsWithHistory(below: path) : [])
     default: throw Failure(path.string, "there is nothing of this name")
     }
@@ -62,7 +63,8 @@ extension TreeSession {
 
   private func itemsWithHistory(below path: TreePath) throws -> [String] {
     let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
-    return identities.map { FileTree.path(of: $0) }.filter { path.isAbove($0) }.sorted()
+    return identities.map { $0.documentName?.string ?? FileTree.path(of: $0) }.filter { path.isAbove($0) }
+      .sorted()
   }
 
   /// Makes an item or a key what it was. `number`: which version; nil: the newest.
@@ -75,7 +77,7 @@ extension TreeSession {
     try attempt(path) { () throws(StoreError) in
       let keychain = try keychain()
       let permission = try keychain.permission(
-        toRestore: version, path: FileTree.path(of: version.item.identity), by: caller)
+        toRestore: version, path: path.string, by: caller)
       let permit = try permission.map { (permission) throws(StoreError) in try permission.fetch() }
       try keychain.restore(version, permit)
     }
@@ -163,11 +165,12 @@ extension TreeSession {
 
   /// How much is kept of what is at a path; nil: nothing.
   fileprivate func retention(of path: TreePath) -> HistoryRetention? {
-    guard path.components.first == "keychain" else { return settings.engine.history?.retention }
+    guard path.components.first != "defaults" else { return settings.engine.history?.retention }
     return stores.keychain?.presentRetention()
   }
 
   private func identity(at path: TreePath) throws -> ItemIdentity {
+    if let view = path.view { return .document(view) }
     do throws(StoreError) {
       return try tree.identityOfItem(at: path.components)
     } catch {
@@ -179,6 +182,14 @@ extension TreeSession {
   fileprivate func keychain() throws(StoreError) -> KeychainStore {
     guard let keychain = stores.keychain else { throw .noHistory }
     return keychain
+  }
+}
+
+extension TreePath {
+  /// The name of the document of a view: `views/NAME`, also where the path is that of its template; nil: it leads elsewhere.
+  package var view: ExactString? {
+    guard components.count == 2, ["views", "templates"].contains(components[0]) else { return nil }
+    return ExactString("views/" + components[1])
   }
 }
 
@@ -224,6 +235,11 @@ package final class RemovalNotice {
   /// - Throws: `Failure`.
   package func switchOff() throws {
     guard !items.isEmpty else { return }
+    if path.view != nil, let views = session.tree.views {
+      return try session.attempt(path) { () throws(StoreError) in
+        if let view = try views.view(ExactString(path.name)) { try views.switchOffHistory(of: view) }
+      }
+    }
     // On a full disk nothing can be written, and what is kept is deleted afterwards.
     guard path.components.first == "keychain" else { return _ = try? switchOffSettings() }
     let paths = Set(items)
@@ -268,6 +284,7 @@ extension TreeSession {
   /// The paths of the items at or below a path, in no order; empty where it leads elsewhere.
   fileprivate func items(at path: TreePath) -> [String] {
     if path.components.first == "defaults" { return keys(at: path) }
+    if let view = path.view { return [view.string] }
     guard path.components.first == "keychain" else { return [] }
     if let identity = try? tree.identityOfItem(at: path.components) {
       return path.isOtpauth ? [] : [FileTree.path(of: identity)]

@@ -66,6 +66,9 @@ package struct TreeSession {
     root = tree.root
   }
 
+  /// Whether the session has a keychain, which is opened for the paths that need it.
+  package var hasKeychain: Bool { stores.keychain != nil }
+
   /// Ends the process after a command that has only read. To give back what the tree has in memory would take as long as many
   /// such commands; keys are wiped, and the vault is closed.
   ///

@@ -30,6 +30,8 @@ public actor KeychainStore {
   nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// The reading of all items by pages that is under way; nil: none.
   nonisolated let loading = Mutex<ItemLoading?>(nil)
+  /// Has documents follow the names of items.
+  nonisolated let renameFollower = Mutex<RenameFollower?>(nil)
   nonisolated let verification = Mutex(VerificationSchedule())
   nonisolated let changeCount = Atomic<UInt64>(0)
   /// When outdated versions were deleted last, in seconds since the machine was started; 0: not by this process.
@@ -65,6 +67,9 @@ public actor KeychainStore {
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     executor.asUnownedSerialExecutor()
   }
+
+  /// Whether another process serves the keychain.
+  public nonisolated var isServedElsewhere: Bool { remote != nil }
 
   /// Lends the index of all items; `body` must be short, and must not call the store.
   ///

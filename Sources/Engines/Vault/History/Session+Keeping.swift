@@ -225,6 +225,9 @@ extension Item {
   }
 
   private var shownAttributes: [ExactString: [UInt8]] {
-    attributes.filter { $0.key != Item.historyAttribute && $0.key != FingerprintEnrollment.attribute }
+    attributes.filter { name, _ in
+      if name == Item.historyAttribute || name == FingerprintEnrollment.attribute { return false }
+      return !identity.isDocument || !name.string.hasPrefix(SealedDocument.derived)
+    }
   }
 }

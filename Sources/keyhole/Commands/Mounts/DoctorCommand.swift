@@ -68,6 +68,9 @@ struct DoctorCommand: ParsableCommand {
 
   private func line(_ kind: String, _ subject: String, _ reason: String, _ remedy: String) -> String {
     let padding = String(repeating: " ", count: max(1, 9 - kind.count))
-    return "\(kind)\(padding)\(subject): \(reason); \(remedy)".escapedForTerminal
+    let text = "\(kind)\(padding)\(subject): \(reason); \(remedy)".escapedForTerminal
+    // One line for each, also where a name has several.
+    return text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
+      .joined(separator: "\\n")
   }
 }
