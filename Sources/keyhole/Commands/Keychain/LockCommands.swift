@@ -12,6 +12,8 @@ struct LockCommand: ParsableCommand {
     commandName: "lock", abstract: "Lock the keychain of the mount, and wipe what it holds of secrets.",
     discussion: """
       Names and attributes still show. Secrets that are accessible `afterFirstUnlock` can still be read.
+
+      Of a vault without a passphrase the mount alone is locked: any program of the user can open it with the key file.
       """)
 
   func run() throws {
