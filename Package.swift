@@ -60,6 +60,10 @@ let package = Package(
       name: "CSecret", path: "Sources/C/CSecret", pkgConfig: "libsecret-1",
       providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CSecretLoader", path: "Sources/C/CSecretLoader"),
+    // Headers only: no pkg-config, so that neither library is linked. CServiceLoader loads them.
+    .systemLibrary(name: "CSystemdBus", path: "Sources/C/CSystemdBus", providers: [.apt(["libsystemd-dev"])]),
+    .systemLibrary(name: "CGcrypt", path: "Sources/C/CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    .target(name: "CServiceLoader", path: "Sources/C/CServiceLoader"),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
 
     // 0: the one door to Linux: descriptors, files, clocks, users, and processes as proc(5) shows them.
@@ -100,6 +104,12 @@ let package = Package(
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
+    // A connection to a bus that serves objects, without a meaning for them.
+    module("BusServer", ["CServiceLoader", "CSystemdBus", "Platform", "SecretMemory"]),
+    // The Secret Service API as values: objects, sessions, errors. It opens nothing.
+    module(
+      "SecretServiceProtocol",
+      ["CGcrypt", "CServiceLoader", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
     module("Notifier", ["Model", "Platform"]),
     module("LoginSessions", ["Platform"]),
@@ -182,10 +192,10 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "CSystem", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
+        "Backup", "BusServer", "CSystem", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
         "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
-        "Prompting", "SecretMemory", "Store", "Suites", "Tree",
+        "Prompting", "SecretMemory", "SecretServiceProtocol", "Store", "Suites", "Tree",
         "Vault", "ViewFormats", "Views",
       ]),
 
@@ -267,6 +277,9 @@ let package = Package(
     tests(
       "CredentialProtocolsTests",
       ["CredentialProtocols", "Formats", "Model", "SecretMemory"]),
+    tests(
+      "SecretServiceProtocolTests",
+      ["SecretServiceProtocol", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
       "TreeTests",

@@ -47,6 +47,14 @@ package struct MountRegistration: Sendable {
     }
   }
 
+  /// In the place of a path: the process serves the keychain on the session bus, and mounts nothing.
+  package static let serviceName = "org.freedesktop.secrets"
+
+  /// The processes with a control socket that live: mounts, and the Secret Service without a mount.
+  package static func serving(in folder: String) -> [MountRegistration] {
+    (noted(in: folder).filter { $0.path == serviceName } + all(in: folder)).filter(\.isAlive)
+  }
+
   /// The process that serves a keychain; nil: none does. One that is about to mount is among them.
   package static func process(serving keychain: KeychainConfiguration, in folder: String) -> Int32? {
     noted(in: folder).last {

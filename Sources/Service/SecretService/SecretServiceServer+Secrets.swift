@@ -1,0 +1,175 @@
+import BusServer
+import Model
+import Platform
+import SecretMemory
+import SecretServiceProtocol
+import Store
+import Synchronization
+import Tree
+
+// Secrets: who gets them, and how they cross the bus.
+
+extension SecretServiceServer {
+  /// GetSecret.
+  func getSecret(
+    _ call: BusMessage, _ collection: ServiceObject.Collection, _ name: String
+  ) throws(ProtocolError) -> [BusValue]? {
+    guard let session = call.arguments[0].path else { throw .noSession }
+    let cipher = try cipher(at: session, call)
+    if case .session = collection {
+      guard let entry = memory[name] else { throw .noObject }
+      return [try Self.structure(entry.secret.secret, entry.contentType, session, cipher)]
+    }
+    let item = try storedItem(name)
+    // Answer at once while nothing is being changed.
+    if !keychain.mayBlock, !keychain.isChanging, let permit = try permitWithoutQuestion(for: item, call) {
+      let secret = try here { () throws(StoreError) -> SecretBytes in try keychain.secret(of: item, permit) }
+      return [try Self.structure(secret, StoredAttributes.contentType(of: item), session, cipher)]
+    }
+    replyLater(to: call) { (server) async throws(ProtocolError) in
+      let permit = try await server.permit(for: item, to: .read, call)
+      let secret = try await server.elsewhere {
+        [keychain = server.keychain] () throws(StoreError) -> BusBytes in
+        BusBytes(try keychain.secret(of: item.id, permit))
+      }
+      // The session may be gone.
+      let cipher = try server.cipher(at: session, call)
+      return [try Self.structure(secret.secret, StoredAttributes.contentType(of: item), session, cipher)]
+    }
+    return nil
+  }
+
+  /// GetSecrets: those of items that are open for the client; the others are left out.
+  func getSecrets(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    guard let paths = call.arguments[0].pathList, let session = call.arguments[1].path else {
+      throw .noSession
+    }
+    let cipher = try cipher(at: session, call)
+    var entries: [BusValue] = []
+    for path in paths {
+      guard case .item(let collection, let name)? = ServiceObject(path: path) else { throw .noObject }
+      if case .session = collection {
+        guard let entry = memory[name] else { throw .noObject }
+        let secret = try Self.structure(entry.secret.secret, entry.contentType, session, cipher)
+        entries.append(.entry(.path(path), secret))
+        continue
+      }
+      let item = try storedItem(name)
+      guard isOpen(item, for: call), let permit = try permitWithoutQuestion(for: item, call) else { continue }
+      let secret = try here { () throws(StoreError) -> SecretBytes in try keychain.secret(of: item, permit) }
+      let structure = try Self.structure(secret, StoredAttributes.contentType(of: item), session, cipher)
+      entries.append(.entry(.path(path), structure))
+    }
+    return [.array(entries, of: "{o(oayays)}")]
+  }
+
+  /// SetSecret.
+  func setSecret(
+    _ call: BusMessage, _ collection: ServiceObject.Collection, _ name: String
+  ) throws(ProtocolError) -> [BusValue]? {
+    try requireWritable()
+    let (secret, type) = try secret(call.arguments[0], call)
+    if case .session = collection {
+      guard var entry = memory[name] else { throw .noObject }
+      try memory.requireRoom(for: secret)
+      (entry.secret, entry.contentType, entry.modified) = (secret, type, Timestamp.now.seconds)
+      memory[name] = entry
+      emit(.session, "ItemChanged", ServiceObject.item(.session, name).path)
+      return []
+    }
+    let item = try storedItem(name)
+    replyLater(to: call) { (server) async throws(ProtocolError) in
+      let permit = try await server.permit(for: item, to: .write, call)
+      try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) -> Void in
+        try keychain.rewrite(item.id, readingSecret: false, permit) { (item, bytes) throws(StoreError) in
+          StoredAttributes.change(
+            &item, label: StoredAttributes.label(of: item),
+            attributes: StoredAttributes.attributes(of: item), contentType: type)
+          item.modified = .now
+          try bytes.replace(with: secret)
+        }
+      }
+      return []
+    }
+    return nil
+  }
+
+  /// `(oayays)`.
+  private static func structure(
+    _ secret: borrowing SecretBytes, _ contentType: String, _ session: String, _ cipher: SessionCipher
+  ) throws(ProtocolError) -> BusValue {
+    let message = try cipher.encode(secret)
+    let parameters = try BusBytes(copying: message.parameters)
+    return .structure([
+      .path(session), .bytes(parameters), .bytes(BusBytes(message.takeValue())), .string(contentType),
+    ])
+  }
+}
+
+// MARK: - Permits
+
+extension SecretServiceServer {
+  /// nil: a person has to be asked.
+  private func permitWithoutQuestion(for item: Item, _ call: BusMessage) throws(ProtocolError) -> Permit? {
+    if let permit = clients[call.sender]?.permits.removeValue(forKey: item.id) { return permit }
+    guard case .given(let permit) = try permission(for: item, to: .read, call) else { return nil }
+    return permit
+  }
+
+  func permission(
+    for item: Item, to operation: AccessOperation, _ call: BusMessage
+  ) throws(ProtocolError) -> Permission {
+    let caller = caller(of: call)
+    return try here { () throws(StoreError) in
+      try keychain.permission(
+        for: item, to: operation, path: FileTree.path(of: item.identity), by: caller)
+    }
+  }
+
+  /// The right to an operation; waits for the person where one has to be asked. A client that is gone withdraws the question.
+  func permit(
+    for item: Item, to operation: AccessOperation, _ call: BusMessage
+  ) async throws(ProtocolError) -> Permit {
+    if operation == .read, let permit = clients[call.sender]?.permits.removeValue(forKey: item.id) {
+      return permit
+    }
+    switch try permission(for: item, to: operation, call) {
+    case .given(let permit): return permit
+    case .asked(let request):
+      let number = nextNumber()
+      let outcome = await wait(for: request, number, call.sender)
+      do throws(StoreError) { return try outcome.get() } catch { throw ProtocolError(error) }
+    case .askedTogether: throw .failed("the question can't be asked")
+    }
+  }
+
+  private func wait(
+    for request: PermissionRequest, _ number: UInt64, _ client: String
+  ) async -> PermissionRequest.Outcome {
+    await withCheckedContinuation { waiting in
+      let answer = FirstAnswer(waiting)
+      clients[client]?.withdrawals[number] = {
+        request.withdraw()
+        answer.give(.failure(.interrupted))
+      }
+      request.start { outcome in answer.give(outcome) }
+      if clients[client] == nil {
+        request.withdraw()
+        answer.give(.failure(.interrupted))
+      }
+    }
+  }
+}
+
+/// Resumes a continuation once, with whatever comes first.
+final class FirstAnswer<Value: Sendable>: Sendable {
+  private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+
+  init(_ continuation: CheckedContinuation<Value, Never>) {
+    self.continuation = Mutex(continuation)
+  }
+
+  func give(_ value: Value) {
+    continuation.withLock { $0.take() }?.resume(returning: value)
+  }
+}
