@@ -50,9 +50,12 @@ package struct MountRegistration: Sendable {
   /// In the place of a path: the process serves the keychain on the session bus, and mounts nothing.
   package static let serviceName = "org.freedesktop.secrets"
 
+  /// Whether it is the Secret Service without a mount.
+  package var isService: Bool { path == Self.serviceName }
+
   /// The processes with a control socket that live: mounts, and the Secret Service without a mount.
   package static func serving(in folder: String) -> [MountRegistration] {
-    (noted(in: folder).filter { $0.path == serviceName } + all(in: folder)).filter(\.isAlive)
+    (noted(in: folder).filter(\.isService) + all(in: folder)).filter(\.isAlive)
   }
 
   /// The process that serves a keychain; nil: none does. One that is about to mount is among them.

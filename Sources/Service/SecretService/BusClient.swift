@@ -57,6 +57,14 @@ extension SecretServiceServer {
     }
   }
 
+  /// For a connection of which the bus has not told yet.
+  func keepWaiting(_ call: BusMessage) {
+    guard let count = clients[call.sender]?.waiting.count, count < Self.mostWaiting else {
+      return reply(to: call, with: .tooMany("too many calls of the connection wait"))
+    }
+    clients[call.sender]?.waiting.append(call)
+  }
+
   private static func rule(for name: String) -> String {
     "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',"
       + "arg0='\(name)'"

@@ -83,7 +83,7 @@ package final class KeychainService: Sendable {
     let watch = StoreWatch(stores, places)
     defer { withExtendedLifetime(watch) {} }
     let host = SecretServiceHost(
-      keychain, stores.feed, .init(tree, configuration, isReadOnly: false), replaces: replaces)
+      keychain, stores.feed, .init(tree, configuration, places, isReadOnly: false), replaces: replaces)
     do throws(BusFailure) {
       try host.start { end.fulfill($0) }
     } catch {
@@ -110,9 +110,10 @@ package final class KeychainService: Sendable {
 
 extension SecretServiceServer.Options {
   /// Those of a process that serves a tree.
-  init(_ tree: FileTree, _ configuration: MountConfiguration, isReadOnly: Bool) {
+  init(_ tree: FileTree, _ configuration: MountConfiguration, _ places: StoragePaths, isReadOnly: Bool) {
     self.init(
       lock: { () throws(StoreError) in try tree.lock() },
-      plainPrograms: { configuration.present.list(.plainPrograms) }, isReadOnly: isReadOnly)
+      plainPrograms: { configuration.present.list(.plainPrograms) },
+      label: CollectionLabel(state: places.state), isReadOnly: isReadOnly)
   }
 }

@@ -18,8 +18,13 @@ struct BusPrompt {
   /// The paths that the client wants unlocked.
   let objects: [String]
   var state = State.waits
-  /// Ends the question.
-  var withdraw: @Sendable () -> Void = {}
+  /// End the questions that are open.
+  var withdrawals: [UInt64: @Sendable () -> Void] = [:]
+
+  /// Ends all questions.
+  func withdraw() {
+    for withdraw in withdrawals.values { withdraw() }
+  }
 }
 
 // Locking and unlocking, with prompts.
@@ -114,7 +119,7 @@ extension SecretServiceServer {
       let path = prompt.objects.first.flatMap { treePath(of: $0) } ?? "keychain"
       await openKeychain(for: path, call, number: number)
     }
-    for path in prompt.objects where prompts[number] != nil { await ask(about: path, call, number) }
+    if prompts[number] != nil { await ask(about: prompt.objects, call, number) }
     let open = prompt.objects.filter { isKnown($0) && !isClosed($0, for: call) }
     complete(number, dismissed: open.isEmpty, open)
   }
@@ -150,36 +155,54 @@ extension SecretServiceServer {
     guard keychain.engine.locking.needsPassphrase else { return (try? await openWithoutPassphrase()) ?? () }
     let caller = caller(of: call)
     guard let request = keychain.unlockRequest(for: path, by: caller) else { return }
+    let key = nextNumber()
     let isOpen: Bool = await withCheckedContinuation { waiting in
       let answer = FirstAnswer(waiting)
-      let withdraw: @Sendable () -> Void = {
+      follow(key, of: number, call.sender) {
         request.withdraw()
         answer.give(false)
       }
-      follow(number, call.sender, withdraw)
       request.start(onListed: { [weak self] in
         // It waits on for the person, without the client.
-        self?.keep(number, call.sender)
+        self?.keep(key, of: number, call.sender)
         answer.give(false)
       }) { outcome in answer.give(outcome == .unlocked) }
-      if clients[call.sender] == nil { withdraw() }
+      endIfGone(key, call.sender, { request.withdraw() }, { answer.give(false) })
     }
     if isOpen { index = nil }
-    follow(number, call.sender, nil)
+    follow(key, of: number, call.sender, nil)
   }
 
-  /// The question ends with the prompt, or with the client.
-  private func follow(_ number: UInt64, _ client: String, _ withdraw: (@Sendable () -> Void)?) {
-    prompts[number]?.withdraw = withdraw ?? {}
-    clients[client]?.withdrawals[number] = withdraw
+  /// The question `key` ends with the prompt, or with the client.
+  private func follow(
+    _ key: UInt64, of prompt: UInt64, _ client: String, _ withdraw: (@Sendable () -> Void)?
+  ) {
+    prompts[prompt]?.withdrawals[key] = withdraw
+    clients[client]?.withdrawals[key] = withdraw
+  }
+
+  private func endIfGone(
+    _ key: UInt64, _ client: String, _ withdraw: () -> Void, _ answer: () -> Void
+  ) {
+    guard clients[client] == nil else { return }
+    withdraw()
+    answer()
   }
 
   /// The request is listed, and stays so when the client goes.
-  private nonisolated func keep(_ number: UInt64, _ client: String) {
-    Task(executorPreference: loop) { await self.follow(number, client, nil) }
+  private nonisolated func keep(_ key: UInt64, of prompt: UInt64, _ client: String) {
+    Task(executorPreference: loop) { await self.follow(key, of: prompt, client, nil) }
   }
 
-  /// Has the person asked about an item with flags or rules, and keeps what was permitted for the client.
+  /// Has the person asked about items with flags or rules, together, and keeps the permits for the client.
+  private func ask(about paths: [String], _ call: BusMessage, _ number: UInt64) async {
+    await withTaskGroup(of: Void.self) { group in
+      for path in paths {
+        group.addTask(executorPreference: loop) { await self.ask(about: path, call, number) }
+      }
+    }
+  }
+
   private func ask(about path: String, _ call: BusMessage, _ number: UInt64) async {
     guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name),
       keychain.engine.locking.isAccessible(item), !isOpen(item, for: call),
@@ -187,23 +210,41 @@ extension SecretServiceServer {
     else { return }
     switch permission {
     case .given(let permit): clients[call.sender]?.permits[item.id] = permit
-    case .asked(let request):
-      let outcome: PermissionRequest.Outcome = await withCheckedContinuation { waiting in
-        let answer = FirstAnswer(waiting)
-        let withdraw: @Sendable () -> Void = {
-          request.withdraw()
-          answer.give(.failure(.interrupted))
-        }
-        follow(number, call.sender, withdraw)
-        request.start(onListed: { [weak self] in
-          self?.keep(number, call.sender)
-          answer.give(.failure(.wouldWait))
-        }) { answer.give($0) }
-        if clients[call.sender] == nil { withdraw() }
-      }
-      follow(number, call.sender, nil)
-      if case .success(let permit) = outcome { clients[call.sender]?.permits[item.id] = permit }
+    case .asked(let request): await ask(request, about: item, call.sender, number)
     case .askedTogether: return
     }
+  }
+
+  /// Returns at once where the request is listed: the permit is kept when the person approves it later.
+  private func ask(
+    _ request: PermissionRequest, about item: Item, _ client: String, _ number: UInt64
+  ) async {
+    let key = nextNumber()
+    await withCheckedContinuation { waiting in
+      let answer = FirstAnswer<Void>(waiting)
+      follow(key, of: number, client) {
+        request.withdraw()
+        answer.give(())
+      }
+      request.start(onListed: { [weak self] in
+        self?.keep(key, of: number, client)
+        answer.give(())
+      }) { [weak self] outcome in
+        guard let self, case .success(let permit) = outcome else {
+          answer.give(())
+          return
+        }
+        Task(executorPreference: loop) {
+          await self.keep(permit, for: item.id, client)
+          answer.give(())
+        }
+      }
+      endIfGone(key, client, { request.withdraw() }, { answer.give(()) })
+    }
+    follow(key, of: number, client, nil)
+  }
+
+  func keep(_ permit: Permit, for item: ItemID, _ client: String) {
+    clients[client]?.permits[item] = permit
   }
 }

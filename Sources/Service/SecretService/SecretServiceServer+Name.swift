@@ -30,6 +30,7 @@ extension SecretServiceServer {
   }
 
   private func description(ofOwner isReplacing: Bool) async -> String {
+    if await isOwnService() { return "`keyhole service`, or a mount with --service, serves already" }
     let reply = await callBus("GetConnectionUnixProcessID", [.string(Self.name)])
     guard case .success(let values) = reply, case .uint32(let number)? = values.first else {
       return "another program has the name \(Self.name)"
@@ -40,6 +41,13 @@ extension SecretServiceServer {
       ? "it does not let itself be replaced"
       : "`keyhole service --replace` takes its place if it lets itself be replaced"
     return "\(owner.description) is the Secret Service already, and \(remedy); \(owner.stopCommand) stops it"
+  }
+
+  private func isOwnService() async -> Bool {
+    guard case .success(let own) = await callBus("GetNameOwner", [.string(Self.ownName)]),
+      case .success(let owner) = await callBus("GetNameOwner", [.string(Self.name)])
+    else { return false }
+    return own.first?.text != nil && own.first?.text == owner.first?.text
   }
 
   /// The values of the reply are gone with the message, but for numbers and texts.

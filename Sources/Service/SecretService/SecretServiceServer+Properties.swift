@@ -53,7 +53,7 @@ extension SecretServiceServer {
     of collection: ServiceObject.Collection, _ name: String?
   ) throws(ProtocolError) -> [(String, BusValue)] {
     var properties: [(String, BusValue)] = [
-      ("Label", .string(collection == .login ? "Login" : "Session")),
+      ("Label", .string(collection == .login ? options.label.text : "Session")),
       ("Locked", .bool(collection == .login && keychain.engine.locking.lockState != .open)),
     ]
     if name == nil || name == "Items" { properties.append(("Items", .paths(try itemPaths(of: collection)))) }
@@ -94,8 +94,11 @@ extension SecretServiceServer {
     try requireWritable()
     let (name, value) = (call.arguments[1].text ?? "", call.arguments[2].content)
     guard case .item(let collection, let element) = object else {
-      guard case .collection = object, name == "Label" else { throw .readOnlyProperty }
-      throw .notSupported("the names of the collections are fixed")
+      guard case .collection(.login) = object, name == "Label" else { throw .readOnlyProperty }
+      guard let text = value.text else { throw .invalid("`Label` is a string") }
+      try here { () throws(StoreError) in try options.label.change(to: text) }
+      publishCollection(["Label": .string(text)])
+      return []
     }
     var (label, attributes): (String?, Attributes?) = (nil, nil)
     switch (name, value) {

@@ -136,28 +136,45 @@ extension SecretServiceServer {
     switch try permission(for: item, to: operation, call) {
     case .given(let permit): return permit
     case .asked(let request):
-      let number = nextNumber()
-      let outcome = await wait(for: request, number, call.sender)
+      let outcome = try await wait(for: request, item.id, call.sender)
       do throws(StoreError) { return try outcome.get() } catch { throw ProtocolError(error) }
     case .askedTogether: throw .failed("the question can't be asked")
     }
   }
 
+  /// How long a call waits for `keyhole approve`, where no dialog could be shown: clients give up after 25 seconds.
+  private static let listedPatience = Duration.seconds(20)
+  /// So many calls of a client may wait for the person.
+  private static let mostWaiting = 256
+
   private func wait(
-    for request: PermissionRequest, _ number: UInt64, _ client: String
-  ) async -> PermissionRequest.Outcome {
-    await withCheckedContinuation { waiting in
-      let answer = FirstAnswer(waiting)
-      clients[client]?.withdrawals[number] = {
+    for request: PermissionRequest, _ item: ItemID, _ client: String
+  ) async throws(ProtocolError) -> PermissionRequest.Outcome {
+    guard let count = clients[client]?.withdrawals.count, count < Self.mostWaiting else {
+      throw .tooMany("too many calls of the connection wait for the user")
+    }
+    let key = nextNumber()
+    let outcome: PermissionRequest.Outcome? = await withCheckedContinuation { waiting in
+      let answer = FirstAnswer<PermissionRequest.Outcome?>(waiting)
+      clients[client]?.withdrawals[key] = {
         request.withdraw()
         answer.give(.failure(.interrupted))
       }
-      request.start { outcome in answer.give(outcome) }
-      if clients[client] == nil {
-        request.withdraw()
-        answer.give(.failure(.interrupted))
+      request.start(onListed: { [deadlines] in
+        deadlines.run(after: Self.listedPatience) { answer.give(nil) }
+      }) { [weak self] outcome in
+        if answer.give(outcome) { return }
+        // The call has been answered: the next one has the permit.
+        guard let self, case .success(let permit) = outcome else { return }
+        Task(executorPreference: loop) { await self.keep(permit, for: item, client) }
       }
     }
+    clients[client]?.withdrawals[key] = nil
+    guard let outcome else {
+      throw .isLocked(
+        "the user has to approve it: `keyhole requests` lists the request, `keyhole approve` takes it")
+    }
+    return outcome
   }
 }
 
@@ -169,7 +186,11 @@ final class FirstAnswer<Value: Sendable>: Sendable {
     self.continuation = Mutex(continuation)
   }
 
-  func give(_ value: Value) {
-    continuation.withLock { $0.take() }?.resume(returning: value)
+  /// False: another value was first.
+  @discardableResult
+  func give(_ value: Value) -> Bool {
+    guard let waiting = continuation.withLock({ $0.take() }) else { return false }
+    waiting.resume(returning: value)
+    return true
   }
 }

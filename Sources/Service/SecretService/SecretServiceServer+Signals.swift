@@ -69,7 +69,7 @@ extension SecretServiceServer {
     publishCollection(["Locked": .bool(isLocked)])
   }
 
-  private func publishCollection(_ changed: [String: BusValue]) {
+  func publishCollection(_ changed: [String: BusValue]) {
     let object = ServiceObject.collection(.login)
     connection?.emit(
       object.path, Self.properties, "PropertiesChanged",

@@ -17,6 +17,7 @@ actor SecretServiceServer {
   nonisolated let keychain: KeychainStore
   nonisolated let feed: ChangeFeed
   nonisolated let options: Options
+  nonisolated let deadlines = Deadlines()
 
   var connection: BusConnection?
   var clients: [String: BusClient] = [:]
@@ -37,6 +38,8 @@ actor SecretServiceServer {
     var lock: @Sendable () throws(StoreError) -> Void
     /// The programs that may have secrets without encryption on the bus, as absolute paths.
     var plainPrograms: @Sendable () -> [String]
+    /// The name of the collection that the user has given it, and a new one for it.
+    var label: CollectionLabel
     /// Nothing can be changed.
     var isReadOnly = false
   }
@@ -116,7 +119,7 @@ extension SecretServiceServer {
     case .call:
       guard let client = clients[message.sender] else { return identify(message) }
       // Those that came before have to be answered before.
-      if client.isIdentified { dispatch(message) } else { clients[message.sender]?.waiting.append(message) }
+      if client.isIdentified { dispatch(message) } else { keepWaiting(message) }
     }
   }
 

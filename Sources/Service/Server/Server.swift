@@ -66,7 +66,7 @@ package final class Server: Sendable {
     treeOptions.status = { report.content }
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     fileSystem = TreeFileSystem(tree)
-    secretService = try Self.secretService(options, stores, tree, configuration)
+    secretService = try Self.secretService(options, stores, tree, configuration, places)
     report.add { [secretService] in secretService?.problem.map { [$0] } ?? [] }
     report.follow(fileSystem)
     report.faultsOfViews = { [weak tree] in tree?.views?.problems() ?? [] }
@@ -80,13 +80,15 @@ package final class Server: Sendable {
 
   /// nil: it is not wanted. - Throws: `Failure` where the keychain is not the vault.
   private static func secretService(
-    _ options: MountOptions, _ stores: Stores, _ tree: FileTree, _ configuration: MountConfiguration
+    _ options: MountOptions, _ stores: Stores, _ tree: FileTree, _ configuration: MountConfiguration,
+    _ places: StoragePaths
   ) throws -> SecretServiceHost? {
     guard options.servesSecretService else { return nil }
     try KeychainChoice.requireVault(stores.keychain?.engine.name)
     return stores.keychain.map { keychain in
       SecretServiceHost(
-        keychain, stores.feed, .init(tree, configuration, isReadOnly: options.isReadOnly), replaces: false)
+        keychain, stores.feed, .init(tree, configuration, places, isReadOnly: options.isReadOnly),
+        replaces: false)
     }
   }
 
