@@ -24,6 +24,9 @@ package struct BusMessage: Sendable {
   package internal(set) var arguments: [BusValue] = []
   /// A number for the reply.
   var call: UInt64 = 0
+
+  /// A number that no other call of the connection has.
+  package var number: UInt64 { call }
 }
 
 extension BusMessage {

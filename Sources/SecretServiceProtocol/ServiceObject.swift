@@ -72,18 +72,21 @@ extension ServiceObject.Collection {
 }
 
 extension ServiceObject {
+  /// The letter before the two hexadecimal digits of a byte that a path can't have.
+  private static let escape = UInt8(ascii: "z")
+
   /// A keychain's name for an item as an element of a path, which has letters, digits and `_` only.
   ///
-  /// A vault's names are UUIDs: `-` is `_`. Other bytes are `__` and two hexadecimal digits.
+  /// A vault's names are UUIDs: `-` is `_`. Other bytes, and `z` itself, are `z` and two hexadecimal digits.
   package static func element(of name: String) -> String {
     var element = ""
     for byte in name.utf8 {
       switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      case UInt8(ascii: "-"): element += "_"
+      case UInt8(ascii: "a")..<escape, UInt8(ascii: "A")...UInt8(ascii: "Z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"):
         element.unicodeScalars.append(Unicode.Scalar(byte))
-      case UInt8(ascii: "-"): element += "_"
-      default: element += "__" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+      default: element += "z" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
       }
     }
     return element
@@ -92,21 +95,19 @@ extension ServiceObject {
   /// The name that ``element(of:)`` has made an element of; nil: of none.
   package static func name(ofElement element: String) -> String? {
     var (bytes, rest) = ([UInt8](), Array(element.utf8)[...])
-    let low = UInt8(ascii: "_")
     while let byte = rest.popFirst() {
-      guard byte == low else {
-        bytes.append(byte)
-        continue
+      switch byte {
+      case UInt8(ascii: "_"): bytes.append(UInt8(ascii: "-"))
+      case escape:
+        guard let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+          return nil
+        }
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      default: bytes.append(byte)
       }
-      guard rest.first == low else {
-        bytes.append(UInt8(ascii: "-"))
-        continue
-      }
-      let digits = String(decoding: rest.dropFirst().prefix(2), as: UTF8.self)
-      guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else { return nil }
-      bytes.append(value)
-      rest = rest.dropFirst(3)
     }
+    // Each name has one element.
     guard let name = String(validating: bytes, as: UTF8.self), Self.element(of: name) == element else {
       return nil
     }

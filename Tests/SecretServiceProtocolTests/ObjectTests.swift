@@ -29,7 +29,7 @@ struct ObjectTests {
   ])
   func otherPathsAreNoObjects(_ path: String) { #expect(ServiceObject(path: path) == nil) }
 
-  @Test(arguments: ["0a1b-2c", "", "a_b", "é", "/x y", "--"])
+  @Test(arguments: ["0a1b-2c", "", "a_b", "é", "/x y", "--", "zz", "-z"])
   func namesBecomeElements(_ name: String) {
     let element = ServiceObject.element(of: name)
     #expect(
@@ -40,7 +40,7 @@ struct ObjectTests {
     #expect(ServiceObject.name(ofElement: element) == name)
   }
 
-  @Test(arguments: ["__", "__x", "__zz", "__2d", "__2D"])
+  @Test(arguments: ["z", "zx", "zzz", "z2d", "z2D", "z61", "zff", "é"])
   func otherElementsAreNoNames(_ element: String) { #expect(ServiceObject.name(ofElement: element) == nil) }
 
   @Test func eachMethodHasASignature() {

@@ -5,10 +5,10 @@ import Testing
 
 /// A client's attributes in an item, and back.
 struct StoredAttributesTests {
-  private func item(_ attributes: StoredAttributes.Attributes, isApart: Bool = false) -> Item {
+  private func item(_ attributes: StoredAttributes.Attributes, distinction: Distinction = .none) -> Item {
     let never = Timestamp(seconds: 0)
     var item = Item(id: ItemID(rawValue: "1"), identity: .other(label: ""), created: never, modified: never)
-    StoredAttributes.change(&item, label: "label", attributes: attributes, isApart: isApart)
+    StoredAttributes.change(&item, label: "label", attributes: attributes, distinction: distinction)
     return item
   }
 
@@ -33,8 +33,9 @@ struct StoredAttributesTests {
 
   @Test(arguments: examples)
   func attributesOfAnItemApartComeBack(_ attributes: StoredAttributes.Attributes) {
-    let apart = item(attributes, isApart: true)
-    #expect(apart.identity == .other(label: "label"))
+    let apart = item(attributes, distinction: .number(2))
+    #expect(apart.identity == .other(label: "label (2)"))
+    #expect(StoredAttributes.label(of: apart) == "label")
     #expect(StoredAttributes.attributes(of: apart) == attributes)
   }
 

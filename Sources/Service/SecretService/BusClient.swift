@@ -16,8 +16,10 @@ struct BusClient {
   var caller: Caller?
   /// The process as the bus names it. It decides nothing about who gets a secret.
   var observed: Caller.Identity?
-  /// Calls that came before the bus has told who it is.
+  /// Calls that came before the bus has told who it is, or before an earlier change is done.
   var waiting: [BusMessage] = []
+  /// Calls that change something and are not done, by their numbers. Later calls wait for them.
+  var changes: Set<UInt64> = []
   var sessions: Set<UInt64> = []
   var prompts: Set<UInt64> = []
   /// The permits that a person has given in a prompt, for one use each.
@@ -75,9 +77,7 @@ extension SecretServiceServer {
     let observed = Self.identity(credentials)
     clients[name]?.observed = observed.process
     clients[name]?.caller = Caller(observed.forRules)
-    let waiting = clients[name]?.waiting ?? []
-    clients[name]?.waiting = []
-    for call in waiting { dispatch(call) }
+    dispatchWaiting(name)
   }
 
   /// The process of credentials, and the same as far as rules may rely on it.

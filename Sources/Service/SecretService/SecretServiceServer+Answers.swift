@@ -98,10 +98,15 @@ extension SecretServiceServer {
 
   private func setAlias(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
     let alias = call.arguments[0].text.flatMap { ServiceObject.Collection(alias: $0) }
-    guard let path = call.arguments[1].path, let alias, ServiceObject(path: path) == .collection(alias) else {
+    guard let path = call.arguments[1].path, path == "/" || isCollection(path) else { throw .noObject }
+    guard let alias, ServiceObject(path: path) == .collection(alias) else {
       throw .notSupported("the aliases are fixed: `default` is the collection `login`")
     }
     return []
+  }
+
+  private func isCollection(_ path: String) -> Bool {
+    if case .collection? = ServiceObject(path: path) { true } else { false }
   }
 
   private func answerCollection(

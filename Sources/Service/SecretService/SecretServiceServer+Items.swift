@@ -116,6 +116,13 @@ struct WantedItem: Sendable {
   var contentType: String
 }
 
+/// The outcome of one attempt to store an item.
+private enum StoreStep: Sendable {
+  case done(ItemID)
+  /// A person has to agree first.
+  case asks(Item)
+}
+
 extension SecretServiceServer {
   private static let prefix = "org.freedesktop.Secret.Item."
 
@@ -130,23 +137,58 @@ extension SecretServiceServer {
     case .login:
       try requireWritable()
       guard keychain.engine.locking.lockState == .open else { throw ProtocolError(StoreError.locked) }
-      let present = replaces ? try search(wanted.attributes) : []
-      // One with just these attributes before one that has others too.
-      let replaced =
-        present.first { StoredAttributes.attributes(of: $0) == wanted.attributes } ?? present.first
-      replyLater(to: call) { (server) async throws(ProtocolError) in
-        let id: ItemID
-        if let replaced {
-          id = try await server.rewrite(replaced, wanted, call)
-        } else {
-          id = try await server.add(wanted)
-        }
-        // The next search finds it, whenever the change is published.
-        try server.learn(id)
+      replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+        let id = try await server.store(wanted, replacing: replaces, call)
         return [.path(Self.path(of: id)), .path("/")]
       }
       return nil
     }
+  }
+
+  /// Adds an item, or replaces the one that is there.
+  private func store(
+    _ wanted: WantedItem, replacing isReplacing: Bool, _ call: BusMessage
+  ) async throws(ProtocolError) -> ItemID {
+    // A person may have to be asked, which no other change waits for.
+    var permits: [ItemID: Permit] = [:]
+    while true {
+      let known = permits
+      let step = try await exclusively { (server) async throws(ProtocolError) -> StoreStep in
+        guard isReplacing, let present = try server.itemToReplace(wanted) else {
+          return .done(try server.learned(try await server.add(wanted)))
+        }
+        if let permit = known[present.id] {
+          return .done(try server.learned(try await server.rewrite(present, wanted, permit)))
+        }
+        guard case .given(let permit) = try server.permission(for: present, to: .write, call) else {
+          return .asks(present)
+        }
+        return .done(try server.learned(try await server.rewrite(present, wanted, permit)))
+      }
+      switch step {
+      case .done(let id): return id
+      case .asks(let item): permits[item.id] = try await permit(for: item, to: .write, call)
+      }
+    }
+  }
+
+  /// The next search finds it, whenever the change is published.
+  private func learned(_ id: ItemID) throws(ProtocolError) -> ItemID {
+    try learn(id)
+    return id
+  }
+
+  /// The item that has just these attributes, else the one of the same service and account (or server and user) that
+  /// the attributes find. An item of the class `other` with further attributes is another item.
+  private func itemToReplace(_ wanted: WantedItem) throws(ProtocolError) -> Item? {
+    let present = try search(wanted.attributes)
+    if let same = present.first(where: { StoredAttributes.attributes(of: $0) == wanted.attributes }) {
+      return same
+    }
+    let read = ServiceItem(label: wanted.label, attributes: wanted.attributes)
+    let identity = read.item(ItemID(rawValue: "")).identity
+    if case .other = identity { return nil }
+    return present.first { $0.identity == identity }
   }
 
   private func wanted(_ call: BusMessage) throws(ProtocolError) -> WantedItem {
@@ -196,33 +238,26 @@ extension SecretServiceServer {
   private nonisolated func add(_ wanted: WantedItem) async throws(ProtocolError) -> ItemID {
     try await elsewhere { [keychain] () throws(StoreError) in
       let now = Timestamp.now
-      var item = Item(
-        id: ItemID(rawValue: ""), identity: .other(label: ""), created: now, modified: now)
-      StoredAttributes.change(
-        &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType)
-      do throws(StoreError) {
-        return try keychain.add(item, secret: wanted.secret.secret).id
-      } catch {
-        // Another item has the identity, and other attributes beside it.
-        guard error == .exists else { throw error }
+      return try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) in
+        var item = Item(
+          id: ItemID(rawValue: ""), identity: .other(label: ""), created: now, modified: now)
         StoredAttributes.change(
           &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
-          isApart: true)
+          distinction: distinction)
         return try keychain.add(item, secret: wanted.secret.secret).id
       }
     }
   }
 
   private func rewrite(
-    _ item: Item, _ wanted: WantedItem, _ call: BusMessage
+    _ item: Item, _ wanted: WantedItem, _ permit: Permit
   ) async throws(ProtocolError) -> ItemID {
-    let permit = try await permit(for: item, to: .write, call)
-    try await elsewhere { [keychain] () throws(StoreError) in
-      try Self.change(keychain, item, permit) { (keychain, isApart) throws(StoreError) in
+    try await elsewhere { [keychain] () throws(StoreError) -> Void in
+      try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) -> Void in
         try keychain.rewrite(item.id, readingSecret: false, permit) { (item, secret) throws(StoreError) in
           StoredAttributes.change(
             &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
-            isApart: isApart)
+            distinction: distinction)
           item.modified = .now
           try secret.replace(with: wanted.secret)
         }
@@ -231,23 +266,11 @@ extension SecretServiceServer {
     return item.id
   }
 
-  /// A change after which another item would have the identity keeps the item apart from it.
-  static nonisolated func change(
-    _ keychain: KeychainStore, _ item: Item, _ permit: Permit?,
-    _ body: (KeychainStore, Bool) throws(StoreError) -> Void
-  ) throws(StoreError) {
-    do throws(StoreError) {
-      try body(keychain, false)
-    } catch {
-      guard error == .exists else { throw error }
-      try body(keychain, true)
-    }
-  }
-
   private func createInMemory(_ wanted: WantedItem, _ replaces: Bool) throws(ProtocolError) -> [BusValue] {
     try memory.requireRoom(for: wanted.secret)
     let now = Timestamp.now.seconds
-    let replaced = replaces ? memory.search(wanted.attributes).first : nil
+    let replaced =
+      replaces ? memory.names.first { memory[$0]?.attributes == wanted.attributes } : nil
     let name = replaced ?? "\(nextNumber())"
     let created = replaced.flatMap { memory[$0]?.created } ?? now
     memory[name] = SessionCollection.Entry(
@@ -286,7 +309,7 @@ extension SecretServiceServer {
     }
     let item = try storedItem(name)
     guard keychain.engine.locking.isAccessible(item) else { throw ProtocolError(StoreError.locked) }
-    replyLater(to: call) { (server) async throws(ProtocolError) in
+    replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) in
         try keychain.remove([item.id])
       }

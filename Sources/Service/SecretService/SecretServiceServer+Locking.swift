@@ -23,7 +23,7 @@ struct BusPrompt {
 
   /// Ends all questions.
   func withdraw() {
-    for withdraw in withdrawals.values { withdraw() }
+    for end in withdrawals.values { end() }
   }
 }
 
@@ -34,7 +34,8 @@ extension SecretServiceServer {
   func lock(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
     let wanted = (call.arguments[0].pathList ?? []).filter { path in
       switch ServiceObject(path: path) {
-      case .collection(.login), .item(.login, _): true
+      case .collection(.login): true
+      case .item(.login, let name): (try? storedItem(name)) != nil
       default: false
       }
     }
@@ -198,12 +199,12 @@ extension SecretServiceServer {
   private func ask(about paths: [String], _ call: BusMessage, _ number: UInt64) async {
     await withTaskGroup(of: Void.self) { group in
       for path in paths {
-        group.addTask(executorPreference: loop) { await self.ask(about: path, call, number) }
+        group.addTask(executorPreference: loop) { await self.askForOne(path, call, number) }
       }
     }
   }
 
-  private func ask(about path: String, _ call: BusMessage, _ number: UInt64) async {
+  private func askForOne(_ path: String, _ call: BusMessage, _ number: UInt64) async {
     guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name),
       keychain.engine.locking.isAccessible(item), !isOpen(item, for: call),
       let permission = try? permission(for: item, to: .read, call)

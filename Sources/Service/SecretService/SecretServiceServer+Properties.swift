@@ -113,13 +113,14 @@ extension SecretServiceServer {
     let item = try storedItem(element)
     guard keychain.engine.locking.isAccessible(item) else { throw ProtocolError(StoreError.locked) }
     let (wantedLabel, wantedAttributes) = (label, attributes)
-    replyLater(to: call) { (server) async throws(ProtocolError) in
-      try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) in
-        try Self.change(keychain, item, nil) { (keychain, isApart) throws(StoreError) in
+    replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+      try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) -> Void in
+        let label = wantedLabel ?? StoredAttributes.label(of: item)
+        try Distinction.resolving(keychain, label: label) { (distinction) throws(StoreError) -> Void in
           try keychain.update([item.id]) { (item) throws(StoreError) in
             StoredAttributes.change(
-              &item, label: wantedLabel ?? StoredAttributes.label(of: item),
-              attributes: wantedAttributes ?? StoredAttributes.attributes(of: item), isApart: isApart)
+              &item, label: label, attributes: wantedAttributes ?? StoredAttributes.attributes(of: item),
+              distinction: distinction)
             item.modified = .now
           }
         }

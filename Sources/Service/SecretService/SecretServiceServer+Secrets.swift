@@ -39,7 +39,7 @@ extension SecretServiceServer {
     return nil
   }
 
-  /// GetSecrets: those of items that are open for the client; the others are left out.
+  /// GetSecrets: those of items that are open for the client. The others are left out, and paths of no item.
   func getSecrets(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
     guard let paths = call.arguments[0].pathList, let session = call.arguments[1].path else {
       throw .noSession
@@ -47,15 +47,16 @@ extension SecretServiceServer {
     let cipher = try cipher(at: session, call)
     var entries: [BusValue] = []
     for path in paths {
-      guard case .item(let collection, let name)? = ServiceObject(path: path) else { throw .noObject }
+      guard case .item(let collection, let name)? = ServiceObject(path: path) else { continue }
       if case .session = collection {
-        guard let entry = memory[name] else { throw .noObject }
+        guard let entry = memory[name] else { continue }
         let secret = try Self.structure(entry.secret.secret, entry.contentType, session, cipher)
         entries.append(.entry(.path(path), secret))
         continue
       }
-      let item = try storedItem(name)
-      guard isOpen(item, for: call), let permit = try permitWithoutQuestion(for: item, call) else { continue }
+      guard let item = try? storedItem(name), isOpen(item, for: call),
+        let permit = try permitWithoutQuestion(for: item, call)
+      else { continue }
       let secret = try here { () throws(StoreError) -> SecretBytes in try keychain.secret(of: item, permit) }
       let structure = try Self.structure(secret, StoredAttributes.contentType(of: item), session, cipher)
       entries.append(.entry(.path(path), structure))
@@ -78,13 +79,11 @@ extension SecretServiceServer {
       return []
     }
     let item = try storedItem(name)
-    replyLater(to: call) { (server) async throws(ProtocolError) in
+    replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       let permit = try await server.permit(for: item, to: .write, call)
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) -> Void in
         try keychain.rewrite(item.id, readingSecret: false, permit) { (item, bytes) throws(StoreError) in
-          StoredAttributes.change(
-            &item, label: StoredAttributes.label(of: item),
-            attributes: StoredAttributes.attributes(of: item), contentType: type)
+          StoredAttributes.note(type, in: &item)
           item.modified = .now
           try bytes.replace(with: secret)
         }
@@ -136,6 +135,8 @@ extension SecretServiceServer {
     switch try permission(for: item, to: operation, call) {
     case .given(let permit): return permit
     case .asked(let request):
+      // Other calls of the client don't wait for the person.
+      endChange(call)
       let outcome = try await wait(for: request, item.id, call.sender)
       do throws(StoreError) { return try outcome.get() } catch { throw ProtocolError(error) }
     case .askedTogether: throw .failed("the question can't be asked")

@@ -27,6 +27,7 @@ actor SecretServiceServer {
   /// nil: not made yet, or everything has changed since.
   var index: AttributeIndex?
   var lastNumber: UInt64 = 0
+  var turns = ChangeTurns()
   private var following: Task<Void, Never>?
   private var hasEnded = false
   /// Called once, with the reason, when the name or the bus is lost.
@@ -119,7 +120,11 @@ extension SecretServiceServer {
     case .call:
       guard let client = clients[message.sender] else { return identify(message) }
       // Those that came before have to be answered before.
-      if client.isIdentified { dispatch(message) } else { keepWaiting(message) }
+      if client.isIdentified, client.changes.isEmpty, client.waiting.isEmpty {
+        dispatch(message)
+      } else {
+        keepWaiting(message)
+      }
     }
   }
 

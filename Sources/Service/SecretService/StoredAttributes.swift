@@ -1,4 +1,5 @@
 import Model
+import Store
 
 /// The attributes of an item as a client gave them, and as they come back.
 ///
@@ -38,11 +39,12 @@ enum StoredAttributes {
 
   /// Gives an item the label and the attributes of a client; its protection stays as it is.
   ///
-  /// `isApart`: the item gets no identity of a generic or internet password, because another one has that.
+  /// `distinction`: how the item differs from another one that has its identity.
   static func change(
     _ item: inout Item, label: String, attributes: Attributes, contentType type: String? = nil,
-    isApart: Bool = false
+    distinction: Distinction = .none
   ) {
+    let former = item
     let ofAttributes: Set<ExactString> = [omitted, hasGenericSchema]
     let kept = item.attributes.filter {
       $0.key.utf8.starts(with: own.utf8) && !ofAttributes.contains($0.key)
@@ -52,22 +54,85 @@ enum StoredAttributes {
     if attributes[SecretSchema.attribute] == SecretSchema.none {
       item.attributes[hasGenericSchema] = [UInt8(ascii: "1")]
     }
-    if !isApart {
+    if distinction == .none {
       let added = Self.attributes(of: item).keys.filter { attributes[$0] == nil }.sorted()
       if !added.isEmpty { item.attributes[omitted] = Array(added.map(\.string).joined(separator: "\0").utf8) }
     }
-    if isApart || Self.attributes(of: item) != attributes {
-      (item.identity, item.label) = (.other(label: ExactString(label)), nil)
+    if distinction != .none || Self.attributes(of: item) != attributes {
+      let name = distinction.name(of: former, label)
+      item.identity = .other(label: ExactString(name))
+      item.label = name == label ? nil : ExactString(label)
       // As bytes, they are no schema that would be left out.
       item.attributes = attributes.mapValues { Array($0.utf8) }
     }
     item.attributes.merge(kept) { new, _ in new }
-    if let type { item.attributes[contentType] = type == plainText ? nil : Array(type.utf8) }
+    if let type { note(type, in: &item) }
+  }
+
+  /// Notes the type of an item's content; all else stays.
+  static func note(_ type: String, in item: inout Item) {
+    item.attributes[contentType] = type == plainText ? nil : Array(type.utf8)
   }
 
   /// nil: a name is one of Keyhole's own, which clients can't set.
   static func attributes(_ entries: [(String, String)]) -> Attributes? {
     guard !entries.contains(where: { $0.0.hasPrefix(own) }) else { return nil }
     return Dictionary(entries.map { (ExactString($0), ExactString($1)) }) { _, last in last }
+  }
+}
+
+/// How an item differs from another one that has the identity which its attributes and its label give.
+///
+/// Items of one label, or of the same attributes, are different items to a client; the keychain has one item of an identity.
+enum Distinction: Equatable {
+  /// There is no other one.
+  case none
+  /// It has the class `other`, and the label as its name.
+  case label
+  /// It has the class `other`, and its name is the label with a number.
+  case number(Int)
+
+  /// The name of the class `other` for an item with this label. An item that has such a name keeps it.
+  fileprivate func name(of item: Item, _ label: String) -> String {
+    guard case .number(let number) = self else { return label }
+    if case .other(let name) = item.identity, item.label == ExactString(label) { return name.string }
+    return Self.name(label, number)
+  }
+
+  private static func name(_ label: String, _ number: Int) -> String { "\(label) (\(number))" }
+
+  /// Does a change of an item, which gets another identity as long as the present one is another item's.
+  ///
+  /// - Throws: as `body`.
+  static func resolving<Value>(
+    _ keychain: KeychainStore, label: String, _ body: (Distinction) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    for distinction in [Distinction.none, .label] {
+      do throws(StoreError) { return try body(distinction) } catch {
+        guard error == .exists else { throw error }
+      }
+    }
+    // Another process may take the number at the same time.
+    for _ in 0..<4 {
+      let number = try freeNumber(keychain, label)
+      do throws(StoreError) { return try body(.number(number)) } catch {
+        guard error == .exists else { throw error }
+      }
+    }
+    return try body(.number(.random(in: 1_000_000..<1_000_000_000)))
+  }
+
+  /// A number from 2 on that no item of this label has, found in steps that grow, as there may be thousands of them.
+  private static func freeNumber(_ keychain: KeychainStore, _ label: String) throws(StoreError) -> Int {
+    func isTaken(_ number: Int) throws(StoreError) -> Bool {
+      try keychain.item(with: .other(label: ExactString(name(label, number)))) != nil
+    }
+    var (taken, free) = (1, 2)
+    while try isTaken(free) { (taken, free) = (free, free * 2) }
+    while free - taken > 1 {
+      let middle = (taken + free) / 2
+      if try isTaken(middle) { taken = middle } else { free = middle }
+    }
+    return free
   }
 }

@@ -100,8 +100,11 @@ import Testing
       try world.check("keyhole attr keychain/generic/S/u keyhole.programs 'ask *'")
       #expect(try world.sh("setsid -w secret-tool lookup service S username u").status == 1)
       try world.check("keyhole requests | cut -f 2,3", prints: "read\tkeychain/generic/S/u\n")
-      try world.check("keyhole attr keychain/generic/S/u keyhole.programs 'deny *'")
-      #expect(try world.sh("setsid -w secret-tool lookup service S username u").status == 1)
+      try world.check("printf x | keyhole set keychain/generic/T/v")
+      try world.check("keyhole attr keychain/generic/T/v keyhole.programs 'deny *'")
+      #expect(
+        try holds { try world.sh("setsid -w secret-tool lookup service T account v").status == 1 })
+      try world.check("keyhole log | cut -f 2 | tail -n 1", prints: "denied\n")
     }
   }
 
@@ -221,7 +224,7 @@ import Testing
     }
   }
 
-  /// What was acknowledged is there after the process was killed.
+  /// Acknowledged items are there after the process was killed.
   @Test func killedServiceLosesNothing() async throws {
     try await withService { world, service in
       let script = """
