@@ -65,6 +65,7 @@ let package = Package(
     .systemLibrary(name: "CGcrypt", path: "Sources/C/CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .target(name: "CServiceLoader", path: "Sources/C/CServiceLoader"),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
+    .target(name: "CWordList", path: "Sources/C/CWordList", exclude: ["eff-long.txt"]),
 
     // 0: the one door to Linux: descriptors, files, clocks, users, and processes as proc(5) shows them.
     module("Platform", ["CSystem"]),
@@ -192,7 +193,8 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "BusServer", "CSystem", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
+        "Backup", "BusServer", "CSystem", "CWordList", "Control", "CredentialProtocols", "Formats", "Fuse",
+        "ImportExport",
         "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
         "Prompting", "SecretMemory", "SecretServiceProtocol", "Store", "Suites", "Tree",
@@ -220,7 +222,9 @@ let package = Package(
       ]),
 
     // The programs of mount-helpers/benchmark.
-    .executableTarget(name: "keyhole-benchmark", path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
+    .executableTarget(
+      name: "keyhole-benchmark", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+      path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
     .executableTarget(name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict),
 
     .executableTarget(

@@ -83,8 +83,9 @@ extension Comparison {
 
   /// The memory that is resident when a mount has come to rest: within five seconds it gives back what it has freed.
   private func resident(_ keyhole: Keyhole) throws(Failure) -> Int {
+    let process = try keyhole.processIdentifier()
     sleep(8)
-    return try keyhole.residentMemory()
+    return try keyhole.residentMemory(of: process)
   }
 
   private func measureReading(into table: inout Table) throws(Failure) {
@@ -142,14 +143,20 @@ extension Comparison {
       ours: operation(suite(Stores.few)) { folder throws(Failure) in try folder.write(next(), to: key) },
       against: "passthrough_ll", write)
     try table.append(
-      "echo, suite of 1,000", target: .seconds(0.002), plan: plan,
+      "echo, suite of 1,000", target: .seconds(0.0005), plan: plan,
       ours: operation(suite(Stores.thousand)) { folder throws(Failure) in try folder.echo(next(), to: key) },
       against: "passthrough_ll",
       operation(passthrough) { folder throws(Failure) in try folder.echo(next(), to: "written") })
     try table.append(
-      "open+write+close, secret", plan: plan,
+      "open+write+close, secret", target: .ratio(2), plan: plan,
       ours: operation(item) { folder throws(Failure) in try folder.write(next(), to: "value") },
-      against: "passthrough_ll", write)
+      against: "SQLite, durable", durableTransaction())
+  }
+
+  /// On the disk of the vault; nil: there is none.
+  private func durableTransaction() throws(Failure) -> Operation? {
+    guard let keyhole else { return nil }
+    return try DurableTransaction(folder: keyhole.scratch).run
   }
 
   private func measureListing(into table: inout Table) throws(Failure) {

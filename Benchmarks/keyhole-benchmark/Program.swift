@@ -58,8 +58,9 @@ struct Keyhole {
   }
 
   /// Resident bytes of the process that serves the mount.
-  func residentMemory() throws(Failure) -> Int {
-    let process = try processIdentifier()
+  func residentMemory() throws(Failure) -> Int { try residentMemory(of: processIdentifier()) }
+
+  func residentMemory(of process: Int) throws(Failure) -> Int {
     let kibibytes = number(after: "VmRSS:", in: try text(of: "/proc/\(process)/status"))
     guard let kibibytes else { throw Failure("/proc/\(process)/status: no VmRSS") }
     return kibibytes * 1024

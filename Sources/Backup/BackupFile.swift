@@ -14,6 +14,12 @@ public struct BackupFile {
     case isReplaced
   }
 
+  /// The steps of a backup.
+  public enum Step: Sendable {
+    case writing
+    case readingBack
+  }
+
   private typealias Sealing =
     (@escaping SealedFileWriter.Output) throws(FormatError) -> SealedFileWriter
 
@@ -23,6 +29,9 @@ public struct BackupFile {
 
   /// Called with the path of each file that is named like a suite and is left out, and the reason.
   public var onOmission: (_ path: String, _ reason: String) -> Void = { _, _ in }
+
+  /// Called while it works, with the bytes so far. The size of what is written is that of the stores at the beginning.
+  public var onProgress: ((_ step: Step, _ done: Int, _ size: Int) -> Void)?
 
   /// - Throws: `BackupError` where a file is there that is to be kept.
   public init(_ path: String, of folders: BackupFolders, existing: Existing) throws(BackupError) {
@@ -87,13 +96,31 @@ extension BackupFile {
 
   private func write(to temporary: String, _ sealing: Sealing) throws -> BackupSummary {
     let file = try makeFile(temporary)
+    if let onProgress {
+      let size = storedSize
+      var done = 0
+      file.onTransfer = { count in
+        done += count
+        onProgress(.writing, done, size)
+      }
+    }
     let sealed = try sealing { (bytes) throws(FormatError) in try file.write(bytes) }
     let summary = try fill(RecordWriter(sealed, created: .now))
     try file.synchronize()
-    guard try BackupInput(temporary).check(openedBy: sealed) == summary else {
+    var input = try BackupInput(temporary)
+    input.onProgress = onProgress.map { progress in { progress(.readingBack, $0, $1) } }
+    guard try input.check(openedBy: sealed) == summary else {
       throw BackupError(path, "what was written could not be read back; check the disk")
     }
     return summary
+  }
+
+  /// Of the settings and the vault, in bytes.
+  private var storedSize: Int {
+    let suites = ((try? suiteFiles(onOmission: { _, _ in })) ?? []).map { "\(folders.settings)/\($0)" }
+    return (suites + ["vault.db", "vault.db-wal"].map { "\(folders.vault)/\($0)" }).reduce(0) { size, path in
+      size &+ Int(clamping: (try? Files.status(path))??.size ?? 0)
+    }
   }
 
   private func makeFile(_ temporary: String) throws(BackupError) -> OpenFile {
@@ -106,7 +133,7 @@ extension BackupFile {
 
   private func fill(_ writer: RecordWriter) throws -> BackupSummary {
     let suites = PropertyListFolder(folder: folders.settings, stateFolder: folders.state)
-    for name in try suiteFiles() {
+    for name in try suiteFiles(onOmission: onOmission) {
       guard let suite = Folder.suite(ofFile: name) else { continue }
       // The copy has the changes that only a journal has.
       try? suites.fold(suite)
@@ -127,7 +154,9 @@ extension BackupFile {
   }
 
   /// The names that can be those of suites.
-  private func suiteFiles() throws(BackupError) -> [String] {
+  private func suiteFiles(
+    onOmission: (_ path: String, _ reason: String) -> Void
+  ) throws(BackupError) -> [String] {
     try Folder.list(folders.settings).filter { $0.suffix(6).elementsEqual(".plist".utf8) }.compactMap {
       name in
       if let text = String(validating: name, as: UTF8.self) { return text }

@@ -1,4 +1,5 @@
 public import Formats
+import Platform
 public import SecretMemory
 
 /// A backup that is read. One piece of it is in memory at a time, whatever its size; a pipe will do.
@@ -7,6 +8,11 @@ public struct BackupInput {
   private let file: OpenFile
   private let start: [UInt8]
   private let header: SealedFileHeader
+
+  /// Called while it is read, with the bytes so far and the size of the file; of a pipe it is never called.
+  var onProgress: ((_ done: Int, _ size: Int) -> Void)? {
+    didSet { count() }
+  }
 
   /// Opens a file. - Throws: `BackupError` for what is no backup of Keyhole, or one of a newer version.
   public init(_ path: String) throws(BackupError) {
@@ -24,6 +30,17 @@ public struct BackupInput {
         throw BackupError(path, "it is an export, which `keyhole import` reads")
       }
       return (start, try SealedFileHeader(reading: start))
+    }
+  }
+
+  private func count() {
+    guard let onProgress, let status = try? file.status(), status.isRegular else {
+      return file.onTransfer = { _ in }
+    }
+    var done = start.count
+    file.onTransfer = { count in
+      done += count
+      onProgress(done, Int(clamping: status.size))
     }
   }
 
@@ -62,12 +79,18 @@ public struct BackupInput {
 
 /// A backup of which the passphrase or the key is at hand. It can be read once.
 public struct OpenBackup {
-  private let input: BackupInput
+  private var input: BackupInput
   private let opener: SealedFileOpener
 
   init(_ input: BackupInput, _ opener: SealedFileOpener) {
     self.input = input
     self.opener = opener
+  }
+
+  /// Called while it is read, with the bytes so far and the size of the file; of a pipe it is never called.
+  public var onProgress: ((_ done: Int, _ size: Int) -> Void)? {
+    get { input.onProgress }
+    set { input.onProgress = newValue }
   }
 
   /// Reads it to its end, and changes nothing. - Throws: `BackupError` where it is damaged or cut off.

@@ -6,6 +6,8 @@ import Platform
 final class OpenFile {
   private let path: String
   private let file: Descriptor
+  /// Called with the number of bytes of each read and write.
+  var onTransfer: (Int) -> Void = { _ in }
 
   /// Not a terminal that becomes this process's. - Throws: `BackupError`.
   init(_ path: String, _ flags: OpenFlags = .reading) throws(BackupError) {
@@ -21,11 +23,16 @@ final class OpenFile {
 
   /// The next bytes, fewer than `count` only at the file's end.
   func read(_ count: Int) throws(FormatError) -> [UInt8] {
-    do { return try file.read(count) } catch { throw Self.failure("\(path) can't be read", error) }
+    do {
+      let bytes = try file.read(count)
+      onTransfer(bytes.count)
+      return bytes
+    } catch { throw Self.failure("\(path) can't be read", error) }
   }
 
   func write(_ bytes: [UInt8]) throws(FormatError) {
     do { try file.write(bytes) } catch { throw Self.failure("it can't be written", error) }
+    onTransfer(bytes.count)
   }
 
   /// fsync(2). A file system that has none keeps nothing back.

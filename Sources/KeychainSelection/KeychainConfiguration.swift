@@ -1,4 +1,5 @@
 package import Model
+import Platform
 import Sealing
 import SecretService
 package import Store
@@ -7,8 +8,8 @@ package import Vault
 /// How the keychain of the user is opened.
 package struct KeychainConfiguration: Sendable {
   package var choice: KeychainChoice
-  /// Also a Secret Service whose sessions are not encrypted.
-  package var allowsPlainSession = false
+  /// Whether a Secret Service is taken whose sessions are not encrypted; nil: as the vault says (`plain-session`).
+  package var plainSession: Bool?
   /// The vault's folder; nil: the user's own.
   package var vault: String?
   /// Whether opening makes a vault where there is none, as a mount does. A command makes it with the first item.
@@ -43,7 +44,7 @@ package struct KeychainConfiguration: Sendable {
     case .vault: return try openVault(folders, "as `keychain=vault` says")
     case .secretService:
       do throws(StoreError) {
-        let engine = try service(within: Self.longPatience)
+        let engine = try service(within: Self.longPatience, folders)
         return OpenedKeychain(
           engine: sealing(engine, folders),
           explanation: "the Secret Service, as `keychain=secret-service` says")
@@ -64,7 +65,7 @@ package struct KeychainConfiguration: Sendable {
 
   private func firstChoice(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
-      let engine = try service(within: Self.firstPatience)
+      let engine = try service(within: Self.firstPatience, folders)
       return OpenedKeychain(
         engine: sealing(engine, folders),
         explanation: "the Secret Service, because one answers on the session bus", firstChoice: .secretService
@@ -80,7 +81,7 @@ package struct KeychainConfiguration: Sendable {
   private func chosenService(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
       return OpenedKeychain(
-        engine: sealing(try service(within: Self.longPatience), folders),
+        engine: sealing(try service(within: Self.longPatience, folders), folders),
         explanation: "the Secret Service, which `keychain=auto` has chosen first")
     } catch {
       throw KeychainFailure(
@@ -111,19 +112,58 @@ package struct KeychainConfiguration: Sendable {
   }
 
   /// A service that has answered.
-  private func service(within milliseconds: Int) throws(StoreError) -> SecretServiceEngine {
+  ///
+  /// `folders`: of the vault that may allow a plain session; nil: none does.
+  private func service(
+    within milliseconds: Int, _ folders: VaultFolders? = nil
+  ) throws(StoreError) -> SecretServiceEngine {
     guard let address = SessionBus.address else {
       throw .unreachable(
         reason:
           "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set, and the runtime folder has no socket `bus`"
       )
     }
-    let engine = try SecretServiceEngine(address: address, allowsPlain: allowsPlainSession)
+    let (plainSession, credential) = (plainSession, credential)
+    let engine = try SecretServiceEngine(address: address) {
+      plainSession ?? folders.map { Self.allowsPlainSession(in: $0, credential) } ?? false
+    }
     try engine.connect(within: milliseconds)
     return engine
   }
 
   private typealias VaultFolders = (vault: String, state: String)
+
+  /// Whether the vault in a folder allows a plain session; one that is locked allows none.
+  private static func allowsPlainSession(in folders: VaultFolders, _ credential: VaultCredential?) -> Bool {
+    guard Files.exists(folders.vault + "/vault.db"),
+      let vault = try? VaultEngine(
+        directory: folders.vault, stateDirectory: folders.state, reading: .singleItems)
+    else { return false }
+    defer { vault.close() }
+    if vault.lockState != .open, let credential { try? vault.unlock(with: credential) }
+    return allowsPlainSession(vault)
+  }
+
+  /// The vault that has to be unlocked to read whether it allows a plain session: a Secret Service is to be opened that offers no
+  /// other, and the vault takes a passphrase. nil: there is nothing to ask for.
+  package func vaultOfPlainSession(vault: String, state: String) -> VaultEngine? {
+    let folder = self.vault ?? vault
+    let isOfService =
+      choice == .secretService || choice == .automatic && ChosenKeychain.fetch(state: state) != .vault
+    guard plainSession == nil, isOfService, Files.exists(folder + "/vault.db"),
+      let engine = try? VaultEngine(directory: folder, stateDirectory: state, reading: .singleItems),
+      engine.needsPassphrase
+    else { return nil }
+    do throws(StoreError) { _ = try service(within: Self.longPatience) } catch .notPermitted {
+      return engine
+    } catch {}
+    return nil
+  }
+
+  /// Whether an unlocked vault allows a plain session.
+  package static func allowsPlainSession(_ vault: VaultEngine) -> Bool {
+    (try? KeychainStore(engine: vault).sealedConfiguration())?[.plainSession] == .bool(true)
+  }
 
   /// The service with the vault beside it, which is made when the first item is to be sealed.
   private func sealing(_ engine: SecretServiceEngine, _ folders: VaultFolders) -> SealingKeychain {
@@ -183,15 +223,16 @@ extension KeychainConfiguration {
 
   /// For the note of a mount.
   var word: String {
-    let plain = allowsPlainSession ? Self.plain : ""
+    let plain = plainSession == true ? Self.plain : ""
     guard !history.isEmpty else { return choice.rawValue + plain }
     let numbers = Self.historyKeys.map { key in history[key].map(ConfigurationKey.text) ?? "" }
     return choice.rawValue + Self.noted + numbers.joined(separator: "/") + plain
   }
 
   init(word: String) {
-    allowsPlainSession = word.hasSuffix(Self.plain)
-    let choice = allowsPlainSession ? String(word.dropLast(Self.plain.count)) : word
+    let isPlain = word.hasSuffix(Self.plain)
+    plainSession = isPlain ? true : nil
+    let choice = isPlain ? String(word.dropLast(Self.plain.count)) : word
     let parts = choice.split(separator: "+", maxSplits: 1)
     self.choice = parts.first.flatMap { KeychainChoice(rawValue: String($0)) } ?? .automatic
     guard parts.count > 1, parts[1].hasPrefix(Self.noted.dropFirst()) else { return }

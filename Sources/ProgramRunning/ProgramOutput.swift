@@ -47,7 +47,11 @@ final class ProgramOutput {
     streams.append(try MaskedStream(emulator, to: first.number, patterns, .terminal))
     if let user {
       start.terminal = program.number
-      terminal = try TerminalBetween(user, other)
+      let rest = try PipeEnds()
+      let writer = KeptDescriptor(try Descriptor(copying: rest.writer))
+      keep.append(writer)
+      start.rest = writer.number
+      terminal = try TerminalBetween(user, other, rest.readerOnly())
     } else {
       // Ends of lines are the user's terminal's to make.
       try TerminalModes(of: program.number).passingBytes.set(on: program.number)

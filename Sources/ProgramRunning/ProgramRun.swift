@@ -217,7 +217,7 @@ extension ProgramRun {
     self.ending = ending
     (settled, killed) = (nil, nil)
     for stream in output.streams { try stream.drain() }
-    output.terminal?.pause()
+    output.terminal?.finish()
   }
 
   /// Stops as the program did, so that the shell of this process takes the terminal back. Goes on with SIGCONT, which comes

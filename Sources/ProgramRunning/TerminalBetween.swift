@@ -3,9 +3,14 @@ import SecretMemory
 
 /// The user's terminal, while the program has a pseudo-terminal of its own: all that is typed passes to that, and the window's
 /// size. The line discipline of the program's terminal makes signals of Ctrl-C and Ctrl-Z.
+///
+/// As without a terminal between, Ctrl-C reaches all of the user's foreground group, such as a script around `keyhole run`, and
+/// what the program has not read when it ends is the next program's.
 final class TerminalBetween {
   private let terminal: Descriptor
   private let emulator: Descriptor
+  /// Gives the bytes that were typed and not read, once the program has ended.
+  private let rest: Descriptor
   private let modes: TerminalModes
   private var input: SecretBytes
   private var count = 0
@@ -13,11 +18,14 @@ final class TerminalBetween {
   private var isClosed = false
 
   /// `terminal`: the user's, from `user`.
-  init(_ terminal: consuming Descriptor, _ emulator: consuming Descriptor) throws {
+  init(
+    _ terminal: consuming Descriptor, _ emulator: consuming Descriptor, _ rest: consuming Descriptor
+  ) throws {
     modes = try TerminalModes(of: terminal.number)
     input = try SecretBytes(count: 256)
     self.terminal = terminal
     self.emulator = emulator
+    self.rest = rest
     resume()
   }
 
@@ -53,6 +61,31 @@ final class TerminalBetween {
     if TerminalModes.isForeground(terminal.number) { try? modes.set(on: terminal.number) }
   }
 
+  /// The program's own group gets the signal from its terminal.
+  private func passSignal() {
+    guard let modes = try? TerminalModes(of: emulator.number) else { return }
+    input.withSpan(0..<count) { bytes in
+      for index in bytes.indices {
+        if let signal = modes.signal(of: bytes[index]) { return SignalQueue.sendToOthers(signal) }
+      }
+    }
+  }
+
+  /// Gives the terminal its modes, and what the program has not read. To be called when the program has ended.
+  func finish() {
+    if isPassing, TerminalModes.isForeground(terminal.number),
+      (try? modes.silent.set(on: terminal.number)) != nil
+    {
+      while true {
+        var room = input.mutableSpan
+        guard let read = try? rest.read(into: &room), read > 0 else { break }
+        input.withSpan(0..<read) { terminal.type($0) }
+      }
+    }
+    count = 0
+    pause()
+  }
+
   func resize() {
     WindowSize(of: terminal.number)?.set(on: emulator.number)
   }
@@ -62,6 +95,7 @@ final class TerminalBetween {
     var room = input.mutableSpan
     count = (try? terminal.read(into: &room)) ?? 0
     isClosed = count == 0
+    passSignal()
     return !isClosed
   }
 

@@ -49,10 +49,9 @@ package struct AuthenticationRequest {
 
   package init(_ question: Question, vault: String, state: String) {
     items = question.items
-    (program, command) = (question.caller.programName, question.caller.commandLine)
+    (program, command) = (question.caller.shownName, question.caller.commandLine)
     script = question.caller.script
-    let words = question.caller.startedCommand
-    started = words.isEmpty ? nil : words.joined(separator: " ")
+    started = question.caller.startedCommand?.text
     parents = question.caller.parents.prefix(Self.shownParents).joined(separator: " ← ")
     operation = question.operation
     changes = question.change?.lines ?? []

@@ -11,7 +11,9 @@ enum References {
     }
     if first == "views" || first == "templates" {
       throw ViewError(
-        .ELOOP, line: line, entry: entry, "a reference to a view or a template; name the items themselves")
+        .ELOOP, line: line, entry: entry,
+        "a reference leads to a view or a template, and can lead to an item or a setting only; name the items themselves"
+      )
     }
   }
 }

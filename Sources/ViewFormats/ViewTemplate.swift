@@ -38,6 +38,21 @@ extension ViewTemplate {
     return writer.finish()
   }
 
+  /// The file with a reference `{{ PATH }}` in the place of each value, for people.
+  ///
+  /// - Throws: `EFBIG`, `ENOMEM`.
+  public func outline() throws(ViewError) -> SecretBytes {
+    var writer = try SecretWriter(capacity: text.count + 64 * slots.count, limit: ViewLimits.bytes)
+    var position = 0
+    for slot in slots {
+      try writer.append(text, position..<slot.offset)
+      position = slot.offset
+      try writer.append(Array("{{ \(slot.reference) }}".utf8))
+    }
+    try writer.append(text, position..<text.count)
+    return writer.finish()
+  }
+
   /// The length of the file in bytes, without a copy of it.
   ///
   /// - Throws: as `render`.

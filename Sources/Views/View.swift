@@ -61,6 +61,8 @@ enum Property {
   static let dialect: ExactString = "dialect"
   static let newPlace: ExactString = "new"
   static let links: ExactString = "links"
+  /// Renames of settings that are under way: the old path, a tab and the new one, a line each.
+  static let moving: ExactString = "moving"
   /// The paths that the text refers to, a line each.
   static let references: ExactString = "references"
   /// The length of the file in bytes.

@@ -11,7 +11,10 @@ extension Views {
     case .document(let id, _):
       // It is reported by itself.
       if let view = try? keychain.document(id).flatMap({ View($0) }), let basis = try? basis(of: view) {
-        known.withLock { $0[id, default: Known()].announced = basis }
+        known.withLock { known in
+          known[id, default: Known()].announced = basis
+          known[id]?.documentChange = view.document.modified
+        }
       } else {
         known.withLock { $0[id] = nil }
       }
@@ -27,6 +30,19 @@ extension Views {
       }
       return news(of: sources)
     case .suite, .otpauth, .keychain, .everything: return []
+    }
+  }
+
+  /// Takes the views as they are for known: what differs later is a change. Of a locked vault there are none.
+  public func beginFollowing() {
+    guard areSupported, let views = try? all() else { return }
+    for view in views {
+      guard let basis = try? basis(of: view) else { continue }
+      known.withLock { known in
+        guard known[view.document.id]?.announced == nil else { return }
+        known[view.document.id, default: Known()].announced = basis
+        known[view.document.id]?.documentChange = view.document.modified
+      }
     }
   }
 
@@ -47,6 +63,9 @@ extension Views {
       }
       return known.withLock { known in
         if let writes = known[view.document.id]?.writes, writes > 0 { return false }
+        // The document was written with its items, and its own change comes after theirs.
+        let last = known[view.document.id]?.documentChange
+        if let last, last != view.document.modified { return false }
         let isNew = known[view.document.id]?.announced != basis
         known[view.document.id, default: Known()].announced = basis
         return isNew

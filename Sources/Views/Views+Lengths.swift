@@ -21,7 +21,7 @@ extension Views {
   public func status(of view: View) throws(StoreError) -> ViewStatus {
     let states = try states(of: view)
     let basis = Self.basis(of: view.document, states)
-    let modified = states.compactMap(\.?.modified).reduce(view.document.modified, max)
+    let modified = Self.modified(view, states)
     if let sealed = view.sealedLength, sealed.basis == basis {
       return ViewStatus(size: sealed.length, modified: modified, isStale: false)
     }
@@ -29,6 +29,15 @@ extension Views {
       return ViewStatus(size: length, modified: modified, isStale: false)
     }
     return ViewStatus(size: view.sealedLength?.length ?? 0, modified: modified, isStale: true)
+  }
+
+  /// When the view, or an item or a setting of it, changed last.
+  public func modified(of view: View) throws(StoreError) -> Timestamp {
+    Self.modified(view, try states(of: view))
+  }
+
+  private static func modified(_ view: View, _ states: [SourceState?]) -> Timestamp {
+    states.compactMap(\.?.modified).reduce(view.document.modified, max)
   }
 
   /// nil: it can't be known.

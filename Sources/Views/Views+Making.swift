@@ -74,17 +74,23 @@ extension Views {
     known.withLock { $0[view.document.id] = nil }
   }
 
-  /// Gives a view another name; a view that has it is removed.
+  /// Gives a view another name; a view that has it is removed in the same transaction.
   public func rename(_ view: View, to name: ExactString) throws(StoreError) {
     try paths.checkName(name.string)
     try changing.withLock { _ throws(StoreError) in
-      let text = try keychain.text(of: view.document)
-      if let replaced = try self.view(name) { try remove(replaced) }
+      let text = HeldSecret(try keychain.text(of: view.document))
+      let replaced = try self.view(name)
       var change = DocumentChange(
         of: view.document, name: Self.documentName(name), properties: view.document.properties,
         modified: view.document.modified)
       change.properties[Property.newPlace] = Array(view.newPlace.utf8)
-      try keep(change, text)
+      // A process that is not the one that serves the vault can't do both at once.
+      if let replaced, keychain.isServedElsewhere { try remove(replaced) }
+      let removed = keychain.isServedElsewhere ? nil : replaced?.document
+      try keychain.apply(keeping: [change], removing: removed.map { [$0] } ?? []) { (_) throws(StoreError) in
+        try text.copy()
+      }
+      if let removed { known.withLock { $0[removed.id] = nil } }
     }
   }
 
@@ -109,6 +115,11 @@ extension Views {
     }
   }
 
+  /// Deletes the versions of a view, and keeps none from now on: before it is removed for good.
+  public func switchOffHistory(of view: View) throws(StoreError) {
+    try change(view) { properties in properties[Item.historyAttribute] = Array("0".utf8) }
+  }
+
   /// Remembers the symbolic links to a view that were made: absolute paths.
   public func setLinks(_ links: [String], of view: View) throws(StoreError) {
     try change(view) { properties in
@@ -126,7 +137,7 @@ extension Views {
     return Array(paths.joined(separator: "\n").utf8)
   }
 
-  private func change(
+  func change(
     _ view: View, _ body: (inout [ExactString: [UInt8]]) throws(StoreError) -> Void
   ) throws(StoreError) {
     var change = DocumentChange(

@@ -21,6 +21,7 @@ extension Views {
     let before: HeldSecret?
     if let base { before = HeldSecret(base) } else { before = nil }
     try changing.withLock { _ throws(StoreError) in
+      try bringBack(name)
       for attempt in 1... {
         do throws(StoreError) {
           return try store(written, existing(name), since: before, permit, modified ?? .now)

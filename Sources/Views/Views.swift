@@ -26,6 +26,8 @@ public final class Views: Sendable {
     var problems: (problems: [Problem], basis: [UInt8], isOpen: Bool)?
     /// The last state that watchers were notified of.
     var announced: [UInt8]?
+    /// When the document had changed last, as its own last change was reported.
+    var documentChange: Timestamp?
     /// How many writes of it are under way, which are reported when they are done.
     var writes = 0
   }
@@ -36,6 +38,10 @@ public final class Views: Sendable {
   ///   - paths: the paths of the tree.
   public init(keychain: KeychainStore, settings: SettingsStore, paths: any ViewPaths) {
     (self.keychain, self.settings, self.paths) = (keychain, settings, paths)
+    keychain.followRenames { [weak self] (renames) throws(StoreError) in
+      guard let self else { return [] }
+      return try documents(following: renames)
+    }
   }
 
   /// Whether there can be views: the keychain is a vault.

@@ -1,6 +1,7 @@
 import Platform
 import Prompting
 import Service
+import Store
 
 /// The command line as text.
 enum Arguments {
@@ -29,8 +30,24 @@ enum Arguments {
   }
 
   private static func refuse(_ index: Int, exitCode: Int32) -> Never {
-    StandardError.write("keyhole: argument \(index + 1) is not UTF-8; names and values are Unicode text\n")
+    let isFile = ["adopt", "import"].contains(CurrentProcess.arguments.first ?? "")
+    StandardError.write(
+      "keyhole: argument \(index + 1) is not UTF-8; names and values are Unicode text"
+        + (isFile ? ". Give the file another name with mv(1) first" : "") + "\n")
     CurrentProcess.exit(exitCode)
+  }
+
+  /// The program that `run` starts, looked up at the first use; nil: no word stands behind `--`.
+  static let foundProgram: Result<FoundProgram, Errno>? = ofProgram().first.map { name in
+    Result { () throws(Errno) in try FoundProgram(name, in: Environment.value("PATH")) }
+  }
+
+  /// The same for those that see who opens items; nil: it was not found, or this is not `run`.
+  static func executableOfProgram() -> Caller.Identity.Executable? {
+    guard CurrentProcess.arguments.first == "run", case .success(let program)? = foundProgram else {
+      return nil
+    }
+    return .init(path: program.absolutePath, file: program.file)
   }
 
   /// The words behind `--`, byte for byte.

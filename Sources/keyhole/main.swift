@@ -18,7 +18,7 @@ hardenProcess(arguments.first == "run" ? .ofStartedPrograms : .never) {
   guard let command = arguments.first, commandsWithSecrets.contains(command),
     let folders = UserFolders.current()
   else { return }
-  ControlClient.identify(in: folders.runtime)
+  ControlClient.identify(in: folders.runtime, starting: Arguments.executableOfProgram())
 }
 Signals.ignore([.fileSizeLimit])
 KeyholeCommand.run(arguments)

@@ -91,7 +91,10 @@ import Testing
       "protocol=https\nhost=a\nusername=u\npassword=pw\npassword_expiry_utc=5\noauth_refresh_token=t\n")
     let stored = try git.storedSecret()
     #expect(try git.hasPassword(of: stored))
-    let answer = try GitCredential.answer(username: "u", secret: stored)
+    guard let answer = try git.answer(username: "u", secret: stored) else {
+      Issue.record("there is no answer")
+      return
+    }
     #expect(try GitAnswer.password.value(in: answer).text() == "pw")
     #expect(try GitAnswer.username.value(in: answer).text() == "u")
     #expect(answer.text() == "username=u\npassword=pw\npassword_expiry_utc=5\noauth_refresh_token=t\n")
@@ -99,22 +102,50 @@ import Testing
   }
 
   @Test func aSecretOfSeveralLinesIsNotGiven() throws {
+    let git = try request("")
     for text in [
       "pw\nhost=evil\n", "pw\r", "", "\n", "a\0b", "pw\n\nx", "pw\npassword_expiry_utc=1\r\nhost=evil",
     ] {
       let stored = try secret(text)
       #expect(
-        reason { () throws(FormatError) in _ = try GitCredential.answer(username: "u", secret: stored) }
+        reason { () throws(FormatError) in _ = try git.answer(username: "u", secret: stored) }
           != nil,
         "\(text.debugDescription)")
     }
     let stored = try secret("pw\n")
     #expect(
       reason { () throws(FormatError) in
-        _ = try GitCredential.answer(username: "u\nhost=evil", secret: stored)
+        _ = try git.answer(username: "u\nhost=evil", secret: stored)
       }
         != nil)
-    #expect(try GitCredential.answer(username: "u", secret: stored).text() == "username=u\npassword=pw\n")
+    #expect(try git.answer(username: "u", secret: stored)?.text() == "username=u\npassword=pw\n")
+  }
+
+  /// Written down from git-credential(1) of git 2.46, not from running it: Debian 12 has an older git.
+  @Test func authorizationsOfOtherSchemesAreForAGitThatTakesThem() throws {
+    let lines = "protocol=https\nhost=a\nauthtype=Bearer\ncredential=tok==\npassword_expiry_utc=5\n"
+    let store = try request("capability[]=authtype\n" + lines)
+    #expect(store.isStorable && store.storedIdentity?.account == "Bearer")
+    let stored = try store.storedSecret()
+    #expect(stored.text() == "tok==\nauthtype=Bearer\npassword_expiry_utc=5")
+    let kept = try secret("tok==\nauthtype=Bearer\npassword_expiry_utc=5")
+    let get = try request(
+      "capability[]=authtype\ncapability[]=state\nstate[]=other:1\nprotocol=https\nhost=a\n")
+    #expect(
+      try get.answer(username: "Bearer", secret: kept)?.text()
+        == "capability[]=authtype\ncredential=tok==\nauthtype=Bearer\npassword_expiry_utc=5\n")
+    // An older git, and one whose list was emptied.
+    #expect(try request("protocol=https\nhost=a\n").answer(username: "Bearer", secret: kept)?.text() == nil)
+    #expect(
+      try request("capability[]=authtype\ncapability[]=\n").answer(username: "Bearer", secret: kept)?.text()
+        == nil)
+    #expect(try store.hasPassword(of: kept))
+    #expect(try !request("authtype=Basic\ncredential=tok==\n").hasPassword(of: kept))
+    #expect(try !request("password=tok==\n").hasPassword(of: kept))
+    #expect(try !request("authtype=Bearer\ncredential=tok\n").hasPassword(of: kept))
+    for ephemeral in ["1", "true"] { #expect(try !request(lines + "ephemeral=\(ephemeral)\n").isStorable) }
+    #expect(try !request("authtype=Bearer\n").isStorable && !request("authtype=\ncredential=x\n").isStorable)
+    #expect(try request(lines + "username=anna\n").storedIdentity?.account == "anna")
   }
 
   @Test func anotherPasswordIsNotErased() throws {

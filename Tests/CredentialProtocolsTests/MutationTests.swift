@@ -33,7 +33,7 @@ import Testing
     _ = SystemdCredential(address: bytes)
     _ = AskpassPrompt(String(decoding: bytes, as: UTF8.self)).gitLines
     let secret = try SecretBytes(copying: bytes.span)
-    _ = try? GitCredential.answer(username: "u", secret: secret)
+    _ = try? GitCredential(source).answer(username: "u", secret: secret)
     let request = try KubernetesCredential(
       ByteSource(SecretBytes(copying: Array(Self.samples[3].utf8).span)))
     _ = try? request.answer(secret)

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// `keyhole adopt`: secrets of plain files move into the keychain.
@@ -30,9 +31,9 @@ import Testing
       try keyhole.check(
         "cat keychain/generic/netrc/a.example.u.password/value",
         prints: "hunter22")
-      // A change is the item's, and so is what is written again.
+      // A change is the item's, and so is what is written again; a changed item stays.
       try world.check(
-        "sed -i --follow-symlinks s/hunter22/hunter33/ ~/.netrc; keyhole adopt --undo --yes ~/.netrc > /dev/null"
+        "sed -i --follow-symlinks s/hunter22/hunter33/ ~/.netrc; keyhole adopt --undo --yes ~/.netrc > /dev/null 2>&1"
       )
       try world.check(
         "stat -c '%F %a' ~/.netrc; cat ~/.netrc",
@@ -114,13 +115,156 @@ import Testing
       try world.check(
         "exec 2> /dev/null; cd ~; echo A=abc > .env; strace -f -qq -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=1 keyhole adopt --yes .env || readlink .env.before-keyhole > /dev/null && cat .env",
         prints: "A=abc\n")
-      try world.check("keyhole doctor 2> /dev/null | grep -c 'rm .*before-keyhole'", prints: "1\n")
+      try world.check("keyhole doctor 2> /dev/null | grep -c 'was interrupted'", prints: "1\n")
       try world.check("keyhole adopt --yes ~/.env > /dev/null 2>&1; cat ~/.env", prints: "A=abc\n")
       try world.check("test -L ~/.env && cat ~/.env.before-keyhole", prints: "A=abc\n")
       // The old file is named also when the file was written again.
       try world.check(
         "keyhole adopt --undo --yes ~/.env > /dev/null; keyhole doctor 2> /dev/null | grep -c 'shred -u'",
         prints: "1\n")
+    }
+  }
+
+  /// After a run that is killed at any of its steps, the same command ends as an undisturbed one does. The steps are its system
+  /// calls of these kinds, one after the other until it ends by itself.
+  @Test(arguments: ["rename", "unlink,unlinkat", "symlink,symlinkat", "renameat2", "fsync,fdatasync"])
+  func aRunThatWasKilledAtAnyStepIsTakenUp(calls: String) async throws {
+    try await Self.withHome { keyhole in
+      var number = 1
+      while try Self.kill(keyhole.world, calls, at: number) { number += 1 }
+      #expect(number > 1)
+    }
+  }
+
+  /// The old file is overwritten last.
+  @Test func anErasureThatWasKilledIsTakenUp() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("cat > ~/.netrc", sending: Array(Self.netrc.utf8))
+      let trace =
+        "strace -f -qq -o calls -e trace=pwrite64 \(Self.adopt) > /dev/null; grep -c 'pwrite64(' calls"
+      let count = try #require(Int(try world.sh(trace).text.split(separator: "\n").last ?? ""))
+      try world.check("keyhole adopt --undo --yes ~/.netrc > /dev/null")
+      // The vault's own writes are not always as many.
+      var number = count + 8
+      while number > 1, try !Self.kill(world, "pwrite64", at: number) { number -= 1 }
+      #expect(number > 1 && (try Self.kill(world, "pwrite64", at: number - 1)))
+    }
+  }
+
+  private static let adopt = "keyhole adopt --yes --erase ~/.netrc"
+
+  /// Returns false where the run has ended before.
+  private static func kill(_ world: World, _ calls: String, at number: Int) throws -> Bool {
+    try world.check("rm -f ~/.netrc; cat > ~/.netrc; chmod 640 ~/.netrc", sending: Array(netrc.utf8))
+    let options = "-e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number)"
+    let run = try world.sh(
+      "exec 2> /dev/null; strace -f -qq -o /dev/null \(options) \(adopt) > /dev/null; exit $?")
+    #expect(run.status == 0 || run.status == 128 + SIGKILL, "\(calls) \(number): \(run)")
+    try world.check("\(adopt) | cut -f 2; cat ~/.netrc", prints: "views/netrc\n" + netrc)
+    try world.check(
+      "ls -A ~ | grep netrc; keyhole view; keyhole ls keychain/generic; keyhole doctor 2>&1 | grep -e netrc -e adopt || echo clean",
+      prints: ".netrc\nnetrc\tnetrc\t1\t\(world.home)/.netrc\nnetrc\nclean\n")
+    try world.check(
+      "keyhole adopt --undo --yes ~/.netrc | cut -f 2; stat -c '%F %a' ~/.netrc; keyhole view; keyhole ls keychain/generic; ls -A ~ | grep netrc",
+      prints: "views/netrc removed\nregular file 640\n.netrc\n")
+    return run.status != 0
+  }
+
+  @Test func anUndoThatWasKilledIsTakenUp() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      for call in [
+        "rename:signal=KILL:when=2", "rename:signal=KILL:when=1", "rename:signal=KILL:when=3",
+        "fsync:signal=KILL:when=6",
+      ] {
+        try world.check("cat > ~/.netrc", sending: Array(Self.netrc.utf8))
+        try world.check("keyhole adopt --yes --erase ~/.netrc > /dev/null")
+        try world.check(
+          "exec 2> /dev/null; strace -f -qq -o /dev/null -e trace=rename,fsync -e inject=\(call) keyhole adopt --undo --yes ~/.netrc > /dev/null; true"
+        )
+        try world.check("cat ~/.netrc", prints: Self.netrc)
+        try world.check(
+          "keyhole adopt --undo --yes ~/.netrc > /dev/null 2>&1; cat ~/.netrc", prints: Self.netrc)
+        try world.check("ls -A ~ | grep netrc; keyhole view; keyhole ls keychain/generic", prints: ".netrc\n")
+      }
+    }
+  }
+
+  @Test func whatWasMadeStaysIfItIsUsedOrChanged() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      func undoes(_ change: String, _ reason: String) throws {
+        try world.check("rm -f ~/.netrc; cat > ~/.netrc", sending: Array(Self.netrc.utf8))
+        try world.check("keyhole adopt --yes --erase ~/.netrc > /dev/null; \(change) > /dev/null")
+        let output = try world.sh("keyhole adopt --undo --yes ~/.netrc")
+        #expect(output.text.hasSuffix("stays\n") && output.error.contains(reason), "\(output)")
+        try world.check(
+          "keyhole rm views/netrc; keyhole rm -r --yes keychain/generic/netrc; keyhole rm views/other 2> /dev/null || true"
+        )
+      }
+      let item = "keychain/generic/netrc/a.example.u.password"
+      try undoes("printf other | keyhole set \(item)", "was changed since")
+      try undoes("keyhole view other --format env --from P=\(item)", "the view other has values of it")
+      try undoes("printf x | keyhole set keychain/generic/netrc/mine", "an item was added")
+      try undoes(
+        "keyhole view netrc --link ~/second", "it has another link".replacing("it", with: "views/netrc"))
+    }
+  }
+
+  @Test func keysOfEditorsAreFound() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        #"""
+        cd ~; mkdir -p .config/Code/User .config/zed .cursor .continue
+        printf '{\n  // mine\n  "editor.tabSize": 2,\n  "assistant.apiKey": "sk-1234567890",\n  "a.maxTokens": "12345678",\n}\n' > .config/Code/User/settings.json
+        printf '{"mcpServers": {"a": {"command": "x", "env": {"A_TOKEN": "abcdefgh1", "PORT": "80", "B_API_KEY": "abcdefgh2"}}}}' > .cursor/mcp.json
+        printf 'models:\n  - name: a\n    apiKey: sk-abcdefghij\n  - name: b\n    apiKey: ${{ secrets.B }}\n' > .continue/config.yaml
+        printf '{"theme": "dark", "token": "short"}' > .config/zed/settings.json
+        keyhole adopt | sed "s|$HOME/||"
+        """#,
+        prints:
+          ".config/Code/User/settings.json\t1 secret\n.cursor/mcp.json\t2 secrets\n.continue/config.yaml\t1 secret\n"
+      )
+      try world.check(
+        """
+        cd ~; sha256sum .config/Code/User/settings.json .cursor/mcp.json > sums
+        keyhole adopt --yes --erase .config/Code/User/settings.json .cursor/mcp.json | cut -f 2; sha256sum --quiet -c sums
+        """,
+        prints: "keychain/generic/User-settings.json/file\nviews/cursor-mcp.json\n")
+    }
+  }
+
+  @Test func callersOfGitDoNotHideATrackedFile() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "mkdir ~/project ~/empty; cd ~/empty; git init -q .; cd ~/project; git init -q .; echo A=secret12 > .env; git add .env"
+      )
+      for variables in [
+        "GIT_DIR=$HOME/empty/.git", "GIT_INDEX_FILE=/dev/null",
+        "GIT_WORK_TREE=$HOME/empty GIT_DIR=$HOME/empty/.git",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree GIT_CONFIG_VALUE_0=$HOME/empty",
+        "GIT_CEILING_DIRECTORIES=$HOME/project",
+      ] {
+        let output = try world.sh("\(variables) keyhole adopt --yes --erase ~/project/.env")
+        #expect(output.status == 1 && output.error.contains("git tracks it"), "\(variables): \(output)")
+      }
+    }
+  }
+
+  @Test func aNameThatIsNotTextIsRefused() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      let output = try world.sh(
+        "cd ~; echo A=1 > \"$(printf 'a\\377.env')\"; keyhole adopt --yes \"$(printf 'a\\377.env')\"")
+      #expect(output.status == 2 && output.error.contains("another name with mv(1)"), "\(output)")
+      // In a folder of such a name too.
+      let inside = try world.sh(
+        "mkdir \"$(printf '/%s/d\\377' \"$HOME\")\"; cd \"$(printf '/%s/d\\377' \"$HOME\")\"; echo A=1 > .env; keyhole adopt --yes .env; cat .env"
+      )
+      #expect(inside.status == 0 && inside.text == "A=1\n", "\(inside)")
     }
   }
 

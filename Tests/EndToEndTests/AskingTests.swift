@@ -10,10 +10,12 @@ struct AskingTests {
 
   /// A mount whose vault has the passphrase `horse`, and an item with flags.
   private static func withItem(
-    _ flags: String, passphrase: Bool = true, reuse: Int = 0, environment: [String] = [],
+    _ flags: String, passphrase: Bool = true, reuse: Int = 0, presenceButton: Bool = false,
+    environment: [String] = [],
     body: (MountedKeyhole) throws -> Void
   ) async throws {
-    try await withKeyhole("auth-reuse=\(reuse)", environment: environment) { keyhole in
+    let button = "presence-button=\(presenceButton ? "yes" : "no")"
+    try await withKeyhole("auth-reuse=\(reuse)", button, environment: environment) { keyhole in
       try keyhole.check("mkdir -p \(item); echo secret > \(item)/value")
       if passphrase { try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null") }
       try keyhole.check("[ -z '\(flags)' ] || setfattr -n user.keyhole.access -v '\(flags)' \(item)")
@@ -152,7 +154,7 @@ struct AskingTests {
 
   /// Runs `body` on a mount for which logind names the terminal that `tty` holds.
   private static func withLogind(
-    environment: [String] = [], window display: String? = nil,
+    environment: [String] = [], window display: String? = nil, presenceButton: Bool = false,
     body: (MountedKeyhole, _ read: () throws -> Terminal) throws -> Void
   ) async throws {
     let bus = try PrivateBus()
@@ -164,8 +166,11 @@ struct AskingTests {
         ["/usr/bin/python3", "-c", logind, "\(getuid())", file], environment: [variable], directory: "/")
       defer { service.kill() }
       #expect(try service.line() == "ready")
-      try await withItem("", passphrase: false, environment: [variable] + environment) { keyhole in
-        try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(item)")
+      try await withItem(
+        presenceButton ? "userPresence" : "", passphrase: presenceButton, presenceButton: presenceButton,
+        environment: [variable] + environment
+      ) { keyhole in
+        if !presenceButton { try keyhole.check("setfattr -n user.keyhole.programs -v 'ask *' \(item)") }
         try body(keyhole) { try read(keyhole, "tty > \(file); TERM=vt220 cat \(item)/value") }
       }
     }
@@ -185,6 +190,28 @@ struct AskingTests {
       try allowed.wait(for: "Allow")
       try allowed.type("\t\r")
       #expect(try Self.finish(allowed, keyhole) == (0, "secret", ""))
+    }
+  }
+
+  /// With `presence-button` a yes opens what asks for presence; a rule takes the passphrase.
+  @Test func aButtonMeetsPresence() async throws {
+    try await Self.withLogind(presenceButton: true) { keyhole, read in
+      let allowed = try read()
+      try allowed.wait(for: "Allow")
+      try allowed.type("\t\r")
+      #expect(try Self.finish(allowed, keyhole) == (0, "secret", ""))
+      for (passphrase, isRight) in [("\u{3}", false), ("horse\r", true)] {
+        let always = try read()
+        try always.wait(for: "Refuse")
+        try always.type("\r")
+        try always.wait(for: "Type yes or")
+        try always.type("always\r")
+        try always.wait(for: "Passphrase:")
+        try always.type(passphrase)
+        #expect(try (Self.finish(always, keyhole).0 == 0) == isRight)
+        let rules = try keyhole.sh("getfattr --only-values -n user.keyhole.programs \(Self.item)")
+        #expect(rules.text == (isRight ? "allow /usr/bin/cat" : ""), "\(rules)")
+      }
     }
   }
 

@@ -293,6 +293,37 @@ struct BootAsRootTests {
     }
   }
 
+  /// `keyhole passphrase --add-credential`, as GUIDE has it: the mount of an account comes up unlocked, whose credential its user
+  /// can't read, and so does that of a user's unit. A lock closes both.
+  @Test func aCredentialOpensTheVaultWithoutATypedPassphrase() async throws {
+    try await withWorld { world in
+      let output = try Self.run(
+        """
+        systemctl start user@4001
+        as anna keyhole mount -q --keep -o keychain=vault; as anna keyhole unmount
+        as anna sh -c 'printf s3cret | keyhole set keychain/generic/s/p; echo horse | keyhole passphrase --weak --cost 14 2> /dev/null'
+        mkdir -p /etc/credstore.encrypted /etc/systemd/system/keyhole@anna.service.d
+        echo horse | as anna keyhole passphrase --cost 14 --add-credential - 2> /dev/null > /plain
+        systemd-creds encrypt --name=keyhole.unlock /plain /etc/credstore.encrypted/keyhole.unlock 2> /dev/null
+        printf '[Service]\nLoadCredentialEncrypted=keyhole.unlock\n' > /etc/systemd/system/keyhole@anna.service.d/unlock.conf
+        systemctl daemon-reload; systemctl start keyhole@anna
+        value=keychain/generic/s/p/value
+        as anna cat /run/keyhole/anna/$value; echo; as anna keyhole status | grep -o 'a systemd credential'
+        as anna cat /run/credentials/keyhole@anna.service/keyhole.unlock > /dev/null 2>&1 || echo unreadable
+        as anna keyhole lock; as anna dd iflag=nonblock if=/run/keyhole/anna/$value 2> /dev/null || echo locked
+        systemctl restart keyhole@anna; as anna cat /run/keyhole/anna/$value; echo; systemctl stop keyhole@anna
+        install -o anna -m 600 /plain /home/anna/unlock
+        as anna mkdir -p /home/anna/.config/systemd/user/keyhole.service.d
+        as anna sh -c 'printf "[Service]\nLoadCredential=keyhole.unlock:/home/anna/unlock\n" > ~/.config/systemd/user/keyhole.service.d/unlock.conf'
+        as anna systemctl --user daemon-reload; as anna systemctl --user start keyhole
+        as anna cat /home/anna/Keyhole/$value; echo
+        as anna keyhole lock; as anna dd iflag=nonblock if=/home/anna/Keyhole/$value 2> /dev/null || echo locked
+        """, in: world)
+      let expected = "s3cret\na systemd credential\nunreadable\nlocked\ns3cret\ns3cret\nlocked\n"
+      #expect(output.text == expected, "\(output)")
+    }
+  }
+
   @Test func aServiceGetsItsCredentialsFromAnAccountsMount() async throws {
     try await withWorld { world in
       let output = try Self.run(

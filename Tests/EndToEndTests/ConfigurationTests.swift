@@ -111,6 +111,27 @@ struct ConfigurationTests {
     }
   }
 
+  @Test func aButtonForPresenceTakesThePassphrase() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
+      let refused = try keyhole.sh("keyhole set defaults/keyhole/presence-button true")
+      #expect(refused.error.contains("`keyhole config presence-button` keeps it in the vault"), "\(refused)")
+      #expect(try keyhole.sh("setsid -w timeout 5 keyhole config presence-button true").status != 0)
+      try Self.confirm(
+        keyhole, "keyhole config presence-button true", showing: "presence-button: false → true")
+      try keyhole.check("keyhole config | grep vault", prints: "presence-button\ttrue\tvault\n")
+      // No window and no terminal of a login: the proof as before.
+      try keyhole.check(
+        "mkdir -p keychain/generic/s/p; echo secret > keychain/generic/s/p/value; setfattr -n user.keyhole.access -v userPresence keychain/generic/s/p"
+      )
+      let terminal = try Self.terminal(keyhole, "cat keychain/generic/s/p/value")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      let output = try terminal.finish()
+      #expect(output.status == 0, "\(output)")
+    }
+  }
+
   @Test func sealedValueHoldsAfterAnUnlockAndNoProgramTakesItBack() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")

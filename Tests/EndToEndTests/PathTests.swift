@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// The paths that commands take, and what they say of wrong ones.
@@ -23,6 +24,24 @@ import Testing
           "11\none\n11\ncom.example.app\ndefaults\nkeychain\ntemplates\nviews\n12\nvolume\none\npaul\npeter\n"
       )
       try keyhole.world.check("cd \"$MOUNT/keychain\"; keyhole get my.service/paul", prints: "three")
+    }
+  }
+
+  @Test func aSettingComesFromTheMountThatShowsIt() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.world.check("keyhole set defaults/s/k one; keyhole get defaults/s/k", prints: "one\n")
+      try keyhole.world.check(
+        """
+        keyhole set defaults/s/k two; keyhole get defaults/s/k
+        mkdir "$OUT/other"; XDG_CONFIG_HOME="$OUT/other" keyhole set defaults/s/k three
+        XDG_CONFIG_HOME="$OUT/other" keyhole get defaults/s/k; keyhole get defaults/s/k
+        """, prints: "two\nthree\ntwo\n")
+      let missing = try keyhole.world.sh("keyhole get defaults/s/kk")
+      #expect(missing.status == 3 && missing.error.contains("did you mean"), "\(missing)")
+      let process = try keyhole.process
+      kill(process, SIGSTOP)
+      defer { kill(process, SIGCONT) }
+      try keyhole.world.check("keyhole get defaults/s/k", prints: "two\n")
     }
   }
 

@@ -92,6 +92,21 @@ import Testing
     }
   }
 
+  /// The secret is made; a container needs an engine that may start one here.
+  @Test(.enabled(if: System.exists("/usr/bin/podman"), "needs podman")) func podmanTakesTheSecret()
+    async throws
+  {
+    try await Self.withDocuments { world in
+      let recipe = try #require(try Self.blocks("podman")[0].split(separator: "\n").first)
+      try world.check(
+        """
+        printf hunter2-hunter2 | keyhole set keychain/generic/my.app/API_KEY
+        { \(recipe); } > /dev/null 2> errors || cat errors
+        podman secret ls --format '{{.Name}}' 2> /dev/null; grep -rqs "$(printf hunter2-hunter2 | base64)" ~/.local/share/containers "$XDG_DATA_HOME/containers" && echo kept
+        """, prints: "api_key\nkept\n", within: .seconds(60))
+    }
+  }
+
   /// A server that prints the credentials that it gets.
   private static let mailServer = """
     import base64, socket

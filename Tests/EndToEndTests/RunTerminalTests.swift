@@ -63,13 +63,11 @@ import Testing
       try terminal.wait(for: "ready")
       try terminal.type("\u{03}")
       try terminal.wait(for: "130 PROMPT> ")
-      if mask.isEmpty {
-        // A script ends with its command, as without `keyhole run`.
-        try terminal.type("bash -c '\(run) sh -c \"echo ready; exec sleep 100\"; echo on'\r")
-        try terminal.wait(for: "ready")
-        try terminal.type("\u{03}")
-        try terminal.wait(for: "130 PROMPT> ")
-      }
+      // A script ends with its command, as without `keyhole run`.
+      try terminal.type("bash -c '\(run) sh -c \"echo ready; exec sleep 100\"; echo on'\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("\u{03}")
+      try terminal.wait(for: "130 PROMPT> ")
       // A command that handles it decides by itself, and gets it once.
       try terminal.type(
         run + "bash -c 'trap \"let n++\" INT; echo ready; read line; echo \"n=$n\"; exit 7'\r")
@@ -78,6 +76,34 @@ import Testing
       try terminal.type("\r")
       try terminal.wait(for: "n=1")
       try terminal.wait(for: "7 PROMPT> ")
+    }
+  }
+
+  /// As without `keyhole run`: what a command does not read is the next one's.
+  @Test(
+    .enabled(
+      if: (try? System.text("/proc/sys/dev/tty/legacy_tiocsti")) != "0\n",
+      "needs TIOCSTI, which this kernel refuses"),
+    arguments: ["", "--mask"])
+  func whatIsTypedAheadIsTheNextCommands(mask: String) async throws {
+    let command = #"""
+      import fcntl, struct, sys, termios, time
+      print("ready", flush=True)
+      print("<" + sys.stdin.buffer.raw.read(64).decode().strip() + ">", flush=True)
+      # Two lines of which it reads nothing.
+      while struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, b"0000"))[0] < 10: time.sleep(0.005)
+      """#
+    try await Self.withShell(mask) { world, terminal, run in
+      try world.check("cat > \"$OUT/command.py\"", sending: Array(command.utf8))
+      try terminal.type(run + "python3 command.py; read a; read b; echo \"[$a,$b]\"; (exit 4)\r")
+      try terminal.wait(for: "ready")
+      try terminal.type("one\rtwo\rthree\r")
+      try terminal.wait(for: "<one>")
+      try terminal.wait(for: "[two,three]")
+      try terminal.wait(for: "4 PROMPT> ")
+      // The shell has its terminal as it was.
+      try terminal.type("echo n=$(stty -a | grep -c 'isig icanon')\r")
+      try terminal.wait(for: "n=1")
     }
   }
 

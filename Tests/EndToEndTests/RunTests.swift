@@ -301,7 +301,29 @@ import Testing
         keyhole get \(AccessTests.value); keyhole get \(AccessTests.value)
         END
         """, prints: "secret\nsecret\nsecret\nsecretsecret")
-      try keyhole.check("cat ../starts", prints: "sh -c echo $V\nprintenv V\n\n")
+      try keyhole.check(
+        "cat ../starts", prints: "/usr/bin/sh -c 'echo $V'\n/usr/bin/printenv V\n\n")
+    }
+    // The program that was shown: neither another one of that name, nor another file at its path, nor other words.
+    try await AccessTests.withAsked(decide) { keyhole in
+      let run = "keyhole run V=\(AccessTests.value) --"
+      try keyhole.check(
+        """
+        mkdir ../a ../b; cp /usr/bin/printenv ../a/show; cp /usr/bin/env ../b/show; a=$(realpath ../a); b=$(realpath ../b); export a b
+        cat > ../script << 'END'
+        exec > /dev/null 2>&1; PATH=$a:$PATH; cd $a
+        \(run) show V; \(run) show V; \(run) show; \(run) show ''; \(run) show V ''
+        PATH=$b:$PATH \(run) show V
+        \(run) ./show V; \(run) ./show V
+        keyhole run W=\(AccessTests.value) V=\(AccessTests.value) -- show V
+        cp $a/show $a/new; mv $a/new $a/show; \(run) show V
+        printf '\\n' >> $a/show; \(run) show V
+        exit 0
+        END
+        setsid -w bash ../script; sed "s|$a|A|; s|$b|B|" ../starts
+        """,
+        prints: "A/show V\nA/show\nA/show ''\nA/show V ''\nB/show V\nA/show V\nA/show V\nA/show V\nA/show V\n"
+      )
     }
     // No rule is offered: it would be one for `keyhole`.
     try await AccessTests.withAsked("exit 12") { keyhole in

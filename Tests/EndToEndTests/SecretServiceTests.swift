@@ -212,7 +212,8 @@ import Testing
     let value = "$MOUNT/keychain/generic/S/A/value"
     try await withWorld(environment: [address]) { world in
       let refused = try world.sh("keyhole mount -o keychain=secret-service \"$MOUNT\"")
-      #expect(refused.status == 1 && refused.error.hasSuffix("the mount option plain-session allows that\n"))
+      #expect(refused.status == 1)
+      #expect(refused.error.hasSuffix("`keyhole config plain-session true` from now on\n"), "\(refused)")
     }
     try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
       try keyhole.check("jq -r .keychain $MOUNT/.keyhole/status", prints: "vault\n")
@@ -220,6 +221,40 @@ import Testing
     }
     try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
       try keyhole.check("cat \(value); echo new > \(value); cat \(value)", prints: "s3cretnew")
+    }
+  }
+
+  /// The setting lies in the vault, also where that is not the keychain.
+  @Test func plainSessionIsTakenWhereTheVaultAllowsIt() async throws {
+    try bus.stopKeyring()
+    try bus.startStandIn(.plain)
+    try await withWorld(environment: [address]) { world in
+      let mount = "keyhole mount -q -o keychain=secret-service '\(world.mount)'"
+      let none = try world.sh("keyhole config plain-session true")
+      #expect(none.status == 1 && none.error.contains("there is no vault to keep it"), "\(none)")
+      try world.check(
+        """
+        keyhole mount -q -o keychain=vault "$MOUNT"; echo horse | keyhole passphrase --weak --cost 14 2> /dev/null
+        keyhole unmount
+        """)
+      let terminal = { (command: String) in
+        try Terminal(
+          ["/bin/sh", "-c", command + " 2> /dev/tty"], environment: world.environment,
+          directory: world.outside, errors: world.outside + "/errors")
+      }
+      let config = try terminal("keyhole config plain-session true")
+      try config.wait(for: "Passphrase of the vault:")
+      try config.type("horse\r")
+      try config.wait(for: "plain-session: false → true", within: LockTests.patience)
+      try config.type("horse\r")
+      #expect(try config.finish(within: LockTests.patience).status == 0)
+      // The vault is locked, and no person is there.
+      #expect(try world.sh(mount).status == 1)
+      let mounting = try terminal(mount)
+      try mounting.wait(for: "may allow that")
+      try mounting.type("horse\r")
+      #expect(try mounting.finish(within: LockTests.patience).status == 0)
+      try world.check("cat $MOUNT/keychain/generic/S/A/value; keyhole unmount", prints: "s3cret")
     }
   }
 

@@ -22,7 +22,7 @@ import Testing
     // Not a word of any item has crossed the bus.
     #expect(calls.contains { $0.method.hasSuffix("OpenSession") })
     #expect(!calls.contains { $0.path.contains("collection") || $0.method.contains("GetSecret") })
-    let lenient = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let lenient = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     let item = try #require(try lenient.items().first)
     #expect(try lenient.bytes(of: item.id) == Array("s3cret".utf8))
   }
@@ -39,11 +39,13 @@ import Testing
   }
 
   private static let noEncryption = StoreError.notPermitted(
-    reason: "the Secret Service offers no encrypted session; the mount option plain-session allows that")
+    reason:
+      "the Secret Service offers no encrypted session; `keyhole mount -o plain-session` takes it for one mount, "
+      + "and `keyhole config plain-session true` from now on")
 
   @Test func unlockingIsWhatAPersonSaysInTheWindow() throws {
     try bus.startStandIn(.plain, .prompt)
-    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     #expect(throws: StoreError.locked) { try engine.items() }
     try engine.unlock(KeychainSamples.secret(""))
     let item = try #require(try engine.items().first)
@@ -53,7 +55,7 @@ import Testing
 
   @Test func firstItemOfAFreshKeyringMakesItsCollection() throws {
     try bus.startStandIn(.plain, .fresh)
-    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     #expect(try !engine.hasCollection())
     let item = Item(
       id: ItemID(rawValue: ""), identity: .generic(service: "S", account: "A"), created: .init(seconds: 0),
@@ -65,7 +67,7 @@ import Testing
 
   @Test func aServiceThatMakesNoCollectionSaysSo() throws {
     try bus.startStandIn(.plain, .fresh, .barren)
-    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     let item = Item(
       id: ItemID(rawValue: ""), identity: .generic(service: "S", account: "A"), created: .init(seconds: 0),
       modified: .init(seconds: 0))
@@ -75,7 +77,7 @@ import Testing
 
   @Test func closedWindowIsARefusal() throws {
     try bus.startStandIn(.plain, .dismiss)
-    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     #expect(throws: StoreError.locked) { try engine.items() }
     #expect(
       throws: StoreError.accessDenied(
@@ -89,7 +91,7 @@ import Testing
   @Test(arguments: [PrivateBus.Oddity.prompt, .dismiss])
   func lockedItemIsRemovedWhereAPersonAgrees(_ person: PrivateBus.Oddity) throws {
     try bus.startStandIn(.plain, .open, person)
-    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     let item = try #require(try engine.items().first)
     try engine.lock()
     #expect(engine.lockState == .locked && !engine.isAccessible(item))
@@ -110,11 +112,11 @@ import Testing
   /// It is unlocked by another program, and no signal says so.
   @Test func silentUnlockingIsFoundByWhoAsks() throws {
     try bus.startStandIn(.plain, .open, .prompt)
-    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let engine = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     let item = try #require(try engine.items().first)
     try engine.lock()
     #expect(!engine.isAccessible(item))
-    let other = try SecretServiceEngine(address: bus.address, allowsPlain: true)
+    let other = try SecretServiceEngine(address: bus.address, allowsPlain: { true })
     try other.unlock(KeychainSamples.secret(""))
     // Each question from memory makes the engine look again.
     let deadline = ContinuousClock.now + .seconds(10)

@@ -36,7 +36,7 @@ import Testing
   @Test func everyMountOptionIsInTheHelpAndSoInItsPage() throws {
     let source = try text("Sources/Service/Mounting/MountOptions.swift")
     let options = source.matches(of: /case \("([a-z_-]+)"/).map { String($0.1) }
-    #expect(options.contains("plain-session") && options.contains("vault") && options.count >= 10)
+    #expect(options.contains("vault") && options.count >= 10)
     let help = try text("Sources/keyhole/Commands/Mounts/MountCommand.swift")
     for option in Set(options) {
       #expect(help.contains(try Regex("[ ,]\(option)(=| |,|\n)")), "\(option)")

@@ -1,3 +1,4 @@
+import Model
 import SecretMemory
 import TestSupport
 import Testing
@@ -40,10 +41,22 @@ import Testing
   @Test func wordsAreOfTheList() throws {
     #expect(PasswordRecipe.wordList.count == 7776 && Set(PasswordRecipe.wordList).count == 7776)
     #expect(PasswordRecipe.wordList.allSatisfy { $0.count >= 3 })
+    #expect(Self.publishedDigest() == "addd35536511597a02fa0a9ff1e5284677b8883b83e986e43f15a3db996b903e")
     var random = SplitMix64(seed: 3)
     let words = try text(PasswordRecipe(words: 6, separator: " "), &random).split(separator: " ")
     #expect(words.count == 6)
     #expect(words.allSatisfy { PasswordRecipe.wordList.contains(Array($0.utf8)) })
+  }
+
+  /// SHA-256 of the list as <https://www.eff.org/files/2016/07/18/eff_large_wordlist.txt> is: with five dice before each word.
+  private static func publishedDigest() -> String {
+    var hasher = SHA256Hasher()
+    for (index, word) in PasswordRecipe.wordList.enumerated() {
+      let dice = String(index, radix: 6).utf8.map { $0 + 1 }
+      let line = [UInt8](repeating: UInt8(ascii: "1"), count: 5 - dice.count) + dice + [0x09] + word + [0x0A]
+      hasher.update(line.span)
+    }
+    return hasher.finalize().map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 
   @Test func systemsRandomNumbersDiffer() throws {

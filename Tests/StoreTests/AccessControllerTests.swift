@@ -14,6 +14,28 @@ import Testing
   let time = TestTime()
 
   /// An answer that is kept does not outlive the password that it gave.
+  /// The setting `presence-button`.
+  @Test func aButtonMeetsPresenceAndNothingElse() throws {
+    let person = TestPerson()
+    let store = store(person, reuse: 0) { $0.presenceByButton = true }
+    let flags: [AccessFlags] = [
+      [.userPresence], [.devicePasscode], [.userPresence, .or, .devicePasscode],
+      [.userPresence, .and, .biometryAny],
+    ]
+    let items = try flags.enumerated().map { try add(ExactString("s\($0.offset)"), $0.element) }
+    for item in items { #expect(try ask(store, item, caller(1)) == nil) }
+    _ = try begin(store, items[0], caller(1), to: .change).1()
+    let (demands, rules) = person.questions.withLock { questions in
+      (questions.map(\.demand), questions.map { $0.offeredRule?.demand })
+    }
+    let proof = Demand.any([.biometry, .passcode])
+    #expect(demands[0] == .consent && demands[1] == .passcode && demands[4] == proof)
+    #expect(demands[2] == .any([.consent, .passcode]) || demands[2] == .any([.passcode, .consent]))
+    #expect(demands[3] == .all([.consent, .biometry]) || demands[3] == .all([.biometry, .consent]))
+    // A rule in the place of an answer takes the proof.
+    #expect(rules[0] == proof && rules[1] == nil)
+  }
+
   @Test func keptPasswordThatWasChangedIsAskedForAnew() throws {
     func password(_ text: String) throws -> ItemPassword { ItemPassword(try KeychainSamples.secret(text)) }
     var item = KeychainSamples.generic("a")

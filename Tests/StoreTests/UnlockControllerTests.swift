@@ -319,10 +319,25 @@ private func password(_ text: String) -> ItemPassword? {
     let (person, listed) = (TypingPerson([.cannotBeAsked]), semaphore())
     let late = listing(person, listed, timeout: 1)
     #expect(ask(late) == .stillLocked(reason: "it was not approved in time"))
+    listed.wait()
+    // As after a refusal, the session is not asked for a minute; the request can be approved as long.
+    let count = person.count
+    #expect(ask(late) == .stillLocked(reason: "it was not approved in time"))
+    #expect(late.listedRequests().map(\.number) == [1] && person.count == count)
+    #expect(throws: StoreError.accessDenied(reason: "there is no terminal; the request still waits")) {
+      try late.approve(1, by: approver, Withdrawal())
+    }
+    // Time-outs of other sessions are no refusals in a row.
+    for session in 2...5 {
+      #expect(ask(late, session: Int32(session)) == .stillLocked(reason: "it was not approved in time"))
+      listed.wait()
+    }
+    try? late.deny(1)
+    #expect(late.listedRequests().map(\.number) == [2, 3, 4, 5])
+    late.didUnlock()
     #expect(late.listedRequests().isEmpty)
     let controller = listing(person, listed)
     let withdrawn = request(controller)
-    listed.wait()
     _ = begin(withdrawn)
     listed.wait()
     withdrawn.withdraw()

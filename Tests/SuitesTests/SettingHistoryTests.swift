@@ -57,6 +57,41 @@ import Testing
     #expect(self.values() == Array(values.dropLast()))
   }
 
+  /// `rm --purge`: between its steps, and after them, no process keeps the key's value.
+  @Test func removalForGoodLeavesNothingWhicheverProcessNoticesIt() throws {
+    for value in ["old", "new"] { try set(.string(ExactString(value))) }
+    try set(.integer(1), "other")
+    #expect(try engine().purge(["k"], beforeRemovalFrom: "a") == 1)
+    // Killed here, the key is as it was, without versions.
+    #expect(values().isEmpty)
+    #expect(try engine().read("a")?.settings["k"]?.value == .string("new"))
+    try set(nil)
+    // Killed here, a mount notices the removal.
+    engine().keep(["k": .string("new")], of: "a", removed: ["k"])
+    #expect(values().isEmpty)
+    for name in sandbox.names(history) {
+      #expect(!sandbox.text(history + "/" + name).contains("new"), "\(name)")
+    }
+    // Other keys are kept.
+    try set(.integer(2), "other")
+    #expect(values("other") == [.integer(1)])
+  }
+
+  @Test func removalForGoodCountsForTenSeconds() throws {
+    try set(.string("old"))
+    try engine().purge(["k"], beforeRemovalFrom: "a")
+    let mark = try #require(sandbox.names(history).first { $0.hasSuffix(".purged") })
+    var bytes = sandbox.bytes(history + "/" + mark)
+    // Eleven seconds ago.
+    let time = Timestamp.now.seconds - 11
+    for index in 0..<8 { bytes[index] = UInt8(truncatingIfNeeded: time >> Int64(8 * index)) }
+    sandbox.write(bytes, to: history + "/" + mark)
+    try set(.string("new"))
+    #expect(values() == [.string("old")])
+    engine().prune()
+    #expect(!sandbox.names(history).contains(mark))
+  }
+
   @Test func onlySoManyOfAKeyAndNoneThatIsTooOld() throws {
     for number in 0..<15 as Range<Int128> { try set(.integer(number)) }
     #expect(values() == (4..<14).map { .integer($0) })

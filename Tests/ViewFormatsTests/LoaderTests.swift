@@ -1,6 +1,7 @@
 import Glibc
 import Platform
 import SecretMemory
+import Synchronization
 import Testing
 
 @testable import ViewFormats
@@ -10,7 +11,7 @@ import Testing
 /// rendered has to be read as it was, value by value.
 ///
 /// mount-helpers/test installs the programs; the test of one that is missing is left out.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct LoaderTests {
+@Suite(.timeLimit(.minutes(5))) struct LoaderTests {
   @Test func dashReadsSh() throws { try check("dash", .init(format: .env, dialect: .sh)) }
   @Test func bashReadsSh() throws { try check("bash", .init(format: .env, dialect: .sh)) }
   @Test func dashReadsPortable() throws { try check("dash", .init(format: .env)) }
@@ -37,6 +38,11 @@ import Testing
 
   @Test(.enabled(if: Loaders.hasPython, "botocore is not installed")) func botocoreReads() throws {
     try check("botocore", .init(format: .ini))
+  }
+
+  /// The program itself, with 200 values.
+  @Test(.enabled(if: Loaders.hasAWS, "the aws CLI is not installed")) func theAWSCommandReads() throws {
+    try check("aws", .init(format: .ini), count: 200)
   }
 
   @Test func curlReadsNetrc() throws { try check("curl", .init(format: .netrc)) }
@@ -73,10 +79,10 @@ import Testing
   }
 
   private func check(
-    _ loader: String, _ grammar: Grammar, _ isTried: ([UInt8]) -> Bool = { _ in true }
+    _ loader: String, _ grammar: Grammar, count: Int? = nil, _ isTried: ([UInt8]) -> Bool = { _ in true }
   ) throws {
     var secrets = RandomSecrets(seed: Loaders.number("LOADER_SEED").map(UInt64.init) ?? 6)
-    let count = Loaders.number("LOADER_VALUES") ?? (grammar.format == .env ? 10_000 : 2_000)
+    let count = count ?? Loaders.number("LOADER_VALUES") ?? (grammar.format == .env ? 10_000 : 2_000)
     let values = Values(values: (0..<count).map { _ in secrets.next() }.filter(isTried))
     let (file, numbers) = try grammar.file(values)
     let read = try Loaders.read(file, loader)
@@ -99,8 +105,12 @@ enum Loaders {
   private static let build =
     "/" + tests.split(separator: "/").dropLast(2).joined(separator: "/") + "/.build/loaders"
 
+  /// How many files were made.
+  private static let files = Atomic(0)
+
   private static let python = "\(build)/python/bin/python3"
   static let hasPython = isThere(python)
+  static let hasAWS = isThere("\(build)/python/bin/aws")
   static let docker = ["/usr/bin/docker", "\(build)/../docker/usr/bin/docker"].first(where: isThere)
   static let hasSystemd = isThere(
     "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator")
@@ -112,7 +122,8 @@ enum Loaders {
 
   /// The values that a program reads from a file, by their names.
   static func read(_ file: [UInt8], _ loader: String) throws -> [String: [UInt8]] {
-    let path = "\(environment("TMPDIR") ?? "/tmp")/view-\(getpid())"
+    let number = files.add(1, ordering: .relaxed).newValue
+    let path = "\(environment("TMPDIR") ?? "/tmp")/view-\(getpid())-\(number)"
     defer { for name in [path, path + ".values"] { unsafe unlink(name) } }
     try write(file, to: path)
     try write([], to: path + ".values")

@@ -37,7 +37,12 @@ static int execute(const struct linux_program *program) {
   for (int number = 1; number < NSIG; number++)
     if (program->blocked >> (number - 1) & 1) sigaddset(&blocked, number);
   sigprocmask(SIG_SETMASK, &blocked, NULL);
-  execvpe(program->words[0], program->words, program->variables);
+  // The last step before: another file has come to that path since it was shown.
+  struct stat file;
+  if (stat(program->path, &file) != 0) return errno;
+  if (file.st_dev != program->device || file.st_ino != program->inode) return ESTALE;
+  // The path has a slash, so nothing is searched.
+  execvpe(program->path, program->words, program->variables);
   return errno;
 }
 
@@ -51,11 +56,12 @@ static void write_number(char *text, int number) {
 }
 
 // In the leader of the new session. It must keep no descriptor: the end of a pipe is the end of its last writer.
-static void become_monitor(pid_t child) {
+static void become_monitor(pid_t child, int rest) {
   char number[12], *words[] = {"keyhole", "run-monitor", number, NULL}, *none[] = {NULL};
   write_number(number, child);
   int null = open("/dev/null", O_RDWR);
-  for (int stream = 0; stream < 3; stream++) dup2(null, stream);
+  dup2(rest < 0 ? null : rest, 0);
+  for (int stream = 1; stream < 3; stream++) dup2(null, stream);
   linux_close_from(3);
   execve("/proc/self/exe", words, none);
 }
@@ -87,7 +93,7 @@ int linux_start(const struct linux_program *program, int *was_executed) {
     }
     if (inner < 0) error = errno;
     if (error != 0) _exit(125);
-    become_monitor(inner);
+    become_monitor(inner, program->rest);
     error = errno;
     kill(inner, SIGKILL);
     _exit(125);
@@ -114,6 +120,31 @@ static _Noreturn void end_as(int status) {
   _exit(128 + number);
 }
 
+// The end of the session's leader empties the terminal's queue, so it is read before.
+static void pass_rest(void) {
+  int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  struct termios modes;
+  if (terminal < 0) return;
+  // A process in the background may not read it.
+  if (tcsetpgrp(terminal, getpgrp()) == 0 && tcgetattr(terminal, &modes) == 0) {
+    int by_lines = modes.c_lflag & ICANON;
+    unsigned char bytes[256], end = modes.c_cc[VEOF];
+    ssize_t count;
+    // Also a line that has no end yet.
+    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+    modes.c_cc[VMIN] = modes.c_cc[VTIME] = 0;
+    tcsetattr(terminal, TCSANOW, &modes);
+    while ((count = read(terminal, bytes, sizeof bytes)) > 0) {
+      // The queue has a NUL where an end of the input was typed.
+      for (ssize_t i = 0; by_lines && i < count; i++)
+        if (bytes[i] == 0) bytes[i] = end;
+      if (write(STDIN_FILENO, bytes, (size_t)count) != count) break;
+    }
+    explicit_bzero(bytes, sizeof bytes);
+  }
+  close(terminal);
+}
+
 void linux_monitor(int child) {
   sigset_t all;
   sigfillset(&all);
@@ -123,7 +154,11 @@ void linux_monitor(int child) {
     pid_t ended;
     while ((ended = waitpid(-1, &status, WUNTRACED | WNOHANG)) > 0) {
       if (ended != child) continue;
-      if (!WIFSTOPPED(status)) end_as(status);
+      if (!WIFSTOPPED(status)) {
+        struct stat input;
+        if (fstat(STDIN_FILENO, &input) == 0 && S_ISFIFO(input.st_mode)) pass_rest();
+        end_as(status);
+      }
       // Until the process of `keyhole run` continues this one.
       raise(SIGSTOP);
     }
@@ -185,6 +220,23 @@ int linux_set_window_size(int terminal, const unsigned short size[4]) {
   struct winsize window;
   memcpy(&window, size, sizeof window);
   return ioctl(terminal, TIOCSWINSZ, &window);
+}
+
+size_t linux_type(int terminal, const unsigned char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (ioctl(terminal, TIOCSTI, bytes + i) != 0) return i;
+  return count;
+}
+
+void linux_signal_others(int number) {
+  struct sigaction before, action;
+  if (sigaction(number, NULL, &before) != 0) return;
+  action = before;
+  action.sa_handler = SIG_IGN;
+  action.sa_flags = 0;
+  sigaction(number, &action, NULL);
+  kill(0, number);
+  sigaction(number, &before, NULL);
 }
 
 static volatile int noting = -1;

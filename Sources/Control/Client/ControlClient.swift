@@ -1,6 +1,7 @@
 package import Model
 import Platform
 package import SecretMemory
+package import Store
 
 /// The way of a program to the process of a mount.
 package enum ControlClient {
@@ -153,13 +154,14 @@ extension MessageChannel {
 
 extension ControlClient {
   /// Has every mount of a runtime folder know the executable of this process, which it can't read any more once this
-  /// process is not dumpable (prctl(2)). A mount that does not answer within two seconds is left out.
-  package static func identify(in folder: String) {
+  /// process is not dumpable (prctl(2)), and the program that `keyhole run` starts. A mount that does not answer within two
+  /// seconds is left out.
+  package static func identify(in folder: String, starting program: Caller.Identity.Executable? = nil) {
     for process in processes(in: folder) {
       guard let channel = try? connect(to: process, in: folder, identified: true, patience: 2) else {
         continue
       }
-      if channel.send(.identify) { _ = try? channel.reply() }
+      if channel.send(.identify(starting: program)) { _ = try? channel.reply() }
     }
   }
 }

@@ -66,6 +66,7 @@ extension ItemChange {
       try body(&item)
       item.id = id
       return (.batchItem(item), item.identity)
+    case .update, .remove: throw .unsupported(reason: "the mount's process makes such changes by itself")
     case .setOtpauth(let identity, let modified):
       return (.batchOtpauth(identity, modified: modified), identity)
     }

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Store
 
 extension ControlMessage {
@@ -15,9 +16,15 @@ extension ControlMessage {
     switch self {
     case .hello(let version, let challenge): Self.encodeHello(version, challenge, to: &writer)
     case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
-    case .lock, .unlock, .pauseReplay, .identify, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
+    case .lock, .unlock, .pauseReplay, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
     case .commitBatch, .finishBatches: break
     case .pending, .done, .replayPaused, .secret: break
+    case .identify(let program):
+      writer.put(program) { writer, program in
+        writer.put(program.path)
+        writer.put(program.file.device)
+        writer.put(program.file.inode)
+      }
     case .fetchVersions(let identity), .purge(let identity): writer.put(identity) { $0.put($1) }
     case .versions(let versions): writer.put(versions) { $0.put($1) }
     case .identities(let identities): writer.put(identities) { $0.put($1) }
@@ -82,7 +89,8 @@ extension ControlMessage {
     case .fetchRequests: .fetchRequests
     case .deny: .deny(request: try reader.integer())
     case .approve: .approve(request: try reader.integer(), scope: try reader.approvalScope())
-    case .identify: .identify
+    case .identify:
+      .identify(starting: try reader.optional { (reader) throws(StoreError) in try reader.program() })
     case .permit: .permit(try reader.itemID(), try reader.operation(), try reader.secrets())
     case .permitRules: .permitRules(path: try reader.text())
     case .askToUnlock: .askToUnlock(path: try reader.text())
@@ -265,5 +273,12 @@ extension WireReader {
       throw Self.unreadable
     }
     return operation
+  }
+}
+
+extension WireReader {
+  fileprivate mutating func program() throws(StoreError) -> Caller.Identity.Executable {
+    let path = try text()
+    return .init(path: path, file: FileID(device: try integer(), inode: try integer()))
   }
 }

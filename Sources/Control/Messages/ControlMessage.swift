@@ -7,7 +7,7 @@ package import Store
 /// A message travels as a `MessageHeader`, the body (this), and the raw bytes of a secret where one belongs to it.
 package enum ControlMessage: Hashable, Sendable {
   /// The version of the protocol that this code speaks. Version 1 was the line protocol of Keyhole 0.1, without a `hello`.
-  package static let version: UInt32 = 4
+  package static let version: UInt32 = 5
 
   /// The first message of both sides, the same in every version. The server's holds the number that each further message
   /// of the client has to repeat: so the client proves that it has sent that message after it was identified.
@@ -29,8 +29,9 @@ package enum ControlMessage: Hashable, Sendable {
   case deny(request: UInt32)
 
   // Requests of an identified process.
-  /// The mount's process is to know the executable of this one until it ends: it will close itself to others.
-  case identify
+  /// The mount's process is to know the executable of this one until it ends: it will close itself to others. Of `keyhole run`
+  /// also the program that it starts.
+  case identify(starting: Caller.Identity.Executable?)
   /// Approval of an operation on an item that the other side can open by itself.
   case permit(ItemID, AccessOperation, ItemSecrets)
   /// Approval to change the rules of a folder.

@@ -20,8 +20,8 @@ package struct WaitingRequest: Hashable, Sendable {
 
   package init(_ request: ListedRequest) {
     (number, paths, purpose) = (request.number, request.paths, request.purpose)
-    let started = request.caller.startedCommand.first.map { ", which starts \($0)" }
-    (program, parents) = (request.caller.programName + (started ?? ""), request.caller.parents)
+    let started = request.caller.startedCommand.map { ", which starts \($0.name)" }
+    (program, parents) = (request.caller.shownName + (started ?? ""), request.caller.parents)
     process = request.caller.process?.number ?? 0
     (reason, secondsLeft) = (request.reason, UInt32(clamping: request.secondsLeft))
   }

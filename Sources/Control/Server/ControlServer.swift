@@ -157,10 +157,11 @@ private final class ControlLoop: Sendable {
     let session = ControlSession(
       channel: connection.channel(), peer: connection.peer, service: service, unlocking: unlocking,
       approving: approving, batches: batches)
-    let isTaken = serving.run {
+    let isTaken = serving.run { [service] in
       // A secret of any size passes through here, whatever the limit of locked memory.
       withUnlockedMemoryWithoutSwap { session.serve(request) }
       wipeStack()
+      service.requestDidEnd()
     }
     if !isTaken { session.channel.send(.failed(.tooManyOpen)) }
   }

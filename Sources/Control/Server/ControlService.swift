@@ -31,8 +31,12 @@ package protocol ControlService: Sendable {
   /// Has the process do nothing in its own tree, and calls `done` when that is so.
   func pauseReplay(_ done: @escaping @Sendable () -> Void)
   func resumeReplay()
+
+  /// A request has been answered, which needed code and memory that the mount itself rarely needs.
+  func requestDidEnd()
 }
 
 extension ControlService {
   package var isEnding: Bool { false }
+  package func requestDidEnd() {}
 }

@@ -31,7 +31,8 @@ struct ControlSession {
     case .unlock: try unlock(request)
     case .fetchPath(let item): return .path(try service.path(of: item))
     case .pauseReplay: try pauseReplay()
-    case .identify: IdentifiedCallers.remember(try identified().caller.identity())
+    case .identify(let program):
+      IdentifiedCallers.remember(try identified().caller.identity(), starting: program)
     case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
     case .fetchRequests: return .requests(try keychain().listedRequests().map(WaitingRequest.init))

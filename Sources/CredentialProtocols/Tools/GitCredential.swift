@@ -26,6 +26,17 @@ package struct GitCredential {
   package private(set) var expiry: UInt64?
   /// The token that another password can be had with.
   package private(set) var refreshToken: SecretSlice?
+  /// The words for parts of the protocol that this git knows, such as `authtype`; empty: it is older than 2.46.
+  ///
+  /// `state` is not used: git gives a state back also with a password that another helper or a person has given since, so it can't say
+  /// that a password is stored already.
+  package private(set) var capabilities: Set<String> = []
+  /// The scheme of an `Authorization` header, `Bearer`; nil: a user and a password.
+  package private(set) var authenticationType: ExactString?
+  /// The words behind the scheme in that header.
+  package private(set) var credential: SecretSlice?
+  /// Whether the credential is of no use later, and is not to be stored.
+  package private(set) var isEphemeral = false
 
   /// Reads the lines up to an empty one, or to the end. Names that are not known are ignored, as git asks for; of a name
   /// that comes twice the last one counts.
@@ -58,6 +69,12 @@ package struct GitCredential {
     case "password": password = SecretSlice(source, value)
     case "oauth_refresh_token": refreshToken = SecretSlice(source, value)
     case "password_expiry_utc": expiry = source.text(value).flatMap(UInt64.init)
+    case "authtype": authenticationType = try text(source, value)
+    case "credential": credential = SecretSlice(source, value)
+    case "ephemeral":
+      isEphemeral = ["1", "true", "yes", "on"].contains(source.text(value)?.lowercased() ?? "")
+    // An empty value empties a list.
+    case "capability[]": capabilities = value.isEmpty ? [] : capabilities.union([source.text(value) ?? ""])
     default: break
     }
   }
@@ -108,18 +125,38 @@ extension GitCredential {
 // MARK: The secret
 
 extension GitCredential {
+  private static let typeName = "authtype="
   private static let expiryName = "password_expiry_utc="
   private static let tokenName = "oauth_refresh_token="
 
-  /// The secret of an item for `store`, in the form of git's helper for libsecret: the password, and a line each for the
-  /// time and the token.
+  /// Whether there is something to store: a user and a password, or an authorization of another scheme.
+  package var isStorable: Bool {
+    guard !isEphemeral else { return false }
+    if let authenticationType { return !authenticationType.isEmpty && credential?.isEmpty == false }
+    return password?.isEmpty == false && username?.isEmpty == false
+  }
+
+  /// The identity of the item to store. An authorization without a user is one of its scheme, such as `Bearer`.
+  package var storedIdentity: InternetIdentity? {
+    guard username?.isEmpty != false, let authenticationType else { return identity() }
+    var request = self
+    request.username = authenticationType
+    return request.identity()
+  }
+
+  /// The secret of an item for `store`, in the form of git's helper for libsecret: the password, or the credential, and a line each
+  /// for its scheme, the time and the token.
   ///
   /// - Throws: `FormatError` without a password, and for one that can't be a line.
   package func storedSecret() throws(FormatError) -> SecretBytes {
-    guard let password, !password.isEmpty else { throw FormatError("git gave no password to store") }
-    let word = try password.bytes()
+    guard let given = authenticationType == nil ? password : credential, !given.isEmpty else {
+      throw FormatError("git gave no password to store")
+    }
+    if let authenticationType { try OneLine.require(authenticationType, "type of the authorization") }
+    let word = try given.bytes()
     return try AnswerBytes.make { (sink) throws(FormatError) in
       try sink.write(word.span)
+      if let authenticationType { try sink.write("\n\(Self.typeName)\(authenticationType.string)") }
       if let expiry { try sink.write("\n\(Self.expiryName)\(expiry)") }
       if let refreshToken {
         let token = try refreshToken.bytes()
@@ -129,16 +166,20 @@ extension GitCredential {
     }
   }
 
-  /// The lines that `get` answers with.
+  /// The lines that `get` answers with; nil: the item is for an authorization that this git can't take.
   ///
   /// - Throws: `FormatError` where the item's user or secret has a line break that would be read as another line.
-  package static func answer(
+  package func answer(
     username: ExactString, secret: borrowing SecretBytes
-  ) throws(FormatError) -> SecretBytes {
+  ) throws(FormatError) -> SecretBytes? {
     try OneLine.require(username, "user's name")
-    let parts = try parts(secret)
+    let parts = try Self.parts(secret)
+    let isOtherScheme = Self.scheme(secret, parts.others) != nil
+    guard !isOtherScheme || capabilities.contains("authtype") else { return nil }
     return try AnswerBytes.make { (sink) throws(FormatError) in
-      try sink.write("username=\(username.string)\npassword=")
+      // Before the first line that needs it.
+      try sink.write(
+        isOtherScheme ? "capability[]=authtype\ncredential=" : "username=\(username.string)\npassword=")
       try secret.withSpan(parts.password) { (line) throws(FormatError) in try sink.write(line) }
       try sink.write("\n")
       for line in parts.others {
@@ -148,15 +189,24 @@ extension GitCredential {
     }
   }
 
-  /// Whether the password in an item's secret is the one that git names. False: git named none.
+  /// Whether the password in an item's secret, or the credential and its scheme, is the one that git names. False: git named none.
   package func hasPassword(of secret: borrowing SecretBytes) throws(FormatError) -> Bool {
-    guard let password, let range = try? Self.parts(secret).password else { return false }
+    guard let password = authenticationType == nil ? password : credential,
+      let parts = try? Self.parts(secret), Self.scheme(secret, parts.others) == authenticationType
+    else { return false }
     let given = try password.bytes()
-    return try secret.withSpan(range) { (line) throws(FormatError) in
+    return try secret.withSpan(parts.password) { (line) throws(FormatError) in
       do throws(SecretMemoryError) { return try SecretBytes(copying: line) == given } catch {
         throw FormatError(error)
       }
     }
+  }
+
+  /// nil: the secret is a password.
+  private static func scheme(_ secret: borrowing SecretBytes, _ lines: [Range<Int>]) -> ExactString? {
+    let bytes = secret.span
+    guard let line = lines.first(where: { bytes.extracting($0).starts(with: typeName) }) else { return nil }
+    return ExactString(utf8: (line.lowerBound + typeName.utf8.count..<line.upperBound).map { bytes[$0] })
   }
 
   /// The password's range, and those of the lines that git knows.
@@ -168,7 +218,7 @@ extension GitCredential {
     guard let password = lines.first, !password.isEmpty else { throw FormatError("the secret is empty") }
     for line in lines.dropFirst() {
       let text = bytes.extracting(line)
-      guard text.starts(with: expiryName) || text.starts(with: tokenName) else {
+      guard [expiryName, tokenName, typeName].contains(where: { text.starts(with: $0) }) else {
         throw FormatError("the secret has more than one line, and git takes one as a password")
       }
     }

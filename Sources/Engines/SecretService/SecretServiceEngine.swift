@@ -25,11 +25,12 @@ public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingK
   let keyring: SecretServiceClient
   private let isHeard: AsyncStream<Void>.Continuation
 
-  /// Takes the service on the session bus at `address`. `allowsPlain`: also one without encrypted sessions.
+  /// Takes the service on the session bus at `address`. `allowsPlain` is asked where it offers no encrypted session,
+  /// on a thread that nothing else of this engine goes on in meanwhile.
   ///
   /// Nothing is asked of it before the first call. - Throws: `system` where there can be no thread, `unreachable`
   /// where libsecret is not installed.
-  public init(address: String, allowsPlain: Bool = false) throws(StoreError) {
+  public init(address: String, allowsPlain: @escaping @Sendable () -> Bool = { false }) throws(StoreError) {
     let loop = try MainLoop()
     guard loop.start() else { throw .system(.EAGAIN, operation: "pthread_create") }
     let (news, isHeard) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -10,20 +10,22 @@ package struct MountRegistration: Sendable {
   package let path: String
   /// Which keychain it shows, for commands that work on the same one.
   package let keychain: KeychainConfiguration
+  /// The folder of the suites that it shows; empty: an earlier version's process did not note it.
+  package let settings: String
   private let file: String
 
   private static let ending = ".mount"
 
   /// Notes the mount of this process.
   package static func add(
-    _ path: String, _ keychain: KeychainConfiguration, in folder: String
+    _ path: String, _ keychain: KeychainConfiguration, settings: String, in folder: String
   ) -> MountRegistration {
     _ = RuntimeFolder.make(folder)
     // Those of processes that were killed while they served the same folder.
     for record in all(in: folder) where record.path == path && !record.isAlive { record.remove() }
     let file = "\(folder)/\(CurrentProcess.number)\(ending)"
     // Of all bytes only NUL is in no path.
-    let text = "\(path)\0\(keychain.word)\0\(keychain.vault ?? "")"
+    let text = "\(path)\0\(keychain.word)\0\(keychain.vault ?? "")\0\(settings)"
     try? Descriptor(file, [.writing, .create, .truncate, .noFollow]).write(Array(text.utf8))
     return MountRegistration(CurrentProcess.number, file)
   }
@@ -58,6 +60,11 @@ package struct MountRegistration: Sendable {
     (noted(in: folder).filter(\.isService) + all(in: folder)).filter(\.isAlive)
   }
 
+  /// The newest that has a process; nil: there is none. It may have left the mount table just now.
+  package static func newest(in folder: String) -> MountRegistration? {
+    noted(in: folder).last { $0.isAlive && !$0.isService }
+  }
+
   /// The process that serves a keychain; nil: none does. One that is about to mount is among them.
   package static func process(serving keychain: KeychainConfiguration, in folder: String) -> Int32? {
     noted(in: folder).last {
@@ -75,9 +82,9 @@ package struct MountRegistration: Sendable {
   }
 
   private init(_ process: Int32, _ file: String) {
-    let parts = readFile(file).split(separator: "\0", maxSplits: 2, omittingEmptySubsequences: false)
-    let texts = parts.map(String.init) + ["", "", ""]
-    (self.process, self.file, path) = (process, file, texts[0])
+    let parts = readFile(file).split(separator: "\0", maxSplits: 3, omittingEmptySubsequences: false)
+    let texts = parts.map(String.init) + ["", "", "", ""]
+    (self.process, self.file, path, settings) = (process, file, texts[0], texts[3])
     var keychain = KeychainConfiguration(word: texts[1])
     keychain.vault = texts[2].isEmpty ? nil : texts[2]
     self.keychain = keychain

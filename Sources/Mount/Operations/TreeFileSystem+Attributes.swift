@@ -25,7 +25,9 @@ extension TreeFileSystem {
 
   private func snapshotSize(_ handle: FileHandle, of node: Node) -> Int? {
     guard !node.isDirectory else { return nil }
-    let reader = OpenFiles.file(handle).handle
+    let (file, reader) = (OpenFiles.file(handle), OpenFiles.file(handle).handle)
+    // A read that ends in the page cache is not seen. It asks for the size where it goes up to the end.
+    if file.isCached { reader.noteRead(to: .max) }
     return reader.hasSnapshot ? reader.snapshotSize : nil
   }
 

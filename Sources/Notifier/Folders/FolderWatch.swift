@@ -23,6 +23,9 @@ public final class FolderWatch: Sendable {
     case anything
     /// Files that are complete: closed by their writer, moved or deleted.
     case wholeFiles
+    /// Such files, and new times or modes: of a database whose writers set a time after each commit. A commit writes several
+    /// times before.
+    case commits
   }
 
   private let core: Core

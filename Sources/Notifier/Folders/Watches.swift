@@ -26,7 +26,12 @@ struct Watches: Sendable {
     self.inotify = inotify
     // A new link raises IN_CREATE alone.
     let whole: Inotify.Events = [.closedAfterWriting, .created, .deleted, .movedAway, .movedHere]
-    content = kind == .anything ? whole.union([.changed, .attributes]) : whole
+    content =
+      switch kind {
+      case .anything: whole.union([.changed, .attributes])
+      case .commits: whole.union(.attributes)
+      case .wholeFiles: whole
+      }
     path = folder
     self.ending = ending
     while try !watch() {}

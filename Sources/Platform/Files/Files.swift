@@ -184,6 +184,9 @@ extension Files {
     return type
   }
 
+  /// FUSE_SUPER_MAGIC of `linux/magic.h`.
+  package static let fuse: UInt64 = 0x6573_5546
+
   /// removexattr(2). - Throws: ENODATA where there is no such attribute.
   package static func removeAttribute(_ name: String, of path: String) throws(Errno) {
     try Errno.retrying { unsafe linux_remove_attribute(path, name) }

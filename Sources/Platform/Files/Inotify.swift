@@ -51,9 +51,9 @@ package final class Inotify: Sendable {
     return try Errno.retrying { unsafe inotify_add_watch(number, path, events.rawValue) }
   }
 
-  /// The events that are there, as `struct inotify_event`, the next of them up to 64 KiB; empty: none is there.
+  /// The events that are there, as `struct inotify_event`, the next of them up to 8 KiB; empty: none is there.
   package func read() -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+    var bytes = [UInt8](repeating: 0, count: 8 * 1024)
     var span = bytes.mutableSpan
     guard let count = try? descriptor.read(into: &span) else { return [] }
     return Array(bytes.prefix(count))

@@ -83,9 +83,14 @@ public struct ProcessFiles: Sendable {
   }
 
   /// The words of the command line, as the process shows them: it may change them.
-  public var commandLine: [String] {
-    (Self.bytes("\(folder)/cmdline") ?? []).split(separator: 0, omittingEmptySubsequences: false)
-      .map { String(decoding: $0, as: UTF8.self) }
+  public var commandLine: [String] { Self.words(commandLineBytes) }
+
+  /// The first 16 KiB of the command line, with a NUL byte behind each word.
+  public var commandLineBytes: [UInt8] { Self.bytes("\(folder)/cmdline") ?? [] }
+
+  /// The words of such bytes.
+  public static func words(_ bytes: [UInt8]) -> [String] {
+    bytes.split(separator: 0, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
   }
 }
 

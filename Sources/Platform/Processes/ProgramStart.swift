@@ -19,9 +19,14 @@ package struct ProgramStart: Sendable {
     package let errno: Errno
     /// Whether the program itself was found to be missing or not executable; else this process could start none.
     package let isOfProgram: Bool
+
+    package init(errno: Errno, isOfProgram: Bool) {
+      (self.errno, self.isOfProgram) = (errno, isOfProgram)
+    }
   }
 
-  /// Name and arguments, byte for byte; the name is looked up in `PATH` where it has no slash.
+  private let program: FoundProgram
+  /// Name and arguments, byte for byte.
   private let words: [[UInt8]]
   private let conditions: StartConditions
   /// Those of the three standard streams that are not this process's own, and others.
@@ -29,10 +34,12 @@ package struct ProgramStart: Sendable {
   /// The program's side of a pseudo-terminal that becomes the controlling one of a session of its own; nil: it is in this
   /// process's session and group.
   package var terminal: Int32?
+  /// With `terminal`: a pipe that gets what was typed on it and not read when the program ends; nil: that is lost.
+  package var rest: Int32?
 
-  /// `words` must not be empty.
-  package init(_ words: [[UInt8]], _ conditions: StartConditions) {
-    (self.words, self.conditions) = (words, conditions)
+  /// `words`: the name that the program is called by, which is not looked up, and its arguments; not empty.
+  package init(_ program: FoundProgram, _ words: [[UInt8]], _ conditions: StartConditions) {
+    (self.program, self.words, self.conditions) = (program, words, conditions)
   }
 
   /// Starts it. Its variables are those of this process, and `variables`: `NAME=value`, with a NUL byte behind each. One of
@@ -55,6 +62,7 @@ package struct ProgramStart: Sendable {
       conditions.coreFile.limit(.coreFile, current: min(1, conditions.coreFile.highest)),
       conditions.lockedMemory.limit(.lockedMemory, current: conditions.lockedMemory.current),
     ]
+    let path = program.path.map { CChar(bitPattern: $0) } + [0]
     let given = streams.map { linux_given(source: $0.source, number: $0.number) }
     var wasExecuted: Int32 = 0
     // SAFETY: all arrays, and the strings in them, live until the call returns.
@@ -62,11 +70,15 @@ package struct ProgramStart: Sendable {
       unsafe variables.withUnsafeBufferPointer { variables in
         unsafe given.withUnsafeBufferPointer { given in
           unsafe limits.withUnsafeBufferPointer { limits in
-            var program = unsafe linux_program(
-              words: words.baseAddress, variables: variables.baseAddress, descriptors: given.baseAddress,
-              descriptor_count: given.count, limits: limits.baseAddress, limit_count: limits.count,
-              umask: conditions.fileMask, blocked: conditions.blockedSignals, terminal: terminal ?? -1)
-            return unsafe linux_start(&program, &wasExecuted)
+            unsafe path.withUnsafeBufferPointer { path in
+              var program = unsafe linux_program(
+                path: path.baseAddress, device: program.file.device, inode: program.file.inode,
+                words: words.baseAddress, variables: variables.baseAddress, descriptors: given.baseAddress,
+                descriptor_count: given.count, limits: limits.baseAddress, limit_count: limits.count,
+                umask: conditions.fileMask, blocked: conditions.blockedSignals, terminal: terminal ?? -1,
+                rest: rest ?? -1)
+              return unsafe linux_start(&program, &wasExecuted)
+            }
           }
         }
       }

@@ -51,6 +51,9 @@ extension SignalQueue {
   /// continued; at once where the group is orphaned, and so has no shell that would continue it. On the main thread only.
   package static func stopGroup() { linux_stop_group() }
 
+  /// kill(2) of the other processes of this one's group.
+  package static func sendToOthers(_ signal: Int32) { linux_signal_others(signal) }
+
   /// The number of a signal by its name, as kill(1) takes it: `HUP`, `SIGHUP` or `1`. nil: there is none that a program can
   /// handle.
   package static func number(named name: String) -> Int32? {

@@ -22,6 +22,17 @@ package struct PseudoTerminal: ~Copyable {
   }
 }
 
+extension Descriptor {
+  /// Puts bytes into a terminal's input, as if they were typed (ioctl_tty(2), TIOCSTI), as far as the kernel allows it.
+  package func type(_ bytes: Span<UInt8>) {
+    // SAFETY: the pointer is used during the call.
+    unsafe bytes.withUnsafeBufferPointer { bytes in
+      guard let start = bytes.baseAddress else { return }
+      _ = unsafe linux_type(number, start, bytes.count)
+    }
+  }
+}
+
 /// The rows and columns of a terminal.
 package struct WindowSize: Equatable, Sendable {
   private let values: [UInt16]

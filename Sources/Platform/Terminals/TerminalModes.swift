@@ -30,6 +30,22 @@ package struct TerminalModes: Sendable {
     return modes
   }
 
+  /// The same, but what is typed is not shown, and makes no signal.
+  package var silent: TerminalModes {
+    var modes = self
+    modes.raw.c_lflag &= ~tcflag_t(ECHO | ECHONL | ISIG | IEXTEN)
+    modes.raw.c_iflag &= ~tcflag_t(IXON)
+    return modes
+  }
+
+  /// The signal that a byte makes where it is typed; nil: none, or the byte stops the foreground group.
+  package func signal(of byte: UInt8) -> Int32? {
+    guard byte != 0, raw.c_lflag & tcflag_t(ISIG) != 0 else { return nil }
+    // The elements 0 and 1 are VINTR and VQUIT.
+    if byte == raw.c_cc.0 { return SIGINT }
+    return byte == raw.c_cc.1 ? SIGQUIT : nil
+  }
+
   /// Whether this process may read a terminal and set its modes: it is in the foreground (tcgetpgrp(3)), or the terminal is
   /// not its controlling one.
   package static func isForeground(_ terminal: Int32) -> Bool {

@@ -7,7 +7,8 @@ package import Store
 ///
 /// Its arguments are the item's path and the asking program's, then the paths of other items that are asked for
 /// together. `KEYHOLE_OPERATION` in its environment is `read`, `write`, `read-write` or `change`, and `unlock` where the vault
-/// is locked. `KEYHOLE_STARTS` is the command that `keyhole run` starts with the secret, else empty. Exit code 0 approves; 10 approves also what the same process opens in the same way for as long as answers hold, 11 the same
+/// is locked. `KEYHOLE_STARTS` is the command that `keyhole run` starts with the secret, its program by its path, else empty;
+/// `KEYHOLE_FOR` is the program that a credential helper answers, else empty. Exit code 0 approves; 10 approves also what the same process opens in the same way for as long as answers hold, 11 the same
 /// program in its session, 12 the same program by a rule that is written; 13 refuses it by such a rule.
 /// For an item with an application password, the first line it prints is that; for `unlock` it is the vault's passphrase.
 package struct CommandAuthenticator: Authenticator {
@@ -20,9 +21,12 @@ package struct CommandAuthenticator: Authenticator {
   package func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
     guard question.settled() != nil else { return .revoked }
     let operation = question.password == .vault ? "unlock" : question.operation.rawValue
-    let started = question.caller.startedCommand.joined(separator: " ")
+    let (started, helped) = (question.caller.startedCommand?.text ?? "", question.caller.helped?.text ?? "")
     let words =
-      ["/usr/bin/env", "KEYHOLE_OPERATION=\(operation)", "KEYHOLE_STARTS=\(started)", program]
+      [
+        "/usr/bin/env", "KEYHOLE_OPERATION=\(operation)", "KEYHOLE_STARTS=\(started)",
+        "KEYHOLE_FOR=\(helped)", program,
+      ]
       + [question.items[0]]
       + [question.caller.programName] + question.items.dropFirst()
     guard let command = try? Child(words, input: .piped) else {

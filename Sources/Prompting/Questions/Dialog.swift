@@ -58,8 +58,8 @@ struct Dialog {
   /// Asks for the proof that an answer of this scope demands. `hasConsent`: a yes was given by the choice.
   private func proof(_ scope: Answer.Scope, hasConsent: Bool = false) -> Answer {
     var demand = request.demand
-    // Where the flags demand more than a yes, a change of the rules demands the same.
-    if scope == .always, demand == .consent, let rule = request.rule?.demand { demand = rule }
+    // A change of the rules may demand more than the question does.
+    if scope == .always, let rule = request.rule?.demand { demand = rule }
     if let demand, !(hasConsent && demand == .consent) {
       let answer = self.answer(to: demand)
       guard case .approved = answer else { return answer }
@@ -246,8 +246,9 @@ struct Dialog {
     var lines = ["Program: \(request.program)"]
     lines += request.script.map { ["Script: \($0)"] } ?? []
     // `keyhole` asks, but another program gets it.
-    lines += request.started.map { ["It is for: \($0.prefix(300))"] } ?? []
-    lines += ["Command: \(request.command.prefix(300))", "Started by: \(request.parents)", purpose]
+    let longest = request.started == nil ? 300 : Caller.Identity.StartedCommand.longestShown
+    lines += request.started.map { ["It is for: \($0.prefix(2 * longest))"] } ?? []
+    lines += ["Command: \(request.command.prefix(longest))", "Started by: \(request.parents)", purpose]
     lines += request.items.map { "  \($0)" }
     if request.others > 0 { lines.append("  and \(request.others) more") }
     lines += request.changes.map { "  \($0.prefix(300))" }

@@ -13,8 +13,9 @@ import Views
 /// through the mount byte for byte, then link and file exchange names in one step, and only then the file is overwritten.
 package final class Adoption {
   private var file: PlainFile
-  private let content: Held
+  private let content: AdoptedContent
   private let place: PlainPlace
+  private var entry: AdoptionJournal.Entry
   private let dialect: EnvDialect
   private let session: TreeSession
   private let places: StoragePaths
@@ -27,7 +28,8 @@ package final class Adoption {
   /// Where the file is kept, after the link has its name, until it is overwritten.
   package var remains: String { file.path + AdoptionJournal.remainsEnding }
 
-  /// Reads the file and looks for a place; nothing is changed.
+  /// Reads the file and looks for a place; nothing is changed. Where an earlier run was ended before the link had the file's name, its
+  /// place is taken again.
   ///
   /// - Throws: `Failure` for a file that can't be adopted: `PlainFile`, tracked by git, not parsed; or nothing is mounted.
   package init(_ path: String, _ dialect: EnvDialect) throws {
@@ -40,23 +42,26 @@ package final class Adoption {
     self.dialect = dialect
     try GitIndex.requireUntracked(path)
     file = try PlainFile(path)
-    place = PlainPlace(path)
     guard file.status.size > 0 else { throw Failure(path, "it is empty; nothing was changed") }
     let bytes = try file.content()
-    content = Held(try SecretBytes(copying: bytes))
+    content = AdoptedContent(try SecretBytes(copying: bytes))
+    let known = PlainPlace(path)
+    place = known.form == .view(.json) && !known.canParse(bytes) ? known.asItem : known
     count = try Self.count(bytes, place, dialect)
     session = try TreeSession(for: TreePath("views"))
-    target = try Self.freeTarget(place, session)
-    guard try !Files.hasName(remains) || isUnusedLink(remains) else {
+    let earlier = try AdoptionJournal(in: places.state).entry(of: path)
+    let begun = earlier.flatMap { $0.stage == .making ? $0 : nil }
+    target = try begun?.target ?? Self.freeTarget(place, session)
+    let item = place.isItem ? "/value" : ""
+    entry = AdoptionJournal.Entry(
+      file: path, target: target, link: "\(mount.path)/\(target)\(item)", permissions: file.status.permissions
+    )
+    // The link of a run that was ended before link and file exchanged names.
+    let isUnusedLink = begun != nil && (try? Files.target(ofLink: remains)) == begun?.link
+    guard isUnusedLink || !Files.hasName(remains) else {
       throw Failure(
         remains, "this file of an earlier run is in the way; look at it, and move it away")
     }
-  }
-
-  /// Whether it is the link of a run that was ended before link and file exchanged names.
-  private func isUnusedLink(_ remains: String) throws -> Bool {
-    guard let link = try? Files.target(ofLink: remains) else { return false }
-    return try AdoptionJournal(in: places.state).entries.contains { $0.file == file.path && $0.link == link }
   }
 
   private static func count(
@@ -92,31 +97,60 @@ package final class Adoption {
     return ""
   }
 
-  private var name: String { Files.name(of: place.isItem ? Files.folder(of: target) : target) }
+  private var made: AdoptedTarget { AdoptedTarget(path: target) }
+
+  private var name: String { made.name }
 
   /// The file of the tree that the link leads to.
-  private var linkTarget: String { "\(mount)/\(place.isItem ? target + "/value" : target)" }
+  private var linkTarget: String { entry.link }
 
   // MARK: Steps
 
   /// Stores the values, and gives the link the file's name.
   ///
-  /// - Throws: `Failure`; then the file has its name, and what was stored is named.
+  /// - Throws: `Failure`; then the file has its name, and what was stored is removed. Where that fails too, `keyhole doctor` names
+  ///   it, and the next run takes it.
   package func store() throws {
     try file.protect()
     var journal = try AdoptionJournal(in: places.state)
-    try makeTarget()
+    // Before anything is made: so a run that is killed is known.
+    try journal.add(entry)
     do {
+      try makeLink()
+      try makeTarget()
+      entry.made = try made.made(TreeSession(for: TreePath("views")))
+      try journal.add(entry)
       try requireSameContent(at: linkTarget)
-      try journal.add(
-        AdoptionJournal.Entry(
-          file: file.path, target: target, link: linkTarget, permissions: file.status.permissions))
       try exchange()
     } catch {
-      try? journal.remove(file.path)
+      if file.isNamed(file.path) { removeAll(&journal) }
       throw error
     }
+    entry.stage = .adopted
+    try journal.add(entry)
     if !place.isItem { try ViewLinks(name).link(file.path) }
+  }
+
+  private func removeAll(_ journal: inout AdoptionJournal) {
+    if (try? Files.target(ofLink: remains)) != nil { _ = try? Files.remove(remains) }
+    do {
+      try made.remove(TreeSession(for: TreePath("views")))
+      try journal.remove(file.path)
+    } catch {}
+  }
+
+  /// The link beside the file, with which it exchanges names at the end: so a file system without links is known before anything is
+  /// stored.
+  private func makeLink() throws {
+    do throws(Errno) {
+      if (try? Files.target(ofLink: remains)) != nil { _ = try Files.remove(remains) }
+      try Files.makeLink(remains, to: linkTarget)
+    } catch {
+      let reason =
+        [.EPERM, .ENOSYS, .EOPNOTSUPP].contains(error)
+        ? "its file system has no symbolic links" : "no link can be made beside it: \(error)"
+      throw Failure(file.path, reason + "; nothing was changed. `keyhole set` and `keyhole run` need no link")
+    }
   }
 
   private func makeTarget() throws {
@@ -127,18 +161,15 @@ package final class Adoption {
       try writing.setAttribute("eol", to: "exact", ofItemAt: value)
       return try content.lend { try writing.write($0, to: value) }
     }
-    try ViewMaker().make(name, format, dialect, newPlace: "keychain/generic/\(name)", from: [])
-    // A session that sees the view.
-    let writing = try TreeSession(for: TreePath(target))
-    do {
-      try content.lend { try writing.write($0, to: TreePath(target)) }
-    } catch {
-      try? writing.attempt(TreePath(target)) { () throws(StoreError) in
-        guard let views = writing.tree.views else { return }
-        try views.remove(views.existing(ExactString(name)))
-      }
-      throw error
+    let path = TreePath(target)
+    let isThere = try TreeSession(for: path).existingNode(at: path) != nil
+    // One of a run that was ended has its values already, or none.
+    if !isThere {
+      try ViewMaker().make(name, format, dialect, newPlace: "keychain/generic/\(name)", from: [])
     }
+    // A session that sees the view.
+    let writing = try TreeSession(for: path)
+    try content.lend { try writing.write($0, to: path) }
   }
 
   /// How long the mount may take to show what this process has stored: it follows the vault's files by inotify(7).
@@ -154,17 +185,15 @@ package final class Adoption {
         // The file, or its size, is still the one from before.
         guard [.ENOENT, .EBUSY].contains(error), .now < end else {
           throw Failure(
-            file.path, "its values are in \(target), and can't be read back (\(error)); the file is as it was"
-          )
+            file.path, "its values can't be read back from \(target) (\(error)); the file is as it was")
         }
       }
       Pause.microseconds(5000)
     }
-    throw Failure(
-      file.path, "its values are in \(target), and read back differently; the file is as it was")
+    throw Failure(file.path, "its values read back differently from \(target); the file is as it was")
   }
 
-  private static func read(_ path: String) throws(Errno) -> SecretBytes {
+  static func read(_ path: String) throws(Errno) -> SecretBytes {
     let file = try Descriptor(path, [.reading])
     let size = try file.status.size
     guard size > 0 else { throw .EBUSY }
@@ -181,21 +210,14 @@ package final class Adoption {
   private func exchange() throws {
     let folder = Files.folder(of: file.path)
     do throws(Errno) {
-      // Of an earlier run; a file there was refused.
-      if (try? Files.target(ofLink: remains)) != nil { _ = try Files.remove(remains) }
-      try Files.makeLink(remains, to: linkTarget)
-      do throws(Errno) {
-        try Files.exchange(remains, with: file.path)
-      } catch {
-        _ = try? Files.remove(remains)
-        throw error
-      }
+      try Files.exchange(remains, with: file.path)
       try Files.synchronizeFolder(folder)
     } catch {
-      throw Failure(
-        file.path,
-        "the link can't be put in its place (\(error)); the file is as it was, its values are in \(target) too"
-      )
+      let reason =
+        error == .EINVAL
+        ? "its file system can't exchange names (renameat2(2))"
+        : "the link can't be put in its place: \(error)"
+      throw Failure(file.path, reason + "; the file is as it was")
     }
     do {
       guard file.isNamed(remains), file.isUnchanged else {
@@ -219,13 +241,7 @@ package final class Adoption {
       throw Failure(
         remains, "another program opened or changed it meanwhile; it is still there, with the secrets in it")
     }
-    do throws(Errno) {
-      try file.overwrite()
-      try Files.remove(remains)
-      try Files.synchronizeFolder(Files.folder(of: remains))
-    } catch {
-      throw Failure(remains, "it can't be overwritten and removed: \(error)")
-    }
+    try AdoptionRest.erase(file, remains, entry, places)
   }
 }
 
@@ -234,7 +250,7 @@ extension PlainPlace {
 }
 
 /// The content of a file, lent to closures.
-private final class Held: Sendable {
+final class AdoptedContent: Sendable {
   private let bytes: SecretBytes
 
   init(_ bytes: consuming SecretBytes) { self.bytes = bytes }

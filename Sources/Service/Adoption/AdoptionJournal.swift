@@ -5,6 +5,23 @@ import Suites
 
 /// Which files were adopted, so that they can be written again: `adopted.plist` in the folder of the state. It holds no value.
 struct AdoptionJournal: ~Copyable {
+  /// How far an adoption has come, so that the next run goes on there.
+  enum Stage: String {
+    /// The file has its name; the view or the item may be there in part.
+    case making
+    /// The link has the file's name.
+    case adopted
+    /// It was confirmed that the old file is overwritten: it may be so in part.
+    case erasing
+    /// The file is written again: it may have its name back, and the view and its items may still be there.
+    case undoing
+    /// The file has its name back; the old one is still there too.
+    case undone
+  }
+
+  /// The items and the document that were made for a file: their ids, each with the time of its change.
+  typealias Made = [String: String]
+
   struct Entry: Equatable {
     /// The file that became a link.
     let file: String
@@ -14,10 +31,14 @@ struct AdoptionJournal: ~Copyable {
     let link: String
     /// The twelve bits of chmod(2) of the file.
     let permissions: UInt32
+    var stage = Stage.making
+    var made: Made = [:]
   }
 
   /// The end of the name of a file whose name a link has taken.
   static let remainsEnding = ".before-keyhole"
+  /// The end of the name of a file that is written again, until it has its own name.
+  static let undoEnding = ".keyhole-undo"
 
   private let folder: String
   private let lock: Descriptor
@@ -45,10 +66,9 @@ struct AdoptionJournal: ~Copyable {
     self.entries = entries
   }
 
-  /// The files that were adopted, as the journal is now. It waits for no process, and makes no file; empty: it can't be read.
-  static func files(in folder: String) -> [String] {
-    let entries = try? entries(Files.read(folder + "/adopted.plist"))
-    return entries?.map(\.file) ?? []
+  /// The entries as the journal is now. It waits for no process, and makes no file; empty: it can't be read.
+  static func allEntries(in folder: String) -> [Entry] {
+    (try? entries(Files.read(folder + "/adopted.plist"))) ?? []
   }
 
   private static func entries(_ bytes: [UInt8]) throws(Errno) -> [Entry] {
@@ -59,11 +79,24 @@ struct AdoptionJournal: ~Copyable {
         case .string(let target)? = members["target"], case .string(let link)? = members["link"],
         case .integer(let permissions)? = members["permissions"]
       else { throw .EINVAL }
-      return Entry(
+      // Before there were stages, an entry was written when all was made.
+      var entry = Entry(
         file: file.string, target: target.string, link: link.string,
-        permissions: UInt32(truncatingIfNeeded: permissions) & 0o7777)
+        permissions: UInt32(truncatingIfNeeded: permissions) & 0o7777, stage: .adopted)
+      if case .string(let stage)? = members["stage"] {
+        entry.stage = Stage(rawValue: stage.string) ?? .adopted
+      }
+      if case .dictionary(let made)? = members["made"] {
+        for (id, time) in made {
+          if case .string(let time) = time { entry.made[id.string] = time.string }
+        }
+      }
+      return entry
     }
   }
+
+  /// The entry of a file; nil: it was not adopted.
+  func entry(of file: String) -> Entry? { entries.last { $0.file == file } }
 
   /// Returns when it is on the disk. - Throws: `Failure`.
   mutating func add(_ entry: Entry) throws {
@@ -77,6 +110,9 @@ struct AdoptionJournal: ~Copyable {
       SettingValue.dictionary([
         "file": .string(ExactString(entry.file)), "target": .string(ExactString(entry.target)),
         "link": .string(ExactString(entry.link)), "permissions": .integer(Int128(entry.permissions)),
+        "stage": .string(ExactString(entry.stage.rawValue)),
+        "made": .dictionary(
+          Dictionary(uniqueKeysWithValues: entry.made.map { (ExactString($0), .string(ExactString($1))) })),
       ])
     }
     let bytes: [UInt8]

@@ -6,38 +6,70 @@ import Store
 import Tree
 import Views
 
-/// Writes an adopted file again, from what the keychain has now.
+/// Writes an adopted file again, from what the keychain has now, and removes what was made for it.
 package struct AdoptionUndo {
-  private let entry: AdoptionJournal.Entry
+  private var entry: AdoptionJournal.Entry
   private let session: TreeSession
   private let places: StoragePaths
+  /// Whether the file has its name: of a run that was ended, of this or of the adoption.
+  private let hasFile: Bool
 
   /// - Throws: `Failure` for a file that was not adopted, or whose link is no longer there.
   package init(_ path: String) throws {
     let path = try ViewLinks.absolute(path)
     places = try StoragePaths.ofMount()
-    guard let entry = try AdoptionJournal(in: places.state).entries.last(where: { $0.file == path }) else {
+    guard let entry = try AdoptionJournal(in: places.state).entry(of: path), entry.stage != .undone else {
       throw Failure(path, "it was not adopted; nothing was changed", .notFound)
     }
-    guard (try? Files.target(ofLink: path)) == entry.link else {
+    let isBegun = entry.stage == .making || entry.stage == .undoing
+    hasFile = try isBegun && Files.status(path, followingLinks: false)?.isRegular == true
+    guard hasFile || (try? Files.target(ofLink: path)) == entry.link else {
       throw Failure(path, "it is no longer the link to \(entry.link); nothing was changed")
     }
     self.entry = entry
     session = try TreeSession(for: TreePath(entry.target))
   }
 
-  /// The path in the tree of the view or the item, which stays.
+  /// The path in the tree of the view or the item.
   package var target: String { entry.target }
 
-  /// Puts a file with the present values in the place of the link.
+  /// Whether secrets are written to the disk; no: the file is there already.
+  package var writesFile: Bool { !hasFile }
+
+  /// Puts a file with the present values in the place of the link, and removes the view, and the items that were made for it, unless they were
+  /// changed since or something else uses them.
   ///
-  /// - Throws: `Failure`; the link is then still there.
-  package func run() throws {
+  /// - Returns: why they stay; nil: they are removed.
+  /// - Throws: `Failure`; the link is then still there, or the file.
+  package mutating func run() throws -> String? {
     var journal = try AdoptionJournal(in: places.state)
-    let isView = entry.target.hasPrefix("views/")
-    let path = TreePath(entry.target)
-    let bytes = try session.secret(at: isView ? path : path.appending("value"))
-    let temporary = entry.file + ".keyhole-undo"
+    let wasMaking = entry.stage == .making
+    let remains = entry.file + AdoptionJournal.remainsEnding
+    if !hasFile {
+      let path = TreePath(entry.target)
+      let bytes = try session.secret(at: path.isView ? path : path.appending("value"))
+      entry.stage = .undoing
+      try journal.add(entry)
+      try write(bytes)
+    } else if (try? Files.target(ofLink: remains)) != nil {
+      _ = try? Files.remove(remains)
+    }
+    let target = AdoptedTarget(path: entry.target)
+    // Nothing but that run has known of what it was making.
+    let obstacle = wasMaking && hasFile ? nil : try target.obstacle(entry.made, for: entry.file, session)
+    if obstacle == nil { try target.remove(session) } else { try forgetLink() }
+    // An entry stays as long as the old file does, so that `keyhole doctor` names that.
+    if Files.hasName(remains) {
+      entry.stage = .undone
+      try journal.add(entry)
+    } else {
+      try journal.remove(entry.file)
+    }
+    return obstacle
+  }
+
+  private func write(_ bytes: borrowing SecretBytes) throws {
+    let temporary = entry.file + AdoptionJournal.undoEnding
     do throws(Errno) {
       try Files.remove(temporary)
       let file = try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow])
@@ -51,12 +83,10 @@ package struct AdoptionUndo {
       _ = try? Files.remove(temporary)
       throw Failure(entry.file, "the file can't be written: \(error)")
     }
-    // The entry stays as long as the old file does, so that `keyhole doctor` names that.
-    if !Files.hasName(entry.file + AdoptionJournal.remainsEnding) { try journal.remove(entry.file) }
-    if isView { try forgetLink() }
   }
 
   private func forgetLink() throws {
+    guard TreePath(entry.target).isView else { return }
     try session.attempt(TreePath(entry.target)) { () throws(StoreError) in
       guard let views = session.tree.views else { return }
       let view = try views.existing(ExactString(Files.name(of: entry.target)))

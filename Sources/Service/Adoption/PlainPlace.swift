@@ -29,6 +29,10 @@ package struct PlainPlace: Equatable, Sendable {
       case (_, ".pgpass"): (.pgpass, "pgpass")
       case (".aws", "credentials"), (".aws", "config"): (.ini, "aws-\(file)")
       case (".docker", "config.json"): (.dockerConfig, "docker-config")
+      // All of an editor's settings would be a great many items.
+      case ("User", "settings.json"), ("zed", "settings.json"): nil
+      case (_, "mcp.json"), (_, "mcp_config.json"), (".continue", "config.json"):
+        (.json, "\(folder.drop { $0 == "." })-\(file)")
       case (_, _) where file == ".env" || file.hasPrefix(".env.") || file.hasSuffix(".env"):
         (.env, "\(folder)\(file)")
       case (_, _) where file.hasSuffix(".json"): (.json, file)
@@ -39,6 +43,19 @@ package struct PlainPlace: Equatable, Sendable {
     name = Self.harmless(known?.1 ?? parent + file)
   }
 
+  /// The same file as one item.
+  var asItem: PlainPlace { PlainPlace(path: path, form: .item, name: name) }
+
+  private init(path: String, form: Form, name: String) {
+    (self.path, self.form, self.name) = (path, form, name)
+  }
+
+  /// Whether the text can be parsed. Editors allow comments in their JSON, which is none then.
+  func canParse(_ text: borrowing SecretBytes) -> Bool {
+    guard case .view(let format) = form, let copy = try? SecretBytes(copying: text) else { return true }
+    return Self.parse(copy, format) != nil
+  }
+
   /// The files of programs that are known to keep secrets in them, of a home and of the folder of a project.
   static func known(home: String, folder: String) -> [PlainPlace] {
     var paths = [
@@ -46,6 +63,13 @@ package struct PlainPlace: Equatable, Sendable {
       "\(home)/.aws/credentials", "\(home)/.docker/config.json", "\(home)/.config/gh/hosts.yml",
       "\(home)/.cargo/credentials.toml", "\(home)/.cargo/credentials",
     ]
+    // Editors and their assistants: API keys, and servers that are started with them in their variables.
+    let editors = ["Code", "Code - OSS", "VSCodium", "Cursor"].map { "\(home)/.config/\($0)/User" }
+    paths += editors.flatMap { ["\($0)/settings.json", "\($0)/mcp.json"] }
+    paths += [
+      ".config/zed/settings.json", ".cursor/mcp.json", ".codeium/windsurf/mcp_config.json",
+      ".continue/config.json", ".continue/config.yaml",
+    ].map { "\(home)/\($0)" }
     let keys = (try? Files.names(in: home + "/.ssh")) ?? []
     paths += keys.sorted().filter { !$0.hasSuffix(AdoptionJournal.remainsEnding) }.map {
       "\(home)/.ssh/\($0)"
@@ -74,16 +98,22 @@ package struct PlainPlace: Equatable, Sendable {
 extension PlainPlace {
   /// How many secrets the text of one of the known files has; 0 where it has none, or does not parse.
   func secrets(in text: borrowing SecretBytes) -> Int {
-    guard case .view(let format) = form else {
-      return Self.hasToken(text.span) || Self.isOpenKey(text.span) ? 1 : 0
+    if case .view(let format) = form, let copy = try? SecretBytes(copying: text),
+      let document = Self.parse(copy, format)
+    {
+      return Self.secrets(in: document, format)
     }
-    guard let copy = try? SecretBytes(copying: text) else { return 0 }
-    guard let document = Self.parse(copy, format) else { return 0 }
-    return document.entries.filter { entry in
-      guard Self.isSecret(entry.name, format), let value = try? document.value(of: entry) else {
+    guard form == .item || form == .view(.json) else { return 0 }
+    if path.hasSuffix(".json") || path.hasSuffix(".yaml") { return SettingLines.secrets(in: text.span) }
+    return Self.hasToken(text.span) || Self.isOpenKey(text.span) ? 1 : 0
+  }
+
+  private static func secrets(in document: ViewDocument, _ format: ViewFormat) -> Int {
+    document.entries.filter { entry in
+      guard isSecret(entry.name, format), let value = try? document.value(of: entry) else {
         return false
       }
-      return !value.isEmpty
+      return format == .json ? value.count >= SettingLines.shortest : !value.isEmpty
     }.count
   }
 
@@ -102,6 +132,7 @@ extension PlainPlace {
     let key = name.last ?? ""
     switch format {
     case .npmrc: return ["_authToken", "_auth", "_password"].contains { key.hasSuffix($0) }
+    case .json: return SettingLines.isSecret(key)
     case .ini: return ["aws_secret_access_key", "aws_session_token"].contains(key)
     default: return true
     }

@@ -37,16 +37,46 @@ package enum PlainSecrets {
 
   /// Files that were adopted, and not overwritten.
   private static func remains(_ places: StoragePaths) -> [Note] {
-    let files = AdoptionJournal.files(in: places.state)
-    return files.map { $0 + AdoptionJournal.remainsEnding }.filter(Files.hasName).map { file in
-      guard (try? Files.target(ofLink: file)) == nil else {
-        return Note(
-          subject: file, reason: "it is the link of a `keyhole adopt` that was interrupted",
-          remedy: "`rm \(file.quotedForShell)` removes it, and so does `keyhole adopt` of the file")
-      }
-      return Note(
-        subject: file, reason: "an adopted file is still there, with its secrets in plain text",
-        remedy: "`shred -u \(file.quotedForShell)` overwrites and removes it")
+    AdoptionJournal.allEntries(in: places.state).flatMap { entry in
+      let files = [
+        (
+          entry.file + AdoptionJournal.remainsEnding,
+          "an adopted file is still there, with its secrets in plain text"
+        ),
+        (
+          entry.file + AdoptionJournal.undoEnding,
+          "it has the secrets of \(entry.file) in plain text: `keyhole adopt --undo` was interrupted"
+        ),
+      ]
+      return interruption(entry) + plainCopies(files)
+    }
+  }
+
+  private static func interruption(_ entry: AdoptionJournal.Entry) -> [Note] {
+    let file = entry.file.quotedForShell
+    switch entry.stage {
+    case .making:
+      return [
+        Note(
+          subject: entry.file,
+          reason: "a `keyhole adopt` of it was interrupted; what it has stored is in \(entry.target)",
+          remedy: "`keyhole adopt \(file)` goes on, and `keyhole adopt --undo \(file)` takes it back")
+      ]
+    case .undoing:
+      return [
+        Note(
+          subject: entry.file, reason: "a `keyhole adopt --undo` of it was interrupted",
+          remedy: "`keyhole adopt --undo \(file)` goes on")
+      ]
+    case .adopted, .erasing, .undone: return []
+    }
+  }
+
+  private static func plainCopies(_ files: [(path: String, reason: String)]) -> [Note] {
+    files.filter { (try? Files.status($0.path, followingLinks: false))??.isRegular == true }.map { file in
+      Note(
+        subject: file.path, reason: file.reason,
+        remedy: "`shred -u \(file.path.quotedForShell)` overwrites and removes it")
     }
   }
 

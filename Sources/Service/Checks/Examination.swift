@@ -17,20 +17,38 @@ package struct Examination {
     SystemNotes.all + PlainSecrets.notes(places) + (notesOfVault.map { AccessNotes.all(places) + $0 } ?? [])
   }
 
-  /// `opensSecrets`: each secret of the vault is opened too.
-  ///
+  /// Called with the amount so far, and of all.
+  package typealias Progress = (_ done: Int, _ total: Int) -> Void
+
+  /// - Parameters:
+  ///   - places: of the stores.
+  ///   - opensSecrets: each secret of the vault is opened too.
+  ///   - onItem: called with the number of items whose secrets were opened.
+  ///   - onCheck: called with the number of checks that are done.
   /// - Throws: `Failure` where the vault can't be examined.
-  package init(_ places: StoragePaths, opensSecrets: Bool) throws {
+  package init(
+    _ places: StoragePaths, opensSecrets: Bool, onItem: Progress = { _, _ in },
+    onCheck: Progress = { _, _ in }
+  ) throws {
     let rights = StoreRights.ofVault(places)
-    // Without them it would seem to be damaged or older than it is.
-    let vault = rights.isEmpty ? try VaultExamination(places, opensSecrets: opensSecrets) : nil
-    var problems =
-      Self.ofSystem() + SystemLimits.problems(places) + Self.ofMounts(places) + Self.ofDisks(places)
-      + Self.ofSettings(places) + SystemChecks.keychain(places) + (vault?.problems ?? rights)
-      + (rights.isEmpty ? ViewChecks.problems(places) : [])
     // A stopped process is a problem by itself, and would not answer.
-    for mount in MountRegistration.all(in: places.runtime) where mount.isAlive && !mount.isStopped {
+    let mounts = MountRegistration.all(in: places.runtime).filter { $0.isAlive && !$0.isStopped }
+    // Without rights the vault would seem to be damaged or older than it is.
+    let vault = rights.isEmpty ? try VaultExamination(places, opensSecrets: opensSecrets, onItem) : nil
+    let checks: [() -> [Problem]] = [
+      Self.ofSystem, { SystemLimits.problems(places) }, { Self.ofMounts(places) }, { Self.ofDisks(places) },
+      { Self.ofSettings(places) }, { SystemChecks.keychain(places) }, { vault?.problems ?? rights },
+      { rights.isEmpty ? ViewChecks.problems(places) : [] },
+    ]
+    let count = checks.count + mounts.count
+    var problems: [Problem] = []
+    for (index, check) in checks.enumerated() {
+      problems += check()
+      onCheck(index + 1, count)
+    }
+    for (index, mount) in mounts.enumerated() {
       problems += Self.ofRunning(mount, besides: problems)
+      onCheck(checks.count + index + 1, count)
     }
     // Several folders may be on one disk.
     var seen: Set<Problem> = []

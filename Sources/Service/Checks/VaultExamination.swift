@@ -12,19 +12,23 @@ struct VaultExamination {
   private(set) var problems: [Problem] = []
   private(set) var notes: [Note] = []
 
-  /// A vault that was never made is no problem, and looking must not make one. `opensSecrets`: each of them.
-  init(_ places: StoragePaths, opensSecrets: Bool) throws {
+  /// A vault that was never made is no problem, and looking must not make one.
+  ///
+  /// `opensSecrets`: each of them; `progress` is called with the number of items whose secrets were opened, and of all.
+  init(_ places: StoragePaths, opensSecrets: Bool, _ progress: Examination.Progress) throws {
     guard Files.exists(places.vault + "/vault.db") else {
       problems += OrphanedKey.problem(in: places.vault).map { [$0] } ?? []
       // A log without its database is damage; opening the vault does not make one then.
-      if Files.exists(places.vault + "/vault.db-wal") { try examine(places, opensSecrets: false) }
+      if Files.exists(places.vault + "/vault.db-wal") { try examine(places, opensSecrets: false, progress) }
       if problems.isEmpty, let note = Self.absence(places) { notes.append(note) }
       return
     }
-    try examine(places, opensSecrets: opensSecrets)
+    try examine(places, opensSecrets: opensSecrets, progress)
   }
 
-  private mutating func examine(_ places: StoragePaths, opensSecrets: Bool) throws {
+  private mutating func examine(
+    _ places: StoragePaths, opensSecrets: Bool, _ progress: Examination.Progress
+  ) throws {
     do throws(StoreError) {
       let vault = try VaultEngine(directory: places.vault, stateDirectory: places.state)
       if opensSecrets, vault.lockState != .open { try unlock(vault) }
@@ -34,7 +38,7 @@ struct VaultExamination {
       problems += vault.problems()
       if items.isEmpty, let note = Self.emptiness(places) { notes.append(note) }
       if let note = Self.firstUse(vault) { notes.append(note) }
-      if opensSecrets { try check(vault) }
+      if opensSecrets { try check(vault, progress) }
     } catch {
       // A problem of the disk is why it can't be opened.
       if let problem = DiskProbe.problem(of: places.vault) { return problems.append(problem) }
@@ -119,8 +123,10 @@ struct VaultExamination {
 }
 
 extension VaultExamination {
-  private mutating func check(_ vault: VaultEngine) throws(StoreError) {
-    let found = try vault.checkSecrets()
+  private mutating func check(
+    _ vault: VaultEngine, _ progress: Examination.Progress
+  ) throws(StoreError) {
+    let found = try vault.checkSecrets(progress)
     for damage in found.damaged {
       problems.append(
         Problem(

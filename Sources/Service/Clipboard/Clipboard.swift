@@ -92,13 +92,24 @@ extension Clipboard {
     }
   }
 
-  /// Empties it if it still holds the secret.
+  /// Empties it if it still holds the secret. - Throws: `Failure` where a tool can't be started.
   package func clear(ifHolding secret: borrowing SecretBytes) throws {
     guard try holds(secret) else { return }
+    try runWithoutInput(clearing)
+    // Some compositors, as Weston, ignore it when a selection is taken away; an empty one takes its place everywhere.
+    if tool == .wlCopy, try holds(secret) { try runWithoutInput(["wl-copy", "--type", "text/plain"]) }
+  }
+
+  private var clearing: [String] {
+    switch tool {
+    case .wlCopy: ["wl-copy", "--clear"]
+    case .xclip: writing
+    case .xsel: ["xsel", "--clipboard", "--clear"]
+    }
+  }
+
+  private func runWithoutInput(_ words: [String]) throws {
     do throws(SpawnFailure) {
-      let words =
-        tool == .wlCopy
-        ? ["wl-copy", "--clear"] : tool == .xsel ? ["xsel", "--clipboard", "--clear"] : writing
       let child = try Child(words, input: .piped)
       defer { child.end() }
       child.closeInput()

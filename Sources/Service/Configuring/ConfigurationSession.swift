@@ -1,5 +1,6 @@
 import KeychainSelection
 import Model
+import Platform
 package import Store
 
 /// The configuration for one command: what holds, and changes of the suite `keyhole` and of the vault.
@@ -10,37 +11,58 @@ package struct ConfigurationSession {
     case vault
   }
 
+  /// The configuration, for a person.
+  package struct Found {
+    package var configuration: Configuration
+    /// Settings of the suite that are not followed.
+    package var ignored: [SuiteConfiguration.Ignored]
+    /// Whether what lies in the vault can't be read now.
+    package var isSealedUnknown = false
+  }
+
   private static let path = TreePath("keychain")
   private let session: TreeSession
+  /// Whether the session is one of the vault, whichever keychain is shown.
+  private let isOfVault: Bool
   /// The reason why the keychain can't be opened.
   private let failure: Failure?
 
+  /// - Parameter key: to be changed. Where a Secret Service is opened is decided by the vault, so `plain-session` lies there
+  ///   whichever keychain is shown.
   /// - Throws: `Failure` where the settings can't be opened.
-  package init() throws {
+  package init(for key: ConfigurationKey) throws {
     var failure: Failure?
-    session = try TreeSession(atTopOf: Self.path) { failure = $0 }
+    isOfVault = key == .plainSession
+    session = try TreeSession(atTopOf: Self.path, isOfVault ? .vault : nil) { failure = $0 }
     self.failure = failure
   }
 
   /// The configuration of the running mount, else that of the next one.
   ///
   /// It asks for no passphrase: of a vault that is locked, and that no mount has open, the settings are not known.
-  package static func fetch() throws -> (configuration: Configuration, ignored: [SuiteConfiguration.Ignored])
-  {
+  package static func fetch() throws -> Found {
     let session = try TreeSession(silentlyFor: path)
     let suite = SuiteConfiguration(in: session.stores.settings)
     let runtime = try StoragePaths.current().runtime
     let mount = MountRegistration.all(in: runtime).last { $0.isAlive && !$0.isStopped }
-    if let mount, let running = try? RunningMount(mount) { return (running.configuration, suite.ignored) }
-    let sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
-    return (Configuration(sealed: sealed, suite: suite.values), suite.ignored)
+    if let mount, let running = try? RunningMount(mount) {
+      return Found(configuration: running.configuration, ignored: suite.ignored)
+    }
+    var sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
+    if sealed[.plainSession] == nil { sealed[.plainSession] = plainSessionInVault() }
+    return Found(
+      configuration: Configuration(sealed: sealed, suite: suite.values), ignored: suite.ignored,
+      isSealedUnknown: session.isSealedUnknown)
+  }
+
+  /// Of the vault beside a Secret Service; nil: it has none, or is locked.
+  private static func plainSessionInVault() -> SettingValue? {
+    let session = try? TreeSession(silentlyFor: path, .vault)
+    return try? session?.stores.keychain?.sealedConfiguration()[.plainSession]
   }
 
   /// Whether what lies in the vault can't be read now.
-  package var isSealedUnknown: Bool {
-    guard let keychain = session.stores.keychain, keychain.engine.authenticatesItems else { return false }
-    return (try? keychain.sealedConfiguration()) == nil
-  }
+  package var isSealedUnknown: Bool { session.isSealedUnknown }
 
   /// Sets a key: in the suite, or in the vault where the value protects less than the default, where the key lies there
   /// already, or where `inVault` says so.
@@ -61,7 +83,10 @@ package struct ConfigurationSession {
   ///
   /// - Throws: `Failure` that names the key.
   package func add(_ program: String, to key: ConfigurationKey) throws {
-    let sealed = (try? session.stores.keychain?.sealedConfiguration()) ?? [:]
+    // A list that can't be read now must not be replaced.
+    let sealed = try attempt(key) { () throws(StoreError) in
+      try session.stores.keychain?.sealedConfiguration() ?? [:]
+    }
     let suite = SuiteConfiguration(in: session.stores.settings)
     let present = Configuration(sealed: sealed, suite: suite.values).list(key)
     guard !present.contains(program) else { return }
@@ -82,6 +107,12 @@ package struct ConfigurationSession {
 
   private func changeVault(_ key: ConfigurationKey, to value: SettingValue?) throws {
     if let failure { throw failure }
+    if isOfVault, try !Files.exists(StoragePaths.ofMount().vault + "/vault.db") {
+      throw Failure(
+        key.rawValue,
+        "there is no vault to keep it, and a Secret Service keeps no setting that protects less; "
+          + "`keyhole mount -o plain-session` takes such a service for one mount")
+    }
     guard let keychain = session.stores.keychain else {
       throw Failure(
         key.rawValue,
@@ -96,7 +127,7 @@ package struct ConfigurationSession {
       failure.subject = key.rawValue
       throw failure
     }
-    session.stores.settleKeychain()
+    if !isOfVault { session.stores.settleKeychain() }
   }
 
   private func store(_ value: SettingValue?, _ key: ConfigurationKey) throws(StoreError) {
@@ -115,5 +146,12 @@ package struct ConfigurationSession {
     _ key: ConfigurationKey, _ body: () throws(StoreError) -> Value
   ) throws -> Value {
     do throws(StoreError) { return try body() } catch { throw Failure(key.rawValue, error) }
+  }
+}
+
+extension TreeSession {
+  fileprivate var isSealedUnknown: Bool {
+    guard let keychain = stores.keychain, keychain.engine.authenticatesItems else { return false }
+    return (try? keychain.sealedConfiguration()) == nil
   }
 }

@@ -61,6 +61,7 @@ extension MountConfiguration {
         (options.timeout, options.reuse) = (present.number(.authTimeout), present.number(.authReuse))
         (options.keepsSessions, options.listsRequests) = (true, present.isOn(.authRequests))
         options.browsers = browsers.adding(present.list(.browsers))
+        options.presenceByButton = present.isOn(.presenceButton)
         options.onListed = { DesktopNotification.show(for: $0) }
         return options
       }, record: record, numbers: numbers)

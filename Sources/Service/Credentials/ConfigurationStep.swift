@@ -8,6 +8,8 @@ struct ConfigurationStep: Equatable {
   enum Change: Equatable {
     /// This text stands at the end of a file, or by now elsewhere in it.
     case append(String)
+    /// This text stands behind the first line that is exactly the other one.
+    case insert(String, after: String)
     /// The whole file is this text.
     case file(String)
     /// A symbolic link to this path.
@@ -34,6 +36,7 @@ struct ConfigurationStep: Equatable {
   var plan: String {
     switch change {
     case .append(let text): "\(path): \(isNewFile ? "make it with" : "append")\n\(Self.indented(text))"
+    case .insert(let text, let line): "\(path): insert behind `\(line)`\n\(Self.indented(text))"
     case .file(let text): "\(path): make it with\n\(Self.indented(text))"
     case .link(let target): "\(path): make it a link to \(target)\n"
     case .member(let name, let value):
@@ -55,6 +58,10 @@ extension ConfigurationStep {
     case .append(let text):
       let present = try ConfigurationFile.read(path) ?? []
       try ConfigurationFile.write(present + Array(text.utf8), to: path)
+    case .insert(let text, let line):
+      let present = try ConfigurationFile.read(path) ?? []
+      guard let end = Self.end(of: line, in: present) else { throw Failure(path, "it has no line `\(line)`") }
+      try ConfigurationFile.write(present.prefix(end) + Array(text.utf8) + present.dropFirst(end), to: path)
     case .file(let text):
       guard try ConfigurationFile.read(path) == nil else {
         throw Failure(path, "there is such a file already")
@@ -71,6 +78,17 @@ extension ConfigurationStep {
     }
   }
 
+  /// The end of a line with its line feed; blanks behind its text count as none.
+  private static func end(of line: String, in bytes: [UInt8]) -> Int? {
+    var start = 0
+    while let feed = bytes[start...].firstIndex(of: 0x0A) {
+      let found = bytes[start..<feed].reversed().drop { $0 == 0x20 || $0 == 0x0D }.reversed()
+      if found.elementsEqual(line.utf8) { return feed + 1 }
+      start = feed + 1
+    }
+    return nil
+  }
+
   /// - Throws: `Failure` where the file can't be read or written.
   func revert() throws -> Outcome {
     if case .link(let target) = change { return try revertLink(target) }
@@ -83,6 +101,11 @@ extension ConfigurationStep {
       }
       let rest = present.dropFirst(range.upperBound)
       left = Array(present.prefix(range.lowerBound)) + Self.kept(of: text, before: rest) + Array(rest)
+    case .insert(let text, _):
+      guard let range = present.firstRange(of: Array(text.utf8)) else {
+        return Self.hasPart(of: text, present) ? .changed : .missing
+      }
+      left = Array(present.prefix(range.lowerBound)) + Array(present.dropFirst(range.upperBound))
     case .member(let name, let value):
       switch try JSONMember(name).removed(value, from: present, path) {
       case .some(let rest): left = rest

@@ -32,7 +32,7 @@ package struct CredentialInstallation {
   package func install(isDry: Bool) throws -> String {
     guard try notedSteps() == nil else { return "\(tool.rawValue): it is installed already\n" }
     let steps = try tool.steps(detail)
-    let plan = steps.map(\.plan).joined()
+    let plan = steps.map(\.plan).joined() + (tool.nextSteps ?? "")
     guard !isDry else { return plan }
     try ConfigurationFile.write(Array(text(of: steps).utf8), to: journal)
     for (index, step) in steps.enumerated() {
@@ -79,6 +79,7 @@ extension CredentialInstallation {
       var fields = [("file", step.path)]
       switch step.change {
       case .append(let text): fields.append(("append", text))
+      case .insert(let text, let line): fields += [("insert", text), ("after", line)]
       case .file(let text): fields.append(("text", text))
       case .link(let target): fields.append(("link", target))
       case .member(let name, let value): fields += [("member", name), ("value", value)]
@@ -117,6 +118,8 @@ extension ConfigurationStep {
     let change: Change
     if let text = fields["append"] {
       change = .append(text)
+    } else if let text = fields["insert"], let line = fields["after"] {
+      change = .insert(text, after: line)
     } else if let text = fields["text"] {
       change = .file(text)
     } else if let target = fields["link"] {

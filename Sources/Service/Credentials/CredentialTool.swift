@@ -1,5 +1,6 @@
 import Model
 import Platform
+import Store
 
 /// A program whose credential helper `keyhole credential` is.
 package enum CredentialTool: String, CaseIterable, Sendable {
@@ -14,21 +15,14 @@ package enum CredentialTool: String, CaseIterable, Sendable {
   case askpass
   case systemd
 
-  /// The tools by the names that they call helpers by.
-  private static let helpers: [String: CredentialTool] = [
-    "git-credential-keyhole": .git, "docker-credential-keyhole": .docker, "cargo-credential-keyhole": .cargo,
-    "terraform-credentials-keyhole": .terraform, "bazel-credential-keyhole": .bazel,
-    "keyhole-askpass": .askpass,
-  ]
-
   /// The tool that calls a helper by this name; nil: none does.
   package init?(helper name: String) {
-    guard let tool = Self.helpers[name] else { return nil }
-    self = tool
+    guard let word = CredentialHelper.tools[name] else { return nil }
+    self.init(rawValue: word)
   }
 
   /// The names that helpers are called by: links to the command.
-  package static var helperNames: [String] { helpers.keys.sorted() }
+  package static var helperNames: [String] { CredentialHelper.tools.keys.sorted() }
 }
 
 // MARK: Configuration
@@ -67,14 +61,13 @@ extension CredentialTool {
           path: configuration + "/environment.d/60-keyhole-askpass.conf",
           change: .file("SSH_ASKPASS=\(helper)\nSUDO_ASKPASS=\(helper)\n"), isNewFile: true)
       ]
-    case .kubectl, .systemd:
-      throw Failure(
-        rawValue, "its configuration is not written by this command; keyhole-credential(1) shows the lines")
+    case .kubectl: return try [kubectl(home)]
+    case .systemd: return try systemd(configuration)
     }
   }
 
   /// The command by its path, as other programs shall call it.
-  private static func command() throws -> String {
+  static func command() throws -> String {
     if let found = try? find("keyhole") { return found }
     do throws(Errno) { return try plain(Files.target(ofLink: "/proc/self/exe")) } catch {
       throw Failure(nil, "the path of this program can't be read: \(error)")
@@ -108,7 +101,7 @@ extension CredentialTool {
   }
 
   /// The text at the end of a file, on a line of its own.
-  private func append(_ text: String, to path: String) throws -> ConfigurationStep {
+  func append(_ text: String, to path: String) throws -> ConfigurationStep {
     let present = try ConfigurationFile.read(path)
     let isOpen = present?.last.map { $0 != 0x0A } ?? false
     return ConfigurationStep(

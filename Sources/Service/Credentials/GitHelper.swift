@@ -41,19 +41,17 @@ package enum GitHelper {
     }
     guard let item = found.min(by: { $0.created < $1.created }), let user = item.account else { return .none }
     let secret = try items.secret(of: item)
-    return .secret(
-      try reading(FileTree.path(of: item.identity)) { () throws(FormatError) in
-        try GitCredential.answer(username: user, secret: secret)
-      })
+    return try reading(FileTree.path(of: item.identity)) { () throws(FormatError) in
+      guard let answer = try request.answer(username: user, secret: secret) else { return .none }
+      return .secret(answer)
+    }
   }
 
   private static func store(
     _ request: GitCredential, _ found: [Item], _ items: CredentialItems
   ) throws {
-    // Without a password it is a credential of another kind (`authtype`), which only that helper can use that gave it.
-    guard request.password?.isEmpty == false, request.username?.isEmpty == false,
-      let identity = request.identity()
-    else { return }
+    guard request.isStorable, let identity = request.storedIdentity else { return }
+    let found = found.filter { $0.account == identity.account }
     let secret = try reading("git") { () throws(FormatError) in try request.storedSecret() }
     if let item = found.min(by: { $0.created < $1.created }) { return try items.replace(item, by: secret) }
     let path = identity.path.map { "/\($0.string)" } ?? ""
@@ -66,7 +64,11 @@ package enum GitHelper {
   private static func erase(
     _ request: GitCredential, _ found: [Item], _ items: CredentialItems
   ) throws {
-    guard request.username?.isEmpty == false, request.password?.isEmpty == false else {
+    guard
+      request.authenticationType == nil
+        ? request.username?.isEmpty == false && request.password?.isEmpty == false
+        : request.credential?.isEmpty == false
+    else {
       guard let item = found.first else { return }
       return StandardError.note(
         "nothing was erased, as git named no user and password; "

@@ -5,6 +5,7 @@ import Model
 import Platform
 import Prompting
 import SecretMemory
+import Synchronization
 import Tree
 
 /// `keyhole credential systemd`: serves credentials to service managers, which connect for `LoadCredential=ID:SOCKET`.
@@ -19,7 +20,11 @@ package final class SystemdHelper: Sendable {
   /// How long a manager may take to read.
   private static let patience = Duration.seconds(30)
 
+  /// A helper that the service manager has started ends after so long without a unit: the next one starts it again.
+  private static let idle = Duration.seconds(60)
+
   private let listener: StreamListener
+  private let serving = Mutex(0)
   /// Where it listens; nil: on a socket that the service manager has made.
   package let path: String?
 
@@ -43,13 +48,24 @@ package final class SystemdHelper: Sendable {
     self.path = path
   }
 
-  /// Serves until the process is ended.
-  package func run() throws -> Never {
+  /// Serves until the process is ended; on a socket of the service manager's, which keeps it, until no unit has asked for a
+  /// minute, or for as long as `idle` says.
+  ///
+  /// - Throws: `Failure` where no connection can be accepted.
+  package func run(idle: Duration? = nil) throws {
     while true {
       do throws(Errno) {
-        guard try Poll.wait(for: listener.number, until: nil) else { continue }
+        let end = path == nil ? ContinuousClock.now + (idle ?? Self.idle) : nil
+        guard try Poll.wait(for: listener.number, until: end) else {
+          if end != nil, serving.withLock({ $0 == 0 }) { return }
+          continue
+        }
         let connection = try listener.accept()
-        Background.run { Self.serve(connection) }
+        serving.withLock { $0 += 1 }
+        Background.run {
+          Self.serve(connection)
+          self.serving.withLock { $0 -= 1 }
+        }
       } catch .EAGAIN {
         continue
       } catch .ECONNABORTED {

@@ -11,7 +11,7 @@ import Tree
 package struct KeychainMove {
   /// How the keychains are opened.
   package struct Options {
-    /// A Secret Service also without encryption on the bus.
+    /// A Secret Service also without encryption on the bus, whatever the vault says.
     package var allowsPlainSession = false
     /// The vault seals the items before a Secret Service gets them.
     package var seals = false
@@ -77,7 +77,7 @@ private struct KeychainOpener {
 
   func open(_ choice: KeychainChoice) throws -> any KeychainEngine {
     var opening = KeychainConfiguration(choice: choice)
-    opening.allowsPlainSession = options.allowsPlainSession
+    if options.allowsPlainSession { opening.plainSession = true }
     if let engine = try openByMount(opening) { return engine }
     guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
     do throws(StoreError) { try unlock(engine) } catch { throw Failure(choice.rawValue, error) }

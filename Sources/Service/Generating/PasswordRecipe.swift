@@ -1,3 +1,4 @@
+import CWordList
 import Glibc
 import Model
 package import SecretMemory
@@ -94,7 +95,8 @@ extension PasswordRecipe {
   }
 
   /// Each as UTF-8.
-  static let wordList: [[UInt8]] = EFFWordList.text.utf8.split { $0 == 0x20 || $0 == 0x0A }.map {
-    Array<UInt8>($0)
-  }
+  static let wordList: [[UInt8]] = {
+    let text = unsafe UnsafeBufferPointer(start: wordlist_eff_long_start(), count: wordlist_eff_long_size)
+    return unsafe text.split(separator: UInt8(ascii: "\n")).map { unsafe Array($0) }
+  }()
 }

@@ -1,6 +1,7 @@
 package import Model
 package import Store
 import Tree
+import Views
 
 /// A version of what stands at a path, for people.
 package struct VersionEntry: Sendable {
@@ -42,7 +43,7 @@ extension TreeSession {
   package func pathsWithHistory(below path: TreePath) throws -> [String] {
     switch path.components.first {
     case "defaults": return keysWithHistory(below: path)
-    case "keychain": return try itemsWithHistory(below: path)
+    case "keychain", "views": return try itemsWithHistory(below: path)
     case nil: return keysWithHistory(below: path) + (keepsItems ? try itemsWithHistory(below: path) : [])
     default: throw Failure(path.string, "there is nothing of this name")
     }
@@ -62,7 +63,8 @@ extension TreeSession {
 
   private func itemsWithHistory(below path: TreePath) throws -> [String] {
     let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
-    return identities.map { FileTree.path(of: $0) }.filter { path.isAbove($0) }.sorted()
+    return identities.map { $0.documentName?.string ?? FileTree.path(of: $0) }.filter { path.isAbove($0) }
+      .sorted()
   }
 
   /// Makes an item or a key what it was. `number`: which version; nil: the newest.
@@ -75,7 +77,7 @@ extension TreeSession {
     try attempt(path) { () throws(StoreError) in
       let keychain = try keychain()
       let permission = try keychain.permission(
-        toRestore: version, path: FileTree.path(of: version.item.identity), by: caller)
+        toRestore: version, path: path.string, by: caller)
       let permit = try permission.map { (permission) throws(StoreError) in try permission.fetch() }
       try keychain.restore(version, permit)
     }
@@ -133,7 +135,17 @@ extension TreeSession {
       + attempt(TreePath("keychain")) { () throws(StoreError) in try keychain().purgeAllVersions() }
   }
 
-  private var settings: SettingsStore { tree.settings }
+  fileprivate var settings: SettingsStore { tree.settings }
+
+  /// The keys that paths name, by their suites.
+  fileprivate func keysBySuite(_ paths: [String]) throws -> [ExactString: Set<ExactString>] {
+    var keys: [ExactString: Set<ExactString>] = [:]
+    for path in paths {
+      guard let (suite, key) = try key(at: TreePath(path)) else { continue }
+      keys[suite, default: []].insert(key)
+    }
+    return keys
+  }
 
   /// Suite and key that a path names; nil: it is no path of a key.
   private func key(at path: TreePath) throws -> (ExactString, ExactString)? {
@@ -153,11 +165,12 @@ extension TreeSession {
 
   /// How much is kept of what is at a path; nil: nothing.
   fileprivate func retention(of path: TreePath) -> HistoryRetention? {
-    guard path.components.first == "keychain" else { return settings.engine.history?.retention }
+    guard path.components.first != "defaults" else { return settings.engine.history?.retention }
     return stores.keychain?.presentRetention()
   }
 
   private func identity(at path: TreePath) throws -> ItemIdentity {
+    if let view = path.view { return .document(view) }
     do throws(StoreError) {
       return try tree.identityOfItem(at: path.components)
     } catch {
@@ -172,12 +185,24 @@ extension TreeSession {
   }
 }
 
+extension TreePath {
+  /// The name of the document of a view: `views/NAME`, also where the path is that of its template; nil: it leads elsewhere.
+  package var view: ExactString? {
+    guard components.count == 2, ["views", "templates"].contains(components[0]) else { return nil }
+    return ExactString("views/" + components[1])
+  }
+}
+
 /// The notice about removed items and keys, for people.
-package struct RemovalNotice {
+package final class RemovalNotice {
+  /// After so long the history of settings is switched off again.
+  private static let renewal = Duration.seconds(3)
+
   private let session: TreeSession
   private let path: TreePath
   /// The items that are about to be removed.
   private let items: [String]
+  private var switchedOff = ContinuousClock.now
 
   /// Before a removal. It reads names only.
   package init(_ session: TreeSession, _ path: TreePath) {
@@ -203,12 +228,20 @@ package struct RemovalNotice {
       + "`keyhole undo PATH` brings one back"
   }
 
-  /// Before a removal of which nothing is to be kept: switches the history of the items off, in one transaction. So an interruption
-  /// leaves an item as it is, without versions, or nothing of it.
+  /// Before a removal of which nothing is to be kept: deletes the earlier versions, and switches the history of the items off in one
+  /// transaction, that of the keys for some seconds. So an interruption leaves an item or key as it is, without versions, or
+  /// nothing of it.
   ///
   /// - Throws: `Failure`.
   package func switchOff() throws {
-    guard path.components.first == "keychain", !items.isEmpty else { return }
+    guard !items.isEmpty else { return }
+    if path.view != nil, let views = session.tree.views {
+      return try session.attempt(path) { () throws(StoreError) in
+        if let view = try views.view(ExactString(path.name)) { try views.switchOffHistory(of: view) }
+      }
+    }
+    // On a full disk nothing can be written, and what is kept is deleted afterwards.
+    guard path.components.first == "keychain" else { return _ = try? switchOffSettings() }
     let paths = Set(items)
     try session.attempt(path) { () throws(StoreError) in
       let keychain = try session.keychain()
@@ -219,9 +252,31 @@ package struct RemovalNotice {
     }
   }
 
-  /// Deletes what is kept of the items, also of those with their names that were removed before. - Throws: `Failure`.
+  /// While many are removed: keeps the history of settings off.
+  package func renew() {
+    guard path.components.first == "defaults", ContinuousClock.now - switchedOff > Self.renewal else {
+      return
+    }
+    _ = try? switchOffSettings()
+  }
+
+  private func switchOffSettings() throws {
+    switchedOff = .now
+    guard let history = session.settings.engine.history else { return }
+    for (suite, keys) in try session.keysBySuite(items) {
+      _ = try session.attempt(path) { () throws(StoreError) in
+        try history.purge(keys, beforeRemovalFrom: suite)
+      }
+    }
+  }
+
+  /// Deletes what is kept of the items, and of all that was removed there before. - Throws: `Failure`.
   package func purge() throws {
-    for item in items { try session.purge(TreePath(item)) }
+    if path.components.first != "defaults" || (try? switchOffSettings()) == nil {
+      for item in items { try session.purge(TreePath(item)) }
+    }
+    // Of a folder also what was removed from it before.
+    for kept in (try? session.pathsWithHistory(below: path)) ?? [] { try session.purge(TreePath(kept)) }
   }
 }
 
@@ -229,6 +284,7 @@ extension TreeSession {
   /// The paths of the items at or below a path, in no order; empty where it leads elsewhere.
   fileprivate func items(at path: TreePath) -> [String] {
     if path.components.first == "defaults" { return keys(at: path) }
+    if let view = path.view { return [view.string] }
     guard path.components.first == "keychain" else { return [] }
     if let identity = try? tree.identityOfItem(at: path.components) {
       return path.isOtpauth ? [] : [FileTree.path(of: identity)]
@@ -238,8 +294,15 @@ extension TreeSession {
   }
 
   private func keys(at path: TreePath) -> [String] {
-    guard path.components.count == 2 else { return path.components.count == 3 ? [path.string] : [] }
-    let entries = (try? tree.list(node(at: path))) ?? []
-    return entries.map { path.appending($0.name).string }
+    switch path.components.count {
+    case 1: names(in: path).flatMap { names(in: $0).map(\.string) }
+    case 2: names(in: path).map(\.string)
+    case 3: [path.string]
+    default: []
+    }
+  }
+
+  private func names(in folder: TreePath) -> [TreePath] {
+    ((try? tree.list(node(at: folder))) ?? []).map { folder.appending($0.name) }
   }
 }

@@ -22,6 +22,8 @@ package struct MountOptions {
   var source = "keyhole"
   /// The settings of Keyhole among them, which come before those of the vault and of the suite `keyhole`.
   private(set) var settings: [ConfigurationKey: SettingValue] = [:]
+  /// Whether root mounts for a user.
+  package var isForUser: Bool { user != nil || group != nil }
   /// Options that the kernel or fusermount3 understands.
   var forKernel: [String] = []
 
@@ -46,13 +48,16 @@ package struct MountOptions {
 
   init() {}
 
-  private mutating func apply(_ name: String, _ value: String?) throws {
+  private mutating func apply(_ name: String, _ given: String?) throws {
+    // The bare word is older than the setting.
+    let value = name == ConfigurationKey.plainSession.rawValue ? given ?? "yes" : given
     if let value, let key = ConfigurationKey(rawValue: name), key.definition.isMountOption,
       let setting = try Self.setting(key, value)
     {
       settings[key] = setting
       // The commands without a mount go by it too.
       if KeychainConfiguration.historyKeys.contains(key) { keychain.history[key] = setting }
+      if key == .plainSession { keychain.plainSession = setting == .bool(true) }
       return
     }
     switch (name, value) {
@@ -66,7 +71,6 @@ package struct MountOptions {
     case ("folder", "user"): takesUsersFolderOnly = true
     case ("fsname", let value?) where !value.isEmpty: source = value
     case ("vault", let value?): keychain.vault = try Self.path(name, value)
-    case ("plain-session", nil): keychain.allowsPlainSession = true
     default: try applyUsual(name, value)
     }
   }

@@ -91,7 +91,8 @@ package final class KeychainService: Sendable {
     }
     defer { host.end() }
     let record = MountRegistration.add(
-      MountRegistration.serviceName, stores.keychainOpening, in: places.runtime)
+      MountRegistration.serviceName, stores.keychainOpening, settings: places.configuration,
+      in: places.runtime)
     defer { record.remove() }
     ChosenKeychain.note(.vault, state: places.state)
     ready()

@@ -135,7 +135,8 @@ package final class Server: Sendable {
       // Locked before it is reported as ready.
       let lock = MountLock(mountPoint, state: places.state)
       defer { lock?.end() }
-      let record = MountRegistration.add(mountPoint, stores.keychainOpening, in: places.runtime)
+      let record = MountRegistration.add(
+        mountPoint, stores.keychainOpening, settings: places.configuration, in: places.runtime)
       defer { record.remove() }
       // Start watching before signalling readiness, so that no later change is missed.
       let watch = followChanges()

@@ -70,6 +70,8 @@ final class TreeControlService: ControlService {
     mount.pauseReplay { watchdog.pause(done) }
   }
 
+  func requestDidEnd() { mount.planMemoryRelease() }
+
   func resumeReplay() {
     mount.resumeReplay()
     watchdog?.resume()

@@ -18,6 +18,7 @@ final class StatusReport: Sendable {
   /// Latest refusals and slow calls come from the mount, which is made after this.
   func follow(_ mount: TreeFileSystem) {
     noted.withLock { $0 = (mount.refusals, mount.delays) }
+    sources.change { $0.reportDidEnd = { [weak mount] in mount?.planMemoryRelease() } }
   }
 
   /// How a person can approve the use of an item, where that is limited; known once the mount runs.
@@ -69,6 +70,8 @@ final class StatusReport: Sendable {
   }
 
   var content: [UInt8] {
+    // A report needs code that a mount rarely needs.
+    defer { sources.all.reportDidEnd() }
     var report = fixed
     report["locked"] = .bool(keychain.map { $0.engine.locking.lockState != .open } ?? false)
     report["needsPassphrase"] = .bool(keychain?.engine.locking.needsPassphrase ?? false)
@@ -99,6 +102,7 @@ final class StatusSources: Sendable {
     var faultsOfViews: @Sendable () -> [Problem] = { [] }
     var locking: @Sendable () -> String = { "" }
     var problems: [@Sendable () -> [String]] = []
+    var reportDidEnd: @Sendable () -> Void = {}
   }
 
   // In a structure: around a function that is the value of a `Mutex` itself, each access leaves another thunk, until a call

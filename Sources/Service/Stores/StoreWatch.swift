@@ -30,7 +30,7 @@ package final class StoreWatch: Sendable {
         for await _ in served.news { try? keychain.refresh() }
       }
     } else {
-      let vault = FolderWatch(places.vault) { _ in try? keychain.refresh() }
+      let vault = FolderWatch(places.vault, .commits) { _ in try? keychain.refresh() }
       watches = [(places.configuration, suites), (places.vault, vault)]
       remote = nil
     }

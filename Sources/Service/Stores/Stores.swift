@@ -89,11 +89,12 @@ package struct Stores {
   /// A locked vault that no mount serves is unlocked for this command alone, by `unlocking`. With `onlyKey` the other keys of
   /// its suite may be missing.
   package init(
-    for path: TreePath, _ places: StoragePaths, unlocking: UnlockController? = nil,
-    onlyKey: SettingKey? = nil
+    for path: TreePath, _ places: StoragePaths, _ choice: KeychainChoice? = nil,
+    unlocking: UnlockController? = nil, onlyKey: SettingKey? = nil
   ) throws {
     var none = KeychainConfiguration(choice: .none)
     var keychain = KeychainConfiguration.present(runtime: places.runtime)
+    if let choice { keychain.choice = choice }
     keychain.reading = .singleItems
     none.history = keychain.history
     keychain.unlocksWithoutMount = unlocking != nil

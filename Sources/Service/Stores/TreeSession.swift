@@ -1,4 +1,4 @@
-import KeychainSelection
+package import KeychainSelection
 package import Model
 import Platform
 import Prompting
@@ -29,10 +29,15 @@ package struct TreeSession {
   }
 
   /// For the names at the top, which are there whatever the keychain does: `report` gets why it can't be opened.
-  package init(atTopOf path: TreePath, report: (Failure) -> Void) throws {
+  ///
+  /// `keychain`: the one to open; nil: that of the mount, else `auto`.
+  package init(
+    atTopOf path: TreePath, _ keychain: KeychainChoice? = nil, report: (Failure) -> Void
+  ) throws {
     let places = try StoragePaths.ofMount()
     do {
-      try self.init(Stores(for: path, places, unlocking: .ofCommand(places)), sayingTrustIn: places)
+      try self.init(
+        Stores(for: path, places, keychain, unlocking: .ofCommand(places)), sayingTrustIn: places)
     } catch let failure as Failure {
       report(failure)
       self.init(try Stores(withoutItemsIn: places), sayingTrustIn: nil)
@@ -40,8 +45,9 @@ package struct TreeSession {
   }
 
   /// For what a person does not read, as completions.
-  package init(silentlyFor path: TreePath) throws {
-    self.init(try Stores(for: path, StoragePaths.ofMount()), sayingTrustIn: nil, askingToUnlock: false)
+  package init(silentlyFor path: TreePath, _ keychain: KeychainChoice? = nil) throws {
+    self.init(
+      try Stores(for: path, StoragePaths.ofMount(), keychain), sayingTrustIn: nil, askingToUnlock: false)
   }
 
   /// The tree of a keychain that this process opens by itself, whatever a mount has unlocked.
@@ -59,6 +65,9 @@ package struct TreeSession {
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: options)
     root = tree.root
   }
+
+  /// Whether the session has a keychain, which is opened for the paths that need it.
+  package var hasKeychain: Bool { stores.keychain != nil }
 
   /// Ends the process after a command that has only read. To give back what the tree has in memory would take as long as many
   /// such commands; keys are wiped, and the vault is closed.

@@ -31,11 +31,16 @@ enum GitIndex {
 
   /// The configuration of the tree is not trusted: it could name programs to run. nil: git does not say.
   private static func isTracked(_ path: String) -> Bool? {
-    let words = [
-      git, "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C",
-      Files.folder(of: path),
-      "ls-files", "--error-unmatch", "--", Files.name(of: path),
-    ]
+    // Nor are the caller's variables: GIT_DIR or GIT_INDEX_FILE would have git look into another index.
+    let kept = ["HOME", "XDG_CONFIG_HOME"].compactMap { name in
+      Environment.value(name).map { "\(name)=\($0)" }
+    }
+    let words =
+      ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C"] + kept + [
+        git, "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C",
+        Files.folder(of: path),
+        "ls-files", "--error-unmatch", "--", Files.name(of: path),
+      ]
     guard Files.exists(git), let child = try? Child(words, input: .nothing, errors: .discarded) else {
       return nil
     }

@@ -23,6 +23,8 @@ public final class AccessController: Sendable {
     public var keepsSessions = false
     /// Whether a question that can be asked nowhere waits for `keyhole approve`; no: it is refused at once.
     public var listsRequests = false
+    /// Whether a yes, where the program can't give it, meets `userPresence`; no: it takes the passphrase, PAM or a fingerprint.
+    public var presenceByButton = false
     /// Programs that cause no question about a guarded item.
     public var browsers = BrowserList()
     /// Called for each request that is listed, on any thread.
@@ -177,9 +179,10 @@ extension AccessController {
       return state.grants.grant(for: request.subject)
     }
     guard let grant else { return nil }
-    guard grant.digest == nil || grant.digest == request.subject.caller.digestOfExecutable() else {
-      return nil
-    }
+    let caller = request.subject.caller
+    guard grant.digest == nil || grant.digest == caller.digestOfExecutable(),
+      grant.servedDigest == nil || grant.servedDigest == caller.digestOfServed()
+    else { return nil }
     guard let password = grant.password else { return request.subject.permit() }
     do throws(StoreError) {
       if request.subject.password == .present { try request.check(password) }
@@ -237,13 +240,5 @@ extension AccessController {
       let digest = caller.executable?.isFixed == true ? nil : caller.digestOfExecutable() ?? ""
       state.withLock { $0.grants.addForSession(request.subject, digest: digest) }
     }
-  }
-}
-
-extension Caller.Identity.Executable {
-  /// Whether only root can change the file.
-  var isFixed: Bool {
-    guard let status = try? Files.status(path) else { return false }
-    return status.id == file && status.owner == 0 && status.permissions & 0o022 == 0
   }
 }

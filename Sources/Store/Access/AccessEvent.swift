@@ -116,7 +116,8 @@ extension AccessEvent {
     fields += caller.process.map { [("pid", "\($0.number)")] } ?? []
     fields += caller.script.map { [("script", $0.quotedAsJSON)] } ?? []
     // Without its arguments.
-    fields += caller.startedCommand.first.map { [("starts", $0.quotedAsJSON)] } ?? []
+    fields += caller.startedCommand.map { [("starts", $0.name.quotedAsJSON)] } ?? []
+    fields += caller.helped.map { [("for", $0.text.quotedAsJSON)] } ?? []
     fields += caller.user.map { [("uid", "\($0)")] } ?? []
     fields += caller.terminal.map { [("terminal", $0.quotedAsJSON)] } ?? []
     return fields + [("parents", "[\(caller.parents.map(\.quotedAsJSON).joined(separator: ","))]")]

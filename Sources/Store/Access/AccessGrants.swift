@@ -21,8 +21,11 @@ struct AccessGrants {
     /// The SHA-256 of the executable; nil: it can't be changed by the user, or the process itself is the holder.
     var digest: String?
     var script: String?
-    /// Of `keyhole run` what it starts: an answer for one program is none for another.
-    var startedCommand: [String] = []
+    /// Of `keyhole run` what it starts, of a credential helper what has started it: an answer for one program is none for another.
+    var startedCommand: Caller.Identity.StartedCommand?
+    var helped: Caller.Identity.HelpedProgram?
+    /// The SHA-256 of that program's file; nil: the user can't change it, or there is none, or the process itself is the holder.
+    var servedDigest: String?
     var demand: Demand?
     var password: ItemPassword?
   }
@@ -39,17 +42,20 @@ struct AccessGrants {
         item: scope == .process && password == nil ? nil : subject.item, operation: subject.operation,
         secrets: subject.secrets, holder: .process(process, until: end),
         executable: subject.caller.executable?.file, script: subject.caller.script,
-        startedCommand: subject.caller.startedCommand, demand: subject.demand, password: password))
+        startedCommand: subject.caller.startedCommand, helped: subject.caller.helped, demand: subject.demand,
+        password: password))
   }
 
   /// Keeps a person's answer for the program of a question in its session.
   mutating func addForSession(_ subject: PermissionRequest.Subject, digest: String?) {
     guard subject.offersSession, let leader = subject.caller.session else { return }
+    let caller = subject.caller
     grants.append(
       Grant(
         item: subject.item, operation: subject.operation, secrets: subject.secrets,
         holder: .session(leader: leader), executable: subject.caller.executable?.file, digest: digest,
-        script: subject.caller.script, startedCommand: subject.caller.startedCommand, demand: subject.demand))
+        script: caller.script, startedCommand: caller.startedCommand, helped: caller.helped,
+        servedDigest: caller.digestOfServed(), demand: subject.demand))
   }
 
   /// The answer that covers a request now.
@@ -83,7 +89,7 @@ struct AccessGrants {
 extension AccessGrants.Grant {
   fileprivate func isOfCaller(_ caller: Caller.Identity) -> Bool {
     guard executable == caller.executable?.file, script == caller.script,
-      startedCommand == caller.startedCommand
+      caller.serves(startedCommand, helped)
     else { return false }
     switch holder {
     case .process(let process, _): return process == caller.process
@@ -104,9 +110,9 @@ extension AccessGrants.Grant {
 }
 
 extension PermissionRequest.Subject {
-  /// Whether a rule may be written in place of an answer: not for a code, as rules are for all secrets of an item, and not for
-  /// `keyhole run`, as the rule would be for `keyhole`, whatever it starts.
-  var offersRule: Bool { hasKeptAnswer && secrets != .code && caller.startedCommand.isEmpty }
+  /// Whether a rule may be written in place of an answer: not for a code, as rules are for all secrets of an item, and not where
+  /// `keyhole` serves another program, as the rule would be for `keyhole`, whatever it serves.
+  var offersRule: Bool { hasKeptAnswer && secrets != .code && !caller.servesAnother }
 
   /// Whether an answer may hold longer than for some seconds.
   private var hasKeptAnswer: Bool {
@@ -116,7 +122,9 @@ extension PermissionRequest.Subject {
   /// Whether an answer for the rest of the session is possible: the program and its session are known, and there is no
   /// password, which is not kept for so long.
   var offersSession: Bool {
-    guard hasKeptAnswer, let leader = caller.session, leader.start > 0 else { return false }
+    guard hasKeptAnswer, let leader = caller.session, leader.start > 0, caller.isServedKnown else {
+      return false
+    }
     return caller.ruleProgram != nil
   }
 }

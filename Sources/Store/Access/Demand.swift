@@ -15,13 +15,18 @@ public indirect enum Demand: Hashable, Sendable {
 }
 
 extension AccessFlags {
-  /// The demand of the flags on the user, except the application password; nil: none.
+  /// The demand of the flags on the user, except the application password.
   ///
   /// Constraints that neither `or` nor `and` joins all have to be met.
   ///
-  /// `set`: the digest of the fingers that `biometryCurrentSet` means.
-  public func demand(ofSet set: String = "") -> Demand? {
-    let demands = flags.compactMap { $0.demand(ofSet: set) }
+  /// - Parameters:
+  ///   - set: the digest of the fingers that `biometryCurrentSet` means.
+  ///   - isButton: whether a yes meets `userPresence`, as the setting `presence-button` says.
+  /// - Returns: nil: they demand nothing of the user.
+  public func demand(ofSet set: String = "", presenceByButton isButton: Bool = false) -> Demand? {
+    let demands = flags.compactMap { flag in
+      flag == .userPresence && isButton ? .consent : flag.demand(ofSet: set)
+    }
     guard demands.count > 1 else { return demands.first }
     return flags.contains(.or) ? .any(demands) : .all(demands)
   }
@@ -94,6 +99,9 @@ extension Item {
   }
 
   var demand: Demand? { access.demand(ofSet: enrolledSet) }
+
+  /// The demand to open it where a yes meets `userPresence`. A change of its protection takes ``demand``.
+  var demandByButton: Demand? { access.demand(ofSet: enrolledSet, presenceByButton: true) }
 }
 
 /// The factors that the user can be asked for on this machine, besides a plain yes.

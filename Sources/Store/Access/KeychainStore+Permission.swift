@@ -132,7 +132,7 @@ extension KeychainStore {
     }
     if operation == .change { subject.change = changed.map(item.change(to:)) ?? .unknown }
     try requireNoBrowser(subject, action, controller)
-    subject.offeredRule = offeredRule(for: subject, sealed: item.isToBeSealed)
+    subject.offeredRule = try offeredRule(for: subject, item)
     let isPresent = password == .present
     return try controller.permission(
       PermissionRequest(
@@ -147,15 +147,17 @@ extension KeychainStore {
 
   /// The rule for the caller's program that the person may choose; nil: the program has no path, or nothing can be stored.
   private nonisolated func offeredRule(
-    for subject: PermissionRequest.Subject, sealed: Bool
-  ) -> OfferedRule? {
+    for subject: PermissionRequest.Subject, _ item: Item
+  ) throws(StoreError) -> OfferedRule? {
     guard subject.offersRule, engine.readOnlyReason == nil, let program = subject.caller.ruleProgram else {
       return nil
     }
-    // The question asks for the demand of flags already.
-    guard subject.demand == .consent else { return OfferedRule(program: program, demand: nil) }
-    let demand = consentToChange(sealed: sealed)
-    return OfferedRule(program: program, demand: demand == .consent ? nil : demand)
+    // A question that takes a yes asks for less than a change of rules does.
+    let demand = try demand(of: item, .change, .none)
+    guard subject.demand != nil, subject.demand != demand, demand != .consent else {
+      return OfferedRule(program: program, demand: nil)
+    }
+    return OfferedRule(program: program, demand: demand)
   }
 
   private nonisolated func ruleWriter(
@@ -212,7 +214,9 @@ extension KeychainStore {
   ) throws(StoreError) -> Demand? {
     var demands: [Demand] = []
     let protecting = try protecting(item)
-    for demand in protecting.compactMap(\.demand) where !demands.contains(demand) {
+    let isButton = operation != .change && controller?.options.presenceByButton == true
+    let wanted = protecting.compactMap { isButton ? $0.demandByButton : $0.demand }
+    for demand in wanted where !demands.contains(demand) {
       demands.append(demand)
     }
     if demands.count > 1 { return .all(demands) }

@@ -61,9 +61,10 @@ extension Caller {
     public var script: String?
     /// As the process shows it: it may be anything.
     public var commandLine = ""
-    /// Of `keyhole run` the program that it starts with what it opens, and its arguments, as the command line says; empty: it is
-    /// another program.
-    public var startedCommand: [String] = []
+    /// Of `keyhole run` the program that it starts with what it opens; nil: it is another command.
+    public var startedCommand: StartedCommand?
+    /// Of a credential helper the program that has started it; nil: it is another command.
+    public var helped: HelpedProgram?
     /// The processes above it, the nearest first: `/usr/bin/bash (17)`, or `[name] (17)` where the executable can't be
     /// read.
     public var parents: [String] = []
@@ -110,7 +111,7 @@ extension Caller.Identity {
     (now.executable, now.script) = (nil, nil)
     now.identify(ProcessFiles(process.number), process)
     // The last, so that what was read belongs to this process.
-    return now.executable?.file == executable?.file && isAlive
+    return now.executable?.file == executable?.file && isHelpedUnchanged && isAlive
   }
 
   private var isAlive: Bool { handle?.isAlive ?? true }
@@ -154,7 +155,7 @@ extension Caller.Identity {
   /// - Returns: the identity, unidentified.
   public func withoutProgram(because reason: String) -> Caller.Identity {
     var identity = self
-    (identity.executable, identity.script, identity.startedCommand) = (nil, nil, [])
+    (identity.executable, identity.script, identity.startedCommand) = (nil, nil, nil)
     (identity.obstacle, identity.hidesExecutable) = (reason, true)
     return identity
   }
@@ -175,7 +176,8 @@ extension Caller.Identity {
     self.init(process: process, user: files.user, executable: nil)
     self.handle = handle
     isObserved = true
-    let words = files.commandLine
+    let bytes = files.commandLineBytes
+    let words = ProcessFiles.words(bytes)
     commandLine = words.filter { !$0.isEmpty }.joined(separator: " ")
     parents = Self.parents(of: stat)
     terminal = files.terminalPath(device: stat.terminal)
@@ -183,7 +185,8 @@ extension Caller.Identity {
       leader > 0 ? Process(number: leader, start: ProcessFiles(leader).status?.start ?? 0) : nil
     }
     identify(files, process)
-    startedCommand = Self.startedCommand(executable, words)
+    startedCommand = Self.startedCommand(executable, bytes, process)
+    helped = Self.helped(executable, words, process, parent: stat.parent)
     // Read before this: it is the process that the handle refers to.
     if !isAlive { self = .unknown }
   }
@@ -201,13 +204,6 @@ extension Caller.Identity {
     let found = Executable(path: path, file: file, hasPath: FileID(path) == file)
     executable = found
     script = found.hasPath ? ScriptInterpreter(path: path, file: file)?.script(of: files) : nil
-  }
-
-  private static func startedCommand(_ executable: Executable?, _ words: [String]) -> [String] {
-    guard words.count > 1, words[1] == "run", executable?.path.split(separator: "/").last == "keyhole",
-      let end = words.firstIndex(of: "--")
-    else { return [] }
-    return words[end...].dropFirst().filter { !$0.isEmpty }
   }
 
   /// Whether a process has the namespaces of this one.

@@ -17,6 +17,8 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
   case history
   case historyAge = "history-age"
   case plainPrograms = "plain-programs"
+  case plainSession = "plain-session"
+  case presenceButton = "presence-button"
 
   /// The values that a key takes.
   public enum Kind: Sendable {
@@ -73,7 +75,8 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
   /// The properties of the key.
   public var definition: Definition {
     switch self {
-    case .askUnlock, .authRequests, .authCommand, .authReuse, .authTimeout: definitionOfQuestion
+    case .askUnlock, .authRequests, .authCommand, .authReuse, .authTimeout, .presenceButton:
+      definitionOfQuestion
     case .history, .historyAge: definitionOfHistory
     case .autoLock:
       Definition(
@@ -91,6 +94,10 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
       Definition(
         kind: .bool, fallback: .bool(true), protection: .neutral, takesNewMount: true,
         summary: "whether watchers of the mount get inotify events for changes from outside")
+    case .plainSession:
+      Definition(
+        kind: .bool, fallback: .bool(false), protection: .bool(false), takesNewMount: true,
+        summary: "whether a Secret Service is taken also without encryption on the bus")
     case .eol:
       Definition(
         kind: .word(["text", "exact"]), fallback: .string("text"), protection: .neutral, takesNewMount: true,
@@ -133,6 +140,10 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
         kind: .number(0...AccessController.longestReuse, .seconds), fallback: .integer(10),
         protection: .lower,
         summary: "for how many seconds an answer holds")
+    case .presenceButton:
+      Definition(
+        kind: .bool, fallback: .bool(false), protection: .bool(false),
+        summary: "whether a yes meets `userPresence` in the place of a passphrase or a fingerprint")
     default:
       Definition(
         kind: .number(10...3600, .seconds), fallback: .integer(60), protection: .lower,
@@ -164,6 +175,7 @@ extension ConfigurationKey {
     switch (definition.protection, fallback) {
     case (.lower, .integer(let number)): "more than \(number) lies in the vault"
     case (.none, _): "lies in the vault"
+    case (.bool(let strict), .bool(let fallback)) where strict == fallback: "\(!strict) lies in the vault"
     default: nil
     }
   }

@@ -7,6 +7,10 @@ public enum ItemChange {
   case add(Item)
   /// A present item gets another secret, and what the closure changes of it.
   case rewrite(ItemID, (inout Item) throws(StoreError) -> Void)
+  /// A present item gets what the closure changes of it, and keeps its secrets. No secret is asked for.
+  case update(ItemID, (inout Item) throws(StoreError) -> Void)
+  /// A present item goes. No secret is asked for.
+  case remove(ItemID)
   /// The item of this identity, which may be one that was added before, gets an `otpauth:` URI, or another one.
   case setOtpauth(ItemIdentity, modified: Timestamp)
 }
@@ -16,7 +20,8 @@ public protocol BatchKeychain: Sendable {
   /// Makes all changes or none, in their order. `secret` gives the secret of each by its index, one at a time, and may
   /// be slow: other callers wait meanwhile.
   ///
-  /// - Throws: what `secret` throws; `exists`, `notFound`, `accessDenied` for an item with a password of its own,
+  /// - Returns: the items that were added or changed, in the order of the changes.
+  /// - Throws: `unsupported` for an `update` or a `remove` where another process makes the changes; what `secret` throws; `exists`, `notFound`, `accessDenied` for an item with a password of its own,
   ///   `readOnly`, `noSpace`, `tooLarge`; `unreachable` where another process makes the changes and does not answer: then
   ///   they may have been made.
   func apply(

@@ -22,6 +22,7 @@ extension KeychainStore {
     _ checked: [ItemChange], origin: Change.Origin, secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) {
     let batches = try engine.requireBatches()
+    let removed = checked.compactMap { if case .remove(let id) = $0 { id } else { nil } }
     noteUse()
     defer { wipeStack() }
     _ = try change { () throws(StoreError) in
@@ -31,6 +32,7 @@ extension KeychainStore {
         return content
       }
     } note: { store, items in
+      for id in removed { store.noteRemoval(of: id) }
       // Of an item with several changes, the last one is what it is now.
       let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
       var published: [Change] = []
@@ -96,6 +98,8 @@ extension KeychainStore {
         try checkAccess(to: id, permits[id])
         guarding.permit = permits[id]
         checked.append(.checked(id, body, classes, guarding))
+      case .update(let id, let body): checked.append(.checkedUpdate(id, body, classes, guarding))
+      case .remove: checked.append(change)
       case .setOtpauth(let identity, _):
         for item in try read({ $0[identity] }) { try checkAccess(to: item, permits[item.id], .otpauth) }
         checked.append(change)
@@ -111,11 +115,24 @@ extension ItemChange {
     _ id: ItemID, _ body: @escaping (inout Item) throws(StoreError) -> Void, _ classes: StorableClasses,
     _ guarding: KeptProtection
   ) -> ItemChange {
-    .rewrite(id) { (item) throws(StoreError) in
-      let before = item
-      try body(&item)
-      try classes.check(item)
-      try guarding.check(before, item)
-    }
+    .rewrite(id) { (item) throws(StoreError) in try check(&item, body, classes, guarding) }
+  }
+
+  /// The same of a change that concerns no secret.
+  static func checkedUpdate(
+    _ id: ItemID, _ body: @escaping (inout Item) throws(StoreError) -> Void, _ classes: StorableClasses,
+    _ guarding: KeptProtection
+  ) -> ItemChange {
+    .update(id) { (item) throws(StoreError) in try check(&item, body, classes, guarding) }
+  }
+
+  private static func check(
+    _ item: inout Item, _ body: (inout Item) throws(StoreError) -> Void, _ classes: StorableClasses,
+    _ guarding: KeptProtection
+  ) throws(StoreError) {
+    let before = item
+    try body(&item)
+    try classes.check(item)
+    try guarding.check(before, item)
   }
 }

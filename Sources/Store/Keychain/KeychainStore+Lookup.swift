@@ -1,4 +1,5 @@
 public import Model
+import Synchronization
 
 // Single items of the index.
 extension KeychainStore {
@@ -7,7 +8,11 @@ extension KeychainStore {
   /// - Throws: what reading the keychain throws.
   public nonisolated func item(with identity: ItemIdentity) throws(StoreError) -> Item? {
     if let lookup { return identity == .rules || identity.isDocument ? nil : try lookup.item(with: identity) }
-    return try read { $0.first(identity) }
+    try load()
+    return try index.withLock { index throws(StoreError) in
+      guard index != nil else { throw Self.unloaded }
+      return index?.first(identity)
+    }
   }
 
   /// The item with the keychain's own name; nil: there is none.

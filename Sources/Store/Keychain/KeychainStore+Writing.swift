@@ -70,6 +70,7 @@ extension KeychainStore {
     let present = try items.map { (id) throws(StoreError) in try item(id) }.compactMap { $0 }
     guard present.allSatisfy(engine.locking.isAccessible) else { throw .locked }
     try permit?.requireUnchangedCaller()
+    if try updateFollowed(present, body) { return }
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     _ = try change { () throws(StoreError) in
       try engine.update(items) { (item) throws(StoreError) in

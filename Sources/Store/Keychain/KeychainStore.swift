@@ -30,6 +30,8 @@ public actor KeychainStore {
   nonisolated let index = Mutex<KeychainIndex?>(nil)
   /// The reading of all items by pages that is under way; nil: none.
   nonisolated let loading = Mutex<ItemLoading?>(nil)
+  /// Has documents follow the names of items.
+  nonisolated let renameFollower = Mutex<RenameFollower?>(nil)
   nonisolated let verification = Mutex(VerificationSchedule())
   nonisolated let changeCount = Atomic<UInt64>(0)
   /// When outdated versions were deleted last, in seconds since the machine was started; 0: not by this process.
@@ -66,6 +68,9 @@ public actor KeychainStore {
     executor.asUnownedSerialExecutor()
   }
 
+  /// Whether another process serves the keychain.
+  public nonisolated var isServedElsewhere: Bool { remote != nil }
+
   /// Lends the index of all items; `body` must be short, and must not call the store.
   ///
   /// - Throws: what reading the keychain for the first time throws.
@@ -74,10 +79,12 @@ public actor KeychainStore {
   ) throws(StoreError) -> Value {
     try load()
     return try index.withLock { index throws(StoreError) in
-      guard let index else { throw .unreachable(reason: "the keychain is not loaded") }
+      guard let index else { throw Self.unloaded }
       return try body(index)
     }
   }
+
+  static let unloaded = StoreError.unreachable(reason: "the keychain is not loaded")
 
   /// For how long no secret was read or changed, in seconds on a clock that can't be set and that counts suspend.
   public nonisolated var idleSeconds: UInt64 {

@@ -20,6 +20,14 @@ public protocol VersionedSuites: Sendable {
   /// - Throws: the system's errors.
   @discardableResult func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int
 
+  /// Deletes what is kept of keys that are about to be removed. For some seconds no process keeps what they are or were, so that
+  /// their removal leaves nothing, whichever process notices it and whenever the one that calls this ends.
+  ///
+  /// - Returns: how many values.
+  /// - Throws: the system's errors; then what is kept is as it was.
+  @discardableResult
+  func purge(_ keys: Set<ExactString>, beforeRemovalFrom suite: ExactString) throws(StoreError) -> Int
+
   /// Deletes what is kept for longer than `retention` says. - Returns: how many values.
   @discardableResult func prune() -> Int
 

@@ -12,6 +12,11 @@ struct ListedUnlock {
   var end: UInt64
   /// `keyhole approve` is asking.
   var isBeingAsked = false
+  /// The last request that was not approved in time. The entry stays for as long as its processes are not asked again.
+  var expired: UnlockRequest?
+
+  /// The request that it is described by.
+  var shown: UnlockRequest? { requests.first ?? expired }
 }
 
 extension UnlockController {
@@ -37,9 +42,10 @@ extension UnlockController {
 
   /// nil: no request waits any more.
   private func describe(_ entry: ListedUnlock, at time: UInt64) -> ListedRequest? {
-    guard let first = entry.requests.first?.subject else { return nil }
+    guard let first = entry.shown?.subject else { return nil }
     var paths: [String] = []
-    for path in entry.requests.map(\.subject.path) where !paths.contains(path) { paths.append(path) }
+    for path in (entry.requests + (entry.expired.map { [$0] } ?? [])).map(\.subject.path)
+    where !paths.contains(path) { paths.append(path) }
     return ListedRequest(
       number: entry.number, paths: paths, purpose: .unlock, caller: first.caller, reason: entry.reason,
       secondsLeft: Int(clamping: entry.end > time ? entry.end - time : 0))
@@ -67,12 +73,36 @@ extension UnlockController {
       request.noteListing()
       deadlines.run(after: .seconds(options.timeout)) { [weak self, weak request] in
         guard let self, let request else { return }
-        withdraw(request)
-        request.finish(.stillLocked(reason: "it was not approved in time"))
+        expire(request)
       }
     }
     let time = now()
     for request in listing.new.compactMap({ describe($0, at: time) }) { options.onListed?(request) }
+  }
+
+  /// A request was not approved in time: its session is not asked for a while, and the entry stays in the list as long.
+  private func expire(_ request: UnlockRequest) {
+    let time = now()
+    let number = state.withLock { state -> UInt32? in
+      guard let index = state.listed.firstIndex(where: { $0.requests.contains { $0 === request } }) else {
+        return nil
+      }
+      state.listed[index].requests.removeAll { $0 === request }
+      state.listed[index].expired = request
+      state.listed[index].end = max(state.listed[index].end, time + Self.quietSeconds)
+      return state.listed[index].number
+    }
+    guard let number else { return }
+    let reason = "it was not approved in time"
+    keepQuiet(request.subject, reason, isCounted: false)
+    request.finish(.stillLocked(reason: reason))
+    deadlines.run(after: .seconds(Int(Self.quietSeconds))) { [weak self] in
+      self?.state.withLock { state in
+        state.listed.removeAll {
+          $0.number == number && $0.requests.isEmpty && !$0.isBeingAsked && $0.expired === request
+        }
+      }
+    }
   }
 
   /// Refuses a listed request, as a refusal in a dialog does. - Throws: `notFound` where none has this number.
@@ -83,7 +113,7 @@ extension UnlockController {
     }
     guard let entry else { throw .notFound }
     let reason = "a person refused"
-    if let subject = entry.requests.first?.subject { keepQuiet(subject, reason) }
+    if let subject = entry.shown?.subject { keepQuiet(subject, reason) }
     for request in entry.requests { request.finish(.stillLocked(reason: reason)) }
   }
 
@@ -110,7 +140,7 @@ extension UnlockController {
   private func begin(_ number: UInt32) throws(StoreError) -> UnlockRequest {
     let outcome = state.withLock { state -> Swift.Result<UnlockRequest, StoreError> in
       guard let index = state.listed.firstIndex(where: { $0.number == number }),
-        let request = state.listed[index].requests.first
+        let request = state.listed[index].shown
       else { return .failure(.notFound) }
       guard !state.listed[index].isBeingAsked else {
         return .failure(.notPermitted(reason: "another `keyhole approve` asks about it"))
@@ -122,9 +152,12 @@ extension UnlockController {
   }
 
   private func endAsking(_ number: UInt32) {
+    let time = now()
     state.withLock { state in
       guard let index = state.listed.firstIndex(where: { $0.number == number }) else { return }
       state.listed[index].isBeingAsked = false
+      let isOver = state.listed[index].requests.isEmpty && state.listed[index].end <= time
+      if isOver { state.listed.remove(at: index) }
     }
   }
 }
@@ -141,7 +174,7 @@ extension UnlockController.State {
       if let index = listed.firstIndex(where: { $0.isOfProcess(of: request) }) {
         listed[index].requests.append(request)
         listed[index].end = end
-      } else if listed.count < UnlockController.mostListed {
+      } else if hasRoom() {
         let entry = ListedUnlock(number: numbers.next(), requests: [request], reason: reason, end: end)
         listed.append(entry)
         listing.new.append(entry)
@@ -154,16 +187,26 @@ extension UnlockController.State {
     return listing
   }
 
-  /// An entry without a request is dropped.
+  /// Entries for which no process waits any more give way to others.
+  private mutating func hasRoom() -> Bool {
+    if listed.count >= UnlockController.mostListed,
+      let index = listed.firstIndex(where: { $0.requests.isEmpty && !$0.isBeingAsked })
+    {
+      listed.remove(at: index)
+    }
+    return listed.count < UnlockController.mostListed
+  }
+
+  /// An entry without a request is dropped, unless its time was over.
   mutating func unlist(_ request: UnlockRequest) {
     for index in listed.indices { listed[index].requests.removeAll { $0 === request } }
-    listed.removeAll(where: \.requests.isEmpty)
+    listed.removeAll { $0.requests.isEmpty && $0.expired == nil }
   }
 }
 
 extension ListedUnlock {
   fileprivate func isOfProcess(of request: UnlockRequest) -> Bool {
     guard let process = request.subject.caller.process else { return false }
-    return requests.first?.subject.caller.process == process
+    return shown?.subject.caller.process == process
   }
 }

@@ -12,6 +12,8 @@ import Synchronization
 /// an hour; `didUnlock()` ends that.
 ///
 /// A request for which no dialog could be shown is listed, where the options say so: `keyhole approve` takes the passphrase for it.
+/// Where that does not come in time, its session is not asked for a minute, as after a refusal, and the request stays in the list as long;
+/// such a time-out is none of the refusals in a row.
 public final class UnlockController: Sendable {
   /// For how long a session is not asked after a refusal, in seconds.
   static let quietSeconds: UInt64 = 60
@@ -52,7 +54,7 @@ public final class UnlockController: Sendable {
   struct Quiet {
     var end: UInt64
     var reason: String
-    /// False: no person was asked, as no dialog could be shown.
+    /// False: no person was asked, as no dialog could be shown, and a further request is listed.
     var isRefusal: Bool
   }
 
@@ -298,14 +300,14 @@ extension UnlockController {
 
   func keepQuiet(
     _ subject: UnlockRequest.Subject, for period: UInt64 = quietSeconds, _ reason: String,
-    isRefusal: Bool = true
+    isRefusal: Bool = true, isCounted: Bool = true
   ) {
     let time = now()
     state.withLock { state in
       // That of all processes holds then.
       if state.quiet.count >= Self.mostQuietSessions { state.quiet = [:] }
       state.quiet[subject.session] = Quiet(end: time + period, reason: reason, isRefusal: isRefusal)
-      guard isRefusal else { return }
+      guard isRefusal, isCounted else { return }
       state.refusalsInARow += 1
       let further = state.refusalsInARow - Self.refusalsUntilQuiet
       guard further >= 0 else { return }

@@ -136,6 +136,7 @@ extension FileTree {
   private func followKeychain() {
     try? keychain?.load()
     _ = noteFolders()
+    Background.run { [self] in beginFollowingViews() }
   }
 
   /// The items of a locked keychain are not known before it is unlocked.

@@ -39,7 +39,7 @@ extension FileTree {
     return version
   }
 
-  private func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
+  func identitiesWithVersions() throws(StoreError) -> [ItemIdentity] {
     guard let keychain, keychain.engine.history != nil else { return [] }
     let change = keychain.changeNumber
     return try history.withLock { known throws(StoreError) in
@@ -51,13 +51,16 @@ extension FileTree {
   }
 
   private func items(in folder: FolderPlace?, of itemClass: ItemClass) throws(StoreError) -> Set<ItemPlace> {
-    let places = try identitiesWithVersions().lazy.filter { $0.itemClass == itemClass }.map { ItemPlace($0) }
+    let identities = try identitiesWithVersions().lazy.filter { $0.itemClass == itemClass && !$0.isDocument }
+    let places = identities.map { ItemPlace($0) }
     return Set(folder.map { folder in places.filter { $0.folderPlace == folder } } ?? Array(places))
   }
 
   func places(in history: HistoryPlace) throws(StoreError) -> [Place] {
     switch history {
-    case .top: return [.history(.defaults)] + (keychain == nil ? [] : [.history(.keychain)])
+    case .top:
+      let views: [Place] = viewFolders.isEmpty ? [] : [.history(.views)]
+      return [.history(.defaults)] + (keychain == nil ? [] : [.history(.keychain)]) + views
     case .defaults, .suite, .key: return settingPlaces(in: history)
     case .keychain: return ItemClass.allCases.map { .history(.itemClass($0)) }
     case .itemClass(.other): return try items(in: nil, of: .other).map { .history(.item($0)) }
@@ -66,7 +69,8 @@ extension FileTree {
     case .folder(let folder):
       return try items(in: folder, of: folder.itemClass).map { .history(.item($0)) }
     case .item(let item): return try versions(at: item).map { .history(.version(item, $0.number)) }
-    case .version, .setting: throw .notDirectory
+    case .views, .view: return try viewPlaces(in: history)
+    case .version, .setting, .viewText: throw .notDirectory
     }
   }
 
@@ -74,7 +78,7 @@ extension FileTree {
   func place(of name: some Collection<UInt8>, in directory: HistoryPlace) throws(StoreError) -> Place {
     let place: HistoryPlace
     switch directory {
-    case .top, .keychain, .defaults, .suite, .key:
+    case .top, .keychain, .defaults, .suite, .key, .views, .view:
       // Of suites there are few, and what is kept of one is read as a whole.
       guard let found = try places(in: directory).first(where: { $0.name.utf8.elementsEqual(name) }) else {
         throw .notFound
@@ -91,7 +95,7 @@ extension FileTree {
       let text = ExactString(utf8: name)?.string ?? ""
       guard let number = UInt64(text), String(number) == text else { throw .notFound }
       place = .version(item, number)
-    case .version, .setting: throw .notDirectory
+    case .version, .setting, .viewText: throw .notDirectory
     }
     guard try existsInHistory(place) else { throw .notFound }
     return .history(place)
@@ -102,6 +106,9 @@ extension FileTree {
     case .top, .defaults: true
     case .suite, .key, .setting: settingExists(history)
     case .keychain, .itemClass: keychain != nil
+    case .views: !viewFolders.isEmpty
+    case .view(let name): try !versions(ofView: name).isEmpty
+    case .viewText(let name, let number): try versions(ofView: name).contains { $0.number == number }
     case .folder(let folder): try !items(in: folder, of: folder.itemClass).isEmpty
     case .item(let item): try !versions(at: item).isEmpty
     case .version(let item, let number): try versions(at: item).contains { $0.number == number }
@@ -117,6 +124,7 @@ extension FileTree {
       let version = try settingVersion(number, of: key)
       let size = try settings.codec.content(of: version.value).count
       return NodeStatus(kind: .file, size: size, modified: version.replaced, links: 1)
+    case .viewText(let name, let number): return try status(ofVersion: number, ofView: name)
     case .version(let item, let number):
       let version = try version(number, at: item)
       return NodeStatus(kind: .file, size: version.item.size, modified: version.replaced, links: 1)
@@ -156,6 +164,9 @@ extension FileTree {
 
   /// Whether a version that is open may stay so after a lock.
   func isUnlocked(_ history: HistoryPlace) -> Bool {
+    if case .viewText(let name, let number) = history {
+      return (try? text(ofVersion: number, ofView: name)) != nil
+    }
     guard case .version(let item, let number) = history else { return true }
     guard let keychain, let version = try? version(number, at: item) else {
       return keychain?.engine.locking.lockState == .open

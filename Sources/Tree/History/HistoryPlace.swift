@@ -14,11 +14,17 @@ enum HistoryPlace: Hashable, Sendable {
   case item(ItemPlace)
   /// The value of a version.
   case version(ItemPlace, UInt64)
+  case views
+  case view(ExactString)
+  /// The text of a view that it had.
+  case viewText(ExactString, UInt64)
 
   var parent: Place {
     switch self {
     case .top: .control
-    case .keychain, .defaults: .history(.top)
+    case .keychain, .defaults, .views: .history(.top)
+    case .view: .history(.views)
+    case .viewText(let view, _): .history(.view(view))
     case .suite: .history(.defaults)
     case .key(let key): .history(.suite(key.suite))
     case .setting(let key, _): .history(.key(key))
@@ -32,7 +38,7 @@ enum HistoryPlace: Hashable, Sendable {
 
   var isDirectory: Bool {
     switch self {
-    case .version, .setting: false
+    case .version, .setting, .viewText: false
     default: true
     }
   }
@@ -48,7 +54,9 @@ enum HistoryPlace: Hashable, Sendable {
     case .itemClass(let itemClass): itemClass.rawValue
     case .folder(let folder): folder.name.string
     case .item(let item): item.name.string
-    case .version(_, let number): String(number)
+    case .version(_, let number), .viewText(_, let number): String(number)
+    case .views: ViewFolder.views.rawValue
+    case .view(let name): name.string
     }
   }
 }

@@ -144,7 +144,7 @@ extension Place {
   /// Whether secrets live here: then contents are kept in locked memory and out of the page cache.
   var isSecret: Bool {
     switch self {
-    case .value, .otpauth, .code, .history(.version), .view(.file): true
+    case .value, .otpauth, .code, .history(.version), .history(.viewText), .view(.file): true
     case .scratch(let place): place.directory.isSecret
     default: false
     }

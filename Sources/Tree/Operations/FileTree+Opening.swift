@@ -29,6 +29,8 @@ extension FileTree {
       if let permit { return try openView(name, in: folder, node, mode, caller, permit) }
       let permit = try permitNow(permission(toOpen: node, mode, by: caller))
       return try openView(name, in: folder, node, mode, caller, permit)
+    case .history(.viewText(let name, let number)):
+      return try openVersion(number, ofView: name, node, mode)
     case .history(.setting(let key, let number)): return try openSetting(number, of: key, node, mode)
     case .scratch(let place): return try openScratch(place, node, mode)
     case .status: return try openStatus(node, mode)
@@ -53,6 +55,7 @@ extension FileTree {
     var state = Handle.State()
     state.original = entry?.value ?? .data([])
     state.version = entry?.version ?? 0
+    if let entry { state.opening = Opening(mode, caller, modified: entry.modified) }
     begin(&state, mode, node, caller)
     return Handle(node, in: self, mode: mode, state: state)
   }
@@ -71,6 +74,7 @@ extension FileTree {
     } else if !overlay.withLock({ $0.pending[file] != nil }) {
       guard let item = try storedItem(place), item.secrets.isSuperset(of: which) else { throw .notFound }
       stored = item
+      state.opening = Opening(mode, caller, modified: item.modified)
       // A call that may block must not do so at a write, so it is made now.
       let isWanted = mode.contains(.read) || keychain.mayBlock
       if !isWanted || mode.contains(.truncate) { try keychain.checkAccess(to: item, permit, which) }

@@ -20,7 +20,7 @@ extension FileTree {
     case .scratch(let scratch): try removeScratch(scratch)
     case .code: throw .notPermitted(reason: "`otp` is computed; it goes with `otpauth`")
     case .status, .events: throw .notPermitted(reason: "this file is always there")
-    case .history(.version), .history(.setting):
+    case .history(.version), .history(.setting), .history(.viewText):
       throw .notPermitted(reason: "versions are deleted with `keyhole history --purge`")
     default: throw .isDirectory
     }

@@ -1,6 +1,7 @@
 public import Model
 public import Store
 import Synchronization
+import Views
 
 extension FileTree {
   /// rename(2) and, with `replacing` false, renameat2(2)'s RENAME_NOREPLACE.
@@ -69,7 +70,10 @@ extension FileTree {
     }
     switch (place, target) {
     case (.key(let old), .key(let new)):
-      try moveKey(old, to: new, source, by: caller, moveNode)
+      try withViewsFollowing([Views.SettingRename(old.suite, old.key, to: new.suite, new.key)]) {
+        () throws(StoreError) in
+        try moveKey(old, to: new, source, by: caller, moveNode)
+      }
       showMoved(old, at: new)
     case (.key, .scratch(let scratch)), (.value, .scratch(let scratch)), (.otpauth, .scratch(let scratch)),
       (.view, .scratch(let scratch)):

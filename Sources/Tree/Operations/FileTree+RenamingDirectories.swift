@@ -1,17 +1,34 @@
 import Model
 import Store
 import Synchronization
+import Views
 
 extension FileTree {
   func moveDirectory(_ source: Place, to target: Place, isTaken: Bool) throws(StoreError) {
     if isTaken { try makeRoom(at: target) }
     switch (source, target) {
-    case (.suite(let name), .suite(let newName)): try settings.renameSuite(name, to: newName)
+    case (.suite(let name), .suite(let newName)): try renameSuite(name, to: newName)
     case (.folder(let folder), .folder(let newFolder)): try moveFolder(folder, to: newFolder)
     case (.item(let item), .item(let newItem)): try moveItem(item, to: newItem)
     default: throw .notPermitted(reason: "this can't be moved there")
     }
     overlay.withLock { $0.move(source, to: target) }
+  }
+
+  private func renameSuite(_ name: ExactString, to newName: ExactString) throws(StoreError) {
+    let keys = (try settings.suite(name).fetch()?.entries.keys).map { Array($0) } ?? []
+    try withViewsFollowing(keys.map { Views.SettingRename(name, $0, to: newName, $0) }) {
+      () throws(StoreError) in
+      try settings.renameSuite(name, to: newName)
+    }
+  }
+
+  /// Renames settings; views that refer to them follow.
+  func withViewsFollowing(
+    _ renames: [Views.SettingRename], _ rename: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard let views else { return try rename() }
+    try views.following(renames, rename)
   }
 
   /// An empty directory may be replaced by another.

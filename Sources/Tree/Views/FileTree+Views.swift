@@ -96,17 +96,21 @@ extension FileTree {
   func permission(
     toOpenView name: ExactString, writing: Bool, by caller: Caller
   ) throws(StoreError) -> Permission {
-    let view = try view(name, in: .views)
-    return try requireViews().permission(toOpen: view, writing: writing, by: caller)
+    let views = try requireViews()
+    // A removed one is made again by the file that takes its place.
+    var view = try views.view(name)
+    if view == nil { view = try views.removed(name) }
+    guard let view else { throw .notFound }
+    return try views.permission(toOpen: view, writing: writing, by: caller)
   }
 
   /// Before a file is made where a view stands, or has stood before an editor has set it aside.
   func permission(
     toReplaceView name: some Collection<UInt8>, by caller: Caller
   ) throws(StoreError) -> Permission? {
-    guard let plain = try? PathName(lookingUp: name).plain, try isStored(plain, in: .views) else {
-      return nil
-    }
+    guard let plain = try? PathName(lookingUp: name).plain else { return nil }
+    let isStored = try isStored(plain, in: .views)
+    if !isStored, try requireViews().removed(plain) == nil { return nil }
     return try permission(toOpenView: plain, writing: true, by: caller)
   }
 
@@ -137,6 +141,8 @@ extension FileTree {
     state.permit = permit?.ofHandle
     if !overlay.withLock({ $0.pending[place] != nil }) {
       if mode.contains(.write) { try checkWritable(name, in: folder) }
+      // Before the content is read: a change that comes in between shows as a later time.
+      state.opening = Opening(mode, caller, modified: try modified(ofView: name, in: folder))
       let content = try contentOfView(name, in: folder, permit)
       if folder == .views { state.viewBase = content }
       if !mode.contains(.truncate) { state.draft = .untouched(content) }
@@ -154,6 +160,11 @@ extension FileTree {
       throw error
     }
     return handle
+  }
+
+  private func modified(ofView name: ExactString, in folder: ViewFolder) throws(StoreError) -> Timestamp {
+    let view = try view(name, in: folder)
+    return folder == .views ? try requireViews().modified(of: view) : view.document.modified
   }
 
   func contentOfView(
@@ -199,7 +210,10 @@ extension FileTree {
       return .scratch(ScratchPlace(directory: .views(folder), name: text))
     }
     let isStored = try isStored(text, in: folder)
-    guard renaming || folder == .templates || isStored else {
+    var isAllowed = renaming || folder == .templates || isStored
+    // `mv` from another file system has removed it to put this one in its place.
+    if !isAllowed { isAllowed = try views.removed(text) != nil }
+    guard isAllowed else {
       throw .notPermitted(reason: "`keyhole view \(text.string.quotedForShell)` makes a view")
     }
     try TreePaths().checkName(text.string)
@@ -232,12 +246,21 @@ extension FileTree {
   public func changesOfViews(after change: Change) -> [Change] {
     guard let views, views.areSupported else { return [] }
     let changed = views.viewsChanged(by: change)
+    if case .keychain = change.subject, change.kind == .unlocked {
+      Background.run { [self] in beginFollowingViews() }
+    }
     let unmeasured = views.viewsToMeasure(after: change, changed)
     if !unmeasured.isEmpty, !options.isReadOnly {
       Background.run { views.sealLengths(of: unmeasured) }
     }
     let origin = change.origin == .local ? .indirect : change.origin
     return changed.map { Change(.modified, .document($0.document.id, $0.document.name), origin: origin) }
+  }
+
+  /// Once the keychain can be read: takes the views as they are for known, and finishes renames that were interrupted.
+  func beginFollowingViews() {
+    views?.beginFollowing()
+    if !options.isReadOnly { views?.finishRenames() }
   }
 
   /// The files of the view whose document has this name.

@@ -4,8 +4,14 @@ import Model
 enum UTF8Text {
   static func isValid(_ text: Span<UInt8>) -> Bool {
     var check = UTF8Check()
-    for index in text.indices { guard check.append(text[index]) else { return false } }
-    return check.isComplete
+    var isComplete = true
+    for index in text.indices {
+      let byte = text[index]
+      if isComplete, byte < 0x80 { continue }
+      guard check.append(byte) else { return false }
+      isComplete = check.isComplete
+    }
+    return isComplete
   }
 
   /// The scalar that begins at an offset, and the number of its bytes; nil: there is none, or it is not well-formed.

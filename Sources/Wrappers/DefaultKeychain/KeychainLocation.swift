@@ -136,7 +136,7 @@ public struct KeychainLocation: Sendable {
       engine: engine, controller: controller, unlocking: unlocking, retention: retention)
     return LiveKeychain.Opened(store: store) { changed in
       guard let remote = engine.remote else {
-        return FolderWatch(data) { _ in changed() }
+        return FolderWatch(data, .commits) { _ in changed() }
       }
       return NewsWatch(remote.news, changed)
     }

@@ -8,12 +8,21 @@ import Synchronization
 ///
 /// A thread of its own draws it, so a step that takes long still shows that time goes on. Elsewhere nothing is printed.
 final class ProgressBar {
+  /// The unit of the amounts.
+  enum Unit {
+    case steps
+    case bytes
+  }
+
   private let drawing: ProgressDrawing
   private let timer: (any DispatchSourceTimer)?
 
-  /// `total`: how many steps there are; nil: it is not known. `verb`: what the command does, as `importing`.
-  init(total: Int?, _ verb: String) {
-    drawing = ProgressDrawing(total: total, verb)
+  /// - Parameters:
+  ///   - total: the amount of all; nil: it is not known yet.
+  ///   - verb: the activity of the command, as `importing`.
+  ///   - unit: of the amounts.
+  init(total: Int?, _ verb: String, _ unit: Unit = .steps) {
+    drawing = ProgressDrawing(total: total, verb, unit)
     guard StandardStream.errors.isTerminal, StandardError.showsNotes, environment("TERM") != "dumb" else {
       timer = nil
       return
@@ -24,7 +33,7 @@ final class ProgressBar {
     timer?.activate()
   }
 
-  /// Runs `body` with a bar for something of which no steps are known.
+  /// Runs `body` with a bar whose amounts are not known.
   static func run<Value: ~Copyable, Failure: Error>(
     _ verb: String, _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -36,7 +45,11 @@ final class ProgressBar {
   /// One more of them is done.
   func advance() { drawing.advance() }
 
-  func show(_ done: Int) { drawing.show(done) }
+  /// So much is done.
+  func show(_ done: Int) { drawing.show(done, of: nil, nil) }
+
+  /// So much is done, of so much in all. `verb`: another activity than before.
+  func show(_ done: Int, of total: Int, _ verb: String? = nil) { drawing.show(done, of: total, verb) }
 
   /// Takes it away. It may be called more than once.
   func end() {
@@ -49,24 +62,31 @@ private final class ProgressDrawing: Sendable {
   private static let width = 30
 
   private struct State {
+    var total: Int?
+    var verb: String
     var done = 0
     var isShown = false
     var isEnded = false
   }
 
-  private let total: Int?
-  private let verb: String
-  private let state = Mutex(State())
+  private let unit: ProgressBar.Unit
+  private let state: Mutex<State>
   private let start = ContinuousClock.now
 
-  init(total: Int?, _ verb: String) {
-    self.total = total
-    self.verb = verb
+  init(total: Int?, _ verb: String, _ unit: ProgressBar.Unit) {
+    self.unit = unit
+    state = Mutex(State(total: total, verb: verb))
   }
 
   func advance() { state.withLock { $0.done += 1 } }
 
-  func show(_ done: Int) { state.withLock { $0.done = done } }
+  func show(_ done: Int, of total: Int?, _ verb: String?) {
+    state.withLock { state in
+      state.done = done
+      if let total { state.total = total }
+      if let verb { state.verb = verb }
+    }
+  }
 
   func end() {
     state.withLock { state in
@@ -79,7 +99,7 @@ private final class ProgressDrawing: Sendable {
     state.withLock { state in
       guard !state.isEnded, Self.mayDraw else { return }
       state.isShown = true
-      StandardError.draw("\r\u{1B}[K" + text(state.done))
+      StandardError.draw("\r\u{1B}[K" + text(state))
     }
   }
 
@@ -88,11 +108,26 @@ private final class ProgressDrawing: Sendable {
     (try? TerminalModes(of: StandardStream.errors.number))?.echoes ?? false
   }
 
-  private func text(_ done: Int) -> String {
+  private func text(_ state: State) -> String {
     let seconds = (ContinuousClock.now - start).components.seconds
-    guard let total, total > 0 else { return "\(verb) … \(seconds) s" }
-    let filled = min(Self.width, done * Self.width / total)
+    guard let total = state.total, total > 0 else { return "\(state.verb) … \(seconds) s" }
+    // Other processes may add to what was counted at the beginning.
+    let done = min(state.done, total)
+    let filled = done * Self.width / total
     let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Self.width - filled)
-    return "\(verb) [\(bar)] \(done)/\(total), \(seconds) s"
+    return "\(state.verb) [\(bar)] \(amounts(done, total)), \(seconds) s"
+  }
+
+  private func amounts(_ done: Int, _ total: Int) -> String {
+    switch unit {
+    case .steps: "\(done)/\(total)"
+    case .bytes: "\(Self.mebibytes(done))/\(Self.mebibytes(total)) MiB"
+    }
+  }
+
+  /// With one digit after the point.
+  private static func mebibytes(_ bytes: Int) -> String {
+    let tenths = bytes * 10 / (1 << 20)
+    return "\(tenths / 10).\(tenths % 10)"
   }
 }

@@ -2,21 +2,24 @@ import Testing
 
 /// `keyhole credential install` and `uninstall`: nothing else in a file changes, and all of it comes back.
 @Suite(.timeLimit(.minutes(2))) struct CredentialInstallTests {
-  private static let tools = "git docker podman cargo aws:work terraform bazel askpass"
+  private static let tools = "git docker podman cargo aws:work terraform bazel askpass kubectl systemd"
 
   @Test func filesThatWereThereComeBackByteForByte() async throws {
     try await withWorld { world in
       try world.checkHelpers(
         """
-        cd "$HOME"; mkdir -p .docker .cargo .aws dotfiles
+        cd "$HOME"; mkdir -p .docker .cargo .aws .kube dotfiles
+        printf '# mine\\napiVersion: v1\\nkind: Config\\nusers: \\n# first\\n  - name: a\\n    user: {token: x}\\ncontexts: []' > dotfiles/kube; chmod 400 dotfiles/kube; ln -s ../dotfiles/kube .kube/config
         printf '# mine\\n[credential]\\n\\thelper = cache\\n[user]\\n\\tname = a' > dotfiles/gitconfig; ln -s dotfiles/gitconfig .gitconfig
         printf '{"auths": {"a": {"auth": "eDp5"}},  "z":1}' > .docker/config.json; printf '[build]\\njobs = 2\\n' > .cargo/config.toml
         printf '[default]\\nregion = x\\n' > .aws/config; chmod 644 .aws/config; printf 'plugin_cache_dir = "x"\\n' > .terraformrc
-        tree() { find . "$XDG_CONFIG_HOME" \\( -type f -o -type l \\) -printf '%p %m %l\\n' | sort; cat .gitconfig .docker/config.json .cargo/config.toml .aws/config .terraformrc; }
+        tree() { find . "$XDG_CONFIG_HOME" \\( -type f -o -type l \\) -printf '%p %m %l\\n' | sort; cat .gitconfig .docker/config.json .cargo/config.toml .aws/config .terraformrc .kube/config; }
         tree > "$OUT/before"
         keyhole credential install --dry-run \(Self.tools) > "$OUT/plan"; tree | cmp - "$OUT/before"
         keyhole credential install \(Self.tools) | cmp - "$OUT/plan"
         git config --global --get-all credential.helper | sed "s|$OUT|OUT|"; jq -c . .docker/config.json; readlink .gitconfig
+        python3 -c 'import yaml; print([user["name"] for user in yaml.safe_load(open(".kube/config"))["users"]])'; readlink .kube/config
+        readlink "$XDG_CONFIG_HOME/systemd/user/sockets.target.wants/keyhole-credentials.socket" | sed "s|.*/||"
         keyhole credential install git
         keyhole credential uninstall \(Self.tools) > /dev/null; tree | cmp - "$OUT/before"
         keyhole credential uninstall git; echo $?
@@ -26,6 +29,9 @@ import Testing
           OUT/bin/git-credential-keyhole
           {"credsStore":"keyhole","auths":{"a":{"auth":"eDp5"}},"z":1}
           dotfiles/gitconfig
+          ['keyhole', 'a']
+          ../dotfiles/kube
+          keyhole-credentials.socket
           git: it is installed already
           keyhole: git: nothing was written for it by `keyhole credential install`
           3
@@ -57,15 +63,18 @@ import Testing
           cd "$HOME"; mkdir -p .docker .cargo .aws
           printf '{"credsStore": "pass"}' > .docker/config.json; printf '[registry]\\ndefault = "a"\\n' > .cargo/config.toml
           printf '[profile work]\\n' > .aws/config; printf 'credentials_helper "other" {}\\n' > .terraformrc
-          for tool in docker cargo aws:work terraform aws kubectl systemd nonsense; do keyhole credential install $tool; echo $?; done
+          mkdir .kube; printf 'users: []\\n' > .kube/config
+          for tool in docker cargo aws:work terraform aws kubectl nonsense; do keyhole credential install $tool; echo $?; done
           cat .docker/config.json .cargo/config.toml .aws/config .terraformrc; [ ! -e .terraform.d ] || echo link
           """)
       #expect(
         output.text
-          == "1\n1\n1\n1\n1\n1\n1\n1\n{\"credsStore\": \"pass\"}[registry]\ndefault = \"a\"\n[profile work]\ncredentials_helper \"other\" {}\n",
+          == "1\n1\n1\n1\n1\n1\n1\n{\"credsStore\": \"pass\"}[registry]\ndefault = \"a\"\n[profile work]\ncredentials_helper \"other\" {}\n",
         "\(output)")
-      for words in ["credHelpers", "global-credential-providers", "credential_process", "credentials_helper"]
-      {
+      for words in [
+        "credHelpers", "global-credential-providers", "credential_process", "credentials_helper",
+        "interactiveMode",
+      ] {
         #expect(output.error.contains(words), "\(output)")
       }
     }

@@ -150,8 +150,11 @@ import Testing
           keyhole attr "$item" user.comment mine
           ask store 'protocol=https\\nhost=a.example\\nusername=anna\\npassword=new\\npassword_expiry_utc=2000000000\\noauth_refresh_token=r\\n'
           ask get 'capability[]=authtype\\nprotocol=https\\nhost=a.example\\n'; keyhole attr "$item" user.comment
-          # A credential of another kind has no password, and is not stored.
-          ask store 'protocol=https\\nhost=b.example\\nauthtype=Bearer\\ncredential=x\\n'; keyhole ls keychain/internet
+          # An authorization of another scheme is for a git that says it can take one.
+          ask store 'capability[]=authtype\\nprotocol=https\\nhost=b.example\\nauthtype=Bearer\\ncredential=x\\n'; keyhole ls keychain/internet
+          ask get 'protocol=https\\nhost=b.example\\n'; ask get 'capability[]=authtype\\nprotocol=https\\nhost=b.example\\n'
+          ask erase 'protocol=https\\nhost=b.example\\nauthtype=Bearer\\ncredential=y\\n'; keyhole ls keychain/internet/b.example
+          ask erase 'protocol=https\\nhost=b.example\\nauthtype=Bearer\\ncredential=x\\n'; keyhole ls keychain/internet
           """,
         prints: """
           username=anna
@@ -159,6 +162,12 @@ import Testing
           password_expiry_utc=2000000000
           oauth_refresh_token=r
           mine
+          a.example
+          b.example
+          capability[]=authtype
+          credential=x
+          authtype=Bearer
+          Bearer;protocol=https
           a.example
 
           """)
@@ -211,6 +220,41 @@ import Testing
       #expect(
         output.text == "5\n5\n\(Products.keyhole)\ndenied\nOUT/git\n" && !output.error.contains("password="),
         "\(output)")
+    }
+  }
+
+  /// The question is about the program that has started the helper, and so is an answer for the session.
+  @Test func theProgramThatIsHelpedIsNamed() async throws {
+    let item = "keychain/internet/a.example/anna;protocol=https"
+    let decide = "echo \"$KEYHOLE_FOR\" >> \"${0%/*}/for\"; exit 11"
+    try await AccessTests.withAsked(decide, flags: "") { keyhole in
+      let world = keyhole.world
+      try world.checkHelpers(
+        Self.store + """
+          setfattr -n user.keyhole.access -v devicePasscode "$MOUNT/\(item)"
+          cat > "$OUT/ask" << 'END'
+          get() { printf 'protocol=https\\nhost=a.example\\n\\n' | "$@" | grep -c password=one; }
+          for i in 1 2; do get git -c credential.helper= -c credential.helper=keyhole credential fill; done
+          get git-credential-keyhole get; get python3 -c 'import subprocess; subprocess.run(["git-credential-keyhole", "get"])'
+          cp /usr/bin/python3 "$OUT/git"; get "$OUT/git" -c 'import subprocess; subprocess.run(["git-credential-keyhole", "get"])'
+          keyhole get '\(item)'; keyhole get '\(item)'
+          END
+          setsid -w bash "$OUT/ask"; echo; sed "s|$OUT|OUT|" "$OUT/../for" 2> /dev/null || sed "s|$OUT|OUT|" \(world.root)/for
+          """,
+        prints: """
+          1
+          1
+          1
+          1
+          1
+          oneone
+          git, by keyhole credential git
+          bash, by keyhole credential git
+          python3.11, by keyhole credential git
+          OUT/git, by keyhole credential git
+
+
+          """)
     }
   }
 }

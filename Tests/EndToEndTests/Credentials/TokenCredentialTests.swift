@@ -52,6 +52,47 @@ import Testing
     }
   }
 
+  /// `cargo login` without a token: cargo sends none, its messages come on standard input, and a person types it on the terminal.
+  @Test func cargoLoginAsksOnTheTerminal() async throws {
+    try await withWorld { world in
+      let login = #"{"v":1,"registry":{"index-url":"sparse+https://a.example/"},"kind":"login","args":[]}"#
+      try world.check("cat > \"$OUT/login\"", sending: Array((login + "\n").utf8))
+      try world.check(
+        "keyhole credential cargo < login 2>&1 | grep -c '\"Err\":{\"kind\":\"other\"'; keyhole ls keychain/generic",
+        prints: "1\n")
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole credential cargo < login > said; echo done"],
+        environment: world.environment,
+        directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "Token for sparse+https://a.example/: ")
+      try terminal.type("tok123\r")
+      try terminal.wait(for: "done")
+      _ = try terminal.finish()
+      try world.check(
+        "tail -n 1 said; keyhole get 'keychain/generic/org.rust-lang.cargo.registry/sparse+https:%2F%2Fa.example%2F'",
+        prints: "{\"Ok\":{\"kind\":\"login\"}}\ntok123")
+    }
+  }
+
+  /// On a socket of the service manager's the helper ends when no unit has asked for the time of its argument.
+  @Test(.enabled(if: System.exists("/usr/bin/systemd-socket-activate"), "needs systemd"))
+  func systemdHelperEndsWithoutUnits() async throws {
+    try await withWorld { world in
+      try world.check(
+        #"""
+        printf hunter2 | keyhole set keychain/generic/systemd/app.service:token
+        systemd-socket-activate -E HOME -E XDG_RUNTIME_DIR -E XDG_CONFIG_HOME -E XDG_DATA_HOME -E XDG_STATE_HOME \
+          -l "$OUT/s" "$(command -v keyhole)" credential systemd 1 2> errors & helper=$!
+        until [ -S "$OUT/s" ]; do :; done
+        python3 -c 'import socket, os, sys
+        for unit in ["app.service/token"] * 2:
+            s = socket.socket(socket.AF_UNIX); s.bind("\0%s/unit/%s" % (os.urandom(8).hex(), unit)); s.connect("s")
+            print(b"".join(iter(lambda: s.recv(65536), b"")).decode())'
+        wait $helper; echo "ended $?"
+        """#, prints: "hunter2\nhunter2\nended 0\n", within: .seconds(30))
+    }
+  }
+
   /// Recorded from the documents of kubernetes.io, developer.hashicorp.com and EngFlow's specification.
   @Test func kubectlTerraformAndBazelGetTheirTokens() async throws {
     try await withWorld { world in

@@ -26,7 +26,7 @@ import Testing
     ])
     let settings = Configuration(options: options.settings)
     #expect(settings.text(.eol) == "exact" && options.user == "anna" && options.group == "100")
-    #expect(options.takesUsersFolderOnly && options.source == "a=b" && options.keychain.allowsPlainSession)
+    #expect(options.takesUsersFolderOnly && options.source == "a=b" && options.keychain.plainSession == true)
     #expect(!settings.isOn(.echo) && settings.number(.authTimeout) == 5 && settings.number(.authReuse) == 0)
     #expect(settings[.authReuse].origin == .option && settings[.autoLock].origin == .fallback)
   }

@@ -54,6 +54,32 @@ def botocore(path):
         print_values((f"{section} {key}", value) for key, value in members.items())
 
 
+def aws(path):
+    """`aws configure get KEY --profile SECTION`: the first as a process, all by the program's own main function."""
+    import contextlib
+    import io
+
+    os.environ.update(AWS_SHARED_CREDENTIALS_FILE=path, AWS_CONFIG_FILE=os.devnull, AWS_CLI_HISTORY_FILE=os.devnull)
+    from awscli.clidriver import create_clidriver
+    from botocore.configloader import raw_config_parse
+
+    values = []
+    for section, members in raw_config_parse(path).items():
+        driver = create_clidriver()
+        for key in members:
+            arguments = ["configure", "get", key, "--profile", section]
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                status = driver.main(arguments)
+            value = output.getvalue().removesuffix("\n")
+            if not values:
+                printed = run([os.path.join(os.path.dirname(sys.executable), "aws"), *arguments])
+                assert printed.decode() == value + "\n"
+            if status == 0:
+                values.append((f"{section} {key}", value))
+    print_values(values)
+
+
 def docker(path):
     """`docker create` sends what it has read to a daemon, which this stands in for."""
     found = []
@@ -203,7 +229,7 @@ def docker_config(path):
 
 KINDS = {
     "dash": lambda path: shell("dash", path), "bash": lambda path: shell("bash", path), "python-dotenv": python_dotenv,
-    "botocore": botocore, "docker": docker, "systemd": systemd, "curl": curl, "netrc": netrc, "libpq": libpq, "npm": npm,
+    "aws": aws, "botocore": botocore, "docker": docker, "systemd": systemd, "curl": curl, "netrc": netrc, "libpq": libpq, "npm": npm,
     "json": python_json, "docker-config": docker_config,
 }
 KINDS[sys.argv[1]](os.path.abspath(sys.argv[2]))

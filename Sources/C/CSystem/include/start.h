@@ -18,7 +18,11 @@ struct linux_given {
 
 /// A program to start. All pointers are used until the call returns.
 struct linux_program {
-  /// Ends with NULL. The first one is looked up as execvp(3) does.
+  /// Has a slash; a script without an interpreter is one of sh(1), as for execvp(3).
+  const char *path;
+  /// The file that the path has to lead to, else the error is ESTALE.
+  unsigned long long device, inode;
+  /// Ends with NULL.
   char *const *words;
   /// Ends with NULL.
   char *const *variables;
@@ -31,9 +35,11 @@ struct linux_program {
   unsigned long long blocked;
   /// A pseudo-terminal that becomes the controlling one of a new session for the program; -1: it is in ours, in our group.
   int terminal;
+  /// With a terminal: what was typed on it and not read when the program ends is written here; -1: it is lost.
+  int rest;
 };
 
-/// Starts a program: execvp(3) in a child of vfork(2), so that its variables are copied by the kernel alone. Signals that this
+/// Starts a program: execve(2) in a child of vfork(2), so that its variables are copied by the kernel alone. Signals that this
 /// process ignores stay ignored, but for SIGXFSZ; those that it handles are at their defaults.
 ///
 /// With a terminal, the child that is returned is the leader of the session: `keyhole run-monitor`, whose child is the
@@ -44,7 +50,7 @@ struct linux_program {
 int linux_start(const struct linux_program *program, int *was_executed);
 
 /// Stands for a program that is a child of this process: passes signals on to it, stops when it stops, and ends as it does. SIGRTMAX
-/// kills it. Does not return.
+/// kills it. Before its end it writes to standard input, which is a pipe, what was typed and not read. Does not return.
 _Noreturn void linux_monitor(int child);
 
 /// waitpid(2) without waiting, also for a stop: 0 where nothing has happened, 1 and `value` the exit code, 2 and the signal that
@@ -65,6 +71,13 @@ int linux_pseudo_terminal(int ends[2]);
 /// ioctl_tty(2) TIOCGWINSZ and TIOCSWINSZ: rows and columns, and the size in pixels. 0, or -1 and errno.
 int linux_window_size(int terminal, unsigned short size[4]);
 int linux_set_window_size(int terminal, const unsigned short size[4]);
+
+/// ioctl_tty(2) TIOCSTI for each byte: as if it was typed. Returns how many the kernel has taken: none where
+/// /proc/sys/dev/tty/legacy_tiocsti is 0.
+size_t linux_type(int terminal, const unsigned char *bytes, size_t count);
+
+/// kill(2) of all of this process's group but this process, as a terminal does for Ctrl-C.
+void linux_signal_others(int number);
 
 /// Has this process note signals in a pipe, whichever thread gets them: its number, and 1 where the kernel sent it, as a terminal
 /// does, else 0. A signal that is ignored stays ignored, but for SIGCHLD: without it a child can't be waited for. Once in a

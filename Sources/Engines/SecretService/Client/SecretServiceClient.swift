@@ -9,7 +9,8 @@ actor SecretServiceClient {
   nonisolated let loop: MainLoop
   nonisolated let ledger = ItemCache()
   let address: String
-  let allowsPlain: Bool
+  /// Whether a session without encryption is taken.
+  let allowsPlain: @Sendable () -> Bool
   let announce: @Sendable () -> Void
 
   /// State that holds as long as the service and the bus are there.
@@ -52,7 +53,10 @@ actor SecretServiceClient {
     var isEmpty: Bool { !everything && collections.isEmpty && items.isEmpty }
   }
 
-  init(address: String, allowsPlain: Bool, loop: MainLoop, announce: @escaping @Sendable () -> Void) {
+  init(
+    address: String, allowsPlain: @escaping @Sendable () -> Bool, loop: MainLoop,
+    announce: @escaping @Sendable () -> Void
+  ) {
     self.address = address
     self.allowsPlain = allowsPlain
     self.loop = loop
@@ -89,7 +93,7 @@ extension SecretServiceClient {
       if owner == nil { try await findOwner(on: bus, before: deadline) }
       if let session { return (bus, session) }
       let opened = try await SecretSession.open(on: bus, before: deadline)
-      guard allowsPlain || !opened.isPlain else { throw .refused(name: BusError.plain, message: "") }
+      guard !opened.isPlain || allowsPlain() else { throw .refused(name: BusError.plain, message: "") }
       session = opened
       return (bus, opened)
     } catch {
@@ -231,7 +235,9 @@ extension BusError {
     case .refused("org.freedesktop.Secret.Error.IsLocked", _): .locked
     case .refused(Self.plain, _):
       .notPermitted(
-        reason: "the Secret Service offers no encrypted session; the mount option plain-session allows that")
+        reason:
+          "the Secret Service offers no encrypted session; `keyhole mount -o plain-session` takes it for one mount, "
+          + "and `keyhole config plain-session true` from now on")
     case .refused(Self.dismissed, _):
       .accessDenied(reason: "the keyring stayed locked: its prompt was closed, or had no display")
     case .refused(Self.ownService, _):

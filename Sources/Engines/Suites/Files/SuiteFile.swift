@@ -11,13 +11,20 @@ struct SuiteFile {
   let folder: String
   let suite: ExactString
   /// Where the suite's name leads; perhaps a link.
-  var path: String { folder + "/" + suite.string + Self.ending }
+  let path: String
 
   /// nil: no file can have the name.
   init?(folder: String, suite: ExactString) {
     guard (try? Self.check(suite)) != nil else { return nil }
     self.folder = folder
     self.suite = suite
+    // In one allocation: each open of a setting asks for it.
+    var path = folder
+    path.reserveCapacity(folder.utf8.count + 1 + suite.utf8.count + Self.ending.utf8.count)
+    path.append("/")
+    path.append(suite.string)
+    path.append(Self.ending)
+    self.path = path
   }
 
   /// - Throws: `invalidName`, `nameTooLong`.

@@ -29,6 +29,14 @@ extension PropertyListFolder: VersionedSuites {
     try historyFiles.purge(suite, key)
   }
 
+  /// A file beside those of the versions names the keys, by hashes, for ten seconds.
+  @discardableResult
+  public func purge(
+    _ keys: Set<ExactString>, beforeRemovalFrom suite: ExactString
+  ) throws(StoreError) -> Int {
+    try historyFiles.purge(keys, beforeRemovalFrom: suite)
+  }
+
   /// Writes the files again of which something is outdated.
   @discardableResult public func prune() -> Int { historyFiles.prune() }
 

@@ -22,7 +22,7 @@ final class SettingHistoryFiles: Sendable {
   private static let former = ".1"
   private static let off = ".off"
 
-  private let folder: String
+  let folder: String
   private let largest: Int
   private let value: Mutex<HistoryRetention?>
   private let state = Mutex(State())
@@ -77,8 +77,13 @@ extension SettingHistoryFiles {
     state.withLock { state in
       guard let file = lockedFile(suite) else { return }
       guard var known = known(suite, file, state) else { return }
+      // Read with the lock: a process that removes keys for good writes it, and then deletes, with the lock.
+      let purged = purgedKeys(of: suite)
       var bytes: [UInt8] = []
-      for value in former where value.isNews(to: known.newest[value.key], at: time, isOwn: isOwn) {
+      for value in former
+      where !purged.contains(value.key)
+        && value.isNews(to: known.newest[value.key], at: time, isOwn: isOwn)
+      {
         let record = KeyVersionRecord(
           number: known.lastNumber + 1, suite: suite, key: value.key, value: value.value, replaced: time,
           changes: value.changes)
@@ -208,6 +213,7 @@ extension SettingHistoryFiles {
   /// Deletes what is kept for too long, or is too much: of each suite that has such, the files are written over, and one without
   /// it is made. Returns how many values.
   func prune() -> Int {
+    removePurgedKeys()
     guard let retention else { return 0 }
     let names = ((try? SuiteFiles.names(in: folder)) ?? []).compactMap(\.self)
     let suites = Set(
@@ -244,6 +250,24 @@ extension SettingHistoryFiles {
     try remove(from: suite) { key == nil || $0.key == key }
   }
 
+  /// Deletes what is kept of keys that are about to be removed, and has no process record what they were when they are.
+  ///
+  /// - Returns: how many versions.
+  func purge(_ keys: Set<ExactString>, beforeRemovalFrom suite: ExactString) throws(StoreError) -> Int {
+    try state.withLock { state throws(StoreError) in
+      state.known[suite] = nil
+      // It is the lock of those that record.
+      guard let lock = lockedFile(suite) else { throw StoreError(ofSuite: .EAGAIN, "lock") }
+      defer { _ = lock }
+      try mark(keys, of: suite)
+      guard !read(suite).isEmpty else {
+        try SuiteFiles.remove(path(suite))
+        return 0
+      }
+      return try rewrite(suite, without: { keys.contains($0.key) })
+    }
+  }
+
   /// Returns how many versions were deleted.
   private func remove(
     from suite: ExactString, _ isRemoved: (KeyVersionRecord) -> Bool
@@ -254,15 +278,22 @@ extension SettingHistoryFiles {
       // No other process appends to what is read and written over here.
       let lock = lockedFile(suite)
       defer { _ = lock }
-      let records = read(suite)
-      let kept = records.filter { !isRemoved($0) }
-      guard kept.count < records.count else { return 0 }
-      for name in [path(suite), path(suite) + Self.former] { try overwrite(name) }
-      do { try replace(path(suite) + Self.former, with: kept) } catch {
-        throw StoreError(ofSuite: error as? Errno ?? .EIO, "write")
-      }
-      return records.count - kept.count
+      return try rewrite(suite, without: isRemoved)
     }
+  }
+
+  /// With the lock. Returns how many versions were deleted.
+  private func rewrite(
+    _ suite: ExactString, without isRemoved: (KeyVersionRecord) -> Bool
+  ) throws(StoreError) -> Int {
+    let records = read(suite)
+    let kept = records.filter { !isRemoved($0) }
+    guard kept.count < records.count else { return 0 }
+    for name in [path(suite), path(suite) + Self.former] { try overwrite(name) }
+    do { try replace(path(suite) + Self.former, with: kept) } catch {
+      throw StoreError(ofSuite: error as? Errno ?? .EIO, "write")
+    }
+    return records.count - kept.count
   }
 
   private func overwrite(_ path: String) throws(StoreError) {

@@ -30,7 +30,7 @@ extension Session {
       isResidueDue = true
       return nil
     }
-    var kept = try StoredVersions(row.key, row.record.versions, table)
+    var kept = try storedVersions(row.key, row.record.versions, table)
     let changes = changes == .removal ? changes : changes.union(row.record.item.changes(since: old.item))
     if isVersion(old, row, changes, newest: kept.newest) {
       var version = old
@@ -46,7 +46,20 @@ extension Session {
     for revision in dropped { try table.delete(row.key, revision) }
     row.record.versions.removeAll(where: dropped.contains)
     kept.keep(row.record.versions)
+    openedVersions = OpenedVersions(item: row.key, versions: kept)
     return kept
+  }
+
+  /// The versions of an item, which are not opened again where the last commit was this process's and changed the same item.
+  private func storedVersions(
+    _ key: ItemKey, _ revisions: [UInt64], _ table: VersionTable
+  ) throws -> StoredVersions {
+    if let known = openedVersions, known.item == key, known.versions.areExactly(revisions),
+      let mark = known.mark, mark == connection.commitMarkInTransaction()
+    {
+      return known.versions
+    }
+    return try StoredVersions(key, revisions, table)
   }
 
   /// Whether what an item was becomes a version: not what was never committed, and not each step of a series of attributes.
@@ -80,6 +93,7 @@ extension Session {
     _ key: ItemKey, _ record: ItemRecord, _ opener: SecretTable, _ sealer: SecretTable,
     otherPassword isOther: Bool, _ manifest: inout Manifest
   ) throws {
+    openedVersions = nil
     let table = versions(sealer.database)
     var moved: [SecretPlace: UInt64] = [:]
     for (revision, version) in try StoredVersions(key, record.versions, table).records {
@@ -126,6 +140,14 @@ extension Session {
   }
 }
 
+/// The versions of the item that a session has changed last.
+struct OpenedVersions {
+  let item: ItemKey
+  let versions: StoredVersions
+  /// The moment of the commit; nil: it is not done.
+  var mark: WALSnapshot?
+}
+
 /// The versions of an item, opened.
 struct StoredVersions {
   /// By their revisions; damaged ones are missing.
@@ -149,6 +171,11 @@ struct StoredVersions {
   mutating func keep(_ revisions: [UInt64]) {
     records = records.filter { revisions.contains($0.key) }
     areWhole = records.count == revisions.count
+  }
+
+  /// Whether they are whole, and those of `revisions`.
+  func areExactly(_ revisions: [UInt64]) -> Bool {
+    areWhole && records.count == revisions.count && revisions.allSatisfy { records[$0] != nil }
   }
 
   var newest: ItemRecord? { records.max { $0.key < $1.key }?.value }
@@ -198,6 +225,9 @@ extension Item {
   }
 
   private var shownAttributes: [ExactString: [UInt8]] {
-    attributes.filter { $0.key != Item.historyAttribute && $0.key != FingerprintEnrollment.attribute }
+    attributes.filter { name, _ in
+      if name == Item.historyAttribute || name == FingerprintEnrollment.attribute { return false }
+      return !identity.isDocument || !name.string.hasPrefix(SealedDocument.derived)
+    }
   }
 }

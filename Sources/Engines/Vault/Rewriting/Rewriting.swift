@@ -44,9 +44,15 @@ struct Rewriting {
   }
 
   /// Class keys, items and secrets. The slots are the caller's, and then `manifest` has to be stored.
-  mutating func run() throws {
+  ///
+  /// `progress` is called with the number of items so far, and of all.
+  mutating func run(_ progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }) throws {
     try rewriteClassKeys()
-    for key in try ItemTable(database: database, keys: oldKeys).allKeys() { try rewriteItem(key) }
+    let keys = try ItemTable(database: database, keys: oldKeys).allKeys()
+    for (index, key) in keys.enumerated() {
+      try rewriteItem(key)
+      progress(index + 1, keys.count)
+    }
     _ = try manifest.advance()
     try DigestTable(database: database, keys: new).rebuild(&manifest)
   }

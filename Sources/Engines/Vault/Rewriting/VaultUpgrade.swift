@@ -35,26 +35,31 @@ public enum VaultUpgrade {
     return try VaultFile(opening: place).header.format < .newest
   }
 
+  /// Called with the number of items so far, and of all.
+  public typealias Progress = (_ done: Int, _ total: Int) -> Void
+
   /// Upgrades the vault in a folder; nil: it is of the present format already.
   ///
   /// - Throws: `notFound` where there is no vault; `locked`, `rejected`, `accessDenied` as `VaultEngine.unlock`;
   ///   `readOnly` for one that is distrusted; `interrupted` where another process changed it meanwhile; `noSpace`.
   public static func run(
     _ directory: String, stateDirectory: String, _ passphrase: borrowing SecretBytes, _ policy: Policy,
-    cost: PassphraseCost = .standard
+    cost: PassphraseCost = .standard, progress: Progress = { _, _ in }
   ) throws(StoreError) -> Report? {
-    try run(VaultDirectory(directory, state: stateDirectory), passphrase, policy, cost)
+    try run(VaultDirectory(directory, state: stateDirectory), passphrase, policy, cost, progress)
   }
 
   static func run(
-    _ place: VaultDirectory, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost
+    _ place: VaultDirectory, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost,
+    _ progress: Progress = { _, _ in }
   ) throws(StoreError) -> Report? {
     guard Files.exists(place.database) else { throw .notFound }
-    return try run(VaultFile(opening: place), passphrase, policy, cost)
+    return try run(VaultFile(opening: place), passphrase, policy, cost, progress)
   }
 
   static func run(
-    _ file: VaultFile, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost
+    _ file: VaultFile, _ passphrase: borrowing SecretBytes, _ policy: Policy, _ cost: PassphraseCost,
+    _ progress: Progress = { _, _ in }
   ) throws(StoreError) -> Report? {
     guard file.header.format < .newest else { return nil }
     let slots = try file.slots()
@@ -66,7 +71,7 @@ public enum VaultUpgrade {
     }
     let slot = slots.first { $0.id == opened.slot }
     let copy = try VaultCopy.make(of: file)
-    let summary = try Upgrading(file, old, opened.keys, slot).run(passphrase, cost)
+    let summary = try Upgrading(file, old, opened.keys, slot).run(passphrase, cost, progress)
     return Report(copy: copy, keys: RekeyingReport(summary))
   }
 }
@@ -86,7 +91,7 @@ private struct Upgrading {
   }
 
   func run(
-    _ passphrase: borrowing SecretBytes, _ cost: PassphraseCost
+    _ passphrase: borrowing SecretBytes, _ cost: PassphraseCost, _ progress: VaultUpgrade.Progress
   ) throws(StoreError) -> RewritingSummary {
     let master = MasterKeys.random(withPasscode: slot?.takesPassphrase ?? false)
     let slot = try newSlot(passphrase, cost, master)
@@ -100,7 +105,7 @@ private struct Upgrading {
       guard try Manifest.fetchIfWhole(database, old.keys) == old.manifest else {
         throw StoreError.interrupted
       }
-      return try rewrite(database, first, master, slot)
+      return try rewrite(database, first, master, slot, progress)
     }
     file.connection.checkpoint()
     try? anchor.advance(to: manifest.state, manifest.anchorKey)
@@ -108,7 +113,8 @@ private struct Upgrading {
   }
 
   private func rewrite(
-    _ database: Database, _ first: Manifest, _ master: MasterKeys, _ slot: KeySlot
+    _ database: Database, _ first: Manifest, _ master: MasterKeys, _ slot: KeySlot,
+    _ progress: VaultUpgrade.Progress
   ) throws -> (Manifest, RewritingSummary) {
     let scan = try old.items(database).scan()
     var first = first
@@ -120,7 +126,7 @@ private struct Upgrading {
     let keys = try VaultKeys(oldKeys, old.header, of: .replaced)
     let new = try VaultKeys(master, header)
     var rewriting = try Rewriting(database, file.directory, keys, to: master, new, first)
-    try rewriting.run()
+    try rewriting.run(progress)
     try slot.insert(database, header.format)
     var manifest = rewriting.manifest
     manifest.devices = [file.directory.machine.device(manifest.anchorKey)]

@@ -28,19 +28,27 @@ public struct SecretCheck: Hashable, Sendable {
 extension VaultEngine {
   /// Opens every secret, each version and attachment too, and gives none.
   ///
+  /// - Parameter progress: called with the number of items so far, and of all.
+  /// - Returns: the damages, and the counts.
   /// - Throws: `locked` for a vault that is not open, `unreachable`, `system`.
-  public func checkSecrets() throws(StoreError) -> SecretCheck {
+  public func checkSecrets(
+    _ progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
+  ) throws(StoreError) -> SecretCheck {
     guard lockState == .open else { throw .locked }
-    return try withSession { session throws(StoreError) in try session.checkSecrets() }
+    return try withSession { session throws(StoreError) in try session.checkSecrets(progress) }
   }
 }
 
 extension Session {
-  fileprivate func checkSecrets() throws(StoreError) -> SecretCheck {
+  fileprivate func checkSecrets(
+    _ progress: (_ done: Int, _ total: Int) -> Void
+  ) throws(StoreError) -> SecretCheck {
     defer { wipeStack() }
     var check = SecretCheck()
     try connection.read { database in
-      for key in try items(database).allKeys() {
+      let all = try items(database).allKeys()
+      for (index, key) in all.enumerated() {
+        defer { progress(index + 1, all.count) }
         // A row that does not open is among the problems already.
         guard let row = try? items(database).fetch(key) else { continue }
         var done: Set<SecretPlace> = []

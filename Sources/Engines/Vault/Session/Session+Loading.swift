@@ -65,7 +65,7 @@ extension Session {
   ) throws(StoreError) -> (Finding?, anchored: [UInt8]) {
     let anchored = anchor.read()
     // A file that was written over in place may have other keys and secrets at the same moment of the last commit.
-    (checked, sealed) = (nil, SealedSecrets())
+    (checked, sealed, openedVersions) = (nil, SealedSecrets(), nil)
     forgetTold()
     do throws(StoreError) {
       if connection.noteChecked() { try connection.dropCache() }

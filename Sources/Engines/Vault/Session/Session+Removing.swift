@@ -34,20 +34,31 @@ extension Session {
 
   private func delete(_ ids: [ItemID], forGood isFinal: Bool) throws(StoreError) {
     try change { secrets, manifest in
-      let items = items(secrets.database)
       for key in Set(ids.compactMap { ItemKey($0) }) {
-        guard let row = try items.fetchColumns(key) else {
-          let reason = try items.missing(key)
-          guard reason == .notFound else { throw reason }
-          continue
-        }
-        // One that does not open can't be kept.
-        let opened = try? items.fetch(key)
-        if opened?.record.item.identity.isRemoved == true { continue }
-        if !isFinal, let opened, try keepRemoved(opened, secrets, &manifest) { continue }
-        try deleteAll(of: row, secrets, &manifest)
+        try delete(key, forGood: isFinal, secrets, &manifest)
       }
     }
+  }
+
+  /// Removes an item, as a part of a transaction; no error where it is gone already.
+  func remove(_ id: ItemID, _ secrets: SecretTable, _ manifest: inout Manifest) throws {
+    if let key = ItemKey(id) { try delete(key, forGood: false, secrets, &manifest) }
+  }
+
+  private func delete(
+    _ key: ItemKey, forGood isFinal: Bool, _ secrets: SecretTable, _ manifest: inout Manifest
+  ) throws {
+    let items = items(secrets.database)
+    guard let row = try items.fetchColumns(key) else {
+      let reason = try items.missing(key)
+      guard reason == .notFound else { throw reason }
+      return
+    }
+    // One that does not open can't be kept.
+    let opened = try? items.fetch(key)
+    if opened?.record.item.identity.isRemoved == true { return }
+    if !isFinal, let opened, try keepRemoved(opened, secrets, &manifest) { return }
+    try deleteAll(of: row, secrets, &manifest)
   }
 
   /// Deletes an item's row, its versions and secrets.

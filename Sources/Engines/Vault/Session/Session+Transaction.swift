@@ -16,8 +16,10 @@ extension Session {
       var version: UInt64 = 0
       var earlier: WALSnapshot?
       var rows: [ItemRow: Int] = [:]
-      let (result, manifest) = try connection.writeInPlace { database in
+      let (result, manifest) = try writeInPlace { database in
         (version, earlier) = (try Connection.dataVersion(database), connection.commitMarkInTransaction())
+        // Another process may have changed them.
+        if earlier == nil || openedVersions?.mark != earlier { openedVersions = nil }
         let before = try presentManifest(database)
         try classKeys.follow(before.classKeys, database)
         var manifest = before
@@ -45,9 +47,14 @@ extension Session {
     } catch {
       // Its seals are counted: a key seals a limited number of blobs.
       lostRevisions = attempted
+      openedVersions = nil
       classKeys.settle(committed: nil)
       throw error
     }
+  }
+
+  private func writeInPlace<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    try connection.writeInPlace { database in try keys.makingDigests { try body(database) } }
   }
 
   /// Stores the manifest, of which `earlier` was read in this transaction, unless there are other slots or class keys than

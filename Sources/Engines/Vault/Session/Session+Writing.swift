@@ -42,6 +42,12 @@ extension Session {
           var row = old
           try body(&row.record.item)
           items.append(try replace(old, by: row, with: secret(index), secrets, &manifest))
+        case .update(let id, let body):
+          let old = try take(id, secrets.database, &manifest)
+          var row = old
+          try body(&row.record.item)
+          items.append(try put(row, replacing: old.record, secrets, &manifest))
+        case .remove(let id): try remove(id, secrets, &manifest)
         case .setOtpauth(let identity, let modified):
           let row = try self.items(secrets.database).fetch(identity).orNotFound()
           let further = FurtherSecret(modified: modified)
@@ -136,8 +142,11 @@ extension Session {
     _ old: ItemTable.Row, by new: ItemTable.Row, with secret: borrowing SecretBytes, _ secrets: SecretTable,
     _ manifest: inout Manifest
   ) throws -> Item {
+    // A document is written with each value of its view; the same text is no version of it.
+    let isSameText = try old.record.item.identity.isDocument && secrets.fetch(old.key, old.record) == secret
     try take(old, secrets.database, &manifest)
-    return try put(new, with: secret, replacing: old.record, changing: .value, secrets, &manifest)
+    return try put(
+      new, with: secret, replacing: old.record, changing: isSameText ? [] : .value, secrets, &manifest)
   }
 
   /// Puts a changed row back; its secret is sealed again where it was bound to what changed.

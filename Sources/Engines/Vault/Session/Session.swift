@@ -50,6 +50,8 @@ final class Session {
   var known: KnownRows?
   /// Rows may have been edited of which nothing was read since.
   var isVerificationDue = false
+  /// Those that the last commit left; dropped with what may be another vault's.
+  var openedVersions: OpenedVersions?
   /// How much is kept of what items were.
   let history: HistorySettings
   /// The generation before the transaction that is under way: states of later ones were never stored.
@@ -126,6 +128,7 @@ extension Session {
     let isLast = earlier.map { mark.isNext(after: $0) } ?? false
     guard isLast || (try? self.version()) == version else { return }
     checked = mark
+    openedVersions?.mark = mark
     if version == toldVersion { told = mark }
   }
 

@@ -43,6 +43,10 @@ extension DigestTable {
   }
 
   private func walk(_ manifest: Manifest, table: RowSum?, keepingRows: Bool) throws -> IndexWalk? {
+    try keys.makingDigests { try compare(manifest, table, keepingRows: keepingRows) }
+  }
+
+  private func compare(_ manifest: Manifest, _ table: RowSum?, keepingRows: Bool) throws -> IndexWalk? {
     guard let table, let found = try walkIndex(manifest.leaves, keepingRows: keepingRows),
       found.sum == table, found.sum.count == manifest.count
     else { return nil }

@@ -45,6 +45,10 @@ package struct DigestTable {
 
   /// Makes the tree of the rows that are there, and the manifest with it.
   package func rebuild(_ manifest: inout Manifest) throws {
+    try keys.makingDigests { try store(allRowsFor: &manifest) }
+  }
+
+  private func store(allRowsFor manifest: inout Manifest) throws {
     let layout = LeafLayout.one.fitting(items: manifest.count)
     (manifest.leaves, manifest.pages, manifest.rowChanges) = (layout, [], [:])
     guard let found = try walkIndex(layout, keepingRows: false) else { throw Self.altered }

@@ -53,6 +53,8 @@ package final class VaultKeys {
   /// Format 1 derives the key of the anchor; later the manifest holds it.
   private let anchorKey: StoredKey
   private let digestKey: StoredKey
+  /// Made of `digestKey`, during `makingDigests`.
+  private var digestCode: HMAC<SHA256>?
   /// How much was read with them.
   package var counts = ReadCounts()
 
@@ -156,7 +158,20 @@ package final class VaultKeys {
   }
 
   /// The keyed digest of a whole table, for the manifest.
-  package func digest(of table: FieldWriter) -> [UInt8] { mac(table.bytes, digestKey.symmetric()) }
+  package func digest(of table: FieldWriter) -> [UInt8] {
+    guard var code = digestCode else { return mac(table.bytes, digestKey.symmetric()) }
+    code.update(data: table.bytes)
+    return unsafe code.finalize().withUnsafeBytes { unsafe Array($0) }
+  }
+
+  /// Runs `body`, which makes several digests: the key is brought into the form of HMAC (RFC 2104) once for all of them, which
+  /// takes longer than the digest of a leaf.
+  package func makingDigests<Result: ~Copyable>(_ body: () throws -> Result) rethrows -> Result {
+    guard digestCode == nil else { return try body() }
+    digestCode = HMAC<SHA256>(key: digestKey.symmetric())
+    defer { digestCode = nil }
+    return try body()
+  }
 
   private static func derive(_ keys: MasterKeys, _ header: VaultHeader, _ name: String) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(

@@ -64,8 +64,8 @@ extension ItemIdentity {
     if case .generic(Self.removed, _) = self { true } else { false }
   }
 
-  /// Whether versions of such an item are kept: not of what Keyhole keeps for itself.
-  package var hasVersions: Bool { !isReserved }
+  /// Whether versions of such an item are kept: of sealed documents, but of nothing else that Keyhole keeps for itself.
+  package var hasVersions: Bool { !isReserved || isDocument }
 
   /// Keyhole keeps something of its own there.
   var isReserved: Bool { self == .rules || isSeal || isRemoved || isDocument }

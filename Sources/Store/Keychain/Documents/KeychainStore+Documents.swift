@@ -56,7 +56,15 @@ extension KeychainStore {
     return try read { $0.hiddenItem(id) }.flatMap { SealedDocument($0) }
   }
 
-  /// The text of a document. - Throws: `notFound`, `locked`, `damaged`, `unreachable`, `outOfMemory`.
+  /// The versions of a document, and of those of its name that were removed, the oldest first; empty where none are kept.
+  ///
+  /// - Throws: as `versions(of:)`.
+  public nonisolated func versions(ofDocument name: ExactString) throws(StoreError) -> [ItemVersion] {
+    guard keepsDocuments, engine.history != nil else { return [] }
+    return try versions(of: .document(name))
+  }
+
+  /// The text of a document, also of a version of one. - Throws: `notFound`, `locked`, `damaged`, `unreachable`, `outOfMemory`.
   public nonisolated func text(of document: SealedDocument) throws(StoreError) -> SecretBytes {
     defer { wipeStack() }
     return try engine.secret(of: document.id)
@@ -64,16 +72,18 @@ extension KeychainStore {
 
   /// Changes documents and items in one transaction. The secrets are those of `changes`, then the documents' texts.
   ///
-  /// `origin`: of the items' changes.
+  /// `origin`: of the items' changes. `removed`: documents that go first, so that another one may get the name.
   /// - Throws: as `apply`; `interrupted` where another process has changed a document since it was read; `tooLarge`.
   public nonisolated func apply(
     _ changes: [ItemChange] = [], _ permits: [ItemID: Permit] = [:], keeping documents: [DocumentChange],
-    origin: Change.Origin = .local, secret: (Int) throws(StoreError) -> SecretBytes
+    removing removed: [SealedDocument] = [], origin: Change.Origin = .local,
+    secret: (Int) throws(StoreError) -> SecretBytes
   ) throws(StoreError) {
     try requireDocuments()
     var checked = try checked(changes, permits)
-    checked += documents.map(\.itemChange)
-    try apply(checked, origin: origin) { (index) throws(StoreError) in
+    checked = removed.map { .remove($0.id) } + checked + documents.map(\.itemChange)
+    try apply(checked, origin: origin) { (position) throws(StoreError) in
+      let index = position &- removed.count
       let content = try secret(index)
       guard index < changes.count || content.count <= SealedDocument.limit else {
         throw .tooLarge(limit: SealedDocument.limit)
@@ -142,7 +152,7 @@ extension KeychainStore {
 }
 
 extension DocumentChange {
-  fileprivate var itemChange: ItemChange {
+  var itemChange: ItemChange {
     guard let previous else {
       var item = Item(
         id: ItemID(rawValue: ""), identity: .document(name), created: modified, modified: modified)

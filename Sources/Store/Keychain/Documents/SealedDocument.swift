@@ -30,6 +30,9 @@ public struct SealedDocument: Hashable, Sendable {
     (modified, size) = (item.modified, item.size)
   }
 
+  /// A document as it was; nil: the version is of another item. Its id is the version's.
+  public init?(_ version: ItemVersion) { self.init(version.item) }
+
   /// A property that is text; nil: there is none.
   public func text(_ property: ExactString) -> String? {
     properties[property].flatMap { ExactString(utf8: $0) }?.string
@@ -60,10 +63,12 @@ extension ItemIdentity {
   private static let documents: ExactString = "org.keyhole.documents"
 
   /// The item that holds a sealed document.
-  static func document(_ name: ExactString) -> ItemIdentity { .generic(service: documents, account: name) }
+  package static func document(_ name: ExactString) -> ItemIdentity {
+    .generic(service: documents, account: name)
+  }
 
   /// The name of the sealed document that an item of this identity holds; nil: it holds none.
-  var documentName: ExactString? {
+  package var documentName: ExactString? {
     if case .generic(Self.documents, let name) = self { name } else { nil }
   }
 

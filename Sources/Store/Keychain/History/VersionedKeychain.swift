@@ -108,6 +108,9 @@ extension ItemID {
 
   /// The item and the number, where it is a version's; nil: it is an item's.
   public var version: (item: ItemID, number: UInt64)? {
+    // Asked several times for each item that is opened: without a number it costs one look at the bytes.
+    let bytes = rawValue.utf8Span.span
+    guard bytes.indices.contains(where: { bytes[$0] == UInt8(ascii: "@") }) else { return nil }
     let parts = rawValue.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let number = UInt64(parts[1]) else { return nil }
     return (ItemID(rawValue: String(parts[0])), number)

@@ -15,6 +15,8 @@ public struct KeychainIndex: Sendable {
   private(set) var rulesItem: Item?
   /// The items that hold sealed documents, by the documents' names; they are not among the items.
   private(set) var documentItems: [ExactString: Item] = [:]
+  /// The item that `first` found last, until an item changes: a program calls the kernel several times about one item.
+  private var recent: Item?
 
   init(_ items: [Item] = []) {
     self.items.reserveCapacity(items.count)
@@ -42,7 +44,13 @@ public struct KeychainIndex: Sendable {
   /// The oldest of the items with one identity; nil: there is none.
   ///
   /// Without an array: each call of the kernel about an item comes here.
-  func first(_ identity: ItemIdentity) -> Item? {
+  mutating func first(_ identity: ItemIdentity) -> Item? {
+    if let recent, recent.identity == identity { return recent }
+    recent = find(identity)
+    return recent
+  }
+
+  private func find(_ identity: ItemIdentity) -> Item? {
     let key = PackedKey(identity)
     var found: Int?
     let second = byIdentity.first(key.hash) { slot in
@@ -88,6 +96,7 @@ extension KeychainIndex {
   /// Returns what stood there before.
   @discardableResult
   mutating func insert(_ item: Item) -> Item? {
+    recent = nil
     guard item.identity != .rules else {
       rulesItem = item
       return nil
@@ -130,6 +139,7 @@ extension KeychainIndex {
 
   @discardableResult
   mutating func remove(_ id: ItemID) -> Item? {
+    recent = nil
     if rulesItem?.id == id { rulesItem = nil }
     if let document = removeDocument(id) { return document }
     guard let slot = slot(PackedKey(id)) else { return nil }

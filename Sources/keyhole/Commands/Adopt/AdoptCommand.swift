@@ -12,13 +12,15 @@ struct AdoptCommand: ParsableCommand {
     abstract: "Move the secrets of a file into the keychain, and put a link in its place.",
     discussion: """
       Without a file, those of the known places that have secrets in plain text are listed: .env and .npmrc of this folder, \
-      ~/.netrc, ~/.npmrc, ~/.pgpass, ~/.aws/credentials, ~/.docker/config.json, gh's hosts.yml, cargo's credentials, and \
-      keys of ssh without a passphrase.
+      ~/.netrc, ~/.npmrc, ~/.pgpass, ~/.aws/credentials, ~/.docker/config.json, gh's hosts.yml, cargo's credentials, \
+      settings of editors (VS Code, Cursor, Windsurf, Zed, Continue) with keys in them, and keys of ssh without a passphrase.
 
       A file whose format is known becomes a view, any other one an item. The values are stored and read back through the mount, \
       then the link takes the file's name in one step; the file stays as FILE.before-keyhole until it is confirmed that it is \
       to be overwritten. While nothing is mounted, programs find a link that leads nowhere. One that saves by replacing its file \
       replaces the link: `keyhole doctor` names it then, and `keyhole view --take-in FILE` takes over what it wrote.
+
+      A run that was interrupted is named by `keyhole doctor`; the same command goes on where it ended.
       """)
 
   @Argument(help: "The files.", completion: .file())
@@ -36,7 +38,10 @@ struct AdoptCommand: ParsableCommand {
   @Flag(help: "Do not ask before the old file is overwritten.")
   var erase = false
 
-  @Flag(help: "Write the files again, with the values that the keychain has now. The items stay.")
+  @Flag(
+    help:
+      "Write the files again, with the values that the keychain has now. The view and the items go, unless they were changed since or are used elsewhere."
+  )
   var undo = false
 
   func run() throws {
@@ -66,6 +71,7 @@ struct AdoptCommand: ParsableCommand {
   }
 
   private func adopt(_ file: String) throws {
+    if let rest = try AdoptionRest(file) { return try finish(rest, file) }
     let adoption = try Adoption(file, chosenDialect())
     let values = adoption.count.map { $0 == 1 ? "1 value" : "\($0) values" } ?? "all of it"
     let plan = "\(file): \(values) to \(adoption.target), and a link in its place"
@@ -75,12 +81,22 @@ struct AdoptCommand: ParsableCommand {
     }
     try adoption.store()
     StandardOutput.print(columns: file, adoption.target)
-    if !erase { StandardError.write(Self.warning(adoption.remains)) }
-    guard erase || StandardStream.input.isTerminal else {
-      return StandardError.write("`shred -u \(adoption.remains.quotedForShell)` overwrites it\n")
+    if try isErasureWanted(adoption.remains) { try adoption.erase() }
+  }
+
+  private func finish(_ rest: AdoptionRest, _ file: String) throws {
+    StandardOutput.print(columns: file, rest.target)
+    if let remains = rest.remains, try isErasureWanted(remains) { try rest.erase() }
+  }
+
+  private func isErasureWanted(_ remains: String) throws -> Bool {
+    if erase { return true }
+    StandardError.write(Self.warning(remains))
+    guard StandardStream.input.isTerminal else {
+      StandardError.write("`keyhole adopt --erase` of the same file overwrites it\n")
+      return false
     }
-    guard try erase || isWanted("Overwrite it with zeros, and remove it? (y/N) ", "") else { return }
-    try adoption.erase()
+    return try isWanted("Overwrite it with zeros, and remove it? (y/N) ", "")
   }
 
   private static func warning(_ file: String) -> String {
@@ -92,13 +108,17 @@ struct AdoptCommand: ParsableCommand {
   }
 
   private func takeBack(_ file: String) throws {
-    let undo = try AdoptionUndo(file)
-    let question = "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
+    var undo = try AdoptionUndo(file)
+    let question =
+      undo.writesFile
+      ? "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
+      : "Remove \(undo.target), which an interrupted run has left? (y/N) "
     guard try yes || isWanted(question, "nothing was changed; --yes does it without a question") else {
       throw Failure(file, "nothing was changed", .refused)
     }
-    try undo.run()
-    StandardOutput.print(columns: file, "\(undo.target) stays")
+    let obstacle = try undo.run()
+    StandardOutput.print(columns: file, "\(undo.target) \(obstacle == nil ? "removed" : "stays")")
+    if let obstacle { StandardError.note("\(undo.target) stays: \(obstacle)") }
   }
 
   private func isWanted(_ question: String, _ withoutTerminal: String) throws -> Bool {

@@ -23,7 +23,7 @@ struct CredentialCommand: ParsableCommand {
         keyhole credential terraform get|store|forget HOST
         keyhole credential bazel get
         keyhole credential askpass PROMPT
-        keyhole credential systemd
+        keyhole credential systemd [SECONDS]  ends after as long without a unit, where systemd has started it (60)
 
       A tool gets the item of exactly the protocol, host, port and path that it names, and no other. Flags and rules of \
       items hold as for `keyhole get`: the program is keyhole, and a rule for git does not fit it. The question and \

@@ -65,7 +65,13 @@ struct CredentialRun {
   private func systemd() throws {
     let helper = try SystemdHelper()
     if let path = helper.path { StandardError.note("credentials are served at \(path)") }
-    try helper.run()
+    let idle = try words.first.map { word in
+      guard let seconds = UInt16(word) else {
+        throw UsageError(message: "systemd takes a number of seconds, not \(word)")
+      }
+      return Duration.seconds(Int64(seconds))
+    }
+    try helper.run(idle: idle)
   }
 
   private func write(_ answer: consuming CredentialAnswer) throws {

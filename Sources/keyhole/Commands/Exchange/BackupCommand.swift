@@ -86,8 +86,11 @@ struct BackupCommand: ParsableCommand {
   private func write(
     _ backup: BackupFile, sealedTo key: [UInt8]?
   ) throws(BackupError) -> BackupSummary {
+    var backup = backup
     if let key {
-      return try ProgressBar.run("backing up") { () throws(BackupError) in try backup.write(sealedTo: key) }
+      let bar = Self.bar(&backup)
+      defer { bar.end() }
+      return try backup.write(sealedTo: key)
     }
     let passphrase: SecretBytes
     do { passphrase = try newPassphrase() } catch let failure as Failure {
@@ -95,9 +98,17 @@ struct BackupCommand: ParsableCommand {
     } catch {
       throw BackupError(nil, "the passphrase can't be read: there is not enough locked memory")
     }
-    let bar = ProgressBar(total: nil, "backing up")
+    let bar = Self.bar(&backup)
     defer { bar.end() }
     return try backup.write(sealedTo: passphrase, cost: cost.value)
+  }
+
+  private static func bar(_ backup: inout BackupFile) -> ProgressBar {
+    let bar = ProgressBar(total: nil, "backing up", .bytes)
+    backup.onProgress = { step, done, size in
+      bar.show(done, of: size, step == .writing ? "backing up" : "reading it back")
+    }
+    return bar
   }
 
   /// Typed twice by a person.

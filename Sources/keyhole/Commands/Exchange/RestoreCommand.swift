@@ -48,9 +48,10 @@ struct RestoreCommand: ParsableCommand {
     if !dryRun { try Self.requireUnmounted(places) }
     let hasVault: Bool
     do throws(BackupError) {
-      let backup = try Self.changingNothing { () throws(BackupError) in try opened(BackupInput(file)) }
-      let bar = ProgressBar(total: nil, dryRun ? "reading the backup" : "restoring")
+      var backup = try Self.changingNothing { () throws(BackupError) in try opened(BackupInput(file)) }
+      let bar = ProgressBar(total: nil, dryRun ? "reading the backup" : "restoring", .bytes)
       defer { bar.end() }
+      backup.onProgress = { bar.show($0, of: $1) }
       guard !dryRun else {
         let summary = try backup.check()
         bar.end()

@@ -43,7 +43,7 @@ struct HistoryCommand: ParsableCommand {
     let (session, path) = (opened.session, opened.path)
     if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
     session.stores.keychain?.pruneVersions()
-    guard path.isInItem || path.isKey else {
+    guard path.isInItem || path.isKey || path.view != nil else {
       let paths = try session.pathsWithHistory(below: path)
       if path.components.isEmpty, !session.keepsItems {
         StandardError.note("this keychain keeps no earlier versions; only the vault does")

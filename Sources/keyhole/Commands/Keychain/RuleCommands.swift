@@ -37,7 +37,9 @@ struct AllowCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     let executable = try ProgramPath.resolve(program)
-    guard let path else { return try ConfigurationSession().add(executable.string, to: .plainPrograms) }
+    guard let path else {
+      return try ConfigurationSession(for: .plainPrograms).add(executable.string, to: .plainPrograms)
+    }
     let opened = try OpenedPath(path, .folders)
     try opened.session.addRule(.allow, for: executable, at: opened.path)
     if RuleWarning.allowsKeyhole("allow \(executable.string)") {

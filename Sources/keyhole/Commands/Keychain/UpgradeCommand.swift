@@ -33,7 +33,8 @@ struct UpgradeCommand: ParsableCommand {
       defer { bar.end() }
       return try VaultUpgrade.run(
         places.vault, stateDirectory: places.state, passphrase,
-        accept ? .acceptsAsItIs : .refusesDistrusted)
+        accept ? .acceptsAsItIs : .refusesDistrusted
+      ) { bar.show($0, of: $1) }
     }
     guard let report else {
       return StandardOutput.print(

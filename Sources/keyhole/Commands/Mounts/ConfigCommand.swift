@@ -12,8 +12,8 @@ struct ConfigCommand: ParsableCommand {
       Without a key, each setting with its value and its origin: the running mount's option, the vault, the suite
       `keyhole`, or the default, in this order. With a key, its value; with a value, sets it. What protects as much as the
       default, or more, goes into the suite, where any program of yours may write too. What protects less goes into the
-      vault, and you are asked for the passphrase. A change holds at once in a running mount, but for `echo` and `eol`,
-      which hold for mounts that are made after it.
+      vault, and you are asked for the passphrase. A change holds at once in a running mount, but for `echo`, `eol` and
+      `plain-session`, which hold for mounts that are made after it.
 
       The settings:
       \(settings)
@@ -50,11 +50,6 @@ struct ConfigCommand: ParsableCommand {
     if unset, !value.isEmpty { throw ValidationError("--unset takes no value") }
     if sealed, value.isEmpty { throw ValidationError("--sealed takes a value") }
     if json, unset || !value.isEmpty { throw ValidationError("--json prints, and changes nothing") }
-    if key == "plain-session" {
-      throw ValidationError(
-        "`plain-session` is an option of `keyhole mount` only: a Secret Service keeps no setting that protects less"
-      )
-    }
     if let key, ConfigurationKey(rawValue: key) == nil {
       let keys = ConfigurationKey.allCases.map(\.rawValue).joined(separator: ", ")
       throw ValidationError("Keyhole has no setting `\(key.prefix(64))`; there are \(keys)")
@@ -76,10 +71,10 @@ struct ConfigCommand: ParsableCommand {
   }
 
   private func list() throws {
-    let (configuration, ignored) = try ConfigurationSession.fetch()
+    let found = try ConfigurationSession.fetch()
     let keys = ConfigurationKey.allCases.filter { key == nil || $0.rawValue == key }
     for key in keys {
-      let entry = configuration[key]
+      let entry = found.configuration[key]
       if json {
         StandardOutput.print(
           "{\"key\":\(key.rawValue.quotedAsJSON),\"value\":\(entry.value.json),"
@@ -93,7 +88,8 @@ struct ConfigCommand: ParsableCommand {
         StandardOutput.print(columns: key.rawValue, value, entry.origin.rawValue)
       }
     }
-    for entry in ignored {
+    if found.isSealedUnknown { note("the vault is locked: what it says of the settings is not known") }
+    for entry in found.ignored {
       note(
         "\(SuiteConfiguration.suite.string).plist: `\(entry.key.string.prefix(64))` is not followed: "
           + entry.reason)
@@ -101,7 +97,7 @@ struct ConfigCommand: ParsableCommand {
   }
 
   private func change(_ key: ConfigurationKey) throws {
-    let session = try ConfigurationSession()
+    let session = try ConfigurationSession(for: key)
     if unset {
       try session.unset(key)
     } else if try session.set(key, to: value, inVault: sealed) == .vault {

@@ -24,7 +24,7 @@ struct DoctorCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     let places = try StoragePaths.ofMount()
-    let found = try ProgressBar.run("examining") { try Examination(places, opensSecrets: secrets) }
+    let found = try examine(places)
     guard !json else { return try showJSON(found) }
     for problem in found.problems {
       StandardOutput.print(line("problem", problem.subject, problem.reason, problem.remedy))
@@ -36,6 +36,14 @@ struct DoctorCommand: ParsableCommand {
     StandardOutput.print(
       "ok       FUSE, mounts, settings in \(places.configuration), vault in \(places.vault), inotify, locked memory"
     )
+  }
+
+  private func examine(_ places: StoragePaths) throws -> Examination {
+    let bar = ProgressBar(total: nil, "examining")
+    defer { bar.end() }
+    return try Examination(
+      places, opensSecrets: secrets, onItem: { bar.show($0, of: $1, "opening secrets") },
+      onCheck: { bar.show($0, of: $1, "examining") })
   }
 
   private func showJSON(_ found: Examination) throws {
@@ -60,6 +68,9 @@ struct DoctorCommand: ParsableCommand {
 
   private func line(_ kind: String, _ subject: String, _ reason: String, _ remedy: String) -> String {
     let padding = String(repeating: " ", count: max(1, 9 - kind.count))
-    return "\(kind)\(padding)\(subject): \(reason); \(remedy)".escapedForTerminal
+    let text = "\(kind)\(padding)\(subject): \(reason); \(remedy)".escapedForTerminal
+    // One line for each, also where a name has several.
+    return text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
+      .joined(separator: "\\n")
   }
 }

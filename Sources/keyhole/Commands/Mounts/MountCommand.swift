@@ -17,7 +17,7 @@ struct MountCommand: ParsableCommand {
         keychain=auto|secret-service|vault|none
                                    which keychain is shown (auto: what it chose first, which is the
                                    Secret Service where one answers on the session bus, else the vault)
-        plain-session              take a Secret Service also without encryption on the bus
+        plain-session              the same as plain-session=yes
         ro, rw                     nothing can be changed, or all (default)
         allow_other                other users may look, as far as the modes let them
         allow_root                 root may look, no other user
@@ -78,7 +78,8 @@ struct MountCommand: ParsableCommand {
     }
     guard foreground else {
       let before = try Set(MountRegistration.all(in: StoragePaths.current().runtime).map(\.process))
-      try Daemon.start(arguments)
+      let allowed = try PlainSessionUnlock(options)?.isAllowed() ?? false
+      try Daemon.start(arguments(allowed ? ["-o", "plain-session"] : []))
       try tellHiddenItems()
       return try NewMountUnlock(startedAfter: before)?.run() ?? ()
     }
@@ -138,11 +139,11 @@ struct MountCommand: ParsableCommand {
     StandardError.note(hidden.description)
   }
 
-  private var arguments: [String] {
+  private func arguments(_ further: [String]) -> [String] {
     var arguments = ["mount", "--foreground"]
     if keep { arguments.append("--keep") }
     if service { arguments.append("--service") }
-    arguments += o.flatMap { ["-o", $0] }
+    arguments += o.flatMap { ["-o", $0] } + further
     return arguments + ["--"] + (mountpoint.map { [$0] } ?? [])
   }
 }

@@ -35,6 +35,7 @@ struct NewMountUnlock {
   }
 
   private func sayLocked() {
+    guard StandardError.showsNotes else { return }
     StandardError.write(
       "keyhole: \(mount.path.escapedForTerminal): the keychain is locked; `keyhole unlock` opens it\n")
   }

@@ -22,6 +22,10 @@ struct GetCommand: ParsableCommand {
 
   /// Does not always return.
   static func print(_ path: String) throws {
+    if let value = try MountedSetting(path)?.read() {
+      StandardOutput.write(value.span)
+      return endLine(value.last == 0x0A)
+    }
     allowUnlockedMemoryWithoutSwap()
     let opened = try OpenedPath(path, .items, .one)
     try write(opened.path.ofValue, of: opened.session)
@@ -42,7 +46,11 @@ struct GetCommand: ParsableCommand {
         isEnded = piece[piece.count - 1] == 0x0A
       }
     }
-    // Else the shell's prompt would stand behind the secret.
+    endLine(isEnded)
+  }
+
+  /// Else a shell's prompt would stand behind the value.
+  private static func endLine(_ isEnded: Bool) {
     if !isEnded, StandardStream.output.isTerminal { StandardOutput.print("") }
   }
 }

@@ -7,13 +7,13 @@ struct MoveCommand: ParsableCommand {
     commandName: "mv", abstract: "Rename or move a key, an item, a suite or a service.",
     discussion: """
       Value, type, attributes, flags and rules go with it. Where TARGET is a folder that is there, the source moves into \
-      it. A target that is taken is an error, and so is a move between `defaults` and `keychain`, between classes, or \
+      it. Views and templates that refer to it follow, settings' ones while the vault is unlocked. A target that is taken is an error, and so is a move between `defaults` and `keychain`, between classes, or \
       out of a folder whose rules would no longer hold.
       """)
 
   @OptionGroup var paths: MovedPaths
 
-  func run() throws { try paths.opened().move() }
+  func run() throws { try paths.opened(followingInViews: true).move() }
 }
 
 struct CopyCommand: ParsableCommand {
@@ -50,11 +50,16 @@ struct MovedPaths: ParsableArguments {
   @Argument(help: "The new path, or a folder that is there.", completion: .treePath)
   var target: String
 
-  func opened() throws -> TreeMove {
+  /// `followingInViews`: views that refer to the source are to be changed with it.
+  func opened(followingInViews followsInViews: Bool = false) throws -> TreeMove {
     let source = try OpenedPath(source, .none)
     let target = try OpenedPath(target, .none)
     // A session without the keychain can't move anything into it.
-    let session = source.path.needsKeychain ? source.session : target.session
+    var session = source.path.needsKeychain ? source.session : target.session
+    // A keychain that can't be opened keeps no setting from its new name.
+    if followsInViews, !session.hasKeychain {
+      session = (try? TreeSession(silentlyFor: TreePath("views"))) ?? session
+    }
     return try TreeMove(source.path, to: target.path, in: session)
   }
 }

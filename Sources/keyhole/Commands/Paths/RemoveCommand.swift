@@ -45,7 +45,10 @@ struct RemoveCommand: ParsableCommand {
     for removal in removals {
       let notice = purge || isSaying ? RemovalNotice(removal.session, removal.path) : nil
       if purge { try notice?.switchOff() }
-      try removal.run { bar.advance() }
+      try removal.run {
+        bar.advance()
+        if purge { notice?.renew() }
+      }
       if purge { try notice?.purge() }
       if !purge, isSaying, let line = notice?.line {
         bar.end()

@@ -38,16 +38,24 @@ struct WatchCommand: ParsableCommand {
     TrustNotice(stores.keychain?.engine, places).write()
     let changes = stores.feed.watch()
     let watch = StoreWatch(stores, places)
-    FileTree(settings: stores.settings, keychain: stores.keychain).beginFollowing()
+    // It only looks: lengths of views are kept by the process that serves the vault.
+    var options = FileTree.Options()
+    options.isReadOnly = true
+    let tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: options)
+    tree.beginFollowing()
     for problem in watch.problems { StandardError.write("keyhole: \(problem.escapedForTerminal)\n") }
     Task(executorPreference: Background.tasks) { [json, exec] in
       var number = 0
-      for await change in changes.map(ChangeEvent.init) where change.concerns(path) {
-        number += 1
-        if let exec {
-          change.run(exec)
-        } else {
-          StandardOutput.write(json ? change.line(number: number, time: .now) : change.text)
+      for await change in changes {
+        // A change of an item is one of the views of it.
+        let events = ([change] + tree.changesOfViews(after: change)).map(ChangeEvent.init)
+        for event in events where event.concerns(path) {
+          number += 1
+          if let exec {
+            event.run(exec)
+          } else {
+            StandardOutput.write(json ? event.line(number: number, time: .now) : event.text)
+          }
         }
       }
     }

@@ -5,6 +5,7 @@ import ProgramRunning
 import Prompting
 import SecretMemory
 import Service
+import Store
 
 struct RunCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -126,14 +127,26 @@ extension RunCommand {
   }
 
   private func runProgram() throws -> ProgramRun.Ending {
+    let program = try foundProgram()
+    // Without a mount this process asks.
+    IdentifiedCallers.remember(Caller.current.identity(), starting: Arguments.executableOfProgram())
     let values = try ProgramValues(self.values)
     let watch = try reaction.map { _ in try ValueWatch(values) }
     let secrets = try values.fetch(masking: mask)
     if mask { noteUnmasked(secrets.unmasked) }
     if watch == nil { values.session.closeVault() }
-    let start = ProgramStart(Arguments.ofProgram(), .ofProcess)
+    let start = ProgramStart(program, Arguments.ofProgram(), .ofProcess)
     let run = try ProgramRun(start, secrets, changes: changes(watch, values))
     return try withExtendedLifetime(watch) { try run.run() }
+  }
+
+  /// - Throws: `ProgramStart.Failure`: nothing is opened for a program that there is not.
+  private func foundProgram() throws -> FoundProgram {
+    switch Arguments.foundProgram {
+    case .success(let program)?: return program
+    case .failure(let error)?: throw ProgramStart.Failure(errno: error, isOfProgram: true)
+    case nil: throw ProgramStart.Failure(errno: .ENOENT, isOfProgram: true)
+    }
   }
 
   private func changes(_ watch: ValueWatch?, _ values: ProgramValues) throws -> ProgramRun.Changes? {
@@ -162,6 +175,9 @@ extension RunCommand {
   private func report(_ failure: ProgramStart.Failure) -> Int32 {
     let name = command.first ?? ""
     switch (failure.isOfProgram, failure.errno) {
+    case (true, .ESTALE):
+      Failure(name, "another file has come to its path since it was looked up; nothing was started").report()
+      return 126
     case (true, .ENOENT):
       Failure(name, "the command was not found").report()
       return 127

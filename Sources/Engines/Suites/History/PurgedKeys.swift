@@ -1,0 +1,84 @@
+import Model
+import Platform
+import Store
+
+/// Keys of a suite that are being removed so that nothing of them is kept: for some seconds no process records a value that
+/// they had.
+///
+/// The file of these keys is written before they are removed. So a process that is killed between the steps leaves a key as it
+/// is, without versions, or nothing of it; and a mount that notices the removal later than the process has ended records nothing.
+///
+/// On disk, all numbers little-endian: the time in seconds (8), and of each key the hash of its name (`StableHash`, 8). The
+/// names themselves are not written.
+struct PurgedKeys {
+  /// The time for which they count, in seconds.
+  private static let duration: Int64 = 10
+  private static let longest = 1 << 20
+
+  private var time: Int64
+  private var hashes: Set<UInt64>
+
+  /// Those of a file; none where it can't be read, or was written too long ago.
+  init(_ path: String) {
+    (time, hashes) = (0, [])
+    guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]),
+      let bytes = try? file.readToEnd(limit: Self.longest, expecting: 64)
+    else { return }
+    let span = bytes.span
+    var reader = ByteReader(span)
+    guard let seconds = reader.number(8) else { return }
+    time = Int64(bitPattern: seconds)
+    guard !isOver else { return }
+    while let hash = reader.number(8) { hashes.insert(hash) }
+  }
+
+  /// The same with further keys, from now on.
+  mutating func add(_ keys: Set<ExactString>) {
+    time = Timestamp.now.seconds
+    for key in keys { hashes.insert(StableHash.of(Array(key.utf8).span)) }
+  }
+
+  var bytes: [UInt8] {
+    var writer = ByteWriter()
+    writer.append(UInt64(bitPattern: time), size: 8)
+    for hash in hashes.sorted() { writer.append(hash, size: 8) }
+    return writer.bytes
+  }
+
+  /// Whether it counts no more. A clock that was set back must not make it last.
+  var isOver: Bool { (Timestamp.now.seconds &- time).magnitude > Self.duration.magnitude }
+
+  func contains(_ key: ExactString) -> Bool {
+    !hashes.isEmpty && hashes.contains(StableHash.of(Array(key.utf8).span))
+  }
+}
+
+extension SettingHistoryFiles {
+  static let purgedEnding = ".purged"
+
+  /// Those of a suite that count now.
+  func purgedKeys(of suite: ExactString) -> PurgedKeys { PurgedKeys(path(suite) + Self.purgedEnding) }
+
+  /// Writes that nothing is kept of the keys, which replaces the file in one step.
+  func mark(_ keys: Set<ExactString>, of suite: ExactString) throws(StoreError) {
+    var purged = purgedKeys(of: suite)
+    purged.add(keys)
+    let (path, bytes) = (path(suite) + Self.purgedEnding, purged.bytes)
+    let temporary = path + ".tmp"
+    try SuiteFiles.remove(temporary)
+    try SuiteFiles.call("write") { () throws(Errno) in
+      let file = try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow])
+      try file.write(bytes)
+      try file.synchronizeData()
+    }
+    try SuiteFiles.rename(temporary, to: path)
+  }
+
+  /// Removes the files that count no more.
+  func removePurgedKeys() {
+    for name in ((try? SuiteFiles.names(in: folder)) ?? []).compactMap(\.self)
+    where name.hasSuffix(Self.purgedEnding) && PurgedKeys(folder + "/" + name).isOver {
+      try? SuiteFiles.remove(folder + "/" + name)
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import KeychainSelection
+import Platform
+
+/// A setting as the file of a running mount, which has its suite in memory.
+///
+/// A command that opens the suite itself searches the whole property list for one key.
+package struct MountedSetting {
+  private let file: String
+
+  /// nil: it is no full path of a setting, or no mount that can answer shows the settings of this environment.
+  ///
+  /// - Throws: `Failure` where there is no home.
+  package init?(_ text: String) throws {
+    let path = TreePath(text)
+    guard PathLocation.isFull(text), path.settingKey != nil, !path.components.contains("..") else {
+      return nil
+    }
+    let places = try StoragePaths.current()
+    guard let mount = MountRegistration.newest(in: places.runtime), !mount.isStopped,
+      mount.settings == places.configuration
+    else { return nil }
+    file = mount.path + "/" + path.string
+  }
+
+  /// The content of the file. A mount that does not answer within two seconds is left alone.
+  ///
+  /// nil: it can't be read there; what opens the suite itself finds the reason.
+  package func read() -> [UInt8]? {
+    let file = file
+    return Background.result(within: .seconds(2)) { Self.content(of: file) } ?? nil
+  }
+
+  private static func content(of path: String) -> [UInt8]? {
+    // Where the mount has just ended, another file may have its path.
+    guard (try? Files.fileSystem(of: path)) == Files.fuse, let file = try? Descriptor(path, [.noFollow]),
+      let status = try? file.status, status.isRegular,
+      let content = try? file.read(Int(clamping: status.size), at: 0),
+      // The value may have become a longer one between the two calls.
+      (try? file.read(1, at: Int64(content.count)))?.isEmpty == true
+    else { return nil }
+    return content
+  }
+}
