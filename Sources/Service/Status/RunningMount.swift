@@ -44,6 +44,9 @@ package struct RunningMount {
   /// Whether it is locked, and a passphrase opens it.
   package var waitsForPassphrase: Bool { isLocked && flag("needsPassphrase") }
 
+  /// Whether its vault opens by the key file alone, whenever a program opens a secret.
+  package var unlocksByItself: Bool { text("keychain") == "vault" && !flag("needsPassphrase") }
+
   /// The trust of the keychain, as its process reports it.
   var trust: KeychainTrust { KeychainTrust(fields["keychainTrust"]) }
 

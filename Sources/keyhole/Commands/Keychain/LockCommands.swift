@@ -19,9 +19,20 @@ struct LockCommand: ParsableCommand {
     var failures: [any Error] = []
     // One that hangs must not keep the others open.
     for mount in try MountRegistration.serving(places) {
-      do { try mount.ask(.lock, places) } catch { failures.append(error) }
+      do {
+        try mount.ask(.lock, places)
+        noteKeyFile(mount)
+      } catch { failures.append(error) }
     }
     if let failure = failures.first { throw failure }
+  }
+
+  /// A person who locks a vault expects that it stays locked.
+  private func noteKeyFile(_ mount: MountRegistration) {
+    guard (try? RunningMount(mount))?.unlocksByItself == true else { return }
+    StandardError.note(
+      "\(mount.path.escapedForTerminal): the vault has no passphrase, so its key file unlocks it for the next program that "
+        + "opens a secret; `keyhole passphrase` sets one")
   }
 }
 
