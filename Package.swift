@@ -60,6 +60,10 @@ let package = Package(
       name: "CSecret", path: "Sources/C/CSecret", pkgConfig: "libsecret-1",
       providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CSecretLoader", path: "Sources/C/CSecretLoader"),
+    // Headers only: no pkg-config, so that neither library is linked. CServiceLoader loads them.
+    .systemLibrary(name: "CSystemdBus", path: "Sources/C/CSystemdBus", providers: [.apt(["libsystemd-dev"])]),
+    .systemLibrary(name: "CGcrypt", path: "Sources/C/CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    .target(name: "CServiceLoader", path: "Sources/C/CServiceLoader"),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
     .target(name: "CWordList", path: "Sources/C/CWordList", exclude: ["eff-long.txt"]),
 
@@ -101,6 +105,12 @@ let package = Package(
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
+    // A connection to a bus that serves objects, without a meaning for them.
+    module("BusServer", ["CServiceLoader", "CSystemdBus", "Platform", "SecretMemory"]),
+    // The Secret Service API as values: objects, sessions, errors. It opens nothing.
+    module(
+      "SecretServiceProtocol",
+      ["CGcrypt", "CServiceLoader", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
     module("Notifier", ["Model", "Platform"]),
     module("LoginSessions", ["Platform"]),
@@ -183,10 +193,11 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "CSystem", "CWordList", "Control", "CredentialProtocols", "Formats", "Fuse", "ImportExport",
+        "Backup", "BusServer", "CSystem", "CWordList", "Control", "CredentialProtocols", "Formats", "Fuse",
+        "ImportExport",
         "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
-        "Prompting", "SecretMemory", "Store", "Suites", "Tree",
+        "Prompting", "SecretMemory", "SecretServiceProtocol", "Store", "Suites", "Tree",
         "Vault", "ViewFormats", "Views",
       ]),
 
@@ -270,6 +281,9 @@ let package = Package(
     tests(
       "CredentialProtocolsTests",
       ["CredentialProtocols", "Formats", "Model", "SecretMemory"]),
+    tests(
+      "SecretServiceProtocolTests",
+      ["SecretServiceProtocol", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
       "TreeTests",

@@ -208,9 +208,9 @@ extension KeychainConfiguration {
   private static let plain = "+plain-session"
   private static let noted = "+history="
 
-  /// The keychain of the running mount, else as `auto`.
+  /// The keychain of the running mount, else of the service without one, else as `auto`.
   package static func present(runtime folder: String) -> KeychainConfiguration {
-    MountRegistration.all(in: folder).last { $0.isAlive }?.keychain ?? KeychainConfiguration()
+    MountRegistration.serving(in: folder).last?.keychain ?? KeychainConfiguration()
   }
 
   /// Without `auto`: what was chosen, by the engine's name, and the vault's folder.

@@ -2,9 +2,9 @@ import Platform
 
 /// Where the session bus is, as GLib finds it: DBUS_SESSION_BUS_ADDRESS, else the socket `bus` in the user's runtime
 /// folder, which is XDG_RUNTIME_DIR, or `/run/user/UID` where a program has no such variable (cron, su).
-enum SessionBus {
+package enum SessionBus {
   /// nil: there is none.
-  static var address: String? {
+  package static var address: String? {
     if let address = Environment.value("DBUS_SESSION_BUS_ADDRESS"), !address.isEmpty { return address }
     let path = (Environment.absolutePath("XDG_RUNTIME_DIR") ?? "/run/user/\(User.real)") + "/bus"
     return isSocketOfUser(path) ? "unix:path=" + escaped(path) : nil

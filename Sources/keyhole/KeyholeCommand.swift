@@ -40,7 +40,8 @@ struct KeyholeCommand: ParsableCommand {
       LockCommand.self, UnlockCommand.self, PassphraseCommand.self, AuthenticateCommand.self,
       CompletionsCommand.self,
       RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,
-      HistoryCommand.self, UndoCommand.self, CredentialCommand.self, ViewCommand.self, AdoptCommand.self,
+      HistoryCommand.self, UndoCommand.self, CredentialCommand.self, ServiceCommand.self, ViewCommand.self,
+      AdoptCommand.self,
       WatchCommand.self, LogCommand.self, ReplayCommand.self,
       ClearClipboardCommand.self, RunMonitorCommand.self,
     ])

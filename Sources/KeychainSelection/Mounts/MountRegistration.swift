@@ -49,9 +49,20 @@ package struct MountRegistration: Sendable {
     }
   }
 
+  /// In the place of a path: the process serves the keychain on the session bus, and mounts nothing.
+  package static let serviceName = "org.freedesktop.secrets"
+
+  /// Whether it is the Secret Service without a mount.
+  package var isService: Bool { path == Self.serviceName }
+
+  /// The processes with a control socket that live: mounts, and the Secret Service without a mount.
+  package static func serving(in folder: String) -> [MountRegistration] {
+    (noted(in: folder).filter(\.isService) + all(in: folder)).filter(\.isAlive)
+  }
+
   /// The newest that has a process; nil: there is none. It may have left the mount table just now.
   package static func newest(in folder: String) -> MountRegistration? {
-    noted(in: folder).last(where: \.isAlive)
+    noted(in: folder).last { $0.isAlive && !$0.isService }
   }
 
   /// The process that serves a keychain; nil: none does. One that is about to mount is among them.

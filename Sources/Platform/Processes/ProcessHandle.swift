@@ -16,6 +16,22 @@ public final class ProcessHandle: Sendable {
     self.init(descriptor: linux_pidfd_open(process))
   }
 
+  /// A copy of a pidfd that other code owns. nil: there is no descriptor left, or the number is none of a pidfd that refers to
+  /// this process in its pid namespace.
+  package convenience init?(duplicating descriptor: Int32, process: Int32) {
+    guard let copy = try? Descriptor(duplicating: descriptor), Self.process(of: copy.number) == process else {
+      return nil
+    }
+    self.init(descriptor: copy.release())
+  }
+
+  /// `Pid:` in /proc/self/fdinfo/FD; nil: it is no pidfd, or the process is gone.
+  private static func process(of descriptor: Int32) -> Int32? {
+    let lines = readFile("/proc/self/fdinfo/\(descriptor)").split(separator: "\n")
+    let line = lines.first { $0.hasPrefix("Pid:") }
+    return line.flatMap { Int32($0.dropFirst(4).filter { !$0.isWhitespace }) }
+  }
+
   /// The process that connected a socket of the Unix domain: SO_PEERPIDFD, before Linux 6.5 the process that has the
   /// number of SO_PEERCRED now. nil: neither can be had.
   public convenience init?(peerOf socket: Int32) {

@@ -79,6 +79,20 @@ package struct ConfigurationSession {
     return .vault
   }
 
+  /// Adds a program to a list of programs.
+  ///
+  /// - Throws: `Failure` that names the key.
+  package func add(_ program: String, to key: ConfigurationKey) throws {
+    // A list that can't be read now must not be replaced.
+    let sealed = try attempt(key) { () throws(StoreError) in
+      try session.stores.keychain?.sealedConfiguration() ?? [:]
+    }
+    let suite = SuiteConfiguration(in: session.stores.settings)
+    let present = Configuration(sealed: sealed, suite: suite.values).list(key)
+    guard !present.contains(program) else { return }
+    _ = try set(key, to: present + [program], inVault: false)
+  }
+
   /// Removes a key from the suite and from the vault: the default holds again.
   ///
   /// - Throws: `Failure` that names the key.

@@ -24,7 +24,7 @@ package final class KeychainLocks {
     listening = Task(executorPreference: Background.tasks) {
       for await change in changes where change.kind == .locked { onLock() }
     }
-    mounts = MountRegistration.all(in: places.runtime).filter(\.isAlive).compactMap {
+    mounts = MountRegistration.serving(in: places.runtime).compactMap {
       LockWatcher($0.process, in: places.runtime, onLock: onLock)
     }
     session = SessionWatch(onThread: { [threads] in _ = threads.run($0) }) { news in

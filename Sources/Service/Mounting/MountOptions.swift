@@ -14,6 +14,8 @@ package struct MountOptions {
   /// The user, by name or number, for whom root mounts: `uid=` and `gid=`.
   var user: String?
   var group: String?
+  /// Serves the keychain on the session bus too, as org.freedesktop.secrets.
+  package var servesSecretService = false
   /// Only a folder of that user's, and none of root's: the path may have been one that the user could lead elsewhere.
   var takesUsersFolderOnly = false
   /// The source in the mount table.

@@ -1,3 +1,4 @@
+import BusServer
 import CSystem
 import Control
 import Dispatch
@@ -29,6 +30,8 @@ package final class Server: Sendable {
   private let trustNotice: TrustNotice
   /// nil: `echo=off`, or a mount on which nothing can be done that inotify tells.
   private let replay: ReplayProcess?
+  /// nil: without --service.
+  private let secretService: SecretServiceHost?
 
   /// `version`: of the program, for the report. `device`: where root has mounted already.
   package init(
@@ -63,6 +66,8 @@ package final class Server: Sendable {
     treeOptions.status = { report.content }
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: treeOptions)
     fileSystem = TreeFileSystem(tree)
+    secretService = try Self.secretService(options, stores, tree, configuration, places)
+    report.add { [secretService] in secretService?.problem.map { [$0] } ?? [] }
     report.follow(fileSystem)
     report.faultsOfViews = { [weak tree] in tree?.views?.problems() ?? [] }
     stores.settleKeychain()
@@ -70,6 +75,31 @@ package final class Server: Sendable {
       session = try Session(fileSystem, options: options.sessionOptions)
     } catch {
       throw Failure(mountPoint, "\(error.description); `keyhole doctor` may know more")
+    }
+  }
+
+  /// nil: it is not wanted. - Throws: `Failure` where the keychain is not the vault.
+  private static func secretService(
+    _ options: MountOptions, _ stores: Stores, _ tree: FileTree, _ configuration: MountConfiguration,
+    _ places: StoragePaths
+  ) throws -> SecretServiceHost? {
+    guard options.servesSecretService else { return nil }
+    try KeychainChoice.requireVault(stores.keychain?.engine.name)
+    return stores.keychain.map { keychain in
+      SecretServiceHost(
+        keychain, stores.feed, .init(tree, configuration, places, isReadOnly: options.isReadOnly),
+        replaces: false)
+    }
+  }
+
+  /// The mount is there also where another program has the name, or there is no bus yet.
+  private func startSecretService() {
+    guard let secretService else { return }
+    do throws(BusFailure) {
+      try secretService.start()
+    } catch {
+      StandardError.note("the Secret Service is not served: \(error.reason)")
+      if SessionBus.address == nil { secretService.tryAgain() }
     }
   }
 
@@ -113,6 +143,8 @@ package final class Server: Sendable {
       let links = tree.views.map { LinkWatch($0, stores.feed.watch()) }
       defer { links?.end() }
       defer { withExtendedLifetime(watch) {} }
+      startSecretService()
+      defer { secretService?.end() }
       defer { manager?.isStopping() }
       try session.mount(at: mountPoint, through: device) { [mountPoint, fileSystem] in
         ready()

@@ -55,6 +55,7 @@ extension AccessController {
       note(new.requests[0], .listed)
       if let description = describe(new, at: time) { options.onListed?(description) }
     }
+    if isListed { for request in waiting { request.noteListing() } }
     return isListed
   }
 

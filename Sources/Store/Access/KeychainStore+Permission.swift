@@ -56,6 +56,16 @@ extension KeychainStore {
     return try permissionToChoosePassword(for: none, path, caller)
   }
 
+  /// Whether the item's secret is given to a caller only after a question, or not at all. It records nothing.
+  ///
+  /// - Throws: what reading the keychain throws.
+  public nonisolated func isRestricted(_ item: Item, for caller: Caller.Identity) throws(StoreError) -> Bool {
+    if isDecidedElsewhere { return false }
+    if item.access.needsPassword { return true }
+    guard try isGuarded(item) else { return false }
+    return try action(of: item, .read, caller) != .allow
+  }
+
   private nonisolated func permissionToChoosePassword(
     for item: Item, _ path: String, _ caller: Caller
   ) throws(StoreError) -> Permission {

@@ -121,6 +121,7 @@ public final class PermissionRequest: Sendable {
 
   private struct State {
     var done: (@Sendable (Outcome) -> Void)?
+    var onListed: (@Sendable () -> Void)?
     var isWithdrawn = false
   }
 
@@ -134,10 +135,13 @@ public final class PermissionRequest: Sendable {
     lockCount = controller.lockCount
   }
 
-  /// Asks. `done` is called once, on any thread, unless the request is withdrawn before.
-  public func start(_ done: @escaping @Sendable (Outcome) -> Void) {
+  /// Asks. `done` is called once, on any thread, unless the request is withdrawn before; `onListed` when the person could not be
+  /// asked, so that the request waits for `keyhole approve`.
+  public func start(
+    onListed: (@Sendable () -> Void)? = nil, _ done: @escaping @Sendable (Outcome) -> Void
+  ) {
     let isWanted = state.withLock { state in
-      state.done = done
+      (state.done, state.onListed) = (done, onListed)
       return !state.isWithdrawn
     }
     if isWanted { controller.ask(self) }
@@ -159,6 +163,8 @@ public final class PermissionRequest: Sendable {
   var offeredRule: OfferedRule? { writeRule == nil ? nil : subject.offeredRule }
 
   var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  func noteListing() { state.withLock { $0.onListed.take() }?() }
 
   /// False: it was answered or withdrawn before.
   @discardableResult

@@ -78,6 +78,8 @@ extension Caller {
     private var handle: ProcessHandle?
     /// It was read from the system, with which it can be compared again.
     private var isObserved = false
+    /// The executable was left out on purpose, so it is not compared.
+    private var hidesExecutable = false
 
     /// An identity that another process has found out: it never changes.
     public init(process: Process?, user: UInt32?, executable: Executable?) {
@@ -104,6 +106,7 @@ extension Caller.Identity {
   public var isUnchanged: Bool {
     guard isObserved, let process else { return true }
     guard isAlive, ProcessFiles(process.number).status?.start == process.start else { return false }
+    if hidesExecutable { return true }
     var now = self
     (now.executable, now.script) = (nil, nil)
     now.identify(ProcessFiles(process.number), process)
@@ -134,6 +137,27 @@ extension Caller.Identity {
       return
     }
     self.init(number: number, handle)
+  }
+
+  /// A process that another one has named, such as a message bus. Without a handle that was made when the process was certainly
+  /// meant, it may be another process that has the number since.
+  public init(process number: Int32, _ handle: ProcessHandle?) {
+    guard number > 0, let handle = handle ?? ProcessHandle(process: number) else {
+      self = .unknown
+      return
+    }
+    self.init(number: number, handle)
+  }
+
+  /// The same process without its program, where that can't be relied on: no rule that lets a program in applies.
+  ///
+  /// - Parameter reason: why not, for a person.
+  /// - Returns: the identity, unidentified.
+  public func withoutProgram(because reason: String) -> Caller.Identity {
+    var identity = self
+    (identity.executable, identity.script, identity.startedCommand) = (nil, nil, nil)
+    (identity.obstacle, identity.hidesExecutable) = (reason, true)
+    return identity
   }
 
   private static var unknown: Caller.Identity {

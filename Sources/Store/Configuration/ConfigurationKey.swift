@@ -16,6 +16,7 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
   case eol
   case history
   case historyAge = "history-age"
+  case plainPrograms = "plain-programs"
   case plainSession = "plain-session"
   case presenceButton = "presence-button"
 
@@ -85,6 +86,10 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
       Definition(
         kind: .programs, fallback: .array([]), protection: .longer, isMountOption: false,
         summary: "further browsers of files and indexers, which get EACCES without a question")
+    case .plainPrograms:
+      Definition(
+        kind: .programs, fallback: .array([]), protection: .none, isMountOption: false,
+        summary: "programs that may have secrets of the Secret Service over the bus without encryption")
     case .echo:
       Definition(
         kind: .bool, fallback: .bool(true), protection: .neutral, takesNewMount: true,
@@ -254,6 +259,7 @@ extension ConfigurationKey {
     case (.lowerThanNever, .integer(let value), .integer(let other)):
       return other != 0 && (value == 0 || value > other)
     case (.none, .string(let program), _): return program != ""
+    case (.none, .array(let value), .array(let other)): return !Set(value).isSubset(of: other)
     case (.longer, .array(let value), .array(let other)): return !Set(other).isSubset(of: value)
     default: return true
     }

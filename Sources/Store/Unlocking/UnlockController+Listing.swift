@@ -70,6 +70,7 @@ extension UnlockController {
   func follow(_ listing: Listing, _ options: Options) {
     for request in listing.refused { request.finish(.stillLocked(reason: listing.reason)) }
     for request in listing.requests {
+      request.noteListing()
       deadlines.run(after: .seconds(options.timeout)) { [weak self, weak request] in
         guard let self, let request else { return }
         expire(request)

@@ -32,6 +32,7 @@ public final class UnlockRequest: Sendable {
 
   private struct State {
     var done: (@Sendable (Outcome) -> Void)?
+    var onListed: (@Sendable () -> Void)?
     var isWithdrawn = false
   }
 
@@ -39,10 +40,13 @@ public final class UnlockRequest: Sendable {
     (self.subject, self.controller, self.unlock) = (subject, controller, unlock)
   }
 
-  /// Asks, or joins the question that is open. `done` is called once, on any thread, unless the request is withdrawn before.
-  public func start(_ done: @escaping @Sendable (Outcome) -> Void) {
+  /// Asks, or joins the question that is open. `done` is called once, on any thread, unless the request is withdrawn before;
+  /// `onListed` when no dialog could be shown, so that the request waits for `keyhole approve`.
+  public func start(
+    onListed: (@Sendable () -> Void)? = nil, _ done: @escaping @Sendable (Outcome) -> Void
+  ) {
     let isWanted = state.withLock { state in
-      state.done = done
+      (state.done, state.onListed) = (done, onListed)
       return !state.isWithdrawn
     }
     if isWanted { controller.ask(self) }
@@ -58,6 +62,8 @@ public final class UnlockRequest: Sendable {
   }
 
   var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  func noteListing() { state.withLock { $0.onListed.take() }?() }
 
   func finish(_ outcome: Outcome) {
     state.withLock { $0.done.take() }?(outcome)

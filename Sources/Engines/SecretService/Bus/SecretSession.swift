@@ -81,6 +81,8 @@ extension SecretSession {
 /// The names of the specification: https://specifications.freedesktop.org/secret-service/
 enum ServiceName {
   static let bus = "org.freedesktop.secrets"
+  /// The second name of Keyhole's own service.
+  static let ownBus = "org.keyhole.SecretService"
   static let path = "/org/freedesktop/secrets"
   static let service = "org.freedesktop.Secret.Service"
   static let collection = "org.freedesktop.Secret.Collection"

@@ -124,6 +124,13 @@ extension SecretServiceClient {
       _ = try await bus.call(daemon, path, daemon, "StartServiceByName", [name, flags], before: deadline)
       owner = try await bus.call(daemon, path, daemon, "GetNameOwner", [name], before: deadline)[0]?.string
     }
+    // Keyhole's own service has this name too, and serves the vault: as an engine, the vault would lead to itself.
+    let own = try? await bus.call(
+      daemon, path, daemon, "GetNameOwner", [Variant(ServiceName.ownBus)], before: deadline)[0]?.string
+    if let own, own == owner {
+      owner = nil
+      throw .refused(name: BusError.ownService, message: "")
+    }
     guard loadedOwner != nil, loadedOwner != owner else { return }
     dirty.everything = true
     pump()
@@ -203,6 +210,7 @@ extension SecretServiceClient {
 
 extension BusError {
   static let plain = "keyhole.PlainSession"
+  static let ownService = "keyhole.OwnService"
 
   var isAboutSession: Bool {
     switch self {
@@ -232,6 +240,8 @@ extension BusError {
           + "and `keyhole config plain-session true` from now on")
     case .refused(Self.dismissed, _):
       .accessDenied(reason: "the keyring stayed locked: its prompt was closed, or had no display")
+    case .refused(Self.ownService, _):
+      .unreachable(reason: "the Secret Service on the session bus is Keyhole's own, which serves the vault")
     case .refused(Self.noMemory, _): .outOfMemory
     case .refused(Self.noCollection, _): .noCollection
     case .refused where isMissing: .notFound

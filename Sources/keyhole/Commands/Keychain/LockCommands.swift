@@ -88,9 +88,9 @@ extension MountRegistration {
     }
   }
 
-  /// The mounts that a command can ask. - Throws: `Failure` where there is none.
+  /// The mounts that a command can ask, and the Secret Service without one. - Throws: `Failure` where there is none.
   static func serving(_ places: StoragePaths) throws -> [MountRegistration] {
-    let mounts = all(in: places.runtime).filter(\.isAlive)
+    let mounts = serving(in: places.runtime)
     guard !mounts.isEmpty else { throw Failure(nil, "nothing is mounted; `keyhole mount` mounts") }
     return mounts
   }

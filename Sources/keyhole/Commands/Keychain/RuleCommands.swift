@@ -2,6 +2,7 @@ import ArgumentParser
 import Model
 import Prompting
 import Service
+import Store
 
 struct AllowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -11,7 +12,14 @@ struct AllowCommand: ParsableCommand {
       the attribute `user.keyhole.programs`. Of a guarded item you are asked first, as for every change of its protection.
       A program is known by its file. Whatever starts the program gets what the program gives out: think twice before you
       allow `cat`.
+
+      With --plain and without a path, the program may have sessions of the Secret Service (`keyhole service`) in which secrets
+      cross the session bus without encryption: go-keyring, and so gh, has no other ones. It gets no secret by that which it
+      would not get otherwise.
       """)
+
+  @Flag(help: "Let the program take secrets of the Secret Service over the bus without encryption.")
+  var plain = false
 
   @OptionGroup var quiet: QuietOption
 
@@ -19,11 +27,19 @@ struct AllowCommand: ParsableCommand {
   var program: String
 
   @Argument(help: "A path below keychain, or a short name.", completion: .treePath)
-  var path: String
+  var path: String?
+
+  func validate() throws {
+    if plain, path != nil { throw ValidationError("--plain goes without a path") }
+    if !plain, path == nil { throw ValidationError("Missing expected argument '<path>'") }
+  }
 
   func run() throws {
     quiet.apply()
     let executable = try ProgramPath.resolve(program)
+    guard let path else {
+      return try ConfigurationSession(for: .plainPrograms).add(executable.string, to: .plainPrograms)
+    }
     let opened = try OpenedPath(path, .folders)
     try opened.session.addRule(.allow, for: executable, at: opened.path)
     if RuleWarning.allowsKeyhole("allow \(executable.string)") {

@@ -51,6 +51,12 @@ struct MountCommand: ParsableCommand {
         + "programs too. Items stay where they are."))
   var keep = false
 
+  @Flag(
+    help:
+      "Also serve the vault on the session bus as org.freedesktop.secrets, the Secret Service, while it is mounted."
+  )
+  var service = false
+
   @Flag(help: "Serve the mount in this process, until it is unmounted or Ctrl-C.")
   var foreground = false
 
@@ -66,6 +72,7 @@ struct MountCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     var options = try MountOptions(o)
+    options.servesSecretService = service
     if keep, ![.vault, .secretService].contains(options.keychain.choice) {
       throw UsageError(message: "--keep takes -o keychain=vault or -o keychain=secret-service")
     }
@@ -133,7 +140,10 @@ struct MountCommand: ParsableCommand {
   }
 
   private func arguments(_ further: [String]) -> [String] {
-    ["mount", "--foreground"] + (keep ? ["--keep"] : []) + o.flatMap { ["-o", $0] } + further + ["--"]
-      + (mountpoint.map { [$0] } ?? [])
+    var arguments = ["mount", "--foreground"]
+    if keep { arguments.append("--keep") }
+    if service { arguments.append("--service") }
+    arguments += o.flatMap { ["-o", $0] } + further
+    return arguments + ["--"] + (mountpoint.map { [$0] } ?? [])
   }
 }

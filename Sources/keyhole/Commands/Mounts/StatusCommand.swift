@@ -14,7 +14,15 @@ struct StatusCommand: ParsableCommand {
   func run() throws {
     let places = try StoragePaths.current()
     let records = MountRegistration.all(in: places.runtime)
+    let services = MountRegistration.serving(in: places.runtime).filter(\.isService)
+    if !json {
+      for service in services {
+        StandardOutput.print(
+          "served on    the session bus, as the Secret Service, by process \(service.process)")
+      }
+    }
     guard let last = records.last else {
+      if !services.isEmpty, !json { return }
       // Its process has ended by itself where the connection was aborted.
       if let path = SystemChecks.dead().last {
         throw Failure(

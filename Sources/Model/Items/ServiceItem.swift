@@ -1,44 +1,19 @@
-import Model
-
 /// An item as a Secret Service has it: a label and attributes, all of them strings.
-struct ServiceItem: Hashable {
-  var label: String
-  var attributes: [ExactString: ExactString]
+package struct ServiceItem: Hashable, Sendable {
+  /// The label.
+  package var label: String
+  /// The attributes, those of the identity among them.
+  package var attributes: [ExactString: ExactString]
 
-  init(label: String, attributes: [ExactString: ExactString]) {
+  /// An item as the service gives it.
+  package init(label: String, attributes: [ExactString: ExactString]) {
     self.label = label
     self.attributes = attributes
   }
 }
 
-// MARK: KeePassXC
-
-extension ServiceItem {
-  /// KeePassXC has fields instead: some are always there, empty where they say nothing, and none can be removed.
-  /// Its items are known by the field that repeats the end of their path.
-  func hasFields(_ id: ItemID) -> Bool {
-    attributes[Name.uuid].map { id.rawValue.hasSuffix("/" + $0.string) } ?? false
-  }
-
-  /// Without what says nothing, and what is KeePassXC's to say.
-  func withoutEmptyFields(_ id: ItemID) -> ServiceItem {
-    guard hasFields(id) else { return self }
-    let attributes = attributes.filter { name, value in
-      // Of a generic password also an empty part is one.
-      let saysNothing = value.isEmpty && !Name.kept.contains(name)
-      return !saysNothing && !Name.computed.contains(name)
-    }
-    return ServiceItem(label: label, attributes: attributes)
-  }
-}
-
 /// The names of attributes that are no part of an identity (`SecretSchema` has those).
 private enum Name {
-  /// KeePassXC keeps these also where they are empty.
-  static let kept: Set<ExactString> = ["service", "account", "username"]
-  static let uuid: ExactString = "Uuid"
-  static let computed: Set<ExactString> = [uuid, "Path", "FDO_SECRETS_CONTENT_TYPE"]
-
   static let own = "keyhole."
   static let accessible: ExactString = "keyhole.accessible"
   static let access: ExactString = "keyhole.access"
@@ -55,7 +30,7 @@ private enum Name {
 
 extension ServiceItem {
   /// The item that this is in Keyhole's terms; times, size and the rest are the caller's to add.
-  func item(_ id: ItemID) -> Item {
+  package func item(_ id: ItemID) -> Item {
     let match = match
     let identity = match?.identity ?? .other(label: ExactString(label))
     var rest = attributes.filter { match?.names.contains($0.key) != true && $0.key != Name.itemClass }
@@ -110,7 +85,8 @@ extension ServiceItem {
 // MARK: For the service
 
 extension ServiceItem {
-  init(_ item: Item) {
+  /// An item as the service is to have it.
+  package init(_ item: Item) {
     let name = item.attributes[SecretSchema.attribute].flatMap(Self.text)
     let known = name.flatMap(SecretSchema.named)
     let underSchema = known?.attributes(of: item.identity)

@@ -1,0 +1,211 @@
+import BusServer
+import Model
+import Platform
+import SecretMemory
+import SecretServiceProtocol
+import Store
+
+/// A connection that has called a method, until it is gone.
+struct BusClient {
+  /// So many sessions may one client have at a time.
+  static let mostSessions = 256
+  /// So many prompts.
+  static let mostPrompts = 64
+
+  /// The process, as rules for programs see it; nil: the bus has not told yet.
+  var caller: Caller?
+  /// The process as the bus names it. It decides nothing about who gets a secret.
+  var observed: Caller.Identity?
+  /// Calls that came before the bus has told who it is, or before an earlier change is done.
+  var waiting: [BusMessage] = []
+  /// Calls that change something and are not done, by their numbers. Later calls wait for them.
+  var changes: Set<UInt64> = []
+  var sessions: Set<UInt64> = []
+  var prompts: Set<UInt64> = []
+  /// The permits that a person has given in a prompt, for one use each.
+  var permits: [ItemID: Permit] = [:]
+  /// Ends the questions for calls that have no reply yet.
+  var withdrawals: [UInt64: @Sendable () -> Void] = [:]
+
+  var isIdentified: Bool { caller != nil }
+}
+
+/// A session of a client.
+struct BusSession {
+  let client: String
+  let cipher: SessionCipher
+}
+
+extension SecretServiceServer {
+  /// So many clients may be known at a time.
+  private static let mostClients = 10_000
+  /// So many calls may wait for the bus to tell who makes them.
+  private static let mostWaiting = 1_000
+
+  /// Finds out who a connection is with its first call, and has its end reported.
+  func identify(_ call: BusMessage) {
+    guard clients.count < Self.mostClients else {
+      return reply(to: call, with: .tooMany("too many programs use the service"))
+    }
+    let name = call.sender
+    clients[name] = BusClient(waiting: [call])
+    let rule = Self.rule(for: name)
+    connection?.callBus("AddMatch", [.string(rule)]) { _ in }
+    // Behind that, so that an end from now on is reported.
+    connection?.callBus("GetConnectionCredentials", [.string(name)]) { [weak self] result in
+      // The descriptor of the reply is gone afterwards.
+      let found = try? result.get().first?.propertyEntries
+      self?.assumeIsolated { $0.admit(name, found) }
+    }
+  }
+
+  /// For a connection of which the bus has not told yet.
+  func keepWaiting(_ call: BusMessage) {
+    guard let count = clients[call.sender]?.waiting.count, count < Self.mostWaiting else {
+      return reply(to: call, with: .tooMany("too many calls of the connection wait"))
+    }
+    clients[call.sender]?.waiting.append(call)
+  }
+
+  private static func rule(for name: String) -> String {
+    "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',"
+      + "arg0='\(name)'"
+  }
+
+  private func admit(_ name: String, _ credentials: [(String, BusValue)]?) {
+    guard let credentials else { return forget(name) }
+    let observed = Self.identity(credentials)
+    clients[name]?.observed = observed.process
+    clients[name]?.caller = Caller(observed.forRules)
+    dispatchWaiting(name)
+  }
+
+  /// The process of credentials, and the same as far as rules may rely on it.
+  private static func identity(
+    _ credentials: [(String, BusValue)]
+  ) -> (process: Caller.Identity, forRules: Caller.Identity) {
+    var (number, descriptor): (Int32, Int32?) = (0, nil)
+    for (name, value) in credentials {
+      switch (name, value) {
+      case ("ProcessID", .uint32(let process)): number = Int32(clamping: process)
+      case ("ProcessFD", .descriptor(let handle)): descriptor = handle
+      default: break
+      }
+    }
+    let handle = descriptor.flatMap { ProcessHandle(duplicating: $0, process: number) }
+    let process = Caller.Identity(process: number, handle)
+    let program = process.executable?.path ?? "?"
+    if program.split(separator: "/").last == "xdg-dbus-proxy" {
+      return (process, process.withoutProgram(because: "a program in a sandbox, behind \(program)"))
+    }
+    guard handle == nil, process.executable != nil else { return (process, process) }
+    let reason = "the session bus can't vouch for it; its process executes \(process.script ?? program)"
+    return (process, process.withoutProgram(because: reason))
+  }
+
+  /// The connection is gone: its sessions and prompts end, and questions for it are withdrawn.
+  func forget(_ name: String) {
+    guard let client = clients.removeValue(forKey: name) else { return }
+    for number in client.sessions { sessions[number] = nil }
+    for number in client.prompts { prompts.removeValue(forKey: number)?.withdraw() }
+    for call in client.waiting { connection?.drop(call) }
+    for withdraw in client.withdrawals.values { withdraw() }
+    connection?.callBus("RemoveMatch", [.string(Self.rule(for: name))]) { _ in }
+  }
+
+  func caller(of call: BusMessage) -> Caller {
+    clients[call.sender]?.caller ?? Caller(Caller.Identity(process: nil, user: nil, executable: nil))
+  }
+}
+
+// MARK: - Sessions
+
+extension SecretServiceServer {
+  /// So many sessions of all clients together.
+  private static let mostSessions = 20_000
+
+  /// OpenSession.
+  func openSession(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    guard let algorithm = call.arguments.first?.text else { throw .invalid("no algorithm") }
+    switch algorithm {
+    case SessionCipher.plainName:
+      try requirePlain(call.sender)
+      return [.variant(.string("")), .path(try addSession(.plain, call.sender))]
+    case SessionCipher.encryptedName:
+      guard let input = call.arguments[1].content.bytes else {
+        throw .invalid("the input is no array of bytes")
+      }
+      let key = input.secret.unprotected
+      replyLater(to: call) { (server) async throws(ProtocolError) in
+        let made = try await server.negotiate(key)
+        let path = try server.addSession(made.0, call.sender)
+        return [.variant(.bytes(made.1)), .path(path)]
+      }
+      return nil
+    default: throw .notSupported("there is no session algorithm `\(algorithm.prefix(80))`")
+    }
+  }
+
+  private nonisolated func negotiate(
+    _ key: [UInt8]
+  ) async throws(ProtocolError) -> (SessionCipher, BusBytes) {
+    let result: Result<(SessionCipher, BusBytes), ProtocolError> = await withCheckedContinuation { waiting in
+      Background.run {
+        waiting.resume(
+          returning: Result { () throws(ProtocolError) in
+            let made = try SessionCipher.negotiate(key)
+            return (made.cipher, try BusBytes(copying: made.output))
+          })
+      }
+    }
+    return try result.get()
+  }
+
+  private func addSession(_ cipher: SessionCipher, _ name: String) throws(ProtocolError) -> String {
+    guard let client = clients[name] else { throw .noSession }
+    guard client.sessions.count < BusClient.mostSessions, sessions.count < Self.mostSessions else {
+      throw .tooMany("the connection has too many sessions; close some")
+    }
+    let number = nextNumber()
+    sessions[number] = BusSession(client: name, cipher: cipher)
+    clients[name]?.sessions.insert(number)
+    return ServiceObject.session(number).path
+  }
+
+  func closeSession(_ number: UInt64, _ call: BusMessage) throws(ProtocolError) -> [BusValue] {
+    guard sessions[number]?.client == call.sender else { throw .noSession }
+    sessions[number] = nil
+    clients[call.sender]?.sessions.remove(number)
+    return []
+  }
+
+  /// The algorithm of a session of the caller.
+  func cipher(at path: String?, _ call: BusMessage) throws(ProtocolError) -> SessionCipher {
+    guard let path, case .session(let number)? = ServiceObject(path: path), let session = sessions[number],
+      session.client == call.sender
+    else { throw .noSession }
+    return session.cipher
+  }
+
+  /// Secrets cross the bus as they are only for programs that the user has named.
+  private func requirePlain(_ name: String) throws(ProtocolError) {
+    let observed = clients[name]?.observed
+    let program = observed?.script ?? observed?.executable?.path
+    let allowed = options.plainPrograms()
+    let files = Set(allowed.compactMap { FileID($0) })
+    let own = [observed?.executable?.file, observed?.script.flatMap { FileID($0) }].compactMap { $0 }
+    guard !own.contains(where: files.contains) else { return }
+    throw .notSupported(
+      "this service takes secrets over the bus in encrypted sessions only; "
+        + "`keyhole allow --plain \((program ?? "PROGRAM").quotedForShell)` lets this program go without")
+  }
+}
+
+extension BusBytes {
+  /// A copy in memory for secrets.
+  convenience init(copying bytes: [UInt8]) throws(ProtocolError) {
+    do { self.init(try SecretBytes(copying: bytes.span)) } catch {
+      throw ProtocolError("org.freedesktop.DBus.Error.NoMemory", "there is not enough locked memory")
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import BusServer
+import KeychainSelection
+import Model
+import Platform
+
+/// The two files of `keyhole service --enable`: the session bus starts the service with the first program that asks for it.
+///
+/// They are of this user only, in XDG_DATA_HOME, where they come before those of other keyrings.
+package struct SecretServiceActivation {
+  private static let mark = "# Written by `keyhole service --enable`; `keyhole service --disable` removes it."
+  private static let unitName = "keyhole-secrets.service"
+
+  private let program: String
+  private let unit: String
+  private let activation: String
+
+  /// - Throws: `Failure` where there is no home.
+  package init() throws {
+    let places = try StoragePaths.current()
+    let data = Environment.absolutePath("XDG_DATA_HOME") ?? places.home + "/.local/share"
+    unit = "\(data)/systemd/user/\(Self.unitName)"
+    activation = "\(data)/dbus-1/services/\(SecretServiceServer.name).service"
+    do throws(Errno) { program = try Files.target(ofLink: "/proc/self/exe") } catch {
+      throw Failure(nil, "the program's own path can't be read: \(error)")
+    }
+  }
+
+  /// Writes both files.
+  ///
+  /// - Returns: their paths.
+  /// - Throws: `Failure` where a file of another program is in the way; nothing is written then.
+  package func enable() throws -> [String] {
+    guard !program.utf8.contains(where: { $0 <= UInt8(ascii: " ") || $0 == UInt8(ascii: "%") }) else {
+      throw Failure(program, "a unit can't name this path: it has blanks or `%` in it")
+    }
+    for path in [unit, activation] { try requireOwnOrAbsent(path) }
+    try write(unitText, to: unit)
+    try write(activationText, to: activation)
+    reload()
+    return [unit, activation]
+  }
+
+  /// Removes both files, where `enable` has written them.
+  ///
+  /// - Returns: the paths of those that were there.
+  /// - Throws: `Failure` for one of another program.
+  package func disable() throws -> [String] {
+    let present = [activation, unit].filter { (try? Files.status($0)) != nil }
+    for path in present { try requireOwnOrAbsent(path) }
+    for path in present {
+      do throws(Errno) { try Files.remove(path) } catch { throw Failure(path, "\(error)") }
+    }
+    reload()
+    return present
+  }
+
+  private func requireOwnOrAbsent(_ path: String) throws {
+    guard (try? Files.status(path)) != nil, !readFile(path).hasPrefix(Self.mark) else { return }
+    throw Failure(path, "another program has put this file there; move it away first")
+  }
+
+  private func write(_ text: String, to path: String) throws {
+    UserFolders.make(path.split(separator: "/").dropLast().joined(separator: "/"))
+    do throws(Errno) {
+      let temporary = path + ".keyhole-new"
+      _ = try? Files.remove(temporary)
+      try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow]).write(Array(text.utf8))
+      try Files.rename(temporary, to: path)
+    } catch {
+      throw Failure(path, "it can't be written: \(error)")
+    }
+  }
+
+  private var unitText: String {
+    """
+    \(Self.mark)
+    [Unit]
+    Description=The vault of Keyhole as the Secret Service
+    Documentation=man:keyhole-service(1)
+
+    [Service]
+    Type=dbus
+    BusName=\(SecretServiceServer.name)
+    ExecStart=\(program) service --foreground
+    UMask=0077
+    LimitCORE=0
+    OOMScoreAdjust=-100
+    Environment=SWIFT_BACKTRACE=enable=no
+
+    """
+  }
+
+  private var activationText: String {
+    """
+    \(Self.mark)
+    [D-BUS Service]
+    Name=\(SecretServiceServer.name)
+    Exec=\(program) service --foreground
+    SystemdService=\(Self.unitName)
+
+    """
+  }
+
+  /// Has the user manager and the bus read the files. Without them, the next ones do.
+  private func reload() {
+    let manager = try? Child(
+      ["/usr/bin/systemctl", "--user", "daemon-reload"], input: .nothing, errors: .discarded)
+    manager?.wait()
+    if let address = SessionBus.address { try? BusConnection.callOnce("ReloadConfig", at: address) }
+  }
+}

@@ -1,0 +1,132 @@
+import BusServer
+import Model
+import SecretServiceProtocol
+import Store
+
+// Which method is called on which object.
+
+extension SecretServiceServer {
+  /// The values of the reply; nil: it is sent later.
+  func answer(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    guard let object = ServiceObject(path: call.path) else { return try introspectParent(call) }
+    let interface =
+      call.interface.isEmpty
+      ? Introspection.interface(with: call.member, of: object) ?? "" : call.interface
+    guard let signature = Introspection.signature(of: call.member, in: interface) else {
+      throw .unknownMethod
+    }
+    guard call.signature == signature else {
+      throw .invalid("\(call.member) takes `\(signature)`, not `\(call.signature)`")
+    }
+    try requireExistence(of: object, call)
+    switch interface {
+    case "org.freedesktop.DBus.Introspectable": return [.string(try document(of: object))]
+    case "org.freedesktop.DBus.Properties": return try answerProperties(call, object)
+    default: break
+    }
+    guard interface == object.interface else { throw .unknownInterface }
+    switch object {
+    case .service: return try answerService(call)
+    case .collection(let collection): return try answerCollection(call, collection)
+    case .item(let collection, let name): return try answerItem(call, collection, name)
+    case .session(let number): return try closeSession(number, call)
+    case .prompt(let number): return try answerPrompt(call, number)
+    }
+  }
+
+  private func requireExistence(of object: ServiceObject, _ call: BusMessage) throws(ProtocolError) {
+    switch object {
+    case .service, .collection: return
+    case .item(let collection, let name):
+      if case .session = collection {
+        guard memory[name] != nil else { throw .noObject }
+      } else {
+        _ = try storedItem(name)
+      }
+    case .session(let number): guard sessions[number]?.client == call.sender else { throw .noSession }
+    case .prompt(let number): guard prompts[number]?.client == call.sender else { throw .noObject }
+    }
+  }
+
+  private func introspectParent(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
+    let children: [String: [String]] = [
+      "/": ["org"], "/org": ["freedesktop"], "/org/freedesktop": ["secrets"],
+      ServiceObject.root + "/collection": ["login", "session"], ServiceObject.root + "/aliases": ["default"],
+    ]
+    guard let names = children[call.path], call.member == "Introspect", call.signature.isEmpty else {
+      // Clients of the API know this error.
+      throw call.path.hasPrefix(ServiceObject.root + "/") ? .noObject : .unknownObject
+    }
+    return [.string(Introspection.document(of: nil, children: names))]
+  }
+
+  private func document(of object: ServiceObject) throws(ProtocolError) -> String {
+    let children: [String] =
+      switch object {
+      case .service: ["collection", "aliases"]
+      case .collection(let collection):
+        try itemPaths(of: collection).compactMap { $0.split(separator: "/").last.map(String.init) }
+      case .item, .session, .prompt: []
+      }
+    return Introspection.document(of: object, children: children)
+  }
+
+  private func answerService(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    switch call.member {
+    case "OpenSession": return try openSession(call)
+    case "SearchItems": return try searchService(call)
+    case "Unlock": return try unlock(call)
+    case "Lock": return try lock(call)
+    case "GetSecrets": return try getSecrets(call)
+    case "ReadAlias":
+      let collection = call.arguments[0].text.flatMap { ServiceObject.Collection(alias: $0) }
+      return [.path(collection.map { ServiceObject.collection($0).path } ?? "/")]
+    case "SetAlias": return try setAlias(call)
+    case "CreateCollection": return try createCollection(call)
+    default: throw .unknownMethod
+    }
+  }
+
+  /// An alias of a collection that is there means that one, as the draft says. There is one keychain, so there are no others.
+  private func createCollection(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
+    guard let alias = call.arguments[1].text, let present = ServiceObject.Collection(alias: alias) else {
+      throw .notSupported(
+        "Keyhole has one keychain, the collection `login`; further collections can't be made")
+    }
+    return [.path(ServiceObject.collection(present).path), .path("/")]
+  }
+
+  private func setAlias(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
+    let alias = call.arguments[0].text.flatMap { ServiceObject.Collection(alias: $0) }
+    guard let path = call.arguments[1].path, path == "/" || isCollection(path) else { throw .noObject }
+    guard let alias, ServiceObject(path: path) == .collection(alias) else {
+      throw .notSupported("the aliases are fixed: `default` is the collection `login`")
+    }
+    return []
+  }
+
+  private func isCollection(_ path: String) -> Bool {
+    if case .collection? = ServiceObject(path: path) { true } else { false }
+  }
+
+  private func answerCollection(
+    _ call: BusMessage, _ collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> [BusValue]? {
+    switch call.member {
+    case "SearchItems": return try searchCollection(call, collection)
+    case "CreateItem": return try createItem(call, in: collection)
+    default:
+      throw .notSupported("the collection `\(collection.rawValue)` can't be deleted")
+    }
+  }
+
+  private func answerItem(
+    _ call: BusMessage, _ collection: ServiceObject.Collection, _ name: String
+  ) throws(ProtocolError) -> [BusValue]? {
+    switch call.member {
+    case "GetSecret": return try getSecret(call, collection, name)
+    case "SetSecret": return try setSecret(call, collection, name)
+    default: return try deleteItem(call, collection, name)
+    }
+  }
+}

@@ -1,0 +1,321 @@
+import BusServer
+import Model
+import SecretMemory
+import SecretServiceProtocol
+import Store
+import Tree
+
+// Items: how they are found, made, changed and deleted.
+
+extension SecretServiceServer {
+  typealias Attributes = StoredAttributes.Attributes
+
+  /// An item of the keychain by the last element of its path. - Throws: `ProtocolError` where there is none.
+  func storedItem(_ name: String) throws(ProtocolError) -> Item {
+    guard let id = ServiceObject.name(ofElement: name).map({ ItemID(rawValue: $0) }) else { throw .noObject }
+    guard let item = try here({ () throws(StoreError) in try keychain.item(id) }), !item.identity.isSeal
+    else {
+      throw .noObject
+    }
+    return item
+  }
+
+  nonisolated static func path(of id: ItemID) -> String {
+    ServiceObject.item(.login, ServiceObject.element(of: id.rawValue)).path
+  }
+
+  /// The paths of the items of a collection. A keychain that was never unlocked shows none.
+  func itemPaths(of collection: ServiceObject.Collection) throws(ProtocolError) -> [String] {
+    switch collection {
+    case .session: return memory.names.map { ServiceObject.item(.session, $0).path }
+    case .login:
+      guard keychain.engine.locking.lockState != .sealed else { return [] }
+      return try present().all.map(Self.path(of:)).sorted()
+    }
+  }
+
+  /// The items by their attributes, made with the first call that needs it.
+  func present() throws(ProtocolError) -> AttributeIndex {
+    if let index { return index }
+    let made = try here { () throws(StoreError) in
+      try keychain.read { AttributeIndex($0.all.filter { !$0.identity.isSeal }) }
+    }
+    index = made
+    return made
+  }
+
+  /// The items of the keychain with these attributes, the last changed first.
+  func search(_ attributes: Attributes) throws(ProtocolError) -> [Item] {
+    guard keychain.engine.locking.lockState != .sealed else { return [] }
+    let candidates = try present().candidates(for: attributes)
+    let found = try here { () throws(StoreError) in
+      try keychain.read { index in candidates.compactMap { index[$0] } }
+    }.filter { item in
+      let own = StoredAttributes.attributes(of: item)
+      return attributes.allSatisfy { own[$0.key] == $0.value }
+    }
+    return found.sorted { ($0.modified, $0.id.rawValue) > ($1.modified, $1.id.rawValue) }
+  }
+
+  /// Whether a client gets the secret without a question.
+  func isOpen(_ item: Item, for call: BusMessage) -> Bool {
+    guard keychain.engine.locking.isAccessible(item) else { return false }
+    if clients[call.sender]?.permits[item.id] != nil { return true }
+    // Most items have neither flags nor rules; the process is looked at for the others only.
+    return (try? keychain.isRestricted(item, for: caller(of: call).identity())) == false
+  }
+
+  private func requested(_ value: BusValue) throws(ProtocolError) -> Attributes {
+    // An empty dictionary may have lost its type on the way.
+    guard let entries = value.stringEntries else {
+      throw .invalid("the attributes are no dictionary of strings")
+    }
+    return Dictionary(entries.map { (ExactString($0), ExactString($1)) }) { _, last in last }
+  }
+
+  /// SearchItems of the service. A keychain of which not even names are known is unlocked first, as a search that finds nothing
+  /// would be taken for an answer.
+  func searchService(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    let attributes = try requested(call.arguments[0])
+    guard keychain.engine.locking.lockState == .sealed else { return try found(attributes, call) }
+    replyLater(to: call) { (server) async throws(ProtocolError) in
+      await server.openKeychain(for: "keychain", call, number: server.nextNumber())
+      return try server.found(attributes, call)
+    }
+    return nil
+  }
+
+  private func found(_ attributes: Attributes, _ call: BusMessage) throws(ProtocolError) -> [BusValue] {
+    let items = try search(attributes)
+    let (open, closed) = (items.filter { isOpen($0, for: call) }, items.filter { !isOpen($0, for: call) })
+    let inMemory = memory.search(attributes).map { ServiceObject.item(.session, $0).path }
+    return [
+      .paths(open.map { Self.path(of: $0.id) } + inMemory), .paths(closed.map { Self.path(of: $0.id) }),
+    ]
+  }
+
+  /// SearchItems of a collection.
+  func searchCollection(
+    _ call: BusMessage, _ collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> [BusValue]? {
+    let attributes = try requested(call.arguments[0])
+    switch collection {
+    case .session: return [.paths(memory.search(attributes).map { ServiceObject.item(.session, $0).path })]
+    case .login: return [.paths(try search(attributes).map { Self.path(of: $0.id) })]
+    }
+  }
+}
+
+// MARK: - Creating
+
+/// An item as a client wants it to be.
+struct WantedItem: Sendable {
+  var label: String
+  var attributes: StoredAttributes.Attributes
+  var secret: BusBytes
+  var contentType: String
+}
+
+/// The outcome of one attempt to store an item.
+private enum StoreStep: Sendable {
+  case done(ItemID)
+  /// A person has to agree first.
+  case asks(Item)
+}
+
+extension SecretServiceServer {
+  private static let prefix = "org.freedesktop.Secret.Item."
+
+  /// CreateItem.
+  func createItem(
+    _ call: BusMessage, in collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> [BusValue]? {
+    let wanted = try wanted(call)
+    guard case .bool(let replaces) = call.arguments[2] else { throw .invalid("no `replace`") }
+    switch collection {
+    case .session: return try createInMemory(wanted, replaces)
+    case .login:
+      try requireWritable()
+      guard keychain.engine.locking.lockState == .open else { throw ProtocolError(StoreError.locked) }
+      replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+        let id = try await server.store(wanted, replacing: replaces, call)
+        return [.path(Self.path(of: id)), .path("/")]
+      }
+      return nil
+    }
+  }
+
+  /// Adds an item, or replaces the one that is there.
+  private func store(
+    _ wanted: WantedItem, replacing isReplacing: Bool, _ call: BusMessage
+  ) async throws(ProtocolError) -> ItemID {
+    // A person may have to be asked, which no other change waits for.
+    var permits: [ItemID: Permit] = [:]
+    while true {
+      let known = permits
+      let step = try await exclusively { (server) async throws(ProtocolError) -> StoreStep in
+        guard isReplacing, let present = try server.itemToReplace(wanted) else {
+          return .done(try server.learned(try await server.add(wanted)))
+        }
+        if let permit = known[present.id] {
+          return .done(try server.learned(try await server.rewrite(present, wanted, permit)))
+        }
+        guard case .given(let permit) = try server.permission(for: present, to: .write, call) else {
+          return .asks(present)
+        }
+        return .done(try server.learned(try await server.rewrite(present, wanted, permit)))
+      }
+      switch step {
+      case .done(let id): return id
+      case .asks(let item): permits[item.id] = try await permit(for: item, to: .write, call)
+      }
+    }
+  }
+
+  /// The next search finds it, whenever the change is published.
+  private func learned(_ id: ItemID) throws(ProtocolError) -> ItemID {
+    try learn(id)
+    return id
+  }
+
+  /// The item that has just these attributes, else the one of the same service and account (or server and user) that
+  /// the attributes find. An item of the class `other` with further attributes is another item.
+  private func itemToReplace(_ wanted: WantedItem) throws(ProtocolError) -> Item? {
+    let present = try search(wanted.attributes)
+    if let same = present.first(where: { StoredAttributes.attributes(of: $0) == wanted.attributes }) {
+      return same
+    }
+    let read = ServiceItem(label: wanted.label, attributes: wanted.attributes)
+    let identity = read.item(ItemID(rawValue: "")).identity
+    if case .other = identity { return nil }
+    return present.first { $0.identity == identity }
+  }
+
+  private func wanted(_ call: BusMessage) throws(ProtocolError) -> WantedItem {
+    var (label, attributes, type): (String, Attributes, String?) = ("", [:], nil)
+    for (name, value) in call.arguments[0].propertyEntries {
+      switch name {
+      case Self.prefix + "Label": label = value.text ?? ""
+      case Self.prefix + "Attributes": attributes = try self.attributes(value)
+      case Self.prefix + "Type": type = value.text
+      default: break
+      }
+    }
+    if let type, !type.isEmpty, attributes[SecretSchema.attribute] == nil {
+      attributes[SecretSchema.attribute] = ExactString(type)
+    }
+    let (secret, contentType) = try self.secret(call.arguments[1], call)
+    return WantedItem(label: label, attributes: attributes, secret: secret, contentType: contentType)
+  }
+
+  func attributes(_ value: BusValue) throws(ProtocolError) -> Attributes {
+    guard let entries = value.stringEntries else {
+      throw .invalid("the attributes are no dictionary of strings")
+    }
+    guard let attributes = StoredAttributes.attributes(entries) else {
+      throw .denied("attributes that begin with `keyhole.` are Keyhole's own")
+    }
+    return attributes
+  }
+
+  /// The secret of a structure `(oayays)`, in memory for secrets.
+  func secret(_ value: BusValue, _ call: BusMessage) throws(ProtocolError) -> (BusBytes, String) {
+    let parts = value.members
+    guard parts.count == 4, let parameters = parts[1].bytes, let bytes = parts[2].bytes,
+      let type = parts[3].text
+    else { throw .invalid("this is no secret") }
+    let cipher = try cipher(at: parts[0].path, call)
+    let secret = try cipher.decode(parameters: parameters.secret, value: bytes.secret)
+    return (BusBytes(secret), Self.plainTypes.contains(type) ? StoredAttributes.plainText : type)
+  }
+
+  private static let plainTypes: Set<String> = ["", "text/plain", "text/plain; charset=utf8"]
+
+  func requireWritable() throws(ProtocolError) {
+    guard !options.isReadOnly else { throw .denied("the service is read-only") }
+  }
+
+  private nonisolated func add(_ wanted: WantedItem) async throws(ProtocolError) -> ItemID {
+    try await elsewhere { [keychain] () throws(StoreError) in
+      let now = Timestamp.now
+      return try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) in
+        var item = Item(
+          id: ItemID(rawValue: ""), identity: .other(label: ""), created: now, modified: now)
+        StoredAttributes.change(
+          &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
+          distinction: distinction)
+        return try keychain.add(item, secret: wanted.secret.secret).id
+      }
+    }
+  }
+
+  private func rewrite(
+    _ item: Item, _ wanted: WantedItem, _ permit: Permit
+  ) async throws(ProtocolError) -> ItemID {
+    try await elsewhere { [keychain] () throws(StoreError) -> Void in
+      try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) -> Void in
+        try keychain.rewrite(item.id, readingSecret: false, permit) { (item, secret) throws(StoreError) in
+          StoredAttributes.change(
+            &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
+            distinction: distinction)
+          item.modified = .now
+          try secret.replace(with: wanted.secret)
+        }
+      }
+    }
+    return item.id
+  }
+
+  private func createInMemory(_ wanted: WantedItem, _ replaces: Bool) throws(ProtocolError) -> [BusValue] {
+    try memory.requireRoom(for: wanted.secret)
+    let now = Timestamp.now.seconds
+    let replaced =
+      replaces ? memory.names.first { memory[$0]?.attributes == wanted.attributes } : nil
+    let name = replaced ?? "\(nextNumber())"
+    let created = replaced.flatMap { memory[$0]?.created } ?? now
+    memory[name] = SessionCollection.Entry(
+      label: wanted.label, attributes: wanted.attributes, secret: wanted.secret,
+      contentType: wanted.contentType, created: created, modified: now)
+    let path = ServiceObject.item(.session, name).path
+    emit(.session, replaced == nil ? "ItemCreated" : "ItemChanged", path)
+    return [.path(path), .path("/")]
+  }
+}
+
+extension SecretBytes {
+  /// Takes the bytes of another one.
+  mutating func replace(with other: BusBytes) throws(StoreError) {
+    do {
+      try resize(to: 0)
+      try other.secret.withSpan(0..<other.secret.count) { (bytes) throws(SecretMemoryError) in
+        try append(bytes)
+      }
+    } catch { throw .outOfMemory }
+  }
+}
+
+// MARK: - Deleting
+
+extension SecretServiceServer {
+  /// Delete of an item. It needs no prompt: a file of the mount is deleted without one too, and is kept for a while.
+  func deleteItem(
+    _ call: BusMessage, _ collection: ServiceObject.Collection, _ name: String
+  ) throws(ProtocolError) -> [BusValue]? {
+    try requireWritable()
+    if case .session = collection {
+      memory[name] = nil
+      emit(.session, "ItemDeleted", ServiceObject.item(.session, name).path)
+      return [.path("/")]
+    }
+    let item = try storedItem(name)
+    guard keychain.engine.locking.isAccessible(item) else { throw ProtocolError(StoreError.locked) }
+    replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+      try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) in
+        try keychain.remove([item.id])
+      }
+      server.index?.remove(item.id)
+      return [.path("/")]
+    }
+    return nil
+  }
+}

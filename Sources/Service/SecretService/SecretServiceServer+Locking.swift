@@ -1,0 +1,251 @@
+import BusServer
+import Model
+import SecretMemory
+import SecretServiceProtocol
+import Store
+import Tree
+
+/// A prompt that waits for its client, or for the person.
+struct BusPrompt {
+  enum State {
+    /// The client has not shown it.
+    case waits
+    /// The person is being asked.
+    case isShown
+  }
+
+  let client: String
+  /// The paths that the client wants unlocked.
+  let objects: [String]
+  var state = State.waits
+  /// End the questions that are open.
+  var withdrawals: [UInt64: @Sendable () -> Void] = [:]
+
+  /// Ends all questions.
+  func withdraw() {
+    for end in withdrawals.values { end() }
+  }
+}
+
+// Locking and unlocking, with prompts.
+
+extension SecretServiceServer {
+  /// Lock: the keychain has one lock, which an item has with it.
+  func lock(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    let wanted = (call.arguments[0].pathList ?? []).filter { path in
+      switch ServiceObject(path: path) {
+      case .collection(.login): true
+      case .item(.login, let name): (try? storedItem(name)) != nil
+      default: false
+      }
+    }
+    guard !wanted.isEmpty else { return [.paths([]), .path("/")] }
+    replyLater(to: call) { (server) async throws(ProtocolError) in
+      try await server.elsewhere { [lock = server.options.lock] () throws(StoreError) in try lock() }
+      return [.paths(wanted), .path("/")]
+    }
+    return nil
+  }
+
+  /// Unlock: what is open already is in the reply, the rest is the prompt's.
+  func unlock(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    let paths = call.arguments[0].pathList ?? []
+    let closed = paths.filter { isClosed($0, for: call) }
+    let open = paths.filter { path in isKnown(path) && !closed.contains(path) }
+    guard !closed.isEmpty else { return [.paths(open), .path("/")] }
+    let locking = keychain.engine.locking
+    guard locking.lockState == .open || locking.needsPassphrase else {
+      replyLater(to: call) { (server) async throws(ProtocolError) in
+        try await server.openWithoutPassphrase()
+        return try server.unlock(call) ?? [.paths([]), .path("/")]
+      }
+      return nil
+    }
+    guard let client = clients[call.sender], client.prompts.count < BusClient.mostPrompts else {
+      throw .tooMany("the connection has too many prompts; dismiss some")
+    }
+    let number = nextNumber()
+    prompts[number] = BusPrompt(client: call.sender, objects: closed)
+    clients[call.sender]?.prompts.insert(number)
+    return [.paths(open), .path(ServiceObject.prompt(number).path)]
+  }
+
+  private func openWithoutPassphrase() async throws(ProtocolError) {
+    try await elsewhere { [keychain] () throws(StoreError) in
+      do { try keychain.unlock(SecretBytes()) } catch let error as StoreError { throw error } catch {
+        throw .outOfMemory
+      }
+    }
+  }
+
+  private func isKnown(_ path: String) -> Bool {
+    switch ServiceObject(path: path) {
+    case .collection: true
+    case .item(.session, let name): memory[name] != nil
+    case .item(.login, let name): (try? storedItem(name)) != nil
+    case .service, .session, .prompt, nil: false
+    }
+  }
+
+  private func isClosed(_ path: String, for call: BusMessage) -> Bool {
+    switch ServiceObject(path: path) {
+    case .collection(.login): return keychain.engine.locking.lockState != .open
+    case .item(.login, let name):
+      guard keychain.engine.locking.lockState != .sealed else { return true }
+      guard let item = try? storedItem(name) else { return false }
+      return !isOpen(item, for: call)
+    default: return false
+    }
+  }
+}
+
+// MARK: - Prompts
+
+extension SecretServiceServer {
+  func answerPrompt(_ call: BusMessage, _ number: UInt64) throws(ProtocolError) -> [BusValue]? {
+    guard let prompt = prompts[number] else { throw .noObject }
+    guard call.member == "Prompt" else {
+      prompt.withdraw()
+      complete(number, dismissed: true, [])
+      return []
+    }
+    guard prompt.state == .waits else { throw .denied("the prompt is shown already") }
+    prompts[number]?.state = .isShown
+    Task(executorPreference: loop) { await self.show(number, prompt, call) }
+    return []
+  }
+
+  private func show(_ number: UInt64, _ prompt: BusPrompt, _ call: BusMessage) async {
+    if keychain.engine.locking.lockState != .open, prompt.objects.contains(where: { isLocked($0) }) {
+      let path = prompt.objects.first.flatMap { treePath(of: $0) } ?? "keychain"
+      await openKeychain(for: path, call, number: number)
+    }
+    if prompts[number] != nil { await ask(about: prompt.objects, call, number) }
+    let open = prompt.objects.filter { isKnown($0) && !isClosed($0, for: call) }
+    complete(number, dismissed: open.isEmpty, open)
+  }
+
+  /// Whether the keychain's lock keeps it closed.
+  private func isLocked(_ path: String) -> Bool {
+    guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name) else {
+      return true
+    }
+    return !keychain.engine.locking.isAccessible(item)
+  }
+
+  private func treePath(of path: String) -> String? {
+    guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name) else {
+      return nil
+    }
+    return FileTree.path(of: item.identity)
+  }
+
+  /// Emits Completed, once.
+  private func complete(_ number: UInt64, dismissed: Bool, _ paths: [String]) {
+    guard let prompt = prompts.removeValue(forKey: number) else { return }
+    clients[prompt.client]?.prompts.remove(number)
+    let interface = ServiceObject.prompt(number).interface
+    connection?.emit(
+      ServiceObject.prompt(number).path, interface, "Completed",
+      [.bool(dismissed), .variant(.paths(paths))])
+  }
+
+  /// Has the person asked for the passphrase, and waits. Where no dialog can be shown, the request is listed for
+  /// `keyhole approve`, and this returns at once.
+  func openKeychain(for path: String, _ call: BusMessage, number: UInt64) async {
+    guard keychain.engine.locking.needsPassphrase else { return (try? await openWithoutPassphrase()) ?? () }
+    let caller = caller(of: call)
+    guard let request = keychain.unlockRequest(for: path, by: caller) else { return }
+    let key = nextNumber()
+    let isOpen: Bool = await withCheckedContinuation { waiting in
+      let answer = FirstAnswer(waiting)
+      follow(key, of: number, call.sender) {
+        request.withdraw()
+        answer.give(false)
+      }
+      request.start(onListed: { [weak self] in
+        // It waits on for the person, without the client.
+        self?.keep(key, of: number, call.sender)
+        answer.give(false)
+      }) { outcome in answer.give(outcome == .unlocked) }
+      endIfGone(key, call.sender, { request.withdraw() }, { answer.give(false) })
+    }
+    if isOpen { index = nil }
+    follow(key, of: number, call.sender, nil)
+  }
+
+  /// The question `key` ends with the prompt, or with the client.
+  private func follow(
+    _ key: UInt64, of prompt: UInt64, _ client: String, _ withdraw: (@Sendable () -> Void)?
+  ) {
+    prompts[prompt]?.withdrawals[key] = withdraw
+    clients[client]?.withdrawals[key] = withdraw
+  }
+
+  private func endIfGone(
+    _ key: UInt64, _ client: String, _ withdraw: () -> Void, _ answer: () -> Void
+  ) {
+    guard clients[client] == nil else { return }
+    withdraw()
+    answer()
+  }
+
+  /// The request is listed, and stays so when the client goes.
+  private nonisolated func keep(_ key: UInt64, of prompt: UInt64, _ client: String) {
+    Task(executorPreference: loop) { await self.follow(key, of: prompt, client, nil) }
+  }
+
+  /// Has the person asked about items with flags or rules, together, and keeps the permits for the client.
+  private func ask(about paths: [String], _ call: BusMessage, _ number: UInt64) async {
+    await withTaskGroup(of: Void.self) { group in
+      for path in paths {
+        group.addTask(executorPreference: loop) { await self.askForOne(path, call, number) }
+      }
+    }
+  }
+
+  private func askForOne(_ path: String, _ call: BusMessage, _ number: UInt64) async {
+    guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name),
+      keychain.engine.locking.isAccessible(item), !isOpen(item, for: call),
+      let permission = try? permission(for: item, to: .read, call)
+    else { return }
+    switch permission {
+    case .given(let permit): clients[call.sender]?.permits[item.id] = permit
+    case .asked(let request): await ask(request, about: item, call.sender, number)
+    case .askedTogether: return
+    }
+  }
+
+  /// Returns at once where the request is listed: the permit is kept when the person approves it later.
+  private func ask(
+    _ request: PermissionRequest, about item: Item, _ client: String, _ number: UInt64
+  ) async {
+    let key = nextNumber()
+    await withCheckedContinuation { waiting in
+      let answer = FirstAnswer<Void>(waiting)
+      follow(key, of: number, client) {
+        request.withdraw()
+        answer.give(())
+      }
+      request.start(onListed: { [weak self] in
+        self?.keep(key, of: number, client)
+        answer.give(())
+      }) { [weak self] outcome in
+        guard let self, case .success(let permit) = outcome else {
+          answer.give(())
+          return
+        }
+        Task(executorPreference: loop) {
+          await self.keep(permit, for: item.id, client)
+          answer.give(())
+        }
+      }
+      endIfGone(key, client, { request.withdraw() }, { answer.give(()) })
+    }
+    follow(key, of: number, client, nil)
+  }
+
+  func keep(_ permit: Permit, for item: ItemID, _ client: String) {
+    clients[client]?.permits[item] = permit
+  }
+}

@@ -1,0 +1,85 @@
+import BusServer
+import Platform
+
+// The name on the bus, and the program that has it.
+
+extension SecretServiceServer {
+  /// A name that only Keyhole's own service has, so that Keyhole never takes it for another program's keyring.
+  private static let ownName = "org.keyhole.SecretService"
+
+  private enum NameFlag {
+    static let replace: UInt32 = 2
+    static let doNotQueue: UInt32 = 4
+  }
+
+  /// The replies of RequestName that mean that this process has the name.
+  private static let owned: Set<UInt32> = [1, 4]
+
+  func takeName(replacing: Bool) async throws(BusFailure) {
+    let flags = NameFlag.doNotQueue | (replacing ? NameFlag.replace : 0)
+    // First: a program that looks for it must not see the other one alone.
+    _ = await callBus("RequestName", [.string(Self.ownName), .uint32(NameFlag.doNotQueue)])
+    let reply = await callBus("RequestName", [.string(Self.name), .uint32(flags)])
+    switch reply {
+    case .success(let values):
+      if case .uint32(let code)? = values.first, Self.owned.contains(code) { return }
+      throw BusFailure(reason: await description(ofOwner: replacing))
+    case .failure(let error):
+      throw BusFailure(reason: "the bus does not give the name \(Self.name): \(error.message)")
+    }
+  }
+
+  private func description(ofOwner isReplacing: Bool) async -> String {
+    if await isOwnService() { return "`keyhole service`, or a mount with --service, serves already" }
+    let reply = await callBus("GetConnectionUnixProcessID", [.string(Self.name)])
+    guard case .success(let values) = reply, case .uint32(let number)? = values.first else {
+      return "another program has the name \(Self.name)"
+    }
+    let owner = NameOwner(process: Int32(clamping: number))
+    let remedy =
+      isReplacing
+      ? "it does not let itself be replaced"
+      : "`keyhole service --replace` takes its place if it lets itself be replaced"
+    return "\(owner.description) is the Secret Service already, and \(remedy); \(owner.stopCommand) stops it"
+  }
+
+  private func isOwnService() async -> Bool {
+    guard case .success(let own) = await callBus("GetNameOwner", [.string(Self.ownName)]),
+      case .success(let owner) = await callBus("GetNameOwner", [.string(Self.name)])
+    else { return false }
+    return own.first?.text != nil && own.first?.text == owner.first?.text
+  }
+
+  /// The values of the reply are gone with the message, but for numbers and texts.
+  func callBus(_ method: String, _ values: [BusValue]) async -> Result<[BusValue], BusError> {
+    guard let connection else { return .failure(BusError("org.freedesktop.DBus.Error.Disconnected", "")) }
+    return await withCheckedContinuation { continuation in
+      connection.callBus(method, values) { continuation.resume(returning: $0) }
+    }
+  }
+}
+
+/// The process that has a name on the bus.
+struct NameOwner {
+  let process: Int32
+  /// Of systemd's user manager; nil: it is in none.
+  let unit: String?
+
+  init(process: Int32) {
+    self.process = process
+    let lines = readFile("/proc/\(process)/cgroup").split(separator: "\n")
+    // A unit of the user manager is below user@UID.service.
+    let last = lines.last.map { $0.split(separator: "/").map(String.init) } ?? []
+    let below = last.drop { !$0.hasPrefix("user@") }.dropFirst()
+    unit = below.last { $0.hasSuffix(".service") }
+  }
+
+  /// `/usr/bin/gnome-keyring-daemon (pid 12, unit x.service)`.
+  var description: String {
+    let program = ProcessFiles(process).executablePath ?? ProcessFiles(process).status?.name ?? "a program"
+    return "\(program) (pid \(process)\(unit.map { ", unit \($0)" } ?? ""))"
+  }
+
+  /// The command that ends it.
+  var stopCommand: String { unit.map { "`systemctl --user stop \($0)`" } ?? "`kill \(process)`" }
+}

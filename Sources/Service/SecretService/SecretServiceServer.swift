@@ -1,0 +1,206 @@
+import BusServer
+import KeychainSelection
+import Model
+import Platform
+import SecretServiceProtocol
+import Store
+
+/// org.freedesktop.secrets over the user's keychain: the Secret Service API, draft 0.2.
+///
+/// The actor runs on the thread of the bus. It reads the keychain there; what may wait (a change, a question to a person, an
+/// exponentiation) runs elsewhere, and the reply is sent when it is done, so no client waits for another one.
+actor SecretServiceServer {
+  /// The name of the API on the bus.
+  static let name = "org.freedesktop.secrets"
+
+  nonisolated let loop: BusLoop
+  nonisolated let keychain: KeychainStore
+  nonisolated let feed: ChangeFeed
+  nonisolated let options: Options
+  nonisolated let deadlines = Deadlines()
+
+  var connection: BusConnection?
+  var clients: [String: BusClient] = [:]
+  var sessions: [UInt64: BusSession] = [:]
+  var prompts: [UInt64: BusPrompt] = [:]
+  var memory = SessionCollection()
+  /// nil: not made yet, or everything has changed since.
+  var index: AttributeIndex?
+  var lastNumber: UInt64 = 0
+  var turns = ChangeTurns()
+  private var following: Task<Void, Never>?
+  private var hasEnded = false
+  /// Called once, with the reason, when the name or the bus is lost.
+  private var onLoss: (@Sendable (String) -> Void)?
+
+  /// The functions and settings of the process that serves.
+  struct Options: Sendable {
+    /// Locks the keychain, and drops what is open of it.
+    var lock: @Sendable () throws(StoreError) -> Void
+    /// The programs that may have secrets without encryption on the bus, as absolute paths.
+    var plainPrograms: @Sendable () -> [String]
+    /// The name of the collection that the user has given it, and a new one for it.
+    var label: CollectionLabel
+    /// Nothing can be changed.
+    var isReadOnly = false
+  }
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+  /// - Throws: `BusFailure` without a thread or a descriptor for it.
+  init(_ keychain: KeychainStore, _ feed: ChangeFeed, _ options: Options) throws(BusFailure) {
+    loop = try BusLoop()
+    (self.keychain, self.feed, self.options) = (keychain, feed, options)
+    guard loop.start() else { throw BusFailure(reason: "there can be no thread for it") }
+  }
+
+  /// Connects to the session bus, takes the name, and serves from then on.
+  ///
+  /// `onLoss` is called once when the bus is gone, or another program has taken the name.
+  /// - Throws: `BusFailure`; where another program has the name, it is named.
+  func start(
+    at address: String, replacing: Bool, onLoss: @escaping @Sendable (String) -> Void
+  ) async throws(BusFailure) {
+    let connection = try BusConnection(to: address, on: loop) { [weak self] message in
+      self?.assumeIsolated { $0.take(message) }
+    } lost: { [weak self] in
+      self?.assumeIsolated { $0.lose("the session bus is gone") }
+    }
+    (self.connection, self.onLoss) = (connection, onLoss)
+    follow()
+    do throws(BusFailure) {
+      try await takeName(replacing: replacing)
+    } catch {
+      end()
+      throw error
+    }
+  }
+
+  /// Gives up the name, and ends all that waits.
+  func end() {
+    guard !hasEnded else { return }
+    hasEnded = true
+    following?.cancel()
+    for name in Array(clients.keys) { forget(name) }
+    connection?.close()
+    connection = nil
+    loop.stop()
+  }
+
+  func lose(_ reason: String) {
+    guard !hasEnded else { return }
+    let report = onLoss.take()
+    end()
+    report?(reason)
+  }
+
+  func nextNumber() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  /// Publishes the changes of the keychain on the bus, those of other interfaces and processes too.
+  private func follow() {
+    let changes = feed.watch()
+    following = Task(executorPreference: loop) { [weak self] in
+      for await change in changes {
+        guard let self else { return }
+        await self.publish(change)
+      }
+    }
+  }
+}
+
+// MARK: - Calls
+
+extension SecretServiceServer {
+  private func take(_ message: BusMessage) {
+    switch message.kind {
+    case .signal: takeSignal(message)
+    case .call:
+      guard let client = clients[message.sender] else { return identify(message) }
+      // Those that came before have to be answered before.
+      if client.isIdentified, client.changes.isEmpty, client.waiting.isEmpty {
+        dispatch(message)
+      } else {
+        keepWaiting(message)
+      }
+    }
+  }
+
+  private func takeSignal(_ message: BusMessage) {
+    guard message.sender == "org.freedesktop.DBus", message.interface == "org.freedesktop.DBus" else {
+      return
+    }
+    let texts = message.arguments.compactMap(\.text)
+    switch message.member {
+    case "NameOwnerChanged" where texts.count == 3 && texts[2].isEmpty: forget(texts[0])
+    case "NameLost" where texts.first == Self.name: lose("another program has taken the name \(Self.name)")
+    default: break
+    }
+  }
+
+  func dispatch(_ call: BusMessage) {
+    do throws(ProtocolError) {
+      if let values = try answer(call) { connection?.reply(to: call, .success(values)) }
+    } catch {
+      reply(to: call, with: error)
+    }
+  }
+
+  func reply(to call: BusMessage, with error: ProtocolError) {
+    connection?.reply(to: call, .failure(BusError(error.name, error.message)))
+  }
+
+  /// Work for a call, on the thread of the bus between the waits.
+  typealias Later = @Sendable (isolated SecretServiceServer) async throws(ProtocolError) -> [BusValue]
+
+  /// Runs what may wait, and replies when it is done.
+  func replyLater(to call: BusMessage, _ body: @escaping Later) {
+    Task(executorPreference: loop) { await self.finish(call, body) }
+  }
+
+  private func finish(_ call: BusMessage, _ body: Later) async {
+    do throws(ProtocolError) {
+      let values = try await body(self)
+      connection?.reply(to: call, .success(values))
+    } catch {
+      reply(to: call, with: error)
+    }
+  }
+
+  /// Runs work of the store on another thread: it may wait for a disk or another process.
+  nonisolated func elsewhere<Value: Sendable>(
+    _ work: @escaping @Sendable () throws(StoreError) -> Value
+  ) async throws(ProtocolError) -> Value {
+    let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+      Background.run {
+        continuation.resume(returning: Result { () throws(StoreError) in try work() })
+      }
+    }
+    do throws(StoreError) { return try result.get() } catch { throw ProtocolError(error) }
+  }
+
+  /// The same for work that does not wait.
+  nonisolated func here<Value: ~Copyable>(
+    _ work: () throws(StoreError) -> Value
+  ) throws(ProtocolError) -> Value {
+    do throws(StoreError) { return try work() } catch { throw ProtocolError(error) }
+  }
+}
+
+extension ProtocolError {
+  /// The error of the API for one of the store.
+  init(_ error: StoreError) {
+    self =
+      switch error {
+      case .locked: .isLocked("the keychain is locked; `keyhole unlock` opens it")
+      case .notFound: .noObject
+      case .exists: .exists(error.message)
+      case .unsupported: .notSupported(error.message)
+      case .invalidValue, .tooLarge, .notUnicode, .invalidName: .invalid(error.message)
+      case .accessDenied, .notPermitted, .readOnly, .rejected, .revoked: .denied(error.message)
+      default: .failed(error.message)
+      }
+  }
+}

@@ -1,0 +1,45 @@
+import BusServer
+import Model
+import SecretMemory
+import SecretServiceProtocol
+
+/// The collection `session`: items in memory, which are gone with the service.
+struct SessionCollection {
+  /// An item without a place in the keychain.
+  struct Entry {
+    var label: String
+    var attributes: StoredAttributes.Attributes
+    var secret: BusBytes
+    var contentType: String
+    let created: Int64
+    var modified: Int64
+  }
+
+  /// So many items, and so many bytes of secrets.
+  private static let (mostItems, mostBytes) = (1_000, 4 << 20)
+
+  private var entries: [String: Entry] = [:]
+  let created = Timestamp.now.seconds
+
+  subscript(name: String) -> Entry? {
+    get { entries[name] }
+    set { entries[name] = newValue }
+  }
+
+  /// In the order in which they were made.
+  var names: [String] { entries.keys.sorted { (Int($0) ?? 0) < (Int($1) ?? 0) } }
+
+  func search(_ attributes: StoredAttributes.Attributes) -> [String] {
+    names.filter { name in
+      attributes.allSatisfy { entries[name]?.attributes[$0.key] == $0.value }
+    }
+  }
+
+  /// - Throws: `ProtocolError` where there is no room for a further secret.
+  func requireRoom(for secret: BusBytes) throws(ProtocolError) {
+    let bytes = entries.values.reduce(0) { $0 + $1.secret.secret.count }
+    guard entries.count < Self.mostItems, bytes + secret.secret.count <= Self.mostBytes else {
+      throw .tooMany("the collection `session` is full")
+    }
+  }
+}

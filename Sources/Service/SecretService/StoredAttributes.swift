@@ -1,0 +1,138 @@
+import Model
+import Store
+
+/// The attributes of an item as a client gave them, and as they come back.
+///
+/// The keychain has identities, and attributes beside them; a client has attributes only. `ServiceItem` converts both, by the
+/// table of schemas. What that adds to the client's attributes is noted in the item, so that the client gets what it gave.
+enum StoredAttributes {
+  typealias Attributes = SecretSchema.Attributes
+
+  /// The names of the attributes that the client did not give, with NUL between them.
+  private static let omitted: ExactString = "keyhole.omitted"
+  /// Notes that the client gave libsecret's schema for no schema, which `ServiceItem` leaves out.
+  private static let hasGenericSchema: ExactString = "keyhole.generic-schema"
+  /// The type of the content, where it is not plain text.
+  private static let contentType: ExactString = "keyhole.content-type"
+  private static let own = "keyhole."
+  /// The type that clients take as the default.
+  static let plainText = "text/plain"
+
+  /// The attributes of an item, as its client gave them.
+  static func attributes(of item: Item) -> Attributes {
+    let omitted =
+      item.attributes[omitted].map { Set($0.split(separator: 0).map { ExactString(utf8: $0) }) } ?? []
+    var attributes = ServiceItem(item).attributes.filter { name, _ in
+      !name.utf8.starts(with: own.utf8) && !omitted.contains(name)
+    }
+    if item.attributes[hasGenericSchema] != nil, attributes[SecretSchema.attribute] == nil {
+      attributes[SecretSchema.attribute] = SecretSchema.none
+    }
+    return attributes
+  }
+
+  static func label(of item: Item) -> String { ServiceItem(item).label }
+
+  static func contentType(of item: Item) -> String {
+    item.attributes[contentType].map { String(decoding: $0, as: UTF8.self) } ?? plainText
+  }
+
+  /// Gives an item the label and the attributes of a client; its protection stays as it is.
+  ///
+  /// `distinction`: how the item differs from another one that has its identity.
+  static func change(
+    _ item: inout Item, label: String, attributes: Attributes, contentType type: String? = nil,
+    distinction: Distinction = .none
+  ) {
+    let former = item
+    let ofAttributes: Set<ExactString> = [omitted, hasGenericSchema]
+    let kept = item.attributes.filter {
+      $0.key.utf8.starts(with: own.utf8) && !ofAttributes.contains($0.key)
+    }
+    let read = ServiceItem(label: label, attributes: attributes).item(item.id)
+    (item.identity, item.label, item.attributes) = (read.identity, read.label, read.attributes)
+    if attributes[SecretSchema.attribute] == SecretSchema.none {
+      item.attributes[hasGenericSchema] = [UInt8(ascii: "1")]
+    }
+    if distinction == .none {
+      let added = Self.attributes(of: item).keys.filter { attributes[$0] == nil }.sorted()
+      if !added.isEmpty { item.attributes[omitted] = Array(added.map(\.string).joined(separator: "\0").utf8) }
+    }
+    if distinction != .none || Self.attributes(of: item) != attributes {
+      let name = distinction.name(of: former, label)
+      item.identity = .other(label: ExactString(name))
+      item.label = name == label ? nil : ExactString(label)
+      // As bytes, they are no schema that would be left out.
+      item.attributes = attributes.mapValues { Array($0.utf8) }
+    }
+    item.attributes.merge(kept) { new, _ in new }
+    if let type { note(type, in: &item) }
+  }
+
+  /// Notes the type of an item's content; all else stays.
+  static func note(_ type: String, in item: inout Item) {
+    item.attributes[contentType] = type == plainText ? nil : Array(type.utf8)
+  }
+
+  /// nil: a name is one of Keyhole's own, which clients can't set.
+  static func attributes(_ entries: [(String, String)]) -> Attributes? {
+    guard !entries.contains(where: { $0.0.hasPrefix(own) }) else { return nil }
+    return Dictionary(entries.map { (ExactString($0), ExactString($1)) }) { _, last in last }
+  }
+}
+
+/// How an item differs from another one that has the identity which its attributes and its label give.
+///
+/// Items of one label, or of the same attributes, are different items to a client; the keychain has one item of an identity.
+enum Distinction: Equatable {
+  /// There is no other one.
+  case none
+  /// It has the class `other`, and the label as its name.
+  case label
+  /// It has the class `other`, and its name is the label with a number.
+  case number(Int)
+
+  /// The name of the class `other` for an item with this label. An item that has such a name keeps it.
+  fileprivate func name(of item: Item, _ label: String) -> String {
+    guard case .number(let number) = self else { return label }
+    if case .other(let name) = item.identity, item.label == ExactString(label) { return name.string }
+    return Self.name(label, number)
+  }
+
+  private static func name(_ label: String, _ number: Int) -> String { "\(label) (\(number))" }
+
+  /// Does a change of an item, which gets another identity as long as the present one is another item's.
+  ///
+  /// - Throws: as `body`.
+  static func resolving<Value>(
+    _ keychain: KeychainStore, label: String, _ body: (Distinction) throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    for distinction in [Distinction.none, .label] {
+      do throws(StoreError) { return try body(distinction) } catch {
+        guard error == .exists else { throw error }
+      }
+    }
+    // Another process may take the number at the same time.
+    for _ in 0..<4 {
+      let number = try freeNumber(keychain, label)
+      do throws(StoreError) { return try body(.number(number)) } catch {
+        guard error == .exists else { throw error }
+      }
+    }
+    return try body(.number(.random(in: 1_000_000..<1_000_000_000)))
+  }
+
+  /// A number from 2 on that no item of this label has, found in steps that grow, as there may be thousands of them.
+  private static func freeNumber(_ keychain: KeychainStore, _ label: String) throws(StoreError) -> Int {
+    func isTaken(_ number: Int) throws(StoreError) -> Bool {
+      try keychain.item(with: .other(label: ExactString(name(label, number)))) != nil
+    }
+    var (taken, free) = (1, 2)
+    while try isTaken(free) { (taken, free) = (free, free * 2) }
+    while free - taken > 1 {
+      let middle = (taken + free) / 2
+      if try isTaken(middle) { taken = middle } else { free = middle }
+    }
+    return free
+  }
+}

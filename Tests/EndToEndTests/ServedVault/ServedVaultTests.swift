@@ -1,0 +1,280 @@
+import Glibc
+import KeyringHarness
+import Testing
+
+/// The vault as org.freedesktop.secrets, for programs of other projects, on a bus of the test's own.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ServedVaultTests {
+  let bus: PrivateBus
+
+  init() throws {
+    bus = try PrivateBus()
+  }
+
+  /// Runs `body` while `keyhole service` serves, and ends it.
+  private func withService(
+    environment: [String] = [], prepare: String = "true", body: (World, Program) throws -> Void
+  ) async throws {
+    let address = "DBUS_SESSION_BUS_ADDRESS=\(bus.address)"
+    try await withWorld(environment: [address] + environment) { world in
+      try world.check(prepare, within: LockTests.patience)
+      let service = try serve(world)
+      defer { service.kill() }
+      try body(world, service)
+    }
+  }
+
+  /// Returns when the service has its name.
+  private func serve(_ world: World) throws -> Program {
+    let service = try Program(
+      [Products.keyhole, "service", "--foreground"], environment: world.environment, directory: world.outside,
+      log: world.log)
+    try world.check("gdbus wait --session --timeout 20 org.freedesktop.secrets")
+    return service
+  }
+
+  private static let store = "printf s3cret | secret-tool store --label=Label service S username u"
+  private static let passphrase = "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null"
+
+  @Test func secretToolAndCommandsAgree() async throws {
+    try await withService { world, _ in
+      try world.check(Self.store)
+      try world.check("keyhole get keychain/generic/S/u", prints: "s3cret")
+      try world.check("secret-tool lookup service S username u", prints: "s3cret")
+      try world.check("printf two | keyhole set keychain/generic/T/v")
+      // Another process has stored it: the service follows the vault's file.
+      #expect(try holds { try world.sh("secret-tool lookup service T account v").text == "two" })
+      try world.check("secret-tool clear service S username u")
+      #expect(try world.sh("keyhole get keychain/generic/S/u").status == 3)
+    }
+  }
+
+  @Test func attributesComeBackAsTheyWere() async throws {
+    try await withService { world, _ in
+      try world.check(
+        """
+        python3 - <<'END'
+        import secretstorage
+        connection = secretstorage.dbus_init()
+        login = secretstorage.get_default_collection(connection)
+        for attributes in [
+            {'service': 's', 'username': 'u'}, {'service': 's', 'username': 'u', 'application': 'x'}, {'a': ''},
+            {'server': 'h', 'user': 'u', 'protocol': 'https'}, {'xdg:schema': 'org.git.Password', 'server': 'h'},
+            {'xdg:schema': 'org.freedesktop.Secret.Generic', 'service': 't', 'account': 'é'}, {},
+        ]:
+            item = login.create_item('label', attributes, b'a\\0b')
+            assert item.get_attributes() == attributes, (attributes, item.get_attributes())
+            assert item.get_label() == 'label' and item.get_secret() == b'a\\0b'
+            if attributes:
+                assert item.item_path in [found.item_path for found in login.search_items(attributes)], attributes
+        same = login.create_item('other', {'service': 's', 'username': 'u'}, b'new', replace=True)
+        assert same.get_secret() == b'new'
+        try:
+            login.create_item('x', {'keyhole.access': ''}, b'x')
+            assert False
+        except Exception as error:
+            assert 'Keyhole' in str(error), error
+        END
+        """)
+    }
+  }
+
+  @Test func lockedVaultDismissesPromptsAndListsTheRequest() async throws {
+    let prepare = "printf s3cret | keyhole set keychain/generic/S/u; \(Self.passphrase)"
+    try await withService(prepare: prepare) { world, _ in
+      // Never unlocked: not even names are known, and no dialog can be shown.
+      #expect(try world.sh("setsid -w secret-tool lookup service S username u").status == 1)
+      try world.check("keyhole requests | cut -f 2,3", prints: "unlock\tkeychain\n")
+      try world.check("echo horse | keyhole unlock", within: LockTests.patience)
+      try world.check("keyhole requests")
+      try world.check("secret-tool lookup service S username u", prints: "s3cret")
+      try world.check("keyhole lock")
+      #expect(try world.sh("setsid -w secret-tool lookup service S username u").status == 1)
+      try world.check(
+        "keyhole requests | cut -f 2,3", prints: "unlock\tkeychain/generic/S/u\n")
+    }
+  }
+
+  @Test func guardedItemIsLockedUntilTheUserAgrees() async throws {
+    try await withService { world, _ in
+      try world.check(Self.store)
+      try world.check("keyhole attr keychain/generic/S/u keyhole.programs 'ask *'")
+      #expect(try world.sh("setsid -w secret-tool lookup service S username u").status == 1)
+      try world.check("keyhole requests | cut -f 2,3", prints: "read\tkeychain/generic/S/u\n")
+      try world.check("printf x | keyhole set keychain/generic/T/v")
+      try world.check("keyhole attr keychain/generic/T/v keyhole.programs 'deny *'")
+      #expect(
+        try holds { try world.sh("setsid -w secret-tool lookup service T account v").status == 1 })
+      try world.check("keyhole log | cut -f 2 | tail -n 1", prints: "denied\n")
+    }
+  }
+
+  @Test(.enabled(if: System.exists("/usr/bin/pinentry-curses"), "needs pinentry-curses"))
+  func plainSessionsTakeARule() async throws {
+    let open =
+      "gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets "
+      + "-m org.freedesktop.Secret.Service.OpenSession plain \"<''>\""
+    try await withService { world, _ in
+      let refused = try world.sh(open)
+      #expect(refused.error.contains("NotSupported"), "\(refused)")
+      #expect(refused.error.contains("keyhole allow --plain /usr/bin/gdbus"), "\(refused)")
+      try world.check(Self.passphrase, within: LockTests.patience)
+      try world.check("echo horse | keyhole unlock", within: LockTests.patience)
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole allow --plain gdbus"], environment: world.environment,
+        directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      let allowed = try terminal.finish()
+      #expect(allowed.status == 0, "\(allowed)")
+      let opened = try world.sh(open)
+      #expect(opened.text.contains("/org/freedesktop/secrets/session/"), "\(opened)")
+    }
+  }
+
+  @Test func anotherServiceIsNamed() async throws {
+    try bus.startKeyring()
+    let address = "DBUS_SESSION_BUS_ADDRESS=\(bus.address)"
+    try await withWorld(environment: [address]) { world in
+      let output = try world.sh("keyhole service")
+      #expect(output.status == 1)
+      #expect(output.error.contains("gnome-keyring-daemon"), "\(output)")
+      #expect(output.error.contains("(pid \(bus.keyring)"), "\(output)")
+      #expect(output.error.contains("`kill \(bus.keyring)` stops it"), "\(output)")
+    }
+  }
+
+  @Test func ownServiceIsNoKeychain() async throws {
+    try await withService { world, _ in
+      try world.check(Self.store)
+      let output = try world.sh("keyhole migrate --from secret-service --to vault")
+      #expect(output.status == 1 && output.error.contains("Keyhole's own"), "\(output)")
+      try world.check(
+        "rm -f $XDG_STATE_HOME/keyhole/keychain; keyhole get keychain/generic/S/u", prints: "s3cret")
+    }
+  }
+
+  @Test func enabledFilesAreExactlyThoseThatDisableRemoves() async throws {
+    try await withWorld { world in
+      try world.check("find $DATA -type f -name '*secrets*' | sort")
+      try world.check("keyhole service --enable -q")
+      try world.check(
+        "cd $DATA; find . -type f -name '*secrets*' | sort",
+        prints: "./dbus-1/services/org.freedesktop.secrets.service\n./systemd/user/keyhole-secrets.service\n")
+      try world.check(
+        "keyhole service --enable -q; keyhole service --disable -q; find $DATA -type f -name '*secrets*'")
+      try world.check("echo other > $DATA/dbus-1/services/org.freedesktop.secrets.service")
+      #expect(try world.sh("keyhole service --enable").status == 1)
+      #expect(try world.sh("keyhole service --disable").status == 1)
+      try world.check("cat $DATA/dbus-1/services/*; ls $DATA/systemd/user", prints: "other\n")
+    }
+  }
+
+  @Test func sessionsOfALeftConnectionEnd() async throws {
+    try await withService { world, service in
+      try world.check(
+        """
+        python3 - <<'END'
+        from jeepney import DBusAddress, new_method_call
+        from jeepney.io.blocking import open_dbus_connection
+        address = DBusAddress('/org/freedesktop/secrets', 'org.freedesktop.secrets', 'org.freedesktop.Secret.Service')
+        call = new_method_call(address, 'OpenSession', 'sv',
+            ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('ay', b'\\2' * 128)))
+        for _ in range(3):
+            connection = open_dbus_connection()
+            errors = [connection.send_and_get_reply(call).header.fields.get(4) for _ in range(260)]
+            assert errors[:256] == [None] * 256, errors
+            assert errors[256:] == ['org.freedesktop.DBus.Error.LimitsExceeded'] * 4, errors
+            connection.close()
+        END
+        """, within: LockTests.patience)
+      try world.check(Self.store)
+    }
+  }
+
+  @Test func hostileMessagesAreErrors() async throws {
+    try await withService { world, _ in
+      try world.check(
+        """
+        python3 - <<'END'
+        from jeepney import DBusAddress, new_method_call
+        from jeepney.io.blocking import open_dbus_connection
+        connection = open_dbus_connection()
+        def call(path, interface, method, signature=None, body=()):
+            address = DBusAddress(path, 'org.freedesktop.secrets', interface)
+            reply = connection.send_and_get_reply(new_method_call(address, method, signature, body))
+            assert reply.header.fields.get(4), (path, method, reply.body)
+        root, service = '/org/freedesktop/secrets', 'org.freedesktop.Secret.Service'
+        login, collection = root + '/collection/login', 'org.freedesktop.Secret.Collection'
+        call(root, service, 'OpenSession', 's', ('plain',))
+        call(root, service, 'OpenSession', 'sv', ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('s', 'x')))
+        call(root, service, 'OpenSession', 'sv', ('dh-ietf1024-sha256-aes128-cbc-pkcs7', ('ay', b'')))
+        call(root, service, 'Unlock', 's', ('x',))
+        call(root, service, 'GetSecrets', 'aoo', ([], '/'))
+        call(root, service, 'Nothing')
+        call(root + '/x', service, 'SearchItems', 'a{ss}', ({},))
+        call(root + '/session/1', 'org.freedesktop.Secret.Session', 'Close')
+        call(root + '/prompt/1', 'org.freedesktop.Secret.Prompt', 'Prompt', 's', ('',))
+        call(login, collection, 'CreateItem', 'a{sv}(oayays)b', ({}, ('/', b'', b'', ''), False))
+        call(login, 'org.freedesktop.DBus.Properties', 'Set', 'ssv', (collection, 'Locked', ('b', True)))
+        call(login + '/x', 'org.freedesktop.Secret.Item', 'Delete')
+        call(login, collection, 'Delete')
+        END
+        """)
+      try world.check(Self.store)
+    }
+  }
+
+  /// Acknowledged items are there after the process was killed.
+  @Test func killedServiceLosesNothing() async throws {
+    try await withService { world, service in
+      let script = """
+        import secretstorage
+        connection = secretstorage.dbus_init()
+        login = secretstorage.get_default_collection(connection)
+        number = 0
+        while True:
+            try:
+                login.create_item(f'l{number}', {'n': str(number)}, b'x')
+            except Exception:
+                break
+            number += 1
+            print(number, flush=True)
+        """
+      let client = try Program(
+        ["/usr/bin/python3", "-c", script], environment: world.environment, directory: world.outside)
+      for _ in 0..<5 { _ = try client.line() }
+      service.kill()
+      var acknowledged = 5
+      while let line = try client.line() { acknowledged = Int(line) ?? acknowledged }
+      let again = try serve(world)
+      defer { again.kill() }
+      let stored = try world.sh(
+        "python3 -c \"import secretstorage; c = secretstorage.dbus_init(); "
+          + "print(len(list(secretstorage.get_default_collection(c).get_all_items())))\"")
+      #expect((Int(stored.text.dropLast()) ?? 0) >= acknowledged, "\(stored)")
+    }
+  }
+
+  @Test func mountServesAndSignalsItsChanges() async throws {
+    let address = "DBUS_SESSION_BUS_ADDRESS=\(bus.address)"
+    try await withWorld(environment: [address]) { world in
+      let mount = Task {
+        try world.run([Products.keyhole, "mount", "--service", "-o", "keychain=vault", world.mount])
+      }
+      _ = try await mount.value
+      defer { _ = try? world.sh("keyhole unmount $MOUNT") }
+      try world.check(Self.store)
+      try world.check("cat $MOUNT/keychain/generic/S/u/value", prints: "s3cret")
+      let monitor = try Program(
+        ["/usr/bin/gdbus", "monitor", "--session", "--dest", "org.freedesktop.secrets"],
+        environment: world.environment, directory: world.outside)
+      defer { monitor.kill() }
+      while let line = try monitor.line(), !line.contains("is owned by") {}
+      try world.check("mkdir -p $MOUNT/keychain/generic/T/v; printf x > $MOUNT/keychain/generic/T/v/value")
+      var line = try monitor.line()
+      while let text = line, !text.contains("ItemCreated") { line = try monitor.line() }
+      #expect(line?.contains("/org/freedesktop/secrets/collection/login/") == true)
+      try world.check("secret-tool lookup service T account v", prints: "x")
+    }
+  }
+}
