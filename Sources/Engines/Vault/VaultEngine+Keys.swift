@@ -39,10 +39,11 @@ extension VaultEngine {
   @discardableResult
   public func change(
     to key: VaultKey, _ passphrase: borrowing SecretBytes, present: borrowing SecretBytes,
-    cost: PassphraseCost = .standard, further: FurtherSecretsChange = FurtherSecretsChange()
+    cost: PassphraseCost = .standard, further: FurtherSecretsChange = FurtherSecretsChange(),
+    progress: VaultUpgrade.Progress = { _, _ in }
   ) throws(StoreError) -> RekeyingReport {
     let old = try slots()
-    return try change(old, open(old, present), to: key, passphrase, cost, further)
+    return try change(old, open(old, present), to: key, passphrase, cost, further, progress)
   }
 
   /// The same for a vault whose passphrase is forgotten. A key file that is missing is made.
@@ -51,17 +52,18 @@ extension VaultEngine {
   @discardableResult
   public func recover(
     with code: SlotSecret, to key: VaultKey, _ passphrase: borrowing SecretBytes,
-    cost: PassphraseCost = .standard, further: FurtherSecretsChange
+    cost: PassphraseCost = .standard, further: FurtherSecretsChange,
+    progress: VaultUpgrade.Progress = { _, _ in }
   ) throws(StoreError) -> RekeyingReport {
     let old = try slots()
     let opened = try open(old, code)
     try vault.use { $0.file.directory }.makeKeyIfMissing()
-    return try change(old, opened, to: key, passphrase, cost, further)
+    return try change(old, opened, to: key, passphrase, cost, further, progress)
   }
 
   private func change(
     _ old: [KeySlot], _ opened: [OpenedSlot], to key: VaultKey, _ passphrase: borrowing SecretBytes,
-    _ cost: PassphraseCost, _ further: FurtherSecretsChange
+    _ cost: PassphraseCost, _ further: FurtherSecretsChange, _ progress: VaultUpgrade.Progress
   ) throws(StoreError) -> RekeyingReport {
     let new = MasterKeys.random(withPasscode: key != .keyFile)
     let next = (old.map(\.id).max() ?? 0) &+ 1
@@ -75,7 +77,7 @@ extension VaultEngine {
     defer { wipeStack() }
     return try vault.use { vault throws(StoreError) in
       try vault.unlock(vault.file.fitting(opened))
-      return RekeyingReport(try vault.rekey(old, to: new, slots))
+      return RekeyingReport(try vault.rekey(old, to: new, slots, progress))
     }
   }
 

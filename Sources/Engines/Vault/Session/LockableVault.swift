@@ -161,10 +161,11 @@ extension LockableVault {
   /// keys: all or nothing.
   ///
   /// - Throws: `interrupted` where another process has changed the slots meanwhile.
-  func rekey(_ old: [KeySlot], to new: MasterKeys, _ change: SlotChange) throws(StoreError)
-    -> RewritingSummary
-  {
-    let summary = try opened().rekey(old, to: new, change)
+  func rekey(
+    _ old: [KeySlot], to new: MasterKeys, _ change: SlotChange,
+    _ progress: VaultUpgrade.Progress = { _, _ in }
+  ) throws(StoreError) -> RewritingSummary {
+    let summary = try opened().rekey(old, to: new, change, progress)
     // The log and its memory would keep old seals until they are written over.
     file.connection.checkpoint()
     try replaceSession(OpenedSlot(slot: change.slot.id, keys: new))
@@ -266,7 +267,7 @@ extension LockableVault {
 
 extension Session {
   fileprivate func rekey(
-    _ old: [KeySlot], to master: MasterKeys, _ change: SlotChange
+    _ old: [KeySlot], to master: MasterKeys, _ change: SlotChange, _ progress: VaultUpgrade.Progress
   ) throws(StoreError) -> RewritingSummary {
     try judgeIfTouched()
     let (manifest, summary) = try connection.write { database in
@@ -276,7 +277,7 @@ extension Session {
       guard try KeySlot.fetchAll(database, header.format) == old else { throw StoreError.interrupted }
       let new = try VaultKeys(master, header)
       var rewriting = try Rewriting(database, directory, keys, to: master, new, manifest)
-      try rewriting.run()
+      try rewriting.run(progress)
       // They are those of the manifest, as `trustedManifest` found: no other program's public key gets the master key.
       try KeySlot.replaceAll(with: change.slots(after: old, master, header), database, header.format)
       var next = rewriting.manifest

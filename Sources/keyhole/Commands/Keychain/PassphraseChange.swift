@@ -82,12 +82,17 @@ struct PassphraseChange {
     further.added = [newCode, credential].compactMap { $0 }
     if options.recoveryCode == .no { further.removed.insert(.recoveryCode) }
     if options.removeCredential { further.removed.insert(.credential) }
+    let bar = ProgressBar(total: nil, "sealing the items again")
+    defer { bar.end() }
     do throws(StoreError) {
       guard let code else {
         return try vault.change(
-          to: key, new.bytes, present: present.bytes, cost: cost, further: further)
+          to: key, new.bytes, present: present.bytes, cost: cost, further: further
+        ) { bar.show($0, of: $1) }
       }
-      return try vault.recover(with: code, to: key, new.bytes, cost: cost, further: further)
+      return try vault.recover(with: code, to: key, new.bytes, cost: cost, further: further) {
+        bar.show($0, of: $1)
+      }
     } catch {
       if let file = options.addCredential, file != "-" { _ = try? Files.remove(file) }
       guard error == .rejected, code != nil else { throw error }
