@@ -110,7 +110,8 @@ class Client:
             self.replies[message.header.fields[HeaderFields.reply_serial]] = message
 
     def ping(self):
-        self.call(ROOT, PEER, "Ping")
+        """Returns when the service has answered: a Ping of Peer may be answered by its library, before other calls."""
+        self.call(ROOT, SERVICE, "ReadAlias", "s", "default")
 
     # Properties
 

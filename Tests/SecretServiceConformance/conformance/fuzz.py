@@ -159,7 +159,7 @@ class Fuzzer:
         self.client.connection.sock.settimeout(None)
         self.client.bus("GetId")
         try:
-            self.client.call(ROOT, PEER, "Ping")
+            self.client.ping()
         except CallError:
             pass  # no answer to what the bus refused
         self.client.replies.clear()
