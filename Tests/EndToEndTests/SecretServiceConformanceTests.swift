@@ -1,16 +1,15 @@
 import Testing
 
+private let hasPrograms =
+  System.exists("/usr/bin/dbus-daemon") && System.exists("/usr/lib/python3/dist-packages/jeepney")
+  && System.exists("/usr/lib/python3/dist-packages/cryptography")
+
 /// `keyhole service` against the cases of Tests/SecretServiceConformance, by the command that tests any service.
 @Suite(
   .serialized, .timeLimit(.minutes(5)),
   .enabled(
-    if: SecretServiceConformanceTests.hasPrograms,
-    "needs dbus-daemon, python3-jeepney and python3-cryptography"))
+    if: hasPrograms, "needs dbus-daemon, python3-jeepney and python3-cryptography"))
 struct SecretServiceConformanceTests {
-  static let hasPrograms =
-    System.exists("/usr/bin/dbus-daemon") && System.exists("/usr/lib/python3/dist-packages/jeepney")
-    && System.exists("/usr/lib/python3/dist-packages/cryptography")
-
   /// Every case that is required passes, but for the deviations that the suite lists with a reason; one that no longer
   /// applies is an error too.
   @Test func requiredCases() async throws {
