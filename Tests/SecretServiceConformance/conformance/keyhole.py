@@ -59,6 +59,8 @@ class Keyhole(Private):
         if not self.command:
             raise Unavailable("there is no keyhole command: build it, or name it with --keyhole FILE")
         self.version = run([self.command, "--version"], self.environment()).split()[-1]
+        if "/debug/" in self.command:
+            self.version += " (debug build)"
         folder = f"{self.folder}/bin"
         os.mkdir(folder)
         for name in ("pinentry", "pinentry-gtk-2", "pinentry-qt", "pinentry-gnome3"):

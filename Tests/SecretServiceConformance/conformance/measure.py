@@ -67,14 +67,14 @@ class Side:
     def fill(self):
         items = self.client.call(self.path, COLLECTION, "SearchItems", "a{ss}", {"xdg:schema": "org.example.Measure"}, timeout=120)[0]
         for number in range(len(items) + 1, ITEMS + 1):
-            self.create(f"secret {number}".encode(), attributes(number))
+            self.create(f"item {number}", f"secret {number}".encode(), attributes(number))
         items = self.client.call(self.path, COLLECTION, "SearchItems", "a{ss}", {"xdg:schema": "org.example.Measure"}, timeout=120)[0]
         if len(items) != ITEMS:
             raise AssertionError(f"{self.service.name} has {len(items)} items instead of {ITEMS}")
         self.items = items
 
-    def create(self, secret, values):
-        properties = {f"{ITEM}.Label": ("s", "item"), f"{ITEM}.Attributes": ("a{ss}", values)}
+    def create(self, label, secret, values):
+        properties = {f"{ITEM}.Label": ("s", label), f"{ITEM}.Attributes": ("a{ss}", values)}
         item, prompt = self.client.call(
             self.path, COLLECTION, "CreateItem", "a{sv}(oayays)b", properties, self.session.encode(secret), False, timeout=120
         )
@@ -103,7 +103,7 @@ class Side:
         if batch % 4 == 3:
             self.created += 1
             values = {"measured": str(self.created)}
-            self.timed("CreateItem", lambda: self.create(b"measured", values))
+            self.timed("CreateItem", lambda: self.create(f"measured {self.created}", b"measured", values))
 
     def medians(self):
         ping = statistics.median(self.times["Ping"])

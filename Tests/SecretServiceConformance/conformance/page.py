@@ -98,7 +98,7 @@ def shortened(text):
     return text if len(text) <= 200 else text[:197] + "…"
 
 
-def speed(measured):
+def speed(measured, ours_version):
     if not measured:
         return "Not measured in this run."
     ours, theirs, version = measured
@@ -106,7 +106,7 @@ def speed(measured):
         [name, f"{ours[name]:,.0f} µs", f"{theirs[name]:,.0f} µs", f"{ours[name] / theirs[name]:.2f}" if name != "Ping" else ""]
         for name in ("SearchItems", "GetSecret", "CreateItem", "Ping")
     ]
-    return table(["call", "Keyhole", f"gnome-keyring {version}", "ratio"], rows)
+    return table(["call", f"Keyhole {ours_version}", f"gnome-keyring {version}", "ratio"], rows)
 
 
 def deviations():
@@ -129,7 +129,7 @@ def page(runs, measured, fuzzed):
         "CASES": cases(runs),
         "FAILURES": failures(runs),
         "DEVIATIONS": deviations(),
-        "SPEED": speed(measured),
+        "SPEED": speed(measured, runs[0].version),
         "FUZZ": "; ".join(fuzzed) or "not run",
     }
     for name, value in values.items():
