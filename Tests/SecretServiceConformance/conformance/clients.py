@@ -279,18 +279,27 @@ def chromium(place):
     # Its own client opens plain sessions.
     allow(place, "/usr/lib/chromium/chromium")
 
-    def start():
+    def start(store="gnome-libsecret", folder=profile):
         return place.run(
-            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--password-store=gnome-libsecret",
-            f"--user-data-dir={profile}", "--virtual-time-budget=3000", "--dump-dom", "data:text/html,<p>conformance</p>",
+            browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--password-store={store}",
+            f"--user-data-dir={folder}", "--virtual-time-budget=3000", "--dump-dom", "data:text/html,<p>conformance</p>",
         )
 
     def key():
-        tool = place.need("secret-tool")
-        return place.run(tool, "lookup", "application", "chromium")
+        lookup = [place.need("secret-tool"), "lookup", "application", "chromium"]
+        done = subprocess.run(lookup, env=place.environment, capture_output=True, text=True, timeout=30, check=False)
+        return done.stdout
 
-    place.equal("conformance" in start(), True, "the page was shown")
-    first = key()
+    try:
+        start("basic", f"{profile}-basic")
+    except Failure as error:
+        raise Missing(f"Chromium does not start here, without a password store either: {error}") from None
+    # It stores the key beside showing the page, and may end before.
+    for _ in range(3):
+        place.equal("conformance" in start(), True, "the page was shown")
+        first = key()
+        if first:
+            break
     place.equal(bool(first), True, "a key is stored")
     start()
     place.equal(key(), first, "the key of the second start")
