@@ -45,6 +45,8 @@ class Keyhole(Private):
     def __init__(self, command=None):
         super().__init__()
         self.command = command or found_command()
+        # Whether the suite's own program may have sessions without encryption.
+        self.is_allowed = False
 
     def environment(self):
         values = super().environment()
@@ -69,7 +71,6 @@ class Keyhole(Private):
             os.chmod(f"{folder}/{name}", 0o755)
         self.will_answer(True)
         run([self.command, "passphrase", "--weak", "--cost", "14"], self.environment(), f"{PASSPHRASE}\n")
-        self.allow_plain(os.path.realpath(sys.executable))
 
     def allow_plain(self, program):
         """Lets a program have sessions without encryption, which Keyhole otherwise refuses."""
@@ -83,6 +84,10 @@ class Keyhole(Private):
         if not self.unlocked():
             raise Unavailable(f"the vault could not be unlocked: {self.last_lines()}")
         super().wait_until_open()
+        if not self.is_allowed:
+            # The vault has to be open, and the person confirms it.
+            self.allow_plain(os.path.realpath(sys.executable))
+            self.is_allowed = True
 
     def will_answer(self, accept):
         with open(f"{self.folder}/bin/answer", "w", encoding="utf-8") as file:
