@@ -41,10 +41,15 @@ struct HistoryCommand: ParsableCommand {
     quiet.apply()
     let opened = try OpenedPath(path ?? "", .items)
     let (session, path) = (opened.session, opened.path)
-    if purge { return report(try all ? session.purgeAll() : session.purge(path)) }
+    if purge {
+      let count = try ProgressBar.run("deleting versions") {
+        try all ? session.purgeAll() : session.purge(path)
+      }
+      return report(count)
+    }
     session.stores.keychain?.pruneVersions()
     guard path.isInItem || path.isKey || path.view != nil else {
-      let paths = try session.pathsWithHistory(below: path)
+      let paths = try ProgressBar.run("reading versions") { try session.pathsWithHistory(below: path) }
       if path.components.isEmpty, !session.keepsItems {
         StandardError.note("this keychain keeps no earlier versions; only the vault does")
       }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Model
 import Service
+import Store
 
 struct FindCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -20,6 +21,7 @@ struct FindCommand: ParsableCommand {
 
   func run() throws {
     let opened = try OpenedPath(path ?? "", .folders)
+    FoundPaths.readNames(for: opened)
     try output.print { body in
       try TreeSearch(opened.session).find(NamePattern(pattern), below: opened.path, body)
     }
@@ -45,6 +47,7 @@ struct SearchCommand: ParsableCommand {
 
   func run() throws {
     let opened = try OpenedPath(below ?? "", .folders)
+    FoundPaths.readNames(for: opened)
     try output.print { body in
       try TreeSearch(opened.session).search(text.map(TreeSearch.Term.init), below: opened.path, body)
     }
@@ -55,6 +58,14 @@ struct SearchCommand: ParsableCommand {
 struct FoundPaths: ParsableArguments {
   @Flag(help: "A JSON array of objects: path.")
   var json = false
+
+  /// Reads the keychain's names before paths are printed: beside these a progress bar could not be shown.
+  ///
+  /// An error of it comes again with the search.
+  static func readNames(for opened: OpenedPath) {
+    guard opened.path.needsKeychain else { return }
+    ProgressBar.run("reading names") { try? opened.session.stores.keychain?.load() }
+  }
 
   /// - Throws: `Failure` where nothing was found.
   func print(_ search: ((TreePath) -> Void) throws -> Void) throws {

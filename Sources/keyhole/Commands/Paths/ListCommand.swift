@@ -36,15 +36,18 @@ struct ListCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     let (session, path) = try opened()
-    var entries = try session.entries(at: path, control: all)
-    if recursive, try session.node(at: path).isDirectory {
-      entries = []
-      try session.entriesBelow(path) { entries.append($0) }
-    }
-    try show(entries, session)
+    try show(ProgressBar.run("reading names") { try entries(session, path) }, session)
     if path.needsKeychain, path.components.count <= 2, let hidden = session.stores.hiddenItems() {
       StandardError.note(hidden.description)
     }
+  }
+
+  private func entries(_ session: TreeSession, _ path: TreePath) throws -> [TreeEntry] {
+    let entries = try session.entries(at: path, control: all)
+    guard recursive, try session.node(at: path).isDirectory else { return entries }
+    var below: [TreeEntry] = []
+    try session.entriesBelow(path) { below.append($0) }
+    return below
   }
 
   private func opened() throws -> (TreeSession, TreePath) {
