@@ -55,8 +55,6 @@ public final class FileTree: Sendable {
   let unsaved = ScratchQuota(limit: 128 * 1024 * 1024, isSecret: false)
   let settingScratch = ScratchQuota(limit: 64 * 1024 * 1024, isSecret: false)
   /// Open files of secrets, which a lock has to wipe.
-  /// Open files that show the content of their open, for stat(2).
-  let openReaders = Mutex(OpenReaders())
   let secretHandles = Mutex<[ObjectIdentifier: WeakHandle]>([:])
   /// How the codes were that were computed last.
   let knownCodes = Mutex<[ItemID: KnownCode]>([:])

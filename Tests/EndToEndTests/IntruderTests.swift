@@ -28,7 +28,7 @@ import Testing
         body = exactly(body); secret = exactly(secret) if secret != 0xFFFFFFFF else b""
         if kind != 40: return kind, body, secret
     def greet():
-      send(1, struct.pack("<IQB", 4, 0, 10), 0)
+      send(1, struct.pack("<IQB", 5, 0, 10), 0)
       return struct.unpack("<IQ", receive()[1][:12])[1]
     def ask(challenge):
       name = item.encode()

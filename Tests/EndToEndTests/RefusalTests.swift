@@ -132,7 +132,7 @@ import Testing
     Refusal(.notPermitted, "touch views/x", by: "touch", told: ("views/x", "makes a view")),
     Refusal(
       .loop, "echo '{{ views/v }} \(m)' | dd of=templates/t status=none", by: "dd",
-      told: ("templates/t", "a reference to a view")),
+      told: ("templates/t", "a reference leads to a view")),
     Refusal(.invalid, "echo '\(m)' | dd of=views/v status=none", by: "dd", told: ("views/v", "line 1")),
   ]
 

@@ -90,15 +90,14 @@ import Testing
   }
 
   @Test mutating func readerOfAnotherValueGoesPastTheCacheWhileItIsUsed() {
-    let times = (0..<5).map { ContinuousClock.now + PageCache.busyPeriod * $0 }
-    _ = cache.open(1, version: 1, at: times[0])
-    #expect(cache.open(1, version: 2, at: times[0]) == .direct)
-    _ = cache.open(1, version: 1, at: times[1])
+    _ = cache.open(1, version: 1)
+    #expect(cache.open(1, version: 2) == .direct)
+    _ = cache.open(1, version: 1)
     _ = cache.close(1)
-    #expect(cache.open(1, version: 2, at: times[2]) == .direct)
+    #expect(cache.open(1, version: 2) == .direct)
     _ = cache.close(1)
-    #expect(cache.open(1, version: 2, at: times[3]) == .fresh)
-    #expect(cache.open(1, version: 1, at: times[4]) == .direct)
+    #expect(cache.open(1, version: 2) == .fresh)
+    #expect(cache.open(1, version: 1) == .direct)
   }
 
   @Test mutating func filesHaveCachesOfTheirOwn() {
@@ -142,16 +141,14 @@ import Testing
     // The value in the kernel's cache; each reader's emptying of it may come any time before it reads or closes.
     var (readers, filled): ([UInt64], UInt64?) = ([], nil)
     var number: UInt64 = 1
-    var now = ContinuousClock.now
     for _ in 0..<5_000 {
-      now += PageCache.busyPeriod
       number = number &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       let version = number >> 33 % 3
       guard number >> 40 % 2 == 0 else {
         if readers.popLast() != nil { _ = cache.close(1) }
         continue
       }
-      switch cache.open(1, version: version, at: now) {
+      switch cache.open(1, version: version) {
       case .direct: #expect(readers.contains { $0 != version })
       case .fresh:
         #expect(readers.allSatisfy { $0 == version })
@@ -162,24 +159,5 @@ import Testing
       }
       #expect(readers.allSatisfy { $0 == filled })
     }
-  }
-}
-
-extension PageCacheTests {
-  @Test func aFileThatChangesAllTheTimeIsReadPastTheCache() {
-    var cache = PageCache()
-    let start = ContinuousClock.now
-    #expect(cache.open(1, version: 1, at: start) == .fresh)
-    _ = cache.close(1)
-    #expect(cache.open(1, version: 2, at: start) == .fresh)
-    _ = cache.close(1)
-    let soon = start + .milliseconds(500)
-    #expect(cache.open(1, version: 3, at: soon) == .direct)
-    #expect(cache.open(1, version: 3, at: soon) == .direct)
-    // The period of the first of the two changes is over.
-    let late = start + .milliseconds(1100)
-    #expect(cache.open(1, version: 3, at: late) == .fresh)
-    _ = cache.close(1)
-    #expect(cache.open(1, version: 3, at: late) == .kept)
   }
 }

@@ -71,7 +71,7 @@ extension KernelCache {
   }
 
   /// Whether the kernel may keep the attributes of a file.
-  private func isSettled(_ node: Node) -> Bool { node.changesAreReported && !tree.hasOutdatedReaders(node) }
+  private func isSettled(_ node: Node) -> Bool { node.changesAreReported && !hasOutdatedReaders(node) }
 }
 
 extension Entry {

@@ -107,6 +107,11 @@ extension KernelCache {
     }
   }
 
+  /// Whether the file's readers through the page cache have another value, and so another size, than the stored one.
+  func hasOutdatedReaders(_ node: Node) -> Bool {
+    (cachedReaders.withLock { $0[node.number] })?.contains(where: \.handle.isOutdated) ?? false
+  }
+
   /// Whether a file is read through the page cache now.
   func isRead(_ node: Node) -> Bool { pages.withLock { $0.isRead(node.number) } }
 

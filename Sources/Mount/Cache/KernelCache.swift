@@ -24,9 +24,7 @@ import Tree
 /// 4. Pages of a setting, by the open that serves another value: it does not let the kernel keep them.
 /// 5. Pages of a secret, when the mapping program closes the file, and when the keychain is locked.
 ///
-/// 6. Nothing of a setting that has changed twice within a second: it is read past the page cache.
-///
-/// One case is left, at the first such change, in which a read ends at the size of another value: while a read of an older value is under way, another
+/// One case is left in which a read ends at the size of another value: while a read of an older value is under way, another
 /// program looks up the file, opens it with O_CREAT, asks for its status or sets its times, mode or type, and the kernel
 /// takes over the size of the stored value from the reply.
 ///

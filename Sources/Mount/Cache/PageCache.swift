@@ -36,27 +36,10 @@ struct PageCache: Sendable {
     var isWaitedFor = false
     /// Mapped files that do not read through the cache, and fill it with their own values all the same.
     var mappings = 0
-    /// The version that was opened last, and when it and the one before were opened first.
-    var last: UInt64
-    var changes: [ContinuousClock.Instant] = []
 
-    init(version: UInt64, readers: Int = 0) {
-      (self.version, last, self.readers) = (version, version, readers)
-    }
-
-    /// Whether the value changes all the time, so that a read would meet sizes of several values.
-    private mutating func isBusy(_ version: UInt64, at now: ContinuousClock.Instant) -> Bool {
-      if version != last {
-        last = version
-        changes = changes.suffix(1) + [now]
-      }
-      return changes.count > 1 && now - changes[0] < PageCache.busyPeriod
-    }
-
-    mutating func open(_ version: UInt64, at now: ContinuousClock.Instant) -> Use {
+    mutating func open(_ version: UInt64) -> Use {
       let isSame = self.version == version
-      let isBusy = isBusy(version, at: now)
-      guard isSame || readers == 0, mappings == 0, !isBusy else { return .direct }
+      guard isSame || readers == 0, mappings == 0 else { return .direct }
       self.version = version
       isSettled = isSame && isSettled
       readers += 1
@@ -74,21 +57,16 @@ struct PageCache: Sendable {
     }
   }
 
-  /// A file that has changed twice within this time is read past the cache.
-  static let busyPeriod = Duration.seconds(1)
-
   private var pages: [UInt64: Page] = [:]
   private var waits: UInt64 = 0
 
   /// A reader of `version` opens the file.
-  mutating func open(
-    _ file: UInt64, version: UInt64, at now: ContinuousClock.Instant = ContinuousClock.now
-  ) -> Use {
+  mutating func open(_ file: UInt64, version: UInt64) -> Use {
     guard let index = pages.index(forKey: file) else {
       pages[file] = Page(version: version, readers: 1)
       return .fresh
     }
-    return pages.values[index].open(version, at: now)
+    return pages.values[index].open(version)
   }
 
   /// A handle that read through the cache is closed. Returns what is to be called now.

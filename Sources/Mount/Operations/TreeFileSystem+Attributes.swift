@@ -25,9 +25,7 @@ extension TreeFileSystem {
 
   private func snapshotSize(_ handle: FileHandle, of node: Node) -> Int? {
     guard !node.isDirectory else { return nil }
-    let (file, reader) = (OpenFiles.file(handle), OpenFiles.file(handle).handle)
-    // A read that ends in the page cache is not seen. It asks for the size where it goes up to the end.
-    if file.isCached { reader.noteRead(to: .max) }
+    let reader = OpenFiles.file(handle).handle
     return reader.hasSnapshot ? reader.snapshotSize : nil
   }
 

@@ -18,7 +18,7 @@ extension TreeFileSystem {
         : readEvents(events, at: offset, size: size, reply: reply)
     }
     let reader = file.handle
-    if origin.isForPageCache { cache.noteMapping(of: file) } else { reader.noteRead(to: offset &+ size) }
+    if origin.isForPageCache { cache.noteMapping(of: file) }
     guard tree.mayBlock(using: reader.node), reader.asksStore(readingAt: offset) else {
       do throws(StoreError) { try reader.readOn(from: offset) } catch {
         return fail(reply, error, .node(node))

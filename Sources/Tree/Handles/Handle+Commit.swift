@@ -37,7 +37,6 @@ extension Handle {
   /// Returns whether the file's name is gone with it: it was created, and its writer was killed.
   @discardableResult
   public func close() -> Bool {
-    leaveReaders()
     guard mode.contains(.write) else { return false }
     // A writer until the commit is done: so no size is cached for longer than that.
     defer { node.state.withLock { $0.writers[ObjectIdentifier(self)] = nil } }
@@ -152,7 +151,6 @@ extension Handle.State {
   ) throws(StoreError) {
     guard fate.error == nil else { return }
     permit = newPermit
-    opening?.isRead = true
     if case .whole(let content) = taken.part, viewBase != nil { viewBase = content } else { viewBase = nil }
     if case .addition(let stored) = taken.part {
       original = nil

@@ -64,9 +64,6 @@ public final class Handle: Sendable {
     /// A time that was set since the last write.
     var modified: Timestamp?
     var writers: [Caller: ProcessID] = [:]
-    /// The reader's content as it was opened; nil: it was not opened for reading, or has no content that another one can take the
-    /// place of.
-    var opening: Opening?
     /// How much of the tree's room for unsaved content it takes, in bytes.
     var reserved = 0
   }
@@ -102,15 +99,11 @@ public final class Handle: Sendable {
       node.state.withLock { $0.writers[ObjectIdentifier(self)] = self }
     }
     if node.isSecret { tree.secretHandles.withLock { $0[ObjectIdentifier(self)] = WeakHandle(self) } }
-    if let opening = state.opening {
-      tree.openReaders.withLock { $0.add(self, opener: opening.caller, to: node.number) }
-    }
   }
 
   deinit {
     tree.unsaved.release(state.withLock { $0.reserved })
     _ = tree.secretHandles.withLock { $0.removeValue(forKey: ObjectIdentifier(self)) }
-    leaveReaders()
   }
 
   /// Lends up to `count` bytes from `offset`; fewer, or none, at the end.

@@ -9,10 +9,7 @@ extension FileTree {
   public func setTimes(accessed: Timestamp?, modified: Timestamp?, of node: Node) throws(StoreError) {
     // The time of the last access is that of the last change until one of the two is set.
     let shown = accessed ?? (modified == nil ? nil : try? status(of: node, for: .current).modified)
-    if let modified {
-      try setModified(modified, of: node)
-      noteTime(modified, of: node)
-    }
+    if let modified { try setModified(modified, of: node) }
     node.state.withLock { state in
       state.accessed = accessed ?? state.accessed ?? shown
       let time = state.accessed

@@ -55,7 +55,6 @@ extension FileTree {
     var state = Handle.State()
     state.original = entry?.value ?? .data([])
     state.version = entry?.version ?? 0
-    if let entry { state.opening = Opening(mode, caller, modified: entry.modified) }
     begin(&state, mode, node, caller)
     return Handle(node, in: self, mode: mode, state: state)
   }
@@ -74,7 +73,6 @@ extension FileTree {
     } else if !overlay.withLock({ $0.pending[file] != nil }) {
       guard let item = try storedItem(place), item.secrets.isSuperset(of: which) else { throw .notFound }
       stored = item
-      state.opening = Opening(mode, caller, modified: item.modified)
       // A call that may block must not do so at a write, so it is made now.
       let isWanted = mode.contains(.read) || keychain.mayBlock
       if !isWanted || mode.contains(.truncate) { try keychain.checkAccess(to: item, permit, which) }

@@ -34,7 +34,9 @@ extension FileTree {
     }
     if var last, last.kind != .directory {
       last.links = 0
-      take(sizeOf: writers, orReaderOf: node, for: caller, into: &last)
+      for writer in writers {
+        if let size = writer.uncommittedSize(for: caller) { last.size = size }
+      }
       return last
     }
     var status = try status(of: place)
@@ -43,20 +45,10 @@ extension FileTree {
       status.accessed = state.accessed
       state.lastStatus = status
     }
-    take(sizeOf: writers, orReaderOf: node, for: caller, into: &status)
-    return status
-  }
-
-  /// For the caller's stat(2), content counts that it has written itself, or else content that it has opened and not read yet.
-  private func take(
-    sizeOf writers: [Handle], orReaderOf node: Node, for caller: Caller, into status: inout NodeStatus
-  ) {
-    let written = writers.compactMap { $0.uncommittedSize(for: caller) }.last
-    if let written { return status.size = written }
-    guard status.kind == .file, let opened = statusAtOpen(of: node, for: caller, unlessAs: status) else {
-      return
+    for writer in writers {
+      if let size = writer.uncommittedSize(for: caller) { status.size = size }
     }
-    (status.size, status.modified, status.version) = (opened.size, opened.modified, 0)
+    return status
   }
 
   private func status(of place: Place) throws(StoreError) -> NodeStatus {

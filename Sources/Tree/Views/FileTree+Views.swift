@@ -141,8 +141,6 @@ extension FileTree {
     state.permit = permit?.ofHandle
     if !overlay.withLock({ $0.pending[place] != nil }) {
       if mode.contains(.write) { try checkWritable(name, in: folder) }
-      // Before the content is read: a change that comes in between shows as a later time.
-      state.opening = Opening(mode, caller, modified: try modified(ofView: name, in: folder))
       let content = try contentOfView(name, in: folder, permit)
       if folder == .views { state.viewBase = content }
       if !mode.contains(.truncate) { state.draft = .untouched(content) }
