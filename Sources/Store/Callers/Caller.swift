@@ -65,20 +65,11 @@ public struct Caller: Sendable {
     }
   }
 
-  fileprivate var thread: Int32 {
+  private var thread: Int32 {
     switch source {
     case .thread(let thread): thread
     case .identity(let identity): identity.process?.number ?? 0
     }
-  }
-}
-
-extension Caller {
-  /// Whether both are threads of one process; false where that is unknown. For different threads it reads proc(5).
-  public func isOfSameProcess(as other: Caller) -> Bool {
-    guard thread > 0, other.thread > 0 else { return false }
-    guard thread != other.thread, let process else { return thread == other.thread }
-    return process == other.process
   }
 }
 
