@@ -253,8 +253,9 @@ class Private(Service):
         if self.bus_process and self.bus_process.poll() is None:
             client = Client(self.address)
             try:
+                client.bus("AddMatch", "s", f"type='signal',member='NameOwnerChanged',arg0='{NAME}'")
                 while client.bus("NameHasOwner", "s", NAME)[0]:
-                    time.sleep(0.005)
+                    client.signal("NameOwnerChanged", argument=NAME)
             finally:
                 client.close()
 
