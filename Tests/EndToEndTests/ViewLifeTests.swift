@@ -4,44 +4,26 @@ import Testing
 
 /// Views that are removed, replaced, moved, watched and backed up.
 @Suite(.timeLimit(.minutes(5))) struct ViewLifeTests {
-  private static let make = """
-    printf abc | keyhole set keychain/generic/app/TOKEN; printf peter | keyhole set keychain/generic/app/USER
-    keyhole view app --format env --from keychain/generic/app
-    """
-  private static let text = "TOKEN=abc\nUSER=peter\n"
-
-  private static func withView(
-    _ options: String..., body: (MountedKeyhole) throws -> Void
-  ) async throws {
-    try await withWorld { world in
-      let keyhole = MountedKeyhole(world, options: ["keychain=vault"] + options)
-      defer { keyhole.cleanUp() }
-      try keyhole.start()
-      try world.check(make)
-      try body(keyhole)
-    }
-  }
-
   /// The folder outside is on another file system than the mount.
   @Test func aFileOfAnotherFileSystemReplacesIt() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         """
         printf '# moved\\nTOKEN=moved\\nUSER=peter\\nMORE=1\\n' > "$OUT/new"; mv "$OUT/new" views/app; cat views/app
         cat keychain/generic/app/TOKEN/value keychain/generic/app/MORE/value; ls views
         """, prints: "# moved\nTOKEN=moved\nUSER=peter\nMORE=1\nmoved1app\n")
       try keyhole.check(
-        "rm views/app; printf 'TOKEN=abc\\nUSER=peter\\n' > views/app; cat views/app", prints: Self.text)
+        "rm views/app; printf 'TOKEN=abc\\nUSER=peter\\n' > views/app; cat views/app", prints: AppView.text)
       // A file that does not parse leaves the view as it was.
       try keyhole.check(
         "echo 'no line' > \"$OUT/new\"; ! mv \"$OUT/new\" views/app 2> /dev/null; cat views/app",
-        prints: Self.text)
+        prints: AppView.text)
       try keyhole.refuses("echo A=b > views/new", .notPermitted)
     }
   }
 
   @Test func editorsThatUnlinkFirstKeepIt() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         "vim -u NONE -es -c 'set nobackup nowritebackup' -c '%s/abc/vim/' -c wq views/app; cat views/app",
         prints: "TOKEN=vim\nUSER=peter\n")
@@ -55,7 +37,7 @@ import Testing
   }
 
   @Test func itsHistoryIsKept() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       let world = keyhole.world
       try keyhole.check(
         "printf '# mine\\nTOKEN=abc\\nUSER=peter\\n' > views/app; ls .keyhole/history/views", prints: "app\n")
@@ -75,7 +57,7 @@ import Testing
   }
 
   @Test func referencesFollowMoves() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       let world = keyhole.world
       try keyhole.check(
         "mkdir defaults/s; echo 80 > defaults/s/port; echo '{{ defaults/s/port }} {{ keychain/generic/app/TOKEN }}' > templates/t"
@@ -84,13 +66,13 @@ import Testing
         "keyhole mv keychain/generic/app/TOKEN keychain/generic/app/KEY; keyhole mv defaults/s defaults/new")
       try keyhole.check(
         "mv keychain/generic/app keychain/generic/other; mv defaults/new/port defaults/new/number; cat views/app views/t templates/t",
-        prints: Self.text + "80 abc\n{{ defaults/new/number }} {{ keychain/generic/other/KEY }}\n")
+        prints: AppView.text + "80 abc\n{{ defaults/new/number }} {{ keychain/generic/other/KEY }}\n")
       try world.check("keyhole doctor | grep -c views; true", prints: "0\n")
     }
   }
 
   @Test func oneChangeIsOneEvent() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         "mkdir defaults/probe; echo '{{ keychain/generic/app/TOKEN }}' > templates/t; cat views/app views/t > /dev/null; ls -l views > /dev/null"
       )
@@ -116,7 +98,7 @@ import Testing
 
   @Test func aWatchNeedsNoMount() async throws {
     try await withWorld { world in
-      try world.check(Self.make)
+      try world.check(AppView.make)
       let watcher = Watcher(try world.launch("exec keyhole watch views/app 2>&1"))
       var number = 0
       repeat {
@@ -130,12 +112,12 @@ import Testing
 
   @Test func aBackupHasIt() async throws {
     try await withWorld { world in
-      try world.check(Self.make)
+      try world.check(AppView.make)
       try world.check(
         "keyhole backup --init > $OUT/key 2> /dev/null; keyhole backup $OUT/b > /dev/null; keyhole rm --purge views/app; keyhole rm -r --yes keychain/generic/app"
       )
       try world.check(
-        "keyhole restore --yes $OUT/b < $OUT/key > /dev/null; keyhole get views/app", prints: Self.text,
+        "keyhole restore --yes $OUT/b < $OUT/key > /dev/null; keyhole get views/app", prints: AppView.text,
         within: .seconds(60))
     }
   }
@@ -146,18 +128,18 @@ import Testing
     try bus.startKeyring()
     try await withWorld { world in
       let withBus = "export DBUS_SESSION_BUS_ADDRESS='\(bus.address)';"
-      try world.check(Self.make)
+      try world.check(AppView.make)
       try world.check(
         "\(withBus) keyhole migrate --from vault --to secret-service; keyhole migrate --from secret-service --to vault",
         prints: "moved 2 items from vault to secret-service\nmoved 2 items from secret-service to vault\n",
         within: .seconds(60))
-      try world.check("keyhole get views/app; keyhole ls views", prints: Self.text + "app\n")
+      try world.check("keyhole get views/app; keyhole ls views", prints: AppView.text + "app\n")
     }
     withExtendedLifetime(bus) {}
   }
 
   @Test func faultsHaveAnErrnoAndALineOfTheDoctor() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       let world = keyhole.world
       try keyhole.refuses("echo '{{ views/app }}' | dd of=templates/loop status=none", .loop)
       try world.check("keyhole status | grep -c 'templates/loop.*leads to a view'", prints: "1\n")

@@ -3,27 +3,9 @@ import Testing
 
 /// Files of `views`, as programs use them.
 @Suite(.timeLimit(.minutes(3))) struct ViewTests {
-  private static let make = """
-    printf abc | keyhole set keychain/generic/app/TOKEN; printf peter | keyhole set keychain/generic/app/USER
-    keyhole view app --format env --from keychain/generic/app
-    """
-  private static let text = "TOKEN=abc\nUSER=peter\n"
-
-  private static func withView(
-    _ options: String..., body: (MountedKeyhole) throws -> Void
-  ) async throws {
-    try await withWorld { world in
-      let keyhole = MountedKeyhole(world, options: ["keychain=vault"] + options)
-      defer { keyhole.cleanUp() }
-      try keyhole.start()
-      try world.check(make)
-      try body(keyhole)
-    }
-  }
-
   @Test func isAFileOfItsExactSize() async throws {
-    try await Self.withView { keyhole in
-      try keyhole.check("cat views/app", prints: Self.text)
+    try await AppView.withView { keyhole in
+      try keyhole.check("cat views/app", prints: AppView.text)
       try keyhole.check("stat -c '%s %a %F' views/app; ls views", prints: "21 600 regular file\napp\n")
       try keyhole.check(
         "printf longer > keychain/generic/app/TOKEN/value; stat -c %s views/app", prints: "24\n")
@@ -34,7 +16,7 @@ import Testing
   }
 
   @Test func withoutASettingItCantBeOpened() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         "echo '{{ defaults/none/none }}' > templates/none; cat views/none 2>&1 | grep -c 'No such file'",
         prints: "1\n")
@@ -42,7 +24,7 @@ import Testing
   }
 
   @Test func editorsSaveIt() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         "perl -pi -e s/abc/perl/ views/app; cat keychain/generic/app/TOKEN/value; perl -pi -e s/perl/abc/ views/app",
         prints: "perl")
@@ -66,11 +48,11 @@ import Testing
   }
 
   @Test func whatDoesNotParseChangesNothing() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         "python3 -c 'import os; f = os.open(\"views/app\", os.O_WRONLY | os.O_TRUNC); os.write(f, b\"no line\\n\")\ntry: os.close(f)\nexcept OSError as e: print(e.errno)'",
         prints: "22\n")
-      try keyhole.check("cat views/app", prints: Self.text)
+      try keyhole.check("cat views/app", prints: AppView.text)
       try keyhole.world.check("keyhole status | grep -c 'views/app.*line 1'", prints: "1\n")
       try keyhole.refuses("echo x > views/new", .notPermitted)
       try keyhole.refuses("mkdir views/new", .notPermitted)
@@ -80,13 +62,13 @@ import Testing
   @Test func oneQuestionNamesEveryItem() async throws {
     for (answer, isAllowed) in [("exit 0", true), ("exit 1", false)] {
       try await AccessTests.withAsked(answer, flags: "") { keyhole in
-        try keyhole.world.check(Self.make)
+        try keyhole.world.check(AppView.make)
         try keyhole.check(
           "for i in TOKEN USER; do setfattr -n user.keyhole.access -v devicePasscode keychain/generic/app/$i; done"
         )
         let before = AccessTests.asked(keyhole).count
         if isAllowed {
-          try keyhole.check("cat views/app", prints: Self.text)
+          try keyhole.check("cat views/app", prints: AppView.text)
         } else {
           try keyhole.refuses("cat views/app", .denied)
         }
@@ -106,30 +88,30 @@ import Testing
         world, options: ["keychain=vault", "auth-command=\(world.outside)/person"])
       defer { keyhole.cleanUp() }
       try keyhole.start()
-      try world.check(Self.make)
+      try world.check(AppView.make)
       try world.check(
         "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
       #expect(holds { (try? keyhole.check("stat -c %s views/app", prints: "21\n")) != nil })
       try world.check("keyhole lock")
       try keyhole.check(
         "stat -c %s views/app; getfattr --only-values -n user.keyhole.stale views/app", prints: "21\nfalse")
-      try keyhole.check("cat views/app", prints: Self.text, within: LockTests.patience)
+      try keyhole.check("cat views/app", prints: AppView.text, within: LockTests.patience)
     }
   }
 
   @Test func aLinkThatWasReplacedIsTakenInOnDemand() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       let world = keyhole.world
       try world.check(
         "mkdir \"$OUT/p\"; cd \"$OUT/p\"; keyhole view app --link .env; keyhole view app --link .env; cat .env",
-        prints: Self.text)
+        prints: AppView.text)
       try world.check(
         "cd \"$OUT/p\"; echo x > other; ! keyhole view app --link other 2> /dev/null; cat other",
         prints: "x\n")
       try world.check(
         "cd \"$OUT/p\"; rm .env; printf 'TOKEN=new\\nMORE=2\\n' > .env; keyhole doctor 2> /dev/null | grep -c \"views/app\"; true",
         prints: "1\n")
-      try keyhole.check("cat views/app", prints: Self.text)
+      try keyhole.check("cat views/app", prints: AppView.text)
       try world.check(
         "cd \"$OUT/p\"; keyhole view --take-in .env --yes; readlink .env > /dev/null && cat .env",
         prints: "changed\tTOKEN\nadded\tMORE\nremoved\tUSER\nTOKEN=new\nMORE=2\n")
@@ -144,7 +126,7 @@ import Testing
   }
 
   @Test func templatesAreEditedAndTheirViewsAreNot() async throws {
-    try await Self.withView { keyhole in
+    try await AppView.withView { keyhole in
       try keyhole.check(
         "echo 'token: {{ keychain/generic/app/TOKEN }}' > templates/conf; cat views/conf",
         prints: "token: abc\n")
@@ -161,8 +143,8 @@ import Testing
 
   @Test func commandsNeedNoMount() async throws {
     try await withWorld { world in
-      try world.check(Self.make)
-      try world.check("keyhole get views/app", prints: Self.text)
+      try world.check(AppView.make)
+      try world.check("keyhole get views/app", prints: AppView.text)
       try world.check(
         "printf 'TOKEN=b\\nUSER=peter\\n' | keyhole set views/app; keyhole get app/TOKEN", prints: "b")
       try world.check("keyhole mv views/app views/other; keyhole ls views", prints: "other\n")
