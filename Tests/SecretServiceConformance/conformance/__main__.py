@@ -12,7 +12,7 @@ from .bus import CallError, NoAnswer
 from .clients import Missing, python_environment, run_clients
 from .deviations import KEYHOLE, judge, read
 from .fuzz import fuzz
-from .keyhole import Keyhole
+from .keyhole import Keyhole, found_command
 from .measure import measure
 from .page import Run, page
 from .report import as_json, client_line, summary, tap_line
@@ -55,7 +55,7 @@ def arguments():
     parser.add_argument("--fuzz", type=float, metavar="SECONDS", help="also send hostile messages for a time")
     parser.add_argument("--seed", type=int, default=1, help="of the hostile messages (default: 1)")
     parser.add_argument("--measure", action="store_true", help="also measure, beside gnome-keyring")
-    parser.add_argument("--keyhole", metavar="FILE", help="the keyhole command (default: the release build, else the debug build)")
+    parser.add_argument("--keyhole", metavar="FILE", help="the keyhole command (default: the debug build, whose dialogs can be answered; --markdown --measure: the release build)")
     parser.add_argument(
         "--deviations", metavar="FILE",
         help="cases that fail on purpose, a line each: id and reason (default for keyhole: keyhole.deviations)",
@@ -95,6 +95,16 @@ def test(service, chosen, show):
     return results
 
 
+def measure_command(options):
+    """Medians of the release build and of gnome-keyring; without a release build those of the debug build."""
+    service = Keyhole(options.keyhole or found_command(("release", "debug")))
+    service.start()
+    try:
+        return *measure(service), service.version
+    finally:
+        service.stop()
+
+
 def print_page(options):
     """Tests every service, and prints the page."""
     runs, measured, fuzzed = [], None, []
@@ -109,10 +119,10 @@ def print_page(options):
             runs.append(Run(name, service.version, results, run_clients(service, cache_folder(options), options.client)))
             if options.fuzz:
                 fuzzed.append(f"{name}: {fuzz_text(service, options)[1]}")
-            if options.measure and name == "keyhole":
-                measured = measure(service)
         finally:
             service.stop()
+    if options.measure:
+        measured = measure_command(options)
     print(page(runs, measured, fuzzed))
     return 0
 

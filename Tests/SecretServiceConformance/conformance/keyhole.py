@@ -1,4 +1,8 @@
-"""Keyhole's service, on a vault with a passphrase. A stand-in for pinentry types it, or cancels."""
+"""Keyhole's service, on a vault with a passphrase. A stand-in for pinentry types it, or cancels.
+
+Only a debug build takes a pinentry that is not root's. A release build has a vault that its key file opens, and cases with prompts
+are not run.
+"""
 
 import os
 import shutil
@@ -28,10 +32,10 @@ done
 """
 
 
-def found_command():
-    """The release build of this checkout, else the debug build, else the installed one."""
+def found_command(kinds=("debug", "release")):
+    """The debug build of this checkout, else the release build, else the installed one."""
     project = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    for kind in ("release", "debug"):
+    for kind in kinds:
         path = f"{project}/.build/{kind}/keyhole"
         if os.access(path, os.X_OK):
             return path
@@ -40,11 +44,11 @@ def found_command():
 
 class Keyhole(Private):
     name = "keyhole"
-    answers_prompts = True
 
     def __init__(self, command=None):
         super().__init__()
-        self.command = command or found_command()
+        self.command = os.path.abspath(command) if command else found_command()
+        self.answers_prompts = "/debug/" in os.path.realpath(self.command or "")
         # Whether the suite's own program may have sessions without encryption.
         self.is_allowed = False
 
@@ -61,8 +65,10 @@ class Keyhole(Private):
         if not self.command:
             raise Unavailable("there is no keyhole command: build it, or name it with --keyhole FILE")
         self.version = run([self.command, "--version"], self.environment()).split()[-1]
-        if "/debug/" in self.command:
+        if self.answers_prompts:
             self.version += " (debug build)"
+        if not self.answers_prompts:
+            return
         folder = f"{self.folder}/bin"
         os.mkdir(folder)
         for name in ("pinentry", "pinentry-gtk-2", "pinentry-qt", "pinentry-gnome3"):
@@ -80,6 +86,9 @@ class Keyhole(Private):
         return self.launch([self.command, "service", "--foreground"])
 
     def wait_until_open(self):
+        if not self.answers_prompts:
+            super().wait_until_open()
+            return
         self.will_answer(True)
         if not self.unlocked():
             raise Unavailable(f"the vault could not be unlocked: {self.last_lines()}")
@@ -90,10 +99,15 @@ class Keyhole(Private):
             self.is_allowed = True
 
     def will_answer(self, accept):
+        if not self.answers_prompts:
+            return
         with open(f"{self.folder}/bin/answer", "w", encoding="utf-8") as file:
             file.write("yes" if accept else "no")
 
     def unlock_again(self):
+        if not self.answers_prompts:
+            self.restart()
+            return
         self.will_answer(True)
         if not self.unlocked():
             # After a refusal it does not ask again at once.

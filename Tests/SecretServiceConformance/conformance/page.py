@@ -98,10 +98,10 @@ def shortened(text):
     return text if len(text) <= 200 else text[:197] + "…"
 
 
-def speed(measured, ours_version):
+def speed(measured):
     if not measured:
         return "Not measured in this run."
-    ours, theirs, version = measured
+    ours, theirs, version, ours_version = measured
     rows = [
         [name, f"{ours[name]:,.0f} µs", f"{theirs[name]:,.0f} µs", f"{ours[name] / theirs[name]:.2f}" if name != "Ping" else ""]
         for name in ("SearchItems", "GetSecret", "CreateItem", "Ping")
@@ -129,7 +129,7 @@ def page(runs, measured, fuzzed):
         "CASES": cases(runs),
         "FAILURES": failures(runs),
         "DEVIATIONS": deviations(),
-        "SPEED": speed(measured, runs[0].version),
+        "SPEED": speed(measured),
         "FUZZ": "; ".join(fuzzed) or "not run",
     }
     for name, value in values.items():
