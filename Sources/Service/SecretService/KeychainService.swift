@@ -127,6 +127,7 @@ extension SecretServiceServer.Options {
     self.init(
       lock: { () throws(StoreError) in try tree.lock() },
       plainPrograms: { configuration.present.list(.plainPrograms) },
-      label: CollectionLabel(state: places.state), isReadOnly: isReadOnly)
+      label: CollectionLabel(state: places.state), defaultAlias: DefaultAlias(state: places.state),
+      isReadOnly: isReadOnly)
   }
 }
