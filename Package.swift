@@ -281,6 +281,7 @@ let package = Package(
     tests(
       "CredentialProtocolsTests",
       ["CredentialProtocols", "Formats", "Model", "SecretMemory"]),
+    tests("BusServerTests", ["BusServer", "KeyringHarness", "SecretMemory"]),
     tests(
       "SecretServiceProtocolTests",
       ["SecretServiceProtocol", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),

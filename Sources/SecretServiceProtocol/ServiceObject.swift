@@ -9,28 +9,35 @@ package enum ServiceObject: Hashable, Sendable {
   case prompt(UInt64)
 
   /// The collections of this service.
-  package enum Collection: String, Sendable {
-    /// The keychain.
+  package enum Collection: Hashable, Sendable {
+    /// The keychain, but for the items of further collections.
     case login
     /// In memory, until the service ends.
     case session
+    /// One that a client has made. The text is its name: letters, digits and `_`.
+    case further(String)
   }
 
   /// The path of the service.
   package static let root = "/org/freedesktop/secrets"
 
-  /// nil: no object of the service has such a path. The aliases of collections are taken too.
-  package init?(path: String) {
+  /// nil: no object of the service has such a path.
+  ///
+  /// - Parameters:
+  ///   - path: as D-Bus has it. Whether a further collection, an item, a session or a prompt exists is not looked at.
+  ///   - aliases: the collections that the paths below `aliases/` mean.
+  package init?(path: String, aliases: [String: Collection] = Collection.standardAliases) {
     guard path.hasPrefix(Self.root) else { return nil }
     let words = path.dropFirst(Self.root.count).split(separator: "/", omittingEmptySubsequences: false)
       .map(String.init)
     switch (words.count, words.first == "" || words.isEmpty) {
     case (1, true) where path == Self.root: self = .service
     case (3, true):
-      guard let object = Self.child(words[1], words[2]) else { return nil }
+      guard let object = Self.child(words[1], words[2], aliases) else { return nil }
       self = object
     case (4, true):
-      guard case .collection(let collection)? = Self.child(words[1], words[2]), !words[3].isEmpty else {
+      guard case .collection(let collection)? = Self.child(words[1], words[2], aliases), !words[3].isEmpty
+      else {
         return nil
       }
       self = .item(collection, words[3])
@@ -38,10 +45,12 @@ package enum ServiceObject: Hashable, Sendable {
     }
   }
 
-  private static func child(_ kind: String, _ name: String) -> ServiceObject? {
+  private static func child(
+    _ kind: String, _ name: String, _ aliases: [String: Collection]
+  ) -> ServiceObject? {
     switch kind {
-    case "collection": Collection(rawValue: name).map { .collection($0) }
-    case "aliases": Collection(alias: name).map { .collection($0) }
+    case "collection": Collection(name: name).map { .collection($0) }
+    case "aliases": aliases[name].map { .collection($0) }
     case "session": UInt64(name).map { .session($0) }
     case "prompt": UInt64(name).map { .prompt($0) }
     default: nil
@@ -52,8 +61,8 @@ package enum ServiceObject: Hashable, Sendable {
   package var path: String {
     switch self {
     case .service: Self.root
-    case .collection(let collection): "\(Self.root)/collection/\(collection.rawValue)"
-    case .item(let collection, let name): "\(Self.root)/collection/\(collection.rawValue)/\(name)"
+    case .collection(let collection): "\(Self.root)/collection/\(collection.name)"
+    case .item(let collection, let name): "\(Self.root)/collection/\(collection.name)/\(name)"
     case .session(let number): "\(Self.root)/session/\(number)"
     case .prompt(let number): "\(Self.root)/prompt/\(number)"
     }
@@ -61,12 +70,59 @@ package enum ServiceObject: Hashable, Sendable {
 }
 
 extension ServiceObject.Collection {
-  /// The collection of an alias; nil: there is none.
-  package init?(alias: String) {
-    switch alias {
-    case "default", "login": self = .login
+  /// The aliases of a service whose clients have set none. `login` and `session` are always these.
+  package static let standardAliases: [String: Self] = [
+    "default": .login, "login": .login, "session": .session,
+  ]
+
+  /// The length of a name, in bytes.
+  package static let longestName = 64
+
+  /// The last element of its path.
+  package var name: String {
+    switch self {
+    case .login: "login"
+    case .session: "session"
+    case .further(let name): name
+    }
+  }
+
+  /// nil: no collection can have this name. Whether it exists is not looked at.
+  package init?(name: String) {
+    switch name {
+    case "login": self = .login
     case "session": self = .session
-    default: return nil
+    default:
+      guard Self.isName(name) else { return nil }
+      self = .further(name)
+    }
+  }
+
+  /// Whether a text can be the name of a collection, or an alias: letters, digits and `_`.
+  package static func isName(_ text: String) -> Bool {
+    (1...longestName).contains(text.utf8.count) && text.utf8.allSatisfy(isAllowed)
+  }
+
+  /// The name that a collection with this label gets, where no other one has it.
+  ///
+  /// Bytes that a path can't have are `_`, at most one at a time.
+  package static func name(forLabel label: String) -> String {
+    var name: [UInt8] = []
+    for byte in label.utf8 {
+      let next = isAllowed(byte) ? byte : UInt8(ascii: "_")
+      if next != UInt8(ascii: "_") || name.last != next { name.append(next) }
+    }
+    // Room for a number.
+    let text = String(decoding: name.prefix(longestName - 8), as: UTF8.self)
+    return text.isEmpty || text == "_" ? "collection" : text
+  }
+
+  private static func isAllowed(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
     }
   }
 }

@@ -46,7 +46,7 @@ import Testing
   static let samples: [ControlMessage] = [
     .fetchRequests, .deny(request: 7), .approve(request: .max, scope: .always),
     .requests([waiting, waiting(for: .unlock)]),
-    .requests([]),
+    .requests([]), .fetchStatus, .status("{}"),
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
     .pauseReplay, .permit(id, .change, .value), .permit(id, .read, [.value, .otpauth]),
     .identify(starting: nil),

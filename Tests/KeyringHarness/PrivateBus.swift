@@ -140,6 +140,12 @@ public final class PrivateBus: Sendable {
         + "org.freedesktop.secrets 2>/dev/null | grep -q true; do :; done")
   }
 
+  /// Sends a signal to the bus itself: SIGSTOP has it read and write nothing.
+  public func signalBus(_ number: Int32) {
+    let process = daemons.withLock { $0.bus }
+    if process != 0 { kill(process, number) }
+  }
+
   public func stopBus() {
     let process = daemons.withLock { daemons in
       defer { daemons.bus = 0 }

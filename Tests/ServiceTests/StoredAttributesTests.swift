@@ -39,6 +39,18 @@ struct StoredAttributesTests {
     #expect(StoredAttributes.attributes(of: apart) == attributes)
   }
 
+  @Test(arguments: ["text/plain", "text/plain; charset=utf8", "", "application/octet-stream", "é"])
+  func contentTypeComesBack(_ type: String) {
+    var item = item(["a": "b"])
+    #expect(StoredAttributes.contentType(of: item) == "text/plain")
+    StoredAttributes.change(&item, label: "label", attributes: ["a": "b"], contentType: type)
+    #expect(StoredAttributes.contentType(of: item) == type)
+    StoredAttributes.change(&item, label: "label", attributes: ["c": "d"])
+    #expect(StoredAttributes.contentType(of: item) == type)
+    StoredAttributes.note("text/plain", in: &item)
+    #expect(StoredAttributes.contentType(of: item) == "text/plain")
+  }
+
   @Test func identitiesAreThoseOfTheTable() {
     let generic = ItemIdentity.generic(service: "s", account: "u")
     #expect(item(["service": "s", "username": "u"]).identity == generic)

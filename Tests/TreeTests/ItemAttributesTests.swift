@@ -118,6 +118,23 @@ import Tree
     #expect(failure { try set("user.keyhole.collection", "x", &item) }.isNotPermitted)
   }
 
+  /// In the vault, the collection is one of its own Secret Service.
+  @Test func collectionOfTheVaultIsSetAndListed() throws {
+    var item = Self.generic
+    let before = item
+    try set("user.keyhole.collection", "My_work", &item)
+    #expect(read("user.keyhole.collection", item) == "My_work")
+    #expect(ItemAttributes.names(of: item).contains("user.keyhole.collection"))
+    for name in ["", "a b", "ä", "a/b", String(repeating: "x", count: 65)] {
+      #expect(failure { try set("user.keyhole.collection", name, &item) } != nil)
+    }
+    try set("user.keyhole.collection", "vault", &item)
+    #expect(item == before)
+    try set("user.keyhole.collection", "My_work", &item)
+    try ItemAttributes.remove("user.keyhole.collection", from: &item)
+    #expect(item == before)
+  }
+
   @Test func datesAreSetInWholeSeconds() throws {
     var item = Self.generic
     try set("user.keyhole.created", "2026-11-21T08:53:00+01:00", &item)

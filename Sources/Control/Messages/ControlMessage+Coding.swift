@@ -37,7 +37,8 @@ extension ControlMessage {
       writer.put(item)
       writer.put(operation.rawValue)
       writer.put(secrets.rawValue)
-    case .fetchRequests: break
+    case .fetchRequests, .fetchStatus: break
+    case .status(let report): writer.put(report)
     case .deny(let request): writer.put(request)
     case .approve(let request, let scope):
       writer.put(request)
@@ -87,6 +88,7 @@ extension ControlMessage {
     case .fetchPath: .fetchPath(try reader.itemID())
     case .pauseReplay: .pauseReplay
     case .fetchRequests: .fetchRequests
+    case .fetchStatus: .fetchStatus
     case .deny: .deny(request: try reader.integer())
     case .approve: .approve(request: try reader.integer(), scope: try reader.approvalScope())
     case .identify:
@@ -129,6 +131,7 @@ extension ControlMessage {
     case .done: .done
     case .path: .path(try reader.optional { (reader) throws(StoreError) in try reader.text() })
     case .requests: .requests(try reader.list { (reader) throws(StoreError) in try reader.waitingRequest() })
+    case .status: .status(try reader.text())
     case .replayPaused: .replayPaused
     case .secret: .secret
     case .code: .code(try reader.moment())

@@ -25,6 +25,8 @@ package enum ControlMessage: Hashable, Sendable {
   case pauseReplay
   /// The requests that wait for `approve` or `deny`; `requests` is the answer.
   case fetchRequests
+  /// The report of the process, where there is no mount that has it as a file; `status` is the answer.
+  case fetchStatus
   /// Refuses a request that waits.
   case deny(request: UInt32)
 
@@ -85,6 +87,8 @@ package enum ControlMessage: Hashable, Sendable {
   case done
   case path(String?)
   case requests([WaitingRequest])
+  /// One JSON object, as in `.keyhole/status`.
+  case status(String)
   case replayPaused
   /// Secret: the item's.
   case secret
@@ -178,6 +182,8 @@ extension ControlMessage {
     case restore, purge
     case versions = 80
     case identities, count
+    case fetchStatus = 88
+    case status
   }
 
   var kind: Kind {
@@ -189,6 +195,7 @@ extension ControlMessage {
     case .fetchPath: .fetchPath
     case .pauseReplay: .pauseReplay
     case .fetchRequests: .fetchRequests
+    case .fetchStatus: .fetchStatus
     case .deny: .deny
     case .approve: .approve
     case .identify: .identify
@@ -225,6 +232,7 @@ extension ControlMessage {
     case .done: .done
     case .path: .path
     case .requests: .requests
+    case .status: .status
     case .replayPaused: .replayPaused
     case .secret: .secret
     case .code: .code
@@ -242,7 +250,7 @@ extension ControlMessage {
   /// Whether a request is answered without rules: for any process of the user's.
   var needsIdentification: Bool {
     switch self {
-    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .deny: false
+    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .fetchStatus, .deny: false
     default: true
     }
   }

@@ -10,6 +10,9 @@ package protocol ControlService: Sendable {
   /// The mount is gone: that it locks its keychain now is not reported as a lock.
   var isEnding: Bool { get }
 
+  /// One JSON object, as in `.keyhole/status`; empty, as by default: there is none but that.
+  var status: String { get }
+
   /// Locks the keychain. It is called on a thread of its own.
   func lock() throws(StoreError)
 
@@ -38,5 +41,6 @@ package protocol ControlService: Sendable {
 
 extension ControlService {
   package var isEnding: Bool { false }
+  package var status: String { "" }
   package func requestDidEnd() {}
 }

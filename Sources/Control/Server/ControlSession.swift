@@ -36,6 +36,7 @@ struct ControlSession {
     case .permit(let item, let operation, let secrets): try permit(item, operation, secrets)
     case .permitRules(let path): try permitRules(at: path)
     case .fetchRequests: return .requests(try keychain().listedRequests().map(WaitingRequest.init))
+    case .fetchStatus: return .status(service.status)
     case .deny(let number): try keychain().deny(number)
     case .approve(let number, let scope): try approve(number, scope)
     case .askToUnlock(let path): return try askToUnlock(for: path)

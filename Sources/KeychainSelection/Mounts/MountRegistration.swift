@@ -16,6 +16,11 @@ package struct MountRegistration: Sendable {
 
   private static let ending = ".mount"
 
+  /// The folder that the note is in, beside the control socket of the process.
+  package var folder: String {
+    file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
+  }
+
   /// Notes the mount of this process.
   package static func add(
     _ path: String, _ keychain: KeychainConfiguration, settings: String, in folder: String

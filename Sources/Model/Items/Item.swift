@@ -53,6 +53,12 @@ public struct Item: Hashable, Sendable {
   }
 }
 
+extension Item {
+  /// The attribute that names the collection which holds the item, where a client of Keyhole's Secret Service has made it: letters,
+  /// digits and `_`.
+  public static let collectionAttribute: ExactString = "keyhole.collection"
+}
+
 /// When an item's secret can be read: Apple's kSecAttrAccessible constants, by name.
 public enum Accessibility: String, CaseIterable, Sendable {
   case whenUnlocked

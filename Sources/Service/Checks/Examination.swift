@@ -11,10 +11,13 @@ package struct Examination {
   private let places: StoragePaths
   /// nil: the user lacks rights to the vault, and nothing in it was looked at.
   private let notesOfVault: [Note]?
+  /// Whether every process that serves the keychain goes on: one that is stopped answers nothing about its items.
+  private let isServed: Bool
 
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
   package var notes: [Note] {
-    SystemNotes.all + PlainSecrets.notes(places) + (notesOfVault.map { AccessNotes.all(places) + $0 } ?? [])
+    SystemNotes.all + PlainSecrets.notes(places) + (notesOfVault ?? [])
+      + (notesOfVault != nil && isServed ? AccessNotes.all(places) : [])
   }
 
   /// Called with the amount so far, and of all.
@@ -32,13 +35,16 @@ package struct Examination {
   ) throws {
     let rights = StoreRights.ofVault(places)
     // A stopped process is a problem by itself, and would not answer.
-    let mounts = MountRegistration.all(in: places.runtime).filter { $0.isAlive && !$0.isStopped }
+    let serving = MountRegistration.serving(in: places.runtime)
+    let mounts = serving.filter { !$0.isStopped }
+    let isServed = mounts.count == serving.count
+    self.isServed = isServed
     // Without rights the vault would seem to be damaged or older than it is.
     let vault = rights.isEmpty ? try VaultExamination(places, opensSecrets: opensSecrets, onItem) : nil
     let checks: [() -> [Problem]] = [
       Self.ofSystem, { SystemLimits.problems(places) }, { Self.ofMounts(places) }, { Self.ofDisks(places) },
       { Self.ofSettings(places) }, { SystemChecks.keychain(places) }, { vault?.problems ?? rights },
-      { rights.isEmpty ? ViewChecks.problems(places) : [] },
+      { rights.isEmpty && isServed ? ViewChecks.problems(places) : [] },
     ]
     let count = checks.count + mounts.count
     var problems: [Problem] = []
@@ -92,9 +98,14 @@ package struct Examination {
         !(known + ofKeychain).contains { text == "\($0.subject): \($0.reason)" || text == $0.reason }
       }
       return ofKeychain
-        + others.map { Problem(subject: mount.path, reason: $0, remedy: "`keyhole status` shows the mount") }
+        + others.map {
+          Problem(
+            subject: mount.path, reason: $0,
+            remedy: "`keyhole status` shows the \(mount.isService ? "service" : "mount")")
+        }
     } catch {
-      return [Problem(subject: mount.path, reason: error.reason, remedy: "then mount it again")]
+      let remedy = mount.isService ? "then `keyhole service` starts it again" : "then mount it again"
+      return [Problem(subject: mount.path, reason: error.reason, remedy: remedy)]
     }
   }
 

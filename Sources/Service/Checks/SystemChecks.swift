@@ -69,9 +69,10 @@ package enum SystemChecks {
   /// Mounts that nothing answers for, and processes that were stopped.
   static func mounts(_ places: StoragePaths) -> [Problem] {
     let records = MountRegistration.all(in: places.runtime)
-    let stopped = records.filter { $0.isAlive && $0.isStopped }.map { mount in
-      Problem(
-        subject: mount.path, reason: "its process is stopped, and whatever uses the mount waits",
+    let stopped = MountRegistration.serving(in: places.runtime).filter(\.isStopped).map { mount in
+      let kind = mount.isService ? "service" : "mount"
+      return Problem(
+        subject: mount.path, reason: "its process is stopped, and whatever uses the \(kind) waits",
         remedy: "`kill -CONT \(mount.process)` has it go on")
     }
     let silent = dead(besides: Set(records.map(\.path))).map { path in

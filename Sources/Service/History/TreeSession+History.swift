@@ -63,8 +63,11 @@ extension TreeSession {
 
   private func itemsWithHistory(below path: TreePath) throws -> [String] {
     let identities = try attempt(path) { () throws(StoreError) in try keychain().identitiesWithVersions() }
-    return identities.map { $0.documentName?.string ?? FileTree.path(of: $0) }.filter { path.isAbove($0) }
-      .sorted()
+    // Of sealed documents, views have a path.
+    let paths = identities.filter { !$0.isDocument || Views.name(of: $0) != nil }.map {
+      $0.documentName?.string ?? FileTree.path(of: $0)
+    }
+    return paths.filter { path.isAbove($0) }.sorted()
   }
 
   /// Makes an item or a key what it was. `number`: which version; nil: the newest.

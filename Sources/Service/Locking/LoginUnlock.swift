@@ -52,7 +52,7 @@ package enum LoginUnlock {
     // It goes on without this process.
   }
 
-  /// Waits for a mount that a passphrase opens, and tries this one once on each that there is then.
+  /// Waits for a mount, or a Secret Service without one, that a passphrase opens, and tries this one once on each that there is then.
   ///
   /// - Throws: `Failure` where there is no such mount in time, or it is a wrong passphrase.
   package static func run(_ passphrase: borrowing SecretBytes, within seconds: Int) throws {
@@ -60,7 +60,7 @@ package enum LoginUnlock {
     while true {
       // The runtime folder is made with the session.
       let places = try StoragePaths.current()
-      let waiting = MountRegistration.all(in: places.runtime).filter { mount in
+      let waiting = MountRegistration.serving(in: places.runtime).filter { mount in
         (try? RunningMount(mount))?.waitsForPassphrase == true
       }
       if !waiting.isEmpty {

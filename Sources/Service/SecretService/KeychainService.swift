@@ -22,9 +22,12 @@ package final class KeychainService: Sendable {
   private let tree: FileTree
   private let fileSystem: TreeFileSystem
   private let replaces: Bool
+  private let report: StatusReport
 
+  /// `version`: of the program, for the report.
+  ///
   /// - Throws: `Failure` where the vault can't be opened, or the keychain is another program's.
-  package init(_ places: StoragePaths, replaces: Bool) throws {
+  package init(_ places: StoragePaths, version: String, replaces: Bool) throws {
     self.replaces = replaces
     let opening = try Self.opening(places)
     var options = MountOptions()
@@ -43,6 +46,10 @@ package final class KeychainService: Sendable {
     TrustNotice(keychain.engine, self.places).write()
     tree = FileTree(settings: stores.settings, keychain: keychain, options: FileTree.Options())
     fileSystem = TreeFileSystem(tree)
+    report = StatusReport(
+      options, configuration, self.places, stores, MountRegistration.serviceName, version: version)
+    report.add { record.problem.map { [$0] } ?? [] }
+    report.follow(fileSystem)
   }
 
   /// The vault, as the running mount has it.
@@ -67,7 +74,7 @@ package final class KeychainService: Sendable {
     let end = Promise<String?>()
     let signals = EndSignals.watch { end.fulfill(nil) }
     defer { signals?.cancel() }
-    let service = TreeControlService(tree, fileSystem, nil, isReadOnly: false)
+    let service = TreeControlService(tree, fileSystem, report, nil, isReadOnly: false)
     let control = try attempt(places.runtime) { () throws(StoreError) in
       try ControlServer(folder: places.runtime, service)
     }
@@ -80,8 +87,13 @@ package final class KeychainService: Sendable {
     defer { autoLock.end() }
     let sessionLock = SessionLock(tree, keychain)
     defer { sessionLock.end() }
+    report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
+    report.approval = { [weak sessionLock] in
+      sessionLock?.missingLogind.map(StatusReport.withoutConsent) ?? ""
+    }
     let watch = StoreWatch(stores, places)
     defer { withExtendedLifetime(watch) {} }
+    report.add { [weak watch] in watch?.problems ?? [] }
     let host = SecretServiceHost(
       keychain, stores.feed, .init(tree, configuration, places, isReadOnly: false), replaces: replaces)
     do throws(BusFailure) {
@@ -115,6 +127,7 @@ extension SecretServiceServer.Options {
     self.init(
       lock: { () throws(StoreError) in try tree.lock() },
       plainPrograms: { configuration.present.list(.plainPrograms) },
-      label: CollectionLabel(state: places.state), isReadOnly: isReadOnly)
+      label: CollectionLabel(state: places.state), defaultAlias: DefaultAlias(state: places.state),
+      isReadOnly: isReadOnly)
   }
 }

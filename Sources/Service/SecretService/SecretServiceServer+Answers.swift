@@ -8,7 +8,7 @@ import Store
 extension SecretServiceServer {
   /// The values of the reply; nil: it is sent later.
   func answer(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
-    guard let object = ServiceObject(path: call.path) else { return try introspectParent(call) }
+    guard let object = object(at: call.path) else { return try introspectParent(call) }
     let interface =
       call.interface.isEmpty
       ? Introspection.interface(with: call.member, of: object) ?? "" : call.interface
@@ -36,13 +36,10 @@ extension SecretServiceServer {
 
   private func requireExistence(of object: ServiceObject, _ call: BusMessage) throws(ProtocolError) {
     switch object {
-    case .service, .collection: return
-    case .item(let collection, let name):
-      if case .session = collection {
-        guard memory[name] != nil else { throw .noObject }
-      } else {
-        _ = try storedItem(name)
-      }
+    case .service: return
+    case .collection(let collection): guard exists(collection) else { throw .noObject }
+    case .item(.session, let name): guard memory[name] != nil else { throw .noObject }
+    case .item(let collection, let name): _ = try storedItem(name, in: collection)
     case .session(let number): guard sessions[number]?.client == call.sender else { throw .noSession }
     case .prompt(let number): guard prompts[number]?.client == call.sender else { throw .noObject }
     }
@@ -51,7 +48,8 @@ extension SecretServiceServer {
   private func introspectParent(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
     let children: [String: [String]] = [
       "/": ["org"], "/org": ["freedesktop"], "/org/freedesktop": ["secrets"],
-      ServiceObject.root + "/collection": ["login", "session"], ServiceObject.root + "/aliases": ["default"],
+      ServiceObject.root + "/collection": collections.map(\.name),
+      ServiceObject.root + "/aliases": aliases.keys.sorted(),
     ]
     guard let names = children[call.path], call.member == "Introspect", call.signature.isEmpty else {
       // Clients of the API know this error.
@@ -79,34 +77,12 @@ extension SecretServiceServer {
     case "Lock": return try lock(call)
     case "GetSecrets": return try getSecrets(call)
     case "ReadAlias":
-      let collection = call.arguments[0].text.flatMap { ServiceObject.Collection(alias: $0) }
+      let collection = call.arguments[0].text.flatMap { aliases[$0] }
       return [.path(collection.map { ServiceObject.collection($0).path } ?? "/")]
     case "SetAlias": return try setAlias(call)
     case "CreateCollection": return try createCollection(call)
     default: throw .unknownMethod
     }
-  }
-
-  /// An alias of a collection that is there means that one, as the draft says. There is one keychain, so there are no others.
-  private func createCollection(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
-    guard let alias = call.arguments[1].text, let present = ServiceObject.Collection(alias: alias) else {
-      throw .notSupported(
-        "Keyhole has one keychain, the collection `login`; further collections can't be made")
-    }
-    return [.path(ServiceObject.collection(present).path), .path("/")]
-  }
-
-  private func setAlias(_ call: BusMessage) throws(ProtocolError) -> [BusValue] {
-    let alias = call.arguments[0].text.flatMap { ServiceObject.Collection(alias: $0) }
-    guard let path = call.arguments[1].path, path == "/" || isCollection(path) else { throw .noObject }
-    guard let alias, ServiceObject(path: path) == .collection(alias) else {
-      throw .notSupported("the aliases are fixed: `default` is the collection `login`")
-    }
-    return []
-  }
-
-  private func isCollection(_ path: String) -> Bool {
-    if case .collection? = ServiceObject(path: path) { true } else { false }
   }
 
   private func answerCollection(
@@ -115,8 +91,7 @@ extension SecretServiceServer {
     switch call.member {
     case "SearchItems": return try searchCollection(call, collection)
     case "CreateItem": return try createItem(call, in: collection)
-    default:
-      throw .notSupported("the collection `\(collection.rawValue)` can't be deleted")
+    default: return try deleteCollection(call, collection)
     }
   }
 

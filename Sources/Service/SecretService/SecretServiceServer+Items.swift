@@ -11,26 +11,33 @@ extension SecretServiceServer {
   typealias Attributes = StoredAttributes.Attributes
 
   /// An item of the keychain by the last element of its path. - Throws: `ProtocolError` where there is none.
-  func storedItem(_ name: String) throws(ProtocolError) -> Item {
+  func storedItem(
+    _ name: String, in collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> Item {
     guard let id = ServiceObject.name(ofElement: name).map({ ItemID(rawValue: $0) }) else { throw .noObject }
-    guard let item = try here({ () throws(StoreError) in try keychain.item(id) }), !item.identity.isSeal
+    guard let item = try here({ () throws(StoreError) in try keychain.item(id) }), !item.identity.isSeal,
+      StoredAttributes.collection(of: item) == collection
     else {
       throw .noObject
     }
     return item
   }
 
-  nonisolated static func path(of id: ItemID) -> String {
-    ServiceObject.item(.login, ServiceObject.element(of: id.rawValue)).path
+  nonisolated static func path(of id: ItemID, in collection: ServiceObject.Collection) -> String {
+    ServiceObject.item(collection, ServiceObject.element(of: id.rawValue)).path
+  }
+
+  private nonisolated static func path(of item: Item) -> String {
+    path(of: item.id, in: StoredAttributes.collection(of: item))
   }
 
   /// The paths of the items of a collection. A keychain that was never unlocked shows none.
   func itemPaths(of collection: ServiceObject.Collection) throws(ProtocolError) -> [String] {
     switch collection {
     case .session: return memory.names.map { ServiceObject.item(.session, $0).path }
-    case .login:
+    case .login, .further:
       guard keychain.engine.locking.lockState != .sealed else { return [] }
-      return try present().all.map(Self.path(of:)).sorted()
+      return try present().items(of: collection).map { Self.path(of: $0, in: collection) }.sorted()
     }
   }
 
@@ -44,13 +51,16 @@ extension SecretServiceServer {
     return made
   }
 
-  /// The items of the keychain with these attributes, the last changed first.
-  func search(_ attributes: Attributes) throws(ProtocolError) -> [Item] {
+  /// The items of the keychain with these attributes, the last changed first. `collection`: nil stands for all.
+  func search(
+    _ attributes: Attributes, in collection: ServiceObject.Collection? = nil
+  ) throws(ProtocolError) -> [Item] {
     guard keychain.engine.locking.lockState != .sealed else { return [] }
     let candidates = try present().candidates(for: attributes)
     let found = try here { () throws(StoreError) in
       try keychain.read { index in candidates.compactMap { index[$0] } }
     }.filter { item in
+      guard collection == nil || StoredAttributes.collection(of: item) == collection else { return false }
       let own = StoredAttributes.attributes(of: item)
       return attributes.allSatisfy { own[$0.key] == $0.value }
     }
@@ -90,7 +100,7 @@ extension SecretServiceServer {
     let (open, closed) = (items.filter { isOpen($0, for: call) }, items.filter { !isOpen($0, for: call) })
     let inMemory = memory.search(attributes).map { ServiceObject.item(.session, $0).path }
     return [
-      .paths(open.map { Self.path(of: $0.id) } + inMemory), .paths(closed.map { Self.path(of: $0.id) }),
+      .paths(open.map { Self.path(of: $0) } + inMemory), .paths(closed.map { Self.path(of: $0) }),
     ]
   }
 
@@ -101,7 +111,7 @@ extension SecretServiceServer {
     let attributes = try requested(call.arguments[0])
     switch collection {
     case .session: return [.paths(memory.search(attributes).map { ServiceObject.item(.session, $0).path })]
-    case .login: return [.paths(try search(attributes).map { Self.path(of: $0.id) })]
+    case .login, .further: return [.paths(try search(attributes, in: collection).map { Self.path(of: $0) })]
     }
   }
 }
@@ -114,6 +124,7 @@ struct WantedItem: Sendable {
   var attributes: StoredAttributes.Attributes
   var secret: BusBytes
   var contentType: String
+  var collection: ServiceObject.Collection
 }
 
 /// The outcome of one attempt to store an item.
@@ -130,16 +141,16 @@ extension SecretServiceServer {
   func createItem(
     _ call: BusMessage, in collection: ServiceObject.Collection
   ) throws(ProtocolError) -> [BusValue]? {
-    let wanted = try wanted(call)
+    let wanted = try wanted(call, collection)
     guard case .bool(let replaces) = call.arguments[2] else { throw .invalid("no `replace`") }
     switch collection {
     case .session: return try createInMemory(wanted, replaces)
-    case .login:
+    case .login, .further:
       try requireWritable()
       guard keychain.engine.locking.lockState == .open else { throw ProtocolError(StoreError.locked) }
       replyAfterChange(to: call) { (server) async throws(ProtocolError) in
         let id = try await server.store(wanted, replacing: replaces, call)
-        return [.path(Self.path(of: id)), .path("/")]
+        return [.path(Self.path(of: id, in: collection)), .path("/")]
       }
       return nil
     }
@@ -154,6 +165,7 @@ extension SecretServiceServer {
     while true {
       let known = permits
       let step = try await exclusively { (server) async throws(ProtocolError) -> StoreStep in
+        guard server.exists(wanted.collection) else { throw .noObject }
         guard isReplacing, let present = try server.itemToReplace(wanted) else {
           return .done(try server.learned(try await server.add(wanted)))
         }
@@ -181,7 +193,7 @@ extension SecretServiceServer {
   /// The item that has just these attributes, else the one of the same service and account (or server and user) that
   /// the attributes find. An item of the class `other` with further attributes is another item.
   private func itemToReplace(_ wanted: WantedItem) throws(ProtocolError) -> Item? {
-    let present = try search(wanted.attributes)
+    let present = try search(wanted.attributes, in: wanted.collection)
     if let same = present.first(where: { StoredAttributes.attributes(of: $0) == wanted.attributes }) {
       return same
     }
@@ -191,7 +203,9 @@ extension SecretServiceServer {
     return present.first { $0.identity == identity }
   }
 
-  private func wanted(_ call: BusMessage) throws(ProtocolError) -> WantedItem {
+  private func wanted(
+    _ call: BusMessage, _ collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> WantedItem {
     var (label, attributes, type): (String, Attributes, String?) = ("", [:], nil)
     for (name, value) in call.arguments[0].propertyEntries {
       switch name {
@@ -205,7 +219,8 @@ extension SecretServiceServer {
       attributes[SecretSchema.attribute] = ExactString(type)
     }
     let (secret, contentType) = try self.secret(call.arguments[1], call)
-    return WantedItem(label: label, attributes: attributes, secret: secret, contentType: contentType)
+    return WantedItem(
+      label: label, attributes: attributes, secret: secret, contentType: contentType, collection: collection)
   }
 
   func attributes(_ value: BusValue) throws(ProtocolError) -> Attributes {
@@ -226,10 +241,8 @@ extension SecretServiceServer {
     else { throw .invalid("this is no secret") }
     let cipher = try cipher(at: parts[0].path, call)
     let secret = try cipher.decode(parameters: parameters.secret, value: bytes.secret)
-    return (BusBytes(secret), Self.plainTypes.contains(type) ? StoredAttributes.plainText : type)
+    return (BusBytes(secret), type)
   }
-
-  private static let plainTypes: Set<String> = ["", "text/plain", "text/plain; charset=utf8"]
 
   func requireWritable() throws(ProtocolError) {
     guard !options.isReadOnly else { throw .denied("the service is read-only") }
@@ -244,6 +257,7 @@ extension SecretServiceServer {
         StoredAttributes.change(
           &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
           distinction: distinction)
+        StoredAttributes.place(&item, in: wanted.collection)
         return try keychain.add(item, secret: wanted.secret.secret).id
       }
     }
@@ -307,13 +321,14 @@ extension SecretServiceServer {
       emit(.session, "ItemDeleted", ServiceObject.item(.session, name).path)
       return [.path("/")]
     }
-    let item = try storedItem(name)
+    let item = try storedItem(name, in: collection)
     guard keychain.engine.locking.isAccessible(item) else { throw ProtocolError(StoreError.locked) }
+    _ = try present()
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) in
         try keychain.remove([item.id])
       }
-      server.index?.remove(item.id)
+      server.publishRemoval(of: item.id)
       return [.path("/")]
     }
     return nil

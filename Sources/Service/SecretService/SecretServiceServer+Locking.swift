@@ -14,9 +14,24 @@ struct BusPrompt {
     case isShown
   }
 
+  /// The purpose of a prompt: it is done when the person has agreed.
+  enum Purpose {
+    /// These paths are unlocked.
+    case unlock([String])
+    /// The keychain is unlocked, and a collection is made in it.
+    case makeCollection(label: String, alias: String)
+
+    /// The result of a prompt that was dismissed.
+    var nothing: BusValue {
+      switch self {
+      case .unlock: .paths([])
+      case .makeCollection: .path("/")
+      }
+    }
+  }
+
   let client: String
-  /// The paths that the client wants unlocked.
-  let objects: [String]
+  let purpose: Purpose
   var state = State.waits
   /// End the questions that are open.
   var withdrawals: [UInt64: @Sendable () -> Void] = [:]
@@ -30,12 +45,13 @@ struct BusPrompt {
 // Locking and unlocking, with prompts.
 
 extension SecretServiceServer {
-  /// Lock: the keychain has one lock, which an item has with it.
+  /// Lock: the keychain has one lock, which its collections and items have with it.
   func lock(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
     let wanted = (call.arguments[0].pathList ?? []).filter { path in
-      switch ServiceObject(path: path) {
-      case .collection(.login): true
-      case .item(.login, let name): (try? storedItem(name)) != nil
+      switch object(at: path) {
+      case .collection(.session), .item(.session, _): false
+      case .collection(let collection): exists(collection)
+      case .item(let collection, let name): (try? storedItem(name, in: collection)) != nil
       default: false
       }
     }
@@ -61,16 +77,21 @@ extension SecretServiceServer {
       }
       return nil
     }
+    return [.paths(open), .path(try addPrompt(.unlock(closed), call))]
+  }
+
+  /// The path of a new prompt.
+  func addPrompt(_ purpose: BusPrompt.Purpose, _ call: BusMessage) throws(ProtocolError) -> String {
     guard let client = clients[call.sender], client.prompts.count < BusClient.mostPrompts else {
       throw .tooMany("the connection has too many prompts; dismiss some")
     }
     let number = nextNumber()
-    prompts[number] = BusPrompt(client: call.sender, objects: closed)
+    prompts[number] = BusPrompt(client: call.sender, purpose: purpose)
     clients[call.sender]?.prompts.insert(number)
-    return [.paths(open), .path(ServiceObject.prompt(number).path)]
+    return ServiceObject.prompt(number).path
   }
 
-  private func openWithoutPassphrase() async throws(ProtocolError) {
+  func openWithoutPassphrase() async throws(ProtocolError) {
     try await elsewhere { [keychain] () throws(StoreError) in
       do { try keychain.unlock(SecretBytes()) } catch let error as StoreError { throw error } catch {
         throw .outOfMemory
@@ -79,20 +100,24 @@ extension SecretServiceServer {
   }
 
   private func isKnown(_ path: String) -> Bool {
-    switch ServiceObject(path: path) {
-    case .collection: true
+    switch object(at: path) {
+    case .collection(let collection): exists(collection)
     case .item(.session, let name): memory[name] != nil
-    case .item(.login, let name): (try? storedItem(name)) != nil
+    case .item(let collection, let name): (try? storedItem(name, in: collection)) != nil
     case .service, .session, .prompt, nil: false
     }
   }
 
   private func isClosed(_ path: String, for call: BusMessage) -> Bool {
-    switch ServiceObject(path: path) {
-    case .collection(.login): return keychain.engine.locking.lockState != .open
-    case .item(.login, let name):
+    switch object(at: path) {
+    case .collection(.session), .item(.session, _): return false
+    case .collection(let collection):
+      // Which further ones there are is not known before the first unlock.
+      let lock = keychain.engine.locking.lockState
+      return lock == .sealed || lock == .locked && exists(collection)
+    case .item(let collection, let name):
       guard keychain.engine.locking.lockState != .sealed else { return true }
-      guard let item = try? storedItem(name) else { return false }
+      guard let item = try? storedItem(name, in: collection) else { return false }
       return !isOpen(item, for: call)
     default: return false
     }
@@ -106,7 +131,7 @@ extension SecretServiceServer {
     guard let prompt = prompts[number] else { throw .noObject }
     guard call.member == "Prompt" else {
       prompt.withdraw()
-      complete(number, dismissed: true, [])
+      complete(number, dismissed: true, prompt.purpose.nothing)
       return []
     }
     guard prompt.state == .waits else { throw .denied("the prompt is shown already") }
@@ -116,38 +141,52 @@ extension SecretServiceServer {
   }
 
   private func show(_ number: UInt64, _ prompt: BusPrompt, _ call: BusMessage) async {
-    if keychain.engine.locking.lockState != .open, prompt.objects.contains(where: { isLocked($0) }) {
-      let path = prompt.objects.first.flatMap { treePath(of: $0) } ?? "keychain"
+    switch prompt.purpose {
+    case .unlock(let objects): await unlock(objects, call, number)
+    case .makeCollection(let label, let alias):
+      await openKeychain(for: "keychain", call, number: number)
+      // The client may have dismissed it meanwhile.
+      guard prompts[number] != nil, let made = try? await makeCollection(label, alias) else {
+        return complete(number, dismissed: true, prompt.purpose.nothing)
+      }
+      complete(number, dismissed: false, .path(ServiceObject.collection(made).path))
+    }
+  }
+
+  private func unlock(_ objects: [String], _ call: BusMessage, _ number: UInt64) async {
+    if keychain.engine.locking.lockState != .open, objects.contains(where: { isLocked($0) }) {
+      let path = objects.first.flatMap { treePath(of: $0) } ?? "keychain"
       await openKeychain(for: path, call, number: number)
     }
-    if prompts[number] != nil { await ask(about: prompt.objects, call, number) }
-    let open = prompt.objects.filter { isKnown($0) && !isClosed($0, for: call) }
-    complete(number, dismissed: open.isEmpty, open)
+    if prompts[number] != nil { await ask(about: objects, call, number) }
+    let open = objects.filter { isKnown($0) && !isClosed($0, for: call) }
+    complete(number, dismissed: open.isEmpty, .paths(open))
   }
 
   /// Whether the keychain's lock keeps it closed.
   private func isLocked(_ path: String) -> Bool {
-    guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name) else {
-      return true
-    }
+    guard let item = storedItem(at: path) else { return true }
     return !keychain.engine.locking.isAccessible(item)
   }
 
   private func treePath(of path: String) -> String? {
-    guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name) else {
-      return nil
-    }
-    return FileTree.path(of: item.identity)
+    storedItem(at: path).map { FileTree.path(of: $0.identity) }
+  }
+
+  /// nil: it is no path of an item of the keychain.
+  private func storedItem(at path: String) -> Item? {
+    guard case .item(let collection, let name)? = object(at: path), collection != .session else { return nil }
+    return try? storedItem(name, in: collection)
   }
 
   /// Emits Completed, once.
-  private func complete(_ number: UInt64, dismissed: Bool, _ paths: [String]) {
+  private func complete(_ number: UInt64, dismissed: Bool, _ result: BusValue) {
     guard let prompt = prompts.removeValue(forKey: number) else { return }
     clients[prompt.client]?.prompts.remove(number)
     let interface = ServiceObject.prompt(number).interface
     connection?.emit(
       ServiceObject.prompt(number).path, interface, "Completed",
-      [.bool(dismissed), .variant(.paths(paths))])
+      [.bool(dismissed), .variant(result)])
   }
 
   /// Has the person asked for the passphrase, and waits. Where no dialog can be shown, the request is listed for
@@ -205,7 +244,7 @@ extension SecretServiceServer {
   }
 
   private func askForOne(_ path: String, _ call: BusMessage, _ number: UInt64) async {
-    guard case .item(.login, let name)? = ServiceObject(path: path), let item = try? storedItem(name),
+    guard let item = storedItem(at: path),
       keychain.engine.locking.isAccessible(item), !isOpen(item, for: call),
       let permission = try? permission(for: item, to: .read, call)
     else { return }

@@ -31,13 +31,13 @@ extension SecretServiceServer {
   ) throws(ProtocolError) -> [(String, BusValue)] {
     switch object {
     case .service:
-      return [("Collections", .paths([.login, .session].map { ServiceObject.collection($0).path }))]
+      return [("Collections", .paths(collections.map { ServiceObject.collection($0).path }))]
     case .collection(let collection): return try properties(of: collection, name)
     case .item(.session, let name):
       guard let entry = memory[name] else { throw .noObject }
       return entry.properties
-    case .item(.login, let name):
-      let item = try storedItem(name)
+    case .item(let collection, let name):
+      let item = try storedItem(name, in: collection)
       let attributes = StoredAttributes.attributes(of: item)
       return [
         ("Locked", .bool(!isOpen(item, for: call))), ("Attributes", Self.dictionary(attributes)),
@@ -53,29 +53,30 @@ extension SecretServiceServer {
     of collection: ServiceObject.Collection, _ name: String?
   ) throws(ProtocolError) -> [(String, BusValue)] {
     var properties: [(String, BusValue)] = [
-      ("Label", .string(collection == .login ? options.label.text : "Session")),
-      ("Locked", .bool(collection == .login && keychain.engine.locking.lockState != .open)),
+      ("Label", .string(label(of: collection))),
+      ("Locked", .bool(collection != .session && keychain.engine.locking.lockState != .open)),
     ]
     if name == nil || name == "Items" { properties.append(("Items", .paths(try itemPaths(of: collection)))) }
     let times = try times(of: collection, name)
     return properties + [("Created", Self.time(times.created)), ("Modified", Self.time(times.modified))]
   }
 
-  /// Of the keychain, those of its oldest item and of its last change.
+  /// Those of the oldest item and of the last change; a collection that a client has made is as old as that.
   private func times(
     of collection: ServiceObject.Collection, _ name: String?
   ) throws(ProtocolError) -> (created: Int64, modified: Int64) {
     guard name == nil || name == "Created" || name == "Modified" else { return (0, 0) }
-    guard collection == .login else { return (memory.created, memory.created) }
+    guard collection != .session else { return (memory.created, memory.created) }
     guard keychain.engine.locking.lockState != .sealed else { return (0, 0) }
+    let made = entry(of: collection)?.created
     return try here { () throws(StoreError) in
       try keychain.read { index in
-        var (oldest, newest) = (Int64.max, Int64(0))
-        for item in index.all {
+        var (oldest, newest) = (made ?? .max, made ?? 0)
+        for item in index.all where StoredAttributes.collection(of: item) == collection {
           oldest = min(oldest, item.created.seconds)
           newest = max(newest, item.modified.seconds)
         }
-        return (oldest == .max ? 0 : oldest, newest)
+        return (made ?? (oldest == .max ? 0 : oldest), newest)
       }
     }
   }
@@ -94,11 +95,11 @@ extension SecretServiceServer {
     try requireWritable()
     let (name, value) = (call.arguments[1].text ?? "", call.arguments[2].content)
     guard case .item(let collection, let element) = object else {
-      guard case .collection(.login) = object, name == "Label" else { throw .readOnlyProperty }
+      guard case .collection(let collection) = object, collection != .session, name == "Label" else {
+        throw .readOnlyProperty
+      }
       guard let text = value.text else { throw .invalid("`Label` is a string") }
-      try here { () throws(StoreError) in try options.label.change(to: text) }
-      publishCollection(["Label": .string(text)])
-      return []
+      return try setLabel(of: collection, to: text, call)
     }
     var (label, attributes): (String?, Attributes?) = (nil, nil)
     switch (name, value) {
@@ -110,7 +111,7 @@ extension SecretServiceServer {
     default: throw .unknownProperty
     }
     if case .session = collection { return try changeInMemory(element, label, attributes) }
-    let item = try storedItem(element)
+    let item = try storedItem(element, in: collection)
     guard keychain.engine.locking.isAccessible(item) else { throw ProtocolError(StoreError.locked) }
     let (wantedLabel, wantedAttributes) = (label, attributes)
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in

@@ -20,7 +20,7 @@ extension SecretServiceServer {
       guard let entry = memory[name] else { throw .noObject }
       return [try Self.structure(entry.secret.secret, entry.contentType, session, cipher)]
     }
-    let item = try storedItem(name)
+    let item = try storedItem(name, in: collection)
     // Answer at once while nothing is being changed.
     if !keychain.mayBlock, !keychain.isChanging, let permit = try permitWithoutQuestion(for: item, call) {
       let secret = try here { () throws(StoreError) -> SecretBytes in try keychain.secret(of: item, permit) }
@@ -47,14 +47,14 @@ extension SecretServiceServer {
     let cipher = try cipher(at: session, call)
     var entries: [BusValue] = []
     for path in paths {
-      guard case .item(let collection, let name)? = ServiceObject(path: path) else { continue }
+      guard case .item(let collection, let name)? = object(at: path) else { continue }
       if case .session = collection {
         guard let entry = memory[name] else { continue }
         let secret = try Self.structure(entry.secret.secret, entry.contentType, session, cipher)
         entries.append(.entry(.path(path), secret))
         continue
       }
-      guard let item = try? storedItem(name), isOpen(item, for: call),
+      guard let item = try? storedItem(name, in: collection), isOpen(item, for: call),
         let permit = try permitWithoutQuestion(for: item, call)
       else { continue }
       let secret = try here { () throws(StoreError) -> SecretBytes in try keychain.secret(of: item, permit) }
@@ -78,7 +78,7 @@ extension SecretServiceServer {
       emit(.session, "ItemChanged", ServiceObject.item(.session, name).path)
       return []
     }
-    let item = try storedItem(name)
+    let item = try storedItem(name, in: collection)
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       let permit = try await server.permit(for: item, to: .write, call)
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) -> Void in

@@ -26,6 +26,10 @@ actor SecretServiceServer {
   var memory = SessionCollection()
   /// nil: not made yet, or everything has changed since.
   var index: AttributeIndex?
+  /// The collections that clients have made; nil: not read yet, or they may have changed since.
+  var further: FurtherCollections?
+  /// The further collections that clients know of, with their labels.
+  var announced: [ServiceObject.Collection: String] = [:]
   var lastNumber: UInt64 = 0
   var turns = ChangeTurns()
   private var following: Task<Void, Never>?
@@ -41,6 +45,8 @@ actor SecretServiceServer {
     var plainPrograms: @Sendable () -> [String]
     /// The name of the collection that the user has given it, and a new one for it.
     var label: CollectionLabel
+    /// The alias `default`, for the time before the keychain is unlocked first.
+    var defaultAlias: DefaultAlias
     /// Nothing can be changed.
     var isReadOnly = false
   }
@@ -61,6 +67,7 @@ actor SecretServiceServer {
   func start(
     at address: String, replacing: Bool, onLoss: @escaping @Sendable (String) -> Void
   ) async throws(BusFailure) {
+    announceCollections()
     let connection = try BusConnection(to: address, on: loop) { [weak self] message in
       self?.assumeIsolated { $0.take(message) }
     } lost: { [weak self] in

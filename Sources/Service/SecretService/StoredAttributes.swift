@@ -1,4 +1,5 @@
 import Model
+import SecretServiceProtocol
 import Store
 
 /// The attributes of an item as a client gave them, and as they come back.
@@ -12,7 +13,7 @@ enum StoredAttributes {
   private static let omitted: ExactString = "keyhole.omitted"
   /// Notes that the client gave libsecret's schema for no schema, which `ServiceItem` leaves out.
   private static let hasGenericSchema: ExactString = "keyhole.generic-schema"
-  /// The type of the content, where it is not plain text.
+  /// The type of the content as the client gave it, where it is not `text/plain`.
   private static let contentType: ExactString = "keyhole.content-type"
   private static let own = "keyhole."
   /// The type that clients take as the default.
@@ -35,6 +36,24 @@ enum StoredAttributes {
 
   static func contentType(of item: Item) -> String {
     item.attributes[contentType].map { String(decoding: $0, as: UTF8.self) } ?? plainText
+  }
+
+  /// The collection that has the item. One with a name that no collection can have is of none but `login`.
+  static func collection(of item: Item) -> ServiceObject.Collection {
+    let name = item.attributes[Item.collectionAttribute].map { String(decoding: $0, as: UTF8.self) }
+    switch name.flatMap({ ServiceObject.Collection(name: $0) }) {
+    case .further(let name)?: return .further(name)
+    default: return .login
+    }
+  }
+
+  /// Puts an item into a collection of the keychain.
+  static func place(_ item: inout Item, in collection: ServiceObject.Collection) {
+    guard case .further(let name) = collection else {
+      item.attributes[Item.collectionAttribute] = nil
+      return
+    }
+    item.attributes[Item.collectionAttribute] = Array(name.utf8)
   }
 
   /// Gives an item the label and the attributes of a client; its protection stays as it is.

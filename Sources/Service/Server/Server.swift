@@ -120,7 +120,8 @@ package final class Server: Sendable {
     let signals = EndSignals.watch { [session] in session.unmount() }
     defer { signals?.cancel() }
     let manager = ServiceManager(mountPoint)
-    let service = TreeControlService(tree, fileSystem, manager?.watchdog, isReadOnly: options.isReadOnly)
+    let service = TreeControlService(
+      tree, fileSystem, report, manager?.watchdog, isReadOnly: options.isReadOnly)
     let control = try listen(service)
     defer { control.end() }
     let autoLock = try startAutoLock()
@@ -129,7 +130,9 @@ package final class Server: Sendable {
     defer { sessionLock?.end() }
     report.locking = { [weak sessionLock] in sessionLock?.description ?? "" }
     if options.settings[.authCommand] == nil {
-      report.approval = { [weak sessionLock] in sessionLock?.missingLogind.map(Self.withoutConsent) ?? "" }
+      report.approval = { [weak sessionLock] in
+        sessionLock?.missingLogind.map(StatusReport.withoutConsent) ?? ""
+      }
     }
     do throws(SessionError) {
       // Locked before it is reported as ready.
@@ -176,10 +179,6 @@ package final class Server: Sendable {
     record.remove()
     // A Secret Service is other programs' too: it stays as it is.
     if tree.openSecrets.isEmpty, tree.keychain?.mayBlock == false { try? tree.lock() }
-  }
-
-  private static func withoutConsent(_ reason: String) -> String {
-    "by the passphrase only, because \(reason): an item that needs approval is denied if the vault has no passphrase"
   }
 
   /// - Throws: `Failure` where the runtime folder is not the user's own and private.

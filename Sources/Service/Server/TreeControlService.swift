@@ -14,12 +14,18 @@ final class TreeControlService: ControlService {
   private let mount: TreeFileSystem
   /// nil: the mount gives no signs of life.
   private let watchdog: Watchdog?
+  private let report: StatusReport
   private let failures = Atomic<Int>(0)
   private let hasEnded = Atomic(false)
 
-  init(_ tree: FileTree, _ mount: TreeFileSystem, _ watchdog: Watchdog?, isReadOnly: Bool) {
+  init(
+    _ tree: FileTree, _ mount: TreeFileSystem, _ report: StatusReport, _ watchdog: Watchdog?, isReadOnly: Bool
+  ) {
     (self.tree, self.mount, self.watchdog, self.isReadOnly) = (tree, mount, watchdog, isReadOnly)
+    self.report = report
   }
+
+  var status: String { String(decoding: report.content, as: UTF8.self) }
 
   var keychain: KeychainStore? { tree.keychain }
 

@@ -21,6 +21,15 @@ extension MountRegistration {
     _ = try ControlClient.ask(process, in: places.runtime, request, secret: secret)
   }
 
+  /// The report of the process; nil: it does not answer within five seconds, or is of a version that gives none.
+  var report: String? {
+    let reply = Background.result(within: .seconds(5)) { [process, folder] () -> ControlMessage? in
+      try? ControlClient.ask(process, in: folder, .fetchStatus)
+    }
+    guard case .status(let text)?? = reply else { return nil }
+    return text
+  }
+
   package func attempt<Value>(_ body: () throws(StoreError) -> Value) throws -> Value {
     do throws(StoreError) { return try body() } catch { throw failure(error) }
   }

@@ -4,7 +4,7 @@ import Platform
 package import Store
 import Suites
 
-/// A mount that answers, as its `.keyhole/status` describes it.
+/// A mount that answers, as its `.keyhole/status` describes it, or the Secret Service without one.
 package struct RunningMount {
   package let report: String
   private let path: String
@@ -15,12 +15,24 @@ package struct RunningMount {
     let death = Failure(
       record.path, "its process has died; `keyhole mount \(record.path.quotedForShell)` mounts it again")
     guard record.isAlive else { throw death }
+    if record.isService {
+      self = try RunningMount(service: record)
+      return
+    }
     guard !record.isStopped, let report = readWithDeadline(record.path + "/.keyhole/status") else {
       throw Failure(record.path, record.silence)
     }
     // A read that fails at once: a process that was killed is there a moment longer than its mount answers.
     guard let mount = RunningMount(report, path: record.path) else { throw death }
     self = mount
+  }
+
+  private init(service record: MountRegistration) throws(Failure) {
+    guard !record.isStopped, let report = record.report, let service = RunningMount(report, path: record.path)
+    else {
+      throw Failure(record.path, record.silence)
+    }
+    self = service
   }
 
   /// nil: the text is no report.
@@ -67,7 +79,9 @@ package struct RunningMount {
     let program = ProgramStamp(path: text("program"), stamp: text("programStamp"))
     guard text("version") != version || !program.path.isEmpty && program.isReplaced else { return nil }
     let remedy =
-      "`keyhole unmount \(path.quotedForShell)` and `keyhole mount \(path.quotedForShell)` start the new one"
+      isService
+      ? "`kill \(process)` and `keyhole service` start the new one"
+      : "`keyhole unmount \(path.quotedForShell)` and `keyhole mount \(path.quotedForShell)` start the new one"
     return
       "outdated     its program was replaced since it was started, by Keyhole \(version) or another build; \(remedy)"
   }
@@ -75,7 +89,7 @@ package struct RunningMount {
   /// One screen for people; `version` is that of the command.
   package func description(_ version: String) -> String {
     var lines = [
-      "mounted on   \(path) since \(text("started")) by process \(process), Keyhole \(text("version"))",
+      "\(place) since \(text("started")) by process \(process), Keyhole \(text("version"))",
       "settings     \(text("settings"))",
       "keychain     \(text("keychainReason"))",
       "vault        \(text("vault"))",
@@ -93,6 +107,13 @@ package struct RunningMount {
     lines += list("refusals").map { "refused      \($0)" }
     lines += list("slow").map { "slow         \($0)" }
     return lines.map { $0.escapedForTerminal + "\n" }.joined()
+  }
+
+  /// Whether it is the Secret Service without a mount.
+  private var isService: Bool { path == MountRegistration.serviceName }
+
+  private var place: String {
+    isService ? "served on    the session bus, as the Secret Service," : "mounted on   \(path)"
   }
 
   private var lockDescription: String {

@@ -1,10 +1,11 @@
+import KeychainSelection
 import Model
 import Mount
 import Platform
 import Store
 import Synchronization
 
-/// The content of `.keyhole/status`: one JSON object. It holds names and reasons, never a value.
+/// The content of `.keyhole/status`, and the report of the Secret Service without a mount: one JSON object. It holds names and reasons, never a value.
 final class StatusReport: Sendable {
   private let fixed: [ExactString: SettingValue]
   private let codec: SettingCodec
@@ -44,6 +45,7 @@ final class StatusReport: Sendable {
     sources.change { $0.problems.append(problems) }
   }
 
+  /// `mountPoint`: `MountRegistration.serviceName` where the Secret Service is served without a mount.
   init(
     _ options: MountOptions, _ configuration: MountConfiguration, _ places: StoragePaths, _ stores: Stores,
     _ mountPoint: String, version: String
@@ -58,13 +60,15 @@ final class StatusReport: Sendable {
       "programStamp": .string(ExactString(program?.stamp ?? "")),
       "version": .string(ExactString(version)),
       "pid": .integer(Int128(CurrentProcess.number)),
-      "mountpoint": .string(ExactString(mountPoint)),
+      "mountpoint": .string(ExactString(mountPoint == MountRegistration.serviceName ? "" : mountPoint)),
+      "secretService": .bool(options.servesSecretService || mountPoint == MountRegistration.serviceName),
       "started": .string(ExactString(Timestamp(seconds: SystemTime.now.seconds).iso8601)),
       "readOnly": .bool(options.isReadOnly),
       "settings": .string(ExactString(places.configuration)),
       "echo": .bool(configuration.present.isOn(.echo) && !options.isReadOnly),
       "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
-      "keychainReason": .string(ExactString(stores.explanation)),
+      "keychainReason": .string(
+        ExactString(mountPoint == MountRegistration.serviceName ? "vault" : stores.explanation)),
       "vault": .string(ExactString(places.vault)),
     ]
   }
@@ -90,6 +94,11 @@ final class StatusReport: Sendable {
     let problems = known.map { "\($0.subject): \($0.reason)" } + sources.all.problems.flatMap { $0() }
     report["problems"] = .array(problems.map { .string(ExactString($0)) })
     return (try? codec.content(of: .dictionary(report))) ?? []
+  }
+
+  /// For `approval`. `reason`: why no session is known in which a person could be asked for plain consent.
+  static func withoutConsent(_ reason: String) -> String {
+    "by the passphrase only, because \(reason): an item that needs approval is denied if the vault has no passphrase"
   }
 
   private var sealing: String { keychain?.engine.encryption?.keyDescription ?? "" }

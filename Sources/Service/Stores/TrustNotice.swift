@@ -78,9 +78,14 @@ extension Problem {
 }
 
 extension MountRegistration {
-  /// The mount that serves a vault, alone or beside another keychain; nil: none does.
+  /// The newest mount that serves a vault, alone or beside another keychain, else the Secret Service; nil: neither does.
   package static func serving(vault: String, in folder: String) -> MountRegistration? {
-    all(in: folder).last { $0.isAlive && ($0.keychain.vault ?? vault) == vault }
+    allServing(vault: vault, in: folder).last
+  }
+
+  /// The Secret Service without a mount and the mounts that serve a vault.
+  package static func allServing(vault: String, in folder: String) -> [MountRegistration] {
+    serving(in: folder).filter { ($0.keychain.vault ?? vault) == vault }
   }
 
   /// The trust of the mount's keychain, as its process reports it; nil: it does not answer.

@@ -28,7 +28,9 @@ enum KeyholeAttribute: String, CaseIterable {
     case .eol: item.keepsLineEnd
     case .history: item.attributes[Item.historyAttribute] != nil
     case .sealed: item.isSealed
-    case .name, .collection: false
+    case .name: false
+    // Of another program's keyring, the collection can't be chosen.
+    case .collection: item.collection == nil && item.attributes[Item.collectionAttribute] != nil
     }
   }
 
@@ -50,10 +52,17 @@ enum KeyholeAttribute: String, CaseIterable {
     case .history: item.attributes[Item.historyAttribute].map { String(decoding: $0, as: UTF8.self) }
     case .sealed: item.isSealed ? "true" : nil
     case .name: ItemFolderName.plainName(of: item.identity).string
-    // The vault is one collection.
-    case .collection: item.collection?.string ?? "vault"
+    case .collection: Self.collection(of: item)
     }
   }
+
+  /// The vault is one collection, but for those of its own Secret Service.
+  private static func collection(of item: Item) -> String {
+    if let collection = item.collection { return collection.string }
+    return item.attributes[Item.collectionAttribute].map { String(decoding: $0, as: UTF8.self) } ?? wholeVault
+  }
+
+  private static let wholeVault = "vault"
 
   private static func label(of item: Item) -> ExactString {
     if case .other(let label) = item.identity { return label }
@@ -81,7 +90,8 @@ extension KeyholeAttribute {
     case .eol: item.keepsLineEnd = try lineEnd(value)
     case .history: item.attributes[Item.historyAttribute] = try history(value)
     case .sealed: item.isSealed = try seal(value, item.access)
-    case .name, .collection: try checkComputed(value, on: item)
+    case .collection: try setCollection(value, on: &item)
+    case .name: try checkComputed(value, on: item)
     }
   }
 
@@ -98,7 +108,8 @@ extension KeyholeAttribute {
     case .eol: item.keepsLineEnd = false
     case .history: item.attributes[Item.historyAttribute] = nil
     case .sealed: item.isSealed = try seal(Array("false".utf8), item.access)
-    case .created, .modified, .name, .collection: break
+    case .collection: item.attributes[Item.collectionAttribute] = nil
+    case .created, .modified, .name: break
     }
   }
 }
@@ -109,6 +120,28 @@ extension KeyholeAttribute {
     if case .other(let label) = item.identity { return try ItemAttributes.check(value, is: label) }
     guard let label = ExactString(utf8: try ItemAttributeValue.text(value)) else { return }
     item.label = label == Self.defaultLabel(of: item) ? nil : label
+  }
+
+  /// Of another program's keyring, the item stays where it is.
+  private func setCollection(_ value: [UInt8], on item: inout Item) throws(StoreError) {
+    guard item.collection == nil else { return try checkComputed(value, on: item) }
+    guard (1...Self.longestCollection).contains(value.count), value.allSatisfy(Self.isOfCollection) else {
+      throw .invalidValue(
+        reason: "not letters, digits and _, at most \(Self.longestCollection), as collections are named")
+    }
+    item.attributes[Item.collectionAttribute] = value == Array(Self.wholeVault.utf8) ? nil : value
+  }
+
+  /// In bytes, as the Secret Service API has it in object paths.
+  private static let longestCollection = 64
+
+  private static func isOfCollection(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
   }
 
   /// The second that is shown keeps the nanoseconds that are not.

@@ -16,6 +16,8 @@ public struct StaleName: Sendable {
 extension FileTree {
   /// Adds a change to the log of events.
   public func record(_ change: Change) {
+    // Another document has no path.
+    if case .document(_, let name) = change.subject, viewPlaces(ofDocument: name).isEmpty { return }
     events.append(ChangeEvent(change))
   }
 

@@ -168,6 +168,21 @@ def bus_restarts(t):
     return found
 
 
+@fault("collections", MUST, "kill -9 of the service: its collections, their labels, aliases and items are there after the next start")
+def collections(t):
+    private(t)
+    without_prompts(t)
+    path = t.new_collection("conformance ✓", "conformance_alias")
+    item = t.create(b"stays", collection=path)
+    t.service.restart()
+    t.bus = t.client()
+    t.true(path in t.bus.get(ROOT, SERVICE, "Collections"), "it is not in Collections")
+    t.equal(t.label(path, COLLECTION), "conformance ✓", "Label")
+    t.equal(t.bus.call(ROOT, SERVICE, "ReadAlias", "s", "conformance_alias")[0], path, "ReadAlias")
+    t.equal(t.search(t.mark, path), {item}, "SearchItems of the collection")
+    t.equal(t.secret(item), b"stays", "the secret")
+
+
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])

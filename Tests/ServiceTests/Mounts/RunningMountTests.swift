@@ -56,6 +56,17 @@ import Testing
     #expect(try !lines("/nonexistent/keyhole", own.stamp).contains("outdated"))
   }
 
+  @Test func serviceWithoutAMountHasItsOwnLines() throws {
+    let text = #"{"started": "2026-01-01T00:00:00Z", "pid": 7, "version": "1.0", "mountpoint": ""}"#
+    let service = try #require(RunningMount(text, path: "org.freedesktop.secrets"))
+    let lines = service.description("1.1").split(separator: "\n").map(String.init)
+    #expect(
+      lines[0]
+        == "served on    the session bus, as the Secret Service, since 2026-01-01T00:00:00Z by process 7, Keyhole 1.0"
+    )
+    #expect(lines[1].hasPrefix("outdated") && lines[1].contains("`kill 7` and `keyhole service` start"))
+  }
+
   @Test func screenHasALineForEachThing() throws {
     let refusal = SettingValue.dictionary([
       "time": .string("2026-01-01T00:00:00Z"), "path": .string("keychain/generic/a\u{1B}[31m"),

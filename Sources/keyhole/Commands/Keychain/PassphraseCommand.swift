@@ -102,11 +102,12 @@ struct PassphraseCommand: ParsableCommand {
     }
     let change = try PassphraseChange(self, vault, places)
     let earlier = vault.key
-    let mount = MountRegistration.serving(vault: places.vault, in: places.runtime)
-    let isOpenThere = try mount.map { try !RunningMount($0).isLocked } ?? false
+    let mounts = try MountRegistration.allServing(vault: places.vault, in: places.runtime).filter { mount in
+      try !RunningMount(mount).isLocked
+    }
     let report = try attempt(places) { () throws(StoreError) in try change.run() }
-    // Its keys are those from before: it gets the new ones now, where it had any.
-    if let mount, isOpenThere {
+    // Their keys are those from before: they get the new ones now, where they had any.
+    for mount in mounts {
       try mount.attempt { () throws(StoreError) in try mount.ask(.unlock, secret: change.new.bytes, places) }
     }
     try change.tell()

@@ -48,7 +48,9 @@ struct ServiceCommand: ParsableCommand {
     }
     EndSignals.hold()
     try Daemon.reporting(to: readyDescriptor) { ready in
-      try KeychainService(StoragePaths.current(), replaces: replace).serve(ready)
+      try KeychainService(
+        StoragePaths.current(), version: KeyholeCommand.version, replaces: replace
+      ).serve(ready)
     }
   }
 

@@ -6,23 +6,18 @@ import Service
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Tell what is mounted where, from which stores, and what was refused or slow lately.")
+    abstract: "Tell what is mounted where, from which stores, and what was refused or slow lately.",
+    discussion: "`keyhole service` without a mount is among it.")
 
-  @Flag(help: "One JSON object, as in MOUNT/.keyhole/status.")
+  @Flag(help: "One JSON object, as in MOUNT/.keyhole/status; without a mount, that of `keyhole service`.")
   var json = false
 
   func run() throws {
     let places = try StoragePaths.current()
-    let records = MountRegistration.all(in: places.runtime)
+    let mounts = MountRegistration.all(in: places.runtime)
     let services = MountRegistration.serving(in: places.runtime).filter(\.isService)
-    if !json {
-      for service in services {
-        StandardOutput.print(
-          "served on    the session bus, as the Secret Service, by process \(service.process)")
-      }
-    }
+    let records = services + mounts
     guard let last = records.last else {
-      if !services.isEmpty, !json { return }
       // Its process has ended by itself where the connection was aborted.
       if let path = SystemChecks.dead().last {
         throw Failure(

@@ -47,6 +47,35 @@ def label_signal(t):
         t.bus.set(path, COLLECTION, "Label", "s", before)
 
 
+@case("collection.label.further", MUST, "Collection: Label",
+      "Label of a new collection is written and read, CollectionChanged follows, and its path and items stay")
+def label_further(t):
+    path = t.new_collection("conformance before")
+    item = t.create(collection=path)
+    t.bus.clear_signals()
+    t.bus.set(path, COLLECTION, "Label", "s", "conformance after ✓")
+    t.bus.signal("CollectionChanged", path=ROOT, argument=path)
+    t.equal(t.label(path, COLLECTION), "conformance after ✓", "Label")
+    t.equal(t.bus.get(path, COLLECTION, "Items"), [item], "Items")
+
+
+@case("collection.foreign-item", MUST, "12 Object Paths",
+      "the path of an item below another collection is no object")
+def foreign_item(t):
+    path = t.new_collection()
+    name = t.create(collection=path).rsplit("/", 1)[1]
+    t.error(GONE, f"{t.default}/{name}", PROPERTIES, "Get", "ss", ITEM, "Label")
+
+
+@case("collection.replace.two-collections", MUST, "Collection: CreateItem: replace",
+      "items of the same attributes in two new collections are replaced each in its own")
+def replace_two_collections(t):
+    first, second = t.new_collection("conformance first"), t.new_collection("conformance second")
+    one, two = t.create(b"one", collection=first), t.create(b"two", collection=second)
+    t.equal(t.create(b"three", replace=True, collection=second), two, "the path of the replaced item")
+    t.equal((t.secret(one), t.secret(two)), (b"one", b"three"), "the secrets")
+
+
 @case("collection.locked", MUST, "Collection: Locked", "Locked of the default collection, which is open, is false")
 def locked(t):
     t.equal(t.bus.get(t.default, COLLECTION, "Locked"), False, "Locked")
@@ -283,6 +312,30 @@ def delete(t):
     t.equal(t.search(t.mark), set(), "SearchItems")
     t.error(GONE, path, PROPERTIES, "Get", "ss", COLLECTION, "Label")
     t.error(GONE, item, ITEM, "Delete")
+
+
+@case("collection.delete.others", MUST, "Collection: Delete",
+      "Delete leaves items of the same attributes and the same label in other collections")
+def delete_others(t):
+    path = t.new_collection("conformance delete")
+    item = t.create(b"stays")
+    t.create(b"goes", collection=path)
+    t.delete_collection(path)
+    t.equal(t.search(t.mark), {item}, "SearchItems")
+    t.equal(t.secret(item), b"stays", "the secret")
+
+
+@case("collection.delete.default", SHOULD, "4 Aliases",
+      "after Delete of the collection that the alias default names, the alias names none or another one that exists")
+def delete_default(t):
+    if not t.service.private:
+        t.skip("the service is in use")
+    before, path = t.default, t.new_collection("conformance delete")
+    t.later.append(lambda: t.bus.call(ROOT, SERVICE, "SetAlias", "so", "default", before))
+    t.bus.call(ROOT, SERVICE, "SetAlias", "so", "default", path)
+    t.delete_collection(path)
+    found = t.bus.call(ROOT, SERVICE, "ReadAlias", "s", "default")[0]
+    t.true(found == "/" or found in t.bus.get(ROOT, SERVICE, "Collections"), f"it names {found}")
 
 
 @case("collection.delete.signal", MUST, "Service: CollectionDeleted (oo7's case collection_deleted_signal)",

@@ -1,6 +1,6 @@
 """Locks: what can be done with locked collections and items."""
 
-from ..bus import COLLECTION, IS_LOCKED, ITEM, PROMPT, PROPERTIES, ROOT, SERVICE
+from ..bus import COLLECTION, IS_LOCKED, ITEM, PROMPT, PROPERTIES, ROOT, SERVICE, CallError
 from ..suite import HABIT, MUST, SHOULD, case
 
 
@@ -118,6 +118,30 @@ def create(t):
     t.bus.signal("Completed", path=prompt)
     t.unlock(path)
     t.equal(t.search(t.mark), set(), "items after the prompt was dismissed")
+
+
+@case("lock.create-collection", MUST, "Service: CreateCollection; 9 Prompts",
+      "CreateCollection while everything is locked fails with IsLocked, creates a collection, or gives a prompt that does")
+def create_collection_locked(t):
+    t.lock_default()
+    try:
+        path = t.new_collection("conformance locked")
+    except CallError as error:
+        t.equal(error.name, IS_LOCKED, "the error")
+        return
+    t.equal(t.label(path, COLLECTION), "conformance locked", "Label")
+
+
+@case("lock.collections", MUST, "8 Locking: Lock",
+      "after Lock of a new collection it and its item are locked; after Unlock the item's secret is as it was")
+def collections(t):
+    path = t.new_collection("conformance further")
+    item = t.create(b"further", collection=path)
+    t.lock(path)
+    t.equal(t.bus.get(path, COLLECTION, "Locked"), True, "Locked")
+    t.true(path in t.unlock(path), "Unlock does not return it")
+    t.equal(t.bus.get(path, COLLECTION, "Locked"), False, "Locked after Unlock")
+    t.equal(t.secret(item), b"further", "the secret")
 
 
 @case("lock.set-label", SHOULD, "8 Locking", "Set of Label and Attributes of a locked item fails, and they stay")

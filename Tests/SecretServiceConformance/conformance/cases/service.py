@@ -113,6 +113,35 @@ def set_alias_default_survives(t):
     t.equal(t.default, path, "the alias default")
 
 
+def requires_settable_default(t):
+    """Skips where the alias `default` is in use, or can't be set."""
+    if not t.service.private:
+        t.skip("the service is in use")
+    path = t.default
+    t.later.append(lambda: t.bus.call(ROOT, SERVICE, "SetAlias", "so", "default", path))
+    return path
+
+
+@case("service.set-alias.default-moves", MUST, "4 Aliases: SetAlias; libsecret stores at aliases/default",
+      "after SetAlias of default to a new collection, an item that is created at the path aliases/default is in that one")
+def set_alias_default_moves(t):
+    before = requires_settable_default(t)
+    path = t.new_collection("conformance default")
+    t.equal(set_and_read(t, "default", path), path, "ReadAlias")
+    item = t.create(collection=f"{ROOT}/aliases/default")
+    t.true(item.startswith(f"{path}/"), f"the item is {item}")
+    t.equal(t.search(t.mark, path), {item}, "SearchItems of the collection")
+    t.equal(t.search(t.mark, before), set(), "SearchItems of the former default collection")
+
+
+@case("service.set-alias.default-removed", SHOULD, "4 Aliases: SetAlias",
+      "SetAlias of default to / takes the alias away, and it can be set again")
+def set_alias_default_removed(t):
+    path = requires_settable_default(t)
+    t.equal(set_and_read(t, "default", "/"), "/", "ReadAlias after SetAlias to /")
+    t.equal(set_and_read(t, "default", path), path, "ReadAlias")
+
+
 @case("service.create-collection.existing-alias", MUST,
       "Service: CreateCollection (KeePassXC's case testCollectionCreate)",
       "CreateCollection with an alias that is set returns that collection, without a prompt")

@@ -1,0 +1,81 @@
+import Model
+import Platform
+import SecretServiceProtocol
+import Store
+
+/// The name of the collection `login`, which clients may change: one line in the state folder.
+struct CollectionLabel: Sendable {
+  private static let standard = "Login"
+
+  private let file: StateText
+
+  /// - Parameter state: the folder of the state.
+  init(state: String) { file = StateText(name: "collection-label", state: state) }
+
+  /// The present name.
+  var text: String { file.text ?? Self.standard }
+
+  /// - Throws: `invalidValue` for a text that is too long; `system`.
+  func change(to text: String) throws(StoreError) {
+    guard text.utf8.count <= FurtherCollections.longestLabel else {
+      throw .invalidValue(
+        reason: "the name of a collection has at most \(FurtherCollections.longestLabel) bytes")
+    }
+    try file.change(to: text)
+  }
+}
+
+/// The name of the collection that the alias `default` means, where that is not `login`: one line in the state folder.
+///
+/// It holds for a keychain that was never unlocked, in which the aliases can't be read: a client that reads the alias then, and
+/// unlocks, has to store in the same collection as later.
+struct DefaultAlias: Sendable {
+  /// For an alias that was taken away.
+  private static let nothing = "/"
+
+  private let file: StateText
+
+  /// - Parameter state: the folder of the state.
+  init(state: String) { file = StateText(name: "default-collection", state: state) }
+
+  /// The aliases of the service, as far as they are known without the keychain.
+  var aliases: [String: ServiceObject.Collection] {
+    var aliases = ServiceObject.Collection.standardAliases
+    if let name = file.text { aliases["default"] = ServiceObject.Collection(name: name) }
+    return aliases
+  }
+
+  /// Notes the collection; nil: none. Nothing is written where it is noted already, and a failure is no error: the keychain has it.
+  func note(_ collection: ServiceObject.Collection?) {
+    let name = collection == .login ? nil : collection?.name ?? Self.nothing
+    guard name != file.text else { return }
+    try? file.change(to: name ?? "")
+  }
+}
+
+/// A short text in a file of the state folder, which is replaced whole.
+private struct StateText {
+  private let path: String
+  private let folder: String
+
+  init(name: String, state: String) { (path, folder) = ("\(state)/\(name)", state) }
+
+  /// nil: there is none.
+  var text: String? {
+    let text = readFile(path)
+    return text.isEmpty ? nil : text
+  }
+
+  /// - Throws: `system`.
+  func change(to text: String) throws(StoreError) {
+    UserFolders.make(folder)
+    let temporary = path + ".new"
+    do throws(Errno) {
+      _ = try? Files.remove(temporary)
+      try Descriptor(temporary, [.writing, .create, .exclusive, .noFollow]).write(Array(text.utf8))
+      try Files.rename(temporary, to: path)
+    } catch {
+      throw .system(error, operation: "rename")
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import Glibc
+import KeyringHarness
+import Testing
+
+/// `keyhole service` without a mount: the commands that know it, and clients on a session bus of the test's own.
+@Suite(
+  .serialized, .timeLimit(.minutes(3)),
+  .enabled(
+    if: System.exists("/usr/bin/dbus-daemon") && System.exists("/usr/bin/secret-tool"),
+    "needs dbus-daemon and secret-tool"))
+struct KeyholeServiceTests {
+  private let bus: PrivateBus
+
+  init() throws { bus = try PrivateBus() }
+
+  /// A vault with the passphrase `horse` that the service serves, locked.
+  private func withService(_ body: (World) async throws -> Void) async throws {
+    try await withWorld(environment: ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)"]) { world in
+      _ = try world.sh("echo horse | keyhole passphrase --weak --cost 14")
+      try Self.start(world)
+      defer { try? Self.end(world) }
+      try await body(world)
+    }
+  }
+
+  private static func start(_ world: World) throws {
+    let output = try world.sh("keyhole service")
+    #expect(output.status == 0, "\(output)")
+  }
+
+  private static func process(_ world: World) throws -> Int32 {
+    Int32(try world.sh("keyhole status --json | jq .pid").text.dropLast()) ?? 0
+  }
+
+  /// Ends the service, and returns when it is gone.
+  private static func end(_ world: World) throws {
+    let process = try process(world)
+    guard process > 0 else { return }
+    kill(process, SIGTERM)
+    #expect(try holds { try world.sh("keyhole status").status != 0 })
+  }
+
+  private static let isLocked = "keyhole status --json | jq .locked"
+
+  @Test func statusTellsOfIt() async throws {
+    try await withService { world in
+      let screen = try world.sh("keyhole status")
+      #expect(screen.status == 0 && screen.error.isEmpty)
+      let process = try Self.process(world)
+      #expect(process > 0)
+      #expect(screen.text.hasPrefix("served on    the session bus, as the Secret Service, since "))
+      #expect(screen.text.contains(" by process \(process), Keyhole "))
+      #expect(screen.text.contains("\nlocked       yes; `keyhole unlock` opens it"))
+      try world.check(
+        "keyhole status --json | jq -c '[.secretService, .mountpoint, .keychain, .locked]'",
+        prints: "[true,\"\",\"vault\",true]\n")
+      #expect(try !world.sh("keyhole doctor").text.contains("Secret Service"))
+    }
+  }
+
+  @Test func stoppedProcessIsNamed() async throws {
+    try await withService { world in
+      let process = try Self.process(world)
+      kill(process, SIGSTOP)
+      defer { kill(process, SIGCONT) }
+      let status = try world.sh("keyhole status")
+      #expect(status.status == 1, "\(status)")
+      #expect(status.error.contains("`kill -CONT \(process)` has it go on"), "\(status)")
+      #expect(
+        try world.sh("keyhole doctor").text.contains(
+          "org.freedesktop.secrets: its process is stopped, and whatever uses the service waits"))
+    }
+  }
+
+  @Test func lockAndUnlock() async throws {
+    try await withService { world in
+      try world.check("echo horse | keyhole unlock; \(Self.isLocked)", prints: "false\n")
+      try world.check("printf s3cret | secret-tool store --label=l service s account a")
+      try world.check("secret-tool lookup service s account a; keyhole get s/a", prints: "s3crets3cret")
+      try world.check("keyhole lock; \(Self.isLocked)", prints: "true\n")
+      let wrong = try world.sh("echo cow | keyhole unlock")
+      #expect(wrong.status == 5 && wrong.error.contains("the passphrase is wrong"))
+      try world.check("echo horse | keyhole unlock --wait 20; \(Self.isLocked)", prints: "false\n")
+      try world.check("keyhole lock")
+      // It unlocks in the background.
+      try world.check("printf horse | PAM_USER=$(id -un) keyhole unlock --pam")
+      #expect(try holds { try world.sh(Self.isLocked).text == "false\n" })
+    }
+  }
+
+  /// The service keeps the new keys: it does not have to be unlocked again.
+  @Test func changedPassphraseLeavesItOpen() async throws {
+    try await withService { world in
+      try world.check("echo horse | keyhole unlock; printf s3cret | secret-tool store --label=l a b")
+      let change = try world.sh("printf 'horse\\ncow\\n' | keyhole passphrase --weak --cost 14")
+      #expect(change.status == 0, "\(change)")
+      try world.check("\(Self.isLocked); secret-tool lookup a b", prints: "false\ns3cret")
+    }
+  }
+
+  @Test(.enabled(if: System.exists("/usr/bin/pinentry-curses"), "needs pinentry-curses"))
+  func listedRequestIsApproved() async throws {
+    try await withService { world in
+      try world.check("echo horse | keyhole unlock; printf s3cret | secret-tool store --label=l a b")
+      try world.check("keyhole lock")
+      // The vault is locked, and there is no way to ask the user: the program gets nothing, and the request waits.
+      #expect(try world.sh("setsid -w secret-tool lookup a b").status == 1)
+      try world.check("keyhole requests | cut -f 2", prints: "unlock\n")
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole approve $(keyhole requests | cut -f 1)"], environment: world.environment,
+        directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      let approval = try terminal.finish()
+      #expect(approval.status == 0, "\(approval)")
+      try world.check("setsid -w secret-tool lookup a b", prints: "s3cret")
+    }
+  }
+
+  /// A client behind the real proxy of Flatpak is a program in a sandbox, which rules don't know.
+  @Test(.enabled(if: System.exists("/usr/bin/xdg-dbus-proxy"), "needs xdg-dbus-proxy"))
+  func clientBehindAProxyIsInASandbox() async throws {
+    try await withService { world in
+      try world.check(
+        "echo horse | keyhole unlock; printf s3cret | secret-tool store --label=l service s account a")
+      try world.check("printf free | secret-tool store --label=l service s account free")
+      try world.check("keyhole attr s/a keyhole.programs 'allow /usr/bin/secret-tool'")
+      let behind = """
+        mkfifo "$OUT/ready"
+        xdg-dbus-proxy "$DBUS_SESSION_BUS_ADDRESS" "$OUT/proxy" --filter --talk=org.freedesktop.secrets --fd=3 3> "$OUT/ready" &
+        exec 4< "$OUT/ready"; head -c 1 <&4 > /dev/null
+        for name in free a; do
+          DBUS_SESSION_BUS_ADDRESS="unix:path=$OUT/proxy" setsid -w secret-tool lookup service s account $name; echo " $?"
+        done
+        kill %1
+        """
+      try world.check(behind, prints: "free 0\n 1\n")
+      let request = try world.sh("keyhole requests --json").text
+      #expect(request.contains("a program in a sandbox, behind /usr/bin/xdg-dbus-proxy"), "\(request)")
+      #expect(request.contains("keychain/generic/s/a"))
+    }
+  }
+
+  private static let call = "gdbus call --session -d org.freedesktop.secrets -o"
+  private static let root = "/org/freedesktop/secrets"
+
+  /// The collection of a client is in the items, so a copy of the items has it too.
+  @Test func collectionsOutliveTheServiceAndAnExport() async throws {
+    try await withService { world in
+      try world.check("echo horse | keyhole unlock")
+      try world.check(
+        "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.CreateCollection "
+          + "\"{'org.freedesktop.Secret.Collection.Label': <'My work'>}\" work",
+        prints: "(objectpath '\(Self.root)/collection/My_work', objectpath '/')\n")
+      try world.check(
+        "printf s3cret | secret-tool store --collection=\(Self.root)/collection/My_work --label=l service s account a"
+      )
+      let attribute = "keyhole attr s/a keyhole.collection"
+      try world.check(attribute, prints: "My_work\n")
+      try world.check("keyhole history", prints: "")
+      let setDefault = "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.SetAlias default"
+      try world.check("\(setDefault) \(Self.root)/collection/My_work", prints: "()\n")
+      try Self.end(world)
+      try Self.start(world)
+      // Also before the vault is unlocked.
+      let readDefault = "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.ReadAlias default"
+      try world.check(readDefault, prints: "(objectpath '\(Self.root)/collection/My_work',)\n")
+      try world.check("echo horse | keyhole unlock")
+      try world.check(
+        "printf s3cret | secret-tool store --label=l service s account b; keyhole attr s/b keyhole.collection",
+        prints: "My_work\n")
+      try world.check(
+        "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.ReadAlias work",
+        prints: "(objectpath '\(Self.root)/collection/My_work',)\n")
+      let label =
+        "\(Self.call) \(Self.root)/aliases/work -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Label"
+      try world.check(label, prints: "(<'My work'>,)\n")
+      // Another vault, which knows of no collection but by its item.
+      try world.check("keyhole export --plain keychain > $OUT/exported 2> /dev/null; keyhole rm -f s/a")
+      try world.check(
+        "\(Self.call) \(Self.root)/collection/My_work -m org.freedesktop.Secret.Collection.Delete",
+        prints: "(objectpath '/',)\n")
+      try world.check("keyhole ls keychain/generic", prints: "")
+      try world.check(readDefault, prints: "(objectpath '\(Self.root)/collection/login',)\n")
+      // The history has what was in it.
+      try world.check("keyhole undo keychain/generic/s/b > /dev/null 2>&1; keyhole get s/b", prints: "s3cret")
+      try world.check(
+        "keyhole import $OUT/exported 2> /dev/null > /dev/null; \(attribute)", prints: "My_work\n")
+      try world.check(
+        label.replacing("aliases/work", with: "collection/My_work"), prints: "(<'My_work'>,)\n")
+    }
+  }
+}
