@@ -102,6 +102,21 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    // A cluster of key-value servers, as etcd has them.
+    module("EtcdClient"),
+    // A store in a cluster: its format and keys, and the engines over it.
+    engine(
+      "ClusterRecords",
+      [
+        "VaultRecords", "Model", "Platform", "SecretMemory",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    engine(
+      "Cluster",
+      [
+        "ClusterRecords", "EtcdClient", "VaultRecords", "Store", "Model", "Platform", "SecretMemory",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
@@ -260,6 +275,15 @@ let package = Package(
       ],
       // A vault of the first format, which every later version opens.
       exclude: ["Fixtures"]),
+    // A cluster in memory, with faults.
+    module("ClusterInMemory", ["EtcdClient"], path: "Tests/ClusterInMemory"),
+    tests(
+      "ClusterTests",
+      [
+        "Cluster", "ClusterInMemory", "ClusterRecords", "EtcdClient", "Model", "SecretMemory", "Store",
+        "StoreConformance", "Suites", "VaultRecords",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     // A session bus and a real keyring for a test.
     .target(
       name: "KeyringHarness", path: "Tests/KeyringHarness", exclude: ["stand-in.py"], swiftSettings: strict),
