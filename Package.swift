@@ -288,6 +288,9 @@ let package = Package(
     tests(
       "SecretServiceProtocolTests",
       ["SecretServiceProtocol", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
+    // A cluster of etcd servers for a test, and faults of it.
+    module("EtcdHarness", ["Platform"], path: "Tests/EtcdHarness"),
+    tests("EtcdClientTests", ["EtcdClient", "EtcdHarness", "Platform", "SecretMemory", "TestSupport"]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
       "TreeTests",
