@@ -11,11 +11,19 @@ package protocol KeyValueCluster: Sendable {
   /// - Throws: `unavailable`, `compacted`, `refused`.
   func read(_ request: RangeRequest) throws(ClusterError) -> RangeReply
 
+  /// The same, which `interruption` ends with `unavailable`.
+  func read(_ request: RangeRequest, interruption: CallInterruption) throws(ClusterError) -> RangeReply
+
   /// Compares and changes in one step, or only reads: at most 128 operations.
   ///
   /// - Throws: `outcomeUnknown` where the servers may have done it; `unavailable` where they certainly have not;
   ///   `noSpace`, `tooLarge`, `refused`.
   func commit(_ transaction: ClusterTransaction) throws(ClusterError) -> TransactionReply
+
+  /// The same, which `interruption` ends: with `outcomeUnknown` where the change was sent.
+  func commit(
+    _ transaction: ClusterTransaction, interruption: CallInterruption
+  ) throws(ClusterError) -> TransactionReply
 
   /// Reports the changes of a range from a revision on, in their order, until the watch is cancelled. It connects again by
   /// itself; what it can't report is said by `compacted`, after which nothing follows.
@@ -24,6 +32,22 @@ package protocol KeyValueCluster: Sendable {
   func watch(
     _ range: KeyRange, from revision: Int64, report: @escaping @Sendable (WatchReport) -> Void
   ) -> any ClusterWatch
+}
+
+extension KeyValueCluster {
+  // Of a cluster whose calls don't wait: nothing is to be interrupted.
+
+  package func read(
+    _ request: RangeRequest, interruption: CallInterruption
+  ) throws(ClusterError) -> RangeReply {
+    try read(request)
+  }
+
+  package func commit(
+    _ transaction: ClusterTransaction, interruption: CallInterruption
+  ) throws(ClusterError) -> TransactionReply {
+    try commit(transaction)
+  }
 }
 
 /// A watch that runs.
@@ -95,7 +119,7 @@ package struct KeyValue: Hashable, Sendable {
   }
 }
 
-/// What every reply says of the cluster.
+/// The cluster and its state, as every reply says them.
 package struct ClusterHeader: Hashable, Sendable {
   package var cluster: UInt64
   package var member: UInt64
@@ -126,7 +150,7 @@ package struct RangeReply: Sendable {
   }
 }
 
-/// What must hold for a transaction to change something. `created` 0: the key is absent.
+/// It must hold for a transaction to change something. `created` 0: the key is absent.
 package enum KeyCondition: Sendable {
   case created(key: [UInt8], equals: Int64)
   case modified(key: [UInt8], equals: Int64)
@@ -147,7 +171,9 @@ package struct ClusterTransaction: Sendable {
   package var operations: [KeyOperation]
   package var otherwise: [KeyOperation]
 
-  package init(_ operations: [KeyOperation], if conditions: [KeyCondition] = [], otherwise: [KeyOperation] = []) {
+  package init(
+    _ operations: [KeyOperation], if conditions: [KeyCondition] = [], otherwise: [KeyOperation] = []
+  ) {
     self.conditions = conditions
     self.operations = operations
     self.otherwise = otherwise
@@ -182,9 +208,9 @@ package enum WatchReport: Sendable {
   case progress(revision: Int64)
   /// The servers can't be reached, or have no leader; the watch goes on trying.
   case disconnected(ClusterError)
-  /// The watch goes on from where it was.
+  /// The watch goes on from where it was. Also the first report of all, when a server has begun the watch.
   case connected
-  /// What followed the revision that was asked for is not kept any more: read everything, and watch from behind that.
+  /// The changes behind the revision that was asked for are not all kept any more: read everything, and watch from behind that.
   case compacted(revision: Int64)
   /// Another cluster answers, or one that was set back: nothing follows.
   case refused(ClusterError)
@@ -195,7 +221,7 @@ package enum ClusterError: Error, Hashable, Sendable {
   case unavailable(String)
   /// A change was sent, and no reply came: it may have been done.
   case outcomeUnknown(String)
-  /// The revision is not kept any more; the oldest that is.
+  /// The revision is not kept any more; the oldest that is, or 0 where the reply does not say it.
   case compacted(oldest: Int64)
   /// The cluster's quota is used up (NOSPACE).
   case noSpace
