@@ -130,11 +130,21 @@ extension Channel {
   ///
   /// - Returns: how the stream ended; nil: it goes on.
   func advance(until deadline: ContinuousClock.Instant) -> StreamEnd? {
-    if let end = perform() { return end }
+    if let end = performAll() { return end }
     let left = ContinuousClock.now.duration(to: deadline)
     let milliseconds = Int32(clamping: Int(max(0, min(left / .milliseconds(1), 60_000)).rounded(.up)))
     unsafe curl_multi_poll(multi, nil, 0, milliseconds, nil)
-    return perform()
+    return performAll()
+  }
+
+  /// libcurl 7.88 hands out 16 KiB at a time, and may hold bytes of the reply for which its poll would not return: the socket has
+  /// been read. So it is asked again as long as it hands out something.
+  private func performAll() -> StreamEnd? {
+    while true {
+      let before = exchange?.receivedBytes
+      if let end = perform() { return end }
+      if exchange?.receivedBytes == before { return nil }
+    }
   }
 
   private func perform() -> StreamEnd? {

@@ -15,6 +15,9 @@ final class Exchange {
   /// A connection may be made. Not later, nor for a request that was sent: libcurl would send it once more.
   var mayConnect: Bool
 
+  /// How much was received, without the head.
+  private(set) var receivedBytes = 0
+
   private(set) var head = ReplyHead()
   private(set) var frames: MessageFrames
 
@@ -54,6 +57,7 @@ final class Exchange {
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) {
+    receivedBytes &+= bytes.count
     unsafe frames.append(bytes)
   }
 
