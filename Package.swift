@@ -282,7 +282,8 @@ let package = Package(
     tests(
       "ClusterTests",
       [
-        "Cluster", "ClusterInMemory", "ClusterRecords", "EtcdClient", "Model", "SecretMemory", "Store",
+        "Cluster", "ClusterInMemory", "ClusterRecords", "EtcdClient", "EtcdHarness", "Model", "SecretMemory",
+        "Store",
         "StoreConformance", "Suites", "VaultRecords",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
