@@ -90,6 +90,7 @@ import VaultRecords
     try keychain.locking.lock()
     #expect(keychain.locking.lockState == .locked)
     expect(.locked) { _ = try keychain.secret(of: id) }
+    expect(.locked) { try store.publishSight(nil, keychain) }
     #expect(try keychain.bytes(of: other) == Array("two".utf8))
     #expect(try keychain.items().count == 2)
     let right = try secret("p-first")
@@ -286,6 +287,49 @@ import VaultRecords
     let again = try unlocked("first").suites(propertyLists: PropertyLists())
     defer { again.close() }
     expect(.damaged(what: "")) { _ = try again.read("app") }
+  }
+
+  @Test func aRestoredSnapshotIsAcceptedByAPerson() throws {
+    let first = try create()
+    let suites = first.suites(propertyLists: PropertyLists())
+    _ = try suites.create("app")
+    let revision = cluster.revision
+    try suites.set("n", .integer(1), in: "app")
+    suites.close()
+    try first.saveSeen()
+    cluster.restore(revision: revision)
+    let one = try secret("p-first")
+    let again = try open("first")
+    expect(.readOnly(reason: "")) { try again.unlock(one) }
+    let wrong = try secret("wrong")
+    expect(.rejected) { try again.accept(wrong) }
+    try again.accept(one)
+    let reader = again.suites(propertyLists: PropertyLists())
+    defer { reader.close() }
+    #expect(try reader.read("app")?.settings.isEmpty == true)
+    try reader.set("n", .integer(2), in: "app")
+    _ = try unlocked("first")
+  }
+
+  @Test func anotherStoreIsNotAccepted() throws {
+    let first = try create()
+    let forged = MemoryCluster()
+    // A list of members that begins otherwise, with a slot for this device.
+    let paths = try ClusterPaths(store: "team")
+    let store = first.session.keys.store
+    let (master, member) = (SymmetricKey(size: .bits256), try #require(first.members().first))
+    let other = try MemberSecret.random()
+    var log = MemberLog(store: store)
+    let identity = try StoreIdentity.of(master, store)
+    for keys in [try other.publicKeys(), member] {
+      let entry = try log.next(.add(keys), epoch: 1, identity: identity, by: other)
+      forged.put(paths.log(log.count), entry)
+      try log.append(entry)
+    }
+    forged.put(paths.slot(first.device), try MemberSlot.seal(master, to: member, store, epoch: 1))
+    let tricked = try ClusterStore(MemoryCluster.Client(forged), store: "team", files: files("first"))
+    let one = try secret("p-first")
+    expect(.damaged(what: "")) { try tricked.accept(one) }
   }
 
   @Test func sightsTellOfWithheldAndForkedStates() throws {

@@ -8,6 +8,9 @@ package protocol ClusterLock: Sendable {
   /// Whether this device's key is sealed by a passphrase.
   var needsPassphrase: Bool { get }
 
+  /// Drops this device's keys. The keyring is locked already.
+  func lock()
+
   /// Gives the keyring its keys. - Throws: `rejected`, `locked` for an empty passphrase where there is one, `unreachable`.
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError)
 }
@@ -17,6 +20,8 @@ package struct OpenLock: ClusterLock {
   package init() {}
 
   package var needsPassphrase: Bool { false }
+
+  package func lock() {}
 
   package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {}
 }
@@ -36,7 +41,10 @@ struct ClusterKeychainLock: LockingKeychain {
   /// False: the class that needs one is bound to a device.
   func hasPasscode(sealed: Bool) -> Bool { false }
 
-  func lock() throws(StoreError) { keys.lock() }
+  func lock() throws(StoreError) {
+    keys.lock()
+    device.lock()
+  }
 
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) { try device.unlock(passphrase) }
 }

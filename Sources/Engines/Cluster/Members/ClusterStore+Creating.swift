@@ -36,7 +36,7 @@ extension ClusterStore {
     let master = SymmetricKey(size: .bits256)
     try keys.add(master, epoch: 1)
     try keys.setRing(KeyRing(index: SymmetricKey(size: .bits256), oldest: 1))
-    state.use { $0.member = member }
+    try begin(member, MemberLog(store: keys.store))
   }
 
   private func commitBeginning(_ member: MemberSecret) throws(StoreError) {

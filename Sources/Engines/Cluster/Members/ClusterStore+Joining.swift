@@ -50,7 +50,7 @@ extension ClusterStore {
     guard request.device == (try member.publicKeys()), try JoinCode(request.device, log).isTyped(code) else {
       throw .rejected
     }
-    state.use { ($0.member, $0.log) = (member, log) }
+    try begin(member, log)
     try saveSeen(durably: true)
     state.use { $0.member = nil }
   }
@@ -169,7 +169,7 @@ extension ClusterStore {
     guard let slot else { throw .rejected }
     try store.keys.add(try MemberSlot.open(slot.value, recovery, log), epoch: log.epoch)
     let member = try store.member(passphrase)
-    store.state.use { ($0.member, $0.log) = (member, log) }
+    try store.begin(member, log)
     try store.add(try member.publicKeys(), log, by: recovery, removing: store.paths.request(member.id))
     try store.unlock(passphrase)
     return store

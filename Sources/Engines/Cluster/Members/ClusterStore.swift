@@ -16,6 +16,8 @@ package final class ClusterStore: Sendable, ClusterLock {
     var device: DeviceRecord
     /// nil: locked.
     var member: MemberSecret?
+    /// The key of the file of what was seen; nil: never unlocked.
+    var seenKey: SeenKey?
     var log: MemberLog
   }
 
@@ -68,7 +70,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     guard let stored = try DeviceFiles.read(files.seen) else {
       throw .notPermitted(reason: "this device has not confirmed the store's code yet")
     }
-    let record = try SeenRecord(stored, member, device.store)
+    let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
     try open(member, record)
   }
@@ -84,7 +86,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     var record = SeenRecord()
     let contents = session.seen.contents
     (record.cluster, record.revision, record.heads) = (contents.cluster, contents.revision, contents.heads)
-    (record.members, record.digest) = state.use { ($0.log.count, $0.log.digest) }
+    (record.members, record.digest, record.first) = state.use { ($0.log.count, $0.log.digest, $0.log.first) }
     return record
   }
 
@@ -103,8 +105,14 @@ package final class ClusterStore: Sendable, ClusterLock {
       opening: ring.value, at: paths.ring, version: UInt64(clamping: ring.version), opened)
     try keys.add(master, epoch: log.epoch)
     try keys.setRing(keyRing)
-    state.use { ($0.member, $0.log) = (member, log) }
+    try begin(member, log)
     try saveSeen(durably: true)
+  }
+
+  /// The device is unlocked.
+  func begin(_ member: MemberSecret, _ log: MemberLog) throws(StoreError) {
+    let key = try SeenKey(SeenRecord.key(member, keys.store))
+    state.use { ($0.member, $0.log, $0.seenKey) = (member, log, key) }
   }
 
   private func read(
@@ -129,7 +137,9 @@ package final class ClusterStore: Sendable, ClusterLock {
         throw .damaged(what: "the list of members")
       }
     }
-    guard log.count >= record.members else { throw .damaged(what: "the list of members") }
+    guard log.count >= record.members, record.first.isEmpty || log.first == record.first else {
+      throw .damaged(what: "the list of members")
+    }
     return log
   }
 
@@ -139,18 +149,45 @@ package final class ClusterStore: Sendable, ClusterLock {
     state.use { $0.member = nil }
   }
 
-  /// Stores what was seen. It needs the device's keys. - Throws: `locked`, `noSpace`, `system`.
+  /// Stores what was seen. A lock leaves the key for that. - Throws: `locked`, `noSpace`, `system`.
   package func saveSeen(durably: Bool = false) throws(StoreError) {
-    guard let member = state.use({ $0.member }) else { throw .locked }
+    guard let key = state.use({ $0.seenKey }) else { throw .locked }
     _ = session.seen.takeChanged()
-    let bytes = try record.encoded(member, keys.store)
+    let bytes = record.encoded(key.symmetric())
     try DeviceFiles.replace(files.seen, with: bytes, durably: durably)
+  }
+
+  /// A person accepts that the cluster was set back, or is another one, or that this device has lost what it had seen: what the
+  /// cluster has now is the state to begin with. The store has to be the one that it was, by its first entry.
+  ///
+  /// - Throws: `rejected`, `locked`; as `unlock`.
+  package func accept(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let member = try member(passphrase)
+    guard let stored = try DeviceFiles.read(files.seen) else {
+      throw .notPermitted(reason: "this device does not know the store's code; let it ask to join again")
+    }
+    var record = SeenRecord()
+    record.first = try SeenRecord(stored, SeenRecord.key(member, keys.store)).first
+    session.seen.accept()
+    state.use { $0.log = MemberLog(store: keys.store) }
+    try open(member, record)
   }
 
   /// The device's keys, after its passphrase was given again. - Throws: `rejected`, `locked`.
   func member(_ passphrase: borrowing SecretBytes) throws(StoreError) -> MemberSecret {
     try state.use { $0.device }.open(passphrase)
   }
+}
+
+/// The key of the file of what was seen.
+final class SeenKey: Sendable {
+  private let key: StoredKey
+
+  init(_ key: SymmetricKey) throws(StoreError) {
+    do { self.key = try StoredKey(key) } catch { throw StoreError(cluster: error) }
+  }
+
+  func symmetric() -> SymmetricKey { key.symmetric() }
 }
 
 extension SeenRecord {

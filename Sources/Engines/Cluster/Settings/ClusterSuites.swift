@@ -112,7 +112,10 @@ extension ClusterSuites {
         }
       }
       // The suite is gone, as the list of suites says.
-      if state.heads?[id] == nil, name(of: id) == nil { state.loaded[id] = nil }
+      if state.heads?[id] == nil, name(of: id) == nil {
+        state.loaded[id] = nil
+        session.seen.forget(head)
+      }
       return state.loaded[id]
     }
     collection?.take(changes, revision: revision)

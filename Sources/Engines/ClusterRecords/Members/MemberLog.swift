@@ -32,6 +32,8 @@ package struct MemberLog: Sendable {
   package private(set) var count: UInt64 = 0
   /// SHA-256 of the last entry.
   package private(set) var digest: [UInt8]
+  /// SHA-256 of the first entry.
+  package private(set) var first: [UInt8] = []
   package private(set) var epoch: UInt32 = 0
   package private(set) var identity: [UInt8] = []
   package private(set) var members: [ItemKey: MemberKeys] = [:]
@@ -81,6 +83,7 @@ package struct MemberLog: Sendable {
     (members, epoch, identity) = (next, entry.epoch, entry.identity)
     count += 1
     digest = Array(SHA256.hash(data: stored))
+    if first.isEmpty { first = digest }
   }
 }
 

@@ -1,4 +1,4 @@
-import Crypto
+package import Crypto
 package import Model
 import Platform
 package import VaultRecords
@@ -12,8 +12,15 @@ package struct SeenRecord: Hashable, Sendable {
   /// The number of entries of the list of members, and the digest of the last one.
   package var members: UInt64 = 0
   package var digest: [UInt8] = []
+  /// The digest of the first entry: it stays when a person accepts that the cluster was set back.
+  package var first: [UInt8] = []
 
   package init() {}
+
+  /// The key that authenticates the file of a device.
+  package static func key(_ member: MemberSecret, _ store: ItemKey) throws(StoreError) -> SymmetricKey {
+    try member.localKey("seen", store)
+  }
 
   private enum Tag {
     static let cluster: UInt8 = 1
@@ -21,10 +28,11 @@ package struct SeenRecord: Hashable, Sendable {
     static let members: UInt8 = 3
     static let digest: UInt8 = 4
     static let head: UInt8 = 5
+    static let first: UInt8 = 6
   }
 
-  /// The fields, and HMAC-SHA256 over them under a key of the device's.
-  package func encoded(_ member: MemberSecret, _ store: ItemKey) throws(StoreError) -> [UInt8] {
+  /// The fields, and HMAC-SHA256 over them.
+  package func encoded(_ key: SymmetricKey) -> [UInt8] {
     var writer = FieldWriter(capacity: 64 + 96 * heads.count)
     if let cluster { writer.put(Tag.cluster, cluster) }
     writer.put(Tag.revision, UInt64(clamping: revision))
@@ -36,15 +44,16 @@ package struct SeenRecord: Hashable, Sendable {
       head.put(raw: key)
       writer.put(Tag.head, head.bytes)
     }
-    let code = HMAC<SHA256>.authenticationCode(for: writer.bytes, using: try member.localKey("seen", store))
+    writer.put(Tag.first, first)
+    let code = HMAC<SHA256>.authenticationCode(for: writer.bytes, using: key)
     return writer.bytes + Array(code)
   }
 
   /// - Throws: `damaged`.
-  package init(_ bytes: [UInt8], _ member: MemberSecret, _ store: ItemKey) throws(StoreError) {
+  package init(_ bytes: [UInt8], _ key: SymmetricKey) throws(StoreError) {
     let content = Array(bytes.dropLast(32))
     let isAuthentic = HMAC<SHA256>.isValidAuthenticationCode(
-      bytes.suffix(32), authenticating: content, using: try member.localKey("seen", store))
+      bytes.suffix(32), authenticating: content, using: key)
     guard isAuthentic else { throw .damaged(what: "the record of what this device has seen of the cluster") }
     let span = content.span
     var reader = FieldReader(span)
@@ -54,6 +63,7 @@ package struct SeenRecord: Hashable, Sendable {
       case Tag.revision: revision = Int64(clamping: try field.integer(UInt64.self))
       case Tag.members: members = try field.integer(UInt64.self)
       case Tag.digest: digest = field.bytes.array
+      case Tag.first: first = field.bytes.array
       case Tag.head:
         var head = FieldReader(field.bytes)
         let version = try head.integer(UInt64.self)
