@@ -60,10 +60,12 @@ let package = Package(
       name: "CSecret", path: "Sources/C/CSecret", pkgConfig: "libsecret-1",
       providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CSecretLoader", path: "Sources/C/CSecretLoader"),
-    // Headers only: no pkg-config, so that neither library is linked. CServiceLoader loads them.
+    // Headers only: no pkg-config, so that no library is linked. CServiceLoader and CCurlLoader load them.
     .systemLibrary(name: "CSystemdBus", path: "Sources/C/CSystemdBus", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CGcrypt", path: "Sources/C/CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .target(name: "CServiceLoader", path: "Sources/C/CServiceLoader"),
+    .systemLibrary(name: "CCurl", path: "Sources/C/CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .target(name: "CCurlLoader", path: "Sources/C/CCurlLoader"),
     .target(name: "CSystem", path: "Sources/C/CSystem"),
     .target(name: "CWordList", path: "Sources/C/CWordList", exclude: ["eff-long.txt"]),
 
@@ -102,6 +104,19 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    // A store in a cluster: its format and keys, and the engines over it.
+    engine(
+      "ClusterRecords",
+      [
+        "VaultRecords", "Model", "Platform", "SecretMemory",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    engine(
+      "Cluster",
+      [
+        "ClusterRecords", "EtcdClient", "VaultRecords", "Store", "Model", "Platform", "SecretMemory",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
@@ -111,6 +126,8 @@ let package = Package(
     module(
       "SecretServiceProtocol",
       ["CGcrypt", "CServiceLoader", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
+    // A cluster of etcd over the network, for the process of a mount.
+    module("EtcdClient", ["CCurl", "CCurlLoader", "Platform", "SecretMemory"]),
     // All that tells of changes, as far as it needs neither the tree nor the kernel's session.
     module("Notifier", ["Model", "Platform"]),
     module("LoginSessions", ["Platform"]),
@@ -260,6 +277,16 @@ let package = Package(
       ],
       // A vault of the first format, which every later version opens.
       exclude: ["Fixtures"]),
+    // A cluster in memory, with faults.
+    module("ClusterInMemory", ["EtcdClient"], path: "Tests/ClusterInMemory"),
+    tests(
+      "ClusterTests",
+      [
+        "Cluster", "ClusterInMemory", "ClusterRecords", "EtcdClient", "EtcdHarness", "Model", "SecretMemory",
+        "Store",
+        "StoreConformance", "Suites", "VaultRecords",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
     // A session bus and a real keyring for a test.
     .target(
       name: "KeyringHarness", path: "Tests/KeyringHarness", exclude: ["stand-in.py"], swiftSettings: strict),
@@ -285,6 +312,9 @@ let package = Package(
     tests(
       "SecretServiceProtocolTests",
       ["SecretServiceProtocol", "SecretMemory", .product(name: "Crypto", package: "swift-crypto")]),
+    // A cluster of etcd servers for a test, and faults of it.
+    module("EtcdHarness", ["Platform"], path: "Tests/EtcdHarness"),
+    tests("EtcdClientTests", ["EtcdClient", "EtcdHarness", "Platform", "SecretMemory", "TestSupport"]),
     tests("NotifierTests", ["Notifier", "Model"]),
     tests(
       "TreeTests",

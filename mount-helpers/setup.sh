@@ -5,7 +5,7 @@
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Libraries for the build, and fusermount3 for mounting without being root.
-build_packages=(fuse3 libfuse3-dev libsecret-1-dev libsqlite3-dev libsystemd-dev libgcrypt20-dev pkg-config libc6-dev)
+build_packages=(fuse3 libfuse3-dev libsecret-1-dev libsqlite3-dev libsystemd-dev libgcrypt20-dev libcurl4-openssl-dev pkg-config libc6-dev)
 
 say() { printf '==> %s\n' "$*"; }
 die() {

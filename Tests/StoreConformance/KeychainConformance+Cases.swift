@@ -90,7 +90,7 @@ extension KeychainConformance {
     Case(description: "an item comes back as it was added") { open in
       let engine = try open()
       for sample in [
-        KeychainSamples.generic("a", ""), KeychainSamples.full(), KeychainSamples.generic("", ""),
+        KeychainSamples.generic("a", ""), KeychainSamples.full(engine), KeychainSamples.generic("", ""),
       ] {
         let added = try engine.add(sample, "s3cret")
         var expected = sample
@@ -103,7 +103,7 @@ extension KeychainConformance {
     },
     Case(description: "one item is found as it is listed") { open in
       let first = try open()
-      for sample in [KeychainSamples.generic("a"), KeychainSamples.full()] { try first.add(sample, "s") }
+      for sample in [KeychainSamples.generic("a"), KeychainSamples.full(first)] { try first.add(sample, "s") }
       let items = try first.items()
       // Another engine, before it has read all.
       guard let lookup = try open().lookup else { return }
@@ -135,8 +135,9 @@ extension KeychainConformance {
     },
     Case(description: "an identity is there once") { open in
       let engine = try open()
-      let item = try engine.add(KeychainSamples.full(), "1")
-      try require(.exists) { try engine.add(KeychainSamples.full(), "2") }
+      let full = KeychainSamples.full(engine)
+      let item = try engine.add(full, "1")
+      try require(.exists) { try engine.add(full, "2") }
       try require(open.same(engine.items(), [item]) && engine.bytes(of: item.id) == [0x31], "the first stays")
       try engine.add(KeychainSamples.generic("é"), "")
       try engine.add(KeychainSamples.generic("e\u{301}"), "")
@@ -178,7 +179,7 @@ extension KeychainConformance {
     Case(description: "an update keeps secret, id and size") { open in
       let engine = try open()
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
-      let full = KeychainSamples.full()
+      let full = KeychainSamples.full(engine)
       let updated = try engine.update([item.id]) { item throws(StoreError) in
         item = full
         item.size = 99
@@ -192,9 +193,12 @@ extension KeychainConformance {
       let engine = try open()
       let item = try engine.add(KeychainSamples.generic("a"), "secret")
       let hasPasscode = engine.locking.hasPasscode(sealed: false)
-      for accessibility in Accessibility.allCases
+      let limits = engine.limits
+      for accessibility in Accessibility.allCases.filter({ !limits.refusedClasses.contains($0) })
       where hasPasscode || accessibility != .whenPasscodeSetThisDeviceOnly {
-        let others = AccessFlags.Flag.allCases.filter { $0 != .applicationPassword }
+        let others = AccessFlags.Flag.allCases.filter {
+          $0 != .applicationPassword && !limits.refusedFlags.contains($0)
+        }
         for flags in [[], [.userPresence], others] {
           _ = try engine.update([item.id]) { item throws(StoreError) in
             (item.accessibility, item.access) = (accessibility, AccessFlags(flags))
@@ -202,6 +206,28 @@ extension KeychainConformance {
           try require(engine.bytes(of: item.id) == Array("secret".utf8), "\(accessibility) \(flags)")
         }
       }
+    },
+    Case(description: "what a keychain can't keep is refused, and nothing changes") { open in
+      let engine = try open()
+      let item = try engine.add(KeychainSamples.generic("a"), "secret")
+      for accessibility in engine.limits.refusedClasses {
+        var other = KeychainSamples.generic("b")
+        other.accessibility = accessibility
+        try require(.unsupported(reason: "")) { try engine.add(other, "s") }
+        try require(.unsupported(reason: "")) {
+          _ = try engine.update([item.id]) { $0.accessibility = accessibility }
+        }
+      }
+      for flag in engine.limits.refusedFlags {
+        var other = KeychainSamples.generic("b")
+        other.access = AccessFlags([flag])
+        try require(.unsupported(reason: "")) { try engine.add(other, "s") }
+        try require(.unsupported(reason: "")) {
+          _ = try engine.rewrite(item.id, readingSecret: false) { item, _ in item.access = AccessFlags([flag])
+          }
+        }
+      }
+      try require(engine.items() == [item] && engine.bytes(of: item.id) == Array("secret".utf8), "as before")
     },
     Case(description: "an update is all or nothing") { open in
       let engine = try open()

@@ -44,7 +44,7 @@ extension KeychainConformance {
       try engine.setOtpauth(item.id, uri)
       try engine.set(item.id, Array("new".utf8))
       let hasPasscode = engine.locking.hasPasscode(sealed: false)
-      for accessibility in Accessibility.allCases
+      for accessibility in Accessibility.allCases.filter({ !engine.limits.refusedClasses.contains($0) })
       where hasPasscode || accessibility != .whenPasscodeSetThisDeviceOnly {
         let changed = try engine.update([item.id]) { item throws(StoreError) in
           (item.accessibility, item.access) = (accessibility, [.userPresence])

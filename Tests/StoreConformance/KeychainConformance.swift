@@ -91,6 +91,13 @@ public enum KeychainSamples {
       created: time, modified: time)
   }
 
+  /// An item that has everything an item can have, within a keychain's limits.
+  static func full(_ engine: any KeychainEngine) -> Item {
+    var item = full()
+    if engine.limits.refusedClasses.contains(item.accessibility) { item.accessibility = .afterFirstUnlock }
+    return item
+  }
+
   /// An item that has everything an item can have.
   public static func full() -> Item {
     let identity = InternetIdentity(

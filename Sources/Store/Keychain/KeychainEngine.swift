@@ -112,6 +112,9 @@ public protocol KeychainEngine: Sendable {
   /// Keeps what items were; nil, as by default: what is changed or removed is gone.
   var history: (any VersionedKeychain)? { get }
 
+  /// The items that it can't keep: changes that would need it throw `unsupported`. By default there are none.
+  var limits: KeychainLimits { get }
+
   /// Compares all that it holds, where `changes` has read only a part since that was done last; nil, as by default: there
   /// is nothing to compare.
   var verification: (any VerifiableKeychain)? { get }
@@ -157,6 +160,8 @@ extension KeychainEngine {
   public var history: (any VersionedKeychain)? { nil }
   /// nil.
   public var verification: (any VerifiableKeychain)? { nil }
+  /// Nothing is refused.
+  public var limits: KeychainLimits { KeychainLimits() }
 }
 
 extension KeychainEngine {

@@ -6,9 +6,11 @@ struct StorableClasses {
   private let hasPasscode: Bool
   /// The same for items that are sealed by the vault before the keychain gets them.
   private let hasPasscodeForSealed: Bool
+  private let limits: KeychainLimits
 
   init(_ engine: any KeychainEngine) {
     let locking = engine.locking
+    limits = engine.limits
     lockState = locking.lockState
     hasPasscode = locking.hasPasscode(sealed: false)
     hasPasscodeForSealed = locking.hasPasscode(sealed: true)
@@ -18,6 +20,7 @@ struct StorableClasses {
     guard !item.identity.isReserved else {
       throw .notPermitted(reason: "Keyhole keeps things of its own there")
     }
+    try limits.check(item)
     guard lockState == .open || item.accessibility.survivesLock else { throw .locked }
     guard item.accessibility == .whenPasscodeSetThisDeviceOnly else { return }
     guard !(item.isToBeSealed ? hasPasscodeForSealed : hasPasscode) else { return }

@@ -36,7 +36,7 @@ package enum Cipher {
   }
 
   /// Opens what `seal(secret:)` sealed. - Throws: `damaged`, `SecretMemoryError`.
-  static func openSecret(
+  package static func openSecret(
     _ sealed: AES.GCM.SealedBox, under key: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> SecretBytes {
     var plain = try openPadded(sealed, under: key, boundTo: binding)
@@ -98,7 +98,7 @@ package enum Cipher {
   }
 
   /// Lends what `seal(secretBytes:)` or `seal(keys:)` sealed. - Throws: `damaged`.
-  static func openBytes<Result>(
+  package static func openBytes<Result>(
     _ sealed: [UInt8], under key: SymmetricKey, boundTo binding: [UInt8],
     _ body: (Span<UInt8>) throws -> Result
   ) throws -> Result {
@@ -127,7 +127,7 @@ package enum Cipher {
   }
 
   /// Opens what `seal(key:)` sealed. - Throws: `damaged`.
-  static func openKey(
+  package static func openKey(
     _ sealed: AES.GCM.SealedBox, under other: SymmetricKey, boundTo binding: [UInt8]
   ) throws -> SymmetricKey {
     var plain = try openPadded(sealed, under: other, boundTo: binding)

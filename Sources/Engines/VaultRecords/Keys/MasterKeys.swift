@@ -1,6 +1,6 @@
 package import Crypto
 import Model
-import SecretMemory
+package import SecretMemory
 
 /// The keys in a key slot.
 package struct MasterKeys {
@@ -57,20 +57,20 @@ package struct KeyInput: ~Copyable {
   private var secret: SecretBytes
   private let salt: [UInt8]
 
-  init(salt: [UInt8]) throws {
+  package init(salt: [UInt8]) throws {
     secret = try SecretBytes()
     self.salt = salt
   }
 
-  mutating func append(_ key: SymmetricKey) throws {
+  package mutating func append(_ key: SymmetricKey) throws {
     try key.append(to: &secret)
   }
 
-  mutating func append(_ bytes: borrowing SecretBytes) throws {
+  package mutating func append(_ bytes: borrowing SecretBytes) throws {
     try secret.append(bytes.span)
   }
 
-  borrowing func key(info: [UInt8]) -> SymmetricKey {
+  package borrowing func key(info: [UInt8]) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
       inputKeyMaterial: SymmetricKey(copying: secret.span), salt: salt, info: info, outputByteCount: 32)
   }

@@ -14,7 +14,7 @@ public final class SlotSecret: Sendable {
 
   /// The kind of its slot.
   public let kind: Kind
-  let bytes: SecretBytes
+  package let bytes: SecretBytes
 
   /// Takes over the bytes of a secret.
   public init(_ kind: Kind, _ bytes: consuming SecretBytes) {

@@ -11,7 +11,7 @@ extension SymmetricKey {
   }
 
   /// Lends the bytes.
-  func withBytes<Result>(_ body: (Span<UInt8>) throws -> Result) throws -> Result {
+  package func withBytes<Result>(_ body: (Span<UInt8>) throws -> Result) throws -> Result {
     try unsafe withUnsafeBytes { bytes in
       // SAFETY: the span does not outlive the closure.
       try body(unsafe Span(_unsafeBytes: bytes))

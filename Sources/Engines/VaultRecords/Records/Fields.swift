@@ -95,7 +95,7 @@ package struct FieldReader: ~Escapable {
   }
 
   /// The bytes that were not read yet.
-  var remainder: Span<UInt8> {
+  package var remainder: Span<UInt8> {
     @_lifetime(copy self)
     get { rest }
   }
@@ -103,8 +103,8 @@ package struct FieldReader: ~Escapable {
 
 /// One field; its bytes are borrowed from what is being read.
 package struct Field: ~Escapable {
-  let tag: UInt8
-  let bytes: Span<UInt8>
+  package let tag: UInt8
+  package let bytes: Span<UInt8>
 
   @_lifetime(copy bytes)
   init(tag: UInt8, bytes: Span<UInt8>) {
@@ -112,7 +112,7 @@ package struct Field: ~Escapable {
     self.bytes = bytes
   }
 
-  func integer<Integer: FixedWidthInteger & UnsignedInteger>(
+  package func integer<Integer: FixedWidthInteger & UnsignedInteger>(
     _ type: Integer.Type
   ) throws(StoreError) -> Integer {
     guard bytes.count == Integer.bitWidth / 8 else { throw .damaged(what: "fields") }
@@ -126,7 +126,7 @@ package struct Field: ~Escapable {
     return value
   }
 
-  func string() throws(StoreError) -> ExactString {
+  package func string() throws(StoreError) -> ExactString {
     guard let string = ExactString(utf8: bytes) else { throw .damaged(what: "fields") }
     return string
   }

@@ -152,7 +152,7 @@ extension ItemRecord {
 }
 
 extension Optional {
-  func orDamaged() throws(StoreError) -> Wrapped {
+  package func orDamaged() throws(StoreError) -> Wrapped {
     guard let self else { throw .damaged(what: "fields") }
     return self
   }

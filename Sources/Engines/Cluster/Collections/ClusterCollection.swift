@@ -1,0 +1,211 @@
+import ClusterRecords
+import EtcdClient
+import Model
+import Platform
+import VaultRecords
+
+/// A collection of the cluster with a verified copy in memory, for any thread.
+///
+/// The copy follows the watch and the commits of this process. What does not fit together is never taken over: the copy stays
+/// what it was, and the collection is distrusted until all of it fits again.
+final class ClusterCollection<Content: CollectionContent>: Sendable {
+  struct State {
+    var copy: VerifiedCopy<Content>?
+    /// The changes since a reading began that is under way, each with its revision.
+    var missed: [([KeyChange], Int64)]?
+    /// A record was sealed under keys that are not known: all is read again with the next call.
+    var isBehind = false
+    /// Why the cluster's contents were refused; nil: they are those of the copy.
+    var distrust: StoreError?
+    /// The commits of this process whose replies are awaited.
+    var pending: Set<Operation> = []
+    var waiting: [(revision: Int64, promise: Promise<Void>)] = []
+  }
+
+  let place: CollectionPlace
+  let session: ClusterSession
+  let state = Locked(State())
+  /// Held by the one thread that changes or reads the whole collection.
+  private let writer = Locked(())
+  /// Called with the entries that others have changed; it must be short, and not use the collection.
+  private let report: @Sendable ([ItemKey]) -> Void
+
+  init(
+    _ place: CollectionPlace, _ session: ClusterSession,
+    report: @escaping @Sendable ([ItemKey]) -> Void = { _ in }
+  ) {
+    (self.place, self.session, self.report) = (place, session, report)
+  }
+
+  /// Runs `body` while no other thread of this process changes the collection.
+  func withWriter<Result: ~Copyable>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try writer.use { (_) throws(StoreError) in try body() }
+  }
+
+  /// The copy, lent, whatever is known of the cluster; nil: nothing was read yet.
+  func lookAtCopy<Result>(_ body: (VerifiedCopy<Content>) throws(StoreError) -> Result) throws(StoreError)
+    -> Result?
+  {
+    try state.use { (state) throws(StoreError) in
+      guard let copy = state.copy else { return nil }
+      return try body(copy)
+    }
+  }
+
+  /// Lends the copy, after reading all where that was not done yet.
+  ///
+  /// - Throws: `damaged` where the cluster's contents were refused; `unreachable`, `locked`.
+  func withCopy<Result>(
+    _ body: (VerifiedCopy<Content>) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    for _ in 0..<2 {
+      let answer = try state.use { (state) throws(StoreError) -> Result? in
+        guard state.distrust == nil, !state.isBehind, let copy = state.copy else { return nil }
+        return try body(copy)
+      }
+      if let answer { return answer }
+      try load()
+    }
+    throw .unreachable(reason: "the cluster changes faster than it can be read")
+  }
+
+  /// Whether the copy misses something that was sealed under keys which were not known.
+  var isBehind: Bool { state.use { $0.isBehind } }
+
+  /// Why the cluster's contents were refused; nil: they were not.
+  var distrust: StoreError? { state.use { $0.distrust } }
+
+  /// Reads everything, and tells what others have changed since the copy. - Throws: `damaged`, `unreachable`, `locked`.
+  func load() throws(StoreError) {
+    state.use { $0.missed = $0.missed ?? [] }
+    do throws(StoreError) {
+      let fresh = try readRenewing()
+      state.use { install(fresh, &$0) }
+    } catch {
+      state.use { state in
+        state.missed = nil
+        if case .damaged = error { state.distrust = error }
+      }
+      throw error
+    }
+  }
+
+  /// Reads everything, after fetching the keys where another device has made new ones.
+  private func readRenewing() throws(StoreError) -> VerifiedCopy<Content> {
+    do throws(StoreError) {
+      do throws(StoreError) { return try read() } catch .locked where session.renewKeys() {
+        return try read()
+      }
+    } catch .locked where session.keys.isOpen {
+      // There are no keys for it.
+      throw VerifiedCopy<Content>.incomplete
+    }
+  }
+
+  private func read() throws(StoreError) -> VerifiedCopy<Content> {
+    let least = session.seen.version(of: place.head)
+    let values: [[KeyValue]]
+    do throws(ClusterError) {
+      values = try session.read([KeyRange(key: place.head), KeyRange(prefix: place.entries)]).values
+    } catch { throw StoreError(error) }
+    guard let head = values[0].first else { throw VerifiedCopy<Content>.incomplete }
+    let fresh = try VerifiedCopy<Content>(place, head: head, entries: values[1], session.keys)
+    let epoch = try lookAtCopy { $0.epoch } ?? 0
+    guard fresh.version >= least, fresh.epoch >= epoch else {
+      throw .damaged(what: "what the cluster stores: it was set back behind what this device has seen; it")
+    }
+    session.seen.note(place.head, version: fresh.version)
+    return fresh
+  }
+
+  private func install(_ fresh: VerifiedCopy<Content>, _ state: inout State) {
+    let missed = state.missed ?? []
+    (state.missed, state.distrust, state.isBehind) = (nil, nil, false)
+    if let known = state.copy, fresh.modified > known.modified {
+      state.copy = fresh
+      let difference = fresh.difference(from: known)
+      if !difference.isEmpty, !areOwn(fresh.head.operations, since: known, state) { report(difference) }
+    } else if state.copy == nil {
+      state.copy = fresh
+    }
+    for (changes, revision) in missed { take(changes, revision, &state) }
+    wake(&state)
+  }
+
+  /// Whether this process has made all commits since a copy: those that are not answered yet may be among them.
+  private func areOwn(_ operations: [Operation], since known: VerifiedCopy<Content>, _ state: State) -> Bool {
+    guard let end = known.head.operations.first.map({ operations.firstIndex(of: $0) }) ?? operations.endIndex
+    else { return false }
+    return operations[..<end].allSatisfy(state.pending.contains)
+  }
+
+  private func isOwn(_ operation: Operation?, _ state: State) -> Bool {
+    operation.map(state.pending.contains) ?? false
+  }
+
+  func wake(_ state: inout State) {
+    guard let modified = state.copy?.modified else { return }
+    for waiting in state.waiting where waiting.revision <= modified { waiting.promise.fulfill(()) }
+    state.waiting.removeAll { $0.revision <= modified }
+  }
+}
+
+extension ClusterCollection {
+  /// Takes over what the watch reports of one revision: changes of this collection's keys.
+  func take(_ changes: [KeyChange], revision: Int64) {
+    state.use { state in
+      if state.missed != nil { state.missed?.append((changes, revision)) }
+      take(changes, revision, &state)
+    }
+  }
+
+  private func take(_ changes: [KeyChange], _ revision: Int64, _ state: inout State) {
+    guard state.copy != nil, state.distrust == nil, !state.isBehind else { return }
+    do throws(StoreError) {
+      guard let delta = try state.copy?.apply(changes, revision: revision, session.keys) else { return }
+      if let version = state.copy?.version { session.seen.note(place.head, version: version) }
+      if !isOwn(delta.operation, state) { report(delta.ids) }
+      wake(&state)
+    } catch {
+      if case .locked = error {
+        state.isBehind = true
+      } else {
+        state.distrust = error
+        report([])
+      }
+    }
+  }
+
+  /// The copy shows the cluster's state at some moment after the call. - Throws: as `load`.
+  func catchUp() throws(StoreError) {
+    guard let known = try lookAtCopy({ $0.modified }), distrust == nil else { return try load() }
+    let stored: KeyValue?
+    do throws(ClusterError) {
+      stored = try session.read([KeyRange(key: place.head)]).values[0].first
+    } catch { throw StoreError(error) }
+    guard let stored else { return try load() }
+    if stored.modified > known { try waitFor(stored.modified) } else if stored.modified < known { try load() }
+  }
+
+  /// Whether a version of the copy is the cluster's present one, at some moment after the call. - Throws: as `load`.
+  func isPresent(_ version: UInt64) throws(StoreError) -> Bool {
+    try catchUp()
+    return try withCopy { $0.version == version }
+  }
+
+  /// How long the watch is waited for before all is read.
+  private static var patience: Duration { .milliseconds(200) }
+
+  /// Returns when the copy is not older than a revision. - Throws: as `load`.
+  func waitFor(_ revision: Int64) throws(StoreError) {
+    let promise = state.use { state -> Promise<Void>? in
+      guard state.distrust == nil, let copy = state.copy, copy.modified < revision else { return nil }
+      let promise = Promise<Void>()
+      state.waiting.append((revision, promise))
+      return promise
+    }
+    if let promise, promise.wait(within: Self.patience) != nil { return }
+    let isThere = try lookAtCopy { $0.modified >= revision } ?? false
+    if !isThere || distrust != nil { try load() }
+  }
+}

@@ -1,0 +1,21 @@
+import ClusterRecords
+import EtcdClient
+import Model
+
+extension StoreError {
+  /// The error that callers of an engine get.
+  init(_ error: ClusterError) {
+    switch error {
+    case .unavailable(let reason): self = .unreachable(reason: "the cluster does not answer: \(reason)")
+    case .outcomeUnknown(let reason):
+      self = .unreachable(
+        reason: "the cluster did not say whether the change was made (\(reason)); look before you try again")
+    case .compacted: self = .unreachable(reason: "what was to be read is not kept any more")
+    case .noSpace: self = .noSpace
+    case .tooLarge: self = .tooLarge(limit: ClusterFormat.largestTransaction)
+    case .unauthorized(let reason): self = .accessDenied(reason: "the cluster refuses the user: \(reason)")
+    case .wrongCluster(let reason): self = .readOnly(reason: reason)
+    case .refused(let reason): self = .unreachable(reason: "the cluster refuses it: \(reason)")
+    }
+  }
+}

@@ -1,0 +1,61 @@
+package import ClusterRecords
+package import EtcdClient
+import Model
+import Synchronization
+import VaultRecords
+
+/// The parts that the engines of a store share: the way to the cluster, the store's keys, and what this device has seen.
+package final class ClusterSession: Sendable {
+  package let cluster: any KeyValueCluster
+  package let paths: ClusterPaths
+  package let keys: ClusterKeyring
+  package let seen: SeenState
+  private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
+
+  package init(
+    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, seen: SeenState
+  ) {
+    (self.cluster, self.paths, self.keys, self.seen) = (cluster, paths, keys, seen)
+  }
+
+  /// From now on `renew` is called where a record is sealed under keys that are not known: it fetches them, if it can.
+  func setRenewal(_ renew: @escaping @Sendable () -> Bool) { renewal.use { $0 = renew } }
+
+  /// Whether keys were fetched, so that what was `locked` may be tried again.
+  func renewKeys() -> Bool { renewal.use { $0 }?() ?? false }
+
+  /// How many keys are read at once.
+  private static let page: Int64 = 5_000
+
+  /// A transaction whose reply is from this store's cluster, and not behind what was seen before it was sent.
+  func commit(_ transaction: ClusterTransaction) throws(ClusterError) -> TransactionReply {
+    let least = seen.revision
+    let reply = try cluster.commit(transaction)
+    try seen.check(reply.header, least: least)
+    return reply
+  }
+
+  /// Key ranges at one revision, in one linearizable transaction; of each as many keys as there are.
+  func read(_ ranges: [KeyRange]) throws(ClusterError) -> (values: [[KeyValue]], revision: Int64) {
+    let requests = ranges.map { range in
+      var request = RangeRequest(range)
+      if range.end != nil { request.limit = Self.page }
+      return request
+    }
+    let reply = try commit(ClusterTransaction(requests.map { .read($0) }))
+    let revision = reply.header.revision
+    var values = reply.values
+    for index in ranges.indices {
+      while let end = ranges[index].end, let last = values[index].last,
+        values[index].count.isMultiple(of: Int(Self.page))
+      {
+        var request = RangeRequest(KeyRange(start: last.key + [0], end: end))
+        (request.revision, request.limit) = (revision, Self.page)
+        let more = try cluster.read(request)
+        guard !more.values.isEmpty else { break }
+        values[index] += more.values
+      }
+    }
+    return (values, revision)
+  }
+}

@@ -1,0 +1,118 @@
+package import EtcdClient
+import Model
+import Synchronization
+
+/// The state of a store's cluster that this device has seen: it never goes behind that.
+package final class SeenState: Sendable {
+  package struct Contents: Hashable, Sendable {
+    /// nil: none was seen yet.
+    package var cluster: UInt64?
+    package var revision: Int64 = 0
+    /// The version of the head of each collection.
+    package var heads: [[UInt8]: UInt64] = [:]
+
+    package init() {}
+  }
+
+  private struct State {
+    var contents: Contents
+    /// Why nothing may be changed; nil: it may.
+    var refusal: ClusterError?
+    var isChanged = false
+  }
+
+  private let state: Mutex<State>
+  private let changed: @Sendable () -> Void
+
+  /// `changed` is called when there is something new to be stored, and not again before `takeChanged`.
+  package init(_ contents: Contents = Contents(), changed: @escaping @Sendable () -> Void = {}) {
+    state = Mutex(State(contents: contents))
+    self.changed = changed
+  }
+
+  package var contents: Contents { state.withLock { $0.contents } }
+  var revision: Int64 { state.withLock { $0.contents.revision } }
+
+  /// Why the cluster is not the one that was seen; nil: it is.
+  package var refusal: ClusterError? { state.withLock { $0.refusal } }
+
+  /// The contents, if they have changed since this was asked last.
+  package func takeChanged() -> Contents? {
+    state.withLock { state in
+      guard state.isChanged else { return nil }
+      state.isChanged = false
+      return state.contents
+    }
+  }
+
+  /// Takes what was stored, where it is more.
+  func take(_ stored: Contents) {
+    change { state in
+      state.contents.cluster = state.contents.cluster ?? stored.cluster
+      state.contents.revision = max(state.contents.revision, stored.revision)
+      state.contents.heads.merge(stored.heads) { max($0, $1) }
+      state.isChanged = true
+    }
+  }
+
+  /// A person has accepted that the cluster was set back, or is another one: what it has now is the state to begin with.
+  package func accept() {
+    change { state in
+      state.refusal = nil
+      state.contents = Contents()
+      state.isChanged = true
+    }
+  }
+
+  /// Checks a reply, before whose request everything up to the revision `least` was seen, and takes note of it.
+  ///
+  /// - Throws: `wrongCluster`.
+  func check(_ header: ClusterHeader, least: Int64) throws(ClusterError) {
+    let error: ClusterError? = change { state in
+      if let known = state.contents.cluster, known != header.cluster {
+        state.refusal = .wrongCluster(
+          "another cluster answers than before; `keyhole cluster status` says more")
+      } else if header.revision < least {
+        state.refusal = .wrongCluster(
+          "the cluster was set back behind what this device has seen; `keyhole cluster status` says more")
+      } else if state.refusal == nil {
+        if state.contents.cluster != header.cluster || state.contents.revision < header.revision {
+          state.isChanged = true
+        }
+        state.contents.cluster = header.cluster
+        state.contents.revision = max(state.contents.revision, header.revision)
+      }
+      return state.refusal
+    }
+    if let error { throw error }
+  }
+
+  /// The version of a collection's head that was seen; 0: none.
+  func version(of head: [UInt8]) -> UInt64 { state.withLock { $0.contents.heads[head] ?? 0 } }
+
+  /// Takes note of a collection's head.
+  func note(_ head: [UInt8], version: UInt64) {
+    change { state in
+      guard version > state.contents.heads[head] ?? 0 else { return }
+      state.contents.heads[head] = version
+      state.isChanged = true
+    }
+  }
+
+  /// The collection is gone.
+  func forget(_ head: [UInt8]) {
+    change { state in
+      if state.contents.heads.removeValue(forKey: head) != nil { state.isChanged = true }
+    }
+  }
+
+  @discardableResult private func change<Result>(_ body: (inout State) -> Result) -> Result {
+    let (result, isNew) = state.withLock { state in
+      let wasChanged = state.isChanged
+      let result = body(&state)
+      return (result, state.isChanged && !wasChanged)
+    }
+    if isNew { changed() }
+    return result
+  }
+}

@@ -1,0 +1,35 @@
+import ClusterRecords
+package import Model
+package import SecretMemory
+package import Store
+import VaultRecords
+
+extension ClusterKeychain: OtpauthKeychain {
+  /// The keychain itself.
+  package var otpauthURIs: (any OtpauthKeychain)? { self }
+
+  package func otpauth(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try secret(of: item, part: ItemRecord.FurtherSecret.otpauth)
+  }
+
+  package func rewriteOtpauth(
+    of item: ItemID, readingSecret: Bool,
+    _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
+  ) throws(StoreError) -> Item {
+    try change { present throws(StoreError) in
+      guard let id = ItemKey(item), let old = present.entries[id]?.kept else { throw .notFound }
+      let stored = old.record.item.otpauth
+      var secret = try self.secret(
+        of: item, part: ItemRecord.FurtherSecret.otpauth, isNeeded: readingSecret && stored != nil)
+      let unchanged = try Self.copy(secret)
+      var further = stored
+      try body(&further, &secret)
+      let isSame = further?.modified == stored?.modified && secret == unchanged
+      if further == nil, stored == nil { return (CollectionPlan([]), old.record.item) }
+      if readingSecret, isSame, further != nil { return (CollectionPlan([]), old.record.item) }
+      var writing = ItemWriting(id, old, session)
+      if let further { try writing.putOtpauth(secret, further) } else { writing.removeOtpauth() }
+      return (writing.plan, writing.entry.record.item)
+    }
+  }
+}

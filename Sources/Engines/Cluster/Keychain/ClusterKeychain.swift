@@ -1,0 +1,145 @@
+import ClusterRecords
+import EtcdClient
+package import Model
+import Platform
+package import SecretMemory
+package import Store
+import Synchronization
+import VaultRecords
+
+/// A keychain in a cluster: items in a copy that follows it, secrets read from it one by one.
+///
+/// Everything is sealed before it leaves: `Documentation/CLUSTER-FORMAT.md`. A secret is read linearizably, so that it is the
+/// one that was stored last when the call began.
+package final class ClusterKeychain: KeychainEngine {
+  /// `cluster`.
+  package let name = "cluster"
+  let session: ClusterSession
+  let collection: ClusterCollection<ItemEntry>
+  private let follower: ClusterFollower
+  private let lock: any ClusterLock
+  /// The items that others have changed since they were asked for.
+  private let news: ItemsNews
+
+  /// `changed` is called when others have changed items: on the watch's thread, so that it must not use the engine itself.
+  package init(
+    _ session: ClusterSession, lock: any ClusterLock = OpenLock(),
+    changed: @escaping @Sendable () -> Void = {}
+  ) {
+    (self.session, self.lock) = (session, lock)
+    let news = ItemsNews(changed)
+    self.news = news
+    collection = ClusterCollection(session.paths.items, session) { news.note($0) }
+    follower = ClusterFollower(session, session.paths.keychain)
+  }
+
+  /// Ends what follows the cluster. No call may follow.
+  package func close() { follower.stop() }
+
+  /// Since when the cluster was not heard; nil: it is.
+  package var silence: Timestamp? { follower.silence }
+
+  func start() throws(StoreError) {
+    guard session.keys.isReadable else { throw .locked }
+    try follower.start { () throws(StoreError) in
+      try collection.load()
+      return try collection.withCopy { $0.modified }
+    } take: { [weak self] changes, revision in
+      self?.collection.take(changes, revision: revision)
+    } reread: { [weak self] () throws(StoreError) in
+      guard let self else { return 0 }
+      try collection.load()
+      return try collection.withCopy { $0.modified }
+    }
+  }
+
+  /// Every item as the cluster has it now; without the cluster, as it had them last.
+  package func items() throws(StoreError) -> [Item] {
+    try start()
+    try catchUp()
+    news.forget()
+    return try collection.withCopy { copy in copy.entries.values.map(\.kept.record.item) }
+  }
+
+  /// The copy shows what was stored before the call; without the cluster, what it had last.
+  package func catchUp() throws(StoreError) {
+    try start()
+    do throws(StoreError) {
+      try collection.catchUp()
+    } catch .unreachable {
+      guard try collection.lookAtCopy({ _ in true }) != nil else {
+        throw .unreachable(reason: "the cluster does not answer")
+      }
+    }
+  }
+
+  /// The changes that the watch has reported since. The cluster is not asked.
+  package func changes() throws(StoreError) -> ExternalChanges {
+    let ids = news.take()
+    guard !ids.isEmpty else { return .none }
+    let present = try collection.withCopy { copy in
+      ids.map { ($0, copy.entries[$0]?.kept.record.item) }
+    }
+    return ExternalChanges(present.map { ItemNews($0.0.id, $0.1, origin: .external) })
+  }
+
+  package func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
+    try secret(of: item, part: SecretPlace.main)
+  }
+
+  package var limits: KeychainLimits {
+    KeychainLimits(
+      refusedClasses: Set(Accessibility.allCases.filter(\.isBoundToDevice)),
+      refusedFlags: [.biometryCurrentSet, .applicationPassword])
+  }
+
+  /// An item that was written without the keys does not open.
+  package var authenticatesItems: Bool { true }
+
+  package var locking: any LockingKeychain { ClusterKeychainLock(keys: session.keys, device: lock) }
+
+  package var trust: KeychainTrust {
+    guard let problem = problems().first else { return .trusted }
+    return .distrusted(problem)
+  }
+
+  package var readOnlyReason: String? {
+    guard let refusal = session.seen.refusal ?? follower.refusal else { return collection.distrust?.message }
+    return StoreError(refusal).message
+  }
+
+  /// Does nothing: what the cluster has acknowledged is on the disks of a majority of its servers.
+  package func synchronize() throws(StoreError) {}
+
+  /// nil: it is on no disk of this machine.
+  package func room() throws(StoreError) -> DiskRoom? { nil }
+
+  package func problems() -> [Problem] {
+    guard let reason = readOnlyReason else { return [] }
+    return [
+      Problem(subject: "the cluster", reason: reason, remedy: "`keyhole cluster status` says what to do")
+    ]
+  }
+}
+
+/// Which items others have changed.
+private final class ItemsNews: Sendable {
+  private let ids = Mutex<Set<ItemKey>>([])
+  private let changed: @Sendable () -> Void
+
+  init(_ changed: @escaping @Sendable () -> Void) { self.changed = changed }
+
+  func note(_ new: [ItemKey]) {
+    ids.withLock { $0.formUnion(new) }
+    changed()
+  }
+
+  func take() -> Set<ItemKey> {
+    ids.withLock { ids in
+      defer { ids = [] }
+      return ids
+    }
+  }
+
+  func forget() { ids.withLock { $0 = [] } }
+}

@@ -1,0 +1,92 @@
+import ClusterRecords
+import Crypto
+package import EtcdClient
+package import Model
+import Platform
+package import SecretMemory
+package import VaultRecords
+
+extension ClusterStore {
+  /// Makes a store in a cluster, to which this device belongs. It is unlocked.
+  ///
+  /// `passphrase` seals this device's keys; empty: none does.
+  /// - Throws: `exists` where the store or this device's file is there; `unreachable`, `noSpace`, `invalidName`.
+  package static func create(
+    _ cluster: any KeyValueCluster, store name: String, files: DeviceFiles,
+    passphrase: borrowing SecretBytes, cost: PassphraseCost = .standard
+  ) throws(StoreError) -> ClusterStore {
+    let paths = try ClusterPaths(store: name)
+    guard try DeviceFiles.read(files.device) == nil else { throw .exists }
+    let (member, id) = (try MemberSecret.random(), ItemKey.random())
+    let device = try DeviceRecord(member, of: id, passphrase: passphrase, cost: cost)
+    let store = ClusterStore(cluster, paths, files, device)
+    try store.begin(member)
+    try DeviceFiles.replace(files.device, with: device.encoded, durably: true)
+    do throws(StoreError) {
+      try store.commitBeginning(member)
+    } catch {
+      _ = try? Files.remove(files.device)
+      throw error
+    }
+    try store.saveSeen(durably: true)
+    return store
+  }
+
+  private func begin(_ member: MemberSecret) throws(StoreError) {
+    let master = SymmetricKey(size: .bits256)
+    try keys.add(master, epoch: 1)
+    try keys.setRing(KeyRing(index: SymmetricKey(size: .bits256), oldest: 1))
+    try begin(member, MemberLog(store: keys.store))
+  }
+
+  private func commitBeginning(_ member: MemberSecret) throws(StoreError) {
+    let master = try keys.copyMaster()
+    let identity = try StoreIdentity.of(master, keys.store)
+    var log = MemberLog(store: keys.store)
+    let first = try log.next(.add(member.publicKeys()), epoch: 1, identity: identity, by: member)
+    try log.append(first)
+    var (conditions, operations) = try session.emptyCollections()
+    let slot = try MemberSlot.seal(master, to: try member.publicKeys(), keys.store, epoch: 1)
+    let ring = try keys.copyRing().seal(at: paths.ring, version: 1, keys)
+    for (key, value) in [(paths.log(0), first), (paths.slot(member.id), slot), (paths.ring, ring)] {
+      conditions.append(.created(key: key, equals: 0))
+      operations.append(.put(key: key, value: value, lease: 0))
+    }
+    guard try commit(ClusterTransaction(operations, if: conditions), proving: (paths.log(0), first)) else {
+      throw .exists
+    }
+    state.use { $0.log = log }
+  }
+
+  /// Makes a transaction that puts a value which no other client puts; an unknown outcome is looked up. False: a condition did not hold.
+  func commit(
+    _ transaction: ClusterTransaction, proving: (key: [UInt8], value: [UInt8])
+  ) throws(StoreError) -> Bool {
+    do throws(ClusterError) {
+      return try session.commit(transaction).didSucceed
+    } catch .outcomeUnknown(let reason) {
+      let stored: KeyValue?
+      do throws(ClusterError) {
+        stored = try session.read([KeyRange(key: proving.key)]).values[0].first
+      } catch { throw StoreError(.outcomeUnknown(reason)) }
+      if stored?.value == proving.value { return true }
+      guard stored == nil else { return false }
+      do throws(ClusterError) { return try session.commit(transaction).didSucceed } catch {
+        throw StoreError(error)
+      }
+    } catch { throw StoreError(error) }
+  }
+
+  /// Reads the list of members as it is now, which goes on from the one that is known. - Throws: `damaged`, `unreachable`.
+  func fetchLog() throws(StoreError) -> MemberLog {
+    let log = try Self.log(try fetchEntries(), from: record, keys.store)
+    state.use { $0.log = log }
+    return log
+  }
+
+  func fetchEntries() throws(StoreError) -> [KeyValue] {
+    do throws(ClusterError) { return try session.read([KeyRange(prefix: paths.log)]).values[0] } catch {
+      throw StoreError(error)
+    }
+  }
+}

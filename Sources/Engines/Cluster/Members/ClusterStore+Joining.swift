@@ -1,0 +1,177 @@
+package import ClusterRecords
+import Crypto
+package import EtcdClient
+package import Model
+package import SecretMemory
+package import VaultRecords
+
+extension ClusterStore {
+  /// Asks for this device to belong to a store that is there, and makes its file.
+  ///
+  /// - Returns: the code that the other device has to be given, and shows.
+  /// - Throws: `notFound` where there is no such store; `exists` where this device has a file; `unreachable`.
+  package static func requestJoining(
+    _ cluster: any KeyValueCluster, store name: String, files: DeviceFiles,
+    passphrase: borrowing SecretBytes, cost: PassphraseCost = .standard
+  ) throws(StoreError) -> String {
+    let paths = try ClusterPaths(store: name)
+    guard try DeviceFiles.read(files.device) == nil else { throw .exists }
+    let entries: [KeyValue]
+    do throws(ClusterError) {
+      entries = try cluster.read(RangeRequest(KeyRange(prefix: paths.log))).values
+    } catch {
+      throw StoreError(error)
+    }
+    guard let first = entries.first else { throw .notFound }
+    let store = try MemberLog.Entry.store(ofFirst: first.value)
+    let log = try log(entries, from: SeenRecord(), store)
+    let member = try MemberSecret.random()
+    let device = try DeviceRecord(member, of: store, passphrase: passphrase, cost: cost)
+    let request = JoinRequest(device: try member.publicKeys(), position: log.count)
+    try DeviceFiles.replace(files.device, with: device.encoded, durably: true)
+    let put = KeyOperation.put(key: paths.request(member.id), value: request.encoded, lease: 0)
+    do throws(ClusterError) { _ = try cluster.commit(ClusterTransaction([put])) } catch {
+      throw StoreError(error)
+    }
+    return try JoinCode(request.device, log).text()
+  }
+
+  /// A person confirms on this device, which asked to join, the code that the approving device shows: from now on this is the
+  /// store.
+  ///
+  /// - Throws: `rejected` for another code, `invalidValue` for a typing error, `locked`, `damaged`, `unreachable`.
+  package func confirm(code: String, _ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let member = try member(passphrase)
+    let entries = try fetchEntries()
+    var request = try fetchRequest(member.id)
+    if request == nil { request = try requestBeforeApproval(of: member, entries) }
+    guard let request else { throw .notFound }
+    let log = try Self.log(entries, upTo: request.position, keys.store)
+    guard request.device == (try member.publicKeys()), try JoinCode(request.device, log).isTyped(code) else {
+      throw .rejected
+    }
+    try begin(member, log)
+    try saveSeen(durably: true)
+    state.use { $0.member = nil }
+  }
+
+  /// The request of a device that was approved meanwhile: it was made before the entry that adds the device.
+  private func requestBeforeApproval(
+    of member: MemberSecret, _ entries: [KeyValue]
+  ) throws(StoreError) -> JoinRequest? {
+    var log = MemberLog(store: keys.store)
+    for entry in entries {
+      let before = log
+      try log.append(entry.value)
+      if log.members[member.id] != nil {
+        return JoinRequest(device: try member.publicKeys(), position: before.count)
+      }
+    }
+    return nil
+  }
+
+  private static func log(
+    _ entries: [KeyValue], upTo count: UInt64, _ store: ItemKey
+  ) throws(StoreError) -> MemberLog {
+    var log = MemberLog(store: store)
+    for entry in entries where log.count < count { try log.append(entry.value) }
+    guard log.count == count, count > 0 else { throw .damaged(what: "the list of members") }
+    return log
+  }
+
+  /// The devices that ask to join. - Throws: `unreachable`.
+  package func requests() throws(StoreError) -> [JoinRequest] {
+    let values: [KeyValue]
+    do throws(ClusterError) { values = try session.read([KeyRange(prefix: paths.requests)]).values[0] } catch
+    {
+      throw StoreError(error)
+    }
+    return values.compactMap { value in
+      guard let request = try? JoinRequest(value.value.span), value.key == paths.request(request.device.id)
+      else {
+        return nil
+      }
+      return request
+    }
+  }
+
+  private func fetchRequest(_ id: ItemKey) throws(StoreError) -> JoinRequest? {
+    try requests().first { $0.device.id == id }
+  }
+
+  /// The code of a request, as this device sees it. - Throws: `damaged`, `unreachable`.
+  package func code(of request: JoinRequest) throws(StoreError) -> String {
+    _ = try fetchLog()
+    return try JoinCode(request.device, Self.log(fetchEntries(), upTo: request.position, keys.store)).text()
+  }
+
+  /// Lets a device belong to the store: a person has given this device's passphrase, and typed the code that the other shows.
+  ///
+  /// - Throws: `rejected` for another code or passphrase; `notFound` without the request; `notPermitted` where the list of
+  ///   members has changed since, so that the device has to ask again; `locked`, `unreachable`.
+  package func approve(
+    _ id: ItemKey, code: String, _ passphrase: borrowing SecretBytes
+  ) throws(StoreError) {
+    let signer = try member(passphrase)
+    let log = try fetchLog()
+    guard let request = try fetchRequest(id) else { throw .notFound }
+    guard request.position == log.count else {
+      throw .notPermitted(reason: "the members have changed since the device asked; let it ask again")
+    }
+    guard try JoinCode(request.device, log).isTyped(code) else { throw .rejected }
+    try add(request.device, log, by: signer, removing: paths.request(id))
+  }
+
+  /// Adds a member, and seals the master key to it.
+  func add(
+    _ new: MemberKeys, _ log: MemberLog, by signer: MemberSecret, removing request: [UInt8]? = nil
+  ) throws(StoreError) {
+    let entry = try log.next(.add(new), epoch: log.epoch, identity: log.identity, by: signer)
+    var next = log
+    try next.append(entry)
+    let slot = try MemberSlot.seal(try keys.copyMaster(), to: new, keys.store, epoch: log.epoch)
+    let place = paths.log(log.count)
+    var transaction = ClusterTransaction(
+      [.put(key: place, value: entry, lease: 0), .put(key: paths.slot(new.id), value: slot, lease: 0)],
+      if: [.created(key: place, equals: 0)])
+    if let request { transaction.operations.append(.delete(KeyRange(key: request))) }
+    guard try commit(transaction, proving: (place, entry)) else {
+      throw .notPermitted(reason: "the members have changed meanwhile; try again")
+    }
+    state.use { $0.log = next }
+    try? saveSeen(durably: true)
+  }
+
+  /// Makes a recovery code, which opens the store like a device. - Throws: `rejected`, `locked`, `unreachable`.
+  package func makeRecoveryCode(_ passphrase: borrowing SecretBytes) throws(StoreError) -> SlotSecret {
+    let signer = try member(passphrase)
+    let code = try RecoveryCode.make()
+    try add(try MemberSecret(code, of: keys.store).publicKeys(), try fetchLog(), by: signer)
+    return code
+  }
+
+  /// Makes this device a member by a recovery code. It trusts the list of members that it finds, as nothing else is left.
+  ///
+  /// - Throws: `rejected` for a code that opens no slot; `exists`, `notFound`, `unreachable`.
+  package static func recover(
+    _ cluster: any KeyValueCluster, store name: String, files: DeviceFiles, code: SlotSecret,
+    passphrase: borrowing SecretBytes, cost: PassphraseCost = .standard
+  ) throws(StoreError) -> ClusterStore {
+    _ = try requestJoining(cluster, store: name, files: files, passphrase: passphrase, cost: cost)
+    let store = try ClusterStore(cluster, store: name, files: files)
+    let log = try Self.log(try store.fetchEntries(), from: SeenRecord(), store.keys.store)
+    let recovery = try MemberSecret(code, of: store.keys.store)
+    guard log.members[recovery.id] != nil else { throw .rejected }
+    let slot: KeyValue?
+    do throws(ClusterError) {
+      slot = try store.session.read([KeyRange(key: store.paths.slot(recovery.id))]).values[0].first
+    } catch { throw StoreError(error) }
+    guard let slot else { throw .rejected }
+    try store.keys.add(try MemberSlot.open(slot.value, recovery, log), epoch: log.epoch)
+    let member = try store.member(passphrase)
+    try store.begin(member, log)
+    try store.add(try member.publicKeys(), log, by: recovery, removing: store.paths.request(member.id))
+    try store.unlock(passphrase)
+    return store
+  }
+}

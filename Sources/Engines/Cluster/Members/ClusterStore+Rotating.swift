@@ -1,0 +1,129 @@
+package import ClusterRecords
+import Crypto
+import EtcdClient
+package import Model
+package import SecretMemory
+import Store
+package import VaultRecords
+
+extension ClusterStore {
+  /// Takes members away, or none of them, and makes a new master key, which is sealed to those that stay. Then everything is
+  /// sealed again; where that is interrupted, `finishRotation` goes on.
+  ///
+  /// A member that is taken away can still read the copies that it has kept, sealed secrets among them.
+  /// - Throws: `rejected` for a wrong passphrase; `notPermitted` where the members have changed meanwhile, or for this device
+  ///   itself; `locked`, `unreachable`.
+  package func rotate(
+    removing removed: [ItemKey] = [], _ passphrase: borrowing SecretBytes,
+    suites: ClusterSuites, keychain: ClusterKeychain
+  ) throws(StoreError) {
+    let signer = try member(passphrase)
+    guard !removed.contains(signer.id) else {
+      throw .notPermitted(reason: "a device can't remove itself; use another one")
+    }
+    let log = try fetchLog()
+    try beginEpoch(log, removed, by: signer)
+    try finishRotation(suites: suites, keychain: keychain)
+  }
+
+  private func beginEpoch(_ log: MemberLog, _ removed: [ItemKey], by signer: MemberSecret) throws(StoreError)
+  {
+    let stored: KeyValue?
+    do throws(ClusterError) { stored = try session.read([KeyRange(key: paths.ring)]).values[0].first } catch {
+      throw StoreError(error)
+    }
+    guard let stored else { throw .damaged(what: "the store's keys") }
+    let master = SymmetricKey(size: .bits256)
+    let entry = try log.next(
+      .rotate(removing: removed), epoch: log.epoch + 1, identity: StoreIdentity.of(master, keys.store),
+      by: signer)
+    var next = log
+    try next.append(entry)
+    var ring = try KeyRing(
+      opening: stored.value, at: paths.ring, version: UInt64(clamping: stored.version), keys)
+    ring.masters[log.epoch] = try keys.copyMaster()
+    let opened = ClusterKeyring(store: keys.store)
+    try opened.add(master, epoch: next.epoch)
+    let sealed = try ring.seal(at: paths.ring, version: UInt64(clamping: stored.version) + 1, opened)
+    let place = paths.log(log.count)
+    var operations: [KeyOperation] = [
+      .put(key: place, value: entry, lease: 0), .put(key: paths.ring, value: sealed, lease: 0),
+    ]
+    for id in removed { operations.append(.delete(KeyRange(key: paths.slot(id)))) }
+    for (id, member) in next.members {
+      let slot = try MemberSlot.seal(master, to: member, keys.store, epoch: next.epoch)
+      operations.append(.put(key: paths.slot(id), value: slot, lease: 0))
+    }
+    let transaction = ClusterTransaction(
+      operations,
+      if: [.created(key: place, equals: 0), .modified(key: paths.ring, equals: stored.modified)])
+    guard try commit(transaction, proving: (place, entry)) else {
+      throw .notPermitted(reason: "the members have changed meanwhile; try again")
+    }
+    try keys.add(master, epoch: next.epoch)
+    try keys.setRing(ring)
+    state.use { ($0.member, $0.log) = (signer, next) }
+    try saveSeen(durably: true)
+  }
+
+  /// Seals everything under the present keys, and gives up the earlier ones. - Throws: `locked`, `unreachable`.
+  package func finishRotation(suites: ClusterSuites, keychain: ClusterKeychain) throws(StoreError) {
+    try suites.reseal()
+    try keychain.reseal()
+    let stored: KeyValue?
+    do throws(ClusterError) { stored = try session.read([KeyRange(key: paths.ring)]).values[0].first } catch {
+      throw StoreError(error)
+    }
+    guard let stored else { throw .damaged(what: "the store's keys") }
+    var ring = try keys.copyRing()
+    (ring.oldest, ring.masters) = (keys.epoch, [:])
+    let sealed = try ring.seal(at: paths.ring, version: UInt64(clamping: stored.version) + 1, keys)
+    let transaction = ClusterTransaction(
+      [.put(key: paths.ring, value: sealed, lease: 0)],
+      if: [.modified(key: paths.ring, equals: stored.modified)])
+    guard try commit(transaction, proving: (paths.ring, sealed)) else {
+      throw .notPermitted(reason: "another device changes the keys; try again")
+    }
+    try keys.setRing(ring)
+  }
+
+  /// The members of the store as they are now. - Throws: `damaged`, `unreachable`.
+  package func members() throws(StoreError) -> [MemberKeys] { Array(try fetchLog().members.values) }
+
+  /// This device's number.
+  package var device: ItemKey { state.use { $0.device.id } }
+}
+
+extension ClusterSuites {
+  /// Seals the list of suites and all suites again.
+  func reseal() throws(StoreError) {
+    try start()
+    try names.reseal { copy, id in copy.entries[id]?.kept }
+    for id in try names.withCopy({ Array($0.entries.keys) }) {
+      let settings = settings(of: id)
+      try settings.withWriter { () throws(StoreError) in try foldJournal(of: id, settings) }
+      try settings.reseal { copy, tag in
+        guard let name = copy.entries[tag]?.kept, let setting = copy.view.settings[name],
+          let modified = setting.modified
+        else { return copy.view.changes[tag].map { .changes($0) } }
+        return .setting(SettingRecord(name: name, value: setting.value, modified: modified))
+      }
+    }
+  }
+}
+
+extension ClusterKeychain {
+  /// Seals all items again, and the keys of their secrets.
+  func reseal() throws(StoreError) {
+    try start()
+    let keys = session.keys
+    try collection.reseal { copy, id throws(StoreError) in
+      guard var entry = copy.entries[id]?.kept else { return nil }
+      for (part, sealed) in entry.valueKeys {
+        let key = try SecretSeal.openKey(sealed, of: id, part: part, entry.record, keys)
+        entry.valueKeys[part] = try SecretSeal.seal(key: key, of: id, part: part, entry.record, keys)
+      }
+      return entry
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package import ClusterRecords
+import EtcdClient
+package import Model
+import Store
+package import VaultRecords
+
+/// A member whose sight of the store is another one than this device's.
+package struct SightFinding: Hashable, Sendable {
+  package var member: ItemKey
+  /// When the member has said so.
+  package var time: Timestamp
+  package var comparison: SightComparison
+}
+
+extension ClusterStore {
+  /// How many suites a sight names: those that were read here.
+  private static let mostSuites = 30
+
+  /// Tells the other members what this one has seen. It needs this device's keys. - Throws: `locked`, `unreachable`.
+  package func publishSight(_ suites: ClusterSuites?, _ keychain: ClusterKeychain?) throws(StoreError) {
+    guard let member = state.use({ $0.member }) else { throw .locked }
+    let record = record
+    let sight = MemberSight(
+      member: member.id, time: .now, revision: record.revision, members: record.members,
+      digest: record.digest,
+      heads: heads(suites, keychain).map { head in
+        MemberSight.Head(key: head.key, version: head.version, operation: head.operations.first)
+      })
+    let signed = try sight.signed(by: member, of: keys.store)
+    let key = paths.seen(member.id)
+    do throws(ClusterError) {
+      let version = try session.read([KeyRange(key: key)]).values[0].first?.version ?? 0
+      let sealed = try seal(signed, key, version + 1)
+      _ = try session.commit(
+        ClusterTransaction(
+          [.put(key: key, value: sealed, lease: 0)], if: [.version(key: key, equals: version)]))
+    } catch { throw StoreError(error) }
+  }
+
+  private func seal(_ signed: [UInt8], _ key: [UInt8], _ version: Int64) throws(ClusterError) -> [UInt8] {
+    do throws(StoreError) {
+      return try RecordSeal.seal(
+        signed, at: RecordPlace(.seen, key, version: UInt64(clamping: version)), for: .members, keys)
+    } catch { throw .unavailable(error.message) }
+  }
+
+  /// Compares what the other members have seen with what is shown here. A sight that does not open, or that no member has signed,
+  /// counts for nothing, as if it was withheld: `lastSights` says how old the others are.
+  ///
+  /// - Throws: `unreachable`, `damaged`.
+  package func compareSights(
+    _ suites: ClusterSuites?, _ keychain: ClusterKeychain?
+  ) throws(StoreError) -> [SightFinding] {
+    let sights = try sights()
+    var findings: [SightFinding] = []
+    try suites?.catchUpLoaded()
+    try keychain?.catchUp()
+    let own = heads(suites, keychain)
+    let log = try fetchLog()
+    for sight in sights where sight.member != device {
+      var results = sight.heads.compactMap { head in
+        own.first { $0.key == head.key }.map { SightComparison(head, own: $0.version, $0.operations) }
+      }
+      if sight.members > log.count { results.append(.isWithheld) }
+      if sight.members == log.count, sight.digest != log.digest { results.append(.isForked) }
+      for result in Set(results) where result != .fits {
+        findings.append(SightFinding(member: sight.member, time: sight.time, comparison: result))
+      }
+    }
+    return findings
+  }
+
+  /// The states that the members have seen last, as far as they are authentic. - Throws: `unreachable`, `locked`.
+  package func sights() throws(StoreError) -> [MemberSight] {
+    let values: [KeyValue]
+    do throws(ClusterError) { values = try session.read([KeyRange(prefix: paths.allSeen)]).values[0] } catch {
+      throw StoreError(error)
+    }
+    let members = try fetchLog().members
+    return values.compactMap { value in
+      let place = RecordPlace(.seen, value.key, version: UInt64(clamping: value.version))
+      guard let (signed, _) = try? RecordSeal.open(value.value, at: place, for: .members, keys),
+        let sight = try? MemberSight(signed, members, of: keys.store), value.key == paths.seen(sight.member)
+      else { return nil }
+      return sight
+    }
+  }
+
+  private struct OwnHead {
+    var key: [UInt8]
+    var version: UInt64
+    var operations: [Operation]
+
+    init<Content: CollectionContent>(_ copy: VerifiedCopy<Content>) {
+      (key, version, operations) = (copy.place.head, copy.version, copy.head.operations)
+    }
+  }
+
+  private func heads(_ suites: ClusterSuites?, _ keychain: ClusterKeychain?) -> [OwnHead] {
+    var heads: [OwnHead?] = []
+    if let suites {
+      heads.append((try? suites.names.lookAtCopy { OwnHead($0) }) ?? nil)
+      for (_, settings) in suites.state.use({ $0.loaded }).prefix(Self.mostSuites) {
+        heads.append((try? settings.lookAtCopy { OwnHead($0) }) ?? nil)
+      }
+    }
+    if let keychain { heads.append((try? keychain.collection.lookAtCopy { OwnHead($0) }) ?? nil) }
+    return heads.compactMap { $0 }
+  }
+}
+
+extension ClusterSuites {
+  /// The list of suites, and the suites that were read, are those of the cluster.
+  func catchUpLoaded() throws(StoreError) {
+    try start()
+    try names.catchUp()
+    for (_, settings) in state.use({ $0.loaded }) { try settings.catchUp() }
+  }
+}

@@ -1,0 +1,199 @@
+import ClusterRecords
+import Crypto
+package import EtcdClient
+package import Model
+import Platform
+package import SecretMemory
+import Store
+import VaultRecords
+
+/// A store in a cluster, as one device has it: its keys, its engines, and the other members.
+///
+/// It is opened from a way to the cluster, the store's name and this device's files. Until `unlock` neither names nor values
+/// can be read.
+package final class ClusterStore: Sendable, ClusterLock {
+  struct State {
+    var device: DeviceRecord
+    /// nil: locked.
+    var member: MemberSecret?
+    /// The key of the file of what was seen; nil: never unlocked.
+    var seenKey: SeenKey?
+    var log: MemberLog
+  }
+
+  let files: DeviceFiles
+  package let session: ClusterSession
+  let state: Locked<State>
+
+  var paths: ClusterPaths { session.paths }
+  var keys: ClusterKeyring { session.keys }
+
+  /// - Throws: `notFound` where this device has no file for the store; `accessDenied`, `damaged`, `invalidName`.
+  package convenience init(
+    _ cluster: any KeyValueCluster, store: String, files: DeviceFiles
+  ) throws(StoreError) {
+    guard let bytes = try DeviceFiles.read(files.device) else { throw .notFound }
+    self.init(cluster, try ClusterPaths(store: store), files, try DeviceRecord(bytes.span))
+  }
+
+  init(_ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ files: DeviceFiles, _ device: DeviceRecord) {
+    self.files = files
+    let keys = ClusterKeyring(store: device.store)
+    state = Locked(State(device: device, member: nil, log: MemberLog(store: device.store)))
+    let saving = SeenSaving(files.seen)
+    session = ClusterSession(cluster, paths, keys, seen: SeenState { saving.save() })
+    saving.setStore(self)
+    session.setRenewal { [weak self] in (try? self?.renew()) != nil }
+  }
+
+  /// The settings. `changed` is called with the names of suites that others have changed.
+  package func suites(
+    propertyLists: any PropertyListCoding, changed: @escaping @Sendable (ExactString) -> Void = { _ in }
+  ) -> ClusterSuites {
+    ClusterSuites(session, propertyLists: propertyLists, changed: changed)
+  }
+
+  /// The keychain. `changed` is called when others have changed items.
+  package func keychain(changed: @escaping @Sendable () -> Void = {}) -> ClusterKeychain {
+    ClusterKeychain(session, lock: self, changed: changed)
+  }
+
+  package var needsPassphrase: Bool { state.use { $0.device.takesPassphrase } }
+
+  /// Opens this device's keys with its passphrase, and with them the store's.
+  ///
+  /// - Throws: `rejected`, `locked`; `notPermitted` where the device does not belong to the store (yet, or any more);
+  ///   `damaged` where the list of members was changed behind what this device has seen; `unreachable`.
+  package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let device = state.use { $0.device }
+    let member = try device.open(passphrase)
+    guard let stored = try DeviceFiles.read(files.seen) else {
+      throw .notPermitted(reason: "this device has not confirmed the store's code yet")
+    }
+    let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
+    session.seen.take(record.contents)
+    try open(member, record)
+  }
+
+  /// Fetches the keys again, after another device has made new ones. - Throws: `locked`.
+  func renew() throws(StoreError) {
+    guard let member = state.use({ $0.member }) else { throw .locked }
+    try open(member, record)
+  }
+
+  /// The state that this device has seen.
+  var record: SeenRecord {
+    var record = SeenRecord()
+    let contents = session.seen.contents
+    (record.cluster, record.revision, record.heads) = (contents.cluster, contents.revision, contents.heads)
+    (record.members, record.digest, record.first) = state.use { ($0.log.count, $0.log.digest, $0.log.first) }
+    return record
+  }
+
+  private func open(_ member: MemberSecret, _ record: SeenRecord) throws(StoreError) {
+    let stored = try read(member)
+    let log = try Self.log(stored.log, from: record, keys.store)
+    guard log.members[member.id] != nil else {
+      throw .notPermitted(
+        reason: "this device does not belong to the store: it was not approved yet, or was removed")
+    }
+    guard let slot = stored.slot, let ring = stored.ring else { throw .damaged(what: "the store's keys") }
+    let master = try MemberSlot.open(slot.value, member, log)
+    let opened = ClusterKeyring(store: keys.store)
+    try opened.add(master, epoch: log.epoch)
+    let keyRing = try KeyRing(
+      opening: ring.value, at: paths.ring, version: UInt64(clamping: ring.version), opened)
+    try keys.add(master, epoch: log.epoch)
+    try keys.setRing(keyRing)
+    try begin(member, log)
+    try saveSeen(durably: true)
+  }
+
+  /// The device is unlocked.
+  func begin(_ member: MemberSecret, _ log: MemberLog) throws(StoreError) {
+    let key = try SeenKey(SeenRecord.key(member, keys.store))
+    state.use { ($0.member, $0.log, $0.seenKey) = (member, log, key) }
+  }
+
+  private func read(
+    _ member: MemberSecret
+  ) throws(StoreError) -> (log: [KeyValue], slot: KeyValue?, ring: KeyValue?) {
+    do throws(ClusterError) {
+      let values = try session.read([
+        KeyRange(prefix: paths.log), KeyRange(key: paths.slot(member.id)), KeyRange(key: paths.ring),
+      ]).values
+      return (values[0], values[1].first, values[2].first)
+    } catch { throw StoreError(error) }
+  }
+
+  /// The list of members, which begins with what was seen. - Throws: `damaged`.
+  static func log(_ entries: [KeyValue], from record: SeenRecord, _ store: ItemKey) throws(StoreError)
+    -> MemberLog
+  {
+    var log = MemberLog(store: store)
+    for entry in entries {
+      try log.append(entry.value)
+      if log.count == record.members, log.digest != record.digest {
+        throw .damaged(what: "the list of members")
+      }
+    }
+    guard log.count >= record.members, record.first.isEmpty || log.first == record.first else {
+      throw .damaged(what: "the list of members")
+    }
+    return log
+  }
+
+  /// Drops the keys that a lock takes.
+  package func lock() {
+    keys.lock()
+    state.use { $0.member = nil }
+  }
+
+  /// Stores what was seen. A lock leaves the key for that. - Throws: `locked`, `noSpace`, `system`.
+  package func saveSeen(durably: Bool = false) throws(StoreError) {
+    guard let key = state.use({ $0.seenKey }) else { throw .locked }
+    _ = session.seen.takeChanged()
+    let bytes = record.encoded(key.symmetric())
+    try DeviceFiles.replace(files.seen, with: bytes, durably: durably)
+  }
+
+  /// A person accepts that the cluster was set back, or is another one, or that this device has lost what it had seen: what the
+  /// cluster has now is the state to begin with. The store has to be the one that it was, by its first entry.
+  ///
+  /// - Throws: `rejected`, `locked`; as `unlock`.
+  package func accept(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let member = try member(passphrase)
+    guard let stored = try DeviceFiles.read(files.seen) else {
+      throw .notPermitted(reason: "this device does not know the store's code; let it ask to join again")
+    }
+    var record = SeenRecord()
+    record.first = try SeenRecord(stored, SeenRecord.key(member, keys.store)).first
+    session.seen.accept()
+    state.use { $0.log = MemberLog(store: keys.store) }
+    try open(member, record)
+  }
+
+  /// The device's keys, after its passphrase was given again. - Throws: `rejected`, `locked`.
+  func member(_ passphrase: borrowing SecretBytes) throws(StoreError) -> MemberSecret {
+    try state.use { $0.device }.open(passphrase)
+  }
+}
+
+/// The key of the file of what was seen.
+final class SeenKey: Sendable {
+  private let key: StoredKey
+
+  init(_ key: SymmetricKey) throws(StoreError) {
+    do { self.key = try StoredKey(key) } catch { throw StoreError(cluster: error) }
+  }
+
+  func symmetric() -> SymmetricKey { key.symmetric() }
+}
+
+extension SeenRecord {
+  var contents: SeenState.Contents {
+    var contents = SeenState.Contents()
+    (contents.cluster, contents.revision, contents.heads) = (cluster, revision, heads)
+    return contents
+  }
+}

@@ -1,0 +1,212 @@
+import ClusterRecords
+import EtcdClient
+package import Model
+import Platform
+package import Store
+import VaultRecords
+
+extension ClusterSuites {
+  /// The suites' names, and their stamps.
+  package func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
+    try start()
+    let ids = try names.withCopy { $0.view.ids }
+    var stamps: [ExactString: SuiteStamp] = [:]
+    for (name, id) in ids { stamps[name] = try stamp(of: id) }
+    return stamps
+  }
+
+  package func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
+    guard let id = try id(of: suite) else { return nil }
+    return try stamp(of: id)
+  }
+
+  private func stamp(of id: ItemKey) throws(StoreError) -> SuiteStamp? {
+    let (loaded, stored) = state.use { ($0.loaded[id], $0.heads?[id]) }
+    if let loaded, loaded.isBehind { try? loaded.load() }
+    if let loaded, let stamp = try loaded.lookAtCopy({ $0.head.stamp(of: id) }) {
+      guard loaded.distrust == nil else { return stamp.distrusted }
+      return stamp
+    }
+    guard let stored else { return SuiteStamp(device: id.high, modified: Timestamp(seconds: 0)).distrusted }
+    do throws(StoreError) {
+      let place = session.paths.suite(id)
+      let (content, _) = try RecordSeal.open(
+        stored.value, at: RecordPlace(.head, place.head, version: UInt64(clamping: stored.version)),
+        for: place.purpose, session.keys)
+      return try CollectionHead(content.span).stamp(of: id)
+    } catch .damaged {
+      return SuiteStamp(device: id.high, modified: Timestamp(seconds: 0)).distrusted
+    }
+  }
+
+  package func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
+    guard let id = try id(of: suite) else { return nil }
+    var contents = try settings(of: id).withCopy { $0.contents(of: id) }
+    contents.readOnly = readOnlyReason
+    return contents
+  }
+
+  package func update(
+    _ suite: ExactString, known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents {
+    guard let id = try id(of: suite) else { throw .notFound }
+    let settings = settings(of: id)
+    return try settings.withWriter { () throws(StoreError) in
+      let end = ContinuousClock.now + session.cluster.deadline
+      repeat {
+        if let stored = try attempt(id, settings, body) { return stored }
+      } while ContinuousClock.now < end
+      throw .unreachable(reason: "other clients change the suite all the time")
+    }
+  }
+
+  /// nil: another client was faster.
+  private func attempt(
+    _ id: ItemKey, _ settings: ClusterCollection<SuiteEntry>,
+    _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents? {
+    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+    try foldJournal(of: id, settings)
+    let (before, version) = try settings.withCopy { ($0.contents(of: id), $0.version) }
+    var after = before
+    do throws(StoreError) { try body(&after) } catch {
+      // It has seen the copy, which may be behind.
+      guard try settings.isPresent(version) else { return nil }
+      throw error
+    }
+    let changes = SettingChanges(from: before.settings, to: after.settings, at: .now)
+    guard !changes.list.isEmpty else { return try settings.isPresent(version) ? before : nil }
+    var plan = try plan(changes.list, of: id)
+    plan.changesValues = changes.changesValues
+    guard let draft = try settings.draft(plan, on: version) else { return nil }
+    guard try settings.send(draft) == .made else { return nil }
+    // The change is made; where this fails, the next client that changes the suite does it.
+    if plan.journal != nil { try? foldJournal(of: id, settings) }
+    return try settings.withCopy { $0.contents(of: id) }
+  }
+
+  /// Why nothing can be changed; nil: it can, as far as is known.
+  var readOnlyReason: String? {
+    guard let refusal = session.seen.refusal ?? follower.refusal else { return nil }
+    return StoreError(refusal).message
+  }
+
+  package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? { readOnlyReason }
+
+  /// One transaction, which the cluster has stored when it returns.
+  package func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
+    try SuiteName.check(suite)
+    let id = ItemKey.random()
+    let place = session.paths.suite(id)
+    try changeNames { copy throws(StoreError) in
+      guard copy[suite] == nil else { throw .exists }
+      var head = CollectionHead()
+      (head.valueVersion, head.valueTime) = (1, .now)
+      let sealed = try RecordSeal.seal(
+        head.encoded, at: RecordPlace(.head, place.head, version: 1), for: place.purpose, session.keys)
+      var plan = CollectionPlan([CollectionEdit(id, SuiteName(name: suite))])
+      plan.conditions = [.created(key: place.head, equals: 0)]
+      plan.operations = [.put(key: place.head, value: sealed, lease: 0)]
+      return plan
+    }
+    return try settings(of: id).withCopy { $0.contents(of: id) }
+  }
+
+  package func remove(_ suite: ExactString) throws(StoreError) {
+    try changeNames { ids throws(StoreError) in
+      guard let id = ids[suite] else { throw .notFound }
+      let settings = settings(of: id)
+      try settings.catchUp()
+      try settings.withWriter { () throws(StoreError) in try foldJournal(of: id, settings) }
+      let (isEmpty, modified) = try settings.withCopy { ($0.entries.isEmpty, $0.modified) }
+      guard isEmpty else { throw .notEmpty }
+      var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
+      let head = session.paths.suite(id).head
+      plan.conditions = [.modified(key: head, equals: modified)]
+      plan.operations = [.delete(KeyRange(key: head))]
+      return plan
+    }
+  }
+
+  package func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
+    try start()
+    guard try names.withCopy({ $0.view.ids[suite] }) != nil else { throw .notFound }
+    try SuiteName.check(name)
+    guard suite != name else { return }
+    try changeNames { ids throws(StoreError) in
+      guard let id = ids[suite] else { throw .notFound }
+      guard ids[name] == nil else { throw .exists }
+      return CollectionPlan([CollectionEdit(id, SuiteName(name: name))])
+    }
+  }
+
+  /// Changes the list of suites; `plan` may be asked again where another client was faster.
+  private func changeNames(
+    _ plan: ([ExactString: ItemKey]) throws(StoreError) -> CollectionPlan<SuiteName>
+  ) throws(StoreError) {
+    try start()
+    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+    try names.withWriter { () throws(StoreError) in
+      let end = ContinuousClock.now + session.cluster.deadline
+      repeat {
+        let (ids, version) = try names.withCopy { ($0.view.ids, $0.version) }
+        let made: CollectionPlan<SuiteName>
+        do throws(StoreError) { made = try plan(ids) } catch {
+          guard try names.isPresent(version) else { continue }
+          throw error
+        }
+        guard let draft = try names.draft(made, on: version) else { continue }
+        if try names.send(draft) == .made { return forgetRemoved(draft) }
+      } while ContinuousClock.now < end
+      throw .unreachable(reason: "other clients change the list of suites all the time")
+    }
+  }
+
+  private func forgetRemoved(_ draft: CollectionDraft<SuiteName>) {
+    for id in draft.removed {
+      state.use { state in
+        state.loaded[id] = nil
+        state.heads?[id] = nil
+      }
+      session.seen.forget(session.paths.suite(id).head)
+    }
+  }
+
+  /// Does nothing: what the cluster has acknowledged is on the disks of a majority of its servers.
+  package func synchronize(_ suite: ExactString) throws(StoreError) {}
+
+  /// The size that etcd's database has at most by default (`--quota-backend-bytes`): how much of it is in use is not asked
+  /// for.
+  package func room() throws(StoreError) -> DiskRoom {
+    let blocks = UInt64(2 << 30) / 4096
+    return DiskRoom(blockSize: 4096, blocks: blocks, freeBlocks: blocks, availableBlocks: blocks)
+  }
+
+  package func problems() -> [Problem] {
+    var problems: [Problem] = []
+    let remedy = "find out who else writes to the cluster; `keyhole cluster status` says more"
+    if let error = names.distrust {
+      problems.append(Problem(subject: "the list of suites", reason: error.message, remedy: remedy))
+    }
+    for (id, settings) in state.use({ $0.loaded }) {
+      guard let error = settings.distrust else { continue }
+      let name = (try? names.lookAtCopy { $0.entries[id]?.kept.name.string })?.flatMap { $0 }
+      problems.append(Problem(subject: name ?? "a suite", reason: error.message, remedy: remedy))
+    }
+    if let readOnlyReason {
+      problems.append(
+        Problem(
+          subject: "the cluster", reason: readOnlyReason, remedy: "`keyhole cluster status` says what to do"))
+    }
+    return problems
+  }
+}
+
+extension SuiteStamp {
+  /// Another stamp than that of any state that fits together.
+  fileprivate var distrusted: SuiteStamp {
+    var stamp = self
+    stamp.size = -1
+    return stamp
+  }
+}

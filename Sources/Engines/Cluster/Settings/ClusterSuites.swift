@@ -1,0 +1,155 @@
+import ClusterRecords
+import EtcdClient
+package import Model
+import Platform
+import Store
+import Synchronization
+import VaultRecords
+
+/// Suites in a cluster, read from a copy that follows the cluster, and changed one transaction at a time.
+///
+/// Names and values are sealed before they leave: `Documentation/CLUSTER-FORMAT.md`. Without the cluster, what was read
+/// before can be read on, and nothing be changed.
+package final class ClusterSuites: SuiteEngine {
+  package let propertyLists: any PropertyListCoding
+  let session: ClusterSession
+  let names: ClusterCollection<SuiteName>
+  let state = Locked(State())
+  let follower: ClusterFollower
+  private let news: SuiteNews
+
+  struct State {
+    /// The heads of all suites as they are stored; nil: nothing was read yet.
+    var heads: [ItemKey: KeyValue]?
+    /// The suites of which the settings were read.
+    var loaded: [ItemKey: ClusterCollection<SuiteEntry>] = [:]
+  }
+
+  /// `changed` is called with the names of suites that others have changed, on a thread of its own. It may use the engine.
+  package init(
+    _ session: ClusterSession, propertyLists: any PropertyListCoding,
+    changed: @escaping @Sendable (ExactString) -> Void = { _ in }
+  ) {
+    (self.session, self.propertyLists) = (session, propertyLists)
+    let news = SuiteNews(changed)
+    self.news = news
+    names = ClusterCollection(session.paths.names, session)
+    follower = ClusterFollower(session, session.paths.settings)
+  }
+
+  /// Ends what follows the cluster. No call may follow.
+  package func close() { follower.stop() }
+
+  /// Since when the cluster was not heard; nil: it is.
+  package var silence: Timestamp? { follower.silence }
+
+  /// Begins to follow the cluster, once.
+  func start() throws(StoreError) {
+    try follower.start { () throws(StoreError) in
+      try readNames()
+    } take: { [weak self] changes, revision in
+      self?.take(changes, revision)
+    } reread: { [weak self] () throws(StoreError) in
+      try self?.reread() ?? 0
+    }
+  }
+
+  /// The list of suites, and all heads. Returns the revision from which on the watch has to tell.
+  private func readNames() throws(StoreError) -> Int64 {
+    let values: [[KeyValue]]
+    let revision: Int64
+    do throws(ClusterError) {
+      (values, revision) = try session.read([KeyRange(prefix: session.paths.suiteHeads)])
+    } catch { throw StoreError(error) }
+    let prefix = session.paths.suiteHeads.count
+    let heads = values[0].compactMap { value in ClusterPaths.id(value.key[prefix...]).map { ($0, value) } }
+    state.use { $0.heads = Dictionary(heads) { $1 } }
+    try names.load()
+    return revision
+  }
+
+  private func reread() throws(StoreError) -> Int64 {
+    let before = presentNames
+    let revision = try readNames()
+    let loaded = state.use { $0.loaded }
+    for (_, collection) in loaded { try? collection.load() }
+    for name in before.union(presentNames) { news.tell(name) }
+    return revision
+  }
+}
+
+extension ClusterSuites {
+  /// Takes over the changes of one revision.
+  private func take(_ changes: [KeyChange], _ revision: Int64) {
+    var (ofNames, ofSuites): ([KeyChange], [ItemKey: [KeyChange]]) = ([], [:])
+    for change in changes {
+      if let id = suite(of: change.key) {
+        ofSuites[id, default: []].append(change)
+      } else {
+        ofNames.append(change)
+      }
+    }
+    var affected: Set<ExactString> = []
+    if !ofNames.isEmpty {
+      let before = presentNames
+      names.take(ofNames, revision: revision)
+      affected = before.symmetricDifference(presentNames)
+    }
+    for (id, changes) in ofSuites {
+      take(changes, of: id, revision)
+      if let name = name(of: id) { affected.insert(name) }
+    }
+    for name in affected { news.tell(name) }
+  }
+
+  private func take(_ changes: [KeyChange], of id: ItemKey, _ revision: Int64) {
+    let head = session.paths.suite(id).head
+    let collection = state.use { state in
+      for change in changes where change.key == head {
+        switch change {
+        case .put(let value): state.heads?[id] = value
+        case .delete: state.heads?[id] = nil
+        }
+      }
+      // The suite is gone, as the list of suites says.
+      if state.heads?[id] == nil, name(of: id) == nil {
+        state.loaded[id] = nil
+        session.seen.forget(head)
+      }
+      return state.loaded[id]
+    }
+    collection?.take(changes, revision: revision)
+  }
+
+  private var presentNames: Set<ExactString> {
+    let ids = (try? names.lookAtCopy { $0.view.ids }) ?? nil
+    return Set((ids ?? [:]).keys)
+  }
+
+  private func suite(of key: [UInt8]) -> ItemKey? {
+    let (heads, settings) = (session.paths.suiteHeads, session.paths.allSettings)
+    if key.starts(with: heads) { return ClusterPaths.id(key[heads.count...]) }
+    guard key.starts(with: settings), key.count >= settings.count + 32 else { return nil }
+    return ClusterPaths.id(key.dropFirst(settings.count).prefix(32))
+  }
+
+  private func name(of id: ItemKey) -> ExactString? {
+    (try? names.lookAtCopy { $0.entries[id]?.kept.name }) ?? nil
+  }
+
+  /// The id of the suite of a name; nil: there is none. - Throws: as `start`.
+  func id(of name: ExactString) throws(StoreError) -> ItemKey? {
+    try start()
+    return try names.withCopy { $0.view.ids[name] }
+  }
+
+  /// The settings of a suite, for which nothing may have been read yet.
+  func settings(of id: ItemKey) -> ClusterCollection<SuiteEntry> {
+    state.use { state in
+      if let known = state.loaded[id] { return known }
+      let new = ClusterCollection<SuiteEntry>(session.paths.suite(id), session)
+      state.loaded[id] = new
+      return new
+    }
+  }
+}

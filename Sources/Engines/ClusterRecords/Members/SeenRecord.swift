@@ -1,0 +1,75 @@
+package import Crypto
+package import Model
+import Platform
+package import VaultRecords
+
+/// The state of a store that a device has seen, as it keeps it on its disk.
+package struct SeenRecord: Hashable, Sendable {
+  package var cluster: UInt64?
+  package var revision: Int64 = 0
+  /// The version of the head of each collection.
+  package var heads: [[UInt8]: UInt64] = [:]
+  /// The number of entries of the list of members, and the digest of the last one.
+  package var members: UInt64 = 0
+  package var digest: [UInt8] = []
+  /// The digest of the first entry: it stays when a person accepts that the cluster was set back.
+  package var first: [UInt8] = []
+
+  package init() {}
+
+  /// The key that authenticates the file of a device.
+  package static func key(_ member: MemberSecret, _ store: ItemKey) throws(StoreError) -> SymmetricKey {
+    try member.localKey("seen", store)
+  }
+
+  private enum Tag {
+    static let cluster: UInt8 = 1
+    static let revision: UInt8 = 2
+    static let members: UInt8 = 3
+    static let digest: UInt8 = 4
+    static let head: UInt8 = 5
+    static let first: UInt8 = 6
+  }
+
+  /// The fields, and HMAC-SHA256 over them.
+  package func encoded(_ key: SymmetricKey) -> [UInt8] {
+    var writer = FieldWriter(capacity: 64 + 96 * heads.count)
+    if let cluster { writer.put(Tag.cluster, cluster) }
+    writer.put(Tag.revision, UInt64(clamping: revision))
+    writer.put(Tag.members, members)
+    writer.put(Tag.digest, digest)
+    for (key, version) in heads {
+      var head = FieldWriter(capacity: key.count + 8)
+      head.put(raw: version)
+      head.put(raw: key)
+      writer.put(Tag.head, head.bytes)
+    }
+    writer.put(Tag.first, first)
+    let code = HMAC<SHA256>.authenticationCode(for: writer.bytes, using: key)
+    return writer.bytes + Array(code)
+  }
+
+  /// - Throws: `damaged`.
+  package init(_ bytes: [UInt8], _ key: SymmetricKey) throws(StoreError) {
+    let content = Array(bytes.dropLast(32))
+    let isAuthentic = HMAC<SHA256>.isValidAuthenticationCode(
+      bytes.suffix(32), authenticating: content, using: key)
+    guard isAuthentic else { throw .damaged(what: "the record of what this device has seen of the cluster") }
+    let span = content.span
+    var reader = FieldReader(span)
+    while let field = try reader.next() {
+      switch field.tag {
+      case Tag.cluster: cluster = try field.integer(UInt64.self)
+      case Tag.revision: revision = Int64(clamping: try field.integer(UInt64.self))
+      case Tag.members: members = try field.integer(UInt64.self)
+      case Tag.digest: digest = field.bytes.array
+      case Tag.first: first = field.bytes.array
+      case Tag.head:
+        var head = FieldReader(field.bytes)
+        let version = try head.integer(UInt64.self)
+        heads[head.remainder.array] = version
+      default: throw .damaged(what: "the record of what this device has seen of the cluster")
+      }
+    }
+  }
+}

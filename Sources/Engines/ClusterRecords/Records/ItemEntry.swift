@@ -1,0 +1,143 @@
+import Crypto
+import FoundationEssentials
+package import Model
+import Platform
+package import SecretMemory
+package import VaultRecords
+
+/// An item as its entry holds it: all but its secrets, and their keys, sealed under that of the item's class.
+package struct ItemEntry {
+  /// The item; `secretRevision` and the revisions of further secrets are the versions of the secrets' keys in the cluster.
+  package var record: ItemRecord
+  /// The sealed key of each secret, by its part.
+  package var valueKeys: [UInt8: [UInt8]]
+
+  package init(record: ItemRecord, valueKeys: [UInt8: [UInt8]] = [:]) {
+    (self.record, self.valueKeys) = (record, valueKeys)
+  }
+
+  private enum Tag {
+    static let record: UInt8 = 1
+    static let valueKey: UInt8 = 2
+  }
+
+  /// - Throws: `tooLarge` for names and attributes above 1 MiB.
+  package func encoded() throws(StoreError) -> [UInt8] {
+    let record = record.encoded
+    guard record.count <= ItemRecord.largestSize else { throw .tooLarge(limit: ItemRecord.largestSize) }
+    var writer = FieldWriter(capacity: record.count + 160)
+    writer.put(Tag.record, record)
+    for (part, key) in valueKeys.sorted(by: { $0.key < $1.key }) { writer.put(Tag.valueKey, [part] + key) }
+    return writer.bytes
+  }
+
+  /// - Throws: `damaged`.
+  package init(_ bytes: Span<UInt8>, _ key: ItemKey) throws(StoreError) {
+    var record: ItemRecord?
+    var valueKeys: [UInt8: [UInt8]] = [:]
+    var reader = FieldReader(bytes)
+    while let field = try reader.next() {
+      switch field.tag {
+      case Tag.record:
+        do { record = try ItemRecord(field.bytes, id: key.id) } catch { throw StoreError(cluster: error) }
+      case Tag.valueKey:
+        guard !field.bytes.isEmpty else { throw .damaged(what: "an item") }
+        valueKeys[field.bytes[0]] = field.bytes.extracting(droppingFirst: 1).array
+      default: throw .damaged(what: "an item")
+      }
+    }
+    self.init(record: try record.orDamaged(), valueKeys: valueKeys)
+  }
+
+  /// The version that a secret's key has in the cluster; nil: there is no such secret.
+  package func version(ofPart part: UInt8) -> UInt64? {
+    guard part != SecretPlace.main else { return record.secretRevision }
+    return record.furtherSecrets.first { $0.part == part }?.revision
+  }
+}
+
+/// Seals of secrets: each has a key of its own, and that is sealed under the key of the item's class.
+package enum SecretSeal {
+  /// A new key. - Throws: `outOfMemory`.
+  package static func makeKey() throws(StoreError) -> SecretBytes {
+    do {
+      var bytes = try SecretBytes()
+      try SymmetricKey(size: .bits256).append(to: &bytes)
+      return bytes
+    } catch { throw StoreError(cluster: error) }
+  }
+
+  /// - Throws: `tooLarge`, `outOfMemory`.
+  package static func seal(
+    _ secret: borrowing SecretBytes, at place: RecordPlace, _ store: ItemKey, key: borrowing SecretBytes
+  ) throws(StoreError) -> [UInt8] {
+    guard secret.count <= ClusterFormat.largestValue else {
+      throw .tooLarge(limit: ClusterFormat.largestValue)
+    }
+    do {
+      return Array(
+        try Cipher.seal(
+          secret: secret, under: SymmetricKey(copying: key.span), boundTo: place.binding(store, epoch: 0)))
+    } catch { throw StoreError(cluster: error) }
+  }
+
+  /// - Throws: `damaged`, `outOfMemory`.
+  package static func open(
+    _ sealed: [UInt8], at place: RecordPlace, _ store: ItemKey, key: borrowing SecretBytes
+  ) throws(StoreError) -> SecretBytes {
+    do {
+      return try Cipher.openSecret(
+        Cipher.box(sealed), under: SymmetricKey(copying: key.span), boundTo: place.binding(store, epoch: 0))
+    } catch { throw StoreError(cluster: error) }
+  }
+
+  /// Seals a secret's key for an item of this class, these flags and rules. - Throws: `locked`.
+  package static func seal(
+    key: borrowing SecretBytes, of item: ItemKey, part: UInt8, _ record: ItemRecord, _ keys: ClusterKeyring
+  ) throws(StoreError) -> [UInt8] {
+    let epoch = keys.epoch
+    let classKey = try keys.key(.secrets(record.item.accessibility), epoch: epoch)
+    do {
+      let sealed = try Cipher.seal(
+        secretBytes: key, under: classKey, boundTo: binding(item, part, record, keys.store, epoch))
+      var writer = FieldWriter(capacity: 4 + sealed.count)
+      writer.put(raw: epoch)
+      writer.put(raw: Array(sealed))
+      return writer.bytes
+    } catch { throw StoreError(cluster: error) }
+  }
+
+  /// - Throws: `locked`, `damaged`.
+  package static func openKey(
+    _ sealed: [UInt8], of item: ItemKey, part: UInt8, _ record: ItemRecord, _ keys: ClusterKeyring
+  ) throws(StoreError) -> SecretBytes {
+    var reader = FieldReader(sealed.span)
+    let epoch = try reader.integer(UInt32.self)
+    let classKey = try keys.key(.secrets(record.item.accessibility), epoch: epoch)
+    do {
+      let key = try Cipher.openKey(
+        Cipher.box(reader.remainder.array), under: classKey,
+        boundTo: binding(item, part, record, keys.store, epoch))
+      var bytes = try SecretBytes()
+      try key.append(to: &bytes)
+      return bytes
+    } catch { throw StoreError(cluster: error) }
+  }
+
+  /// Class, flags and rules are among the fields: who changes them has to be able to open the secret.
+  private static func binding(
+    _ item: ItemKey, _ part: UInt8, _ record: ItemRecord, _ store: ItemKey, _ epoch: UInt32
+  ) -> [UInt8] {
+    let facts = SecretFacts(record)
+    var writer = FieldWriter(capacity: 128)
+    writer.put(raw: ClusterFormat.prefix.utf8)
+    writer.put(1, store)
+    writer.put(2, RecordKind.valueKey.rawValue)
+    writer.put(3, item)
+    writer.put(4, part)
+    writer.put(5, epoch)
+    writer.put(6, facts.accessibility.code)
+    writer.put(7, facts.access)
+    return writer.bytes
+  }
+}
