@@ -17,12 +17,15 @@ public final class EtcdNodes: Sendable {
     public var isSecure = false
     /// Others than those of this harness, for each server.
     public var arguments: [String] = []
+    /// Each server has an address there.
+    public var network: TestNetwork?
 
     public init() {}
   }
 
   struct Node: Sendable {
     let name: String
+    let address: String
     var clientPort: UInt16
     var peerPort: UInt16
     var process: pid_t = 0
@@ -73,7 +76,7 @@ public final class EtcdNodes: Sendable {
   public var count: Int { nodes.withLock { $0.count } }
 
   /// `HOST:PORT` of each server's clients.
-  public var endpoints: [String] { nodes.withLock { $0.map { "127.0.0.1:\($0.clientPort)" } } }
+  public var endpoints: [String] { nodes.withLock { $0.map { "\($0.address):\($0.clientPort)" } } }
 
   public var clientPorts: [UInt16] { nodes.withLock { $0.map(\.clientPort) } }
 }
@@ -86,8 +89,10 @@ extension EtcdNodes {
     for attempt in 1... {
       try Program.run(["/bin/sh", "-c", "rm -rf \"$0\"/n[0-9]*", folder])
       let ports = try FreePorts.find(2 * options.count)
-      let all = (0..<options.count).map {
-        Node(name: "n\($0)", clientPort: ports[2 * $0], peerPort: ports[2 * $0 + 1])
+      let all = (0..<options.count).map { index in
+        let address = options.network == nil ? "127.0.0.1" : TestNetwork.address(index)
+        return Node(
+          name: "n\(index)", address: address, clientPort: ports[2 * index], peerPort: ports[2 * index + 1])
       }
       nodes.withLock { $0 = all }
       do {
@@ -109,13 +114,14 @@ extension EtcdNodes {
     let all = nodes.withLock { $0 }
     let node = all[index]
     let scheme = options.isSecure ? "https" : "http"
-    let client = "\(scheme)://127.0.0.1:\(node.clientPort)"
+    let client = "\(scheme)://\(node.address):\(node.clientPort)"
     var words = [
       Self.program, "--name", node.name, "--data-dir", "\(folder)/\(node.name)", "--log-level", "warn",
       "--listen-client-urls", client, "--advertise-client-urls", client,
-      "--listen-peer-urls", "http://127.0.0.1:\(node.peerPort)",
-      "--initial-advertise-peer-urls", "http://127.0.0.1:\(node.peerPort)",
-      "--initial-cluster", all.map { "\($0.name)=http://127.0.0.1:\($0.peerPort)" }.joined(separator: ","),
+      "--listen-peer-urls", "http://\(node.address):\(node.peerPort)",
+      "--initial-advertise-peer-urls", "http://\(node.address):\(node.peerPort)",
+      "--initial-cluster",
+      all.map { "\($0.name)=http://\($0.address):\($0.peerPort)" }.joined(separator: ","),
       "--initial-cluster-state", isNew ? "new" : "existing",
     ]
     if options.isSecure {
@@ -124,6 +130,7 @@ extension EtcdNodes {
         "--trusted-ca-file", "\(folder)/ca.pem", "--client-cert-auth",
       ]
     }
+    words = (options.network?.command(for: index) ?? []) + words
     let process = try Program.start(words + options.arguments, output: "\(folder)/\(node.name).log")
     guardian.add(process)
     nodes.withLock { $0[index].process = process }
@@ -155,9 +162,9 @@ extension EtcdNodes {
   public func restore(_ snapshot: String) throws {
     for index in 0..<count { kill(index) }
     let all = nodes.withLock { $0 }
-    let cluster = all.map { "\($0.name)=http://127.0.0.1:\($0.peerPort)" }.joined(separator: ",")
+    let cluster = all.map { "\($0.name)=http://\($0.address):\($0.peerPort)" }.joined(separator: ",")
     for node in all {
-      let peer = "http://127.0.0.1:\(node.peerPort)"
+      let peer = "http://\(node.address):\(node.peerPort)"
       try Program.run(["/bin/rm", "-rf", "--", "\(folder)/\(node.name)"])
       try etcdctl(
         "snapshot restore \(snapshot) --name \(node.name) --data-dir $0/\(node.name) --initial-cluster \(cluster) "
