@@ -141,6 +141,32 @@ struct KeyholeServiceTests {
     }
   }
 
+  /// Whether the bus passes descriptors of processes (ProcessFD).
+  private static let givesProcesses: Bool = {
+    let path = "PATH=/usr/local/bin:/usr/bin:/bin"
+    let program = try? Program(
+      ["/usr/bin/env", "dbus-daemon", "--version"], environment: [path], directory: "/")
+    let numbers = (try? program?.finish().text)?.split(separator: "\n").first?.split(separator: " ").last?
+      .split(separator: ".").compactMap { Int($0) }
+    guard let numbers, numbers.count > 1 else { return false }
+    return (numbers[0], numbers[1]) >= (1, 16)
+  }()
+
+  /// The bus vouches for the process at the other end, so rules that allow a path hold.
+  @Test(.enabled(if: Self.givesProcesses, "dbus-daemon before 1.16 gives no ProcessFD"))
+  func rulesHoldWhereTheBusVouchesForProcesses() async throws {
+    try await withService { world in
+      try world.check(
+        "echo horse | keyhole unlock; printf s3cret | secret-tool store --label=l service s account a")
+      try world.check("keyhole attr s/a keyhole.programs 'allow /usr/bin/secret-tool'")
+      try world.check("setsid -w secret-tool lookup service s account a; keyhole requests", prints: "s3cret")
+      try world.check(
+        "cp /usr/bin/secret-tool $OUT/other; setsid -w $OUT/other lookup service s account a; echo $?",
+        prints: "1\n")
+      try world.check("keyhole requests --json | jq -r .program", prints: "\(world.outside)/other\n")
+    }
+  }
+
   private static let call = "gdbus call --session -d org.freedesktop.secrets -o"
   private static let root = "/org/freedesktop/secrets"
 
