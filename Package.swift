@@ -242,7 +242,19 @@ let package = Package(
     .executableTarget(
       name: "keyhole-benchmark", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
       path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
-    .executableTarget(name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict),
+    // Linked as `keyhole` is, with the libraries that mount-helpers/setup.sh puts there.
+    .executableTarget(
+      name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict,
+      linkerSettings: [
+        .unsafeFlags(
+          [
+            "-L.build/release-libraries", "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker",
+            "-z",
+            "-Xlinker", "pack-relative-relocs",
+          ],
+          .when(configuration: .release))
+      ]
+    ),
 
     .executableTarget(
       name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"

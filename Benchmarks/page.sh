@@ -194,7 +194,7 @@ $(cat "$scratch/tables/medians")
 ![commands: medians](benchmarks/programs.svg)
 
 \`keyhole get\` is the release build of this machine; the Swift program is linked in the same way and does nothing but copy a
-file to its output.
+file to its output. What the start of a command consists of, and what was tried, is in [ARCHITECTURE.md](ARCHITECTURE.md#the-start-of-a-command).
 
 $(cat "$scratch/tables/processes")
 

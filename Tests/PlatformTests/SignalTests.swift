@@ -75,6 +75,8 @@ import Testing
     let child = try Child(["true"], input: .nothing)
     #expect(child.waitForEnd(seconds: 20))
     #expect(ProcessFiles(child.process).status?.state == "Z")
+    #expect(ProcessFiles(child.process).isWithoutMemory)
+    #expect(!ProcessFiles(CurrentProcess.number).isWithoutMemory && !ProcessFiles(-1).isWithoutMemory)
     #expect(!ProcessNumber.isTaken(-1) && ProcessNumber.isTaken(child.process))
     child.end()
     #expect(ProcessFiles(child.process).status == nil)

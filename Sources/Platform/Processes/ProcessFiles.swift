@@ -69,11 +69,24 @@ public struct ProcessFiles: Sendable {
   /// The real user.
   public var user: UInt32? { field("Uid:").flatMap { UInt32($0) } }
 
+  /// Whether a thread has given back its memory, as it does at its end before it closes its files; false: it is gone.
+  ///
+  /// Reading `status` never waits; reading `stat` waits for a process that executes another program.
+  public var isWithoutMemory: Bool {
+    let status = statusBytes
+    return !status.isEmpty && Self.field("VmSize:", of: status) == nil
+  }
+
   /// The first word after a name at the beginning of a line of `status`, which has the names asked for near its start.
   ///
   /// Each write of a value asks for one: so it looks at bytes, not at characters.
-  private func field(_ name: String) -> String? {
-    var rest = (Self.bytes("\(folder)/status", limit: 4096) ?? [])[...]
+  private func field(_ name: String) -> String? { Self.field(name, of: statusBytes) }
+
+  /// Empty: there is no such process.
+  private var statusBytes: [UInt8] { Self.bytes("\(folder)/status", limit: 4096) ?? [] }
+
+  private static func field(_ name: String, of status: [UInt8]) -> String? {
+    var rest = status[...]
     while !rest.starts(with: name.utf8) {
       guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
       rest = rest[end...].dropFirst()

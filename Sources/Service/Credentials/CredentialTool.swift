@@ -17,12 +17,12 @@ package enum CredentialTool: String, CaseIterable, Sendable {
 
   /// The tool that calls a helper by this name; nil: none does.
   package init?(helper name: String) {
-    guard let word = CredentialHelper.tools[name] else { return nil }
+    guard let word = CredentialHelper.tool(helper: name) else { return nil }
     self.init(rawValue: word)
   }
 
   /// The names that helpers are called by: links to the command.
-  package static var helperNames: [String] { CredentialHelper.tools.keys.sorted() }
+  package static var helperNames: [String] { CredentialHelper.tools.map(\.name).sorted() }
 }
 
 // MARK: Configuration

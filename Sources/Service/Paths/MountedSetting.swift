@@ -11,15 +11,19 @@ package struct MountedSetting {
   ///
   /// - Throws: `Failure` where there is no home.
   package init?(_ text: String) throws {
+    guard Self.isPath(text) else { return nil }
     let path = TreePath(text)
-    guard PathLocation.isFull(text), path.settingKey != nil, !path.components.contains("..") else {
-      return nil
-    }
     let places = try StoragePaths.current()
     guard let mount = MountRegistration.newest(in: places.runtime), !mount.isStopped,
       mount.settings == places.configuration
     else { return nil }
     file = mount.path + "/" + path.string
+  }
+
+  /// Whether a word of the command line is the path of a setting wherever the command runs: then no secret is opened for it.
+  package static func isPath(_ text: String) -> Bool {
+    let path = TreePath(text)
+    return PathLocation.isFull(text) && path.settingKey != nil && !path.components.contains("..")
   }
 
   /// The content of the file. A mount that does not answer within two seconds is left alone.

@@ -20,7 +20,15 @@ package struct TreePath: Hashable, Sendable {
     self.components = components
   }
 
-  package var string: String { components.joined(separator: "/") }
+  /// Not by `joined(separator:)`: its generic code is a tenth of all that `keyhole get` executes.
+  package var string: String {
+    var text = components.first ?? ""
+    for name in components.dropFirst() {
+      text += "/"
+      text += name
+    }
+    return text
+  }
 
   package var name: String { components.last ?? "" }
 

@@ -144,18 +144,22 @@ extension Caller.Identity {
 
 /// The names that tools call Keyhole's credential helpers by.
 public enum CredentialHelper {
-  /// The words of `keyhole credential TOOL` by the names of the links to the command.
+  /// The names of the links to the command, each with its word of `keyhole credential TOOL`. No dictionary: its type takes
+  /// longer to make than this to search.
   public static let tools = [
-    "git-credential-keyhole": "git", "docker-credential-keyhole": "docker",
-    "cargo-credential-keyhole": "cargo",
-    "terraform-credentials-keyhole": "terraform", "bazel-credential-keyhole": "bazel",
-    "keyhole-askpass": "askpass",
+    (name: "git-credential-keyhole", tool: "git"), (name: "docker-credential-keyhole", tool: "docker"),
+    (name: "cargo-credential-keyhole", tool: "cargo"),
+    (name: "terraform-credentials-keyhole", tool: "terraform"),
+    (name: "bazel-credential-keyhole", tool: "bazel"), (name: "keyhole-askpass", tool: "askpass"),
   ]
+
+  /// The word of `keyhole credential TOOL` that a name of the command stands for; nil: it is another name.
+  public static func tool(helper name: String) -> String? { tools.first { $0.name == name }?.tool }
 
   /// The tool that a command line is called for; nil: it is another command.
   static func tool(of words: [String]) -> String? {
     guard let name = words.first?.split(separator: "/").last else { return nil }
-    if let tool = tools[String(name)] { return tool }
+    if let tool = tool(helper: String(name)) { return tool }
     guard words.count > 2, words[1] == "credential" else { return nil }
     return words[2...].first { !$0.hasPrefix("-") }
   }

@@ -88,9 +88,10 @@ extension Caller {
   ///
   /// A caller that closes its files because it executes another program holds a lock that reading its stat waits for,
   /// while it waits for the answer to its flush: so the reading has a deadline. A process that executes is not being
-  /// killed.
+  /// killed. Each write of a value asks for it, so it is first looked whether the caller is ending at all, for which nothing
+  /// is waited for and no other thread is needed.
   public var isBeingKilled: Bool {
-    guard thread > 0 else { return false }
+    guard thread > 0, ProcessFiles(thread).isWithoutMemory else { return false }
     let exitCode = Background.result(within: .milliseconds(50)) { [thread] in
       ProcessFiles(thread).status?.exitCode ?? 0
     }
