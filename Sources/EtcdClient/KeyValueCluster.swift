@@ -52,7 +52,8 @@ extension KeyValueCluster {
 
 /// A watch that runs.
 package protocol ClusterWatch: Sendable {
-  /// Ends the watch: `report` is not called again after this returned.
+  /// Ends the watch: `report` is not called again after this returned. It waits for a call of `report` that runs, unless it is called
+  /// in that: the caller must not hold a lock that `report` takes.
   func cancel()
 }
 

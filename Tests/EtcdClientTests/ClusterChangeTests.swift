@@ -7,7 +7,10 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ClusterChangeTests {
   @Test func anotherClusterIsRefusedBeforeAnythingIsWritten() throws {
     let nodes = try EtcdNodes()
+    // It is ahead, so that its revisions say nothing.
     let other = try EtcdNodes()
+    let ahead = other.client()
+    for number in 0..<20 { try ahead.put("other", "\(number)") }
     let relay = try Relay(to: nodes.clientPorts[0])
     defer { relay.stop() }
     let cluster = nodes.client([relay.endpoint])

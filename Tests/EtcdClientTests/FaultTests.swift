@@ -190,6 +190,38 @@ import Testing
     }
   }
 
+  /// A server that is ended in order sends GOAWAY, and answers what it has begun.
+  @Test func serverThatEndsInOrderLosesNoWrite() throws {
+    let nodes = try EtcdNodes()
+    let writer = nodes.client([nodes.endpoints[0]]) { $0.deadline = .seconds(2) }
+    try writer.put("k", "0")
+    let results = Collector<(Int, ClusterError?)>()
+    let isEnding = Collector<Bool>()
+    onThreads(2) { thread in
+      if thread == 1 {
+        _ = results.wait { $0.count > 20 }
+        nodes.terminate(0)
+        isEnding.add(true)
+        return
+      }
+      var number = 0
+      repeat {
+        number += 1
+        results.add((number, error { () throws(ClusterError) in try writer.put("k\(number)", "x") }))
+      } while isEnding.all.isEmpty
+    }
+    let reader = nodes.client([nodes.endpoints[1], nodes.endpoints[2]])
+    for (number, error) in results.all {
+      let isThere = try reader.get("k\(number)") != nil
+      switch error {
+      case nil: #expect(isThere)
+      case .outcomeUnknown: break
+      default: #expect(!isThere && error?.isUnavailable == true, "\(String(describing: error))")
+      }
+    }
+    #expect(results.all.contains { $0.1 != nil })
+  }
+
   @Test func idleConnectionThatEndedIsReplacedBeforeAWrite() throws {
     let nodes = try EtcdNodes()
     let cluster = nodes.client()

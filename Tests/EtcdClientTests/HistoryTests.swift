@@ -70,12 +70,16 @@ import Testing
     var random = SplitMix64(seed: .random(in: 0...(.max)))
     while end > .now {
       let victim = Int.random(in: 0..<3, using: &random)
-      switch Int.random(in: 0..<3, using: &random) {
+      switch Int.random(in: 0..<4, using: &random) {
       case 0:
         nodes.kill(victim)
         pause(300...1500, &random)
         try? nodes.start(victim)
       case 1:
+        nodes.terminate(victim)
+        pause(100...1000, &random)
+        try? nodes.start(victim)
+      case 2:
         nodes.pause(victim)
         pause(300...3000, &random)
         nodes.resume(victim)

@@ -195,6 +195,18 @@ extension EtcdNodes {
     Program.waitForEnd(process)
   }
 
+  /// SIGTERM: it ends its connections in order (GOAWAY of HTTP/2). Returns when the process is gone.
+  public func terminate(_ index: Int) {
+    let process = nodes.withLock { nodes in
+      defer { nodes[index].process = 0 }
+      return nodes[index].process
+    }
+    guard process > 0 else { return }
+    Glibc.kill(process, SIGTERM)
+    Program.waitForEnd(process)
+    guardian.remove(process)
+  }
+
   /// SIGSTOP: its connections stay, and nothing answers.
   public func pause(_ index: Int) { signal(index, SIGSTOP) }
 

@@ -56,7 +56,8 @@ public final class TestNetwork: Sendable {
     guardian.add(process)
     let own = try Program.run(["readlink", "/proc/self/ns/net"])
     let deadline = ContinuousClock.now + .seconds(20)
-    while try Program.run(["readlink", "/proc/\(process)/ns/net"]) == own {
+    // nil: it has ended.
+    while (try? Program.run(["readlink", "/proc/\(process)/ns/net"])) ?? own == own {
       guard deadline > .now, !Program.hasEnded(process) else {
         throw EtcdNodes.Failure(description: "there is no network namespace: is this root?")
       }
