@@ -27,6 +27,10 @@ public final class FileTree: Sendable {
     public var enrolledFingers: @Sendable () -> String? = { nil }
     /// The factors that the user can be asked for here. Flags that need others are refused when they are set.
     public var factors: @Sendable (KeychainStore) -> ApprovalFactors = { _ in .all }
+    /// `$XDG_STATE_HOME/keyhole`; nil: views don't follow settings that are renamed while the vault is locked.
+    public var stateFolder: String?
+    /// There is a vault, which this tree is without.
+    public var isWithoutVault = false
 
     /// One line's end at the end of a secret is dropped, and the status is an empty object.
     public init() {}
@@ -38,6 +42,7 @@ public final class FileTree: Sendable {
   public let keychain: KeychainStore?
   /// The files of `views`; nil: `keychain=none`.
   public let views: Views?
+  let pendingRenames: PendingRenames?
   /// The options that the tree was made with.
   public let options: Options
   /// The top directory, number 1. It is never forgotten.
@@ -64,7 +69,11 @@ public final class FileTree: Sendable {
   public init(settings: SettingsStore, keychain: KeychainStore?, options: Options = Options()) {
     self.settings = settings
     self.keychain = keychain
-    views = keychain.map { Views(keychain: $0, settings: settings, paths: TreePaths()) }
+    let renames = options.stateFolder.map { PendingRenames(stateFolder: $0) }
+    pendingRenames = renames
+    views = keychain.map {
+      Views(keychain: $0, settings: settings, paths: TreePaths(), pendingRenames: renames)
+    }
     self.options = options
     root = Node(number: 1, place: .root)
     nodes = Mutex(NodeTable(root: root))

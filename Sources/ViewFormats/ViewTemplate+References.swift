@@ -34,7 +34,7 @@ extension ViewTemplate {
       if let new = reference(path) {
         let blanks = inside.prefix { $0 == " " || $0 == "\t" }
         let tail = inside.dropFirst(blanks.count + path.count)
-        try writer.append(Array("\(blanks)\(new)\(tail)".utf8))
+        try writer.append(Array("\(blanks)\(References.escaped(new))\(tail)".utf8))
       } else {
         try writer.append(Array(inside.utf8))
       }

@@ -1,6 +1,7 @@
 public import Model
 public import SecretMemory
 public import Store
+import Synchronization
 import ViewFormats
 
 // Earlier versions of views: what they were made of, without a value. The values are in the history of the items.
@@ -35,10 +36,25 @@ extension Views {
   ///
   /// `mv` from another file system removes a file before it makes the new one: then that one is this view again.
   public func removed(_ name: ExactString) throws(StoreError) -> View? {
-    try removedVersion(name).flatMap { SealedDocument($0) }.flatMap { View($0) }
+    if let view = try removedVersion(name).flatMap({ SealedDocument($0) }).flatMap({ View($0) }) {
+      return view
+    }
+    return try rememberedView(name).flatMap { View($0.document) }
   }
 
-  private func removedVersion(_ name: ExactString) throws(StoreError) -> ItemVersion? {
+  /// A view of which no version is kept, for a minute after it was removed.
+  private func rememberedView(_ name: ExactString) throws(StoreError) -> RemovedView? {
+    guard try view(name) == nil else { return nil }
+    return removedViews.withLock { views in
+      views = views.filter { !$0.value.isOver }
+      return views[name]
+    }
+  }
+
+  /// Forgets the views of which no version is kept: before a lock.
+  public func forgetRemovedViews() { removedViews.withLock { $0 = [:] } }
+
+  func removedVersion(_ name: ExactString) throws(StoreError) -> ItemVersion? {
     guard try view(name) == nil, let last = try versions(of: name).last, last.changes.contains(.removal)
     else {
       return nil
@@ -48,7 +64,28 @@ extension Views {
 
   /// Makes a removed view again, where its file is written.
   func bringBack(_ name: ExactString) throws(StoreError) {
-    guard let version = try removedVersion(name) else { return }
-    try keychain.restore(version)
+    if let version = try removedVersion(name) {
+      try keychain.restore(version)
+    } else if let removed = try rememberedView(name) {
+      let document = removed.document
+      try keep(
+        DocumentChange(name: document.name, properties: document.properties, modified: document.modified),
+        removed.text.bytes)
+      removedViews.withLock { $0[name] = nil }
+    }
   }
+}
+
+/// A view that was removed where the vault keeps no versions, in memory: `mv` of a file from another file system removes the view, and makes a
+/// file of its name then.
+struct RemovedView: Sendable {
+  private static let patience = Duration.seconds(60)
+
+  let document: SealedDocument
+  let text: HeldSecret
+  private let time = ContinuousClock.now
+
+  var isOver: Bool { .now - time > Self.patience }
+
+  init(document: SealedDocument, text: HeldSecret) { (self.document, self.text) = (document, text) }
 }

@@ -22,6 +22,11 @@ extension Views {
     let states = try states(of: view)
     let basis = Self.basis(of: view.document, states)
     let modified = Self.modified(view, states)
+    // The length that was rendered last counts first: a change by another process may not be reported yet.
+    let last = known.withLock { $0[view.document.id]?.length }
+    if let last, last.basis == basis, let size = last.length {
+      return ViewStatus(size: size, modified: modified, isStale: false)
+    }
     if let sealed = view.sealedLength, sealed.basis == basis {
       return ViewStatus(size: sealed.length, modified: modified, isStale: false)
     }
@@ -89,6 +94,14 @@ extension Views {
       let derived = [Property.length: Array("\(length)".utf8), Property.basis: basis]
       try? keychain.keep(derived: derived, of: view.document)
     }
+  }
+
+  /// The same of all views, where the vault is open: before it is locked. It asks no other process.
+  public func sealAllLengths() {
+    guard areSupported, !keychain.isServedElsewhere, keychain.engine.locking.lockState == .open,
+      let views = try? all()
+    else { return }
+    sealLengths(of: views)
   }
 }
 

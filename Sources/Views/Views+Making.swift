@@ -70,9 +70,18 @@ extension Views {
 
   /// Removes a view. Its items stay.
   public func remove(_ view: View) throws(StoreError) {
+    let text = try? held(keychain.text(of: view.document))
     try keychain.remove([view.document])
     known.withLock { $0[view.document.id] = nil }
+    // Where the vault keeps nothing of it, `mv` from another file system would find no view in whose place it puts the file.
+    guard let text, !keychain.isServedElsewhere, (try? removedVersion(view.name)) == .some(nil) else {
+      return
+    }
+    let removed = RemovedView(document: view.document, text: text)
+    removedViews.withLock { $0[view.name] = removed }
   }
+
+  private func held(_ text: consuming SecretBytes) -> HeldSecret { HeldSecret(text) }
 
   /// Gives a view another name; a view that has it is removed in the same transaction.
   public func rename(_ view: View, to name: ExactString) throws(StoreError) {
@@ -155,7 +164,7 @@ extension Views {
     }
   }
 
-  private func keep(_ change: DocumentChange, _ text: borrowing SecretBytes) throws(StoreError) {
+  func keep(_ change: DocumentChange, _ text: borrowing SecretBytes) throws(StoreError) {
     let copy = HeldSecret(try SecretBytes.copy(of: text))
     try keychain.apply(keeping: [change]) { (_) throws(StoreError) in try copy.copy() }
   }

@@ -82,16 +82,27 @@ extension Views {
     public init(_ suite: ExactString, _ key: ExactString, to newSuite: ExactString, _ newKey: ExactString) {
       (from, to) = (.setting(suite: suite, key: key), .setting(suite: newSuite, key: newKey))
     }
+
+    /// The old path, a tab and the new one.
+    func line(_ paths: any ViewPaths) -> String { paths.path(of: from) + "\t" + paths.path(of: to) }
   }
 
   /// Runs `rename`, and has the views follow the settings' names. Where it is interrupted, `finishRenames` does the rest.
   ///
-  /// While the vault is locked, views do not follow, and `problems` names them.
+  /// While the vault is locked, the renames are noted in the state folder, and finished when it is open.
   /// - Throws: what `rename` throws.
   public func following(
     _ renames: [SettingRename], _ rename: () throws(StoreError) -> Void
   ) throws(StoreError) {
-    let isFollowed = areSupported && ((try? note(renames)) ?? false)
+    guard areSupported, keychain.engine.locking.lockState == .open else {
+      // One that was never unlocked does not say what it supports.
+      if keychain.engine.authenticatesItems { pendingRenames?.add(renames, paths) }
+      return try rename()
+    }
+    // They come before this one.
+    if pendingRenames?.isEmpty == false { finishRenames() }
+    var isFollowed = false
+    do throws(StoreError) { isFollowed = try note(renames) } catch { pendingRenames?.add(renames, paths) }
     defer { if isFollowed { finishRenames() } }
     try rename()
   }
@@ -101,12 +112,13 @@ extension Views {
     let sources = Set(renames.map(\.from))
     var isAny = false
     for view in try all() {
-      let used = Set(view.references.compactMap { try? paths.source(at: $0) }).intersection(sources)
+      // A rename that is not finished may be followed by another one.
+      let unfinished = renamed(View.lines(view.document.text(Property.moving))).values
+      let used = Set((view.references + unfinished).compactMap { try? paths.source(at: $0) })
+        .intersection(sources)
       guard !used.isEmpty else { continue }
       isAny = true
-      let lines = renames.filter { used.contains($0.from) }.map { rename in
-        paths.path(of: rename.from) + "\t" + paths.path(of: rename.to)
-      }
+      let lines = lines(of: renames.filter { used.contains($0.from) })
       try change(view) { properties in
         let former = View.lines(properties[Property.moving].flatMap { ExactString(utf8: $0) }?.string)
         properties[Property.moving] = Array((former + lines).joined(separator: "\n").utf8)
@@ -115,27 +127,50 @@ extension Views {
     return isAny
   }
 
-  /// Finishes what an interruption has left of renames of settings: a view refers to the new name where the setting has it. It does
-  /// nothing where the vault can't be changed.
-  public func finishRenames() {
-    guard areSupported, let views = try? all() else { return }
-    for view in views {
-      guard let noted = view.document.text(Property.moving) else { continue }
-      try? finish(view, View.lines(noted))
-    }
+  private func lines(of renames: [SettingRename]) -> [String] {
+    renames.map { $0.line(paths) }
   }
 
-  private func finish(_ view: View, _ lines: [String]) throws(StoreError) {
-    var done: [ViewSource: String] = [:]
+  /// Finishes what an interruption or a lock has left of renames of settings: a view refers to the new name where the setting has it. It
+  /// does nothing where the vault can't be changed.
+  public func finishRenames() {
+    guard areSupported, keychain.engine.locking.lockState == .open, let views = try? all() else { return }
+    let pending = pendingRenames?.take() ?? []
+    var isFinished = true
+    for view in views {
+      let noted = view.document.text(Property.moving)
+      guard noted != nil || !pending.isEmpty else { continue }
+      do throws(StoreError) { try finish(view, View.lines(noted) + pending, isNoted: noted != nil) } catch {
+        isFinished = false
+      }
+    }
+    if isFinished, !pending.isEmpty { pendingRenames?.finish() }
+  }
+
+  /// The last names of settings by their first ones.
+  private func renamed(_ lines: [String]) -> [String: String] {
+    var names: [String: String] = [:]
     for line in lines {
       let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
-      guard parts.count == 2, let source = try? paths.source(at: parts[0]) else { continue }
+      guard parts.count == 2 else { continue }
+      for (first, last) in names where last == parts[0] { names[first] = parts[1] }
+      names[parts[0]] = parts[1]
+    }
+    return names
+  }
+
+  /// `isNoted`: the view itself has a note, which goes.
+  private func finish(_ view: View, _ lines: [String], isNoted: Bool) throws(StoreError) {
+    var done: [ViewSource: String] = [:]
+    for (first, last) in renamed(lines) {
+      guard let source = try? paths.source(at: first) else { continue }
       // Of a rename that did not happen the old name is there.
-      guard try state(at: parts[0]) == nil, try state(at: parts[1]) != nil else { continue }
-      done[source] = parts[1]
+      guard try state(at: first) == nil, try state(at: last) != nil else { continue }
+      done[source] = last
     }
     try changing.withLock { _ throws(StoreError) in
       guard let document = try document(of: view, { done[$0] }) else {
+        guard isNoted else { return }
         return try change(view) { properties in properties[Property.moving] = nil }
       }
       let text = HeldSecret(try document.copyOfText())

@@ -12,7 +12,10 @@ public final class Views: Sendable {
   let keychain: KeychainStore
   let settings: SettingsStore
   let paths: any ViewPaths
+  let pendingRenames: PendingRenames?
   let known = Mutex<[ItemID: Known]>([:])
+  /// Views that were removed and of which no version is kept.
+  let removedViews = Mutex<[ExactString: RemovedView]>([:])
   /// Held while a view is changed: from its template as it is to the one that is stored.
   let changing = Mutex(())
 
@@ -36,8 +39,13 @@ public final class Views: Sendable {
   ///   - keychain: keeps the views, and their items.
   ///   - settings: the settings that views may refer to.
   ///   - paths: the paths of the tree.
-  public init(keychain: KeychainStore, settings: SettingsStore, paths: any ViewPaths) {
+  ///   - pendingRenames: where renames of settings wait while the vault is locked; nil: views don't follow those.
+  public init(
+    keychain: KeychainStore, settings: SettingsStore, paths: any ViewPaths,
+    pendingRenames: PendingRenames? = nil
+  ) {
     (self.keychain, self.settings, self.paths) = (keychain, settings, paths)
+    self.pendingRenames = pendingRenames
     keychain.followRenames { [weak self] (renames) throws(StoreError) in
       guard let self else { return [] }
       return try documents(following: renames)

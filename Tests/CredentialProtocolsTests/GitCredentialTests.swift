@@ -134,6 +134,12 @@ import Testing
     #expect(
       try get.answer(username: "Bearer", secret: kept)?.text()
         == "capability[]=authtype\ncredential=tok==\nauthtype=Bearer\npassword_expiry_utc=5\n")
+    // The capability comes first, also before a password. A state is no secret of the item: it is not given back.
+    let state = "capability[]=authtype\ncapability[]=state\nprotocol=https\nhost=a\n"
+    let password = try secret("pw")
+    #expect(
+      try request(state + "state[]=other:1\n").answer(username: "u", secret: password)?.text()
+        == "capability[]=authtype\nusername=u\npassword=pw\n")
     // An older git, and one whose list was emptied.
     #expect(try request("protocol=https\nhost=a\n").answer(username: "Bearer", secret: kept)?.text() == nil)
     #expect(

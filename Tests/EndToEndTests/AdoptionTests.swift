@@ -125,6 +125,28 @@ import Testing
     }
   }
 
+  /// A file that can only be read stays so, whenever the run is ended.
+  @Test(arguments: ["openat", "renameat2"]) func aRunThatWasKilledLeavesPermissions(call: String) async throws
+  {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("mkdir ~/.ssh; printf key > ~/.ssh/id; chmod 400 ~/.ssh/id")
+      let (file, rest) = ("~/.ssh/id", "~/.ssh/id.before-keyhole")
+      for number in 1..<20 {
+        let options = "-e trace=\(call) -e inject=\(call):signal=KILL:when=\(number) -P \"$HOME/.ssh/id\""
+        let run = try world.sh(
+          "exec 2> /dev/null; strace -f -qq -o /dev/null \(options) keyhole adopt --yes \(file) > /dev/null; exit $?"
+        )
+        try world.check(
+          "if [ -f \(rest) ] && [ ! -L \(rest) ]; then stat -c %a \(rest); else stat -c %a \(file); fi",
+          prints: "400\n")
+        if run.status == 0 { break }
+      }
+      try world.check("keyhole adopt --yes --erase \(file) > /dev/null; cat \(file)", prints: "key")
+      try world.check("keyhole adopt --undo --yes \(file) > /dev/null; stat -c %a \(file)", prints: "400\n")
+    }
+  }
+
   /// After a run that is killed at any of its steps, the same command ends as an undisturbed one does. The steps are its system
   /// calls of these kinds, one after the other until it ends by itself.
   @Test(arguments: ["rename", "unlink,unlinkat", "symlink,symlinkat", "renameat2", "fsync,fdatasync"])

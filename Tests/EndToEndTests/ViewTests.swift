@@ -15,6 +15,33 @@ import Testing
     }
   }
 
+  /// After open(2), stat(2) and fstat(2) have the length of what it has rendered, whichever process has changed a value before.
+  @Test func whatAnOpenHasRenderedIsItsLength() async throws {
+    try await AppView.withView { keyhole in
+      let python = """
+        import os, subprocess
+        open("templates/t", "w").write("{{ keychain/generic/app/TOKEN | json }}{{ defaults/s/k }}")
+        for number in range(60):
+            value = "x" * (number * 7 % 23) + str(number)
+            if number % 3 == 0:
+                subprocess.run(["keyhole", "set", "keychain/generic/app/TOKEN"], input=value.encode(), check=True)
+            elif number % 3 == 1:
+                open("keychain/generic/app/TOKEN/value", "w").write(value)
+            else:
+                subprocess.run(["keyhole", "set", "defaults/s/k"], input=value.encode(), check=True)
+            for name in "views/app", "views/t":
+                file = os.open(name, os.O_RDONLY)
+                sizes = [os.fstat(file).st_size, os.stat(name).st_size]
+                sizes += [len(os.read(file, 4096)), os.fstat(file).st_size]
+                if len(set(sizes)) > 1: print(number, name, sizes)
+                if os.getxattr(name, "user.keyhole.stale") != b"false": print(number, name, "stale")
+                os.close(file)
+        """
+      try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k")
+      try keyhole.check("python3 -", prints: "", sending: Array(python.utf8), within: .seconds(100))
+    }
+  }
+
   @Test func withoutASettingItCantBeOpened() async throws {
     try await AppView.withView { keyhole in
       try keyhole.check(

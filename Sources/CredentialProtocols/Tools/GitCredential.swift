@@ -177,9 +177,9 @@ extension GitCredential {
     let isOtherScheme = Self.scheme(secret, parts.others) != nil
     guard !isOtherScheme || capabilities.contains("authtype") else { return nil }
     return try AnswerBytes.make { (sink) throws(FormatError) in
-      // Before the first line that needs it.
-      try sink.write(
-        isOtherScheme ? "capability[]=authtype\ncredential=" : "username=\(username.string)\npassword=")
+      // Git takes a capability for the helper's only where the answer names it, before the first line that needs it.
+      if capabilities.contains("authtype") { try sink.write("capability[]=authtype\n") }
+      try sink.write(isOtherScheme ? "credential=" : "username=\(username.string)\npassword=")
       try secret.withSpan(parts.password) { (line) throws(FormatError) in try sink.write(line) }
       try sink.write("\n")
       for line in parts.others {

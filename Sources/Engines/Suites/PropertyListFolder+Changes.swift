@@ -44,6 +44,7 @@ extension PropertyListFolder {
       times.record(change, of: file.suite)
       return .stored(old.after(change, old.stamp))
     }
+    try requireRoom(toKeep: change, over: old.settings, of: file.suite)
     if target == file.path, let commit = journaled(change, of: file, since: old, lock.status) {
       guard let stamp = try append(commit, change, of: file, over: old) else { return .outrun }
       times.record(change, of: file.suite)
@@ -55,6 +56,17 @@ extension PropertyListFolder {
     times.record(change, of: file.suite)
     historyFiles.record(change, over: old.settings, of: file.suite)
     return .stored(old.after(change, stamp))
+  }
+
+  /// Before keys are removed: room for the values that are kept of them, also in the reserve.
+  ///
+  /// - Throws: `noRoomForVersion`.
+  private func requireRoom(
+    toKeep change: SuiteChange, over old: SharedDictionary<Setting>, of suite: ExactString
+  ) throws(StoreError) {
+    guard !historyFiles.hasRoom(toKeep: change, over: old, of: suite) else { return }
+    reserve.giveUp()
+    guard historyFiles.hasRoom(toKeep: change, over: old, of: suite) else { throw .noRoomForVersion }
   }
 
   /// The stored version; nil: it changed since `status` was asked.

@@ -44,6 +44,9 @@ extension StoreError {
     case .unreachable(let reason): "the store can't be reached: \(reason)"
     case .damaged(let what): "\(what) is damaged; `keyhole doctor` says more"
     case .interrupted: "it was interrupted; try again"
+    case .noRoomForVersion:
+      "there is no room left to keep it for `keyhole undo`, so nothing was removed; free some, or remove it for good with "
+        + "`keyhole rm --purge`"
     case .system(.EIO, let operation):
       "\(operation) failed: the disk reports an error (EIO); `dmesg` says more"
     case .system(.EFBIG, let operation):

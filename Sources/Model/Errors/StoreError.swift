@@ -59,6 +59,9 @@ extension StoreError {
   public static let noCollection = StoreError.notPermitted(
     reason: "the Secret Service has no collection yet; make one with its own program")
 
+  /// There is no room to keep what is to be removed, so it stays.
+  public static let noRoomForVersion = StoreError.system(.ENOSPC, operation: "keeping what is removed")
+
   /// The disk, or the user's share of it, has no room left.
   public var isOutOfSpace: Bool { self == .noSpace || self == .quotaExceeded }
 }

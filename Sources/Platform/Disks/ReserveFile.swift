@@ -2,6 +2,8 @@
 package struct ReserveFile: Sendable {
   /// The least that is worth keeping, in bytes.
   package static let leastSize = 128 * 1024
+  /// A smaller part is no use.
+  private static let leastPart = 16 * 1024
 
   /// Where the file is or is to be.
   package let path: String
@@ -33,6 +35,17 @@ package struct ReserveFile: Sendable {
   /// True: there is room now that was not there before.
   @discardableResult package func giveUp() -> Bool {
     (try? Files.remove(path)) == true
+  }
+
+  /// Makes the file half as large, but for `rest` bytes, which stay; without a rest the file goes in the end.
+  ///
+  /// - Returns: there is room now that was not there before.
+  package func giveUpHalf(rest: Int) -> Bool {
+    guard let size, size > rest else { return false }
+    let half = max(rest, size / 2)
+    guard half >= Self.leastPart else { return rest == 0 && giveUp() }
+    guard let file = try? Descriptor(path, [.writing, .noFollow, .nonBlocking]) else { return false }
+    return (try? file.truncate(to: Int64(half))) != nil
   }
 
   private func allocate(_ size: Int) -> Bool {

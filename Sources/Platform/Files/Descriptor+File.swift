@@ -62,6 +62,11 @@ extension Descriptor {
     try Errno.retrying { lseek(number, Int(clamping: offset), SEEK_SET) }
   }
 
+  /// open(2) of the file itself, whatever its name is now, by /proc/self/fd: with other flags, and a position of its own.
+  package func opened(_ flags: OpenFlags) throws(Errno) -> Descriptor {
+    try Descriptor("/proc/self/fd/\(number)", flags)
+  }
+
   /// fchmod(2).
   package func setPermissions(_ permissions: UInt32) throws(Errno) {
     let number = number

@@ -8,14 +8,17 @@ struct PlainFile: ~Copyable {
   let path: String
   let status: FileStatus
   private let file: Descriptor
+  /// false: the file was opened for reading only, as its permissions have it.
+  private let isWritable: Bool
   /// false: `protect` was not called, or the file system has no leases; only its times tell of changes then.
   private var isLeased = false
 
   /// - Throws: `Failure` for a symbolic link, another kind of file, another user's, one with a second name or that is open.
   init(_ path: String) throws {
-    let (number, status) = try Self.opened(path)
+    let (number, isWritable, status) = try Self.opened(path)
     // From here on the descriptor is closed with this value.
     file = Descriptor(owning: number)
+    self.isWritable = isWritable
     self.path = path
     self.status = status
     // A program that opens the file would wait for as long as a person looks at a question.
@@ -32,31 +35,27 @@ struct PlainFile: ~Copyable {
     guard isUnchanged else { throw Failure(path, "another program changed it meanwhile; try again") }
   }
 
-  private static func opened(_ path: String) throws -> (Int32, FileStatus) {
+  private static func opened(_ path: String) throws -> (Int32, isWritable: Bool, FileStatus) {
     do throws(Errno) {
-      let file = Descriptor(owning: try writable(path))
+      let (number, isWritable) = try descriptor(path)
+      let file = Descriptor(owning: number)
       let status = try file.status
       try requireOwnFile(status)
       // false: another descriptor of the file is open. A file system without leases throws.
       if (try? file.takeLease()) == false { throw .EBUSY }
-      return (file.release(), status)
+      return (file.release(), isWritable, status)
     } catch {
       throw failure(path, error)
     }
   }
 
-  /// The number of a descriptor for reading and writing. A file of one's own without the right to write has it for the moment.
-  private static func writable(_ path: String) throws(Errno) -> Int32 {
-    let flags: OpenFlags = [.readingAndWriting, .noFollow, .nonBlocking]
+  /// The number of a descriptor for reading and writing; of a file of one's own that can only be read, for reading. Its permissions stay
+  /// as they are until it is overwritten, so that a run which is ended leaves them.
+  private static func descriptor(_ path: String) throws(Errno) -> (Int32, isWritable: Bool) {
     do throws(Errno) {
-      return try Descriptor(path, flags).release()
+      return (try Descriptor(path, [.readingAndWriting, .noFollow, .nonBlocking]).release(), true)
     } catch .EACCES {
-      let file = try Descriptor(path, [.reading, .noFollow, .nonBlocking])
-      let status = try file.status
-      try requireOwnFile(status)
-      try file.setPermissions(status.permissions & 0o7777 | 0o200)
-      defer { try? file.setPermissions(status.permissions & 0o7777) }
-      return try Descriptor(path, flags).release()
+      return (try Descriptor(path, [.reading, .noFollow, .nonBlocking]).release(), false)
     }
   }
 
@@ -104,12 +103,20 @@ struct PlainFile: ~Copyable {
     (try? Files.status(path, followingLinks: false))??.id == status.id
   }
 
-  /// Overwrites all bytes in place, and waits for the disk.
+  /// Overwrites all bytes in place, and waits for the disk. One that can only be read gets the right to be written: its name goes next.
   func overwrite() throws(Errno) {
+    guard !isWritable else { return try Self.overwrite(file, status.size) }
+    // Opening it again would wait for this process's own lease.
+    file.releaseLease()
+    try file.setPermissions(status.permissions & 0o7777 | 0o200)
+    try Self.overwrite(file.opened([.readingAndWriting, .nonBlocking]), status.size)
+  }
+
+  private static func overwrite(_ file: borrowing Descriptor, _ size: Int64) throws(Errno) {
     let zeros = [UInt8](repeating: 0, count: 64 * 1024)
     var offset: Int64 = 0
-    while offset < status.size {
-      let count = Int(min(status.size &- offset, Int64(zeros.count)))
+    while offset < size {
+      let count = Int(min(size &- offset, Int64(zeros.count)))
       try file.write(zeros.span.extracting(0..<count), at: offset)
       offset &+= Int64(count)
     }

@@ -1,3 +1,4 @@
+import KeychainSelection
 package import Model
 package import Store
 import Tree
@@ -213,21 +214,24 @@ package final class RemovalNotice {
     items = session.retention(of: path)?.keepsAny == true ? session.items(at: path) : []
   }
 
-  /// After the removal; nil: nothing of it is kept. Looks at what is kept: a full disk, or an item's own
-  /// `user.keyhole.history`, keeps less.
+  /// After the removal; nil: nothing was to be kept. Looks at what is kept: of a large value, or with an item's own
+  /// `user.keyhole.history`, it may be nothing.
   package var line: String? {
     guard let days = session.retention(of: path)?.days, !items.isEmpty else { return nil }
     let duration = days == 1 ? "1 day" : "\(days) days"
     if items.count == 1 {
       let isKept = (try? session.versions(at: TreePath(items[0])))?.last?.changes.contains(.removal) ?? false
-      return isKept ? "kept for \(duration): `keyhole undo \(items[0])` brings it back" : nil
+      return isKept
+        ? "kept for \(duration): `keyhole undo \(items[0])` brings it back"
+        : "it is gone for good; nothing of it is kept"
     }
     let kept = Set((try? session.pathsWithHistory(below: path)) ?? [])
     let count = items.count { kept.contains($0) }
-    guard count > 0 else { return nil }
+    let things = path.components.first == "defaults" ? "keys" : "items"
+    guard count > 0 else { return "these \(things) are gone for good; nothing of them is kept" }
     let all = count == items.count ? "\(count)" : "\(count) of \(items.count)"
     return
-      "\(all) \(path.components.first == "defaults" ? "keys" : "items") are kept for \(duration): `keyhole history \(path.string)` lists them, "
+      "\(all) \(things) are kept for \(duration): `keyhole history \(path.string)` lists them, "
       + "`keyhole undo PATH` brings one back"
   }
 
@@ -280,6 +284,10 @@ package final class RemovalNotice {
     }
     // Of a folder also what was removed from it before.
     for kept in (try? session.pathsWithHistory(below: path)) ?? [] { try session.purge(TreePath(kept)) }
+    let mounts = (try? StoragePaths.ofMount()).map { MountRegistration.all(in: $0.runtime) } ?? []
+    for suite in try session.keysBySuite(items).keys {
+      session.settings.engine.history?.endPurge(of: suite, isFollowed: mounts.contains(where: \.isAlive))
+    }
   }
 }
 

@@ -60,6 +60,7 @@ package final class Server: Sendable {
     replay = present.isOn(.echo) && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
     var treeOptions = FileTree.Options()
     treeOptions.isReadOnly = options.isReadOnly
+    treeOptions.stateFolder = places.state
     treeOptions.keepsLineEnds = present.text(.eol) == "exact"
     treeOptions.enrolledFingers = EnrolledSet.digest
     if options.settings[.authCommand] == nil { treeOptions.factors = ApprovalFactors.ofMachine }

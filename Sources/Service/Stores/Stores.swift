@@ -23,7 +23,7 @@ package struct Stores {
   /// Has the history of settings kept as the suite `keyhole` says now.
   let keepHistory: @Sendable () -> Void
   /// The folder of the state, and of the vault.
-  private let folders: (state: String, vault: String)
+  let folders: (state: String, vault: String)
 
   /// - Throws: `Failure` with what to do where the keychain can't be opened.
   init(

@@ -62,6 +62,8 @@ package struct TreeSession {
     var options = FileTree.Options()
     options.enrolledFingers = EnrolledSet.digest
     options.factors = ApprovalFactors.ofMachine
+    options.stateFolder = stores.folders.state
+    options.isWithoutVault = stores.keychain == nil && Files.hasName(stores.folders.vault + "/vault.db")
     tree = FileTree(settings: stores.settings, keychain: stores.keychain, options: options)
     root = tree.root
   }

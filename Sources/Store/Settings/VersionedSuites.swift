@@ -28,6 +28,10 @@ public protocol VersionedSuites: Sendable {
   @discardableResult
   func purge(_ keys: Set<ExactString>, beforeRemovalFrom suite: ExactString) throws(StoreError) -> Int
 
+  /// After the removal: the names of the keys go, too. `isFollowed`: another process may notice the removal later, so that the note of these keys
+  /// has to stay for those seconds.
+  func endPurge(of suite: ExactString, isFollowed: Bool)
+
   /// Deletes what is kept for longer than `retention` says. - Returns: how many values.
   @discardableResult func prune() -> Int
 

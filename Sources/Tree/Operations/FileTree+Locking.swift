@@ -2,6 +2,7 @@ public import Model
 import SecretMemory
 public import Store
 import Synchronization
+import Views
 
 extension FileTree {
   /// Locks the keychain and wipes what open files and scratch hold of secrets that are not to be read now.
@@ -11,6 +12,8 @@ extension FileTree {
   public func lock() throws(StoreError) {
     guard let keychain else { return }
     defer { forgetLocked() }
+    // Of a value that has just changed it is still under way, and afterwards it can't be known.
+    if !options.isReadOnly { views?.sealAllLengths() }
     try keychain.lock()
   }
 
@@ -47,6 +50,7 @@ extension FileTree {
       guard !isUnlocked(handle.node.place) else { continue }
       handle.seal()
     }
+    views?.forgetRemovedViews()
     forgetStagedOtpauth()
     for place in overlay.withLock({ $0.secretScratch }) where !isUnlocked(.scratch(place)) { wipe(place) }
     wipeStack()

@@ -27,7 +27,11 @@ extension FileTree {
   func withViewsFollowing(
     _ renames: [Views.SettingRename], _ rename: () throws(StoreError) -> Void
   ) throws(StoreError) {
-    guard let views else { return try rename() }
+    guard let views else {
+      // A keychain that this process could not open may have some.
+      if options.isWithoutVault { pendingRenames?.add(renames, TreePaths()) }
+      return try rename()
+    }
     try views.following(renames, rename)
   }
 

@@ -4,7 +4,7 @@ import Views
 /// The paths of the tree, for the references of views.
 struct TreePaths: ViewPaths {
   func source(at path: String) throws(StoreError) -> ViewSource {
-    let names = path.unicodeScalars.split(separator: "/").map { String($0) }
+    let names = path.unicodeScalars.split(separator: "/").map { Self.unescaped(String($0)) }
     if let source = try? item(names) ?? setting(names) { return source }
     throw .invalidValue(
       reason:
@@ -24,6 +24,19 @@ struct TreePaths: ViewPaths {
       let key = try PathName(lookingUp: names[2].utf8).plain
     else { return nil }
     return .setting(suite: suite, key: key)
+  }
+
+  /// A name in which a reference of a template has escapes for what would end it: `|`, `}` and a blank at its end.
+  private static func unescaped(_ name: String) -> String {
+    let (percent, escapes) = (UInt8(ascii: "%"), ["%7C": "|", "%7D": "}", "%20": " "])
+    guard name.utf8.contains(percent) else { return name }
+    var (bytes, rest) = ([UInt8](), Array(name.utf8)[...])
+    while let byte = rest.first {
+      let escape = byte == percent ? escapes[String(decoding: rest.prefix(3), as: UTF8.self)] : nil
+      bytes += escape.map { Array($0.utf8) } ?? [byte]
+      rest = rest.dropFirst(escape == nil ? 1 : 3)
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   func path(of source: ViewSource) -> String {

@@ -80,6 +80,69 @@ import Testing
     }
   }
 
+  /// A session of logind with a window, on a bus of its own: there a plain yes counts.
+  private static let session = #"""
+    cat > "$OUT/logind" << 'END'
+    import os, dbus, dbus.service, dbus.mainloop.glib
+    from gi.repository import GLib
+    LOGIN = "org.freedesktop.login1"
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    bus = dbus.SystemBus()
+    name = dbus.service.BusName(LOGIN, bus)
+    path = dbus.ObjectPath("/org/freedesktop/login1/session/_31")
+    class Manager(dbus.service.Object):
+        @dbus.service.method(LOGIN + ".Manager", out_signature="a(susso)")
+        def ListSessions(self):
+            return [("1", dbus.UInt32(os.getuid()), "user", "seat0", path)]
+    class Session(dbus.service.Object):
+        @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+        def Get(self, interface, name):
+            return {"Active": True, "Remote": False, "Type": "x11", "Display": ":9999", "TTY": ""}[name]
+    objects = Manager(bus, "/org/freedesktop/login1"), Session(bus, path)
+    print("ready", flush=True)
+    GLib.MainLoop().run()
+    END
+    cat > "$OUT/bin/pinentry" << 'END'
+    #!/bin/sh
+    echo OK
+    while read -r line; do
+      echo "$line" >> "$(dirname "$0")/../told"
+      case $line in GETINFO*) echo "D qt"; echo OK ;; CONFIRM*) cat "$(dirname "$0")/../says" ;; *) echo OK ;; esac
+    done
+    END
+    chmod +x "$OUT/bin/pinentry"; mkfifo "$OUT/ready"
+    exec 3< <(exec dbus-daemon --session --nofork --print-address=1); processes=$!
+    read -r DBUS_SYSTEM_BUS_ADDRESS <&3; export DBUS_SYSTEM_BUS_ADDRESS
+    python3 "$OUT/logind" > "$OUT/ready" & processes="$processes $!"; read -r line < "$OUT/ready"
+
+    """#
+
+  /// ssh-agent has each use of a key that was added with -c confirmed. The button for the answer that is not meant is the first one.
+  @Test func aPersonConfirmsTheUseOfAKey() async throws {
+    try await withWorld { world in
+      let output = try world.sh(
+        World.helpers + Self.session + #"""
+          export SSH_ASKPASS=$OUT/bin/keyhole-askpass SSH_ASKPASS_REQUIRE=force
+          eval "$(ssh-agent -a "$OUT/agent")" > /dev/null; trap 'kill $SSH_AGENT_PID $processes' EXIT
+          ssh-keygen -q -t ed25519 -N '' -f "$OUT/key"; ssh-add -q -c "$OUT/key" 2> /dev/null
+          sign() { echo x | ssh-keygen -q -Y sign -f "$OUT/key.pub" -n file 2>&1 | head -n 1; }
+          echo 'ERR 83886194 the second button' > "$OUT/says"; sign
+          echo OK > "$OUT/says"; sign; echo 'ERR 83886179 cancelled' > "$OUT/says"; sign
+          grep -c 'SETDESC Started by: .*ssh-agent.*Allow use of key' "$OUT/told"; grep -e SETOK -e SETNOTOK "$OUT/told" | sort -u
+          """#, within: .seconds(60))
+      #expect(
+        output.text == """
+          -----BEGIN SSH SIGNATURE-----
+          Couldn't sign message (signer): agent refused operation
+          Couldn't sign message (signer): agent refused operation
+          3
+          SETNOTOK Allow
+          SETOK Refuse
+
+          """, "\(output)")
+    }
+  }
+
   @Test func anUnknownQuestionGetsNoSecret() async throws {
     try await withWorld { world in
       let output = try world.sh(

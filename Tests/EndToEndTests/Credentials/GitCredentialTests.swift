@@ -157,6 +157,7 @@ import Testing
           ask erase 'protocol=https\\nhost=b.example\\nauthtype=Bearer\\ncredential=x\\n'; keyhole ls keychain/internet
           """,
         prints: """
+          capability[]=authtype
           username=anna
           password=new
           password_expiry_utc=2000000000

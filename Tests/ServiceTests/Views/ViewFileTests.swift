@@ -210,6 +210,19 @@ struct ViewFileTests {
     #expect(stored.failure { _ = try handle.read(at: 0, count: 1) { _ in } } == .ENOKEY)
   }
 
+  /// The lengths are sealed after each change, which a lock does not wait for.
+  @Test func keepsTheLengthOfAValueThatChangedJustBeforeTheLock() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    try stored.write("keychain/generic/app/token/value", "longer")
+    try stored.tree.lock()
+    #expect(try stored.size("views/app") == 24)
+    #expect(try stored.attribute("keyhole.stale", "views/app") == "false")
+    try stored.reopen()
+    #expect(try stored.attribute("keyhole.stale", "views/app") == "false")
+  }
+
   @Test func reportsEachChangeOnce() throws {
     let stored = try StoredTree()
     try stored.makeApp()

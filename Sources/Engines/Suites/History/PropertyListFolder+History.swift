@@ -34,7 +34,17 @@ extension PropertyListFolder: VersionedSuites {
   public func purge(
     _ keys: Set<ExactString>, beforeRemovalFrom suite: ExactString
   ) throws(StoreError) -> Int {
-    try historyFiles.purge(keys, beforeRemovalFrom: suite)
+    do throws(StoreError) { return try historyFiles.purge(keys, beforeRemovalFrom: suite) } catch {
+      guard error.isOutOfSpace else { throw error }
+    }
+    reserve.giveUp()
+    return try historyFiles.purge(keys, beforeRemovalFrom: suite)
+  }
+
+  /// Writes the file of times again, and removes the one that names keys by hashes.
+  public func endPurge(of suite: ExactString, isFollowed: Bool) {
+    times.dropRemoved(from: suite)
+    if !isFollowed { historyFiles.removePurgedKeys(of: suite) }
   }
 
   /// Writes the files again of which something is outdated.

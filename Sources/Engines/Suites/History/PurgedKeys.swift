@@ -1,6 +1,8 @@
+import Dispatch
 import Model
 import Platform
 import Store
+import Synchronization
 
 /// Keys of a suite that are being removed so that nothing of them is kept: for some seconds no process records a value that
 /// they had.
@@ -9,14 +11,15 @@ import Store
 /// is, without versions, or nothing of it; and a mount that notices the removal later than the process has ended records nothing.
 ///
 /// On disk, all numbers little-endian: the time in seconds (8), and of each key the hash of its name (`StableHash`, 8). The
-/// names themselves are not written.
+/// names themselves are not written. An empty file, for which a full disk has room, stands for all keys, from its own time on.
 struct PurgedKeys {
   /// The time for which they count, in seconds.
-  private static let duration: Int64 = 10
+  static let duration: Int64 = 10
   private static let longest = 1 << 20
 
   private var time: Int64
   private var hashes: Set<UInt64>
+  private var isOfAllKeys = false
 
   /// Those of a file; none where it can't be read, or was written too long ago.
   init(_ path: String) {
@@ -24,6 +27,9 @@ struct PurgedKeys {
     guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]),
       let bytes = try? file.readToEnd(limit: Self.longest, expecting: 64)
     else { return }
+    if bytes.isEmpty, let modified = try? file.status.modified {
+      (time, isOfAllKeys) = (Timestamp(modified).seconds, true)
+    }
     let span = bytes.span
     var reader = ByteReader(span)
     guard let seconds = reader.number(8) else { return }
@@ -48,8 +54,11 @@ struct PurgedKeys {
   /// Whether it counts no more. A clock that was set back must not make it last.
   var isOver: Bool { (Timestamp.now.seconds &- time).magnitude > Self.duration.magnitude }
 
+  var isEmpty: Bool { hashes.isEmpty && !(isOfAllKeys && !isOver) }
+
   func contains(_ key: ExactString) -> Bool {
-    !hashes.isEmpty && hashes.contains(StableHash.of(Array(key.utf8).span))
+    if isOfAllKeys { return !isOver }
+    return !hashes.isEmpty && hashes.contains(StableHash.of(Array(key.utf8).span))
   }
 }
 
@@ -74,11 +83,36 @@ extension SettingHistoryFiles {
     try SuiteFiles.rename(temporary, to: path)
   }
 
+  /// The same of all keys of a suite, which takes no room. - Throws: the system's errors.
+  func markAll(of suite: ExactString) throws(StoreError) {
+    let path = path(suite) + Self.purgedEnding
+    try SuiteFiles.remove(path + ".tmp")
+    try SuiteFiles.remove(path)
+    try SuiteFiles.call("open") { () throws(Errno) in
+      _ = try Descriptor(path, [.writing, .create, .exclusive, .noFollow])
+    }
+  }
+
+  func removePurgedKeys(of suite: ExactString) { try? SuiteFiles.remove(path(suite) + Self.purgedEnding) }
+
   /// Removes the files that count no more.
   func removePurgedKeys() {
     for name in ((try? SuiteFiles.names(in: folder)) ?? []).compactMap(\.self)
     where name.hasSuffix(Self.purgedEnding) && PurgedKeys(folder + "/" + name).isOver {
       try? SuiteFiles.remove(folder + "/" + name)
+    }
+  }
+}
+
+/// Removes the files of keys that were removed for good, once they count no more: they have hashes of the keys' names in them.
+final class PurgedKeysRemoval: Sendable {
+  private let isPlanned = Atomic(false)
+
+  func removeLater(from files: SettingHistoryFiles) {
+    guard !isPlanned.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    Background.run(after: .seconds(Int(PurgedKeys.duration) + 1)) { [weak files, self] in
+      isPlanned.store(false, ordering: .releasing)
+      files?.removePurgedKeys()
     }
   }
 }

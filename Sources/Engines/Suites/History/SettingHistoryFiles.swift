@@ -19,6 +19,8 @@ final class SettingHistoryFiles: Sendable {
   fileprivate static let gathering: Int64 = 1
   /// A value that another program has replaced may have been recorded by that already, so many seconds before.
   fileprivate static let lateness: Int64 = 10
+  /// A disk with so many bytes more has room for a record.
+  private static let muchRoom: UInt64 = 1 << 20
   private static let former = ".1"
   private static let off = ".off"
 
@@ -26,6 +28,7 @@ final class SettingHistoryFiles: Sendable {
   private let largest: Int
   private let value: Mutex<HistoryRetention?>
   private let state = Mutex(State())
+  private let removal = PurgedKeysRemoval()
 
   private struct State {
     /// The suites' files as they were last read or written.
@@ -76,9 +79,11 @@ extension SettingHistoryFiles {
     guard !former.isEmpty, let retention, retention.keepsAny, !isOff(suite) else { return }
     state.withLock { state in
       guard let file = lockedFile(suite) else { return }
+      defer { removeIfEmpty(suite, file) }
       guard var known = known(suite, file, state) else { return }
       // Read with the lock: a process that removes keys for good writes it, and then deletes, with the lock.
       let purged = purgedKeys(of: suite)
+      if !purged.isEmpty, !isOwn { removal.removeLater(from: self) }
       var bytes: [UInt8] = []
       for value in former
       where !purged.contains(value.key)
@@ -98,6 +103,11 @@ extension SettingHistoryFiles {
     }
   }
 
+  /// With the lock: a file without records says that something was kept of the suite.
+  private func removeIfEmpty(_ suite: ExactString, _ file: borrowing Descriptor) {
+    if (try? file.status.size) == 0 { try? SuiteFiles.remove(path(suite)) }
+  }
+
   private func append(
     _ bytes: [UInt8], _ suite: ExactString, _ file: borrowing Descriptor, _ known: Known, _ state: inout State
   ) {
@@ -115,6 +125,42 @@ extension SettingHistoryFiles {
     state.known[suite] = nil
     rotate(suite)
     limitFolder()
+  }
+
+  /// Whether the disk has room for the values that a change removes, so that they can be kept; it is taken for them.
+  ///
+  /// True also where none of them is to be kept, and where the folder can't be written for another reason.
+  func hasRoom(
+    toKeep change: SuiteChange, over old: SharedDictionary<Setting>, of suite: ExactString
+  ) -> Bool {
+    guard change.isOfValues, let retention, retention.keepsAny, !isOff(suite) else { return true }
+    let purged = purgedKeys(of: suite)
+    var size: Int64 = 0
+    for key in change.differing where change.settings[key] == nil && !purged.contains(key) {
+      guard let value = old[key]?.value else { continue }
+      let record = KeyVersionRecord(
+        number: 0, suite: suite, key: key, value: value, replaced: change.time, changes: .removal)
+      let count = record.bytes.count
+      if count <= Self.largestValue { size &+= Int64(count) }
+    }
+    return size == 0 || hasRoom(for: size, suite)
+  }
+
+  private func hasRoom(for size: Int64, _ suite: ExactString) -> Bool {
+    do throws(StoreError) { try SuiteFiles.makeFolder(folder) } catch { return !error.isOutOfSpace }
+    let volume = try? Volume(at: folder)
+    // Looked at more closely, each removal would have the file read again.
+    if let volume, volume.availableBytes > UInt64(clamping: size) &+ Self.muchRoom { return true }
+    return state.withLock { _ in
+      do throws(Errno) {
+        guard let file = lockedFile(suite) else { return true }
+        // Zeros behind the last record count for nothing, and are written over.
+        try file.allocate(file.status.size &+ size)
+        return true
+      } catch {
+        return error != .ENOSPC && error != .EDQUOT
+      }
+    }
   }
 
   /// Makes the file the one before, with what is still to be kept of both.
@@ -259,7 +305,10 @@ extension SettingHistoryFiles {
       // It is the lock of those that record.
       guard let lock = lockedFile(suite) else { throw StoreError(ofSuite: .EAGAIN, "lock") }
       defer { _ = lock }
-      try mark(keys, of: suite)
+      do throws(StoreError) { try mark(keys, of: suite) } catch {
+        guard error.isOutOfSpace else { throw error }
+        try markAll(of: suite)
+      }
       guard !read(suite).isEmpty else {
         try SuiteFiles.remove(path(suite))
         return 0

@@ -101,6 +101,16 @@ final class KeyTimes: Sendable {
   }
 
   /// A name that people recognize where it is plain, and that is different for every suite.
+  /// Has the suite's file written without the names of keys that are gone.
+  func dropRemoved(from suite: ExactString) {
+    known.withLock { all in
+      guard Files.hasName(path(suite)), let file = lockedFile(suite) else { return }
+      defer { _ = file }
+      all[suite] = nil
+      compact(suite, &all)
+    }
+  }
+
   func path(_ suite: ExactString) -> String { folder + "/" + Self.fileName(suite) }
 
   /// As `path`, without the folder.

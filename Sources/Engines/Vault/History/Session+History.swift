@@ -142,15 +142,17 @@ extension Session {
 extension Session {
   /// Returns how many versions were deleted.
   func purge(_ identity: ItemIdentity) throws(StoreError) -> Int {
-    try change { secrets, manifest in
-      try purge(identity, secrets, &manifest)
+    try usingReserve { () throws(StoreError) in
+      try change { secrets, manifest in try purge(identity, secrets, &manifest) }
     }
   }
 
   func purgeAll() throws(StoreError) -> Int {
     let identities = try identitiesWithVersions()
-    return try change { secrets, manifest in
-      try identities.reduce(0) { try $0 + purge($1, secrets, &manifest) }
+    return try usingReserve { () throws(StoreError) in
+      try change { secrets, manifest in
+        try identities.reduce(0) { try $0 + purge($1, secrets, &manifest) }
+      }
     }
   }
 

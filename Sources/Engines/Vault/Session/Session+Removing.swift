@@ -6,29 +6,49 @@ import VaultDatabase
 import VaultRecords
 
 extension Session {
-  /// Removes items. With a retention they are kept for a while, unless `isFinal`, or the disk is full: then the room is what
-  /// counts.
+  /// Removes items. With a retention they are kept for a while, unless `isFinal`.
+  ///
+  /// - Throws: `noRoomForVersion`: there is no room to keep them, also not in the reserve, and nothing is removed.
   func remove(_ ids: [ItemID], forGood isFinal: Bool = false) throws(StoreError) {
-    do {
-      try delete(ids, forGood: isFinal)
+    let isKept = !isFinal && history.retention?.keepsAny == true
+    do throws(StoreError) {
+      // Pages are not zeroed, as that takes more of the log. Of what is kept, none is freed.
+      let rest = isKept ? Self.restForPurging : 0
+      try usingReserve(secureDelete: "FAST", rest: rest) { () throws(StoreError) in
+        try delete(ids, forGood: isFinal)
+      }
     } catch {
-      guard error.isOutOfSpace else { throw error }
-      try deleteWithoutRoom(ids)
+      guard error.isOutOfSpace, isKept else { throw error }
+      throw .noRoomForVersion
     }
     directory.restoreReserve()
   }
 
-  /// The log's room and the reserve's are there for it. Pages are not zeroed, as that takes more of the log.
-  private func deleteWithoutRoom(_ ids: [ItemID]) throws(StoreError) {
-    try connection.run { try $0.execute(sql: "PRAGMA secure_delete = FAST") }
-    defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
-    directory.reserve.giveUp()
-    do {
-      try delete(ids, forGood: true)
-    } catch {
+  /// In bytes: so much of the reserve is for what is removed for good.
+  private static let restForPurging = 128 * 1024
+
+  /// Runs a change that a full disk must not keep from being made: a removal. The log's room and the reserve's are there for it.
+  ///
+  /// `secureDelete`: the value of SQLite's `secure_delete` where it has to do with the reserve. `rest`: how much of the reserve stays, in
+  /// bytes.
+  func usingReserve<Result>(
+    secureDelete: String = "ON", rest: Int = 0, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(StoreError) { return try body() } catch {
       guard error.isOutOfSpace else { throw error }
+    }
+    try connection.run { try $0.execute(sql: "PRAGMA secure_delete = \(secureDelete)") }
+    defer { try? connection.run { try $0.execute(sql: "PRAGMA secure_delete = ON") } }
+    while true {
+      // The log gives its room back only while the database has some to grow.
       connection.checkpoint()
-      try delete(ids, forGood: true)
+      do throws(StoreError) {
+        let result = try body()
+        connection.checkpoint()
+        return result
+      } catch {
+        guard error.isOutOfSpace, directory.reserve.giveUpHalf(rest: rest) else { throw error }
+      }
     }
   }
 

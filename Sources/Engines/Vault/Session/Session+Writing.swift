@@ -62,6 +62,21 @@ extension Session {
     _ ids: [ItemID], _ password: PasswordSeal?,
     _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
+    var isPurge = false
+    do throws(StoreError) {
+      return try update(ids, password, &isPurge, body)
+    } catch {
+      // Switched off before items are removed for good: that has to be possible on a full disk.
+      guard error.isOutOfSpace, isPurge else { throw error }
+      return try usingReserve { () throws(StoreError) in try update(ids, password, &isPurge, body) }
+    }
+  }
+
+  /// `isPurge`: the items keep no versions any more, and nothing else of them is changed.
+  private func update(
+    _ ids: [ItemID], _ password: PasswordSeal?, _ isPurge: inout Bool,
+    _ body: (inout Item) throws(StoreError) -> Void
+  ) throws(StoreError) -> [Item] {
     try change(password) { secrets, manifest in
       var rows: [(old: ItemRecord, new: ItemTable.Row)] = []
       for id in ids {
@@ -70,6 +85,7 @@ extension Session {
         try body(&new.record.item)
         rows.append((old.record, new))
       }
+      isPurge = rows.allSatisfy { old, new in new.record.item.isWithoutHistory(as: old.item) }
       // All rows are out of the table now, so that items may swap their names.
       return try rows.map { try put($0.new, replacing: $0.old, secrets, &manifest) }
     }
@@ -111,6 +127,15 @@ extension Session {
     }
     // The log would keep the old seal until it is written over.
     connection.checkpoint()
+  }
+}
+
+extension Item {
+  /// Whether it is another item with its history switched off.
+  fileprivate func isWithoutHistory(as other: Item) -> Bool {
+    var off = other
+    off.attributes[Item.historyAttribute] = Array("0".utf8)
+    return self == off
   }
 }
 
