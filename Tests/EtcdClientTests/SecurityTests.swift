@@ -49,6 +49,10 @@ import Testing
     }
     let good = nodes.security(of: "client")
     #expect(!fails(good))
+    // The message says why.
+    let alone = nodes.client { $0.security = TransportSecurity() }
+    let refusal = error { () throws(ClusterError) in _ = try alone.get("k") }
+    #expect("\(String(describing: refusal))".contains("certificate"), "\(String(describing: refusal))")
     // No certificate; an authority that did not sign the servers'; that of the system; a name that is not the servers'.
     #expect(fails(TransportSecurity(authorities: good.authorities)))
     let foreign = try secureNodes()
@@ -59,6 +63,15 @@ import Testing
     let port = nodes.clientPorts[0]
     #expect(!fails(good, [try #require(EtcdEndpoint("localhost:\(port)", isSecure: true))]))
     #expect(fails(good, [try #require(EtcdEndpoint("127.0.0.2:\(port)", isSecure: true))]))
+    // A key with a passphrase, for which nothing asks.
+    var sealed = good
+    sealed.key = "\(nodes.folder)/sealed.key"
+    try Program.run([
+      "openssl", "ec", "-in", "\(nodes.folder)/client.key", "-out", "\(nodes.folder)/sealed.key", "-aes256",
+      "-passout",
+      "pass:secret",
+    ])
+    #expect(fails(sealed))
     // Clear text to servers with TLS.
     #expect(fails(nil, [try #require(EtcdEndpoint("127.0.0.1:\(port)", isSecure: false))]))
   }

@@ -24,6 +24,10 @@ static inline CURLcode shim_curl_set_text(CURL *easy, CURLoption option, const c
   return curl_easy_setopt(easy, option, value);
 }
 
+static inline CURLcode shim_curl_set_error_text(CURL *easy, char *text) {
+  return curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, text);
+}
+
 static inline CURLcode shim_curl_set_headers(CURL *easy, struct curl_slist *headers) {
   return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }

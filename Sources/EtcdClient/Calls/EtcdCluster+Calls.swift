@@ -7,21 +7,27 @@ extension EtcdCluster {
       throw .tooLarge(
         "a request of \(call.message.count) bytes: the servers take \(configuration.largestRequest)")
     }
+    // Without it, no later attempt does better.
+    try CurlLibrary.load()
     remember(interruption)
     defer { forget(interruption) }
     let limit = ContinuousClock.now + deadline
-    var last = ClusterError.unavailable("no server of the cluster answers")
+    var last: ClusterError?
     var rounds = Backoff(first: .milliseconds(50), longest: .milliseconds(500))
     while true {
       for server in health.withLock({ $0.order() }) where ContinuousClock.now < limit {
         switch attempt(call, on: server, until: limit, interruption) {
         case .done(let bytes): return bytes
-        case .again(let error), .logIn(let error): last = error
+        case .again(let error), .logIn(let error):
+          // An attempt that the deadline ended says less than one before.
+          if last == nil || ContinuousClock.now < limit { last = error }
         case .fail(let error): throw error
         }
       }
       let pause = min(rounds.pause(), ContinuousClock.now.duration(to: limit))
-      guard pause > .zero, !interruption.wait(pause) else { throw last }
+      guard pause > .zero, !interruption.wait(pause) else {
+        throw last ?? .unavailable("no server of the cluster answers")
+      }
     }
   }
 

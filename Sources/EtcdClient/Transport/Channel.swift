@@ -12,6 +12,8 @@ import Glibc
   private let multi: UnsafeMutableRawPointer
   private let easy: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?
+  /// libcurl's text about an error, with a NUL behind it.
+  private let problem: UnsafeMutablePointer<CChar>
   private var exchange: Exchange?
   /// A stream has ended regularly on the connection.
   private(set) var wasUsed = false
@@ -28,6 +30,8 @@ import Glibc
     }
     self.endpoint = endpoint
     unsafe (self.multi, self.easy) = (multi, easy)
+    unsafe problem = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    unsafe problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     try setUp(security)
   }
 
@@ -35,6 +39,7 @@ import Glibc
     end()
     unsafe curl_easy_cleanup(easy)
     unsafe curl_multi_cleanup(multi)
+    unsafe problem.deallocate()
   }
 
   /// Ends a wait in `advance`. Any thread may call it.
@@ -60,10 +65,15 @@ import Glibc
     ]
     if let path = security?.authorities { texts.append((CURLOPT_CAINFO, path)) }
     if let path = security?.certificate { texts.append((CURLOPT_SSLCERT, path)) }
-    if let path = security?.key { texts.append((CURLOPT_SSLKEY, path)) }
+    if let path = security?.key {
+      // A key with a passphrase is an error: without this one, OpenSSL would ask on the terminal, and wait.
+      texts += [(CURLOPT_SSLKEY, path), (CURLOPT_KEYPASSWD, "")]
+    }
     for (option, text) in texts where unsafe shim_curl_set_text(easy, option, text) != CURLE_OK {
       throw .unavailable("libcurl does not take \(text) for option \(option.rawValue)")
     }
+    // SAFETY: it has the size that libcurl asks for, and outlives the handle.
+    unsafe shim_curl_set_error_text(easy, problem)
     // The given authorities alone.
     if security?.authorities != nil { unsafe shim_curl_set_text(easy, CURLOPT_CAPATH, nil) }
   }
@@ -83,6 +93,7 @@ extension Channel {
     let frame = MessageFrames.framed(message)
     let exchange = Exchange(sending: frame, isComplete: isComplete, mayConnect: !wasUsed, limit: limit)
     self.exchange = exchange
+    unsafe problem.pointee = 0
     // An empty one takes a header of libcurl's away.
     for line in ["content-type: application/grpc", "te: trailers", "Expect:", "Accept:"] + metadata {
       unsafe headers = unsafe curl_slist_append(headers, line)
@@ -157,7 +168,9 @@ extension Channel {
         wasUsed = true
         return .regular
       }
-      return .failed(unsafe String(cString: curl_easy_strerror(result)))
+      let text = unsafe String(cString: problem)
+      let general = unsafe String(cString: curl_easy_strerror(result))
+      return .failed(text.isEmpty ? general : text.withoutControlCharacters)
     }
     return nil
   }

@@ -43,8 +43,14 @@ struct ReplyHead {
         bytes.append(byte)
       }
     }
-    let scalars = String(decoding: bytes.prefix(longestMessage), as: UTF8.self).unicodeScalars
-    return String(
-      String.UnicodeScalarView(scalars.filter { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }))
+    return String(decoding: bytes.prefix(longestMessage), as: UTF8.self).withoutControlCharacters
+  }
+}
+
+extension String {
+  /// For text of a server in a message.
+  var withoutControlCharacters: String {
+    let kept = unicodeScalars.filter { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }
+    return String(String.UnicodeScalarView(kept))
   }
 }
