@@ -270,7 +270,7 @@ import VaultRecords
     let store = first.session.keys.store
     var log = MemberLog(store: store)
     try log.append(try #require(cluster.value(ClusterPaths(store: "team").log(0))).value)
-    // Somebody else's key under the number of a member.
+    // Another key under the number of a member.
     var seeds = try SecretBytes(count: MemberSecret.length)
     seeds[0] = 1
     let forger = try MemberSecret(id: first.device, seeds)
