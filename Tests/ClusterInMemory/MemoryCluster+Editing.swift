@@ -46,6 +46,13 @@ extension MemoryCluster {
     }
   }
 
+  /// Servers whose watches leave changes of a key out.
+  package func hideFromWatches(_ key: [UInt8]) {
+    state.withLock { state in
+      for watch in state.watches { watch.hide(key) }
+    }
+  }
+
   package var revision: Int64 { state.withLock { $0.revision } }
 
   /// Servers that count on from there.

@@ -8,6 +8,7 @@ package final class MemoryWatch: ClusterWatch {
     var isCancelled = false
     var isHeld = false
     var held: [WatchReport] = []
+    var hidden: Set<[UInt8]> = []
   }
 
   private let range: KeyRange
@@ -32,7 +33,8 @@ package final class MemoryWatch: ClusterWatch {
 
   func send(_ changes: [KeyChange], _ revision: Int64) {
     guard revision >= from else { return }
-    let seen = changes.filter { range.contains($0.key) }
+    let hidden = state.withLock { $0.hidden }
+    let seen = changes.filter { range.contains($0.key) && !hidden.contains($0.key) }
     if !seen.isEmpty { send(.changes(seen, revision: revision)) }
   }
 
@@ -43,6 +45,9 @@ package final class MemoryWatch: ClusterWatch {
     }
     if !isHeld { deliver(new) }
   }
+
+  /// Leaves changes of a key out of the reports.
+  func hide(_ key: [UInt8]) { state.withLock { _ = $0.hidden.insert(key) } }
 
   /// Keeps reports back until `release`.
   func hold() { state.withLock { $0.isHeld = true } }

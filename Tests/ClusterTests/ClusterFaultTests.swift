@@ -21,7 +21,10 @@ import Testing
     try suites.set("n", .integer(0), in: "app")
     client.inject(wasDone ? .unknownDone : .unknownNotDone)
     let revision = store.cluster.revision
-    try suites.set("n", .integer(1), in: "app")
+    _ = try suites.update("app", known: nil) { contents in
+      guard case .integer(let n)? = contents.settings["n"]?.value else { return }
+      contents.settings["n"] = Setting(.integer(n + 1))
+    }
     #expect(store.cluster.revision == revision + 1, "it is made once")
     #expect(try suites.value("n", in: "app") == .integer(1))
   }

@@ -265,9 +265,46 @@ import VaultRecords
     try open("first").unlock(one)
   }
 
+  @Test func aListOfMembersNeedsTheSignatureOfAMember() throws {
+    let first = try create()
+    let store = first.session.keys.store
+    var log = MemberLog(store: store)
+    try log.append(try #require(cluster.value(ClusterPaths(store: "team").log(0))).value)
+    // Another key under the number of a member.
+    var seeds = try SecretBytes(count: MemberSecret.length)
+    seeds[0] = 1
+    let forger = try MemberSecret(id: first.device, seeds)
+    let added = try MemberSecret.random().publicKeys()
+    let forged = try log.next(.add(added), epoch: 1, identity: log.identity, by: forger)
+    expect(.damaged(what: "")) { try log.append(forged) }
+    let rotated = try log.next(
+      .rotate(removing: []), epoch: 2, identity: [UInt8](repeating: 1, count: 32), by: forger)
+    expect(.damaged(what: "")) { try log.append(rotated) }
+    #expect(log.count == 1 && log.members.count == 1)
+  }
+
   @Test func aSlotWithAnotherMasterKeyIsRefused() throws {
     let first = try create()
     let store = first.session.keys.store
+    let paths = try ClusterPaths(store: "team")
+    let member = try #require(first.members().first)
+    var log = MemberLog(store: store)
+    try log.append(try #require(cluster.value(paths.log(0))).value)
+    // As CLUSTER-FORMAT.md says what a slot is bound to: so that only the master key is another one.
+    var binding = FieldWriter()
+    binding.put(raw: "keyhole/c1".utf8)
+    binding.put(1, store)
+    binding.put(2, 5 as UInt8)
+    binding.put(3, member.id)
+    binding.put(5, 1 as UInt32)
+    binding.put(6, log.identity)
+    let other = try member.seal(SymmetricKey(size: .bits256), boundTo: binding.bytes)
+    let good = try #require(cluster.value(paths.slot(first.device))).value
+    cluster.put(paths.slot(first.device), good.prefix(5) + other)
+    let right = try secret("p-first")
+    expect(.damaged(what: "")) { try open("first").unlock(right) }
+    cluster.put(paths.slot(first.device), good)
+    try open("first").unlock(right)
     let forged = try MemberSlot.seal(
       SymmetricKey(size: .bits256), to: try #require(first.members().first), store, epoch: 1)
     cluster.put(try ClusterPaths(store: "team").slot(first.device), forged)

@@ -124,6 +124,30 @@ import Testing
     expect(.damaged(what: "")) { _ = try suites.read("app") }
   }
 
+  @Test func aChangeThatAWatchLeavesOutIsMissed() throws {
+    let store = try TestStore()
+    let client = MemoryCluster.Client(store.cluster)
+    let (writer, suites) = (try store.suites(), try store.suites(client))
+    defer {
+      writer.close()
+      suites.close()
+    }
+    let (first, _) = try store.makeSuite(writer)
+    #expect(try suites.value("first", in: "app") == .string("one"))
+    let stamp = try suites.stamp(of: "app")
+    store.cluster.hideFromWatches(first.key)
+    _ = try writer.update("app", known: nil) { contents in
+      contents.settings["first"] = Setting(.bool(true))
+      contents.settings["second"] = Setting(.bool(true))
+    }
+    client.settle()
+    #expect(try suites.stamp(of: "app") != stamp)
+    #expect(suites.problems().count == 1, "half of a commit is not taken over")
+    // All is read again, and is whole.
+    #expect(try suites.value("first", in: "app") == .bool(true))
+    #expect(suites.problems().isEmpty)
+  }
+
   @Test func aSuiteThatIsHiddenIsMissed() throws {
     let store = try TestStore()
     let writer = try store.suites()

@@ -1,0 +1,78 @@
+package import Model
+package import Store
+
+/// The settings of one suite in several layers, of which the last one that has a key wins: those of a fleet, of a group, of a
+/// host.
+///
+/// A key that a lower layer has is removed by a *tombstone* in a layer above it: a dictionary of its own, which is shown nowhere.
+package struct SettingLayers: Sendable {
+  /// One layer.
+  package struct Layer: Sendable {
+    /// As the mount option `layers=` names it: `fleet/all`.
+    package var name: String
+    package var settings: SharedDictionary<Setting>
+
+    package init(_ name: String, _ settings: SharedDictionary<Setting> = [:]) {
+      (self.name, self.settings) = (name, settings)
+    }
+  }
+
+  /// The value that stands for a key that is removed.
+  package static let tombstone = SettingValue.dictionary(["org.keyhole.layers.removed": .bool(true)])
+
+  /// The lowest first.
+  package let layers: [Layer]
+
+  /// `layers`: the lowest first.
+  package init(_ layers: [Layer]) { self.layers = layers }
+
+  /// Every key with the value of the last layer that has it.
+  package var settings: SharedDictionary<Setting> {
+    var merged: SharedDictionary<Setting> = layers.first?.settings ?? [:]
+    for (key, setting) in merged where setting.value == Self.tombstone { merged[key] = nil }
+    for layer in layers.dropFirst() {
+      for (key, setting) in layer.settings { merged[key] = setting.value == Self.tombstone ? nil : setting }
+    }
+    return merged
+  }
+
+  /// The name of the layer whose value of a key shows; nil: no value does.
+  package func origin(of key: ExactString) -> String? {
+    guard let layer = layers.last(where: { $0.settings[key] != nil }),
+      layer.settings[key]?.value != Self.tombstone
+    else { return nil }
+    return layer.name
+  }
+
+  /// The settings of a layer with which the suite shows other settings than now.
+  ///
+  /// - Throws: `notPermitted` for a key that a layer above has, so that the change would not show; `notFound` for a layer that is none
+  ///   of these; `invalidValue` for the value that stands for a removed key.
+  package func changing(
+    to new: SharedDictionary<Setting>, in name: String
+  ) throws(StoreError) -> SharedDictionary<Setting> {
+    guard let index = layers.firstIndex(where: { $0.name == name }) else { throw .notFound }
+    var changed = layers[index].settings
+    for difference in new.differences(from: settings) {
+      let key = difference.key
+      if let above = layers.dropFirst(index + 1).last(where: { $0.settings[key] != nil }) {
+        throw .notPermitted(
+          reason: "the layer \(above.name) has this key too, and is above \(name), to which is written")
+      }
+      guard difference.after?.value != Self.tombstone else {
+        throw .invalidValue(reason: "this value stands for a removed key")
+      }
+      if let after = difference.after {
+        changed[key] = after
+      } else {
+        changed[key] = isBelow(index, key) ? Setting(Self.tombstone) : nil
+      }
+    }
+    return changed
+  }
+
+  /// Whether the layers below one show a key.
+  private func isBelow(_ index: Int, _ key: ExactString) -> Bool {
+    SettingLayers(Array(layers[..<index])).origin(of: key) != nil
+  }
+}
