@@ -74,9 +74,10 @@ extension Views {
     try keychain.remove([view.document])
     known.withLock { $0[view.document.id] = nil }
     // Where the vault keeps nothing of it, `mv` from another file system would find no view in whose place it puts the file.
-    guard let text, !keychain.isServedElsewhere, (try? removedVersion(view.name)) == .some(nil) else {
-      return
-    }
+    let isPurged = view.document.properties[Item.historyAttribute] != nil
+    guard let text, !isPurged, !keychain.isServedElsewhere,
+      (try? removedVersion(view.name)) == .some(nil)
+    else { return }
     let removed = RemovedView(document: view.document, text: text)
     removedViews.withLock { $0[view.name] = removed }
   }

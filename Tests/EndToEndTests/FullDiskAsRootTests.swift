@@ -91,16 +91,12 @@ struct FullDiskAsRootTests {
       try world.check(
         "for i in 1 2 3 4 5 6 7 8 9; do head -c 3000 /dev/urandom | base64 | keyhole set keychain/generic/s/i$i; done"
       )
-      try world.check(
-        "for i in 1 2 3 4 5 6 7 8 9; do head -c 300 /dev/urandom | base64 | keyhole set defaults/s/k$i; done")
       for folder in [world.data, world.state] { try Self.fill(folder) }
       try keyhole.check("rm -r keychain/generic/s/i*; ls keychain/generic/s | wc -l", prints: "0\n")
       try world.check("keyhole history keychain/generic/s | wc -l", prints: "9\n")
       // A part of the reserve is left for removing for good.
       try world.check("keyhole history --purge --all | cut -d ' ' -f 1", prints: "deleted\n")
       try world.check("keyhole history keychain/generic/s | wc -l", prints: "0\n")
-      try keyhole.check("for i in 1 2 3; do rm defaults/s/k$i; done")
-      try world.check("keyhole history defaults/s | wc -l", prints: "3\n")
     }
   }
 
@@ -110,7 +106,6 @@ struct FullDiskAsRootTests {
       try world.check("for i in 1 2 3; do echo $i | keyhole set keychain/generic/s/i$i; done")
       try world.check("for i in 1 2 3; do echo $i | keyhole set defaults/s/k$i; done")
       try System.unlink(world.data + "/keyhole/vault.reserve")
-      try System.unlink(world.state + "/keyhole/settings.reserve")
       for folder in [world.data, world.state] { try Self.fill(folder) }
       for path in ["keychain/generic/s/i1/value", "defaults/s/k1"] {
         #expect(failure { try System.unlink(keyhole / path) } == .noSpace)

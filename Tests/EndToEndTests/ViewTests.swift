@@ -37,7 +37,7 @@ import Testing
                 if os.getxattr(name, "user.keyhole.stale") != b"false": print(number, name, "stale")
                 os.close(file)
         """
-      try keyhole.check("mkdir defaults/s; echo 1 > defaults/s/k")
+      try keyhole.check("mkdir defaults/s; echo x > defaults/s/k")
       try keyhole.check("python3 -", prints: "", sending: Array(python.utf8), within: .seconds(100))
     }
   }

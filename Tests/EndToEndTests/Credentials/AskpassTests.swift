@@ -125,7 +125,7 @@ import Testing
           export SSH_ASKPASS=$OUT/bin/keyhole-askpass SSH_ASKPASS_REQUIRE=force
           eval "$(ssh-agent -a "$OUT/agent")" > /dev/null; trap 'kill $SSH_AGENT_PID $processes' EXIT
           ssh-keygen -q -t ed25519 -N '' -f "$OUT/key"; ssh-add -q -c "$OUT/key" 2> /dev/null
-          sign() { echo x | ssh-keygen -q -Y sign -f "$OUT/key.pub" -n file 2>&1 | head -n 1; }
+          sign() { echo x | ssh-keygen -q -Y sign -f "$OUT/key.pub" -n file 2>&1 | head -n 1 | tr -d '\r'; }
           echo 'ERR 83886194 the second button' > "$OUT/says"; sign
           echo OK > "$OUT/says"; sign; echo 'ERR 83886179 cancelled' > "$OUT/says"; sign
           grep -c 'SETDESC Started by: .*ssh-agent.*Allow use of key' "$OUT/told"; grep -e SETOK -e SETNOTOK "$OUT/told" | sort -u
