@@ -241,8 +241,12 @@ extension SecretServiceServer {
     else { throw .invalid("this is no secret") }
     let cipher = try cipher(at: parts[0].path, call)
     let secret = try cipher.decode(parameters: parameters.secret, value: bytes.secret)
-    return (BusBytes(secret), type)
+    return (BusBytes(secret), Self.plainTypes.contains(type) ? StoredAttributes.plainText : type)
   }
+
+  /// Types of plain text in UTF-8. libsecret takes a secret for text only where its type is `text/plain`: so it shows what
+  /// a program in Go has stored.
+  private static let plainTypes = ["", "text/plain", "text/plain; charset=utf8"]
 
   func requireWritable() throws(ProtocolError) {
     guard !options.isReadOnly else { throw .denied("the service is read-only") }
