@@ -6,13 +6,15 @@ import ViewFormats
 
 extension Views {
   /// Takes the file of a view as a program has written it: changed values become those of their items, new entries become items
-  /// in the view's `newPlace`, and entries that are gone leave the view, while their items stay. All in one transaction of the
-  /// vault; nothing is stored where the file is as it was.
+  /// in the view's `newPlace`, and entries that are gone leave the view, while their items stay. A new entry never replaces what is
+  /// there under its name; one with the same value is taken into the view. All in one transaction of the vault; nothing is stored
+  /// where the file is as it was.
   ///
   /// Only values that differ from those of `base`, the file as the program has read it, are written: what others have changed
   /// since stays. nil: the present values.
   /// - Throws: `invalidValue` with the line for what the format does not parse, and for a value in a comment, a key or a section's
-  ///   name; `accessDenied`, `locked`, `tooLarge`, `readOnly`, `noSpace`. The content stays as it was.
+  ///   name; `notPermitted` for a new entry whose item is there with another value; `accessDenied`, `locked`, `tooLarge`,
+  ///   `readOnly`, `noSpace`. The content stays as it was.
   public func store(
     _ content: consuming SecretBytes, as name: ExactString, since base: consuming SecretBytes?,
     _ permit: Permit?, modified: Timestamp? = nil
@@ -40,8 +42,12 @@ extension Views {
     let (file, merge) = try merge(content, view, since: base, permit)
     guard !merge.isUnchanged else { return }
     var plan = WritePlan(now)
-    for change in merge.changed + merge.added {
+    for change in merge.changed {
       try add(change, HeldSecret(try value(of: change.entry, in: file)), to: &plan, permit)
+    }
+    for change in merge.added {
+      let value = HeldSecret(try value(of: change.entry, in: file))
+      try add(change, value, isNew: true, to: &plan, permit)
     }
     let text: HeldSecret
     do throws(ViewError) { text = HeldSecret(try merge.template.encoded()) } catch { throw StoreError(error) }
@@ -140,6 +146,15 @@ extension ViewError {
   }
 }
 
+extension StoreError {
+  /// Of a new entry of a view, whose name has a value already.
+  fileprivate static func isNoPartOfView(_ path: String) -> StoreError {
+    .notPermitted(
+      reason: "\(path) is there already with another value, and no part of the view; "
+        + "set it to this value first, or remove it")
+  }
+}
+
 extension HeldSecret {
   fileprivate func viewCopy() throws(ViewError) -> SecretBytes {
     do { return try SecretBytes(copying: bytes) } catch { throw ViewError(error) }
@@ -165,9 +180,10 @@ private struct WritePlan {
 }
 
 extension Views {
-  /// Adds the change of one value, unless it is the present one.
+  /// Adds the change of one value, unless it is the present one. `isNew`: the entry was not in the view.
   private func add(
-    _ change: ViewMerge.Change, _ value: HeldSecret, to plan: inout WritePlan, _ permit: Permit?
+    _ change: ViewMerge.Change, _ value: HeldSecret, isNew: Bool = false, to plan: inout WritePlan,
+    _ permit: Permit?
   ) throws(StoreError) {
     switch try paths.source(at: change.reference) {
     case .item(let identity):
@@ -180,6 +196,7 @@ extension Views {
         return plan.states[change.reference] = SourceState(modified: plan.now, size: size)
       }
       if let present = try? keychain.secret(of: item, permit?[item.id]), present == value.bytes { return }
+      guard !isNew else { throw .isNoPartOfView(change.reference) }
       let now = plan.now
       plan.items.append(.rewrite(item.id) { $0.modified = now })
       plan.secrets.append(value)
@@ -194,6 +211,7 @@ extension Views {
         new = settings.codec.inferred(from: bytes)
       }
       guard new != present else { return }
+      guard !isNew || present == nil else { throw .isNoPartOfView(change.reference) }
       plan.settings.append(WritePlan.SettingChange(suite: suite, key: key, value: new))
     }
   }

@@ -195,8 +195,12 @@ extension SecretServiceServer {
     let files = Set(allowed.compactMap { FileID($0) })
     let own = [observed?.executable?.file, observed?.script.flatMap { FileID($0) }].compactMap { $0 }
     guard !own.contains(where: files.contains) else { return }
+    // The list lies sealed in the vault.
+    let isKnown = !allowed.isEmpty || keychain.engine.locking.lockState == .open
     throw .notSupported(
       "this service takes secrets over the bus in encrypted sessions only; "
+        + (isKnown
+          ? "" : "which programs may go without is known once the vault is unlocked: `keyhole unlock`; ")
         + "`keyhole allow --plain \((program ?? "PROGRAM").quotedForShell)` lets this program go without")
   }
 }

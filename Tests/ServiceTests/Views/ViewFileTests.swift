@@ -56,6 +56,21 @@ struct ViewFileTests {
     #expect(try stored.text("keychain/generic/app/token/value") == "new")
   }
 
+  @Test func aNewEntryNeverReplacesWhatIsThere() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeItem("keychain/generic/app/OTHER", "precious")
+    try stored.makeAppView()
+    let text = "TOKEN=abc\nUSER=peter\n"
+    #expect(stored.failure { try stored.write("views/app", text + "OTHER=clobber\n") } == .EPERM)
+    #expect(try stored.text("keychain/generic/app/OTHER/value") == "precious")
+    #expect(try stored.text("views/app") == text)
+    // With its value it becomes a part of the view.
+    try stored.write("views/app", text + "OTHER=precious\n")
+    try stored.write("views/app", text + "OTHER=new\n")
+    #expect(try stored.text("keychain/generic/app/OTHER/value") == "new")
+  }
+
   @Test func whatDoesNotParseChangesNothing() throws {
     let stored = try StoredTree()
     try stored.makeApp()

@@ -10,55 +10,69 @@ import Synchronization
 /// The file of these keys is written before they are removed. So a process that is killed between the steps leaves a key as it
 /// is, without versions, or nothing of it; and a mount that notices the removal later than the process has ended records nothing.
 ///
-/// On disk, all numbers little-endian: the time in seconds (8), and of each key the hash of its name (`StableHash`, 8). The
+/// A value that was stored after that time is kept like every other one, by the process that replaces it.
+///
+/// On disk, all numbers little-endian: the time in nanoseconds since 1970 (8), and of each key the hash of its name (`StableHash`, 8). The
 /// names themselves are not written. An empty file, for which a full disk has room, stands for all keys, from its own time on.
 struct PurgedKeys {
   /// The time for which they count, in seconds.
   static let duration: Int64 = 10
   private static let longest = 1 << 20
+  private static let second: UInt64 = 1_000_000_000
 
-  private var time: Int64
+  private var time: Timestamp
   private var hashes: Set<UInt64>
   private var isOfAllKeys = false
 
   /// Those of a file; none where it can't be read, or was written too long ago.
   init(_ path: String) {
-    (time, hashes) = (0, [])
+    (time, hashes) = (Timestamp(seconds: 0), [])
     guard let file = try? Descriptor(path, [.reading, .noFollow, .nonBlocking]),
       let bytes = try? file.readToEnd(limit: Self.longest, expecting: 64)
     else { return }
     if bytes.isEmpty, let modified = try? file.status.modified {
-      (time, isOfAllKeys) = (Timestamp(modified).seconds, true)
+      (time, isOfAllKeys) = (Timestamp(modified), true)
     }
     let span = bytes.span
     var reader = ByteReader(span)
-    guard let seconds = reader.number(8) else { return }
-    time = Int64(bitPattern: seconds)
+    guard let nanoseconds = reader.number(8) else { return }
+    time = Timestamp(
+      seconds: Int64(clamping: nanoseconds / Self.second),
+      nanoseconds: UInt32(clamping: nanoseconds % Self.second))
     guard !isOver else { return }
     while let hash = reader.number(8) { hashes.insert(hash) }
   }
 
   /// The same with further keys, from now on.
   mutating func add(_ keys: Set<ExactString>) {
-    time = Timestamp.now.seconds
+    time = .now
     for key in keys { hashes.insert(StableHash.of(Array(key.utf8).span)) }
   }
 
   var bytes: [UInt8] {
     var writer = ByteWriter()
-    writer.append(UInt64(bitPattern: time), size: 8)
+    let seconds = UInt64(clamping: time.seconds)
+    writer.append(seconds &* Self.second &+ UInt64(time.nanoseconds), size: 8)
     for hash in hashes.sorted() { writer.append(hash, size: 8) }
     return writer.bytes
   }
 
   /// Whether it counts no more. A clock that was set back must not make it last.
-  var isOver: Bool { (Timestamp.now.seconds &- time).magnitude > Self.duration.magnitude }
+  var isOver: Bool { (Timestamp.now.seconds &- time.seconds).magnitude > Self.duration.magnitude }
 
   var isEmpty: Bool { hashes.isEmpty && !(isOfAllKeys && !isOver) }
 
   func contains(_ key: ExactString) -> Bool {
     if isOfAllKeys { return !isOver }
     return !hashes.isEmpty && hashes.contains(StableHash.of(Array(key.utf8).span))
+  }
+
+  /// Whether nothing is kept of a value of a key that is changed at `change`. `stored`: when the value was stored, nil where that is
+  /// not known. A time behind the change was set by hand, and says nothing.
+  func contains(_ key: ExactString, stored: Timestamp?, until change: Timestamp) -> Bool {
+    guard contains(key) else { return false }
+    guard let stored, time < stored, stored <= change else { return true }
+    return false
   }
 }
 

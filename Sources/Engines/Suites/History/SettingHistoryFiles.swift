@@ -68,8 +68,10 @@ extension SettingHistoryFiles {
   func record(_ change: SuiteChange, over old: SharedDictionary<Setting>, of suite: ExactString) {
     guard change.isOfValues, let retention, retention.keepsAny else { return }
     let former = change.differing.compactMap { key -> FormerValue? in
-      guard let before = old[key]?.value, before != change.settings[key]?.value else { return nil }
-      return FormerValue(key: key, value: before, changes: change.settings[key] == nil ? .removal : .value)
+      guard let before = old[key], before.value != change.settings[key]?.value else { return nil }
+      return FormerValue(
+        key: key, value: before.value, changes: change.settings[key] == nil ? .removal : .value,
+        stored: before.modified)
     }
     record(former, of: suite, at: change.time, isOwn: true)
   }
@@ -86,7 +88,7 @@ extension SettingHistoryFiles {
       if !purged.isEmpty, !isOwn { removal.removeLater(from: self) }
       var bytes: [UInt8] = []
       for value in former
-      where !purged.contains(value.key)
+      where !purged.contains(value.key, stored: value.stored, until: time)
         && value.isNews(to: known.newest[value.key], at: time, isOwn: isOwn)
       {
         let record = KeyVersionRecord(
@@ -136,8 +138,10 @@ extension SettingHistoryFiles {
     guard change.isOfValues, let retention, retention.keepsAny, !isOff(suite) else { return true }
     let purged = purgedKeys(of: suite)
     var size: Int64 = 0
-    for key in change.differing where change.settings[key] == nil && !purged.contains(key) {
-      guard let value = old[key]?.value else { continue }
+    for key in change.differing where change.settings[key] == nil {
+      guard let value = old[key]?.value,
+        !purged.contains(key, stored: old[key]?.modified, until: change.time)
+      else { continue }
       let record = KeyVersionRecord(
         number: 0, suite: suite, key: key, value: value, replaced: change.time, changes: .removal)
       let count = record.bytes.count
@@ -377,6 +381,8 @@ struct FormerValue {
   let key: ExactString
   let value: SettingValue
   let changes: VersionChanges
+  /// When the value was stored, of a change by this process; nil: that is not known.
+  var stored: Timestamp?
 
   /// Whether it is to be kept, where `last` was kept of the key.
   fileprivate func isNews(to last: SettingHistoryFiles.Newest?, at time: Timestamp, isOwn: Bool) -> Bool {

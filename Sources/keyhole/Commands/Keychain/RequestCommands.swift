@@ -22,7 +22,7 @@ struct RequestsCommand: ParsableCommand {
     let places = try StoragePaths.current()
     for mount in try MountRegistration.serving(places) {
       for request in try mount.waitingRequests(places) {
-        StandardOutput.print(json ? request.json : request.line)
+        if json { StandardOutput.print(request.json) } else { request.printLine() }
       }
     }
   }
@@ -108,11 +108,11 @@ extension MountRegistration {
 }
 
 extension WaitingRequest {
-  fileprivate var line: String {
+  fileprivate func printLine() {
     let starter = parents.first.map { ", started by \($0)" } ?? ""
-    let path = paths.joined(separator: ", ")
-    return "\(number)\t\(purpose.word)\t\(path)\t\(program) (\(process))\(starter)\t\(secondsLeft) s"
-      .forStandardOutput
+    StandardOutput.print(
+      columns: "\(number)", purpose.word, paths.joined(separator: ", "), "\(program) (\(process))\(starter)",
+      "\(secondsLeft) s")
   }
 
   fileprivate var json: String {
