@@ -86,7 +86,7 @@ import Testing
           "keyhole: note: kept for 30 days: `keyhole undo \(Self.item)` brings it back\r\n")
       try keyhole.check(
         "keyhole undo \(Self.item) > /dev/null; setfattr -n user.keyhole.history -v 0 \(Self.item)")
-      try keyhole.check(terminal)
+      try keyhole.check(terminal, prints: "keyhole: note: it is gone for good; nothing of it is kept\r\n")
       try keyhole.check("keyhole history")
     }
   }
