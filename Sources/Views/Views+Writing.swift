@@ -147,11 +147,11 @@ extension ViewError {
 }
 
 extension StoreError {
-  /// Of a new entry of a view, whose name has a value already.
+  /// Of a new entry of a view, whose name has a value already: another one, or one that the writer may not read.
   fileprivate static func isNoPartOfView(_ path: String) -> StoreError {
     .notPermitted(
-      reason: "\(path) is there already with another value, and no part of the view; "
-        + "set it to this value first, or remove it")
+      reason: "\(path) is there already, with another value or one that can't be read now, "
+        + "and no part of the view; set it to this value first, or remove it")
   }
 }
 
