@@ -38,6 +38,10 @@ int linux_file_system(const char *path, unsigned long long *type) {
   return 0;
 }
 
+int linux_allocate(int file, long long offset, long long length) {
+  return fallocate(file, FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
 int linux_remove_attribute(const char *path, const char *name) { return removexattr(path, name); }
 
 void *linux_mremap(void *start, size_t length, size_t new_length) {

@@ -26,7 +26,7 @@ public enum ReplayKind: Int, Comparable, Sendable {
   case deletion
   /// mknod(2) or mkdir(2).
   case creation
-  /// utimensat(2), through an open file.
+  /// fallocate(2) with FALLOC_FL_KEEP_SIZE, through an open file.
   case modification
   /// chmod(2).
   case attributes

@@ -44,16 +44,13 @@ extension OpenFolder {
     guard unsafe fchmodat(descriptor.number, name, permissions, 0) == 0 else { throw .current }
   }
 
-  /// futimens(3): the present moment as the time of a file's last change. It is opened for writing and closed, which
-  /// inotify(7) reports as a write. - Throws: ELOOP for a symbolic link.
-  package func touch(_ name: String) throws(Errno) {
+  /// fallocate(2) of a file's first byte with FALLOC_FL_KEEP_SIZE, so that neither its content nor its length changes. It is
+  /// opened for writing and closed, and inotify(7) reports a write. - Throws: ELOOP for a symbolic link.
+  package func allocate(_ name: String) throws(Errno) {
     // SAFETY: a variadic call without its variable part.
     let number = unsafe openat(descriptor.number, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard number >= 0 else { throw .current }
     let file = Descriptor(owning: number)
-    // UTIME_OMIT and UTIME_NOW of sys/stat.h, which are no literals.
-    let times = [timespec(tv_sec: 0, tv_nsec: (1 << 30) - 2), timespec(tv_sec: 0, tv_nsec: (1 << 30) - 1)]
-    // SAFETY: the array has the two elements that the call reads.
-    guard unsafe futimens(file.number, times) == 0 else { throw .current }
+    guard linux_allocate(file.number, 0, 1) == 0 else { throw .current }
   }
 }

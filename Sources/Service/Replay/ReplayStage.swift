@@ -27,13 +27,14 @@ struct ReplayStage {
     switch letter {
     case "c":
       do throws(Errno) { try folder.makeFile(name, permissions: 0o600) } catch .EEXIST {
-        try folder.touch(name)
+        try folder.allocate(name)
       }
     case "C": try folder.makeFolder(name, permissions: 0o700)
     case "d": try folder.remove(name)
     case "D": try folder.removeFolder(name)
-    // A new time of modification alone counts as a write: MODIFY, and CLOSE_WRITE at the close.
-    case "m": try folder.touch(name)
+    // It counts as a write: MODIFY, and CLOSE_WRITE at the close. No reply tells the kernel a size, as one of SETATTR would: a
+    // reader whose read is under way would end there, or get zeros up to there.
+    case "m": try folder.allocate(name)
     case "a": try folder.setPermissions(0o600, of: name)
     case "A": try folder.setPermissions(0o700, of: name)
     default: break

@@ -30,6 +30,9 @@ int linux_rename_exchange(const char *path, const char *other);
 /// The type of the file system of a path: `f_type` of statfs(2). 0, or -1 and errno.
 int linux_file_system(const char *path, unsigned long long *type);
 
+/// fallocate(2) with FALLOC_FL_KEEP_SIZE: room for a part of a file, whose length stays. 0, or -1 and errno.
+int linux_allocate(int file, long long offset, long long length);
+
 /// removexattr(2). -1 and errno on failure.
 int linux_remove_attribute(const char *path, const char *name);
 
