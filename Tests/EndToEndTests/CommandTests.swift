@@ -48,6 +48,26 @@ import Testing
     }
   }
 
+  /// A program before the pipe that has failed replaces no value by nothing.
+  @Test func anEmptyValueIsStoredOnlyWhereItIsWanted() async throws {
+    try await withWorld { world in
+      try world.check("echo old | keyhole set keychain/generic/s/p; keyhole set defaults/s/k old")
+      for path in ["keychain/generic/s/p", "keychain/generic/s/new", "defaults/s/k", "defaults/s/new"] {
+        let refused = try world.sh("false | keyhole set \(path)")
+        #expect(
+          refused.status == 1 && refused.error.contains("`--empty` stores an empty value"), "\(refused)")
+      }
+      let flagged = try world.sh("false | keyhole set --sealed keychain/generic/s/p")
+      #expect(flagged.status == 1)
+      try world.check(
+        """
+        keyhole get s/p; echo; keyhole get defaults/s/k; keyhole ls keychain/generic/s; keyhole ls defaults/s
+        keyhole set --empty keychain/generic/s/p; keyhole set --empty defaults/s/k; keyhole get s/p | wc -c; keyhole get defaults/s/k | wc -c
+        """, prints: "old\nold\np\nk\n0\n1\n")
+      #expect(try world.sh("keyhole set --empty defaults/s/k x").status == 2)
+    }
+  }
+
   @Test func setTakesTheValueAsTheFileWould() async throws {
     try await withWorld { world in
       // `set PATH VALUE`, and from standard input, newline and all.

@@ -111,6 +111,15 @@ struct ConfigurationTests {
     }
   }
 
+  /// No proof could be given here, so there is nothing to wait for.
+  @Test func withoutAPassphraseAProgramIsRefusedAtOnce() async throws {
+    try await withKeyhole("auth-timeout=300") { keyhole in
+      let program = try keyhole.sh("setsid -w keyhole config auth-reuse 60")
+      #expect(program.status == 5 && program.error.contains("the vault has no passphrase"), "\(program)")
+      try keyhole.check("keyhole requests; keyhole config auth-reuse", prints: "10\n")
+    }
+  }
+
   @Test func aButtonForPresenceTakesThePassphrase() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")

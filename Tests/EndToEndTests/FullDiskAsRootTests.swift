@@ -117,6 +117,27 @@ struct FullDiskAsRootTests {
     }
   }
 
+  /// The disk of the settings has room, that of their versions has none.
+  @Test func aSettingIsNotReplacedWhereItsValueCanNotBeKept() async throws {
+    try await Self.withSmallDisk(4) { keyhole in
+      let world = keyhole.world
+      try world.check("for i in 1 2; do echo $i | keyhole set defaults/s/k$i; done")
+      try Self.fill(world.state)
+      #expect(failure { try System.write(keyhole / "defaults/s/k1", "3") } == .noSpace)
+      let command = try world.sh("keyhole set defaults/s/k1 3")
+      #expect(
+        command.status == 1 && command.error.contains("nothing was stored") && command.error.contains("undo"),
+        "\(command)")
+      try world.check("keyhole get defaults/s/k1", prints: "1\n")
+      // Nothing is lost with what is new.
+      try world.check("keyhole set defaults/s/new 5; keyhole get defaults/s/new", prints: "5\n")
+      try System.unlink(world.state + "/filler")
+      try world.check(
+        "keyhole set defaults/s/k1 3; keyhole undo defaults/s/k1 > /dev/null; keyhole get defaults/s/k1",
+        prints: "1\n")
+    }
+  }
+
   @Test func readOnlyFolderRefusesAtOpen() async throws {
     try await Self.withSmallDisk(16) { keyhole in
       try keyhole.check("mkdir defaults/s; echo old > defaults/s/k")

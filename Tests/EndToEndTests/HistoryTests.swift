@@ -53,7 +53,7 @@ import Testing
           number=$(keyhole history \(Self.item) | head -1 | cut -f 1)
           keyhole undo \(Self.item) $number > /dev/null; keyhole get \(Self.value); echo
           keyhole history --purge \(Self.item); keyhole history \(Self.item); keyhole rm -r --purge \(Self.item)
-          keyhole history; keyhole undo \(Self.item) 2>&1; keyhole undo \(Self.item) 7 2>&1; true
+          keyhole history; keyhole undo \(Self.item) 2>&1; keyhole undo \(Self.item) 7 2>&1; echo $?
           """,
           prints: """
             value
@@ -68,6 +68,7 @@ import Testing
             deleted 4 versions
             keyhole: \(Self.item): no earlier version of it is kept
             keyhole: \(Self.item): no earlier version of it is kept
+            3
 
             """)
         if isMounted { try keyhole.unmount() }

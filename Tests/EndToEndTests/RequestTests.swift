@@ -67,6 +67,26 @@ struct RequestTests {
     }
   }
 
+  /// Commands that change protection are known by their file, as those that open secrets.
+  @Test(arguments: [
+    "allow cat s/p", "attr s/p keyhole.programs 'deny *'", "config auth-reuse 60", "undo s/p",
+  ])
+  func aCommandIsNamed(command: String) async throws {
+    try await Self.withItem { keyhole in
+      let program = try keyhole.launch(["/usr/bin/setsid", "-w", "/bin/sh", "-c", "keyhole \(command)"])
+      var name = ""
+      #expect(
+        try holds {
+          name = try keyhole.sh("keyhole requests --json | jq -r .program").text
+          return !name.isEmpty
+        })
+      #expect(name.hasSuffix("/keyhole\n"), "\(name)")
+      try keyhole.check("keyhole deny $(keyhole requests | cut -f 1)")
+      #expect(try program.finish().status == 5)
+      try keyhole.check("keyhole log | grep -c unidentified || true", prints: "0\n")
+    }
+  }
+
   @Test func approvedForAlwaysWritesTheRule() async throws {
     try await Self.withItem { keyhole in
       let (reader, number) = try Self.waitingReader(keyhole)

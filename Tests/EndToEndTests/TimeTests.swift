@@ -22,6 +22,29 @@ import Testing
     }
   }
 
+  /// Not the time of the mount or of the command.
+  @Test func foldersOfTheKeychainHaveTheTimeOfTheLatestChangeInThem() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        for i in s/a s/b t/a; do mkdir -p keychain/generic/$i; echo x > keychain/generic/$i/value; done
+        touch -d @1000000000.5 keychain/generic/s/a/value; touch -d @1100000000 keychain/generic/s/b/value
+        touch -d @1200000000 keychain/generic/t/a/value
+        """)
+      let look = "stat -c %.1Y keychain keychain/generic keychain/generic/s keychain/generic/t"
+      let times = "1200000000.0\n1200000000.0\n1100000000.0\n1200000000.0\n"
+      try keyhole.check(look, prints: times)
+      try keyhole.remount()
+      try keyhole.check(look, prints: times)
+      try keyhole.check(
+        "touch -d @1300000000 keychain/generic/s/a/value; rm -r keychain/generic/t; stat -c %Y keychain/generic keychain/generic/s; rm -r keychain/generic/s/a; stat -c %Y keychain/generic/s",
+        prints: "1300000000\n1300000000\n1100000000\n")
+      try keyhole.unmount()
+      try keyhole.world.check(
+        "TZ=UTC keyhole ls -l keychain/generic | cut -f 3", prints: "2004-11-09T11:33:20Z\n")
+    }
+  }
+
   @Test func touchTimesAKeyAndAnItem() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(

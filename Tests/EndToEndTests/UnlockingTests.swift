@@ -83,6 +83,30 @@ import Testing
     }
   }
 
+  @Test func unlockOfAnOpenVaultAsksAndReadsNothing() async throws {
+    try await Self.withLocked("exit 1") { keyhole in
+      let world = keyhole.world
+      let locked = try world.sh("keyhole unlock < /dev/null")
+      #expect(locked.status == 4 && locked.error.contains("no passphrase was given"), "\(locked)")
+      try world.check("echo horse | keyhole unlock 2>&1", prints: "", within: LockTests.patience)
+      let open = try world.sh("(keyhole unlock; cat) <<< next")
+      #expect(open.status == 0 && open.text == "next\n", "\(open)")
+      #expect(open.error.hasSuffix(": it is unlocked already\n"), "\(open)")
+    }
+  }
+
+  /// The mount knows the names from before, and has no key of the vault as it is now.
+  @Test func aCommandAsksAfterThePassphraseWasChanged() async throws {
+    try await Self.withLocked("echo cow") { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "printf 'horse\\ncow\\n' | keyhole passphrase --weak --cost 14 2> /dev/null",
+        within: LockTests.patience)
+      try world.check("keyhole get \(Self.value)", prints: "secret", within: LockTests.patience)
+      #expect(try Self.asked(keyhole).count == 1)
+    }
+  }
+
   @Test func aRefusalIsENOKEYAndNotRepeated() async throws {
     try await Self.withLocked("exit 1") { keyhole in
       for _ in 0..<3 { try keyhole.refuses("cat \(Self.value)", .noKey) }

@@ -51,6 +51,11 @@ import Testing
     #expect(try step.revert() == .missing)
     try ConfigurationFile.write(Array("[credential]\n  helper = keyhole --more\n".utf8), to: path)
     #expect(try step.revert() == .changed)
+    // The user has given the program's path, or another program's.
+    try ConfigurationFile.write(Array("[credential]\n\thelper = /opt/bin/keyhole\n".utf8), to: path)
+    #expect(try step.revert() == .changed)
+    try ConfigurationFile.write(Array("[credential]\n\thelper = cache\n# keyhole\n".utf8), to: path)
+    #expect(try step.revert() == .missing)
   }
 
   @Test(arguments: [

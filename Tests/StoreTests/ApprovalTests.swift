@@ -178,6 +178,16 @@ import Testing
     #expect(!question.offersSession && question.approvedScope == .items)
   }
 
+  /// No proof could be given with `keyhole approve`.
+  @Test func questionThatNothingHereAnswersIsRefusedAtOnce() throws {
+    let a = try add("a", [], programs: "ask *")
+    let store = store(TestPerson([.impossible("no window"), .impossible("no window")])) { options in
+      (options.listsRequests, options.factors) = (true, { [] })
+    }
+    #expect(try failure(begin(store, a, program(1, session: nil)).1())?.errno == .EACCES)
+    #expect(store.controller?.listedRequests().isEmpty == true)
+  }
+
   @Test func refusedApprovalLeavesTheRequest() throws {
     let a = try add("a", [], programs: "ask *")
     let person = TestPerson([.impossible(""), .refused])

@@ -42,6 +42,29 @@ import Testing
     #expect(index.folders(of: .generic) == ["y"] && index.count == 1)
   }
 
+  @Test func latestChangeIsThatOfTheItemsThatAreThere() {
+    func item(_ id: String, _ service: ExactString, _ seconds: Int64) -> Item {
+      var item = Self.item(id, .generic(service: service, account: ExactString(id)))
+      item.modified = Timestamp(seconds: seconds)
+      return item
+    }
+    var index = KeychainIndex([item("1", "x", 10), item("2", "x", 20), item("3", "y", 30)])
+    func times() -> [Int64?] {
+      ["x", "y", nil].map { index.latestChange(in: $0, of: .generic)?.seconds }
+    }
+    #expect(times() == [20, 30, 30])
+    index.insert(item("1", "x", 40))
+    #expect(times() == [40, 30, 40])
+    // The latest becomes an older one, moves, and goes.
+    index.insert(item("1", "x", 5))
+    #expect(times() == [20, 30, 30])
+    index.insert(item("3", "x", 30))
+    #expect(times() == [30, nil, 30])
+    index.remove(ItemID(rawValue: "3"))
+    #expect(times() == [20, nil, 20])
+    #expect(index.latestChange(in: nil, of: .internet) == nil)
+  }
+
   @Test func sameSizeAndTimeIsAChangeOfAttributesOnly() {
     let old = Self.item("1", .generic(service: "x", account: ""))
     var (label, time, size) = (old, old, old)

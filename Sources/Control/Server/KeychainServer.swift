@@ -18,10 +18,18 @@ struct KeychainServer {
     (self.channel, self.store, self.service, self.peer) = (channel, store, service, peer)
   }
 
+  /// A vault whose passphrase another process has changed is locked then: a request that needs its keys says so by itself, and the
+  /// others lead to the question that unlocks it.
+  private func refresh() throws(StoreError) {
+    do throws(StoreError) { try store.refresh() } catch {
+      guard error == .locked else { throw error }
+    }
+  }
+
   /// Answers one request. Returns when it is answered, or the other side is gone.
   func serve(_ request: Message) throws(StoreError) {
     // The program that asks may have changed it a moment ago.
-    if store.isLoaded { try store.refresh() }
+    if store.isLoaded { try refresh() }
     switch request.content {
     case .watch: try KeychainWatcher(channel, store, service).run()
     case .fetchItems:

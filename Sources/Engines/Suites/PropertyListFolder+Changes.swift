@@ -58,13 +58,14 @@ extension PropertyListFolder {
     return .stored(old.after(change, stamp))
   }
 
-  /// Before keys are removed: room for the values that are kept of them, also in the reserve.
+  /// Before values are replaced or removed: room for what is kept of them; for removed ones also in the reserve.
   ///
-  /// - Throws: `noRoomForVersion`.
+  /// - Throws: `noRoomForVersion`, `noRoomForReplaced`.
   private func requireRoom(
     toKeep change: SuiteChange, over old: SharedDictionary<Setting>, of suite: ExactString
   ) throws(StoreError) {
     guard !historyFiles.hasRoom(toKeep: change, over: old, of: suite) else { return }
+    guard change.isRemoval else { throw .noRoomForReplaced }
     reserve.giveUp()
     guard historyFiles.hasRoom(toKeep: change, over: old, of: suite) else { throw .noRoomForVersion }
   }

@@ -47,6 +47,9 @@ extension StoreError {
     case .noRoomForVersion:
       "there is no room left to keep it for `keyhole undo`, so nothing was removed; free some, or remove it for good with "
         + "`keyhole rm --purge`"
+    case .noRoomForReplaced:
+      "there is no room left to keep the present value for `keyhole undo`, so nothing was stored; free some, or keep no "
+        + "versions of this suite: `user.keyhole.history` = 0"
     case .system(.EIO, let operation):
       "\(operation) failed: the disk reports an error (EIO); `dmesg` says more"
     case .system(.EFBIG, let operation):

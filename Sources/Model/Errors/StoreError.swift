@@ -62,6 +62,9 @@ extension StoreError {
   /// There is no room to keep what is to be removed, so it stays.
   public static let noRoomForVersion = StoreError.system(.ENOSPC, operation: "keeping what is removed")
 
+  /// The disk has no room to keep the value that a setting has, so it is not replaced.
+  public static let noRoomForReplaced = StoreError.system(.ENOSPC, operation: "keeping what is replaced")
+
   /// The disk, or the user's share of it, has no room left.
   public var isOutOfSpace: Bool { self == .noSpace || self == .quotaExceeded }
 }

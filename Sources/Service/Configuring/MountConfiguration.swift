@@ -63,8 +63,17 @@ extension MountConfiguration {
         options.browsers = browsers.adding(present.list(.browsers))
         options.presenceByButton = present.isOn(.presenceButton)
         options.onListed = { DesktopNotification.show(for: $0) }
+        options.factors = { [self] in factors }
         return options
       }, record: record, numbers: numbers)
+  }
+
+  /// The proofs that a person can give here; a program of `auth-command` decides by itself.
+  private var factors: ApprovalFactors {
+    guard present.text(.authCommand) == nil, let keychain = state.withLock({ $0.keychain }) else {
+      return .all
+    }
+    return .ofMachine(keychain)
   }
 
   /// The controller of questions for the passphrase.

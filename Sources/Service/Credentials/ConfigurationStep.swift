@@ -139,14 +139,18 @@ extension ConfigurationStep {
     return kept
   }
 
-  /// Whether a line of a file begins as one of the text's that names Keyhole.
+  /// Whether a file has a line that begins as one of the text's that names Keyhole, or that names it under the same key.
   private static func hasPart(of text: String, _ file: [UInt8]) -> Bool {
     let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-    let parts = text.split(separator: "\n").filter { $0.contains("keyhole") }.map {
-      $0.utf8.drop(while: isBlank)
-    }
-    return file.split(separator: 0x0A).contains { line in
-      parts.contains { line.drop(while: isBlank).starts(with: $0) }
+    let name = Array("keyhole".utf8)
+    let parts = text.utf8.split(separator: 0x0A).map { $0.drop(while: isBlank) }
+      .filter { !Array($0).ranges(of: name).isEmpty }
+    return file.split(separator: 0x0A).map { $0.drop(while: isBlank) }.contains { line in
+      parts.contains { part in
+        if line.starts(with: part) { return true }
+        let key = part.prefix { !isBlank($0) && $0 != UInt8(ascii: "=") }
+        return line.starts(with: key) && !line.dropFirst(key.count).ranges(of: name).isEmpty
+      }
     }
   }
 

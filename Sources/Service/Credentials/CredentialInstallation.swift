@@ -56,7 +56,7 @@ package struct CredentialInstallation {
     for step in steps.reversed() {
       switch try step.revert() {
       case .done: lines += "\(step.path): taken back\n"
-      case .missing: lines += "\(step.path): it was gone already\n"
+      case .missing: lines += "\(step.path): nothing of it is there any more\n"
       case .changed: changed.append(step.path)
       }
     }

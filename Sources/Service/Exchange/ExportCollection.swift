@@ -10,6 +10,7 @@ package struct ExportCollection {
   /// The secrets that can't be read. It grows while the secrets of `contents` are read.
   package let damaged = DamagedSecrets()
   private let session: TreeSession
+  private var secrets: [ExportedSecrets] = []
   private var seen: Set<String> = []
 
   package init(session: TreeSession) {
@@ -19,6 +20,13 @@ package struct ExportCollection {
   /// Adds items of which not even the name can be read to the damaged ones: they are in no folder.
   package func noteDamagedEntries() {
     damaged.add(session.tree.keychain?.engine.encryption?.damagedEntries ?? [])
+  }
+
+  /// Opens the secrets that may be refused, and keeps them until they are read: so that nothing is written where one is refused.
+  ///
+  /// - Throws: `FormatError` that names the first one.
+  package func openGuardedSecrets() throws(FormatError) {
+    for secrets in secrets { try secrets.open() }
   }
 
   /// Adds what a path leads to, with all below it. - Throws: `Failure`.
@@ -65,6 +73,7 @@ package struct ExportCollection {
     }
     let item = try session.attempt(path) { () throws(StoreError) in try session.tree.item(of: node) }
     let secrets = ExportedSecrets(session, path, item, damaged)
+    self.secrets.append(secrets)
     let uri = { () throws(FormatError) -> SecretBytes? in try secrets.read(ItemSecrets.otpauthName) }
     contents.items.append(
       ExportItem(
@@ -114,14 +123,33 @@ private final class ExportedSecrets {
   private let item: Item?
   private let damaged: DamagedSecrets
   private var permit: Permit?
+  private var openedValue: SecretBytes?
+  private var openedURI: SecretBytes?
 
   init(_ session: TreeSession, _ path: TreePath, _ item: Item?, _ damaged: DamagedSecrets) {
     (self.session, self.path, self.item, self.damaged) = (session, path, item, damaged)
   }
 
+  /// Opens those of an item that may be refused; one that is damaged is named when it is read.
+  func open() throws(FormatError) {
+    do throws(StoreError) {
+      guard let item, try session.stores.keychain?.mayRefuse(item) == true else { return }
+      openedValue = try secret("value")
+      if item.otpauth != nil { openedURI = try secret(ItemSecrets.otpauthName) }
+    } catch {
+      if case .damaged = error { return }
+      throw FormatError(path.string, error)
+    }
+  }
+
+  private func takeOpened(_ name: String) -> SecretBytes? {
+    name == "value" ? openedValue.take() : openedURI.take()
+  }
+
   /// The secret that a file of the item's folder holds; nil: it is damaged.
   func read(_ name: String) throws(FormatError) -> SecretBytes? {
     defer { if name == "value" { damaged.onSecret() } }
+    if let opened = takeOpened(name) { return opened }
     do throws(StoreError) { return try secret(name) } catch {
       guard case .damaged = error else { throw FormatError(path.string, error) }
       damaged.add([name == "value" ? path.string : "\(path.string)/\(name)"])

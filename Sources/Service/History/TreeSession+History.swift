@@ -101,7 +101,7 @@ extension TreeSession {
   ) throws -> Version {
     let found = number.map { number in versions.first { $0[keyPath: numbers] == number } } ?? versions.last
     guard let found else {
-      throw Failure(path.string, Self.nothingKept(number, hasOthers: !versions.isEmpty))
+      throw Failure(path.string, Self.nothingKept(number, hasOthers: !versions.isEmpty), .notFound)
     }
     return found
   }

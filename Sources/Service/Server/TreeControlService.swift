@@ -42,6 +42,8 @@ final class TreeControlService: ControlService {
 
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     guard let keychain = tree.keychain else { throw .notFound }
+    let locking = keychain.engine.locking
+    if passphrase.isEmpty, locking.needsPassphrase, locking.isOpenThroughout { return }
     do throws(StoreError) {
       try keychain.unlock(passphrase)
       failures.store(0, ordering: .relaxed)

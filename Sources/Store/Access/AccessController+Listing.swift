@@ -36,7 +36,9 @@ extension AccessController {
   func list(_ dialog: Dialog, _ requests: [PermissionRequest], because reason: String) -> Bool {
     let waiting = requests.filter { !$0.isWithdrawn }
     let (time, options) = (now(), options)
-    guard options.listsRequests, !waiting.isEmpty else { return false }
+    guard options.listsRequests, let first = waiting.first,
+      first.subject.provableDemand.isSatisfiable(with: options.factors())
+    else { return false }
     let (isListed, new) = state.withLock { state -> (Bool, ListedDialog?) in
       if let same = state.listed.firstIndex(where: { $0.requests.first?.isSame(as: waiting[0]) == true }) {
         state.listed[same].requests += waiting
@@ -88,7 +90,7 @@ extension AccessController {
     guard let first = requests.first else { throw .notFound }
     var question = question(requests)
     try question.require(scope)
-    question.demand = (first.subject.demand ?? .consent).provable
+    question.demand = first.subject.provableDemand
     // A change of rules demands more than a yes; where flags demand more, it demands the same.
     if scope == .always, let rule = question.offeredRule?.demand { question.demand = rule.provable }
     (question.approver, question.approvedScope) = (approver, scope)
@@ -150,6 +152,11 @@ extension Question {
     case .always: throw .invalidValue(reason: "no rule can be written for this program; approve it once")
     }
   }
+}
+
+extension PermissionRequest.Subject {
+  /// The demand with which `keyhole approve` gives it.
+  fileprivate var provableDemand: Demand { (demand ?? .consent).provable }
 }
 
 extension Demand {

@@ -23,6 +23,8 @@ public final class AccessController: Sendable {
     public var keepsSessions = false
     /// Whether a question that can be asked nowhere waits for `keyhole approve`; no: it is refused at once.
     public var listsRequests = false
+    /// The proofs that a person can give here to `keyhole approve`: a question that takes another one is refused at once.
+    public var factors: @Sendable () -> ApprovalFactors = { .all }
     /// Whether a yes, where the program can't give it, meets `userPresence`; no: it takes the passphrase, PAM or a fingerprint.
     public var presenceByButton = false
     /// Programs that cause no question about a guarded item.

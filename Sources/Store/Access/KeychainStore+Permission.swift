@@ -260,6 +260,18 @@ extension KeychainStore {
   /// Whether the item has access flags or rules, and this store decides about them.
   nonisolated func isGuarded(_ item: Item) throws(StoreError) -> Bool {
     guard !isDecidedElsewhere else { return false }
+    return try hasConditions(item)
+  }
+
+  /// Whether the secret may be refused to some program: by the lock, flags or rules, whichever process decides about them.
+  ///
+  /// - Throws: what reading the keychain throws.
+  public nonisolated func mayRefuse(_ item: Item) throws(StoreError) -> Bool {
+    guard try isAccessible(item) else { return true }
+    return try hasConditions(item)
+  }
+
+  private nonisolated func hasConditions(_ item: Item) throws(StoreError) -> Bool {
     for item in try protecting(item) {
       guard item.access.isEmpty, item.programs == nil else { return true }
       if try !inheritedRules(of: item.identity).isEmpty { return true }

@@ -23,6 +23,16 @@ extension KeychainStore {
     return try read { $0[id] }
   }
 
+  /// When the items of a service, server or label were changed last, or without one those of a class; nil: there are none.
+  ///
+  /// - Throws: what reading the keychain throws.
+  public nonisolated func latestChange(
+    in folder: ExactString?, of itemClass: ItemClass
+  ) throws(StoreError) -> Timestamp? {
+    try load()
+    return index.withLock { $0?.latestChange(in: folder, of: itemClass) }
+  }
+
   /// Also a version of an item.
   nonisolated func found(_ id: ItemID) throws(StoreError) -> Item {
     if id.version != nil { return try foundVersion(id) }

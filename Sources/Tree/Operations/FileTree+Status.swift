@@ -58,9 +58,17 @@ extension FileTree {
     case .history(let place): try status(of: place)
     case .defaults: directory(subdirectories: try settings.suiteNames().count)
     case .suite(let name): try statusOfSuite(name)
-    case .keychain: directory(subdirectories: ItemClass.allCases.count)
-    case .itemClass: directory(subdirectories: classIsKnown ? (try? count(in: place)) ?? 0 : 0)
-    case .folder: directory(subdirectories: isBeingRead ? 0 : try count(in: place))
+    case .keychain:
+      directory(
+        subdirectories: ItemClass.allCases.count, modified: latestChange(inClasses: ItemClass.allCases))
+    case .itemClass(let itemClass):
+      directory(
+        subdirectories: classIsKnown ? (try? count(in: place)) ?? 0 : 0,
+        modified: latestChange(inClasses: [itemClass]))
+    case .folder(let folder):
+      directory(
+        subdirectories: isBeingRead ? 0 : try count(in: place),
+        modified: isBeingRead ? nil : try latestChange(in: folder))
     case .item(let item): directory(modified: try anyItem(item).modified)
     case .status: file(size: options.status().count, modified: .now)
     case .events: file(size: events.end, modified: events.modified)
@@ -77,6 +85,17 @@ extension FileTree {
   private var classIsKnown: Bool {
     guard let keychain else { return false }
     return keychain.isLoaded || !(keychain.mayBlock || keychain.isLoading)
+  }
+
+  /// nil: there are no items, or they are not known.
+  private func latestChange(inClasses classes: [ItemClass]) -> Timestamp? {
+    guard classIsKnown else { return nil }
+    return classes.compactMap { try? keychain?.latestChange(in: nil, of: $0) }.max()
+  }
+
+  private func latestChange(in folder: FolderPlace) throws(StoreError) -> Timestamp? {
+    guard let plain = try plainFolder(folder) else { return nil }
+    return try requireKeychain().latestChange(in: plain, of: folder.itemClass)
   }
 
   /// How many items there are is not known yet: a look at a directory does not wait for that.

@@ -6,8 +6,8 @@ import Synchronization
 /// The values that keys of suites had, in a folder beside the times of keys: for each suite a file of records, to which one
 /// more is appended with each change, and the file before it.
 ///
-/// It is as private as the suites (0700, 0600), and may be lost: nothing here keeps a setting from being stored. A record
-/// that a crash has cut off is written over.
+/// It is as private as the suites (0700, 0600), and may be lost: nothing here but a full disk keeps a setting from being stored. A
+/// record that a crash has cut off is written over.
 final class SettingHistoryFiles: Sendable {
   /// Larger values are not kept, in bytes as they are stored.
   static let largestValue = 64 << 10
@@ -113,7 +113,7 @@ extension SettingHistoryFiles {
   private func append(
     _ bytes: [UInt8], _ suite: ExactString, _ file: borrowing Descriptor, _ known: Known, _ state: inout State
   ) {
-    // Without room the value is not kept, and the setting is stored all the same.
+    // The setting is stored already. Room was there before that; what another program took since is not kept.
     guard (try? file.write(bytes)) != nil, let stamp = try? file.status.stamp else {
       try? file.truncate(to: known.stamp.size)
       state.known[suite] = nil
@@ -129,7 +129,7 @@ extension SettingHistoryFiles {
     limitFolder()
   }
 
-  /// Whether the disk has room for the values that a change removes, so that they can be kept; it is taken for them.
+  /// Whether the disk has room for the values that a change replaces or removes, so that they can be kept; it is taken for them.
   ///
   /// True also where none of them is to be kept, and where the folder can't be written for another reason.
   func hasRoom(
@@ -138,8 +138,8 @@ extension SettingHistoryFiles {
     guard change.isOfValues, let retention, retention.keepsAny, !isOff(suite) else { return true }
     let purged = purgedKeys(of: suite)
     var size: Int64 = 0
-    for key in change.differing where change.settings[key] == nil {
-      guard let value = old[key]?.value,
+    for key in change.differing {
+      guard let value = old[key]?.value, value != change.settings[key]?.value,
         !purged.contains(key, stored: old[key]?.modified, until: change.time)
       else { continue }
       let record = KeyVersionRecord(

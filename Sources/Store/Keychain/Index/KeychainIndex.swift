@@ -17,6 +17,7 @@ public struct KeychainIndex: Sendable {
   private(set) var documentItems: [ExactString: Item] = [:]
   /// The item that `first` found last, until an item changes: a program calls the kernel several times about one item.
   private var recent: Item?
+  private var latest = LatestChanges()
 
   init(_ items: [Item] = []) {
     self.items.reserveCapacity(items.count)
@@ -85,6 +86,17 @@ public struct KeychainIndex: Sendable {
     byFolder[itemClass]?[folder]?.slots.map { items[Int($0)].item } ?? []
   }
 
+  /// When the items of a service, server or label were changed last, or without one those of a class; nil: there are none.
+  mutating func latestChange(in folder: ExactString?, of itemClass: ItemClass) -> Timestamp? {
+    if let known = latest[folder, itemClass] { return known }
+    let slots = folder.map { byFolder[itemClass]?[$0]?.slots.map { Int($0) } ?? [] }
+    let found =
+      slots.map { $0.map { items[$0].modified }.max() }
+      ?? items.lazy.filter { $0.identity.itemClass == itemClass }.map(\.modified).max()
+    latest[folder, itemClass] = found
+    return found
+  }
+
   /// Every item, in no particular order.
   public var all: some Collection<Item> { items.lazy.map(\.item) }
 
@@ -110,6 +122,8 @@ extension KeychainIndex {
     let old = items[slot].item
     if old.identity == item.identity {
       items[slot] = PackedItem(item)
+      latest.remove(old)
+      latest.insert(item)
     } else {
       remove(slot, old)
       append(item, id)
@@ -131,6 +145,7 @@ extension KeychainIndex {
   private mutating func append(_ item: Item, _ id: PackedKey) {
     let slot = items.count
     items.append(PackedItem(item))
+    latest.insert(item)
     byID.insert(slot, id.hash)
     byIdentity.insert(slot, PackedKey(item.identity).hash)
     let (itemClass, folder) = (item.identity.itemClass, item.identity.folder)
@@ -152,6 +167,7 @@ extension KeychainIndex {
     byID.remove(slot, PackedKey(item.id).hash)
     byIdentity.remove(slot, PackedKey(item.identity).hash)
     removeFromFolder(slot, item.identity)
+    latest.remove(item)
     moveLast(to: slot)
     _ = items.popLast()
     _ = places.popLast()

@@ -67,6 +67,14 @@ struct PackedItem: Equatable {
     return reader.identity()
   }
 
+  var modified: Timestamp {
+    var reader = PackedReader(bytes)
+    reader.skipID()
+    _ = reader.identity()
+    _ = reader.time()
+    return reader.time()
+  }
+
   func has(_ key: PackedKey) -> Bool {
     var reader = PackedReader(bytes)
     if key.isIdentity { reader.skipID() }

@@ -15,7 +15,8 @@ struct ExportCommand: ParsableCommand {
     commandName: "export", abstract: "Write settings and secrets as one file.",
     discussion: """
       Without a path, everything. Where a secret is among it, the file is sealed under a passphrase that is \
-      asked for, or read as the first line of standard input; --plain leaves it unsealed. Of one \
+      asked for, or read as the first line of standard input; --plain leaves it unsealed. Where a secret is locked or \
+      refused, nothing is written. Of one \
       suite, `plist` is what `defaults export` of macOS writes. A secret that is damaged is named and left out, and \
       the command fails; all others are written.
       """)
@@ -96,7 +97,12 @@ struct ExportCommand: ParsableCommand {
   }
 
   private func write(_ collection: ExportCollection, _ passphrase: consuming SecretBytes?) throws {
-    guard let output else { return try write(collection, passphrase, StandardStream.output.number) }
+    guard let output else {
+      do throws(FormatError) { try collection.openGuardedSecrets() } catch {
+        throw Failure(nil, error.reason, error.kind)
+      }
+      return try write(collection, passphrase, StandardStream.output.number)
+    }
     var file = try OutputFile(output)
     try write(collection, passphrase, file.descriptor)
     try file.finish()

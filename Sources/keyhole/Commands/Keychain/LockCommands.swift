@@ -31,7 +31,8 @@ struct UnlockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Unlock the keychain of the mount.",
     discussion: """
-      On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input.
+      On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input. Where the
+      keychain is unlocked already, that is said, and nothing is asked or read.
       """)
 
   @OptionGroup var source: PassphraseSourceOptions
@@ -60,13 +61,18 @@ struct UnlockCommand: ParsableCommand {
   }
 
   private func unlock(_ mount: MountRegistration, _ places: StoragePaths) throws {
+    let isOpen = (try? RunningMount(mount))?.isLocked == false
     // Without a passphrase, or open already, none has to be asked for.
     var failure = try mount.unlock(SecretBytes(), places)
+    if isOpen, failure == nil { StandardError.note("\(mount.path): it is unlocked already") }
     guard failure == .locked else { return try finish(failure, mount) }
     for _ in 0..<source.attempts {
       failure = try mount.unlock(source.read("Passphrase: "), places)
       guard failure == .rejected else { break }
       if source.attempts > 1 { StandardError.write("That is not the passphrase.\n") }
+    }
+    guard failure != .locked else {
+      throw Failure(mount.path, "no passphrase was given, so it stays locked", .locked)
     }
     try finish(failure, mount)
   }

@@ -14,6 +14,8 @@ struct SetCommand: ParsableCommand {
       An item stands for its secret: keychain/generic/SERVICE/ACCOUNT makes the item, or replaces its secret. \
       SERVICE/ACCOUNT alone is enough for an item that is there.
 
+      Without input nothing is stored: --empty stores an empty value, and for a setting the argument '' does.
+
       A value may begin with a dash; one that begins with two stands behind `--`.
       """)
 
@@ -36,6 +38,13 @@ struct SetCommand: ParsableCommand {
       "Have the vault seal the secret before a Secret Service gets it; what is in a vault is sealed anyway.")
   var sealed = false
 
+  @Flag(help: "Store an empty value, and read no input.")
+  var empty = false
+
+  func validate() throws {
+    if empty, value != nil { throw ValidationError("--empty takes no value") }
+  }
+
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
     let opened = try OpenedPath(path, .itemsUnlessKey, .one)
@@ -46,14 +55,17 @@ struct SetCommand: ParsableCommand {
       return try session.write(Array(value.utf8).span, to: path)
     }
     try session.unlock(toStoreAt: path)
-    if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
-    if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     guard path.isSecret else {
       // A setting may be larger than the locked memory of a user.
-      let input = try SettingInput.read(limit: FileTree.settingLimit)
+      let input = empty ? [] : try SettingInput.read(limit: FileTree.settingLimit)
+      try require(!input.isEmpty, path)
       return try session.write(input.span, to: path)
     }
-    let input = try Self.secret(for: path)
+    let input = try empty ? SecretBytes() : Self.secret(for: path)
+    try require(!input.isEmpty, path)
+    // Not before the secret is there: what fails changes nothing.
+    if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
+    if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     try session.write(input.span, to: path)
   }
 
@@ -63,6 +75,13 @@ struct SetCommand: ParsableCommand {
     if value != nil, path.isSecret {
       throw UsageError(
         message: "a secret is taken from standard input only: arguments can be read by every process")
+    }
+  }
+
+  /// A command before the pipe that has failed must not replace a value by nothing.
+  private func require(_ hasInput: Bool, _ path: TreePath) throws {
+    guard empty || hasInput else {
+      throw Failure(path.string, "there was no input, so nothing was stored; `--empty` stores an empty value")
     }
   }
 
