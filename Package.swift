@@ -117,6 +117,8 @@ let package = Package(
         "ClusterRecords", "EtcdClient", "VaultRecords", "Store", "Model", "Platform", "SecretMemory",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    // Suites that are made of those of other engines, one above the other.
+    engine("Layers", ["Store", "Model"]),
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
@@ -294,11 +296,12 @@ let package = Package(
     tests(
       "ClusterTests",
       [
-        "Cluster", "ClusterInMemory", "ClusterRecords", "EtcdClient", "EtcdHarness", "Model", "SecretMemory",
-        "Store",
+        "Cluster", "ClusterInMemory", "ClusterRecords", "EtcdClient", "EtcdHarness", "Layers", "Model",
+        "SecretMemory", "Store",
         "StoreConformance", "Suites", "VaultRecords",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+    tests("LayersTests", ["Layers", "Model", "Store", "StoreConformance"]),
     // A session bus and a real keyring for a test.
     .target(
       name: "KeyringHarness", path: "Tests/KeyringHarness", exclude: ["stand-in.py"], swiftSettings: strict),
@@ -331,7 +334,8 @@ let package = Package(
     tests(
       "TreeTests",
       [
-        "Tree", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory", "TestSupport",
+        "Tree", "Layers", "Notifier", "Platform", "Store", "StoreConformance", "Model", "SecretMemory",
+        "TestSupport",
       ]),
     tests("FuseTests", ["Fuse", "Platform"]),
     tests("ProgramRunningTests", ["ProgramRunning", "SecretMemory", "TestSupport"]),

@@ -142,6 +142,31 @@ import Testing
     #expect(try keychain.bytes(of: id) == [UInt8(ascii: "s")])
   }
 
+  /// A client's clock that is a day ahead, or stands at 1970: the times that it stores are those of its changes.
+  @Test(arguments: [86_400, -1_000_000_000_000] as [Int64])
+  func aClockThatIsWrongLosesNoChange(_ seconds: Int64) throws {
+    let store = try TestStore()
+    let (suites, wrong) = (try store.suites(), try store.suites())
+    defer {
+      suites.close()
+      wrong.close()
+    }
+    _ = try suites.create("app")
+    try suites.set("n", .integer(0), in: "app")
+    let time = Timestamp(seconds: max(0, Timestamp.now.seconds &+ seconds))
+    let stored = try wrong.update("app", known: nil) { contents in
+      contents.settings["n"] = Setting(.integer(1), modified: time)
+    }
+    #expect(stored.settings["n"]?.modified == time)
+    try suites.set("n", .integer(2), in: "app")
+    let after = try wrong.update("app", known: nil) { _ in }
+    #expect(after.settings["n"]?.value == .integer(2))
+    #expect(try #require(after.settings["n"]?.modified) > time)
+    #expect(after.stamp != stored.stamp)
+    // No suite's time goes back.
+    #expect(try #require(after.stamp).modified >= #require(stored.stamp).modified)
+  }
+
   @Test func aFullClusterSaysSo() throws {
     let store = try TestStore()
     let suites = try store.suites()

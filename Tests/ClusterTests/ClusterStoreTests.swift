@@ -210,7 +210,8 @@ import VaultRecords
       reader.close()
     }
     _ = try suites.create("app")
-    try suites.set("n", .integer(1), in: "app")
+    suites.keep(HistoryRetention.standard)
+    for value in [0, 1] as [Int128] { try suites.set("n", .integer(value), in: "app") }
     let settings = SettingsStore(engine: reader)
     #expect(try settings.presentSuite("app").fetch()?.entries["n"]?.value == .integer(1))
     let passphrase = try secret("p-first")
@@ -220,6 +221,7 @@ import VaultRecords
     #expect(try settings.presentSuite("app").fetch()?.entries["n"]?.value == .integer(2))
     try reader.set("m", .integer(1), in: "app")
     #expect(try reader.value("n", in: "app") == .integer(2))
+    #expect(reader.versions(of: "app").map(\.value) == [.integer(0)], "what was kept is sealed again")
   }
 
   @Test func aRecoveryCodeMakesADevice() throws {

@@ -39,34 +39,6 @@ import Testing
     }
   }
 
-  @Test func editsOfTheClusterAreRefused() throws {
-    let nodes = try EtcdNodes()
-    for attack in ["forged", "replayed", "swapped", "deleted"] {
-      let store = try RealStore(nodes, attack)
-      let raw = store.client()
-      let suites = try store.suites()
-      defer { suites.close() }
-      _ = try suites.create("app")
-      try suites.set("a", .integer(1), in: "app")
-      let prefix = KeyRange(prefix: Array((store.paths.prefix + "s/set/").utf8))
-      let old = try #require(try raw.read(RangeRequest(prefix)).values.first)
-      try suites.set("a", .integer(2), in: "app")
-      try suites.set("b", .integer(3), in: "app")
-      let other = try #require(try raw.read(RangeRequest(prefix)).values.first { $0.key != old.key })
-      let operation: KeyOperation =
-        switch attack {
-        case "forged": .put(key: old.key, value: [1, 2, 3], lease: 0)
-        case "replayed": .put(key: old.key, value: old.value, lease: 0)
-        case "swapped": .put(key: old.key, value: other.value, lease: 0)
-        default: .delete(KeyRange(key: old.key))
-        }
-      _ = try raw.commit(ClusterTransaction([operation]))
-      let fresh = try store.suites()
-      defer { fresh.close() }
-      expect(.damaged(what: ""), "\(attack)") { _ = try fresh.read("app") }
-    }
-  }
-
   @Test func aChangeOfAnotherClientIsReported() throws {
     let store = try RealStore(try EtcdNodes(), "news")
     let changed = Promise<Void>()
@@ -80,6 +52,45 @@ import Testing
     #expect(try reader.value("n", in: "app") == nil)
     try writer.set("n", .integer(1), in: "app")
     #expect(changed.wait(within: .seconds(30)) != nil)
+  }
+
+  /// A change that is not answered is looked up within the same time, and those who wait for it end with it.
+  @Test func callsOfManyThreadsEndInTime() throws {
+    let nodes = try EtcdNodes()
+    let relay = try Relay(to: nodes.clientPorts[0])
+    defer { relay.stop() }
+    let store = try RealStore(nodes, "late")
+    var configuration = EtcdCluster.Configuration(
+      endpoints: [try #require(EtcdEndpoint(relay.endpoint, isSecure: false))])
+    configuration.deadline = .seconds(3)
+    let (suites, keychain) = try {
+      let client = EtcdCluster(configuration)
+      return (try store.suites(client), try store.keychain(client))
+    }()
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    _ = try suites.create("app")
+    try suites.set("n", .integer(1), in: "app")
+    let item = try keychain.add(KeychainSamples.generic("a"), "secret").id
+    relay.set(.silent)
+    let began = ContinuousClock.now
+    onThreads(6) { thread in
+      expect(.unreachable(reason: "")) {
+        if thread == 5 {
+          _ = try keychain.secret(of: item)
+        } else {
+          try suites.set("n", .integer(2), in: "app")
+        }
+      }
+    }
+    #expect(began.duration(to: .now) < .seconds(5))
+    relay.set(.open)
+    let end = ContinuousClock.now + .seconds(30)
+    while (try? suites.set("n", .integer(3), in: "app")) == nil, ContinuousClock.now < end {}
+    #expect(try suites.value("n", in: "app") == .integer(3))
+    #expect(try keychain.bytes(of: item) == Array("secret".utf8))
   }
 
   @Test func countersLoseNoStepWhileServersAreKilled() throws {

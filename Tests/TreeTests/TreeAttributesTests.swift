@@ -1,4 +1,5 @@
 import Glibc
+import Layers
 import Model
 import Store
 import StoreConformance
@@ -20,8 +21,31 @@ import Tree
     #expect(try fixture.stored("a/b") == .real(1))
   }
 
+  @Test func keysOfLayersHaveTheirOrigin() throws {
+    let layers = ["fleet", "host"].map { SettingLayer($0, of: MemorySuites()) }
+    (layers[0].engine as? MemorySuites)?.replace("s", with: ["low": .real(1), "both": .real(1)])
+    (layers[1].engine as? MemorySuites)?.replace("s", with: ["both": .real(2)])
+    let tree = FileTree(
+      settings: SettingsStore(engine: try LayeredSuites(layers, writing: "host")), keychain: nil)
+    func node(_ key: String) throws -> Node {
+      try ["defaults", "s", key].reduce(tree.root) { try tree.child(of: $0, named: $1.utf8) }
+    }
+    let name = "user.keyhole.origin"
+    #expect(try tree.attribute(name, of: node("low")) == Array("fleet".utf8))
+    #expect(try tree.attribute(name, of: node("both")) == Array("host".utf8))
+    #expect(try tree.attributeNames(of: node("both")) == ["user.keyhole.type"])
+    let (caller, both) = (Caller.current, try node("both"))
+    try tree.setAttribute(name, to: Array("host".utf8), of: both, if: .always, by: caller)
+    #expect(
+      errorNumber {
+        try tree.setAttribute(name, to: Array("fleet".utf8), of: both, if: .always, by: caller)
+      } == EPERM)
+    try tree.removeAttribute(name, of: both)
+  }
+
   @Test(arguments: [
-    "user.comment", "user.keyhole.label", "user.keyhole.unknown", "system.posix_acl_access",
+    "user.comment", "user.keyhole.label", "user.keyhole.unknown", "user.keyhole.origin",
+    "system.posix_acl_access",
     "security.capability", "trusted.x", "user",
   ])
   func keysRefuseEveryOtherName(name: String) throws {

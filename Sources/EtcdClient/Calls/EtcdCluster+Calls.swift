@@ -11,7 +11,8 @@ extension EtcdCluster {
     try CurlLibrary.load()
     remember(interruption)
     defer { forget(interruption) }
-    let limit = ContinuousClock.now + deadline
+    let longest = ContinuousClock.now + deadline
+    let limit = min(longest, interruption.end ?? longest)
     var last: ClusterError?
     var rounds = Backoff(first: .milliseconds(50), longest: .milliseconds(500))
     while true {
@@ -34,6 +35,14 @@ extension EtcdCluster {
   /// The longest time that one server gets to begin its reply, so that another one can be asked within the deadline.
   var patience: Duration {
     configuration.endpoints.count > 1 ? deadline / 3 : deadline
+  }
+
+  /// The same for a change, which no other server is asked for afterwards. Where the caller has set an end, a part of the time is left to look
+  /// whether the change was made.
+  private func patienceOfChange(
+    until limit: ContinuousClock.Instant, _ interruption: CallInterruption
+  ) -> Duration {
+    interruption.end == nil ? deadline : ContinuousClock.now.duration(to: limit) * 0.6
   }
 
   private func attempt(
@@ -84,7 +93,7 @@ extension EtcdCluster {
     }
     let result = channel.call(
       call, metadata: metadata(token, needsLeader: call.needsLeader),
-      patience: call.isChange ? deadline : patience, until: limit,
+      patience: call.isChange ? patienceOfChange(until: limit, interruption) : patience, until: limit,
       mostBytes: configuration.largestReply, interruption)
     let decision = CallDecision(result, isChange: call.isChange, server: channel.endpoint.description)
     guard case .logIn(let error) = decision else { return (result, decision) }

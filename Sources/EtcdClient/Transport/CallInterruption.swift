@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Ends a call before its deadline. Any thread may use it; one value is for one call.
+/// Ends a call before its deadline: at a moment that is given before, or when it is called. Any thread may use it; one value is for one call.
 package final class CallInterruption: Sendable {
   private struct State {
     var isInterrupted = false
@@ -10,7 +10,10 @@ package final class CallInterruption: Sendable {
 
   private let state = Mutex(State())
 
-  package init() {}
+  /// The end of the call, where that is before the cluster's deadline; nil: it is not.
+  let end: ContinuousClock.Instant?
+
+  package init(until end: ContinuousClock.Instant? = nil) { self.end = end }
 
   /// The call returns at once: with `unavailable`, or with `outcomeUnknown` where a change was sent. A call that has not begun ends
   /// when it begins.

@@ -56,6 +56,9 @@ public protocol SuiteEngine: Sendable {
   /// Keeps the values that keys had; nil, as by default: what is changed or removed is gone.
   var history: (any VersionedSuites)? { get }
 
+  /// The layers that the suites are made of; nil, as by default: there are none.
+  var origins: (any SettingOrigins)? { get }
+
   /// Reads and changes one key without the others; nil, as by default: a suite is always read whole.
   var singleKeys: (any SingleKeySuites)? { get }
 
@@ -80,6 +83,9 @@ extension SuiteEngine {
 
   /// nil.
   public var history: (any VersionedSuites)? { nil }
+
+  /// nil.
+  public var origins: (any SettingOrigins)? { nil }
 
   /// nil.
   public var singleKeys: (any SingleKeySuites)? { nil }

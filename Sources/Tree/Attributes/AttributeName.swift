@@ -9,6 +9,7 @@ extension Span<UInt8> {
 /// The extended attributes that Keyhole itself defines, by their full names.
 enum AttributeName {
   static let name = "user.keyhole.name"
+  static let origin = "user.keyhole.origin"
   static let programs = "user.keyhole.programs"
   static let type = "user.keyhole.type"
 

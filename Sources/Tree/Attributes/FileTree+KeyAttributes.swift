@@ -2,12 +2,13 @@ import Model
 import Store
 import Synchronization
 
-// The attributes of a key: its name and its type.
+// The attributes of a key: its name, its type, and the layer that it comes from.
 extension FileTree {
   func attributeValue(_ name: String, of place: KeyPlace) throws(StoreError) -> AttributeValue {
     switch name {
     case AttributeName.type: return .text(try type(of: place).rawValue)
     case AttributeName.name: return .text(place.key.string)
+    case AttributeName.origin where settings.engine.origins != nil: return .text(try origin(of: place))
     default: throw .unsupported(reason: "a key has `user.keyhole.name` and `user.keyhole.type` only")
     }
   }
@@ -19,9 +20,23 @@ extension FileTree {
     return settledType(of: entry.value, at: place) ?? entry.value.type
   }
 
+  /// The layer that a key comes from. - Throws: `noSuchAttribute` before its first content is stored.
+  private func origin(of place: KeyPlace) throws(StoreError) -> String {
+    guard let origin = try settings.engine.origins?.origin(of: place.key, in: place.suite) else {
+      throw .noSuchAttribute
+    }
+    return origin
+  }
+
   func setAttribute(
     _ name: String, _ value: [UInt8], of place: KeyPlace, _ node: Node, by caller: Caller
   ) throws(StoreError) {
+    if name == AttributeName.origin, settings.engine.origins != nil {
+      guard try Array(origin(of: place).utf8) == value else {
+        throw .notPermitted(reason: "`\(name)` is computed; changes are written to the mount's `write-layer`")
+      }
+      return
+    }
     guard name == AttributeName.type else { return try checkUnchanged(name, value, node) }
     guard let type = SettingType(rawValue: String(decoding: value, as: UTF8.self)) else {
       let types = SettingType.allCases.map(\.rawValue).joined(separator: ", ")

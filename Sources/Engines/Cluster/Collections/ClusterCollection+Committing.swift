@@ -38,7 +38,7 @@ extension ClusterCollection {
   /// - Throws: `unreachable` also where it stays unknown; `noSpace`, `tooLarge`, `readOnly`, `accessDenied`.
   func send(_ draft: CollectionDraft<Content>) throws(StoreError) -> Outcome {
     defer { state.use { _ = $0.pending.remove(draft.operation) } }
-    let end = ContinuousClock.now + session.cluster.deadline
+    let end = session.end
     var reason = ""
     while true {
       do throws(ClusterError) {

@@ -79,7 +79,7 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
   func load() throws(StoreError) {
     state.use { $0.missed = $0.missed ?? [] }
     do throws(StoreError) {
-      let fresh = try readRenewing()
+      let fresh = try session.limited { () throws(StoreError) in try readRenewing() }
       state.use { install(fresh, &$0) }
     } catch {
       state.use { state in

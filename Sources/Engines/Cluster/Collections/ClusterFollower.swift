@@ -46,7 +46,7 @@ final class ClusterFollower: Sendable {
     guard !isStarted.load(ordering: .acquiring) else { return }
     try starting.use { (_) throws(StoreError) in
       guard !isStarted.load(ordering: .acquiring) else { return }
-      watch(from: try read() + 1, take, reread)
+      watch(from: try session.limited { () throws(StoreError) in try read() } + 1, take, reread)
       isStarted.store(true, ordering: .releasing)
     }
   }

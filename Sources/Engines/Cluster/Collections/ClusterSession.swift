@@ -10,6 +10,7 @@ package final class ClusterSession: Sendable {
   package let paths: ClusterPaths
   package let keys: ClusterKeyring
   package let seen: SeenState
+  let limits = CallLimits()
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
 
   package init(
@@ -30,7 +31,8 @@ package final class ClusterSession: Sendable {
   /// A transaction whose reply is from this store's cluster, and not behind what was seen before it was sent.
   func commit(_ transaction: ClusterTransaction) throws(ClusterError) -> TransactionReply {
     let least = seen.revision
-    let reply = try cluster.commit(transaction)
+    let reply = try cluster.commit(
+      transaction, interruption: try interruption())
     try seen.check(reply.header, least: least)
     return reply
   }
@@ -51,7 +53,7 @@ package final class ClusterSession: Sendable {
       {
         var request = RangeRequest(KeyRange(start: last.key + [0], end: end))
         (request.revision, request.limit) = (revision, Self.page)
-        let more = try cluster.read(request)
+        let more = try cluster.read(request, interruption: try interruption())
         guard !more.values.isEmpty else { break }
         values[index] += more.values
       }

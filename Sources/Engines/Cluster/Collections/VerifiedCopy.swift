@@ -162,6 +162,8 @@ struct CollectionPlan<Content: CollectionContent> {
   var operations: [KeyOperation] = []
   /// nil: the head's list stays.
   var journal: [ItemKey]?
+  /// nil: as it is.
+  var keepsVersions: Bool?
 
   init(_ edits: [CollectionEdit<Content>]) { self.edits = edits }
 }
@@ -176,6 +178,7 @@ extension VerifiedCopy {
     var next = head
     next.note(operation)
     if let journal = plan.journal { next.journal = journal }
+    if let keepsVersions = plan.keepsVersions { next.keepsVersions = keepsVersions }
     if plan.changesValues { (next.valueVersion, next.valueTime) = (version + 1, max(time, head.valueTime)) }
     var conditions: [KeyCondition] = [.modified(key: place.head, equals: modified)] + plan.conditions
     var operations = plan.operations

@@ -17,7 +17,7 @@ extension ClusterKeychain: OtpauthKeychain {
     _ body: (inout FurtherSecret?, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try change { present throws(StoreError) in
-      guard let id = ItemKey(item), let old = present.entries[id]?.kept else { throw .notFound }
+      guard let id = ItemKey(item), let old = present.entries[id] else { throw .notFound }
       let stored = old.record.item.otpauth
       var secret = try self.secret(
         of: item, part: ItemRecord.FurtherSecret.otpauth, isNeeded: readingSecret && stored != nil)

@@ -10,6 +10,10 @@ extension ClusterKeychain {
 
   /// Reads a secret in one transaction with the head that answers for its item. - Throws: as the protocol.
   func secret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
+    try session.limited { () throws(StoreError) in try readSecret(of: item, part: part) }
+  }
+
+  private func readSecret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
     try start()
     guard let id = ItemKey(item) else { throw .notFound }
     let key = session.paths.secret(id, part: part)
@@ -26,7 +30,7 @@ extension ClusterKeychain {
         }
         continue
       }
-      let (isSame, entry) = try collection.withCopy { ($0.modified == modified, $0.entries[id]?.kept) }
+      let (isSame, entry) = try collection.withCopy { ($0.modified == modified, $0.items.entries[id]) }
       guard isSame else { continue }
       guard let entry, let version = entry.version(ofPart: part) else { throw .notFound }
       return try open(stored, RecordPlace(.secret, key, version: version), entry, id, part)

@@ -10,31 +10,39 @@ extension ClusterKeychain {
   ///
   /// - Returns: what `plan` returned beside the transaction; a plan without edits changes nothing.
   func change<Result>(
-    _ plan: (VerifiedItems) throws(StoreError) -> (CollectionPlan<ItemEntry>, Result)
+    _ plan: (VerifiedItems) throws(StoreError) -> (CollectionPlan<KeychainEntry>, Result)
   ) throws(StoreError) -> Result {
-    try start()
-    try requireWritable()
-    return try collection.withWriter { () throws(StoreError) in
-      let end = ContinuousClock.now + session.cluster.deadline
-      repeat {
-        let present = try collection.withCopy {
-          VerifiedItems(entries: $0.entries, ids: $0.view.ids, version: $0.version)
-        }
-        let (made, result): (CollectionPlan<ItemEntry>, Result)
-        do throws(StoreError) { (made, result) = try plan(present) } catch {
-          // It has seen the copy, which may be behind.
-          guard try collection.isPresent(present.version) else { continue }
-          throw error
-        }
-        if made.edits.isEmpty {
-          guard try collection.isPresent(present.version) else { continue }
-          return result
-        }
-        guard let draft = try collection.draft(made, on: present.version) else { continue }
-        if try collection.send(draft) == .made { return result }
-      } while ContinuousClock.now < end
-      throw .unreachable(reason: "other clients change the keychain all the time")
+    try session.limited { () throws(StoreError) in
+      try start()
+      try requireWritable()
+      return try collection.withWriter { () throws(StoreError) in try make(plan) }
     }
+  }
+
+  private func make<Result>(
+    _ plan: (VerifiedItems) throws(StoreError) -> (CollectionPlan<KeychainEntry>, Result)
+  ) throws(StoreError) -> Result {
+    repeat {
+      try foldJournal()
+      let present = try collection.withCopy { $0.items }
+      let (made, result): (CollectionPlan<KeychainEntry>, Result)
+      do throws(StoreError) { (made, result) = try plan(present) } catch {
+        // It has seen the copy, which may be behind.
+        guard try collection.isPresent(present.version) else { continue }
+        throw error
+      }
+      if made.edits.isEmpty {
+        guard try collection.isPresent(present.version) else { continue }
+        return result
+      }
+      let settled = try settled(made)
+      guard let draft = try collection.draft(settled, on: present.version) else { continue }
+      guard try collection.send(draft) == .made else { continue }
+      // The change is made; where this fails, the next client that changes the keychain does it.
+      if settled.journal != nil { try? foldJournal() }
+      return result
+    } while ContinuousClock.now < session.end
+    throw .unreachable(reason: "other clients change the keychain all the time")
   }
 
   package func add(_ item: Item, secret: borrowing SecretBytes) throws(StoreError) -> Item {
@@ -65,11 +73,11 @@ extension ClusterKeychain {
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
     try change { present throws(StoreError) in
-      var plan = CollectionPlan<ItemEntry>([])
+      var plan = CollectionPlan<KeychainEntry>([])
       var changed: [ItemKey: ItemEntry] = [:]
       var order: [ItemKey] = []
       for item in items {
-        guard let id = ItemKey(item), let old = changed[id] ?? present.entries[id]?.kept else {
+        guard let id = ItemKey(item), let old = changed[id] ?? present.entries[id] else {
           throw .notFound
         }
         var new = old.record.item
@@ -84,10 +92,10 @@ extension ClusterKeychain {
       }
       try present.checkIdentities(changed)
       for id in Set(order) {
-        guard let entry = changed[id], entry.record.item != present.entries[id]?.kept.record.item else {
+        guard let entry = changed[id], entry.record.item != present.entries[id]?.record.item else {
           continue
         }
-        plan.edits.append(CollectionEdit(id, entry))
+        plan.edits.append(CollectionEdit(id, .item(entry)))
       }
       return (plan, order.compactMap { changed[$0]?.record.item })
     }
@@ -98,7 +106,7 @@ extension ClusterKeychain {
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     try change { present throws(StoreError) in
-      guard let id = ItemKey(item), let old = present.entries[id]?.kept else { throw .notFound }
+      guard let id = ItemKey(item), let old = present.entries[id] else { throw .notFound }
       var secret = try self.secret(of: item, part: SecretPlace.main, isNeeded: readingSecret)
       var new = old.record.item
       let unchanged = try Self.copy(secret)
@@ -119,10 +127,9 @@ extension ClusterKeychain {
 
   package func remove(_ items: [ItemID]) throws(StoreError) {
     try change { present throws(StoreError) in
-      var plan = CollectionPlan<ItemEntry>([])
+      var plan = CollectionPlan<KeychainEntry>([])
       for id in Set(items.compactMap(ItemKey.init)) where present.entries[id] != nil {
         plan.edits.append(CollectionEdit(id, nil))
-        plan.operations.append(.delete(KeyRange(prefix: session.paths.secrets(id))))
       }
       return (plan, ())
     }
@@ -135,22 +142,5 @@ extension ClusterKeychain {
 
   static func copy(_ secret: borrowing SecretBytes) throws(StoreError) -> SecretBytes {
     do { return try SecretBytes(copying: secret) } catch { throw .outOfMemory }
-  }
-}
-
-/// The items that a transaction is made on.
-struct VerifiedItems {
-  let entries: [ItemKey: VerifiedCopy<ItemEntry>.Known]
-  let ids: [ItemIdentity: ItemKey]
-  let version: UInt64
-
-  /// - Throws: `exists` where two items would have one identity.
-  func checkIdentities(_ changed: [ItemKey: ItemEntry]) throws(StoreError) {
-    var taken: Set<ItemIdentity> = []
-    for (_, entry) in changed {
-      let identity = entry.record.item.identity
-      guard taken.insert(identity).inserted else { throw .exists }
-      if let other = ids[identity], changed[other] == nil { throw .exists }
-    }
   }
 }

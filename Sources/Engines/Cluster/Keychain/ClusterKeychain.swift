@@ -15,7 +15,7 @@ package final class ClusterKeychain: KeychainEngine {
   /// `cluster`.
   package let name = "cluster"
   let session: ClusterSession
-  let collection: ClusterCollection<ItemEntry>
+  let collection: ClusterCollection<KeychainEntry>
   private let follower: ClusterFollower
   private let lock: any ClusterLock
   /// The items that others have changed since they were asked for.
@@ -58,14 +58,14 @@ package final class ClusterKeychain: KeychainEngine {
     try start()
     try catchUp()
     news.forget()
-    return try collection.withCopy { copy in copy.entries.values.map(\.kept.record.item) }
+    return try collection.withCopy { copy in copy.items.entries.values.map(\.record.item) }
   }
 
   /// The copy shows what was stored before the call; without the cluster, what it had last.
   package func catchUp() throws(StoreError) {
     try start()
     do throws(StoreError) {
-      try collection.catchUp()
+      try session.limited { () throws(StoreError) in try collection.catchUp() }
     } catch .unreachable {
       guard try collection.lookAtCopy({ _ in true }) != nil else {
         throw .unreachable(reason: "the cluster does not answer")
@@ -78,7 +78,10 @@ package final class ClusterKeychain: KeychainEngine {
     let ids = news.take()
     guard !ids.isEmpty else { return .none }
     let present = try collection.withCopy { copy in
-      ids.map { ($0, copy.entries[$0]?.kept.record.item) }
+      let items = copy.items.entries
+      // A part of a change stands for the items that it changes.
+      let changed = ids.flatMap { id in copy.view.changes[id].map { $0.map(\.id) } ?? [id] }
+      return Set(changed).map { ($0, items[$0]?.record.item) }
     }
     return ExternalChanges(present.map { ItemNews($0.0.id, $0.1, origin: .external) })
   }

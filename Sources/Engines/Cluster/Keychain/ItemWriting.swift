@@ -17,8 +17,8 @@ struct ItemWriting {
   }
 
   /// The transaction.
-  var plan: CollectionPlan<ItemEntry> {
-    var plan = CollectionPlan([CollectionEdit(id, entry)])
+  var plan: CollectionPlan<KeychainEntry> {
+    var plan = CollectionPlan<KeychainEntry>([CollectionEdit(id, .item(entry))])
     (plan.conditions, plan.operations) = (conditions, operations)
     return plan
   }

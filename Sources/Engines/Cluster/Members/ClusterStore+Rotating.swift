@@ -105,7 +105,10 @@ extension ClusterSuites {
       try settings.reseal { copy, tag in
         guard let name = copy.entries[tag]?.kept, let setting = copy.view.settings[name],
           let modified = setting.modified
-        else { return copy.view.changes[tag].map { .changes($0) } }
+        else {
+          return copy.view.changes[tag].map { .changes($0) }
+            ?? copy.view.versions.entries[tag].map { .versions($0) }
+        }
         return .setting(SettingRecord(name: name, value: setting.value, modified: modified))
       }
     }
@@ -117,13 +120,14 @@ extension ClusterKeychain {
   func reseal() throws(StoreError) {
     try start()
     let keys = session.keys
+    try collection.withWriter { () throws(StoreError) in try foldJournal() }
     try collection.reseal { copy, id throws(StoreError) in
-      guard var entry = copy.entries[id]?.kept else { return nil }
+      guard var entry = copy.view.items[id] else { return copy.view.changes[id].map { .changes($0) } }
       for (part, sealed) in entry.valueKeys {
         let key = try SecretSeal.openKey(sealed, of: id, part: part, entry.record, keys)
         entry.valueKeys[part] = try SecretSeal.seal(key: key, of: id, part: part, entry.record, keys)
       }
-      return entry
+      return .item(entry)
     }
   }
 }

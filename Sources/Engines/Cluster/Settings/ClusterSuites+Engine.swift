@@ -49,14 +49,15 @@ extension ClusterSuites {
   package func update(
     _ suite: ExactString, known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents {
-    guard let id = try id(of: suite) else { throw .notFound }
-    let settings = settings(of: id)
-    return try settings.withWriter { () throws(StoreError) in
-      let end = ContinuousClock.now + session.cluster.deadline
-      repeat {
-        if let stored = try attempt(id, settings, body) { return stored }
-      } while ContinuousClock.now < end
-      throw .unreachable(reason: "other clients change the suite all the time")
+    try session.limited { () throws(StoreError) in
+      guard let id = try id(of: suite) else { throw .notFound }
+      let settings = settings(of: id)
+      return try settings.withWriter { () throws(StoreError) in
+        repeat {
+          if let stored = try attempt(id, settings, body) { return stored }
+        } while ContinuousClock.now < session.end
+        throw .unreachable(reason: "other clients change the suite all the time")
+      }
     }
   }
 
@@ -78,8 +79,14 @@ extension ClusterSuites {
     guard !changes.list.isEmpty else { return try settings.isPresent(version) ? before : nil }
     var plan = try plan(changes.list, of: id)
     plan.changesValues = changes.changesValues
+    try settings.withCopy { copy throws(StoreError) in
+      if copy.version == version {
+        try keepVersions(of: changes.list, replacing: before.settings, on: copy, of: id, in: &plan)
+      }
+    }
     guard let draft = try settings.draft(plan, on: version) else { return nil }
     guard try settings.send(draft) == .made else { return nil }
+    noteVersions(in: plan, of: id)
     // The change is made; where this fails, the next client that changes the suite does it.
     if plan.journal != nil { try? foldJournal(of: id, settings) }
     return try settings.withCopy { $0.contents(of: id) }
@@ -118,12 +125,13 @@ extension ClusterSuites {
       let settings = settings(of: id)
       try settings.catchUp()
       try settings.withWriter { () throws(StoreError) in try foldJournal(of: id, settings) }
-      let (isEmpty, modified) = try settings.withCopy { ($0.entries.isEmpty, $0.modified) }
+      let (isEmpty, modified) = try settings.withCopy { ($0.view.settings.isEmpty, $0.modified) }
       guard isEmpty else { throw .notEmpty }
       var plan = CollectionPlan([CollectionEdit<SuiteName>(id, nil)])
-      let head = session.paths.suite(id).head
-      plan.conditions = [.modified(key: head, equals: modified)]
-      plan.operations = [.delete(KeyRange(key: head))]
+      let place = session.paths.suite(id)
+      plan.conditions = [.modified(key: place.head, equals: modified)]
+      // The entries that are left are the values that settings had.
+      plan.operations = [.delete(KeyRange(key: place.head)), .delete(KeyRange(prefix: place.entries))]
       return plan
     }
   }
@@ -144,22 +152,27 @@ extension ClusterSuites {
   private func changeNames(
     _ plan: ([ExactString: ItemKey]) throws(StoreError) -> CollectionPlan<SuiteName>
   ) throws(StoreError) {
-    try start()
-    if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
-    try names.withWriter { () throws(StoreError) in
-      let end = ContinuousClock.now + session.cluster.deadline
-      repeat {
-        let (ids, version) = try names.withCopy { ($0.view.ids, $0.version) }
-        let made: CollectionPlan<SuiteName>
-        do throws(StoreError) { made = try plan(ids) } catch {
-          guard try names.isPresent(version) else { continue }
-          throw error
-        }
-        guard let draft = try names.draft(made, on: version) else { continue }
-        if try names.send(draft) == .made { return forgetRemoved(draft) }
-      } while ContinuousClock.now < end
-      throw .unreachable(reason: "other clients change the list of suites all the time")
+    try session.limited { () throws(StoreError) in
+      try start()
+      if let readOnlyReason { throw .readOnly(reason: readOnlyReason) }
+      try names.withWriter { () throws(StoreError) in try makeChange(plan) }
     }
+  }
+
+  private func makeChange(
+    _ plan: ([ExactString: ItemKey]) throws(StoreError) -> CollectionPlan<SuiteName>
+  ) throws(StoreError) {
+    repeat {
+      let (ids, version) = try names.withCopy { ($0.view.ids, $0.version) }
+      let made: CollectionPlan<SuiteName>
+      do throws(StoreError) { made = try plan(ids) } catch {
+        guard try names.isPresent(version) else { continue }
+        throw error
+      }
+      guard let draft = try names.draft(made, on: version) else { continue }
+      if try names.send(draft) == .made { return forgetRemoved(draft) }
+    } while ContinuousClock.now < session.end
+    throw .unreachable(reason: "other clients change the list of suites all the time")
   }
 
   private func forgetRemoved(_ draft: CollectionDraft<SuiteName>) {

@@ -7,7 +7,7 @@ extension ClusterSuites {
   /// How many settings change entries of their own in one transaction.
   private static let changedAtOnce = 100
   /// How large the sealed parts of a change are at most, together, in bytes.
-  private static let largestChange = ClusterFormat.largestTransaction - 100_000
+  static let largestChange = ClusterFormat.largestTransaction - 100_000
 
   /// The transaction that makes changes of a suite. Many changes are stored together, as a journal, and are then brought into
   /// the entries by further transactions: so they are made all at once as well.

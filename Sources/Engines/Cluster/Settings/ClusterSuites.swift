@@ -15,6 +15,7 @@ package final class ClusterSuites: SuiteEngine {
   let session: ClusterSession
   let names: ClusterCollection<SuiteName>
   let state = Locked(State())
+  let keeping = Locked(VersionKeeping())
   let follower: ClusterFollower
   private let news: SuiteNews
 

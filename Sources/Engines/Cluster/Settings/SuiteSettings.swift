@@ -3,14 +3,18 @@ import Model
 import Store
 import VaultRecords
 
-/// An entry of a suite: a setting, or a part of a change of many settings, which its head lists in its journal.
+/// An entry of a suite: a setting, a part of a change of many settings, which its head lists in its journal, or values that settings
+/// had.
 enum SuiteEntry: CollectionContent {
   case setting(SettingRecord)
   case changes([SettingChange])
+  case versions([SettingVersionRecord])
 
   init(_ bytes: Span<UInt8>, _ id: ItemKey) throws(StoreError) {
     if let changes = try SettingChange.list(bytes) {
       self = .changes(changes)
+    } else if let versions = try SettingVersionRecord.list(bytes) {
+      self = .versions(versions)
     } else {
       self = .setting(try SettingRecord(bytes))
     }
@@ -20,22 +24,24 @@ enum SuiteEntry: CollectionContent {
     switch self {
     case .setting(let record): try record.encoded()
     case .changes(let changes): try SettingChange.encode(changes)
+    case .versions(let versions): try SettingVersionRecord.encode(versions)
     }
   }
 
-  /// The setting's name; nil: it is a part of a change.
+  /// The setting's name; nil: it is another entry.
   var kept: ExactString? {
     switch self {
     case .setting(let record): record.name
-    case .changes: nil
+    case .changes, .versions: nil
     }
   }
 
-  /// The settings, and the parts of changes that are not brought into them.
+  /// The settings, the parts of changes that are not brought into them, and the values that they had.
   struct View: CollectionView {
     typealias Content = SuiteEntry
     private(set) var settings: SharedDictionary<Setting> = [:]
     private(set) var changes: [ItemKey: [SettingChange]] = [:]
+    private(set) var versions = SuiteVersions()
 
     init() {}
 
@@ -44,11 +50,16 @@ enum SuiteEntry: CollectionContent {
       switch content {
       case .setting(let record): settings[record.name] = Setting(record.value, modified: record.modified)
       case .changes(let changes): self.changes[id] = changes
+      case .versions(let versions): self.versions.put(id, versions)
       }
     }
 
     mutating func remove(_ id: ItemKey, _ old: ExactString?) {
-      if let old { settings[old] = nil } else { changes[id] = nil }
+      guard let old else {
+        changes[id] = nil
+        return versions.remove(id)
+      }
+      settings[old] = nil
     }
   }
 }

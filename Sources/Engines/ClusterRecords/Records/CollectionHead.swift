@@ -19,6 +19,8 @@ package struct CollectionHead: Hashable, Sendable {
   package var operations: [Operation] = []
   /// The entries that hold a change which was made, and was not brought into the entries that it changes yet: in this order.
   package var journal: [ItemKey] = []
+  /// Whether the values that entries had are kept.
+  package var keepsVersions = true
 
   package init() {}
 
@@ -36,6 +38,7 @@ extension CollectionHead {
     static let valueTime: UInt8 = 4
     static let operation: UInt8 = 5
     static let journal: UInt8 = 6
+    static let keepsNoVersions: UInt8 = 7
   }
 
   package var encoded: [UInt8] {
@@ -46,6 +49,7 @@ extension CollectionHead {
     writer.put(Tag.valueTime, ItemRecord.encode(valueTime))
     for operation in operations { writer.put(Tag.operation, operation.number) }
     for chunk in journal { writer.put(Tag.journal, chunk) }
+    if !keepsVersions { writer.put(Tag.keepsNoVersions, [UInt8]()) }
     return writer.bytes
   }
 
@@ -60,6 +64,7 @@ extension CollectionHead {
       case Tag.valueTime: valueTime = try ItemRecord.time(field)
       case Tag.operation: operations.append(Operation(try ItemKey(field.bytes).orDamaged()))
       case Tag.journal: journal.append(try ItemKey(field.bytes).orDamaged())
+      case Tag.keepsNoVersions: keepsVersions = false
       default: throw .damaged(what: "the head of a collection")
       }
     }

@@ -36,6 +36,28 @@ package struct SettingLayers: Sendable {
     return merged
   }
 
+  /// The same, where `merged` are those of the same layers as they were before: it costs what has changed since.
+  package func settings(from before: SettingLayers, _ merged: SharedDictionary<Setting>) -> SharedDictionary<
+    Setting
+  > {
+    guard layers.map(\.name) == before.layers.map(\.name) else { return settings }
+    var changed: Set<ExactString> = []
+    for (new, old) in zip(layers, before.layers) {
+      for difference in new.settings.differences(from: old.settings) { changed.insert(difference.key) }
+    }
+    var result = merged
+    for key in changed { result[key] = setting(key) }
+    return result
+  }
+
+  /// The setting of a key that shows; nil: none does.
+  package func setting(_ key: ExactString) -> Setting? {
+    guard let setting = layers.last(where: { $0.settings[key] != nil })?.settings[key],
+      setting.value != Self.tombstone
+    else { return nil }
+    return setting
+  }
+
   /// The name of the layer whose value of a key shows; nil: no value does.
   package func origin(of key: ExactString) -> String? {
     guard let layer = layers.last(where: { $0.settings[key] != nil }),
@@ -44,17 +66,20 @@ package struct SettingLayers: Sendable {
     return layer.name
   }
 
-  /// The settings of a layer with which the suite shows other settings than now.
+  /// The settings of a layer with which the suite shows other settings than now. A setting of which only the time differs stays in
+  /// the layer that it is in. `shown`: what `settings` is, where that is known.
   ///
   /// - Throws: `notPermitted` for a key that a layer above has, so that the change would not show; `notFound` for a layer that is none
   ///   of these; `invalidValue` for the value that stands for a removed key.
   package func changing(
-    to new: SharedDictionary<Setting>, in name: String
+    to new: SharedDictionary<Setting>, in name: String, from shown: SharedDictionary<Setting>? = nil
   ) throws(StoreError) -> SharedDictionary<Setting> {
     guard let index = layers.firstIndex(where: { $0.name == name }) else { throw .notFound }
     var changed = layers[index].settings
-    for difference in new.differences(from: settings) {
+    for difference in new.differences(from: shown ?? settings) {
       let key = difference.key
+      let isTimeAlone = difference.after != nil && difference.after?.value == difference.before?.value
+      if isTimeAlone, origin(of: key) != name { continue }
       if let above = layers.dropFirst(index + 1).last(where: { $0.settings[key] != nil }) {
         throw .notPermitted(
           reason: "the layer \(above.name) has this key too, and is above \(name), to which is written")

@@ -1,0 +1,73 @@
+import EtcdClient
+import Model
+import Platform
+import Synchronization
+
+/// The ends of the calls that run: whatever a call asks the cluster for, and how often, it ends within the cluster's deadline.
+final class CallLimits: Sendable {
+  private struct State {
+    var ends: [ThreadID: ContinuousClock.Instant] = [:]
+    /// When a call has used up its time, and the error.
+    var failure: (at: ContinuousClock.Instant, error: StoreError)?
+  }
+
+  private let state = Mutex(State())
+
+  /// For so long, calls that follow one which has used up its time fail at once: many that wait for each other end together.
+  private static let pause = Duration.seconds(1)
+
+  /// The end of the calling thread's call; nil: it has none.
+  var end: ContinuousClock.Instant? { state.withLock { $0.ends[.current] } }
+
+  /// Runs a call of this thread, which has to end within `deadline`. Inside another one, that one's end holds.
+  ///
+  /// - Throws: `unreachable` at once where a call has just failed after all its time; what `body` throws.
+  func limit<Result: ~Copyable>(
+    to deadline: Duration, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let (thread, now) = (ThreadID.current, ContinuousClock.now)
+    let (isInside, failure) = state.withLock { state -> (Bool, StoreError?) in
+      guard state.ends[thread] == nil else { return (true, nil) }
+      if let failure = state.failure, failure.at + Self.pause > now { return (false, failure.error) }
+      state.ends[thread] = now + deadline
+      return (false, nil)
+    }
+    if isInside { return try body() }
+    if let failure { throw failure }
+    do throws(StoreError) {
+      let result = try body()
+      finish(thread, nil)
+      return result
+    } catch {
+      let isLate = now.duration(to: .now) >= deadline * 0.9
+      if case .unreachable = error, isLate { finish(thread, error) } else { finish(thread, nil) }
+      throw error
+    }
+  }
+
+  private func finish(_ thread: ThreadID, _ error: StoreError?) {
+    state.withLock { state in
+      state.ends[thread] = nil
+      state.failure = error.map { (.now, $0) }
+    }
+  }
+}
+
+extension ClusterSession {
+  /// Runs a call that ends within the cluster's deadline, however often it asks the cluster. - Throws: as `body`, and `unreachable`.
+  func limited<Result: ~Copyable>(
+    _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    try limits.limit(to: cluster.deadline, body)
+  }
+
+  /// The end of the call that runs on this thread.
+  var end: ContinuousClock.Instant { limits.end ?? .now + cluster.deadline }
+
+  /// Ends a call to the cluster with the call that runs on this thread. - Throws: `unavailable` where no time is left.
+  func interruption() throws(ClusterError) -> CallInterruption {
+    guard let end = limits.end else { return CallInterruption() }
+    guard ContinuousClock.now < end else { throw .unavailable("it did not answer in time") }
+    return CallInterruption(until: end)
+  }
+}

@@ -1,0 +1,15 @@
+public import Model
+
+/// Suites that are made of several layers, of which the last one that has a key gives its value.
+public protocol SettingOrigins: Sendable {
+  /// The layers, the lowest first.
+  var layerNames: [String] { get }
+
+  /// The layer to which changes are written.
+  var writtenLayer: String { get }
+
+  /// The layer whose value a key has; nil: no layer has the key.
+  ///
+  /// - Throws: as `SuiteEngine.read`.
+  func origin(of key: ExactString, in suite: ExactString) throws(StoreError) -> String?
+}

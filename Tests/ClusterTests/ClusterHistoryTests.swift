@@ -1,0 +1,176 @@
+import Cluster
+import ClusterInMemory
+import EtcdClient
+import Model
+import Store
+import StoreConformance
+import Testing
+
+/// The values that settings of a cluster had.
+@Suite(.timeLimit(.minutes(1))) struct ClusterHistoryTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  /// Changes settings as a process of its own does: within a second, one process keeps the value before its first change only.
+  private func change(
+    _ retention: HistoryRetention? = .standard, _ body: (ClusterSuites) throws -> Void
+  ) throws {
+    let suites = try store.suites()
+    defer { suites.close() }
+    if let retention { suites.keep(retention) }
+    try body(suites)
+  }
+
+  private func set(
+    _ key: ExactString, _ value: SettingValue?, _ retention: HistoryRetention? = .standard
+  ) throws {
+    try change(retention) { try $0.set(key, value, in: "app") }
+  }
+
+  private func make() throws { try change { _ = try $0.create("app") } }
+
+  private var entries: Int {
+    store.cluster.contents.filter { String(decoding: $0.key, as: UTF8.self).contains("/s/set/") }.count
+  }
+
+  @Test func whatWasReplacedOrRemovedIsKept() throws {
+    try make()
+    try set("a", .integer(1))
+    try set("a", .integer(2))
+    try set("b", .string("x"))
+    try set("a", nil)
+    try change(nil) { suites in
+      let versions = suites.versions(of: "app")
+      #expect(versions.map(\.key) == ["a", "a"])
+      #expect(versions.map(\.value) == [.integer(1), .integer(2)])
+      #expect(versions.map(\.changes) == [.value, .removal])
+      #expect(versions[0].number < versions[1].number)
+      #expect(suites.suitesWithVersions() == ["app"])
+      #expect(try suites.read("app")?.settings.keys == ["b"])
+      try suites.rename("app", to: "other")
+      #expect(suites.versions(of: "other").count == 2)
+      #expect(suites.versions(of: "app").isEmpty)
+    }
+  }
+
+  @Test func nothingIsKeptWithoutARetention() throws {
+    try make()
+    try set("a", .integer(1), nil)
+    try set("a", .integer(2), nil)
+    try set("a", .integer(3), HistoryRetention.none)
+    try change { #expect($0.versions(of: "app").isEmpty) }
+    #expect(entries == 1)
+  }
+
+  @Test func ofChangesWithinASecondTheFirstIsKept() throws {
+    try make()
+    try change { suites in
+      for number in 0..<5 as Range<Int128> { try suites.set("a", .integer(number), in: "app") }
+      #expect(suites.versions(of: "app").map(\.value) == [.integer(0)])
+    }
+  }
+
+  @Test func noMoreIsKeptThanTheRetentionSays() throws {
+    try make()
+    let retention = HistoryRetention(versions: 3, days: 30)
+    for number in 0..<9 as Range<Int128> { try set("a", .integer(number), retention) }
+    try change(retention) { suites in
+      #expect(suites.versions(of: "app").map(\.value) == [.integer(5), .integer(6), .integer(7)])
+    }
+    #expect(entries == 4, "the others are gone from the cluster")
+  }
+
+  @Test func purgedValuesAreGone() throws {
+    try make()
+    for number in 0..<3 as Range<Int128> {
+      try set("a", .integer(number))
+      try set("b", .integer(number))
+    }
+    try change { suites in
+      #expect(try suites.purge("app", "a") == 2)
+      #expect(suites.versions(of: "app").map(\.key) == ["b", "b"])
+      #expect(try suites.purge(["b"], beforeRemovalFrom: "app") == 2)
+      try suites.set("b", nil, in: "app")
+      suites.endPurge(of: "app", isFollowed: false)
+      #expect(suites.versions(of: "app").isEmpty)
+      #expect(entries == 1)
+      #expect(try suites.purge("app", nil) == 0)
+    }
+  }
+
+  @Test func versionsOfManySettingsArePurged() throws {
+    try make()
+    let names = (0..<150).map { ExactString("k\($0)") }
+    for value in 0..<2 {
+      try change { suites in
+        _ = try suites.update("app", known: nil) { contents in
+          for name in names { contents.settings[name] = Setting(.integer(Int128(value))) }
+        }
+      }
+    }
+    try change { suites in
+      #expect(suites.versions(of: "app").count == 150)
+      for name in names.prefix(70) { try suites.set(name, .integer(7), in: "app") }
+      #expect(suites.versions(of: "app").count == 220)
+      #expect(try suites.purge("app", nil) == 220)
+    }
+    #expect(entries == 150)
+  }
+
+  @Test func aSuiteWithoutHistoryKeepsNothing() throws {
+    try make()
+    try set("a", .integer(1))
+    try set("a", .integer(2))
+    try change { suites in
+      #expect(suites.keepsVersions(of: "app"))
+      try suites.setKeepsVersions(false, of: "app")
+      #expect(suites.versions(of: "app").isEmpty)
+    }
+    try set("a", .integer(3))
+    try change { suites in
+      #expect(!suites.keepsVersions(of: "app"))
+      #expect(suites.versions(of: "app").isEmpty)
+      try suites.setKeepsVersions(true, of: "app")
+    }
+    try set("a", .integer(4))
+    try change { #expect($0.versions(of: "app").map(\.value) == [.integer(3)]) }
+  }
+
+  @Test func theValuesOfASuiteGoWithIt() throws {
+    try make()
+    try set("a", .integer(1))
+    try set("a", nil)
+    #expect(entries == 1)
+    try change { try $0.remove("app") }
+    #expect(entries == 0)
+    try make()
+    try change { #expect($0.versions(of: "app").isEmpty) }
+  }
+
+  @Test func largeValuesAreNotKept() throws {
+    try make()
+    try set("a", .data([UInt8](repeating: 1, count: 70_000)))
+    try set("a", .integer(2))
+    try set("a", .integer(3))
+    try change { #expect($0.versions(of: "app").map(\.value) == [.integer(2)]) }
+  }
+
+  @Test func aVersionThatIsReplacedByAnotherIsMissed() throws {
+    try make()
+    try set("a", .string("MARKER"))
+    let first = try store.puts { try set("a", .integer(2)) }
+    let second = try store.puts { try set("a", .integer(3)) }
+    func version(_ values: [KeyValue]) throws -> KeyValue {
+      try #require(
+        values.first { $0.version == 1 && String(decoding: $0.key, as: UTF8.self).contains("/s/set/") })
+    }
+    var forged = try version(second)
+    forged.value = try version(first).value
+    store.cluster.forge([forged])
+    try change { suites in expect(.damaged(what: "")) { _ = try suites.read("app") } }
+    for value in store.cluster.contents {
+      #expect(!String(decoding: value.value, as: UTF8.self).contains("MARKER"))
+    }
+  }
+}
