@@ -28,6 +28,12 @@ import Testing
   }
 
   @Test(
+    .enabled(if: Loaders.hasCompose, "compose is not installed"), arguments: [EnvDialect.compose, .portable])
+  func composeReads(dialect: EnvDialect) throws {
+    try check("compose", .init(format: .env, dialect: dialect))
+  }
+
+  @Test(
     .enabled(if: Loaders.hasSystemd, "systemd is not installed"), arguments: [EnvDialect.systemd, .portable])
   func systemdReads(dialect: EnvDialect) throws {
     // The program that shows what it reads fills in variables afterwards, and wants no empty ones, unlike a unit.
@@ -58,7 +64,7 @@ import Testing
     try check("docker-config", .init(format: .dockerConfig))
   }
 
-  /// Recordings: dotenv of npm and compose-go, which no package of Debian has, read this from a file when the recording was made.
+  /// Recordings: dotenv of npm, which no package of Debian or PyPI has, and compose-go read this from a file when the recording was made.
   @Test(arguments: [EnvDialect.node, .compose]) func aRecordingReads(dialect: EnvDialect) throws {
     let grammar = Grammar(format: .env, dialect: dialect)
     let document = try grammar.parse(Loaders.file("recorded/\(dialect).env"))
@@ -110,6 +116,8 @@ enum Loaders {
 
   private static let python = "\(build)/python/bin/python3"
   static let hasPython = isThere(python)
+  private static let compose = "\(build)/compose/docker-compose"
+  static let hasCompose = isThere(compose)
   static let hasAWS = isThere("\(build)/python/bin/aws")
   static let docker = ["/usr/bin/docker", "\(build)/../docker/usr/bin/docker"].first(where: isThere)
   static let hasSystemd = isThere(
@@ -133,7 +141,9 @@ enum Loaders {
       hasPython ? python : "/usr/bin/python3"
     let process = try spawn(
       program, [program, "-B", "\(tests)/Loaders/loaders.py", loader, path],
-      environment: inheritedEnvironment + ["LOADERS_DOCKER=\(docker ?? "")", "LOADERS_NPM=\(npm ?? "")"],
+      environment: inheritedEnvironment + [
+        "LOADERS_DOCKER=\(docker ?? "")", "LOADERS_COMPOSE=\(compose)", "LOADERS_NPM=\(npm ?? "")",
+      ],
       streams: [.nothing(as: 0), .descriptor(output, as: 1)])
     try #require(waitForChild(process) == 0, "\(loader) did not read it")
     return values(bytes(path + ".values"))

@@ -129,6 +129,17 @@ def docker(path):
     print_values(variable.split("=", 1) for variable in found)
 
 
+def compose(path):
+    """`docker-compose config` shows the variables of a service as it has read them, each `$` twice."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/compose.json", "w", encoding="utf-8") as file:
+            json.dump({"services": {"a": {"image": "a", "env_file": path}}}, file)
+        output = run([os.environ["LOADERS_COMPOSE"], "-f", f"{folder}/compose.json", "config", "--format", "json"],
+                     env={"PATH": "/usr/bin", "HOME": folder})
+    variables = json.loads(output)["services"]["a"]["environment"]
+    print_values((name, value.replace("$$", "$")) for name, value in variables.items())
+
+
 def systemd(path):
     """The generator of environment.d(5) reads with the same function as `EnvironmentFile=`. Then it leaves out what is empty,
     and fills in `$`. It prints control characters as C has them."""
@@ -229,7 +240,7 @@ def docker_config(path):
 
 KINDS = {
     "dash": lambda path: shell("dash", path), "bash": lambda path: shell("bash", path), "python-dotenv": python_dotenv,
-    "aws": aws, "botocore": botocore, "docker": docker, "systemd": systemd, "curl": curl, "netrc": netrc, "libpq": libpq, "npm": npm,
+    "aws": aws, "botocore": botocore, "docker": docker, "compose": compose, "systemd": systemd, "curl": curl, "netrc": netrc, "libpq": libpq, "npm": npm,
     "json": python_json, "docker-config": docker_config,
 }
 KINDS[sys.argv[1]](os.path.abspath(sys.argv[2]))
