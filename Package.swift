@@ -119,6 +119,13 @@ let package = Package(
       ]),
     // Suites that are made of those of other engines, one above the other.
     engine("Layers", ["Store", "Model"]),
+    // A store in a cluster as the process of a mount, and `keyhole cluster`, open it.
+    module(
+      "ClusterAccess",
+      [
+        "Cluster", "ClusterRecords", "EtcdClient", "Model", "Platform", "SecretMemory", "Store",
+        "VaultRecords",
+      ]),
     engine("SecretService", ["Store", "Model", "Platform", "SecretMemory", "CSecret", "CSecretLoader"]),
     // A keychain of another program, of which the vault seals items.
     engine("Sealing", ["Store", "Model", "Platform", "SecretMemory", "Vault", "VaultRecords"]),
@@ -212,19 +219,21 @@ let package = Package(
     module(
       "Service",
       [
-        "Backup", "BusServer", "CSystem", "CWordList", "Control", "CredentialProtocols", "Formats", "Fuse",
+        "Backup", "BusServer", "CSystem", "CWordList", "Cluster", "ClusterAccess", "ClusterRecords",
+        "Control", "EtcdClient", "CredentialProtocols", "Formats", "Fuse",
         "ImportExport",
         "KeychainSelection", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
         "Prompting", "SecretMemory", "SecretServiceProtocol", "Store", "Suites", "Tree",
-        "Vault", "ViewFormats", "Views",
+        "Vault", "VaultRecords", "ViewFormats", "Views",
       ]),
 
     // 6: the command: arguments and printing.
     .executableTarget(
       name: "keyhole",
       dependencies: [
-        "Service", "ProgramRunning", "Prompting", "Tree", "Formats", "ImportExport", "Backup", "Control",
+        "ClusterAccess", "Service", "ProgramRunning", "Prompting", "Tree", "Formats", "ImportExport",
+        "Backup", "Control",
         "CredentialProtocols", "Platform", "Store", "ViewFormats", "Views",
         "Suites", "Vault", "VaultRecords", "KeychainSelection", "Notifier", "Model", "SecretMemory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -394,7 +403,8 @@ let package = Package(
     tests(
       "EndToEndTests",
       [
-        "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers", "KeychainStorage",
+        "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers",
+        "KeychainStorage",
         "PropertyKit", "UserDefault", "KeyringHarness", "SecretMemory", "TestSupport", "ViewFormats",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),

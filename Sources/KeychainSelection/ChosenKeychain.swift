@@ -13,7 +13,7 @@ package enum ChosenKeychain {
     switch word.flatMap(KeychainChoice.init) {
     case .vault?: return .vault
     case .secretService?: return .secretService
-    case .automatic?, KeychainChoice.none?, nil: return nil
+    case .automatic?, .cluster?, KeychainChoice.none?, nil: return nil
     }
   }
 

@@ -34,7 +34,7 @@ package struct HiddenItems: Sendable {
     switch engine.flatMap(KeychainChoice.init) {
     case .secretService?: inVault(vault, state)
     case .vault?: inService(patience)
-    case .automatic?, KeychainChoice.none?, nil: nil
+    case .automatic?, .cluster?, KeychainChoice.none?, nil: nil
     }
   }
 

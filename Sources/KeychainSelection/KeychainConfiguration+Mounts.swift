@@ -9,6 +9,7 @@ extension KeychainConfiguration {
   package func open(
     vault: String, state: String, runtime: String
   ) throws(KeychainFailure) -> OpenedKeychain {
+    if choice == .cluster { return try openOfCluster(vault: vault, runtime: runtime) }
     var reading = self
     reading.makesVault = false
     let opened: OpenedKeychain
@@ -24,6 +25,15 @@ extension KeychainConfiguration {
     guard engine.isTheMounts(find), !unlocksWithoutMount || find() != nil else { return opened }
     let mounted = MountedKeychain(name: engine.name, runtimeFolder: runtime, find: find)
     return OpenedKeychain(engine: mounted, explanation: opened.explanation, firstChoice: opened.firstChoice)
+  }
+
+  /// Only the mount's process reaches a cluster.
+  private func openOfCluster(vault: String, runtime: String) throws(KeychainFailure) -> OpenedKeychain {
+    let settled = settled(on: choice.rawValue, vault: vault)
+    let find = { @Sendable in MountRegistration.process(serving: settled, in: runtime) }
+    guard find() != nil else { throw Self.ofMountAlone }
+    let mounted = MountedKeychain(name: choice.rawValue, runtimeFolder: runtime, find: find)
+    return OpenedKeychain(engine: mounted, explanation: "that of a cluster, through its mount")
   }
 
   /// A vault whose key file is gone as the mount has it that opened it before: what it shows can still be exported.

@@ -42,6 +42,7 @@ package struct KeychainConfiguration: Sendable {
     switch choice {
     case .none: return OpenedKeychain(engine: nil, explanation: "none, as `keychain=none` says")
     case .vault: return try openVault(folders, "as `keychain=vault` says")
+    case .cluster: throw Self.ofMountAlone
     case .secretService:
       do throws(StoreError) {
         let engine = try service(within: Self.longPatience, folders)
@@ -59,9 +60,14 @@ package struct KeychainConfiguration: Sendable {
     switch ChosenKeychain.fetch(state: folders.state) {
     case .vault?: return try openVault(folders, "which `keychain=auto` has chosen first")
     case .secretService?: return try chosenService(folders)
-    case .automatic?, KeychainChoice.none?, nil: return try firstChoice(folders)
+    case .automatic?, .cluster?, KeychainChoice.none?, nil: return try firstChoice(folders)
     }
   }
+
+  /// Of a cluster's keychain for a process that is no mount's.
+  static let ofMountAlone = KeychainFailure(
+    subject: "the cluster",
+    error: .unreachable(reason: "its keychain is there only while it is mounted; `keyhole mount` mounts it"))
 
   private func firstChoice(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
     do throws(StoreError) {
@@ -259,5 +265,7 @@ package enum KeychainChoice: String, CaseIterable, Sendable {
   case automatic = "auto"
   case secretService = "secret-service"
   case vault
+  /// That of the mount option `store=`.
+  case cluster
   case none
 }

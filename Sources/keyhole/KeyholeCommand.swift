@@ -41,7 +41,7 @@ struct KeyholeCommand: ParsableCommand {
       CompletionsCommand.self,
       RequestsCommand.self, ApproveCommand.self, DenyCommand.self, AllowCommand.self, RulesCommand.self,
       HistoryCommand.self, UndoCommand.self, CredentialCommand.self, ServiceCommand.self, ViewCommand.self,
-      AdoptCommand.self,
+      AdoptCommand.self, ClusterCommand.self,
       WatchCommand.self, LogCommand.self, ReplayCommand.self,
       ClearClipboardCommand.self, RunMonitorCommand.self,
     ])

@@ -31,6 +31,21 @@ import Testing
     return state
   }()
 
+  private static let stamp = SuiteStamp(
+    device: 1, number: 2, size: 3, modified: Timestamp(seconds: 4, nanoseconds: 5),
+    journal: JournalStamp(size: 6, modified: Timestamp(seconds: 7)))
+
+  private static let edits = [
+    SuiteEdit(
+      key: "k",
+      value: .array([
+        .string("ä"), .integer(-1), .real(0.5), .bool(true), .date(SettingDate(seconds: 9)), .data([1]),
+        .uid(7),
+        .dictionary(["a": .array([])]),
+      ]), modified: Timestamp(seconds: 1)),
+    SuiteEdit(key: "gone", value: nil, modified: nil),
+  ]
+
   private static let id = ItemID(rawValue: "0123-abc")
 
   static let waiting = waiting(for: .access(.readWrite))
@@ -47,6 +62,12 @@ import Testing
     .fetchRequests, .deny(request: 7), .approve(request: .max, scope: .always),
     .requests([waiting, waiting(for: .unlock)]),
     .requests([]), .fetchStatus, .status("{}"),
+    .askSuites(.list), .askSuites(.stamp("s")), .askSuites(.contents("s")), .askSuites(.create("s")),
+    .askSuites(.remove("s")), .askSuites(.rename("s", to: "t")), .askSuites(.readOnlyReason("s")),
+    .askSuites(.problems), .askSuites(.room), .askSuites(.change("s", from: stamp, edits)),
+    .suites(.list([ListedSuite(name: "s", stamp: stamp)])), .suites(.stamp(stamp)), .suites(.stamp(nil)),
+    .suites(.contents(nil)), .suites(.readOnly("why")), .suites(.readOnly(nil)),
+    .suites(.contents(SuiteRecord(settings: edits, stamp: stamp, readOnly: nil))),
     .hello(version: 2, challenge: .max), .helloUnidentified(version: 2), .lock, .unlock, .fetchPath(id),
     .pauseReplay, .permit(id, .change, .value), .permit(id, .read, [.value, .otpauth]),
     .identify(starting: nil),

@@ -40,6 +40,8 @@ extension ControlMessage {
     case .fetchRequests, .fetchStatus: break
     case .status(let report): writer.put(report)
     case .deny(let request): writer.put(request)
+    case .askSuites(let request): writer.put(request)
+    case .suites(let reply): writer.put(reply)
     case .approve(let request, let scope):
       writer.put(request)
       writer.put(scope.rawValue)
@@ -90,6 +92,7 @@ extension ControlMessage {
     case .fetchRequests: .fetchRequests
     case .fetchStatus: .fetchStatus
     case .deny: .deny(request: try reader.integer())
+    case .askSuites: .askSuites(try reader.suiteRequest())
     case .approve: .approve(request: try reader.integer(), scope: try reader.approvalScope())
     case .identify:
       .identify(starting: try reader.optional { (reader) throws(StoreError) in try reader.program() })
@@ -132,6 +135,7 @@ extension ControlMessage {
     case .path: .path(try reader.optional { (reader) throws(StoreError) in try reader.text() })
     case .requests: .requests(try reader.list { (reader) throws(StoreError) in try reader.waitingRequest() })
     case .status: .status(try reader.text())
+    case .suites: .suites(try reader.suiteReply())
     case .replayPaused: .replayPaused
     case .secret: .secret
     case .code: .code(try reader.moment())

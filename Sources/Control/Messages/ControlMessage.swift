@@ -29,6 +29,8 @@ package enum ControlMessage: Hashable, Sendable {
   case fetchStatus
   /// Refuses a request that waits.
   case deny(request: UInt32)
+  /// About the suites of a mount that keeps its settings in a cluster; its answer is `suites` where no other one fits.
+  case askSuites(SuiteRequest)
 
   // Requests of an identified process.
   /// The mount's process is to know the executable of this one until it ends: it will close itself to others. Of `keyhole run`
@@ -103,6 +105,7 @@ package enum ControlMessage: Hashable, Sendable {
   case settled(ItemSnapshot)
   case problems([Problem])
   case room(DiskRoom?)
+  case suites(SuiteReply)
 
   // Events, and the parts of `fetchItems`.
   case state(KeychainState)
@@ -184,6 +187,8 @@ extension ControlMessage {
     case identities, count
     case fetchStatus = 88
     case status
+    case askSuites = 90
+    case suites
   }
 
   var kind: Kind {
@@ -197,6 +202,8 @@ extension ControlMessage {
     case .fetchRequests: .fetchRequests
     case .fetchStatus: .fetchStatus
     case .deny: .deny
+    case .askSuites: .askSuites
+    case .suites: .suites
     case .approve: .approve
     case .identify: .identify
     case .permit: .permit
@@ -250,7 +257,7 @@ extension ControlMessage {
   /// Whether a request is answered without rules: for any process of the user's.
   var needsIdentification: Bool {
     switch self {
-    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .fetchStatus, .deny: false
+    case .lock, .unlock, .fetchPath, .pauseReplay, .fetchRequests, .fetchStatus, .deny, .askSuites: false
     default: true
     }
   }

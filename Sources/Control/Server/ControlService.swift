@@ -7,6 +7,8 @@ package protocol ControlService: Sendable {
   /// nil: the mount has none.
   var keychain: KeychainStore? { get }
   var isReadOnly: Bool { get }
+  /// The settings, where only this process reaches them; nil, as by default: every process reads them by itself.
+  var settings: SettingsStore? { get }
   /// The mount is gone: that it locks its keychain now is not reported as a lock.
   var isEnding: Bool { get }
 
@@ -42,5 +44,6 @@ package protocol ControlService: Sendable {
 extension ControlService {
   package var isEnding: Bool { false }
   package var status: String { "" }
+  package var settings: SettingsStore? { nil }
   package func requestDidEnd() {}
 }

@@ -37,6 +37,7 @@ struct ControlSession {
     case .permitRules(let path): try permitRules(at: path)
     case .fetchRequests: return .requests(try keychain().listedRequests().map(WaitingRequest.init))
     case .fetchStatus: return .status(service.status)
+    case .askSuites(let request): return try answer(request)
     case .deny(let number): try keychain().deny(number)
     case .approve(let number, let scope): try approve(number, scope)
     case .askToUnlock(let path): return try askToUnlock(for: path)
@@ -45,6 +46,11 @@ struct ControlSession {
       return nil
     }
     return .done
+  }
+
+  private func answer(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
+    guard let settings = service.settings else { throw .notFound }
+    return try SuiteServer(store: settings, isReadOnly: service.isReadOnly).reply(to: request)
   }
 
   private func identified() throws(StoreError) -> ControlPeer {

@@ -10,9 +10,12 @@ package struct MountRegistration: Sendable {
   package let path: String
   /// Which keychain it shows, for commands that work on the same one.
   package let keychain: KeychainConfiguration
-  /// The folder of the suites that it shows; empty: an earlier version's process did not note it.
+  /// The folder of the suites that it shows, or the address of a cluster's store; empty: an earlier version's process did not note it.
   package let settings: String
   private let file: String
+
+  /// Whether only its process reaches its settings: those of a cluster.
+  package var hasRemoteSettings: Bool { !settings.isEmpty && !settings.hasPrefix("/") }
 
   private static let ending = ".mount"
 

@@ -1,3 +1,4 @@
+import ClusterAccess
 import Control
 package import KeychainSelection
 import Model
@@ -8,6 +9,12 @@ import Store
 /// The options of `-o` (SPECIFICATION.md, section 10).
 package struct MountOptions {
   package var keychain = KeychainConfiguration()
+  /// nil: there is no store of a cluster.
+  package var cluster: ClusterOptions?
+  /// Whether `keychain=` was given.
+  private(set) var choosesKeychain = false
+  /// The options of the way to a cluster, and `settings=`, until all are known.
+  private(set) var ofCluster: [String: String] = [:]
   var isReadOnly = false
   var allowsOthers = false
   var allowsRoot = false
@@ -31,22 +38,43 @@ package struct MountOptions {
   static let words =
     KeychainChoice.allCases.map { "keychain=\($0.rawValue)" }
     + ConfigurationKey.allCases.flatMap(\.mountOptions) + [
-      "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=", "vault=",
+      "store=etcd://", "settings=cluster", "settings=files", "etcd-ca=", "etcd-cert=", "etcd-key=",
+      "etcd-user=",
+      "etcd-password-descriptor=", "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=",
+      "vault=",
       "fsname=", "noatime", "nosuid", "nodev", "noexec", "sync",
     ]
 
   /// - Throws: `UsageError` that names an unknown option, or a value that an option can't have.
   package init(_ lists: [String]) throws {
-    for option in lists.flatMap({ $0.split(separator: ",") }) where !option.isEmpty {
+    for option in lists.flatMap(Self.options) {
       let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       try apply(String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
     }
     if allowsOthers, allowsRoot {
       throw UsageError(message: "mount options `allow_other` and `allow_root`: it is one or the other")
     }
+    try applyCluster()
   }
 
   init() {}
+
+  /// The options of a list. The servers of a store have commas between them, too.
+  private static func options(of list: String) -> [String] {
+    var options: [String] = []
+    for part in list.split(separator: ",") {
+      if let last = options.last, last.hasPrefix(storeBeginning),
+        !last.dropFirst(storeBeginning.count).contains("/")
+      {
+        options[options.count - 1] += "," + part
+      } else {
+        options.append(String(part))
+      }
+    }
+    return options
+  }
+
+  private static let storeBeginning = "store=" + ClusterAddress.scheme
 
   private mutating func apply(_ name: String, _ given: String?) throws {
     // The bare word is older than the setting.
@@ -61,7 +89,13 @@ package struct MountOptions {
       return
     }
     switch (name, value) {
-    case ("keychain", let value?): keychain.choice = try Self.keychain(value)
+    case ("keychain", let value?):
+      keychain.choice = try Self.keychain(value)
+      choosesKeychain = true
+    case ("store", let value?), ("settings", let value?), ("etcd-password-descriptor", let value?):
+      ofCluster[name] = value
+    case (_, let value?) where ClusterOption(rawValue: name) != nil:
+      ofCluster[name] = name == ClusterOption.user.rawValue ? value : try Self.path(name, value)
     case ("ro", nil): isReadOnly = true
     case ("rw", nil): isReadOnly = false
     case ("allow_other", nil): allowsOthers = true

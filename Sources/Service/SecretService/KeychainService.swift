@@ -74,7 +74,7 @@ package final class KeychainService: Sendable {
     let end = Promise<String?>()
     let signals = EndSignals.watch { end.fulfill(nil) }
     defer { signals?.cancel() }
-    let service = TreeControlService(tree, fileSystem, report, nil, isReadOnly: false)
+    let service = TreeControlService(tree, fileSystem, report, nil, nil, isReadOnly: false)
     let control = try attempt(places.runtime) { () throws(StoreError) in
       try ControlServer(folder: places.runtime, service)
     }

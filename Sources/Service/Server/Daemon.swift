@@ -8,8 +8,9 @@ import Synchronization
 package enum Daemon {
   /// Starts this program with `arguments` in the background and returns when it is ready.
   ///
+  /// `secret`: a descriptor that it gets as number 4; nil: none.
   /// - Throws: `Failure` with what it says.
-  package static func start(_ arguments: [String]) throws {
+  package static func start(_ arguments: [String], passing secret: Int32? = nil) throws {
     let pipe: PipeEnds
     do throws(Errno) { pipe = try PipeEnds() } catch { throw Failure(nil, "\(error)") }
     // The options go before the `--` that the mount point stands behind.
@@ -17,7 +18,9 @@ package enum Daemon {
     // In a session of its own: a closed terminal must not end it.
     do throws(SpawnFailure) {
       _ = try spawn(
-        "/proc/self/exe", all, streams: [.descriptor(pipe.writer.number, as: 3)], in: .ownSession)
+        "/proc/self/exe", all,
+        streams: [.descriptor(pipe.writer.number, as: 3)] + (secret.map { [.descriptor($0, as: 4)] } ?? []),
+        in: .ownSession)
     } catch {
       throw Failure(nil, error.reason)
     }

@@ -22,6 +22,8 @@ package final class Server: Sendable {
   /// Where root has mounted already.
   private let device: Int32?
   private let stores: Stores
+  /// nil: there is no store of a cluster.
+  private let cluster: MountedCluster?
   private let places: StoragePaths
   private let fileSystem: TreeFileSystem
   private let session: Session
@@ -47,14 +49,17 @@ package final class Server: Sendable {
     let record = AccessLog(stateFolder: places.state)
     var opening = options.keychain
     opening.reading = .fewItems
+    let cluster = try MountedCluster(options, places)
+    self.cluster = cluster
     stores = try Stores(
       places, keychain: opening, controller: configuration.accessController(places, record),
-      unlocking: configuration.unlockController(places), loadingSettings: true)
+      unlocking: configuration.unlockController(places), loadingSettings: true, cluster: cluster)
     configuration.follow(stores)
     let present = configuration.present
     trustNotice = TrustNotice(stores.keychain?.engine, places)
     trustNotice.write()
     let report = StatusReport(options, configuration, places, stores, mountPoint, version: version)
+    if let cluster { report.follow(cluster.opened) }
     report.add { record.problem.map { [$0] } ?? [] }
     self.report = report
     replay = present.isOn(.echo) && !options.isReadOnly ? ReplayProcess(mountPoint) : nil
@@ -122,7 +127,7 @@ package final class Server: Sendable {
     defer { signals?.cancel() }
     let manager = ServiceManager(mountPoint)
     let service = TreeControlService(
-      tree, fileSystem, report, manager?.watchdog, isReadOnly: options.isReadOnly)
+      tree, fileSystem, report, manager?.watchdog, cluster, isReadOnly: options.isReadOnly)
     let control = try listen(service)
     defer { control.end() }
     let autoLock = try startAutoLock()
@@ -140,13 +145,16 @@ package final class Server: Sendable {
       let lock = MountLock(mountPoint, state: places.state)
       defer { lock?.end() }
       let record = MountRegistration.add(
-        mountPoint, stores.keychainOpening, settings: places.configuration, in: places.runtime)
+        mountPoint, stores.keychainOpening, settings: cluster?.settings ?? places.configuration,
+        in: places.runtime)
       defer { record.remove() }
       // Start watching before signalling readiness, so that no later change is missed.
       let watch = followChanges()
       let links = tree.views.map { LinkWatch($0, stores.feed.watch()) }
       defer { links?.end() }
       defer { withExtendedLifetime(watch) {} }
+      cluster?.begin()
+      defer { cluster?.close() }
       startSecretService()
       defer { secretService?.end() }
       defer { manager?.isStopping() }

@@ -1,3 +1,4 @@
+import ClusterAccess
 import Control
 import Model
 import Mount
@@ -15,12 +16,16 @@ final class TreeControlService: ControlService {
   /// nil: the mount gives no signs of life.
   private let watchdog: Watchdog?
   private let report: StatusReport
+  /// nil: the mount shows nothing of a cluster.
+  private let cluster: MountedCluster?
   private let failures = Atomic<Int>(0)
   private let hasEnded = Atomic(false)
 
   init(
-    _ tree: FileTree, _ mount: TreeFileSystem, _ report: StatusReport, _ watchdog: Watchdog?, isReadOnly: Bool
+    _ tree: FileTree, _ mount: TreeFileSystem, _ report: StatusReport, _ watchdog: Watchdog?,
+    _ cluster: MountedCluster?, isReadOnly: Bool
   ) {
+    self.cluster = cluster
     (self.tree, self.mount, self.watchdog, self.isReadOnly) = (tree, mount, watchdog, isReadOnly)
     self.report = report
   }
@@ -28,6 +33,8 @@ final class TreeControlService: ControlService {
   var status: String { String(decoding: report.content, as: UTF8.self) }
 
   var keychain: KeychainStore? { tree.keychain }
+
+  var settings: SettingsStore? { cluster?.suites == nil ? nil : tree.settings }
 
   var isEnding: Bool { hasEnded.load(ordering: .acquiring) }
 
@@ -41,15 +48,39 @@ final class TreeControlService: ControlService {
   }
 
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    guard let keychain = tree.keychain else { throw .notFound }
-    let locking = keychain.engine.locking
-    if passphrase.isEmpty, locking.needsPassphrase, locking.isOpenThroughout { return }
+    if passphrase.isEmpty, let locking = tree.keychain?.engine.locking, locking.needsPassphrase,
+      locking.isOpenThroughout
+    {
+      return
+    }
     do throws(StoreError) {
-      try keychain.unlock(passphrase)
+      try unlockAll(passphrase)
       failures.store(0, ordering: .relaxed)
     } catch {
       if error == .rejected { slowDown() }
       throw error
+    }
+  }
+
+  /// The settings of a cluster are opened by this device's passphrase, the keychain beside them by its own: each by what it takes.
+  private func unlockAll(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    guard let cluster, cluster.isBesideKeychain else {
+      guard let keychain = tree.keychain else { throw .notFound }
+      return try keychain.unlock(passphrase)
+    }
+    var failure: StoreError?
+    if !cluster.opened.isReadable {
+      do throws(StoreError) {
+        try cluster.opened.unlock(passphrase)
+        if tree.keychain?.engine.locking.lockState != .locked { return }
+      } catch { failure = error }
+    }
+    guard let keychain = tree.keychain else {
+      if let failure { throw failure }
+      return
+    }
+    do throws(StoreError) { try keychain.unlock(passphrase) } catch {
+      guard cluster.opened.isReadable, failure == nil, error == .rejected else { throw failure ?? error }
     }
   }
 

@@ -96,6 +96,7 @@ package struct RunningMount {
       "locked       \(lockDescription)",
     ]
     if let line = age(against: version) { lines.insert(line, at: 1) }
+    lines += cluster.map { "cluster      \($0)" }
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
     if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
     if case .firstUse(let changed) = trust {
@@ -107,6 +108,19 @@ package struct RunningMount {
     lines += list("refusals").map { "refused      \($0)" }
     lines += list("slow").map { "slow         \($0)" }
     return lines.map { $0.escapedForTerminal + "\n" }.joined()
+  }
+
+  /// The lines about the cluster whose store is shown.
+  private var cluster: [String] {
+    guard case .dictionary(let fields)? = fields["cluster"] else { return [] }
+    func text(_ name: ExactString) -> String? {
+      guard case .string(let text)? = fields[name], !text.string.isEmpty else { return nil }
+      return text.string
+    }
+    let since = text("silentSince").map { " since \($0)" } ?? ""
+    let reason = text("reason").map { ": \($0)" } ?? ""
+    let plain = fields["encrypted"] == .bool(false) ? "; the connection is not encrypted" : ""
+    return ["\(text("state") ?? "")\(since)\(reason), as device \(text("device") ?? "")\(plain)"]
   }
 
   /// Whether it is the Secret Service without a mount.

@@ -1,3 +1,4 @@
+import ClusterAccess
 import KeychainSelection
 import Model
 import Mount
@@ -20,6 +21,12 @@ final class StatusReport: Sendable {
   func follow(_ mount: TreeFileSystem) {
     noted.withLock { $0 = (mount.refusals, mount.delays) }
     sources.change { $0.reportDidEnd = { [weak mount] in mount?.planMemoryRelease() } }
+  }
+
+  /// The state of the cluster whose store is shown.
+  func follow(_ cluster: OpenedCluster) {
+    sources.change { $0.cluster = { cluster.report } }
+    add { cluster.report.problem.map { ["\($0.subject): \($0.reason)"] } ?? [] }
   }
 
   /// How a person can approve the use of an item, where that is limited; known once the mount runs.
@@ -64,7 +71,7 @@ final class StatusReport: Sendable {
       "secretService": .bool(options.servesSecretService || mountPoint == MountRegistration.serviceName),
       "started": .string(ExactString(Timestamp(seconds: SystemTime.now.seconds).iso8601)),
       "readOnly": .bool(options.isReadOnly),
-      "settings": .string(ExactString(places.configuration)),
+      "settings": .string(ExactString(options.settingsPlace(places))),
       "echo": .bool(configuration.present.isOn(.echo) && !options.isReadOnly),
       "keychain": .string(ExactString(stores.keychain?.engine.name ?? "none")),
       "keychainReason": .string(
@@ -89,6 +96,7 @@ final class StatusReport: Sendable {
     let ofKeychain = (keychain?.engine.problems() ?? []) + sources.all.faultsOfViews()
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
+    if let cluster = sources.all.cluster() { report["cluster"] = cluster.value }
     report["configuration"] = configuration.report
     let known = ofKeychain + configuration.suite.problems(in: folder)
     let problems = known.map { "\($0.subject): \($0.reason)" } + sources.all.problems.flatMap { $0() }
@@ -108,6 +116,7 @@ final class StatusReport: Sendable {
 final class StatusSources: Sendable {
   struct All: Sendable {
     var approval: @Sendable () -> String = { "" }
+    var cluster: @Sendable () -> ClusterReport? = { nil }
     var faultsOfViews: @Sendable () -> [Problem] = { [] }
     var locking: @Sendable () -> String = { "" }
     var problems: [@Sendable () -> [String]] = []

@@ -9,12 +9,20 @@ package struct StoragePaths: Sendable {
   package let home: String
   /// Foundation's folder of suites.
   package let configuration: String
+  /// The folder of the user's own vault.
+  package let data: String
   /// The vault.
   package private(set) var vault: String
   /// Times of keys, the vault's anchor and device key.
   package let state: String
   /// The folder of files that exist only while a process runs.
   package let runtime: String
+
+  /// `vault`: the folder of the user's own.
+  init(home: String, configuration: String, vault: String, state: String, runtime: String) {
+    (self.home, self.configuration, self.vault, self.state) = (home, configuration, vault, state)
+    (data, self.runtime) = (vault, runtime)
+  }
 
   /// - Throws: `Failure` where there is no home.
   package static func current() throws -> StoragePaths {

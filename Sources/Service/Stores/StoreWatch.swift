@@ -1,3 +1,4 @@
+import KeychainSelection
 import Model
 import Notifier
 import Platform
@@ -10,8 +11,12 @@ package final class StoreWatch: Sendable {
   private let watches: [(folder: String, watch: FolderWatch)]
   private let remote: Task<Void, Never>?
 
-  /// Folders that are missing are not made: they are watched from when they come.
+  /// Folders that are missing are not made: they are watched from when they come. A cluster tells of changes by itself.
   package init(_ stores: Stores, _ places: StoragePaths) {
+    guard !stores.hasRemoteSettings else {
+      (watches, remote) = Self.vault(stores.keychain, places)
+      return
+    }
     let settings = stores.settings
     let suites = FolderWatch(places.configuration, followingLinks: Self.ending) { news in
       switch news {
@@ -20,20 +25,24 @@ package final class StoreWatch: Sendable {
         for suite in Set(names.compactMap(PropertyListFolder.suite)) { settings.refresh(suite) }
       }
     }
-    guard let keychain = stores.keychain else {
-      (watches, remote) = ([(places.configuration, suites)], nil)
-      return
-    }
+    let keychain = Self.vault(stores.keychain, places)
+    watches = [(places.configuration, suites)] + keychain.watches
+    remote = keychain.remote
+  }
+
+  private static func vault(
+    _ keychain: KeychainStore?, _ places: StoragePaths
+  ) -> (watches: [(folder: String, watch: FolderWatch)], remote: Task<Void, Never>?) {
+    guard let keychain else { return ([], nil) }
     if let served = keychain.engine.remote {
-      watches = [(places.configuration, suites)]
-      remote = Task(executorPreference: Background.tasks) {
+      let task = Task(executorPreference: Background.tasks) {
         for await _ in served.news { try? keychain.refresh() }
       }
-    } else {
-      let vault = FolderWatch(places.vault, .commits) { _ in try? keychain.refresh() }
-      watches = [(places.configuration, suites), (places.vault, vault)]
-      remote = nil
+      return ([], task)
     }
+    guard keychain.engine.name != KeychainChoice.cluster.rawValue else { return ([], nil) }
+    let vault = FolderWatch(places.vault, .commits) { _ in try? keychain.refresh() }
+    return ([(places.vault, vault)], nil)
   }
 
   deinit { remote?.cancel() }

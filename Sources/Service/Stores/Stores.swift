@@ -22,6 +22,8 @@ package struct Stores {
   let firstChoice: KeychainChoice?
   /// Has the history of settings kept as the suite `keyhole` says now.
   let keepHistory: @Sendable () -> Void
+  /// Whether the settings are those of a cluster.
+  let hasRemoteSettings: Bool
   /// The folder of the state, and of the vault.
   let folders: (state: String, vault: String)
 
@@ -29,17 +31,20 @@ package struct Stores {
   init(
     _ places: StoragePaths, keychain opening: KeychainConfiguration = KeychainConfiguration(),
     controller: AccessController? = nil, unlocking: UnlockController? = nil,
-    loadingSettings loadsSettings: Bool = false
+    loadingSettings loadsSettings: Bool = false, cluster: MountedCluster? = nil
   ) throws {
+    let opened = try cluster?.openedKeychain(opening) ?? places.open(opening)
     try self.init(
-      places, places.open(opening), opening, controller: controller, unlocking: unlocking,
-      loadingSettings: loadsSettings)
+      places, opened, opening, controller: controller, unlocking: unlocking, loadingSettings: loadsSettings,
+      remote: cluster?.suites)
+    cluster?.follow(self)
   }
 
   init(
     _ places: StoragePaths, _ opened: OpenedKeychain, _ opening: KeychainConfiguration,
     controller: AccessController? = nil, unlocking: UnlockController? = nil,
-    loadingSettings loadsSettings: Bool = false, onlyKey: SettingKey? = nil
+    loadingSettings loadsSettings: Bool = false, onlyKey: SettingKey? = nil,
+    remote: (any SuiteEngine)? = nil
   ) throws {
     let folder = PropertyListFolder(
       folder: places.configuration, stateFolder: places.state,
@@ -49,7 +54,8 @@ package struct Stores {
     // The configuration has to be read whole.
     let onlyKey = onlyKey.flatMap { $0.suite == SuiteConfiguration.suite ? nil : $0 }
     let single = onlyKey.flatMap { folder.singleKeys?.only($0.key, of: $0.suite) }
-    settings = SettingsStore(engine: single ?? folder, feed: feed, keepsForeignVersions: loadsSettings)
+    settings = SettingsStore(
+      engine: remote ?? single ?? folder, feed: feed, keepsForeignVersions: loadsSettings)
     let settings = settings
     let retention: KeychainStore.Retention = { sealed in
       let suite = SuiteConfiguration(in: settings).values
@@ -57,9 +63,10 @@ package struct Stores {
     }
     // The values of settings are no secrets of the vault: what lies there has no effect on their history.
     keepHistory = { folder.keep(retention([:])) }
-    keepHistory()
+    if remote == nil { keepHistory() }
     // A mount reads both at its beginning; each of many thousands takes its time.
     if loadsSettings { Background.run { _ = try? settings.suiteNames() } }
+    hasRemoteSettings = remote != nil
     explanation = opened.explanation
     firstChoice = opened.firstChoice
     keychainOpening = opening.settled(on: opened.engine?.name, vault: places.vault)
@@ -101,13 +108,14 @@ package struct Stores {
     try self.init(
       places, path.needsKeychain ? places.openUnlocked(keychain) : places.open(none), none,
       controller: Self.relaying(places) { KeychainConfiguration.mounted(runtime: places.runtime) },
-      unlocking: unlocking, onlyKey: onlyKey)
+      unlocking: unlocking, onlyKey: onlyKey, remote: places.mountedSuites)
   }
 
   /// With a keychain that has no items, in the place of one that can't be opened.
   init(withoutItemsIn places: StoragePaths) throws {
     try self.init(
-      places, OpenedKeychain(engine: NoItems(), explanation: ""), KeychainConfiguration(choice: .none))
+      places, OpenedKeychain(engine: NoItems(), explanation: ""), KeychainConfiguration(choice: .none),
+      remote: places.mountedSuites)
   }
 
   /// The keychain of the running mount, else as `auto`, opened by this process.

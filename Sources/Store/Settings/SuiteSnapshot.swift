@@ -3,7 +3,7 @@ public import Model
 /// The contents of a suite at one moment, with sizes and versions. Immutable, so that readers need no actor.
 public final class SuiteSnapshot: Sendable {
   /// The contents that it shows, which spare the engine a read.
-  let contents: SuiteContents
+  package let contents: SuiteContents
 
   /// One key.
   public struct Entry: Sendable {

@@ -18,6 +18,7 @@ package final class SeenState: Sendable {
     var contents: Contents
     /// Why nothing may be changed; nil: it may.
     var refusal: ClusterError?
+    var isOfOtherCluster = false
     var isChanged = false
   }
 
@@ -35,6 +36,9 @@ package final class SeenState: Sendable {
 
   /// Why the cluster is not the one that was seen; nil: it is.
   package var refusal: ClusterError? { state.withLock { $0.refusal } }
+
+  /// Whether another cluster answers than the one that was seen; else the refusal is for one that was set back.
+  package var isOfOtherCluster: Bool { state.withLock { $0.isOfOtherCluster } }
 
   /// The contents, if they have changed since this was asked last.
   package func takeChanged() -> Contents? {
@@ -58,7 +62,7 @@ package final class SeenState: Sendable {
   /// A person has accepted that the cluster was set back, or is another one: what it has now is the state to begin with.
   package func accept() {
     change { state in
-      state.refusal = nil
+      (state.refusal, state.isOfOtherCluster) = (nil, false)
       state.contents = Contents()
       state.isChanged = true
     }
@@ -70,6 +74,7 @@ package final class SeenState: Sendable {
   func check(_ header: ClusterHeader, least: Int64) throws(ClusterError) {
     let error: ClusterError? = change { state in
       if let known = state.contents.cluster, known != header.cluster {
+        state.isOfOtherCluster = true
         state.refusal = .wrongCluster(
           "another cluster answers than before; `keyhole cluster status` says more")
       } else if header.revision < least {

@@ -173,6 +173,9 @@ package final class ClusterStore: Sendable, ClusterLock {
     try open(member, record)
   }
 
+  /// - Throws: `rejected` for another passphrase than this device's, `locked`.
+  package func check(_ passphrase: borrowing SecretBytes) throws(StoreError) { _ = try member(passphrase) }
+
   /// The device's keys, after its passphrase was given again. - Throws: `rejected`, `locked`.
   func member(_ passphrase: borrowing SecretBytes) throws(StoreError) -> MemberSecret {
     try state.use { $0.device }.open(passphrase)

@@ -14,7 +14,7 @@ struct MountCommand: ParsableCommand {
       Returns when the mount answers; a process in the background serves it until it is unmounted.
 
       Options for -o, with commas between them:
-        keychain=auto|secret-service|vault|none
+        keychain=auto|secret-service|vault|cluster|none
                                    which keychain is shown (auto: what it chose first, which is the
                                    Secret Service where one answers on the session bus, else the vault)
         plain-session              the same as plain-session=yes
@@ -23,6 +23,14 @@ struct MountCommand: ParsableCommand {
         allow_root                 root may look, no other user
         uid=USER, gid=GROUP        as root: mount the stores of this user
         vault=FOLDER               another folder for the vault
+        store=etcd://HOST:PORT[,HOST:PORT…]/STORE
+                                   settings and keychain of a store in a cluster (`keyhole cluster`)
+        settings=cluster|files     with store=: the settings of the store (default), or those of this
+                                   machine; `keychain=` says the same of the keychain
+        etcd-ca=FILE, etcd-cert=FILE, etcd-key=FILE
+                                   TLS: the authority that is trusted, this client's certificate and key
+        etcd-user=NAME             a user of the cluster; the password is read from the descriptor of
+                                   etcd-password-descriptor=N, or is a credential (keyhole(1))
         history=N                  how many versions of a secret the vault keeps (10; 0: none)
         history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source
@@ -79,13 +87,18 @@ struct MountCommand: ParsableCommand {
     guard foreground else {
       let before = try Set(MountRegistration.all(in: StoragePaths.current().runtime).map(\.process))
       let allowed = try PlainSessionUnlock(options)?.isAllowed() ?? false
-      try Daemon.start(arguments(allowed ? ["-o", "plain-session"] : []))
+      let secret = options.cluster?.passwordDescriptor
+      let further =
+        (allowed ? ["-o", "plain-session"] : [])
+        + (secret == nil ? [] : ["-o", "etcd-password-descriptor=4"])
+      try Daemon.start(arguments(further), passing: secret)
       try tellHiddenItems()
       return try NewMountUnlock(startedAfter: before)?.run() ?? ()
     }
     EndSignals.hold()
     // Before root's rights go.
     options.keychain.credential = environment("CREDENTIALS_DIRECTORY").flatMap { VaultCredential(in: $0) }
+    try options.cluster?.readSecrets()
     let settled = options
     try Daemon.reporting(to: readyDescriptor) { ready in
       guard let owner = try MountOwner(settled) else { return try serve(settled, ready) }

@@ -1,7 +1,21 @@
+import Control
 import KeychainSelection
 import Model
+import Store
+import Suites
 
 extension StoragePaths {
+  /// The settings of the running mount, where only its process reaches them; nil: they are those of this machine.
+  var mountedSuites: (any SuiteEngine)? {
+    let runtime = runtime
+    guard let mount = MountRegistration.serving(in: runtime).last(where: { !$0.isService }),
+      mount.hasRemoteSettings
+    else { return nil }
+    return MountedSuites(propertyLists: PropertyLists(), runtimeFolder: runtime) {
+      MountRegistration.newest(in: runtime)?.process
+    }
+  }
+
   /// - Throws: `Failure` with the path of a mount that uses the stores, also one that was made with another runtime folder;
   ///   `rest` says what to do then.
   package func requireUnmounted(_ rest: String) throws {

@@ -1,0 +1,62 @@
+package import Cluster
+package import Model
+import Platform
+
+/// The files of this user's for stores in clusters.
+///
+/// For each store a folder: the device's keys and the address beside the vault, and the file of what was seen in the state folder,
+/// which a copy of the first does not bring back.
+package struct ClusterFolders: Sendable {
+  private let data: String
+  private let state: String
+
+  /// `data`, `state`: the folders of the user.
+  package init(data: String, state: String) {
+    (self.data, self.state) = (data + "/clusters", state + "/clusters")
+  }
+
+  package func files(of store: String) -> DeviceFiles {
+    DeviceFiles(device: "\(data)/\(store).device", seen: "\(state)/\(store).seen")
+  }
+
+  private func addressFile(_ store: String) -> String { "\(data)/\(store).address" }
+
+  /// Whether this device has keys for a store, as a member or as a device that asks to be one.
+  package func hasDevice(for store: String) -> Bool { Files.hasName(files(of: store).device) }
+
+  /// Whether this device has confirmed the store's code.
+  package func hasConfirmed(_ store: String) -> Bool { Files.hasName(files(of: store).seen) }
+
+  /// Makes the folders.
+  package func make() {
+    UserFolders.make(data)
+    UserFolders.make(state)
+  }
+
+  /// The stores for which this device has keys.
+  package var stores: [String] {
+    names(in: data).filter { $0.hasSuffix(".device") }.map { String($0.dropLast(".device".count)) }.sorted()
+  }
+
+  /// The address by which a store was used last; nil: it is not known.
+  package func address(of store: String) -> ClusterAddress? {
+    ClusterAddress(lines: readFile(addressFile(store)).split(separator: "\n"))
+  }
+
+  /// Notes the address of a store, for commands that name none.
+  package func note(_ address: ClusterAddress) throws(StoreError) {
+    let text = address.lines.map { $0 + "\n" }.joined()
+    do throws(Errno) {
+      let file = try Descriptor(addressFile(address.store), [.writing, .create, .truncate, .noFollow])
+      try file.write(Array(text.utf8))
+    } catch {
+      throw StoreError(error, "write \(addressFile(address.store))")
+    }
+  }
+
+  /// Forgets a device that does not belong to the store.
+  package func forgetDevice(of store: String) {
+    let files = files(of: store)
+    for path in [files.device, files.seen] { _ = try? Files.remove(path) }
+  }
+}

@@ -1,0 +1,129 @@
+import Cluster
+import ClusterRecords
+import EtcdClient
+package import Model
+package import Store
+import VaultRecords
+
+/// The state of a mount's cluster, for `keyhole status` and `keyhole doctor`.
+package struct ClusterReport: Sendable {
+  /// How things are, the worst first.
+  package enum Condition: String, CaseIterable, Sendable {
+    /// Members have seen different histories.
+    case forked
+    /// Members have seen what is not shown here.
+    case withheld
+    /// Another cluster answers than before.
+    case otherCluster = "other-cluster"
+    /// The cluster was set back behind what this device has seen.
+    case setBack = "set-back"
+    /// The contents do not fit together, and are shown as they were last.
+    case refused
+    /// This device was removed, or was never approved.
+    case removed
+    /// The cluster does not answer, and is asked again and again.
+    case reconnecting
+    /// The cluster's quota is used up: nothing can be stored.
+    case full = "no-space"
+    /// This device was not unlocked yet.
+    case locked
+    case connected
+  }
+
+  package let condition: Condition
+  /// Since when the cluster was not heard; nil: it is.
+  package let silence: Timestamp?
+  package let address: String
+  /// This device's number in the list of members.
+  package let device: String
+  /// When each other member has last said what it had seen.
+  package let lastSights: [(member: String, time: Timestamp)]
+  /// When they were compared; nil: not yet.
+  package let compared: Timestamp?
+  package let isEncrypted: Bool
+  /// The reason for the condition, as a clause; empty: the condition says it.
+  package let reason: String
+
+  init(_ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison) {
+    (address, device) = (opened.address.text, opened.store.device.text)
+    isEncrypted = opened.address.security != nil
+    silence = [opened.suites.silence, opened.keychain.silence].compactMap { $0 }.min()
+    lastSights = comparison.lastSights.map { ($0.key.text, $0.value) }.sorted { $0.member < $1.member }
+    compared = comparison.time
+    let problems = opened.suites.problems() + opened.keychain.problems()
+    (condition, reason) = Self.judge(opened, failure, comparison, silence, problems)
+  }
+
+  private static func judge(
+    _ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison, _ silence: Timestamp?,
+    _ problems: [Problem]
+  ) -> (Condition, String) {
+    if let found = comparison.findings.first(where: { $0.comparison == .isForked }) {
+      return (.forked, "device \(found.member.text) has seen another history")
+    }
+    if let found = comparison.findings.first(where: { $0.comparison == .isWithheld }) {
+      return (.withheld, "device \(found.member.text) has seen changes that the cluster does not show here")
+    }
+    if case .wrongCluster(let reason)? = opened.store.session.seen.refusal {
+      return (opened.store.session.seen.isOfOtherCluster ? .otherCluster : .setBack, reason)
+    }
+    if let problem = problems.first { return (.refused, problem.reason) }
+    if comparison.isRemoved { return (.removed, "") }
+    if let failure {
+      if case .unreachable = failure { return (.reconnecting, failure.message) }
+      if case .notPermitted = failure { return (.removed, failure.message) }
+      return (.locked, failure.message)
+    }
+    guard silence == nil else { return (.reconnecting, "") }
+    if comparison.isFull { return (.full, "") }
+    return opened.isReadable ? (.connected, "") : (.locked, "")
+  }
+}
+
+extension ClusterReport {
+  /// For `.keyhole/status`.
+  package var value: SettingValue {
+    var fields: [ExactString: SettingValue] = [
+      "state": .string(ExactString(condition.rawValue)), "store": .string(ExactString(address)),
+      "device": .string(ExactString(device)), "reason": .string(ExactString(reason)),
+      "encrypted": .bool(isEncrypted),
+      "members": .array(
+        lastSights.map { sight in
+          .dictionary([
+            "device": .string(ExactString(sight.member)), "heard": .string(ExactString(sight.time.iso8601)),
+          ])
+        }),
+    ]
+    if let silence { fields["silentSince"] = .string(ExactString(silence.iso8601)) }
+    if let compared { fields["compared"] = .string(ExactString(compared.iso8601)) }
+    return .dictionary(fields)
+  }
+
+  /// nil: nothing is wrong.
+  package var problem: Problem? {
+    let (reason, remedy): (String, String) =
+      switch condition {
+      case .connected, .locked: ("", "")
+      case .forked, .withheld:
+        (self.reason, "find out who runs the servers and what they answer to whom; store nothing until then")
+      case .otherCluster, .setBack:
+        (self.reason, "if it was restored on purpose, `keyhole cluster accept` takes it as it is")
+      case .refused:
+        (self.reason, "find out who else writes to the cluster; `keyhole cluster status` says more")
+      case .removed:
+        ("this device does not belong to the store any more", "let it join again, or mount without the store")
+      case .reconnecting:
+        (
+          "it does not answer" + (silence.map { " since \($0.iso8601)" } ?? ""),
+          "look at its servers and at the network; it is asked again by itself"
+        )
+      case .full:
+        (
+          "its quota is used up: nothing can be stored",
+          "compact and defragment it, and end the alarm: `etcdctl compact`, `etcdctl defrag`, `etcdctl alarm disarm`"
+        )
+      }
+    guard !reason.isEmpty else { return nil }
+    return Problem(subject: address, reason: reason, remedy: remedy)
+  }
+}

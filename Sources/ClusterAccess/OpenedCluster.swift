@@ -1,0 +1,156 @@
+package import Cluster
+import ClusterRecords
+import Dispatch
+package import EtcdClient
+package import Model
+import Platform
+package import SecretMemory
+import Store
+import Synchronization
+
+/// A store in a cluster as the process of a mount has it: its engines, and the state that it reports.
+package final class OpenedCluster: Sendable {
+  package let address: ClusterAddress
+  package let store: ClusterStore
+  package let suites: ClusterSuites
+  package let keychain: ClusterKeychain
+  private let client: EtcdCluster
+  private let news: ClusterNews
+  private let state = Mutex(State())
+
+  private struct State: ~Copyable {
+    var isClosed = false
+    /// Opens this device's keys, as soon as the cluster answers.
+    var passphrase: SecretBytes?
+    /// Why this device was not opened with that; nil: it was, or a person has to type one.
+    var failure: StoreError?
+    var comparison = SightsComparison()
+  }
+
+  /// Opens the store, locked: until it is unlocked, neither names nor values are known.
+  ///
+  /// - Throws: `notFound` where this device has no keys for the store; `accessDenied`, `damaged`, `invalidName`.
+  package init(
+    _ address: ClusterAddress, _ login: EtcdLogin?, _ folders: ClusterFolders,
+    propertyLists: any PropertyListCoding
+  ) throws(StoreError) {
+    self.address = address
+    client = address.cluster(login)
+    store = try ClusterStore(client, store: address.store, files: folders.files(of: address.store))
+    let news = ClusterNews()
+    self.news = news
+    suites = store.suites(propertyLists: propertyLists) { news.tell($0) }
+    keychain = ClusterKeychain(store.session, lock: TellingLock(store, news)) { news.tellItems() }
+  }
+
+  /// From now on `suite` is called with the name of each suite that others have changed, `items` when others have changed items, and
+  /// `opened` after this device was unlocked; each on a thread that may wait.
+  package func follow(
+    suite: @escaping @Sendable (ExactString) -> Void, items: @escaping @Sendable () -> Void,
+    opened: @escaping @Sendable () -> Void
+  ) {
+    news.follow(suite: suite, items: items) { [weak self] in
+      opened()
+      self?.compareSights()
+    }
+  }
+
+  /// Opens the store where `passphrase` opens this device's keys, or they take none, now or when the cluster answers; and begins to compare
+  /// sights.
+  package func begin(_ passphrase: consuming SecretBytes?) {
+    var given = passphrase
+    if given == nil, !store.needsPassphrase { given = try? SecretBytes() }
+    if let given = given.take() {
+      hold(given)
+      open()
+    }
+    compareLater()
+  }
+
+  /// How long an unsuccessful attempt to open the store is waited after.
+  private static let pause = DispatchTimeInterval.seconds(2)
+
+  private func open() {
+    guard let passphrase = state.withLock({ $0.passphrase.take() }), !state.withLock({ $0.isClosed }) else {
+      return
+    }
+    do throws(StoreError) {
+      try unlock(passphrase)
+      state.withLock { $0.failure = nil }
+    } catch {
+      state.withLock { $0.failure = error }
+      guard case .unreachable = error else { return }
+      hold(passphrase)
+      Background.run(after: Self.pause) { [weak self] in self?.open() }
+    }
+  }
+
+  private func hold(_ passphrase: consuming SecretBytes) {
+    var passphrase = Optional(passphrase)
+    state.withLock { $0.passphrase = passphrase.take() }
+  }
+
+  /// Opens this device's keys. - Throws: as `ClusterStore.unlock`.
+  package func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    try store.unlock(passphrase)
+    news.tellOpened()
+  }
+
+  /// Ends what follows the cluster, and interrupts its calls. No call may follow.
+  package func close() {
+    state.withLock { $0.isClosed = true }
+    suites.close()
+    keychain.close()
+    client.close()
+    try? store.saveSeen(durably: true)
+  }
+}
+
+// MARK: - Sights
+
+extension OpenedCluster {
+  /// How often what the members have seen is compared. A fork of the history shows after twice as long at the latest: five minutes.
+  package static let interval: ClosedRange<Int> = 90...140
+
+  private func compareLater() {
+    let seconds = Int.random(in: Self.interval)
+    Background.run(after: .seconds(seconds)) { [weak self] in
+      guard let self, !state.withLock({ $0.isClosed }) else { return }
+      compareSights()
+      compareLater()
+    }
+  }
+
+  /// Says what this device has seen, and compares what the others say with what is shown here.
+  package func compareSights() {
+    guard isReadable else { return }
+    let fresh = SightsComparison(store, suites, keychain, after: state.withLock { $0.comparison })
+    state.withLock { $0.comparison = fresh }
+  }
+
+  /// Whether settings can be read: this device was unlocked.
+  package var isReadable: Bool { store.session.keys.isReadable }
+
+  /// The state for `keyhole status`.
+  package var report: ClusterReport {
+    let (failure, comparison) = state.withLock { ($0.failure, $0.comparison) }
+    return ClusterReport(self, failure, comparison)
+  }
+}
+
+/// The lock of this device's keys, which tells when it is opened.
+private struct TellingLock: ClusterLock {
+  private let store: ClusterStore
+  private let news: ClusterNews
+
+  init(_ store: ClusterStore, _ news: ClusterNews) { (self.store, self.news) = (store, news) }
+
+  var needsPassphrase: Bool { store.needsPassphrase }
+
+  func lock() { store.lock() }
+
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    try store.unlock(passphrase)
+    news.tellOpened()
+  }
+}

@@ -1,0 +1,41 @@
+import Cluster
+import ClusterRecords
+import Model
+import Store
+import VaultRecords
+
+/// The last comparison of what the members of a store have seen.
+struct SightsComparison: Sendable {
+  /// When it was made; nil: not yet.
+  private(set) var time: Timestamp?
+  /// Members that have seen something else than this device.
+  private(set) var findings: [SightFinding] = []
+  /// When each other member has last said what it had seen.
+  private(set) var lastSights: [ItemKey: Timestamp] = [:]
+  /// This device is no member any more.
+  private(set) var isRemoved = false
+  /// The cluster's quota is used up.
+  private(set) var isFull = false
+
+  init() {}
+
+  /// Says what this device has seen, and compares. Where the cluster does not answer, it is as it was `before`.
+  init(
+    _ store: ClusterStore, _ suites: ClusterSuites, _ keychain: ClusterKeychain,
+    after before: SightsComparison
+  ) {
+    self = before
+    do throws(StoreError) {
+      isRemoved = try !store.members().contains { $0.id == store.device }
+      guard !isRemoved else { return }
+      let sights = try store.sights().filter { $0.member != store.device }
+      lastSights = Dictionary(sights.map { ($0.member, $0.time) }) { max($0, $1) }
+      findings = try store.compareSights(suites, keychain)
+      time = .now
+      try store.publishSight(suites, keychain)
+      isFull = false
+    } catch {
+      if error == .noSpace { isFull = true }
+    }
+  }
+}

@@ -1,0 +1,105 @@
+package import Model
+import Platform
+package import Store
+
+/// The suites of a running mount, for a process that can't read them by itself: those of a cluster, which only the mount's process
+/// reaches.
+///
+/// Changes are made by the mount's process, so that they are events there as any change is.
+package struct MountedSuites: SuiteEngine {
+  /// How long a change is tried again that others come before.
+  private static let patience = Duration.seconds(5)
+
+  package let propertyLists: any PropertyListCoding
+  private let runtimeFolder: String
+  private let find: @Sendable () -> Int32?
+
+  /// `find` gives the process of the mount; nil: there is none.
+  package init(
+    propertyLists: any PropertyListCoding, runtimeFolder: String, find: @escaping @Sendable () -> Int32?
+  ) {
+    (self.propertyLists, self.runtimeFolder, self.find) = (propertyLists, runtimeFolder, find)
+  }
+
+  private func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
+    guard let process = find() else { throw ControlClient.gone }
+    return try ControlClient.ask(process, in: runtimeFolder, .askSuites(request))
+  }
+
+  private func reply(to request: SuiteRequest) throws(StoreError) -> SuiteReply {
+    guard case .suites(let reply) = try ask(request) else { throw WireReader.unreadable }
+    return reply
+  }
+
+  package func suites() throws(StoreError) -> [ExactString: SuiteStamp] {
+    guard case .list(let suites) = try reply(to: .list) else { throw WireReader.unreadable }
+    return Dictionary(suites.map { ($0.name, $0.stamp) }) { $1 }
+  }
+
+  package func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
+    guard case .stamp(let stamp) = try reply(to: .stamp(suite)) else { throw WireReader.unreadable }
+    return stamp
+  }
+
+  package func read(_ suite: ExactString, since known: SuiteContents?) throws(StoreError) -> SuiteContents? {
+    guard case .contents(let record) = try reply(to: .contents(suite)) else { throw WireReader.unreadable }
+    return record?.contents
+  }
+
+  package func update(
+    _ suite: ExactString, known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
+  ) throws(StoreError) -> SuiteContents {
+    let end = ContinuousClock.now + Self.patience
+    while true {
+      guard let stored = try read(suite, since: nil), let stamp = stored.stamp else { throw .notFound }
+      var changed = stored
+      try body(&changed)
+      let edits = changed.settings.differences(from: stored.settings).map { difference in
+        SuiteEdit(
+          key: difference.key, value: difference.after?.value, modified: difference.after?.modified)
+      }
+      guard !edits.isEmpty else { return stored }
+      do throws(StoreError) {
+        guard case .contents(let record?) = try reply(to: .change(suite, from: stamp, edits)) else {
+          throw WireReader.unreadable
+        }
+        return record.contents
+      } catch .interrupted where ContinuousClock.now < end {
+        continue
+      } catch .interrupted {
+        throw .unreachable(reason: "other clients change the suite all the time")
+      }
+    }
+  }
+
+  package func readOnlyReason(of suite: ExactString) throws(StoreError) -> String? {
+    guard case .readOnly(let reason) = try reply(to: .readOnlyReason(suite)) else {
+      throw WireReader.unreadable
+    }
+    return reason
+  }
+
+  package func create(_ suite: ExactString) throws(StoreError) -> SuiteContents {
+    _ = try ask(.create(suite))
+    return try read(suite, since: nil) ?? SuiteContents()
+  }
+
+  package func remove(_ suite: ExactString) throws(StoreError) { _ = try ask(.remove(suite)) }
+
+  package func rename(_ suite: ExactString, to name: ExactString) throws(StoreError) {
+    _ = try ask(.rename(suite, to: name))
+  }
+
+  /// Does nothing: the mount's process returns when the cluster has stored a change.
+  package func synchronize(_ suite: ExactString) throws(StoreError) {}
+
+  package func room() throws(StoreError) -> DiskRoom {
+    guard case .room(let room?) = try ask(.room) else { throw WireReader.unreadable }
+    return room
+  }
+
+  package func problems() -> [Problem] {
+    guard case .problems(let problems)? = try? ask(.problems) else { return [] }
+    return problems
+  }
+}

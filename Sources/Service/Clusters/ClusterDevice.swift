@@ -1,0 +1,264 @@
+import Cluster
+package import ClusterAccess
+import ClusterRecords
+import EtcdClient
+import Model
+import Platform
+package import SecretMemory
+import Store
+import Suites
+package import VaultRecords
+
+/// This device's part in a store of a cluster, for `keyhole cluster`: it makes stores, asks to belong to them, and lets others in.
+///
+/// It opens the cluster itself, as no mount need be there.
+package struct ClusterDevice {
+  package let address: ClusterAddress
+  private let login: EtcdLogin?
+  private let folders: ClusterFolders
+
+  /// `address`: nil is that of the one store that this device knows. - Throws: `Failure`.
+  package init(_ address: ClusterAddress?, passwordDescriptor: Int32?) throws {
+    folders = try StoragePaths.current().clusters
+    self.address = try address ?? Self.known(folders)
+    if let problem = self.address.problem { throw Failure(self.address.text, problem) }
+    login = try ClusterOptions.login(self.address, passwordDescriptor)
+  }
+
+  private static func known(_ folders: ClusterFolders) throws -> ClusterAddress {
+    let addresses = folders.stores.compactMap { folders.address(of: $0) }
+    guard let first = addresses.first, addresses.count == 1 else {
+      throw Failure(
+        nil,
+        addresses.isEmpty
+          ? "this device knows no store of a cluster; --store etcd://HOST:PORT/STORE names one"
+          : "this device knows several stores; --store names one: "
+            + addresses.map(\.text).joined(separator: ", "))
+    }
+    return first
+  }
+
+  private func attempt<Value: ~Copyable>(_ body: () throws(StoreError) -> Value) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw Failure(address.text, error) }
+  }
+
+  /// Makes the store, with this device as its first member, and a recovery code. - Throws: `Failure`.
+  package func create(_ passphrase: borrowing SecretBytes) throws -> SlotSecret {
+    folders.make()
+    let cluster = address.cluster(login)
+    defer { cluster.close() }
+    let code = try attempt { () throws(StoreError) in
+      let store = try ClusterStore.create(
+        cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
+      return try store.makeRecoveryCode(passphrase)
+    }
+    try attempt { () throws(StoreError) in try folders.note(address) }
+    return code
+  }
+
+  /// Whether this device has asked to belong to the store, and not confirmed its code.
+  package var hasAsked: Bool {
+    folders.hasDevice(for: address.store) && !folders.hasConfirmed(address.store)
+  }
+
+  /// Asks for this device to belong to the store. - Returns: the code for the other device. - Throws: `Failure`.
+  package func ask(_ passphrase: borrowing SecretBytes) throws -> String {
+    folders.make()
+    let cluster = address.cluster(login)
+    defer { cluster.close() }
+    let code = try attempt { () throws(StoreError) in
+      do throws(StoreError) {
+        return try ClusterStore.requestJoining(
+          cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
+      } catch .exists {
+        throw .notPermitted(reason: "this device has keys for this store already")
+      } catch {
+        // It has asked for nothing.
+        folders.forgetDevice(of: address.store)
+        throw error
+      }
+    }
+    try attempt { () throws(StoreError) in try folders.note(address) }
+    return code
+  }
+
+  /// A person has typed the code that the approving device shows. - Throws: `Failure`.
+  package func confirm(_ code: String, _ passphrase: borrowing SecretBytes) throws {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in
+      do throws(StoreError) {
+        // The passphrase first: a wrong one is not to be taken for a wrong code.
+        try store.check(passphrase)
+      } catch .rejected {
+        throw .accessDenied(reason: "this is not this device's passphrase")
+      }
+      do throws(StoreError) { try store.confirm(code: code, passphrase) } catch .rejected {
+        throw .accessDenied(
+          reason: "this is not the code of the store that answers here: compare both, and type nothing else")
+      }
+    }
+  }
+
+  /// Makes this device a member by the recovery code. - Throws: `Failure`.
+  package func recover(_ code: SlotSecret, _ passphrase: borrowing SecretBytes) throws {
+    folders.make()
+    let cluster = address.cluster(login)
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in
+      do throws(StoreError) {
+        _ = try ClusterStore.recover(
+          cluster, store: address.store, files: folders.files(of: address.store), code: code,
+          passphrase: passphrase)
+      } catch .exists {
+        throw .notPermitted(reason: "this device has keys for this store already")
+      } catch {
+        folders.forgetDevice(of: address.store)
+        guard error == .rejected else { throw error }
+        throw .accessDenied(reason: "this recovery code opens nothing of this store")
+      }
+    }
+    try attempt { () throws(StoreError) in try folders.note(address) }
+  }
+
+  /// Forgets that this device has asked. The store is not changed.
+  package func withdraw() { if hasAsked { folders.forgetDevice(of: address.store) } }
+
+  private func open() throws -> (ClusterStore, EtcdCluster) {
+    let cluster = address.cluster(login)
+    let store = try attempt { () throws(StoreError) in
+      do throws(StoreError) {
+        return try ClusterStore(cluster, store: address.store, files: folders.files(of: address.store))
+      } catch .notFound {
+        throw .notPermitted(
+          reason: "this device has no keys for this store; `keyhole cluster join` asks for that")
+      }
+    }
+    return (store, cluster)
+  }
+}
+
+// MARK: - Of a member
+
+extension ClusterDevice {
+  /// A member of a store, or a request to be one, for people.
+  package struct Line {
+    package var id: String
+    package var isThisDevice: Bool
+    package var isRecoveryCode: Bool
+  }
+
+  /// The devices that ask to belong to the store. - Throws: `Failure`.
+  package func requests() throws -> [String] {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    return try attempt { () throws(StoreError) in try store.requests().map(\.device.id.text) }
+  }
+
+  /// The members. - Throws: `Failure`.
+  package func members() throws -> [Line] {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    return try attempt { () throws(StoreError) in
+      try store.members().map {
+        Line(id: $0.id.text, isThisDevice: $0.id == store.device, isRecoveryCode: $0.kind == .recoveryCode)
+      }.sorted { $0.id < $1.id }
+    }
+  }
+
+  /// Lets the device in whose code was typed. - Returns: its number, and the code for it. - Throws: `Failure`.
+  package func approve(
+    _ code: String, _ passphrase: borrowing SecretBytes
+  ) throws -> (id: String, code: String) {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    return try attempt { () throws(StoreError) in
+      try Self.unlock(store, passphrase)
+      let requests = try store.requests()
+      guard !requests.isEmpty else { throw .notPermitted(reason: "no device asks to belong to this store") }
+      for request in requests {
+        let own = try store.code(of: request)
+        do throws(StoreError) { try store.approve(request.device.id, code: code, passphrase) } catch .rejected
+        {
+          continue
+        }
+        return (request.device.id.text, own)
+      }
+      throw .accessDenied(
+        reason:
+          "no request has this code: the device that shows it has asked another store, or its request was changed"
+      )
+    }
+  }
+
+  private static func unlock(_ store: ClusterStore, _ passphrase: borrowing SecretBytes) throws(StoreError) {
+    do throws(StoreError) { try store.unlock(passphrase) } catch .rejected {
+      throw .accessDenied(reason: "this is not this device's passphrase")
+    }
+  }
+
+  /// Takes a member away, by the beginning of its number; nil: none. All keys are made new. - Throws: `Failure`.
+  package func rotate(removing prefix: String?, _ passphrase: borrowing SecretBytes) throws {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in
+      try Self.unlock(store, passphrase)
+      var removed: [ItemKey] = []
+      if let prefix {
+        removed = try store.members().map(\.id).filter { $0.text.hasPrefix(prefix) }
+        guard removed.count == 1 else {
+          throw .notPermitted(
+            reason: removed.isEmpty ? "no member has this number" : "several members' numbers begin like this"
+          )
+        }
+      }
+      let (suites, keychain) = (store.suites(propertyLists: PropertyLists()), store.keychain())
+      defer {
+        suites.close()
+        keychain.close()
+      }
+      try store.rotate(removing: removed, passphrase, suites: suites, keychain: keychain)
+    }
+  }
+
+  /// Takes the cluster as it is now for the state to begin with. - Throws: `Failure`.
+  package func accept(_ passphrase: borrowing SecretBytes) throws {
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in
+      do throws(StoreError) { try store.accept(passphrase) } catch .rejected {
+        throw .accessDenied(reason: "this is not this device's passphrase")
+      }
+    }
+  }
+
+  /// A line for each server. It takes up to five seconds for each one that does not answer.
+  package func servers() -> [String] {
+    let cluster = address.cluster(login)
+    defer { cluster.close() }
+    return cluster.memberStatus().map { endpoint, status in
+      switch status {
+      case .success(let status):
+        let role =
+          status.leader == status.header.member ? "leads" : status.leader == 0 ? "has no leader" : "follows"
+        let errors = status.errors.isEmpty ? "" : "; " + status.errors.joined(separator: "; ")
+        return
+          "\(endpoint.description)  etcd \(status.version), \(role), \(status.fileSize >> 10) KiB\(errors)"
+      case .failure(let error): return "\(endpoint.description)  does not answer: \(error.reason)"
+      }
+    }
+  }
+}
+
+extension ClusterError {
+  fileprivate var reason: String {
+    switch self {
+    case .unavailable(let reason), .outcomeUnknown(let reason), .tooLarge(let reason),
+      .unauthorized(let reason),
+      .wrongCluster(let reason), .refused(let reason):
+      reason
+    case .compacted: "compacted"
+    case .noSpace: "its quota is used up"
+    }
+  }
+}

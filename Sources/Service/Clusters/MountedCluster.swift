@@ -1,0 +1,73 @@
+package import ClusterAccess
+import KeychainSelection
+import Model
+import Platform
+import Store
+import Suites
+
+/// The store of the mount option `store=`, opened by the process of the mount, and what of it is shown.
+final class MountedCluster: Sendable {
+  let opened: OpenedCluster
+  let options: ClusterOptions
+
+  /// nil: there is no such option. - Throws: `Failure` with what to do where the store can't be opened.
+  init?(_ options: MountOptions, _ places: StoragePaths) throws {
+    guard let cluster = options.cluster else { return nil }
+    self.options = cluster
+    showsKeychain = options.keychain.choice == .cluster
+    do throws(StoreError) {
+      opened = try OpenedCluster(
+        cluster.address, cluster.login, places.clusters, propertyLists: PropertyLists())
+    } catch .notFound {
+      throw Failure(
+        cluster.address.text,
+        "this device has no keys for this store; `keyhole cluster init` makes a store, "
+          + "`keyhole cluster join` asks to belong to one")
+    } catch {
+      throw Failure(cluster.address.text, error)
+    }
+  }
+
+  /// nil: the settings are those of this machine.
+  var suites: (any SuiteEngine)? { options.showsSettings ? opened.suites : nil }
+
+  /// The address of the settings, as a mount notes it; nil: they are those of this machine.
+  var settings: String? { options.showsSettings ? opened.address.text : nil }
+
+  /// Whether the keychain that is shown is another one.
+  var isBesideKeychain: Bool { !showsKeychain }
+  private let showsKeychain: Bool
+
+  /// nil: the keychain is another one.
+  func openedKeychain(_ opening: KeychainConfiguration) -> OpenedKeychain? {
+    guard opening.choice == .cluster else { return nil }
+    return OpenedKeychain(engine: opened.keychain, explanation: "that of \(opened.address.text)")
+  }
+
+  /// The stores are notified of the changes of others from now on.
+  func follow(_ stores: Stores) {
+    let (settings, keychain) = (stores.settings, stores.keychain)
+    let hasSettings = options.showsSettings
+    let hasKeychain = keychain?.engine.name == KeychainChoice.cluster.rawValue
+    opened.follow { suite in
+      if hasSettings { settings.refresh(suite) }
+    } items: {
+      if hasKeychain { try? keychain?.refresh() }
+    } opened: {
+      if hasSettings { settings.refreshAll() }
+      if hasKeychain { try? keychain?.load() }
+    }
+  }
+
+  /// Opens it where a passphrase is not wanted, or where a credential of the process is one.
+  func begin() {
+    opened.begin(options.passphrase?.take())
+  }
+
+  func close() { opened.close() }
+}
+
+extension StoragePaths {
+  /// The files for stores in clusters.
+  package var clusters: ClusterFolders { ClusterFolders(data: data, state: state) }
+}

@@ -1,0 +1,65 @@
+import ClusterAccess
+import KeychainSelection
+import Model
+
+extension MountOptions {
+  /// Puts the options of a cluster together. Both settings and keychain are those of its store, where nothing else is said.
+  ///
+  /// - Throws: `UsageError`.
+  mutating func applyCluster() throws {
+    guard let store = ofCluster["store"] else {
+      if let name = ofCluster.keys.min() {
+        throw UsageError(message: "mount option `\(name)=`: it needs `store=etcd://HOST:PORT/STORE`")
+      }
+      guard keychain.choice != .cluster else {
+        throw UsageError(message: "mount option `keychain=cluster`: it needs `store=etcd://HOST:PORT/STORE`")
+      }
+      return
+    }
+    guard let address = ClusterAddress(store) else {
+      throw UsageError(
+        message: "mount option `store=\(store.abbreviated)`: it takes `etcd://HOST:PORT[,HOST:PORT…]/STORE`")
+    }
+    var options = ClusterOptions(address)
+    for option in ClusterOption.allCases {
+      if let value = ofCluster[option.rawValue] { options.address.set(option, value) }
+    }
+    if let problem = options.address.problem {
+      throw UsageError(message: "mount option `store=`: \(problem)")
+    }
+    options.showsSettings = try showsSettings()
+    if !choosesKeychain { keychain.choice = .cluster }
+    guard options.showsSettings || keychain.choice == .cluster else {
+      throw UsageError(
+        message: "mount option `store=`: neither settings nor the keychain are to be shown of it")
+    }
+    options.passwordDescriptor = try passwordDescriptor()
+    cluster = options
+  }
+
+  /// Where the settings are: a folder, or the address of a store.
+  func settingsPlace(_ places: StoragePaths) -> String {
+    guard let cluster, cluster.showsSettings else { return places.configuration }
+    return cluster.address.text
+  }
+
+  private func showsSettings() throws -> Bool {
+    switch ofCluster["settings"] {
+    case nil, "cluster"?: return true
+    case "files"?: return false
+    case let other?:
+      throw UsageError(
+        message: "mount option `settings=\(other.abbreviated)`: it is one of cluster, files")
+    }
+  }
+
+  private func passwordDescriptor() throws -> Int32? {
+    guard let text = ofCluster["etcd-password-descriptor"] else { return nil }
+    guard let number = Int32(text), number >= 0 else {
+      throw UsageError(
+        message:
+          "mount option `etcd-password-descriptor=\(text.abbreviated)`: it takes the number of a descriptor")
+    }
+    return number
+  }
+}

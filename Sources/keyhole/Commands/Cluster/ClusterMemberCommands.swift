@@ -1,0 +1,122 @@
+import ArgumentParser
+import ClusterAccess
+import Model
+import Platform
+import Prompting
+import SecretMemory
+import Service
+
+struct ClusterRequestsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "requests", abstract: "List the devices that ask to belong to the store, by their numbers.")
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  func run() throws {
+    for id in try address.device().requests() { StandardOutput.print(id) }
+  }
+}
+
+struct ClusterApproveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "approve", abstract: "Let a device belong to the store, by the code that it shows.",
+    discussion: """
+      Takes the passphrase of this device and the code that the other one shows, typed. Then it prints the code that is to be \
+      typed on the other one: of what this device has read, so that both are known to speak of the same store and the same keys. \
+      Without a terminal both are lines of standard input.
+      """)
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  func run() throws {
+    let device = try address.device()
+    let passphrase = try ClusterInput.passphrase()
+    guard let code = try ClusterInput.code("The code that the other device shows: ") else {
+      throw Failure(nil, "no code was typed; nothing was changed")
+    }
+    let approved = try device.approve(code, passphrase)
+    StandardError.write(
+      "Device \(approved.id) belongs to the store. Type this code on it, for `keyhole cluster join`:\n")
+    StandardOutput.print(approved.code)
+  }
+}
+
+struct ClusterMembersCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "members", abstract: "List the members of the store: devices, and recovery codes.")
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  func run() throws {
+    for member in try address.device().members() {
+      let kind = member.isRecoveryCode ? "recovery code" : member.isThisDevice ? "this device" : "device"
+      StandardOutput.print("\(member.id)  \(kind)")
+    }
+  }
+}
+
+struct ClusterRemoveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Take a member away, and make all keys new.",
+    discussion: """
+      Takes the passphrase of this device. The member can't open what is stored from now on. What it has read it may have kept: \
+      change the secrets that it knew.
+      """)
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  @Argument(help: "The member's number, or the beginning of it.")
+  var member: String
+
+  func run() throws {
+    guard member.count >= 4 else { throw ValidationError("at least 4 digits of the number") }
+    try address.device().rotate(removing: member, ClusterInput.passphrase())
+  }
+}
+
+struct ClusterRotateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rotate", abstract: "Make all keys of the store new, and seal everything again.",
+    discussion: "Takes the passphrase of this device. Where it was interrupted, it is run again.")
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  func run() throws {
+    try address.device().rotate(removing: nil, ClusterInput.passphrase())
+  }
+}
+
+struct ClusterAcceptCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "accept", abstract: "Take a cluster as it is that was set back, or replaced.",
+    discussion: """
+      Takes the passphrase of this device. For a cluster that was restored from a backup on purpose: what it has now is the state \
+      to begin with. The store has to be the same one. A mount has to be mounted again.
+      """)
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  func run() throws {
+    try address.device().accept(ClusterInput.passphrase())
+  }
+}
+
+struct ClusterStatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Tell how the cluster's servers are, and this device's part in the store.",
+    discussion: "`keyhole status` tells how a mount of the store is.")
+
+  @OptionGroup var address: ClusterAddressOptions
+
+  func run() throws {
+    let device = try address.device()
+    StandardOutput.print("store    \(device.address.text)")
+    for line in device.servers() { StandardOutput.print("server   \(line)".escapedForTerminal) }
+    let members = try device.members()
+    StandardOutput.print("members  \(members.count)")
+    let own = members.first(where: \.isThisDevice)
+    StandardOutput.print(
+      "device   \(own.map(\.id) ?? (device.hasAsked ? "asks to belong to the store" : "removed"))")
+  }
+}
