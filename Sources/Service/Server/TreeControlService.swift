@@ -48,8 +48,8 @@ final class TreeControlService: ControlService {
   }
 
   func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
-    if passphrase.isEmpty, let locking = tree.keychain?.engine.locking, locking.needsPassphrase,
-      locking.isOpenThroughout
+    if passphrase.isEmpty, cluster?.opened.isReadable != false, let locking = tree.keychain?.engine.locking,
+      locking.needsPassphrase, locking.isOpenThroughout
     {
       return
     }
