@@ -67,8 +67,9 @@ package struct ClusterReport: Sendable {
     if case .wrongCluster(let reason)? = opened.store.session.seen.refusal {
       return (opened.store.session.seen.isOfOtherCluster ? .otherCluster : .setBack, reason)
     }
-    if let problem = problems.first { return (.refused, problem.reason) }
+    // What is stored since then is under keys that this device has not, and does not fit what it knows.
     if comparison.isRemoved { return (.removed, "") }
+    if let problem = problems.first { return (.refused, problem.reason) }
     if let failure {
       if case .unreachable = failure { return (.reconnecting, failure.message) }
       if case .notPermitted = failure { return (.removed, failure.message) }

@@ -124,7 +124,7 @@ import Testing
         [
           "keyhole mount -o plain-session,keychain=va\t $MOUNT 2> $OUT/mounted",
           "keyhole help mou\t > $OUT/help",
-          "keyhole set keychain/generic/s/a --access userPr\t 2> $OUT/set < /dev/null",
+          "keyhole set keychain/generic/s/a --empty --access userPr\t 2> $OUT/set",
           "keyhole unmo\t \(world.mount.dropLast())\t > $OUT/unmounted 2>&1",
         ], into: shell, world)
       try world.check(

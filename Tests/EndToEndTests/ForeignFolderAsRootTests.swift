@@ -54,7 +54,8 @@ struct ForeignFolderAsRootTests {
       for command in [
         "printf 'horse\\n' | keyhole unlock", "keyhole lock", "keyhole status",
         "keyhole get keychain/generic/s/a/value", "printf other | keyhole set keychain/generic/s/a/value",
-        "printf 'horse\\n' | keyhole passphrase --weak", "keyhole doctor", "keyhole ls keychain",
+        "printf 'horse\\n' | keyhole passphrase --weak", "printf 'horse\\n' | keyhole unlock",
+        "keyhole doctor", "keyhole ls keychain",
         "wrapper secret service text", "wrapper get service", "keyhole unmount ~berta/Keyhole",
         "keyhole unmount",
       ] {

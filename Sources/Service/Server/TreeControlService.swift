@@ -82,6 +82,8 @@ final class TreeControlService: ControlService {
     do throws(StoreError) { try keychain.unlock(passphrase) } catch {
       guard cluster.opened.isReadable, failure == nil, error == .rejected else { throw failure ?? error }
     }
+    // The keychain takes no passphrase, or is open already: nobody has typed that of the cluster yet.
+    if let failure { throw passphrase.isEmpty ? .locked : failure }
   }
 
   /// After the third wrong passphrase each costs a second more, up to ten.

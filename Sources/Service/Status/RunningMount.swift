@@ -53,6 +53,12 @@ package struct RunningMount {
 
   package var isLocked: Bool { flag("locked") }
 
+  /// Whether the settings are those of a cluster that this device was not unlocked for.
+  package var hasLockedCluster: Bool {
+    guard case .dictionary(let fields)? = fields["cluster"] else { return false }
+    return fields["state"] == .string("locked")
+  }
+
   /// Whether it is locked, and a passphrase opens it.
   package var waitsForPassphrase: Bool { isLocked && flag("needsPassphrase") }
 

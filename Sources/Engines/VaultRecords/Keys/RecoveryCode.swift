@@ -71,7 +71,7 @@ public enum RecoveryCode {
     var (count, remainder, check) = (0, 0, 0)
     for offset in typed.indices where !isSeparator(typed[offset]) {
       guard let value = value(of: typed[offset]) else {
-        throw .invalidValue(reason: "a recovery code has digits and letters without U only")
+        throw .invalidValue(reason: "such a code has digits and letters without U only")
       }
       if count < dataSymbols {
         remainder = (remainder * 32 + value) % modulus
@@ -83,7 +83,7 @@ public enum RecoveryCode {
       guard count <= symbols else { break }
     }
     guard count == symbols else {
-      throw .invalidValue(reason: "a recovery code has \(symbols) digits and letters, in groups of \(group)")
+      throw .invalidValue(reason: "such a code has \(symbols) digits and letters, in groups of \(group)")
     }
     guard check == remainder else { throw mistyped }
     return SlotSecret(.recoveryCode, bytes)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import KeychainSelection
 import Model
+import Platform
 import Prompting
 import SecretMemory
 import Service
@@ -32,7 +33,7 @@ struct UnlockCommand: ParsableCommand {
     commandName: "unlock", abstract: "Unlock the keychain of the mount.",
     discussion: """
       On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input. Where the
-      keychain is unlocked already, that is said, and nothing is asked or read.
+      keychain is unlocked already, nothing is asked or read, and a terminal is told so.
       """)
 
   @OptionGroup var source: PassphraseSourceOptions
@@ -61,10 +62,13 @@ struct UnlockCommand: ParsableCommand {
   }
 
   private func unlock(_ mount: MountRegistration, _ places: StoragePaths) throws {
-    let isOpen = (try? RunningMount(mount))?.isLocked == false
+    let running = try? RunningMount(mount)
+    let isOpen = running?.isLocked == false && running?.hasLockedCluster == false
     // Without a passphrase, or open already, none has to be asked for.
     var failure = try mount.unlock(SecretBytes(), places)
-    if isOpen, failure == nil { StandardError.note("\(mount.path): it is unlocked already") }
+    if isOpen, failure == nil, StandardStream.errors.isTerminal {
+      StandardError.note("\(mount.path): it is unlocked already")
+    }
     guard failure == .locked else { return try finish(failure, mount) }
     for _ in 0..<source.attempts {
       failure = try mount.unlock(source.read("Passphrase: "), places)
