@@ -40,7 +40,7 @@ import Testing
   @Test(arguments: [
     ("nonsense", "unknown mount option `nonsense`"), ("ro=1", "unknown mount option `ro=1`"),
     ("eol=crlf", "unknown mount option `eol=crlf`"), ("fsname=", "unknown mount option `fsname=`"),
-    ("keychain=kde", "mount option `keychain=kde`: it is one of auto, secret-service, vault, none"),
+    ("keychain=kde", "mount option `keychain=kde`: it is one of auto, secret-service, vault, cluster, none"),
     ("vault=relative", "mount option `vault=relative`: it takes a path that begins with `/`"),
     ("auto-lock=-1", "mount option `auto-lock=-1`: it takes a number of seconds"),
     ("auth-reuse=65536", "mount option `auth-reuse=65536`: it takes a number of seconds"),
