@@ -67,7 +67,7 @@ package struct ClusterReport: Sendable {
     if case .wrongCluster(let reason)? = opened.store.session.seen.refusal {
       return (opened.store.session.seen.isOfOtherCluster ? .otherCluster : .setBack, reason)
     }
-    // What is stored since then is under keys that this device has not, and does not fit what it knows.
+    // Later contents are sealed under keys that this device has not, and do not fit its copy.
     if comparison.isRemoved { return (.removed, "") }
     if let problem = problems.first { return (.refused, problem.reason) }
     if let failure {

@@ -82,7 +82,7 @@ final class TreeControlService: ControlService {
     do throws(StoreError) { try keychain.unlock(passphrase) } catch {
       guard cluster.opened.isReadable, failure == nil, error == .rejected else { throw failure ?? error }
     }
-    // The keychain takes no passphrase, or is open already: nobody has typed that of the cluster yet.
+    // The keychain takes no passphrase, or is open already; the cluster is still locked.
     if let failure { throw passphrase.isEmpty ? .locked : failure }
   }
 

@@ -33,7 +33,7 @@ struct UnlockCommand: ParsableCommand {
     commandName: "unlock", abstract: "Unlock the keychain of the mount.",
     discussion: """
       On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input. Where the
-      keychain is unlocked already, nothing is asked or read, and a terminal is told so.
+      keychain is unlocked already, nothing is asked or read, and a note on a terminal says so.
       """)
 
   @OptionGroup var source: PassphraseSourceOptions
