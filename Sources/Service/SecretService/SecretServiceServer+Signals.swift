@@ -89,7 +89,8 @@ extension SecretServiceServer {
     further = nil
     announceCollections()
     for collection in collections where collection != .session {
-      publishCollection(collection, ["Locked": .bool(isLocked)])
+      publishCollection(
+        collection, ["Locked": .bool(isLocked), "Label": .string(label(of: collection))])
     }
   }
 

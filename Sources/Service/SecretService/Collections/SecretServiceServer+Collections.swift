@@ -42,7 +42,8 @@ extension SecretServiceServer {
 
   func label(of collection: ServiceObject.Collection) -> String {
     switch collection {
-    case .login: options.label.text
+    // It is sealed in the vault, as all labels are.
+    case .login: isSealed ? FurtherCollections.standardLabel : list.loginLabel ?? FurtherCollections.standardLabel
     case .session: "Session"
     case .further(let name): entry(of: collection)?.label ?? name
     }
@@ -131,18 +132,19 @@ extension SecretServiceServer {
   func setLabel(
     of collection: ServiceObject.Collection, to label: String, _ call: BusMessage
   ) throws(ProtocolError) -> [BusValue]? {
-    guard case .further(let name) = collection else {
-      try here { () throws(StoreError) in try options.label.change(to: label) }
-      publishCollection(collection, ["Label": .string(label)])
-      return []
-    }
     try FurtherCollections.check(label: label)
+    try here { () throws(StoreError) in try keychain.requireDocuments() }
     guard keychain.engine.locking.lockState == .open else { throw ProtocolError(StoreError.locked) }
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       try await server.changeCollections { (collections) throws(ProtocolError) -> Void in
+        guard case .further(let name) = collection else {
+          collections.loginLabel = label == FurtherCollections.standardLabel ? nil : label
+          return
+        }
         let created = collections.entries[name]?.created ?? Timestamp.now.seconds
         collections.entries[name] = FurtherCollections.Entry(label: label, created: created)
       }
+      if collection == .login { server.publishCollection(collection, ["Label": .string(label)]) }
       return []
     }
     return nil

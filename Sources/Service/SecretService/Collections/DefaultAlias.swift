@@ -3,28 +3,6 @@ import Platform
 import SecretServiceProtocol
 import Store
 
-/// The name of the collection `login`, which clients may change: one line in the state folder.
-struct CollectionLabel: Sendable {
-  private static let standard = "Login"
-
-  private let file: StateText
-
-  /// - Parameter state: the folder of the state.
-  init(state: String) { file = StateText(name: "collection-label", state: state) }
-
-  /// The present name.
-  var text: String { file.text ?? Self.standard }
-
-  /// - Throws: `invalidValue` for a text that is too long; `system`.
-  func change(to text: String) throws(StoreError) {
-    guard text.utf8.count <= FurtherCollections.longestLabel else {
-      throw .invalidValue(
-        reason: "the name of a collection has at most \(FurtherCollections.longestLabel) bytes")
-    }
-    try file.change(to: text)
-  }
-}
-
 /// The name of the collection that the alias `default` means, where that is not `login`: one line in the state folder.
 ///
 /// It holds for a keychain that was never unlocked, in which the aliases can't be read: a client that reads the alias then, and
