@@ -73,7 +73,7 @@ public final class RequestNumbers: Sendable {
   /// nil: there is no file, or another process keeps it locked.
   private func nextOfAll(after last: UInt32) throws(Errno) -> UInt32? {
     guard let file else { return nil }
-    let open = try Descriptor(file, [.reading, .writing, .create, .noFollow])
+    let open = try Descriptor(file, [.readingAndWriting, .create, .noFollow])
     var attempt = 1
     while try !open.tryLock() {
       guard attempt < Self.attempts else { return nil }
