@@ -64,6 +64,7 @@ package struct ClusterDevice {
   /// Asks for this device to belong to the store. - Returns: the code for the other device. - Throws: `Failure`.
   package func ask(_ passphrase: borrowing SecretBytes) throws -> String {
     folders.make()
+    let isNew = !folders.hasDevice(for: address.store)
     let cluster = address.cluster(login)
     defer { cluster.close() }
     let code = try attempt { () throws(StoreError) in
@@ -73,8 +74,8 @@ package struct ClusterDevice {
       } catch .exists {
         throw .notPermitted(reason: "this device has keys for this store already")
       } catch {
-        // It has asked for nothing.
-        folders.forgetDevice(of: address.store)
+        // It has asked for nothing. Keys that were there before are kept, also where their file can't be read now.
+        if isNew { folders.forgetDevice(of: address.store) }
         throw error
       }
     }
@@ -103,6 +104,7 @@ package struct ClusterDevice {
   /// Makes this device a member by the recovery code. - Throws: `Failure`.
   package func recover(_ code: SlotSecret, _ passphrase: borrowing SecretBytes) throws {
     folders.make()
+    let isNew = !folders.hasDevice(for: address.store)
     let cluster = address.cluster(login)
     defer { cluster.close() }
     try attempt { () throws(StoreError) in
@@ -113,7 +115,7 @@ package struct ClusterDevice {
       } catch .exists {
         throw .notPermitted(reason: "this device has keys for this store already")
       } catch {
-        folders.forgetDevice(of: address.store)
+        if isNew { folders.forgetDevice(of: address.store) }
         guard error == .rejected else { throw error }
         throw .accessDenied(reason: "this recovery code opens nothing of this store")
       }
@@ -122,7 +124,19 @@ package struct ClusterDevice {
   }
 
   /// Forgets that this device has asked. The store is not changed.
-  package func withdraw() { if hasAsked { folders.forgetDevice(of: address.store) } }
+  ///
+  /// - Throws: `Failure` where the device is a member, whose keys would be lost, or the cluster does not say whether it is one.
+  package func withdraw() throws {
+    guard hasAsked else { return }
+    // The file of what was seen may be lost: without it a member looks like a device that has only asked.
+    guard try !members().contains(where: \.isThisDevice) else {
+      throw Failure(
+        address.text,
+        "this device belongs to the store, so its keys are kept; `keyhole cluster remove`, on another device, takes it away first"
+      )
+    }
+    folders.forgetDevice(of: address.store)
+  }
 
   private func open() throws -> (ClusterStore, EtcdCluster) {
     let cluster = address.cluster(login)

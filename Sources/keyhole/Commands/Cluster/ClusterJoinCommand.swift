@@ -31,7 +31,7 @@ struct ClusterJoinCommand: ParsableCommand {
 
   func run() throws {
     let device = try address.device()
-    if withdraw { return device.withdraw() }
+    if withdraw { return try device.withdraw() }
     if recover { return try self.recover(device) }
     let passphrase: SecretBytes
     if device.hasAsked {
