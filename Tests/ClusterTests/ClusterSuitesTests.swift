@@ -44,7 +44,7 @@ import Testing
     // One that is used.
     #expect(try settings.suite("suite-3").fetch()?.entries["key"] != nil)
     #expect(client.calls == began + 1)
-    // The list is read anew: of 300, one has changed, which was not read before.
+    // The list is read again: one of 300 has changed, which was not read before.
     client.holdWatches()
     try others.set("key", .string("new"), in: "suite-7")
     store.cluster.compactWatches()
@@ -52,7 +52,7 @@ import Testing
     #expect(await changed.next() == "suite-7")
     settings.refresh("suite-7")
     #expect(settings.suite("suite-7").snapshot?.entries.count == 1)
-    // No other one was told to be changed.
+    // The watch of suites reports no other one.
     try others.set("key", .string("new"), in: "suite-9")
     #expect(await changed.next() == "suite-9")
   }
