@@ -85,11 +85,12 @@ extension SecretServiceServer {
   /// Permits that were given in prompts end with the lock.
   private func publishLock() {
     let isLocked = keychain.engine.locking.lockState != .open
-    if isLocked { for name in clients.keys { clients[name]?.permits = [:] } }
+    if isLocked { for name in clients.keys { clients[name]?.permits = [:] } } else { takeOverLabel() }
     further = nil
     announceCollections()
     for collection in collections where collection != .session {
-      publishCollection(collection, ["Locked": .bool(isLocked)])
+      publishCollection(
+        collection, ["Locked": .bool(isLocked), "Label": .string(label(of: collection))])
     }
   }
 
