@@ -156,7 +156,8 @@ struct KeyholeServiceTests {
   /// Which programs may go without encryption is known when the vault is unlocked: until then nothing crosses such a session.
   @Test(
     .enabled(
-      if: Self.hasJeepney && System.exists("/usr/bin/pinentry-curses"), "needs python3-jeepney, pinentry-curses"))
+      if: Self.hasJeepney && System.exists("/usr/bin/pinentry-curses"),
+      "needs python3-jeepney, pinentry-curses"))
   func plainSessionIsDecidedWhenTheVaultIsUnlocked() async throws {
     try await withService { world in
       let script = """
@@ -204,7 +205,8 @@ struct KeyholeServiceTests {
       let set = "\(properties).Set org.freedesktop.Secret.Collection Label"
       let early = try world.sh("\(set) \"<'Early'>\"")
       #expect(early.error.contains("IsLocked"), "\(early)")
-      try world.check("echo horse | keyhole unlock; \(set) \"<'My own'>\"; \(get)", prints: "()\n(<'My own'>,)\n")
+      try world.check(
+        "echo horse | keyhole unlock; \(set) \"<'My own'>\"; \(get)", prints: "()\n(<'My own'>,)\n")
       try world.check("grep -rl 'My own' \"$XDG_STATE_HOME\" \"$XDG_DATA_HOME\" | wc -l", prints: "0\n")
       try world.check("keyhole lock")
       let locked = try world.sh("\(set) \"<'Other'>\"")
@@ -238,7 +240,9 @@ struct KeyholeServiceTests {
       try world.check("mkdir $OUT/m; keyhole mount -q --service $OUT/m")
       defer { _ = try? world.sh("keyhole unmount $OUT/m") }
       let problem = "keyhole status | grep ^problem"
-      #expect(try world.sh(problem).text.contains("`keyhole service` (process \(process)) is the Secret Service already"))
+      #expect(
+        try world.sh(problem).text.contains(
+          "`keyhole service` (process \(process)) is the Secret Service already"))
       let second = try world.sh("keyhole service")
       #expect(second.status == 1 && second.error.contains("(process \(process))"), "\(second)")
       kill(process, SIGTERM)
@@ -301,6 +305,40 @@ struct KeyholeServiceTests {
   private static let call = "gdbus call --session -d org.freedesktop.secrets -o"
   private static let root = "/org/freedesktop/secrets"
 
+  private static func create(_ label: String, _ alias: String) -> String {
+    "\(call) \(root) -m org.freedesktop.Secret.Service.CreateCollection "
+      + "\"{'org.freedesktop.Secret.Collection.Label': <'\(label)'>}\" '\(alias)' > /dev/null"
+  }
+
+  private static func label(of collection: String) -> String {
+    "\(call) \(root)/collection/\(collection) -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Label"
+  }
+
+  /// Those without items too.
+  @Test func exportKeepsCollections() async throws {
+    try await withService { world in
+      try world.check("echo horse | keyhole unlock; \(Self.create("My work", "work"))")
+      let store =
+        "printf s3cret | secret-tool store --collection=\(Self.root)/collection/My_work --label=l service s account a"
+      try world.check(store)
+      try world.check("keyhole export --plain -o $OUT/exported")
+      let delete =
+        "\(Self.call) \(Self.root)/collection/My_work -m org.freedesktop.Secret.Collection.Delete > /dev/null"
+      let readAlias = "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.ReadAlias work"
+      try world.check("\(delete); \(readAlias)", prints: "(objectpath '/',)\n")
+      try world.check("keyhole import $OUT/exported > /dev/null")
+      let all = "\(Self.label(of: "My_work")); \(readAlias)"
+      let kept = "(<'My work'>,)\n(objectpath '\(Self.root)/collection/My_work',)\n"
+      #expect(try holds { try world.sh(all).text == kept })
+      // An import of the same changes nothing.
+      try world.check("keyhole import --keep $OUT/exported > /dev/null; \(all)", prints: kept)
+      // An empty one, in an export without items.
+      try world.check("keyhole rm -f s/a; keyhole export --plain keychain > $OUT/empty; \(delete)")
+      try world.check("keyhole import $OUT/empty")
+      #expect(try holds { try world.sh(all).text == kept })
+    }
+  }
+
   /// The collection of a client is in the items, so a copy of the items has it too.
   @Test func collectionsOutliveTheServiceAndAnExport() async throws {
     try await withService { world in
@@ -332,7 +370,6 @@ struct KeyholeServiceTests {
       let label =
         "\(Self.call) \(Self.root)/aliases/work -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Label"
       try world.check(label, prints: "(<'My work'>,)\n")
-      // Another vault, which knows of no collection but by its item.
       try world.check("keyhole export --plain keychain > $OUT/exported 2> /dev/null; keyhole rm -f s/a")
       try world.check(
         "\(Self.call) \(Self.root)/collection/My_work -m org.freedesktop.Secret.Collection.Delete",
@@ -343,8 +380,9 @@ struct KeyholeServiceTests {
       try world.check("keyhole undo keychain/generic/s/b > /dev/null 2>&1; keyhole get s/b", prints: "s3cret")
       try world.check(
         "keyhole import $OUT/exported 2> /dev/null > /dev/null; \(attribute)", prints: "My_work\n")
-      try world.check(
-        label.replacing("aliases/work", with: "collection/My_work"), prints: "(<'My_work'>,)\n")
+      // With the whole keychain its label came, too.
+      let kept = label.replacing("aliases/work", with: "collection/My_work")
+      #expect(try holds { try world.sh(kept).text == "(<'My work'>,)\n" })
     }
   }
 }

@@ -299,6 +299,19 @@ import Testing
     #expect(try !isGiven(store, a, ended(5)))
   }
 
+  @Test func approvalForTheNextProcessEndsWithTheLock() throws {
+    let a = try add("a", [], programs: "ask *")
+    let (listed, person) = (DispatchSemaphore(value: 0), GatedPerson())
+    let store = listing(person, listed: listed)
+    let controller = try #require(store.controller)
+    try listWithoutWaiting(store, a, ended(1))
+    person.answer.signal()
+    try controller.approve(1, .items, by: program(9, session: nil), Withdrawal())
+    try store.lock()
+    try store.unlock(KeychainSamples.secret(""))
+    #expect(try !isGiven(store, a, ended(5)))
+  }
+
   /// A process that waits gets its answer itself, and no further one does.
   @Test func approvalOfAProcessThatWaitsIsNotForTheNext() throws {
     let a = try add("a", [], programs: "ask *")

@@ -217,7 +217,8 @@ extension SecretServiceServer {
     guard !own.contains(where: files.contains) else { return true }
     guard !allowed.isEmpty || keychain.engine.locking.lockState == .open else { return false }
     throw .notSupported(
-      "this service takes secrets over the bus in encrypted sessions only; `keyhole allow --plain \((program ?? "PROGRAM").quotedForShell)` lets this program go without")
+      "this service takes secrets over the bus in encrypted sessions only; "
+        + "`keyhole allow --plain \((program ?? "PROGRAM").quotedForShell)` lets this program go without")
   }
 }
 

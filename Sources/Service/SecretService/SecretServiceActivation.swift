@@ -57,7 +57,9 @@ package struct SecretServiceActivation {
   /// For a person: the service that still runs, and the command that ends it; nil: none does.
   package static func running() throws -> String? {
     let places = try StoragePaths.current()
-    guard let service = MountRegistration.serving(in: places.runtime).first(where: \.isService) else { return nil }
+    guard let service = MountRegistration.serving(in: places.runtime).first(where: \.isService) else {
+      return nil
+    }
     let owner = NameOwner(process: service.process)
     return "`keyhole service` (process \(service.process)) still serves; \(owner.stopCommand) ends it"
   }

@@ -22,7 +22,7 @@ struct CallQueue {
     guard first < calls.count else { return nil }
     let call = calls[first].take()
     first += 1
-    // What was taken is given back in large parts.
+    // The memory of calls that were taken is freed in large parts.
     if first == calls.count || first >= 512 {
       calls.removeFirst(first)
       first = 0
@@ -45,7 +45,7 @@ extension SecretServiceServer {
   /// Answers one call, of the client whose turn it is. False: none waits.
   func answerNext() -> Bool {
     while !ready.isEmpty {
-      let name = ready.removeFirst()
+      let name = ready.remove(at: 0)
       clients[name]?.isReady = false
       guard let client = clients[name], client.changes.isEmpty,
         let call = clients[name]?.waiting.takeFirst()

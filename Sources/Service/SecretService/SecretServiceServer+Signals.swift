@@ -29,9 +29,13 @@ extension SecretServiceServer {
 
   private static func names(_ names: [String]) -> BusValue { .array(names.map { .string($0) }, of: "s") }
 
-  func publish(_ change: Change) {
+  func publish(_ change: Change) async {
+    if index == nil { noteChangeWithoutIndex(change) }
     switch (change.kind, change.subject) {
-    case (.locked, _), (.unlocked, _): publishLock()
+    case (.locked, _): publishLock()
+    case (.unlocked, _):
+      await prepareIndex()
+      publishLock()
     case (.overflow, _):
       (index, further) = (nil, nil)
       announceCollections()
@@ -42,6 +46,11 @@ extension SecretServiceServer {
       announceCollections()
     default: break
     }
+  }
+
+  private func noteChangeWithoutIndex(_ change: Change) {
+    if case .item = change.subject { changesWithoutIndex += 1 }
+    if change.kind == .overflow { changesWithoutIndex += 1 }
   }
 
   private func publish(_ kind: Change.Kind, _ id: ItemID) {

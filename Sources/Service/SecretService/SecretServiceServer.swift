@@ -29,6 +29,10 @@ actor SecretServiceServer {
   var memory = SessionCollection()
   /// nil: not made yet, or everything has changed since.
   var index: AttributeIndex?
+  /// Makes the index.
+  var indexing: Task<Void, Never>?
+  /// How many changes of items were published while there was no index.
+  var changesWithoutIndex: UInt64 = 0
   /// The collections that clients have made; nil: not read yet, or they may have changed since.
   var further: FurtherCollections?
   /// The further collections that clients know of, with their labels.
@@ -78,6 +82,7 @@ actor SecretServiceServer {
   ///   - address: of the bus.
   ///   - replacing: whether it takes the place of a service that lets itself be replaced.
   ///   - waits: whether it takes the name when another service of Keyhole ends.
+  ///   - events: called when the name comes or goes.
   /// - Returns: why it waits for the name; nil: it has the name.
   /// - Throws: `BusFailure`; where another program has the name, it is named.
   func start(

@@ -126,7 +126,9 @@ extension AccessController {
     var kept: [PermissionRequest.Subject] = []
     for request in requests {
       let subject = request.subject
-      guard !kept.contains(where: { $0.item == subject.item && $0.secrets == subject.secrets }) else { continue }
+      guard !kept.contains(where: { $0.item == subject.item && $0.secrets == subject.secrets }) else {
+        continue
+      }
       kept.append(subject)
       state.withLock { $0.grants.addForNext(subject, digest: request.digestForNext, until: end) }
     }
@@ -173,7 +175,8 @@ extension PermissionRequest {
     let (one, other) = (subject, other.subject)
     return one.item == other.item && one.secrets == other.secrets && one.operation == other.operation
       && one.view == other.view && one.demand == other.demand && one.password == other.password
-      && one.caller.executable?.file == other.caller.executable?.file && one.caller.script == other.caller.script
+      && one.caller.executable?.file == other.caller.executable?.file
+      && one.caller.script == other.caller.script
       && other.caller.serves(one.caller.startedCommand, one.caller.helped)
       && one.caller.shown.isShown(by: other.caller)
   }

@@ -93,7 +93,8 @@ struct AccessGrants {
   /// Whether the same process was given another item in the same way: then it may ask for many.
   func hasOther(for subject: PermissionRequest.Subject) -> Bool {
     grants.contains {
-      !$0.isForNext && $0.isOfCaller(subject.caller) && $0.operation.covers(subject.operation) && $0.demand == subject.demand
+      !$0.isForNext && $0.isOfCaller(subject.caller) && $0.operation.covers(subject.operation)
+        && $0.demand == subject.demand
     }
   }
 

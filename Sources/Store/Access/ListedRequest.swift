@@ -81,7 +81,7 @@ public final class RequestNumbers: Sendable {
       Pause.microseconds(1000)
     }
     let text = String(decoding: try open.read(Self.digits), as: UTF8.self)
-    let number = Self.following(UInt32(text) ?? last)
+    let number = Self.following(UInt32(text, radix: 10) ?? last)
     let digits = "\(number)"
     let padding = String(repeating: "0", count: Self.digits - digits.count)
     try open.write(Array((padding + digits).utf8).span, at: 0)

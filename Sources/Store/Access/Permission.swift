@@ -179,7 +179,8 @@ public final class PermissionRequest: Sendable {
   public func keepForNext() {
     guard subject.offersNext else { return }
     let executable = subject.caller.executable
-    let digest = executable == nil || executable?.isFixed == true ? nil : subject.caller.digestOfExecutable() ?? ""
+    let digest =
+      executable == nil || executable?.isFixed == true ? nil : subject.caller.digestOfExecutable() ?? ""
     state.withLock { $0.left = Left(digest: digest) }
   }
 
