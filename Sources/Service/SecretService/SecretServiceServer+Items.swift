@@ -37,8 +37,24 @@ extension SecretServiceServer {
     case .session: return memory.names.map { ServiceObject.item(.session, $0).path }
     case .login, .further:
       guard keychain.engine.locking.lockState != .sealed else { return [] }
-      return try present().items(of: collection).map { Self.path(of: $0, in: collection) }.sorted()
+      return try contents(of: collection).paths()
     }
+  }
+
+  /// The items of a collection of the keychain.
+  func contents(of collection: ServiceObject.Collection) throws(ProtocolError) -> CollectionContents {
+    CollectionContents(
+      keychain: keychain, collection: collection, created: entry(of: collection)?.created,
+      items: try present().items(of: collection))
+  }
+
+  /// nil: they are so few that they can be described on the thread of the bus.
+  func largeContents(
+    of collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> CollectionContents? {
+    guard collection != .session, keychain.engine.locking.lockState != .sealed else { return nil }
+    let contents = try contents(of: collection)
+    return contents.items.count > ItemSearch.mostAtOnce ? contents : nil
   }
 
   /// The items by their attributes, made with the first call that needs it.

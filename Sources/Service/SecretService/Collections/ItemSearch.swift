@@ -43,3 +43,26 @@ struct ItemAccess: Sendable {
     return (try? keychain.isRestricted(item, for: caller.identity())) == false
   }
 }
+
+/// The items of a collection of the keychain, which any thread may describe.
+struct CollectionContents: Sendable {
+  let keychain: KeychainStore
+  let collection: ServiceObject.Collection
+  /// When a client made it, in seconds since 1970; nil: none did.
+  let created: Int64?
+  let items: [ItemID]
+
+  func paths() -> [String] { items.map { SecretServiceServer.path(of: $0, in: collection) }.sorted() }
+
+  /// Those of the oldest item and of the last change; a collection that a client has made is as old as that.
+  func times() throws(StoreError) -> (created: Int64, modified: Int64) {
+    try keychain.read { index in
+      var (oldest, newest) = (created ?? .max, created ?? 0)
+      for item in items.compactMap({ index[$0] }) {
+        oldest = min(oldest, item.created.seconds)
+        newest = max(newest, item.modified.seconds)
+      }
+      return (created ?? (oldest == .max ? 0 : oldest), newest)
+    }
+  }
+}
