@@ -25,11 +25,12 @@ package final class BusLoop: SerialExecutor, TaskExecutor {
   private let wakePipe: WakePipe
   private let state = Mutex(State())
   /// Used on the loop's thread only.
-  private let source = SourceBox()
+  private let source = LoopBox<any Source>()
+  private let turn = LoopBox<() -> Bool>()
   private let threads = WaitingThreads()
 
-  /// So many messages at most are taken before jobs have their turn.
-  private static let mostAtOnce = 16
+  /// So many messages at most are taken before one is answered, and jobs have their turn.
+  private static let mostAtOnce = 256
 
   /// - Throws: `BusFailure` without a descriptor.
   package init() throws(BusFailure) {
@@ -52,6 +53,10 @@ package final class BusLoop: SerialExecutor, TaskExecutor {
   /// From the loop's thread only; nil: none.
   func serve(_ source: (any Source)?) { self.source.value = source }
 
+  /// From the loop's thread only: `turn` is called each time when the messages that had come are taken, or many of them. False: there
+  /// was nothing to do.
+  package func whenRead(_ turn: (() -> Bool)?) { self.turn.value = turn }
+
   private func run() {
     let isFirst = state.withLock { state in
       defer { state.thread = .current }
@@ -65,7 +70,8 @@ package final class BusLoop: SerialExecutor, TaskExecutor {
         guard source.value?.process() == true else { break }
         didProcess = true
       }
-      if didRun || didProcess { continue }
+      let didAnswer = turn.value?() == true
+      if didRun || didProcess || didAnswer { continue }
       if state.withLock({ $0.isEnded && $0.jobs.isEmpty }) { return }
       wait()
     }
@@ -110,6 +116,6 @@ package final class BusLoop: SerialExecutor, TaskExecutor {
 }
 
 /// @unchecked: the loop's thread alone uses it.
-private final class SourceBox: @unchecked Sendable {
-  var value: (any BusLoop.Source)?
+private final class LoopBox<Value>: @unchecked Sendable {
+  var value: Value?
 }

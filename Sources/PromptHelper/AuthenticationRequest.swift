@@ -33,6 +33,8 @@ package struct AuthenticationRequest {
   package var isApproval = false
   /// How long that approval holds.
   package var approvedScope = Answer.Scope.items
+  /// Whether it holds for the next process, where the one that asked has ended.
+  package var approvesNext = false
   package var process: Int32 = 0
   package var terminal: String?
   package var demand: Demand?
@@ -59,7 +61,7 @@ package struct AuthenticationRequest {
     offersProcess = question.offersProcess
     session = question.offersSession ? question.caller.session.map(Self.name) : nil
     (rule, isApproval) = (question.offeredRule, question.approver != nil)
-    approvedScope = question.approvedScope
+    (approvedScope, approvesNext) = (question.approvedScope, question.approvesNext)
     let asked = question.approver ?? question.caller
     (process, terminal) = (asked.process?.number ?? 0, asked.terminal)
     (demand, password) = (question.demand, question.password)
@@ -120,6 +122,7 @@ package struct AuthenticationRequest {
       lines += [("rule", rule.program.string)] + (rule.demand.map { [("rule-demand", $0.text)] } ?? [])
     }
     lines += isApproval ? [("asks-for", approvedScope.word)] : []
+    lines += approvesNext ? [("approves", "next")] : []
     lines += terminal.map { [("terminal", $0)] } ?? []
     lines += demand.map { [("demand", $0.text)] } ?? []
     lines += password.word.map { [("password", $0)] } ?? []
@@ -149,6 +152,7 @@ package struct AuthenticationRequest {
     case "asks-for":
       guard let scope = Answer.Scope(word: value) else { return false }
       (isApproval, approvedScope) = (true, scope)
+    case "approves": approvesNext = true
     case "parents": parents = value
     case "process": process = Int32(value) ?? 0
     case "terminal": terminal = value

@@ -15,7 +15,7 @@ import Testing
   /// A passphrase takes seconds where nothing is optimized, a key does not.
   private static let makeKey = "keyhole backup --init > $OUT/key 2> /dev/null"
   /// Another home, with nothing in it.
-  private static let newHome = """
+  static let newHome = """
     export HOME=$OUT/new; mkdir -m 700 $HOME
     unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
 

@@ -117,6 +117,141 @@ struct KeyholeServiceTests {
     }
   }
 
+  /// The program of a client of libsecret does not wait: it has ended when the user approves.
+  @Test(.enabled(if: System.exists("/usr/bin/pinentry-curses"), "needs pinentry-curses"))
+  func approvalHoldsForTheNextRunOfTheSameCommand() async throws {
+    try await withService { world in
+      try world.check(
+        "echo horse | keyhole unlock; printf s3cret | secret-tool store --label=l service s account a")
+      try world.check("keyhole attr s/a keyhole.programs 'ask *'")
+      let command = "setsid -w secret-tool lookup service s account a; echo \" $?\""
+      try world.check(command, prints: " 1\n")
+      try world.check(command, prints: " 1\n")
+      try world.check("keyhole requests | cut -f 2,3", prints: "read\tkeychain/generic/s/a\n")
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole approve $(keyhole requests | cut -f 1)"], environment: world.environment,
+        directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      let approval = try terminal.finish()
+      #expect(approval.status == 0, "\(approval)")
+      try world.check("setsid -w secret-tool lookup account a service s; echo \" $?\"", prints: " 1\n")
+      try world.check(command, prints: "s3cret 0\n")
+      try world.check(command, prints: " 1\n")
+    }
+  }
+
+  /// The service and a mount beside it have the vault open each for itself.
+  @Test func oneLineUnlocksTheServiceAndAMount() async throws {
+    try await withService { world in
+      try world.check("mkdir $OUT/m; keyhole mount -q $OUT/m")
+      defer { _ = try? world.sh("keyhole unmount $OUT/m") }
+      let locks = "keyhole status | grep '^locked  ' | cut -c 14-16 | sort"
+      try world.check("keyhole lock; printf horse | keyhole unlock; \(locks)", prints: "no\nno\n")
+      // One that is open already takes no line.
+      try world.check("keyhole unlock < /dev/null; \(locks)", prints: "no\nno\n")
+    }
+  }
+
+  /// Which programs may go without encryption is known when the vault is unlocked: until then nothing crosses such a session.
+  @Test(
+    .enabled(
+      if: Self.hasJeepney && System.exists("/usr/bin/pinentry-curses"),
+      "needs python3-jeepney, pinentry-curses"))
+  func plainSessionIsDecidedWhenTheVaultIsUnlocked() async throws {
+    try await withService { world in
+      let script = """
+        import subprocess, sys
+        from jeepney import DBusAddress, HeaderFields, MessageType, new_method_call
+        from jeepney.io.blocking import open_dbus_connection
+        connection = open_dbus_connection()
+        root, prefix = "/org/freedesktop/secrets", "org.freedesktop.Secret."
+        def call(path, interface, member, *arguments):
+            address = DBusAddress(root + path, "org.freedesktop.secrets", prefix + interface)
+            reply = connection.send_and_get_reply(new_method_call(address, member, *arguments))
+            failed = reply.header.message_type == MessageType.error
+            return (reply.header.fields[HeaderFields.error_name].split(".")[-1] if failed else "done", reply.body)
+        lines = open("plain", "w", buffering=1)
+        state, body = call("", "Service", "OpenSession", "sv", ("plain", ("s", "")))
+        print(state, file=lines)
+        def store():
+            state, answer = call("/collection/session", "Collection", "CreateItem", "a{sv}(oayays)b",
+                ({prefix + "Item.Label": ("s", "l")}, (body[1], b"", b"s3cret", "text/plain"), False))
+            print(state, "allow --plain" in str(answer), file=lines)
+        store()
+        subprocess.run(["keyhole", "unlock"], input=b"horse\\n")
+        store()
+        subprocess.run(["keyhole", "allow", "--plain", sys.executable])
+        store()
+        """
+      let terminal = try Terminal(
+        ["/usr/bin/python3", "-c", script], environment: world.environment, directory: world.outside,
+        errors: world.outside + "/errors")
+      try terminal.wait(for: "Passphrase:")
+      try terminal.type("horse\r")
+      let run = try terminal.finish()
+      #expect(run.status == 0, "\(run)")
+      try world.check("cat $OUT/plain", prints: "done\nIsLocked False\nNotSupported True\ndone False\n")
+    }
+  }
+
+  private static let hasJeepney = System.exists("/usr/lib/python3/dist-packages/jeepney")
+
+  /// The label of `login` is sealed in the vault, as those of all collections are.
+  @Test func labelOfLoginIsInTheVault() async throws {
+    try await withService { world in
+      let properties = "\(Self.call) \(Self.root)/collection/login -m org.freedesktop.DBus.Properties"
+      let get = "\(properties).Get org.freedesktop.Secret.Collection Label"
+      let set = "\(properties).Set org.freedesktop.Secret.Collection Label"
+      let early = try world.sh("\(set) \"<'Early'>\"")
+      #expect(early.error.contains("IsLocked"), "\(early)")
+      try world.check(
+        "echo horse | keyhole unlock; \(set) \"<'My own'>\"; \(get)", prints: "()\n(<'My own'>,)\n")
+      try world.check("grep -rl 'My own' \"$XDG_STATE_HOME\" \"$XDG_DATA_HOME\" | wc -l", prints: "0\n")
+      try world.check("keyhole lock")
+      let locked = try world.sh("\(set) \"<'Other'>\"")
+      #expect(locked.error.contains("IsLocked"), "\(locked)")
+      try Self.end(world)
+      try Self.start(world)
+      try world.check("\(get); echo horse | keyhole unlock; \(get)", prints: "(<'Login'>,)\n(<'My own'>,)\n")
+    }
+  }
+
+  /// One that was set before labels were sealed is not lost: the vault takes it over when it is unlocked.
+  @Test func formerLabelOfLoginIsTakenOver() async throws {
+    try await withService { world in
+      let get =
+        "\(Self.call) \(Self.root)/collection/login -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Label"
+      let file = "\"$XDG_STATE_HOME/keyhole/collection-label\""
+      try world.check("printf Former > \(file); \(get)", prints: "(<'Former'>,)\n")
+      try world.check("echo horse | keyhole unlock; \(get)", prints: "(<'Former'>,)\n")
+      #expect(try holds { try world.sh("test ! -e \(file)").status == 0 })
+      try world.check(get, prints: "(<'Former'>,)\n")
+      try Self.end(world)
+      try Self.start(world)
+      try world.check("echo horse | keyhole unlock; \(get)", prints: "(<'Former'>,)\n")
+    }
+  }
+
+  /// A mount with --service waits for the name as long as the service has it, and says which one that is.
+  @Test func mountTakesTheNameWhenTheServiceEnds() async throws {
+    try await withService { world in
+      let process = try Self.process(world)
+      try world.check("mkdir $OUT/m; keyhole mount -q --service $OUT/m")
+      defer { _ = try? world.sh("keyhole unmount $OUT/m") }
+      let problem = "keyhole status | grep ^problem"
+      #expect(
+        try world.sh(problem).text.contains(
+          "`keyhole service` (process \(process)) is the Secret Service already"))
+      let second = try world.sh("keyhole service")
+      #expect(second.status == 1 && second.error.contains("(process \(process))"), "\(second)")
+      kill(process, SIGTERM)
+      #expect(try holds { try world.sh("keyhole status | grep ^bus").text.contains("unix:") })
+      #expect(try world.sh(problem).text.isEmpty)
+      try world.check("\(Self.call) \(Self.root) -m org.freedesktop.DBus.Peer.Ping", prints: "()\n")
+    }
+  }
+
   /// A client behind the real proxy of Flatpak is a program in a sandbox, which rules don't know.
   @Test(.enabled(if: System.exists("/usr/bin/xdg-dbus-proxy"), "needs xdg-dbus-proxy"))
   func clientBehindAProxyIsInASandbox() async throws {
@@ -170,6 +305,40 @@ struct KeyholeServiceTests {
   private static let call = "gdbus call --session -d org.freedesktop.secrets -o"
   private static let root = "/org/freedesktop/secrets"
 
+  private static func create(_ label: String, _ alias: String) -> String {
+    "\(call) \(root) -m org.freedesktop.Secret.Service.CreateCollection "
+      + "\"{'org.freedesktop.Secret.Collection.Label': <'\(label)'>}\" '\(alias)' > /dev/null"
+  }
+
+  private static func label(of collection: String) -> String {
+    "\(call) \(root)/collection/\(collection) -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Label"
+  }
+
+  /// Those without items too.
+  @Test func exportKeepsCollections() async throws {
+    try await withService { world in
+      try world.check("echo horse | keyhole unlock; \(Self.create("My work", "work"))")
+      let store =
+        "printf s3cret | secret-tool store --collection=\(Self.root)/collection/My_work --label=l service s account a"
+      try world.check(store)
+      try world.check("keyhole export --plain -o $OUT/exported")
+      let delete =
+        "\(Self.call) \(Self.root)/collection/My_work -m org.freedesktop.Secret.Collection.Delete > /dev/null"
+      let readAlias = "\(Self.call) \(Self.root) -m org.freedesktop.Secret.Service.ReadAlias work"
+      try world.check("\(delete); \(readAlias)", prints: "(objectpath '/',)\n")
+      try world.check("keyhole import $OUT/exported > /dev/null")
+      let all = "\(Self.label(of: "My_work")); \(readAlias)"
+      let kept = "(<'My work'>,)\n(objectpath '\(Self.root)/collection/My_work',)\n"
+      #expect(try holds { try world.sh(all).text == kept })
+      // An import of the same changes nothing.
+      try world.check("keyhole import --keep $OUT/exported > /dev/null; \(all)", prints: kept)
+      // An empty one, in an export without items.
+      try world.check("keyhole rm -f s/a; keyhole export --plain keychain > $OUT/empty; \(delete)")
+      try world.check("keyhole import $OUT/empty")
+      #expect(try holds { try world.sh(all).text == kept })
+    }
+  }
+
   /// The collection of a client is in the items, so a copy of the items has it too.
   @Test func collectionsOutliveTheServiceAndAnExport() async throws {
     try await withService { world in
@@ -201,7 +370,6 @@ struct KeyholeServiceTests {
       let label =
         "\(Self.call) \(Self.root)/aliases/work -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Label"
       try world.check(label, prints: "(<'My work'>,)\n")
-      // Another vault, which knows of no collection but by its item.
       try world.check("keyhole export --plain keychain > $OUT/exported 2> /dev/null; keyhole rm -f s/a")
       try world.check(
         "\(Self.call) \(Self.root)/collection/My_work -m org.freedesktop.Secret.Collection.Delete",
@@ -212,8 +380,9 @@ struct KeyholeServiceTests {
       try world.check("keyhole undo keychain/generic/s/b > /dev/null 2>&1; keyhole get s/b", prints: "s3cret")
       try world.check(
         "keyhole import $OUT/exported 2> /dev/null > /dev/null; \(attribute)", prints: "My_work\n")
-      try world.check(
-        label.replacing("aliases/work", with: "collection/My_work"), prints: "(<'My_work'>,)\n")
+      // With the whole keychain its label came, too.
+      let kept = label.replacing("aliases/work", with: "collection/My_work")
+      #expect(try holds { try world.sh(kept).text == "(<'My work'>,)\n" })
     }
   }
 }

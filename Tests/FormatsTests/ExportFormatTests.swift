@@ -54,6 +54,17 @@ import Testing
     #expect(try import_.items.map { try text($0.secret) } == Self.items.map(\.secret))
   }
 
+  @Test func collectionsRoundTrip() throws {
+    var contents = export([])
+    contents.collections.entries = [
+      "My_work": ServiceCollections.Entry(label: "My \"work\"", created: 7),
+      "login": ServiceCollections.Entry(label: "Mine"), "bare": ServiceCollections.Entry(label: nil),
+    ]
+    contents.collections.aliases = ["default": "My_work", "none": ""]
+    let bytes = try source(written(contents, .json))
+    #expect(try reader(service: nil).read(bytes, as: .json).collections == contents.collections)
+  }
+
   /// A variable holds one value; the others keep the item's `otpauth:` URI.
   @Test(arguments: ExportFormat.allCases) func anOtpauthURIRoundTrips(format: ExportFormat) throws {
     let uri = "otpauth://totp/app:A?secret=JBSWY3DPEHPK3PXP&image=\"x\""

@@ -1,3 +1,4 @@
+import Formats
 import Model
 import SecretServiceProtocol
 import Store
@@ -44,6 +45,38 @@ struct FurtherCollectionsTests {
     #expect(collections.allAliases { _ in true }["default"] == .further("Work"))
     let aliases = collections.allAliases { _ in false }
     #expect(aliases["default"] == .login && aliases["own"] == nil)
+  }
+
+  @Test func exportKeepsLabelsAndAliases() throws {
+    var collections = try made("My work", "Empty")
+    collections.loginLabel = "Mine"
+    try collections.set("default", to: .further("My_work"))
+    try collections.set("own", to: .login)
+    var other = FurtherCollections()
+    try other.add(collections.exported, replacing: false)
+    #expect(other == collections)
+    // Labels that are there stay, unless they are replaced.
+    var present = FurtherCollections()
+    present.entries["My_work"] = FurtherCollections.Entry(label: "Other", created: 3)
+    try present.add(collections.exported, replacing: false)
+    #expect(present.entries["My_work"]?.label == "Other" && present.entries["Empty"]?.label == "Empty")
+    try present.add(collections.exported, replacing: true)
+    #expect(present.entries["My_work"] == FurtherCollections.Entry(label: "My work", created: 3))
+  }
+
+  @Test func importOfWhatNoClientCouldHaveMadeIsRefused() throws {
+    var bad = ServiceCollections()
+    for name in ["a b", "session", ""] {
+      bad.entries = [name: ServiceCollections.Entry(label: "x")]
+      var collections = FurtherCollections()
+      #expect(throws: ProtocolError.self) { try collections.add(bad, replacing: true) }
+    }
+    bad.entries = [:]
+    for aliases in [["login": "work"], ["default": "session"], ["a b": "work"], ["own": "a/b"]] {
+      bad.aliases = aliases
+      var collections = FurtherCollections()
+      #expect(throws: ProtocolError.self) { try collections.add(bad, replacing: true) }
+    }
   }
 
   @Test func someAliasesAreRefused() throws {

@@ -6,6 +6,8 @@ public struct Contents {
   public var settings: [SettingEntry] = []
   /// The items, in the order of the file; two may have one identity.
   public var items: [ItemEntry] = []
+  /// The collections of the Secret Service.
+  public var collections = ServiceCollections()
   /// How many things of the file are not taken over.
   public var omitted = 0
   /// Their kinds and other remarks, for the user.

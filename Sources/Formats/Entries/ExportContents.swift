@@ -7,6 +7,8 @@ public struct ExportContents {
   public var suites: [(ExactString, [SettingEntry])] = []
   /// The items, in the order in which they are written.
   public var items: [ExportItem] = []
+  /// The collections of the Secret Service, which `json` alone has room for.
+  public var collections = ServiceCollections()
 
   /// No content.
   public init() {}

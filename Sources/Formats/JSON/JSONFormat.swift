@@ -1,7 +1,8 @@
 import Model
 import SecretMemory
 
-/// `--format json`: one object, `{"keyhole": 1, "defaults": {SUITE: {KEY: …}}, "keychain": […]}`.
+/// `--format json`: one object, `{"keyhole": 1, "defaults": {SUITE: {KEY: …}}, "keychain": […]}`, and `"secretService"` where
+/// programs have made collections.
 struct JSONFormat {
   let codec: SettingCodec
 
@@ -28,7 +29,12 @@ struct JSONFormat {
       try sink.write("}")
       separator = ",\n"
     }
-    try sink.write(separator == "\n" ? "]\n}\n" : "\n  ]\n}\n")
+    try sink.write(separator == "\n" ? "]" : "\n  ]")
+    if !contents.collections.isEmpty {
+      try sink.write(",\n  \"secretService\": ")
+      try contents.collections.write(to: sink)
+    }
+    try sink.write("\n}\n")
   }
 
   private func write(_ settings: [SettingEntry], to sink: ByteSink) throws(FormatError) {
@@ -135,6 +141,7 @@ struct JSONFormat {
         try scanner.elements { (scanner) throws(FormatError) in
           contents.items.append(try readItem(&scanner))
         }
+      case "secretService": contents.collections = try ServiceCollections(&scanner)
       default: throw FormatError("the member `\(name)` is unknown")
       }
     }

@@ -265,6 +265,9 @@ struct Dialog {
   private var approval: String {
     let program = (request.rule?.program.string ?? request.program).inReadingOrder
     return switch request.approvedScope {
+    case .items where request.approvesNext, .process where request.approvesNext:
+      "You approve it ONCE. The program did not wait: if it has ended, the same command, started in the same way, may do it "
+        + "once within \(AccessController.nextSeconds) s."
     case .items, .process: "You approve it ONCE."
     case .session:
       "You approve it FOR THE SESSION: each \(program) there may, until it ends or the keychain is locked."

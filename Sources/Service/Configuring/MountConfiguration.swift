@@ -10,8 +10,8 @@ import Synchronization
 final class MountConfiguration: Sendable {
   private let options: [ConfigurationKey: SettingValue]
   private let state = Mutex(State())
-  /// Of the requests that wait with either controller.
-  private let numbers = RequestNumbers()
+  /// Of the requests that wait with either controller, in any process of the user.
+  private let numbers: RequestNumbers
 
   private struct State {
     var settings: SettingsStore?
@@ -21,8 +21,9 @@ final class MountConfiguration: Sendable {
   }
 
   /// Until ``follow(_:)`` the options alone hold.
-  init(_ options: MountOptions) {
+  init(_ options: MountOptions, _ places: StoragePaths) {
     self.options = options.settings
+    numbers = RequestNumbers(file: places.runtime + "/request-number")
   }
 
   /// From now on the stores' settings hold too.

@@ -29,9 +29,15 @@ package struct ExportCollection {
     for secrets in secrets { try secrets.open() }
   }
 
-  /// Adds what a path leads to, with all below it. - Throws: `Failure`.
+  /// Adds what a path leads to, with all below it, and with the whole keychain the collections of the Secret Service.
+  ///
+  /// - Throws: `Failure`.
   package mutating func add(_ path: TreePath) throws {
     try visit(try session.node(at: path), path)
+    guard path.components.isEmpty || path.components == ["keychain"] else { return }
+    contents.collections = try session.attempt(path) { () throws(StoreError) in
+      try session.stores.serviceCollections()
+    }
   }
 
   private mutating func visit(_ node: Node, _ path: TreePath) throws {

@@ -16,8 +16,10 @@ struct BusClient {
   var caller: Caller?
   /// The process as the bus names it. It decides nothing about who gets a secret.
   var observed: Caller.Identity?
-  /// Calls that came before the bus has told who it is, or before an earlier change is done.
-  var waiting: [BusMessage] = []
+  /// Calls that have not been answered, in their order.
+  var waiting = CallQueue()
+  /// Whether it is among those whose next call has its turn.
+  var isReady = false
   /// Calls that change something and are not done, by their numbers. Later calls wait for them.
   var changes: Set<UInt64> = []
   var sessions: Set<UInt64> = []
@@ -34,13 +36,16 @@ struct BusClient {
 struct BusSession {
   let client: String
   let cipher: SessionCipher
+  /// Whether the client may have this session. The list of the programs that may go without encryption is not known before the
+  /// vault was unlocked: until then nothing crosses such a session.
+  var isAdmitted = true
 }
 
 extension SecretServiceServer {
   /// So many clients may be known at a time.
   private static let mostClients = 10_000
-  /// So many calls may wait for the bus to tell who makes them.
-  private static let mostWaiting = 1_000
+  /// So many calls of a client may wait for their turn.
+  private static let mostWaiting = 4_096
 
   /// Finds out who a connection is with its first call, and has its end reported.
   func identify(_ call: BusMessage) {
@@ -48,7 +53,7 @@ extension SecretServiceServer {
       return reply(to: call, with: .tooMany("too many programs use the service"))
     }
     let name = call.sender
-    clients[name] = BusClient(waiting: [call])
+    clients[name] = BusClient(waiting: CallQueue(call))
     let rule = Self.rule(for: name)
     connection?.callBus("AddMatch", [.string(rule)]) { _ in }
     // Behind that, so that an end from now on is reported.
@@ -59,12 +64,13 @@ extension SecretServiceServer {
     }
   }
 
-  /// For a connection of which the bus has not told yet.
+  /// The call has its turn behind the client's earlier ones.
   func keepWaiting(_ call: BusMessage) {
     guard let count = clients[call.sender]?.waiting.count, count < Self.mostWaiting else {
       return reply(to: call, with: .tooMany("too many calls of the connection wait"))
     }
     clients[call.sender]?.waiting.append(call)
+    offerTurn(to: call.sender)
   }
 
   private static func rule(for name: String) -> String {
@@ -77,7 +83,7 @@ extension SecretServiceServer {
     let observed = Self.identity(credentials)
     clients[name]?.observed = observed.process
     clients[name]?.caller = Caller(observed.forRules)
-    dispatchWaiting(name)
+    offerTurn(to: name)
   }
 
   /// The process of credentials, and the same as far as rules may rely on it.
@@ -108,7 +114,7 @@ extension SecretServiceServer {
     guard let client = clients.removeValue(forKey: name) else { return }
     for number in client.sessions { sessions[number] = nil }
     for number in client.prompts { prompts.removeValue(forKey: number)?.withdraw() }
-    for call in client.waiting { connection?.drop(call) }
+    for call in client.waiting.all { connection?.drop(call) }
     for withdraw in client.withdrawals.values { withdraw() }
     connection?.callBus("RemoveMatch", [.string(Self.rule(for: name))]) { _ in }
   }
@@ -129,8 +135,9 @@ extension SecretServiceServer {
     guard let algorithm = call.arguments.first?.text else { throw .invalid("no algorithm") }
     switch algorithm {
     case SessionCipher.plainName:
-      try requirePlain(call.sender)
-      return [.variant(.string("")), .path(try addSession(.plain, call.sender))]
+      let isAdmitted = try admitsPlain(call.sender)
+      let path = try addSession(.plain, call.sender, isAdmitted: isAdmitted)
+      return [.variant(.string("")), .path(path)]
     case SessionCipher.encryptedName:
       guard let input = call.arguments[1].content.bytes else {
         throw .invalid("the input is no array of bytes")
@@ -161,13 +168,15 @@ extension SecretServiceServer {
     return try result.get()
   }
 
-  private func addSession(_ cipher: SessionCipher, _ name: String) throws(ProtocolError) -> String {
+  private func addSession(
+    _ cipher: SessionCipher, _ name: String, isAdmitted: Bool = true
+  ) throws(ProtocolError) -> String {
     guard let client = clients[name] else { throw .noSession }
     guard client.sessions.count < BusClient.mostSessions, sessions.count < Self.mostSessions else {
       throw .tooMany("the connection has too many sessions; close some")
     }
     let number = nextNumber()
-    sessions[number] = BusSession(client: name, cipher: cipher)
+    sessions[number] = BusSession(client: name, cipher: cipher, isAdmitted: isAdmitted)
     clients[name]?.sessions.insert(number)
     return ServiceObject.session(number).path
   }
@@ -184,23 +193,31 @@ extension SecretServiceServer {
     guard let path, case .session(let number)? = ServiceObject(path: path), let session = sessions[number],
       session.client == call.sender
     else { throw .noSession }
+    if !session.isAdmitted {
+      guard try admitsPlain(call.sender) else {
+        throw .isLocked(
+          "the vault, which has the list of the programs that may have secrets without encryption, is locked; "
+            + "`keyhole unlock` opens it")
+      }
+      sessions[number]?.isAdmitted = true
+    }
     return session.cipher
   }
 
-  /// Secrets cross the bus as they are only for programs that the user has named.
-  private func requirePlain(_ name: String) throws(ProtocolError) {
+  /// Secrets cross the bus as they are only for programs that the user has named. False: the list, which is sealed in the vault, is
+  /// not known yet.
+  ///
+  /// - Throws: `notSupported` for a program that is not in the list.
+  private func admitsPlain(_ name: String) throws(ProtocolError) -> Bool {
     let observed = clients[name]?.observed
     let program = observed?.script ?? observed?.executable?.path
     let allowed = options.plainPrograms()
     let files = Set(allowed.compactMap { FileID($0) })
     let own = [observed?.executable?.file, observed?.script.flatMap { FileID($0) }].compactMap { $0 }
-    guard !own.contains(where: files.contains) else { return }
-    // The list lies sealed in the vault.
-    let isKnown = !allowed.isEmpty || keychain.engine.locking.lockState == .open
+    guard !own.contains(where: files.contains) else { return true }
+    guard !allowed.isEmpty || keychain.engine.locking.lockState == .open else { return false }
     throw .notSupported(
       "this service takes secrets over the bus in encrypted sessions only; "
-        + (isKnown
-          ? "" : "which programs may go without is known once the vault is unlocked: `keyhole unlock`; ")
         + "`keyhole allow --plain \((program ?? "PROGRAM").quotedForShell)` lets this program go without")
   }
 }

@@ -32,7 +32,7 @@ package final class KeychainService: Sendable {
     let opening = try Self.opening(places)
     var options = MountOptions()
     options.keychain = opening
-    configuration = MountConfiguration(options)
+    configuration = MountConfiguration(options, places)
     self.places = opening.vault.map(places.with(vault:)) ?? places
     linux_return_freed_memory()
     let record = AccessLog(stateFolder: places.state)
@@ -102,6 +102,7 @@ package final class KeychainService: Sendable {
       throw Failure("Secret Service", error.reason)
     }
     defer { host.end() }
+    report.bus = { [weak host] in host?.address ?? "" }
     let record = MountRegistration.add(
       MountRegistration.serviceName, stores.keychainOpening, settings: places.configuration,
       in: places.runtime)
@@ -128,6 +129,6 @@ extension SecretServiceServer.Options {
       lock: { () throws(StoreError) in try tree.lock() },
       plainPrograms: { configuration.present.list(.plainPrograms) },
       label: CollectionLabel(state: places.state), defaultAlias: DefaultAlias(state: places.state),
-      isReadOnly: isReadOnly)
+      runtime: places.runtime, isReadOnly: isReadOnly)
   }
 }

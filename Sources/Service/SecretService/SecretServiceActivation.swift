@@ -45,7 +45,7 @@ package struct SecretServiceActivation {
   /// - Returns: the paths of those that were there.
   /// - Throws: `Failure` for one of another program.
   package func disable() throws -> [String] {
-    let present = [activation, unit].filter { (try? Files.status($0)) != nil }
+    let present = [activation, unit].filter { (try? Files.status($0, followingLinks: false)) != nil }
     for path in present { try requireOwnOrAbsent(path) }
     for path in present {
       do throws(Errno) { try Files.remove(path) } catch { throw Failure(path, "\(error)") }
@@ -54,9 +54,22 @@ package struct SecretServiceActivation {
     return present
   }
 
+  /// For a person: the service that still runs, and the command that ends it; nil: none does.
+  package static func running() throws -> String? {
+    let places = try StoragePaths.current()
+    guard let service = MountRegistration.serving(in: places.runtime).first(where: \.isService) else {
+      return nil
+    }
+    let owner = NameOwner(process: service.process)
+    return "`keyhole service` (process \(service.process)) still serves; \(owner.stopCommand) ends it"
+  }
+
+  /// A symbolic link counts by itself, also where it leads to nothing.
   private func requireOwnOrAbsent(_ path: String) throws {
-    guard (try? Files.status(path)) != nil, !readFile(path).hasPrefix(Self.mark) else { return }
-    throw Failure(path, "another program has put this file there; move it away first")
+    guard let status = try? Files.status(path, followingLinks: false) else { return }
+    guard status.kind == .link || !readFile(path).hasPrefix(Self.mark) else { return }
+    let found = status.kind == .link ? "this symbolic link" : "this file"
+    throw Failure(path, "another program has put \(found) there; move it away first")
   }
 
   private func write(_ text: String, to path: String) throws {

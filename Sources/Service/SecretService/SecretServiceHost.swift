@@ -13,6 +13,8 @@ final class SecretServiceHost: Sendable {
   private struct State {
     var server: SecretServiceServer?
     var isEnded = false
+    /// Of the bus that it is connected to.
+    var address = ""
     /// Why nothing is served at the moment.
     var problem: String?
     var pause = firstPause
@@ -34,8 +36,11 @@ final class SecretServiceHost: Sendable {
   /// Why nothing is served; nil: it is.
   var problem: String? { state.withLock { $0.problem.map { "the Secret Service is not served: \($0)" } } }
 
+  /// The address of the bus that it serves on; empty: it serves on none.
+  var address: String { state.withLock { $0.server == nil || $0.problem != nil ? "" : $0.address } }
+
   /// Connects, and serves from then on. `onLoss` is called once with the reason why it ends; without it, it tries again when the
-  /// bus is back.
+  /// bus is back, and waits for the name as long as another service of Keyhole has it.
   func start(onLoss: (@Sendable (String) -> Void)? = nil) throws(BusFailure) {
     do throws(BusFailure) {
       guard let address = SessionBus.address else {
@@ -50,18 +55,21 @@ final class SecretServiceHost: Sendable {
         state.withLock { ($0.server, $0.problem) = (nil, reason) }
         if let onLoss { onLoss(reason) } else { tryAgain() }
       }
-      let started = Promise<Result<Void, BusFailure>>()
-      Task(executorPreference: server.loop) { [replaces] in
+      let named: @Sendable () -> Void = { [weak self] in self?.state.withLock { $0.problem = nil } }
+      let events = SecretServiceServer.Events(onName: named, onLoss: lost)
+      let started = Promise<Result<String?, BusFailure>>()
+      Task(executorPreference: server.loop) { [replaces, waits = onLoss == nil] in
         do throws(BusFailure) {
-          try await server.start(at: address, replacing: replaces, onLoss: lost)
-          started.fulfill(.success(()))
+          started.fulfill(
+            .success(try await server.start(at: address, replacing: replaces, waits: waits, events)))
         } catch {
           started.fulfill(.failure(error))
         }
       }
-      try started.wait().get()
+      let obstacle = try started.wait().get()
       let isEnded = state.withLock { state in
-        (state.server, state.problem, state.pause) = (server, nil, Self.firstPause)
+        (state.server, state.address, state.pause) = (server, address, Self.firstPause)
+        state.problem = obstacle
         return state.isEnded
       }
       if isEnded { end(server) }

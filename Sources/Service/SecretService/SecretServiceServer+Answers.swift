@@ -20,7 +20,7 @@ extension SecretServiceServer {
     }
     try requireExistence(of: object, call)
     switch interface {
-    case "org.freedesktop.DBus.Introspectable": return [.string(try document(of: object))]
+    case "org.freedesktop.DBus.Introspectable": return try introspect(object, call)
     case "org.freedesktop.DBus.Properties": return try answerProperties(call, object)
     default: break
     }
@@ -58,15 +58,28 @@ extension SecretServiceServer {
     return [.string(Introspection.document(of: nil, children: names))]
   }
 
-  private func document(of object: ServiceObject) throws(ProtocolError) -> String {
-    let children: [String] =
-      switch object {
-      case .service: ["collection", "aliases"]
-      case .collection(let collection):
-        try itemPaths(of: collection).compactMap { $0.split(separator: "/").last.map(String.init) }
-      case .item, .session, .prompt: []
+  private func introspect(_ object: ServiceObject, _ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
+    if case .collection(let collection) = object, let contents = try largeContents(of: collection) {
+      replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+        [
+          .string(
+            try await server.elsewhere { () throws(StoreError) in
+              Self.document(of: object, paths: contents.paths())
+            })
+        ]
       }
-    return Introspection.document(of: object, children: children)
+      return nil
+    }
+    guard case .collection(let collection) = object else {
+      let children = object == .service ? ["collection", "aliases"] : []
+      return [.string(Introspection.document(of: object, children: children))]
+    }
+    return [.string(Self.document(of: object, paths: try itemPaths(of: collection)))]
+  }
+
+  private nonisolated static func document(of object: ServiceObject, paths: [String]) -> String {
+    Introspection.document(
+      of: object, children: paths.compactMap { $0.split(separator: "/").last.map(String.init) })
   }
 
   private func answerService(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {

@@ -37,42 +37,81 @@ extension SecretServiceServer {
     case .session: return memory.names.map { ServiceObject.item(.session, $0).path }
     case .login, .further:
       guard keychain.engine.locking.lockState != .sealed else { return [] }
-      return try present().items(of: collection).map { Self.path(of: $0, in: collection) }.sorted()
+      return try contents(of: collection).paths()
     }
+  }
+
+  /// The items of a collection of the keychain.
+  func contents(of collection: ServiceObject.Collection) throws(ProtocolError) -> CollectionContents {
+    CollectionContents(
+      keychain: keychain, collection: collection, created: entry(of: collection)?.created,
+      items: try present().items(of: collection))
+  }
+
+  /// nil: they are so few that they can be described on the thread of the bus.
+  func largeContents(
+    of collection: ServiceObject.Collection
+  ) throws(ProtocolError) -> CollectionContents? {
+    guard collection != .session, keychain.engine.locking.lockState != .sealed else { return nil }
+    let contents = try contents(of: collection)
+    return contents.items.count > ItemSearch.mostAtOnce ? contents : nil
   }
 
   /// The items by their attributes, made with the first call that needs it.
   func present() throws(ProtocolError) -> AttributeIndex {
     if let index { return index }
-    let made = try here { () throws(StoreError) in
-      try keychain.read { AttributeIndex($0.all.filter { !$0.identity.isSeal }) }
-    }
+    let made = try here { () throws(StoreError) in try Self.readIndex(keychain) }
     index = made
     return made
+  }
+
+  private nonisolated static func readIndex(_ keychain: KeychainStore) throws(StoreError) -> AttributeIndex {
+    try keychain.read { AttributeIndex($0.all.filter { !$0.identity.isSeal }) }
+  }
+
+  /// Makes the index on another thread, if there is none: it takes long for many items. Where it fails, ``present()`` does it.
+  func prepareIndex() async {
+    guard index == nil, keychain.engine.locking.lockState != .sealed else { return }
+    if let indexing { return await indexing.value }
+    let task = Task(executorPreference: loop) { await self.makeIndex() }
+    indexing = task
+    await task.value
+  }
+
+  private func makeIndex() async {
+    let count = changesWithoutIndex
+    let made = try? await elsewhere { [keychain] () throws(StoreError) in try Self.readIndex(keychain) }
+    indexing = nil
+    // A change that was published meanwhile may be missing in it.
+    guard index == nil, changesWithoutIndex == count, let made else { return }
+    index = made
+  }
+
+  /// A search for items with these attributes. `collection`: nil stands for all.
+  private func itemSearch(
+    _ attributes: Attributes, in collection: ServiceObject.Collection?
+  ) throws(ProtocolError) -> ItemSearch {
+    let isSealed = keychain.engine.locking.lockState == .sealed
+    return ItemSearch(
+      keychain: keychain, attributes: attributes, collection: collection,
+      candidates: isSealed ? [] : try present().candidates(for: attributes))
   }
 
   /// The items of the keychain with these attributes, the last changed first. `collection`: nil stands for all.
   func search(
     _ attributes: Attributes, in collection: ServiceObject.Collection? = nil
   ) throws(ProtocolError) -> [Item] {
-    guard keychain.engine.locking.lockState != .sealed else { return [] }
-    let candidates = try present().candidates(for: attributes)
-    let found = try here { () throws(StoreError) in
-      try keychain.read { index in candidates.compactMap { index[$0] } }
-    }.filter { item in
-      guard collection == nil || StoredAttributes.collection(of: item) == collection else { return false }
-      let own = StoredAttributes.attributes(of: item)
-      return attributes.allSatisfy { own[$0.key] == $0.value }
-    }
-    return found.sorted { ($0.modified, $0.id.rawValue) > ($1.modified, $1.id.rawValue) }
+    let search = try itemSearch(attributes, in: collection)
+    return try here { () throws(StoreError) in try search.items() }
   }
 
   /// Whether a client gets the secret without a question.
-  func isOpen(_ item: Item, for call: BusMessage) -> Bool {
-    guard keychain.engine.locking.isAccessible(item) else { return false }
-    if clients[call.sender]?.permits[item.id] != nil { return true }
-    // Most items have neither flags nor rules; the process is looked at for the others only.
-    return (try? keychain.isRestricted(item, for: caller(of: call).identity())) == false
+  func isOpen(_ item: Item, for call: BusMessage) -> Bool { access(of: call).isOpen(item) }
+
+  private func access(of call: BusMessage) -> ItemAccess {
+    ItemAccess(
+      keychain: keychain, permitted: Set(clients[call.sender]?.permits.keys.map { $0 } ?? []),
+      caller: caller(of: call))
   }
 
   private func requested(_ value: BusValue) throws(ProtocolError) -> Attributes {
@@ -87,21 +126,52 @@ extension SecretServiceServer {
   /// would be taken for an answer.
   func searchService(_ call: BusMessage) throws(ProtocolError) -> [BusValue]? {
     let attributes = try requested(call.arguments[0])
-    guard keychain.engine.locking.lockState == .sealed else { return try found(attributes, call) }
-    replyLater(to: call) { (server) async throws(ProtocolError) in
-      await server.openKeychain(for: "keychain", call, number: server.nextNumber())
-      return try server.found(attributes, call)
+    if keychain.engine.locking.lockState == .sealed {
+      replyLater(to: call) { (server) async throws(ProtocolError) in
+        await server.openKeychain(for: "keychain", call, number: server.nextNumber())
+        await server.prepareIndex()
+        let (search, reply) = (try server.itemSearch(attributes, in: nil), server.reply(to: attributes, call))
+        return try await server.elsewhere { () throws(StoreError) in reply(try search.items()) }
+      }
+      return nil
     }
-    return nil
+    return try find(attributes, in: nil, call, reply(to: attributes, call))
   }
 
-  private func found(_ attributes: Attributes, _ call: BusMessage) throws(ProtocolError) -> [BusValue] {
-    let items = try search(attributes)
-    let (open, closed) = (items.filter { isOpen($0, for: call) }, items.filter { !isOpen($0, for: call) })
+  /// The values of SearchItems of the service for the items that were found.
+  private func reply(to attributes: Attributes, _ call: BusMessage) -> @Sendable ([Item]) -> [BusValue] {
+    let access = access(of: call)
     let inMemory = memory.search(attributes).map { ServiceObject.item(.session, $0).path }
-    return [
-      .paths(open.map { Self.path(of: $0) } + inMemory), .paths(closed.map { Self.path(of: $0) }),
-    ]
+    return { items in
+      var (open, closed): ([String], [String]) = ([], [])
+      for item in items {
+        if access.isOpen(item) {
+          open.append(Self.path(of: item))
+        } else {
+          closed.append(Self.path(of: item))
+        }
+      }
+      return [.paths(open + inMemory), .paths(closed)]
+    }
+  }
+
+  /// Replies to a search. Where many items have to be looked at, another thread does it, and other clients are answered meanwhile.
+  private func find(
+    _ attributes: Attributes, in collection: ServiceObject.Collection?, _ call: BusMessage,
+    _ reply: @escaping @Sendable ([Item]) -> [BusValue]
+  ) throws(ProtocolError) -> [BusValue]? {
+    if index != nil || keychain.engine.locking.lockState == .sealed {
+      let search = try itemSearch(attributes, in: collection)
+      guard search.candidates.count > ItemSearch.mostAtOnce else {
+        return reply(try here { () throws(StoreError) in try search.items() })
+      }
+    }
+    replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+      await server.prepareIndex()
+      let search = try server.itemSearch(attributes, in: collection)
+      return try await server.elsewhere { () throws(StoreError) in reply(try search.items()) }
+    }
+    return nil
   }
 
   /// SearchItems of a collection.
@@ -111,7 +181,8 @@ extension SecretServiceServer {
     let attributes = try requested(call.arguments[0])
     switch collection {
     case .session: return [.paths(memory.search(attributes).map { ServiceObject.item(.session, $0).path })]
-    case .login, .further: return [.paths(try search(attributes, in: collection).map { Self.path(of: $0) })]
+    case .login, .further:
+      return try find(attributes, in: collection, call) { [.paths($0.map { Self.path(of: $0) })] }
     }
   }
 }

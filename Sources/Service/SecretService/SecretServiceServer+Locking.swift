@@ -145,8 +145,10 @@ extension SecretServiceServer {
     case .unlock(let objects): await unlock(objects, call, number)
     case .makeCollection(let label, let alias):
       await openKeychain(for: "keychain", call, number: number)
-      // The client may have dismissed it meanwhile.
-      guard prompts[number] != nil, let made = try? await makeCollection(label, alias) else {
+      // The client may have dismissed it meanwhile; the further collections can be changed while the vault is locked.
+      guard prompts[number] != nil, keychain.engine.locking.lockState == .open,
+        let made = try? await makeCollection(label, alias)
+      else {
         return complete(number, dismissed: true, prompt.purpose.nothing)
       }
       complete(number, dismissed: false, .path(ServiceObject.collection(made).path))
@@ -255,7 +257,8 @@ extension SecretServiceServer {
     }
   }
 
-  /// Returns at once where the request is listed: the permit is kept when the person approves it later.
+  /// Returns at once where the request is listed: the permit is kept when the person approves it later, or for the next process
+  /// that does the same.
   private func ask(
     _ request: PermissionRequest, about item: Item, _ client: String, _ number: UInt64
   ) async {
@@ -268,6 +271,7 @@ extension SecretServiceServer {
       }
       request.start(onListed: { [weak self] in
         self?.keep(key, of: number, client)
+        request.keepForNext()
         answer.give(())
       }) { [weak self] outcome in
         guard let self, case .success(let permit) = outcome else {

@@ -1,4 +1,6 @@
 import BusServer
+import KeychainSelection
+import Model
 import Platform
 
 // The name on the bus, and the program that has it.
@@ -15,27 +17,35 @@ extension SecretServiceServer {
   /// The replies of RequestName that mean that this process has the name.
   private static let owned: Set<UInt32> = [1, 4]
 
-  func takeName(replacing: Bool) async throws(BusFailure) {
+  /// - Returns: why it waits for the name; nil: it has the name.
+  func takeName(replacing: Bool, waits: Bool) async throws(BusFailure) -> String? {
     let flags = NameFlag.doNotQueue | (replacing ? NameFlag.replace : 0)
     // First: a program that looks for it must not see the other one alone.
     _ = await callBus("RequestName", [.string(Self.ownName), .uint32(NameFlag.doNotQueue)])
     let reply = await callBus("RequestName", [.string(Self.name), .uint32(flags)])
     switch reply {
     case .success(let values):
-      if case .uint32(let code)? = values.first, Self.owned.contains(code) { return }
-      throw BusFailure(reason: await description(ofOwner: replacing))
+      if case .uint32(let code)? = values.first, Self.owned.contains(code) { return nil }
+      let description = await description(ofOwner: replacing)
+      guard waits, await isOwnService() else { throw BusFailure(reason: description) }
+      // The bus gives them to this process when that one ends.
+      _ = await callBus("RequestName", [.string(Self.ownName), .uint32(0)])
+      guard case .success(let values) = await callBus("RequestName", [.string(Self.name), .uint32(0)]),
+        case .uint32(let code)? = values.first, !Self.owned.contains(code)
+      else { return nil }
+      return description
     case .failure(let error):
       throw BusFailure(reason: "the bus does not give the name \(Self.name): \(error.message)")
     }
   }
 
   private func description(ofOwner isReplacing: Bool) async -> String {
-    if await isOwnService() { return "`keyhole service`, or a mount with --service, serves already" }
     let reply = await callBus("GetConnectionUnixProcessID", [.string(Self.name)])
     guard case .success(let values) = reply, case .uint32(let number)? = values.first else {
       return "another program has the name \(Self.name)"
     }
     let owner = NameOwner(process: Int32(clamping: number))
+    if await isOwnService() { return owner.description(in: options.runtime) }
     let remedy =
       isReplacing
       ? "it does not let itself be replaced"
@@ -72,6 +82,15 @@ struct NameOwner {
     let last = lines.last.map { $0.split(separator: "/").map(String.init) } ?? []
     let below = last.drop { !$0.hasPrefix("user@") }.dropFirst()
     unit = below.last { $0.hasSuffix(".service") }
+  }
+
+  /// One of Keyhole's own.
+  fileprivate func description(in runtime: String) -> String {
+    let mount = MountRegistration.serving(in: runtime).first { $0.process == process && !$0.isService }
+    let (name, end) =
+      mount.map { ("the mount \($0.path)", "`keyhole unmount \($0.path.quotedForShell)`") }
+      ?? ("`keyhole service`", stopCommand)
+    return "\(name) (process \(process)) is the Secret Service already; \(end) ends it"
   }
 
   /// `/usr/bin/gnome-keyring-daemon (pid 12, unit x.service)`.

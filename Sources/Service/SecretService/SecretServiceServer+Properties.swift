@@ -14,9 +14,22 @@ extension SecretServiceServer {
       return [.properties([])]
     }
     switch call.member {
-    case "GetAll": return [.properties(try properties(of: object, call))]
+    case "GetAll":
+      if case .collection(let collection) = object, let contents = try largeContents(of: collection) {
+        replyWithAll(of: collection, contents, call)
+        return nil
+      }
+      return [.properties(try properties(of: object, call))]
     case "Get":
       let name = call.arguments[1].text ?? ""
+      if name == "Items", case .collection(let collection) = object,
+        let contents = try largeContents(of: collection)
+      {
+        replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+          [.variant(.paths(try await server.elsewhere { () throws(StoreError) in contents.paths() }))]
+        }
+        return nil
+      }
       guard let value = try properties(of: object, call, name).first(where: { $0.0 == name })?.1 else {
         throw .unknownProperty
       }
@@ -49,13 +62,37 @@ extension SecretServiceServer {
     }
   }
 
-  private func properties(
-    of collection: ServiceObject.Collection, _ name: String?
-  ) throws(ProtocolError) -> [(String, BusValue)] {
-    var properties: [(String, BusValue)] = [
+  /// Another thread describes the items: there are many.
+  private func replyWithAll(
+    of collection: ServiceObject.Collection, _ contents: CollectionContents, _ call: BusMessage
+  ) {
+    replyAfterChange(to: call) { (server) async throws(ProtocolError) in
+      let own = server.ownProperties(of: collection)
+      let (paths, times) = try await server.elsewhere { () throws(StoreError) in
+        (contents.paths(), try contents.times())
+      }
+      return [
+        .properties(
+          own + [
+            ("Items", .paths(paths)), ("Created", Self.time(times.created)),
+            ("Modified", Self.time(times.modified)),
+          ])
+      ]
+    }
+  }
+
+  /// Those that need no look at the items.
+  private func ownProperties(of collection: ServiceObject.Collection) -> [(String, BusValue)] {
+    [
       ("Label", .string(label(of: collection))),
       ("Locked", .bool(collection != .session && keychain.engine.locking.lockState != .open)),
     ]
+  }
+
+  private func properties(
+    of collection: ServiceObject.Collection, _ name: String?
+  ) throws(ProtocolError) -> [(String, BusValue)] {
+    var properties = ownProperties(of: collection)
     if name == nil || name == "Items" { properties.append(("Items", .paths(try itemPaths(of: collection)))) }
     let times = try times(of: collection, name)
     return properties + [("Created", Self.time(times.created)), ("Modified", Self.time(times.modified))]
@@ -68,17 +105,8 @@ extension SecretServiceServer {
     guard name == nil || name == "Created" || name == "Modified" else { return (0, 0) }
     guard collection != .session else { return (memory.created, memory.created) }
     guard keychain.engine.locking.lockState != .sealed else { return (0, 0) }
-    let made = entry(of: collection)?.created
-    return try here { () throws(StoreError) in
-      try keychain.read { index in
-        var (oldest, newest) = (made ?? .max, made ?? 0)
-        for item in index.all where StoredAttributes.collection(of: item) == collection {
-          oldest = min(oldest, item.created.seconds)
-          newest = max(newest, item.modified.seconds)
-        }
-        return (made ?? (oldest == .max ? 0 : oldest), newest)
-      }
-    }
+    let contents = try contents(of: collection)
+    return try here { () throws(StoreError) in try contents.times() }
   }
 
   static nonisolated func time(_ seconds: Int64) -> BusValue { .uint64(UInt64(max(0, seconds))) }

@@ -162,7 +162,10 @@ extension SecretServiceServer {
         answer.give(.failure(.interrupted))
       }
       request.start(onListed: { [deadlines] in
-        deadlines.run(after: Self.listedPatience) { answer.give(nil) }
+        deadlines.run(after: Self.listedPatience) {
+          request.keepForNext()
+          answer.give(nil)
+        }
       }) { [weak self] outcome in
         if answer.give(outcome) { return }
         // The call has been answered: the next one has the permit.

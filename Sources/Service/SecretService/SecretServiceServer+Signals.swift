@@ -29,9 +29,13 @@ extension SecretServiceServer {
 
   private static func names(_ names: [String]) -> BusValue { .array(names.map { .string($0) }, of: "s") }
 
-  func publish(_ change: Change) {
+  func publish(_ change: Change) async {
+    if index == nil { noteChangeWithoutIndex(change) }
     switch (change.kind, change.subject) {
-    case (.locked, _), (.unlocked, _): publishLock()
+    case (.locked, _): publishLock()
+    case (.unlocked, _):
+      await prepareIndex()
+      publishLock()
     case (.overflow, _):
       (index, further) = (nil, nil)
       announceCollections()
@@ -42,6 +46,11 @@ extension SecretServiceServer {
       announceCollections()
     default: break
     }
+  }
+
+  private func noteChangeWithoutIndex(_ change: Change) {
+    if case .item = change.subject { changesWithoutIndex += 1 }
+    if change.kind == .overflow { changesWithoutIndex += 1 }
   }
 
   private func publish(_ kind: Change.Kind, _ id: ItemID) {
@@ -85,11 +94,12 @@ extension SecretServiceServer {
   /// Permits that were given in prompts end with the lock.
   private func publishLock() {
     let isLocked = keychain.engine.locking.lockState != .open
-    if isLocked { for name in clients.keys { clients[name]?.permits = [:] } }
+    if isLocked { for name in clients.keys { clients[name]?.permits = [:] } } else { takeOverLabel() }
     further = nil
     announceCollections()
     for collection in collections where collection != .session {
-      publishCollection(collection, ["Locked": .bool(isLocked)])
+      publishCollection(
+        collection, ["Locked": .bool(isLocked), "Label": .string(label(of: collection))])
     }
   }
 

@@ -8,7 +8,8 @@ import Store
 /// org.freedesktop.secrets over the user's keychain: the Secret Service API, draft 0.2.
 ///
 /// The actor runs on the thread of the bus. It reads the keychain there; what may wait (a change, a question to a person, an
-/// exponentiation) runs elsewhere, and the reply is sent when it is done, so no client waits for another one.
+/// exponentiation) runs elsewhere, and the reply is sent when it is done, so no client waits for another one. Calls are read
+/// before they are answered, and each client has one answered in turn.
 actor SecretServiceServer {
   /// The name of the API on the bus.
   static let name = "org.freedesktop.secrets"
@@ -23,9 +24,15 @@ actor SecretServiceServer {
   var clients: [String: BusClient] = [:]
   var sessions: [UInt64: BusSession] = [:]
   var prompts: [UInt64: BusPrompt] = [:]
+  /// The clients whose next call can be answered, in the order of their turns.
+  var ready: [String] = []
   var memory = SessionCollection()
   /// nil: not made yet, or everything has changed since.
   var index: AttributeIndex?
+  /// Makes the index.
+  var indexing: Task<Void, Never>?
+  /// How many changes of items were published while there was no index.
+  var changesWithoutIndex: UInt64 = 0
   /// The collections that clients have made; nil: not read yet, or they may have changed since.
   var further: FurtherCollections?
   /// The further collections that clients know of, with their labels.
@@ -34,8 +41,15 @@ actor SecretServiceServer {
   var turns = ChangeTurns()
   private var following: Task<Void, Never>?
   private var hasEnded = false
-  /// Called once, with the reason, when the name or the bus is lost.
-  private var onLoss: (@Sendable (String) -> Void)?
+  private var events: Events?
+
+  /// The functions that are called when the name comes or goes.
+  struct Events: Sendable {
+    /// The name was waited for, and is this process's now.
+    var onName: @Sendable () -> Void = {}
+    /// Once, with the reason, when the name or the bus is lost.
+    var onLoss: @Sendable (String) -> Void
+  }
 
   /// The functions and settings of the process that serves.
   struct Options: Sendable {
@@ -43,10 +57,12 @@ actor SecretServiceServer {
     var lock: @Sendable () throws(StoreError) -> Void
     /// The programs that may have secrets without encryption on the bus, as absolute paths.
     var plainPrograms: @Sendable () -> [String]
-    /// The name of the collection that the user has given it, and a new one for it.
+    /// The label of `login` outside a vault.
     var label: CollectionLabel
     /// The alias `default`, for the time before the keychain is unlocked first.
     var defaultAlias: DefaultAlias
+    /// The folder in which other processes of Keyhole are noted.
+    var runtime: String
     /// Nothing can be changed.
     var isReadOnly = false
   }
@@ -62,21 +78,28 @@ actor SecretServiceServer {
 
   /// Connects to the session bus, takes the name, and serves from then on.
   ///
-  /// `onLoss` is called once when the bus is gone, or another program has taken the name.
+  /// - Parameters:
+  ///   - address: of the bus.
+  ///   - replacing: whether it takes the place of a service that lets itself be replaced.
+  ///   - waits: whether it takes the name when another service of Keyhole ends.
+  ///   - events: called when the name comes or goes.
+  /// - Returns: why it waits for the name; nil: it has the name.
   /// - Throws: `BusFailure`; where another program has the name, it is named.
   func start(
-    at address: String, replacing: Bool, onLoss: @escaping @Sendable (String) -> Void
-  ) async throws(BusFailure) {
+    at address: String, replacing: Bool, waits: Bool, _ events: Events
+  ) async throws(BusFailure) -> String? {
     announceCollections()
     let connection = try BusConnection(to: address, on: loop) { [weak self] message in
       self?.assumeIsolated { $0.take(message) }
     } lost: { [weak self] in
       self?.assumeIsolated { $0.lose("the session bus is gone") }
     }
-    (self.connection, self.onLoss) = (connection, onLoss)
+    loop.whenRead { [weak self] in self?.assumeIsolated { $0.answerNext() } ?? false }
+    (self.connection, self.events) = (connection, events)
     follow()
+    takeOverLabel()
     do throws(BusFailure) {
-      try await takeName(replacing: replacing)
+      return try await takeName(replacing: replacing, waits: waits)
     } catch {
       end()
       throw error
@@ -91,12 +114,13 @@ actor SecretServiceServer {
     for name in Array(clients.keys) { forget(name) }
     connection?.close()
     connection = nil
+    loop.whenRead(nil)
     loop.stop()
   }
 
   func lose(_ reason: String) {
     guard !hasEnded else { return }
-    let report = onLoss.take()
+    let report = events.take()?.onLoss
     end()
     report?(reason)
   }
@@ -125,13 +149,8 @@ extension SecretServiceServer {
     switch message.kind {
     case .signal: takeSignal(message)
     case .call:
-      guard let client = clients[message.sender] else { return identify(message) }
-      // Those that came before have to be answered before.
-      if client.isIdentified, client.changes.isEmpty, client.waiting.isEmpty {
-        dispatch(message)
-      } else {
-        keepWaiting(message)
-      }
+      guard clients[message.sender] != nil else { return identify(message) }
+      keepWaiting(message)
     }
   }
 
@@ -142,6 +161,7 @@ extension SecretServiceServer {
     let texts = message.arguments.compactMap(\.text)
     switch message.member {
     case "NameOwnerChanged" where texts.count == 3 && texts[2].isEmpty: forget(texts[0])
+    case "NameAcquired" where texts.first == Self.name: events?.onName()
     case "NameLost" where texts.first == Self.name: lose("another program has taken the name \(Self.name)")
     default: break
     }

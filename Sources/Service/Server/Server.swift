@@ -40,7 +40,7 @@ package final class Server: Sendable {
     _ options: MountOptions, _ places: StoragePaths, _ mountPoint: String, version: String,
     device: Int32? = nil
   ) throws {
-    let configuration = MountConfiguration(options)
+    let configuration = MountConfiguration(options, places)
     (self.options, self.configuration) = (options, configuration)
     self.mountPoint = mountPoint
     self.device = device
@@ -74,6 +74,7 @@ package final class Server: Sendable {
     fileSystem = TreeFileSystem(tree)
     secretService = try Self.secretService(options, stores, tree, configuration, places)
     report.add { [secretService] in secretService?.problem.map { [$0] } ?? [] }
+    report.bus = { [secretService] in secretService?.address ?? "" }
     report.follow(fileSystem)
     report.faultsOfViews = { [weak tree] in tree?.views?.problems() ?? [] }
     stores.settleKeychain()

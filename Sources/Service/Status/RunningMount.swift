@@ -103,6 +103,7 @@ package struct RunningMount {
     ]
     if let line = age(against: version) { lines.insert(line, at: 1) }
     lines += cluster.map { "cluster      \($0)" }
+    if !text("bus").isEmpty { lines.append("bus          \(text("bus")), as the Secret Service") }
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
     if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
     if case .firstUse(let changed) = trust {

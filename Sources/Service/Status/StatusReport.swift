@@ -41,6 +41,12 @@ final class StatusReport: Sendable {
     set { sources.change { $0.locking = newValue } }
   }
 
+  /// The address of the bus on which the Secret Service is served; empty: it is not.
+  var bus: @Sendable () -> String {
+    get { sources.all.bus }
+    set { sources.change { $0.bus = newValue } }
+  }
+
   /// The faults of views; known once there is a tree.
   var faultsOfViews: @Sendable () -> [Problem] {
     get { sources.all.faultsOfViews }
@@ -89,6 +95,7 @@ final class StatusReport: Sendable {
     report["asksToUnlock"] = .bool(keychain?.unlocking?.options.asks ?? false)
     report["locking"] = .string(ExactString(locking()))
     report["approval"] = .string(ExactString(approval()))
+    report["bus"] = .string(ExactString(sources.all.bus()))
     report["sealed"] = .string(ExactString(sealing))
     let noted = noted.withLock { $0 }
     report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
@@ -116,6 +123,7 @@ final class StatusReport: Sendable {
 final class StatusSources: Sendable {
   struct All: Sendable {
     var approval: @Sendable () -> String = { "" }
+    var bus: @Sendable () -> String = { "" }
     var cluster: @Sendable () -> ClusterReport? = { nil }
     var faultsOfViews: @Sendable () -> [Problem] = { [] }
     var locking: @Sendable () -> String = { "" }

@@ -7,7 +7,7 @@ struct ListedDialog {
   var requests: [PermissionRequest]
   let reason: String
   /// When it ends, by the controller's clock.
-  let end: UInt64
+  var end: UInt64
   /// `keyhole approve` is asking.
   var isBeingAsked = false
 }
@@ -40,14 +40,15 @@ extension AccessController {
       first.subject.provableDemand.isSatisfiable(with: options.factors())
     else { return false }
     let (isListed, new) = state.withLock { state -> (Bool, ListedDialog?) in
-      if let same = state.listed.firstIndex(where: { $0.requests.first?.isSame(as: waiting[0]) == true }) {
+      let end = time + UInt64(clamping: options.timeout)
+      if let same = state.listed.firstIndex(where: { $0.takes(waiting[0]) }) {
         state.listed[same].requests += waiting
+        state.listed[same].end = max(end, state.listed[same].end)
         return (true, nil)
       }
       guard state.listed.count < Self.mostListed else { return (false, nil) }
       let new = ListedDialog(
-        number: numbers.next(), requests: waiting, reason: reason,
-        end: time + UInt64(clamping: options.timeout))
+        number: numbers.next(), requests: waiting, reason: reason, end: end)
       state.listed.append(new)
       return (true, new)
     }
@@ -94,6 +95,9 @@ extension AccessController {
     // A change of rules demands more than a yes; where flags demand more, it demands the same.
     if scope == .always, let rule = question.offeredRule?.demand { question.demand = rule.provable }
     (question.approver, question.approvedScope) = (approver, scope)
+    // Only what is shown now may hold for the next process.
+    let forNext = scope == .items ? requests.filter(\.isForNext) : []
+    question.approvesNext = !forNext.isEmpty
     let program = question.offeredRule?.program
     (question.offersProcess, question.offersSession, question.offeredRule) = (
       false, false, program.map { OfferedRule(program: $0, demand: nil) }
@@ -112,6 +116,22 @@ extension AccessController {
     }
     guard !approved.isEmpty else { throw .notFound }
     settle(.approved(password, scope: scope), approved)
+    keepForNext(approved.filter { request in forNext.contains { $0 === request } })
+  }
+
+  /// Where no process of them runs any more, the next one that does the same has the answer, once.
+  private func keepForNext(_ requests: [PermissionRequest]) {
+    guard !requests.contains(where: { $0.subject.caller.process?.isRunning != false }) else { return }
+    let end = now() + UInt64(Self.nextSeconds)
+    var kept: [PermissionRequest.Subject] = []
+    for request in requests {
+      let subject = request.subject
+      guard !kept.contains(where: { $0.item == subject.item && $0.secrets == subject.secrets }) else {
+        continue
+      }
+      kept.append(subject)
+      state.withLock { $0.grants.addForNext(subject, digest: request.digestForNext, until: end) }
+    }
   }
 
   private func begin(_ number: UInt32) throws(StoreError) -> [PermissionRequest] {
@@ -137,6 +157,28 @@ extension AccessController {
 
   private func settle(_ answer: Answer, _ requests: [PermissionRequest]) {
     settle(answer, asked: requests, waiting: requests)
+  }
+}
+
+extension ListedDialog {
+  /// Whether a request belongs to it: one answer is enough, or a further process does what others did, which were answered.
+  fileprivate func takes(_ request: PermissionRequest) -> Bool {
+    guard let first = requests.first else { return false }
+    return first.isSame(as: request)
+      || !isBeingAsked && requests.allSatisfy { $0.isForNext && $0.isRepeated(by: request) }
+  }
+}
+
+extension PermissionRequest {
+  /// Whether a process wants the same again, and is shown to a person in the same way.
+  fileprivate func isRepeated(by other: PermissionRequest) -> Bool {
+    let (one, other) = (subject, other.subject)
+    return one.item == other.item && one.secrets == other.secrets && one.operation == other.operation
+      && one.view == other.view && one.demand == other.demand && one.password == other.password
+      && one.caller.executable?.file == other.caller.executable?.file
+      && one.caller.script == other.caller.script
+      && other.caller.serves(one.caller.startedCommand, one.caller.helped)
+      && one.caller.shown.isShown(by: other.caller)
   }
 }
 

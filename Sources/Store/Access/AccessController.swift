@@ -45,6 +45,8 @@ public final class AccessController: Sendable {
 
   /// The longest that an answer may hold, in seconds.
   public static let longestReuse = 300
+  /// How long an approval holds for the next process, where the one that asked has ended, in seconds.
+  public static let nextSeconds = 60
   static let mostWaiting = 1024
   static let refusalsUntilClosed = 3
   static let closedFor: UInt64 = 60
@@ -185,6 +187,7 @@ extension AccessController {
     guard grant.digest == nil || grant.digest == caller.digestOfExecutable(),
       grant.servedDigest == nil || grant.servedDigest == caller.digestOfServed()
     else { return nil }
+    guard state.withLock({ $0.grants.use(grant) }) else { return nil }
     guard let password = grant.password else { return request.subject.permit() }
     do throws(StoreError) {
       if request.subject.password == .present { try request.check(password) }

@@ -1,8 +1,8 @@
 import Model
 import Platform
 
-/// Answers that hold for later requests of the same operation: for some seconds for the process that asked, or for the same
-/// program in the same session.
+/// Answers that hold for later requests of the same operation: for some seconds for the process that asked, for the same
+/// program in the same session, or once for the next process that does the same.
 struct AccessGrants {
   struct Grant {
     /// The processes that an answer holds for.
@@ -10,8 +10,12 @@ struct AccessGrants {
       case process(Caller.Identity.Process, until: UInt64)
       /// Every process that executes the same program in the session of this leader, as long as that runs.
       case session(leader: Caller.Identity.Process)
+      /// The next process that is shown to a person as the one that asked was, once.
+      case next(Caller.Identity.Shown, until: UInt64)
     }
 
+    /// Of those of this list that hold once.
+    var number: UInt64 = 0
     /// nil: every item with the same demand and no password, as the person chose.
     var item: ItemID?
     var operation: AccessOperation
@@ -31,6 +35,7 @@ struct AccessGrants {
   }
 
   private var grants: [Grant] = []
+  private var lastNumber: UInt64 = 0
 
   /// Keeps a person's answer for the items of a question; not one to a change of protection.
   mutating func add(_ subject: PermissionRequest.Subject, _ answer: Answer, until end: UInt64) {
@@ -58,6 +63,27 @@ struct AccessGrants {
         servedDigest: caller.digestOfServed(), demand: subject.demand))
   }
 
+  /// Keeps a person's answer for the next process that does what one did that has ended. `digest`: of its executable.
+  mutating func addForNext(_ subject: PermissionRequest.Subject, digest: String?, until end: UInt64) {
+    guard subject.offersNext else { return }
+    let caller = subject.caller
+    lastNumber += 1
+    grants.append(
+      Grant(
+        number: lastNumber, item: subject.item, operation: subject.operation, secrets: subject.secrets,
+        holder: .next(caller.shown, until: end), executable: caller.executable?.file, digest: digest,
+        script: caller.script, startedCommand: caller.startedCommand, helped: caller.helped,
+        servedDigest: caller.digestOfServed(), demand: subject.demand))
+  }
+
+  /// Takes an answer that holds once. - Returns: false: it was taken before.
+  mutating func use(_ grant: Grant) -> Bool {
+    guard grant.isForNext else { return true }
+    guard let index = grants.firstIndex(where: { $0.number == grant.number }) else { return false }
+    grants.remove(at: index)
+    return true
+  }
+
   /// The answer that covers a request now.
   func grant(for subject: PermissionRequest.Subject) -> Grant? {
     guard subject.password != .new else { return nil }
@@ -67,7 +93,8 @@ struct AccessGrants {
   /// Whether the same process was given another item in the same way: then it may ask for many.
   func hasOther(for subject: PermissionRequest.Subject) -> Bool {
     grants.contains {
-      $0.isOfCaller(subject.caller) && $0.operation.covers(subject.operation) && $0.demand == subject.demand
+      !$0.isForNext && $0.isOfCaller(subject.caller) && $0.operation.covers(subject.operation)
+        && $0.demand == subject.demand
     }
   }
 
@@ -77,7 +104,7 @@ struct AccessGrants {
   mutating func removeAll(endingBy time: UInt64) {
     grants.removeAll { grant in
       switch grant.holder {
-      case .process(_, let end): end <= time
+      case .process(_, let end), .next(_, let end): end <= time
       case .session(let leader): !leader.isRunning
       }
     }
@@ -87,6 +114,8 @@ struct AccessGrants {
 }
 
 extension AccessGrants.Grant {
+  fileprivate var isForNext: Bool { if case .next = holder { true } else { false } }
+
   fileprivate func isOfCaller(_ caller: Caller.Identity) -> Bool {
     guard executable == caller.executable?.file, script == caller.script,
       caller.serves(startedCommand, helped)
@@ -94,6 +123,7 @@ extension AccessGrants.Grant {
     switch holder {
     case .process(let process, _): return process == caller.process
     case .session(let leader): return caller.isIdentified && leader == caller.session
+    case .next(let shown, _): return shown.isShown(by: caller)
     }
   }
 
@@ -113,6 +143,9 @@ extension PermissionRequest.Subject {
   /// Whether a rule may be written in place of an answer: not for a code, as rules are for all secrets of an item, and not where
   /// `keyhole` serves another program, as the rule would be for `keyhole`, whatever it serves.
   var offersRule: Bool { hasKeptAnswer && secrets != .code && !caller.servesAnother }
+
+  /// Whether an answer may hold for a later process that does the same: there is no password, and the process is known.
+  var offersNext: Bool { hasKeptAnswer && caller.process != nil && caller.isServedKnown }
 
   /// Whether an answer may hold longer than for some seconds.
   private var hasKeptAnswer: Bool {

@@ -55,6 +55,9 @@ public struct Question: Sendable {
   public var approver: Caller.Identity?
   /// How long the approval holds that `keyhole approve` asks for, which the person has to see.
   public var approvedScope = Answer.Scope.items
+  /// Whether the approval holds, where the caller has ended, once for the next process that is shown in the same way: it was
+  /// answered without the secret.
+  public var approvesNext = false
 }
 
 extension Question {

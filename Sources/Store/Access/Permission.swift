@@ -123,6 +123,14 @@ public final class PermissionRequest: Sendable {
     var done: (@Sendable (Outcome) -> Void)?
     var onListed: (@Sendable () -> Void)?
     var isWithdrawn = false
+    /// nil: the caller waits.
+    var left: Left?
+  }
+
+  /// The caller was answered before the person had agreed.
+  private struct Left {
+    /// SHA-256 of its executable at that time; nil: its user can't change the file, or it is not known.
+    var digest: String?
   }
 
   init(
@@ -163,6 +171,24 @@ public final class PermissionRequest: Sendable {
   var offeredRule: OfferedRule? { writeRule == nil ? nil : subject.offeredRule }
 
   var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
+  /// The caller is about to get an answer without the secret. The request stays listed: approved when the process has ended, it
+  /// holds for the next one that is shown in the same way (``AccessGrants/Grant/Holder/next(session:until:)``).
+  ///
+  /// To be called while the process is there.
+  public func keepForNext() {
+    guard subject.offersNext else { return }
+    let executable = subject.caller.executable
+    let digest =
+      executable == nil || executable?.isFixed == true ? nil : subject.caller.digestOfExecutable() ?? ""
+    state.withLock { $0.left = Left(digest: digest) }
+  }
+
+  /// Whether the caller was answered already.
+  var isForNext: Bool { state.withLock { $0.left != nil } }
+
+  /// Of an executable that its user can change.
+  var digestForNext: String? { state.withLock { $0.left?.digest } }
 
   func noteListing() { state.withLock { $0.onListed.take() }?() }
 

@@ -168,6 +168,23 @@ import Testing
       #expect(try world.sh("keyhole service --enable").status == 1)
       #expect(try world.sh("keyhole service --disable").status == 1)
       try world.check("cat $DATA/dbus-1/services/*; ls $DATA/systemd/user", prints: "other\n")
+      // A link that leads to nothing is another program's too.
+      try world.check("ln -sf $OUT/none $DATA/dbus-1/services/org.freedesktop.secrets.service")
+      let linked = try world.sh("keyhole service --enable")
+      #expect(linked.status == 1 && linked.error.contains("this symbolic link"), "\(linked)")
+      #expect(try world.sh("keyhole service --disable").status == 1)
+      try world.check(
+        "readlink $DATA/dbus-1/services/*; test ! -e $OUT/none && ls $DATA/systemd/user",
+        prints: "\(world.outside)/none\n")
+    }
+  }
+
+  @Test func disableNamesAServiceThatRuns() async throws {
+    try await withService { world, service in
+      let output = try world.sh("keyhole service --enable -q; keyhole service --disable")
+      #expect(output.status == 0 && output.error.contains("`keyhole service` (process "), "\(output)")
+      #expect(output.error.contains("still serves; `"), "\(output)")
+      try world.check("find $DATA -name '*secrets*'")
     }
   }
 

@@ -5,13 +5,13 @@ import Store
 /// The items of the keychain by their attributes, for searches.
 ///
 /// It has digests of names with values, and which items have them; whether an item really matches is asked of the item.
-struct AttributeIndex {
+struct AttributeIndex: Sendable {
   private var items: [Int: Set<ItemID>] = [:]
   private var known: [ItemID: Known] = [:]
   /// How many items the collections have.
   private var counts: [ServiceObject.Collection: Int] = [:]
 
-  private struct Known {
+  private struct Known: Sendable {
     let digests: [Int]
     let collection: ServiceObject.Collection
   }

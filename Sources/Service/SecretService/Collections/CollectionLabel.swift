@@ -3,25 +3,24 @@ import Platform
 import SecretServiceProtocol
 import Store
 
-/// The name of the collection `login`, which clients may change: one line in the state folder.
+/// The label of the collection `login` that a client has given it, of a keychain without sealed documents: one line in the state
+/// folder. A vault has the label in its document, and takes over one that is here.
 struct CollectionLabel: Sendable {
-  private static let standard = "Login"
-
   private let file: StateText
 
   /// - Parameter state: the folder of the state.
   init(state: String) { file = StateText(name: "collection-label", state: state) }
 
-  /// The present name.
-  var text: String { file.text ?? Self.standard }
+  /// nil: none is here.
+  var text: String? { file.text }
 
-  /// - Throws: `invalidValue` for a text that is too long; `system`.
-  func change(to text: String) throws(StoreError) {
-    guard text.utf8.count <= FurtherCollections.longestLabel else {
-      throw .invalidValue(
-        reason: "the name of a collection has at most \(FurtherCollections.longestLabel) bytes")
-    }
-    try file.change(to: text)
+  /// - Throws: `system`.
+  func change(to text: String) throws(StoreError) { try file.change(to: text) }
+
+  /// It is in the vault now. `text`: what was taken over; another one stays.
+  func remove(_ text: String) {
+    guard file.text == text else { return }
+    file.remove()
   }
 }
 
@@ -65,6 +64,8 @@ private struct StateText {
     let text = readFile(path)
     return text.isEmpty ? nil : text
   }
+
+  func remove() { _ = try? Files.remove(path) }
 
   /// - Throws: `system`.
   func change(to text: String) throws(StoreError) {

@@ -3,7 +3,8 @@ import SecretMemory
 import SecretServiceProtocol
 import Store
 
-/// The collections that clients have made, and the aliases that they have set: one sealed document of the vault.
+/// The collections that clients have made, the label that they have given `login`, and the aliases that they have set: one sealed
+/// document of the vault.
 ///
 /// A collection holds the items whose attribute ``Item/collectionAttribute`` is its name. One that the document does not have, but
 /// an item names, is a collection too: an item may come back from a backup, an export or its history.
@@ -19,6 +20,8 @@ struct FurtherCollections: Equatable, Sendable {
   static let document: ExactString = "secret-service/collections"
   /// So many collections, and so many aliases, at most.
   static let most = 256
+  /// The label of `login`, where no client has given it another one.
+  static let standardLabel = "Login"
   /// The length of a label, in bytes.
   static let longestLabel = 1024
 
@@ -28,6 +31,8 @@ struct FurtherCollections: Equatable, Sendable {
 
   /// By their names.
   var entries: [String: Entry] = [:]
+  /// The label of the collection `login`; nil: the standard one.
+  var loginLabel: String?
   /// The names of collections by the aliases that differ from the standard; nil: the alias names no collection.
   var aliases: [String: String?] = [:]
 
@@ -37,7 +42,9 @@ struct FurtherCollections: Equatable, Sendable {
   init(_ document: SealedDocument?) {
     for (name, value) in document?.properties ?? [:] {
       let (name, value) = (name.string, String(decoding: value, as: UTF8.self))
-      if let collection = Self.rest(of: name, after: Self.labels) {
+      if name == Self.labels + ServiceObject.Collection.login.name {
+        loginLabel = value
+      } else if let collection = Self.rest(of: name, after: Self.labels) {
         let created = document?.text(ExactString(Self.dates + collection)).flatMap { Int64($0) }
         entries[collection] = Entry(label: value, created: created ?? 0)
       } else if let alias = Self.rest(of: name, after: Self.alias) {
@@ -49,6 +56,9 @@ struct FurtherCollections: Equatable, Sendable {
   /// The properties of the document.
   var properties: [ExactString: [UInt8]] {
     var properties: [ExactString: [UInt8]] = [:]
+    if let loginLabel {
+      properties[ExactString(Self.labels + ServiceObject.Collection.login.name)] = Array(loginLabel.utf8)
+    }
     for (name, entry) in entries {
       properties[ExactString(Self.labels + name)] = Array(entry.label.utf8)
       properties[ExactString(Self.dates + name)] = Array("\(entry.created)".utf8)

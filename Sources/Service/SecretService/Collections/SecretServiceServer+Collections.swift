@@ -42,7 +42,8 @@ extension SecretServiceServer {
 
   func label(of collection: ServiceObject.Collection) -> String {
     switch collection {
-    case .login: options.label.text
+    // It is sealed in the vault, as all labels are.
+    case .login: (isSealed ? nil : list.loginLabel) ?? options.label.text ?? FurtherCollections.standardLabel
     case .session: "Session"
     case .further(let name): entry(of: collection)?.label ?? name
     }
@@ -131,18 +132,24 @@ extension SecretServiceServer {
   func setLabel(
     of collection: ServiceObject.Collection, to label: String, _ call: BusMessage
   ) throws(ProtocolError) -> [BusValue]? {
-    guard case .further(let name) = collection else {
+    try FurtherCollections.check(label: label)
+    guard keychain.keepsDocuments || collection != .login else {
       try here { () throws(StoreError) in try options.label.change(to: label) }
       publishCollection(collection, ["Label": .string(label)])
       return []
     }
-    try FurtherCollections.check(label: label)
+    try here { () throws(StoreError) in try keychain.requireDocuments() }
     guard keychain.engine.locking.lockState == .open else { throw ProtocolError(StoreError.locked) }
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       try await server.changeCollections { (collections) throws(ProtocolError) -> Void in
+        guard case .further(let name) = collection else {
+          collections.loginLabel = label == FurtherCollections.standardLabel ? nil : label
+          return
+        }
         let created = collections.entries[name]?.created ?? Timestamp.now.seconds
         collections.entries[name] = FurtherCollections.Entry(label: label, created: created)
       }
+      if collection == .login { server.publishCollection(collection, ["Label": .string(label)]) }
       return []
     }
     return nil
@@ -170,20 +177,36 @@ extension SecretServiceServer {
     return nil
   }
 
+  /// Seals the label of `login` that is in the state folder in the open vault, if there is one.
+  func takeOverLabel() {
+    guard options.label.text != nil, keychain.keepsDocuments, !options.isReadOnly,
+      keychain.engine.locking.lockState == .open
+    else { return }
+    // Where it fails, the file keeps the label.
+    Task(executorPreference: loop) { [weak self] in
+      try? await self?.changeCollections { (_) throws(ProtocolError) -> Void in }
+    }
+  }
+
   /// Changes the collections, and removes items with them, in one transaction, and tells clients.
   @discardableResult
   private func changeCollections<Value: Sendable>(
     removing items: [ItemID] = [],
     _ body: @escaping @Sendable (inout FurtherCollections) throws(ProtocolError) -> Value
   ) async throws(ProtocolError) -> Value {
+    let former = options.label
     let result = try await elsewhere { [keychain] () throws(StoreError) -> Result<Value, ProtocolError> in
       var value: Value?
+      let label = former.text
       let changed = try keychain.changeCollections(removing: items) { (collections) throws(ProtocolError) in
+        collections.loginLabel = collections.loginLabel ?? label
         value = try body(&collections)
       }
       switch changed {
       case .failure(let error): return .failure(error)
-      case .success: return value.map { .success($0) } ?? .failure(.failed("nothing was changed"))
+      case .success:
+        if let label { former.remove(label) }
+        return value.map { .success($0) } ?? .failure(.failed("nothing was changed"))
       }
     }
     further = nil

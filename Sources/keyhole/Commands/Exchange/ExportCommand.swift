@@ -59,7 +59,7 @@ struct ExportCommand: ParsableCommand {
     for path in wanted { try collection.add(path) }
     collection.noteDamagedEntries()
     try session.requireTrust()
-    let isSealed = !collection.contents.items.isEmpty && !plain
+    let isSealed = !(collection.contents.items.isEmpty && collection.contents.collections.isEmpty) && !plain
     if !isSealed {
       try writeShowingProgress(collection, nil)
     } else {

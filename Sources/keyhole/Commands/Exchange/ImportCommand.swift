@@ -60,7 +60,7 @@ struct ImportCommand: ParsableCommand {
     allowUnlockedMemoryWithoutSwap()
     let contents = try read(into: target())
     let places = try StoragePaths.ofMount()
-    let stores = try Stores(for: TreePath(contents.items.isEmpty ? "defaults" : ""), places)
+    let stores = try Stores(for: TreePath(contents.needsKeychain ? "" : "defaults"), places)
     var options = ImportOptions()
     options.conflicts = replace ? .replace : keep ? .keep : .fail
     options.duplicates = duplicates
@@ -73,6 +73,7 @@ struct ImportCommand: ParsableCommand {
     } catch {
       throw Failure(error)
     }
+    if !dryRun { try stores.add(contents.collections, replacing: replace) }
   }
 
   private func plan(
@@ -165,6 +166,10 @@ struct ImportCommand: ParsableCommand {
     }
     return try opened.source(opening: SealedFileOpener(header, passphrase: passphrase))
   }
+}
+
+extension Contents {
+  fileprivate var needsKeychain: Bool { !items.isEmpty || !collections.isEmpty }
 }
 
 extension ImportFormat: ExpressibleByArgument {}

@@ -32,8 +32,9 @@ struct UnlockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Unlock the keychain of the mount.",
     discussion: """
-      On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input. Where the
-      keychain is unlocked already, nothing is asked or read, and a note on a terminal says so.
+      On a terminal the passphrase is asked for, unseen; otherwise it is the first line of standard input. One passphrase opens all
+      that are locked: mounts, and the Secret Service without a mount. Where the keychain is unlocked already, nothing is asked
+      or read, and a note on a terminal says so.
       """)
 
   @OptionGroup var source: PassphraseSourceOptions
@@ -58,32 +59,62 @@ struct UnlockCommand: ParsableCommand {
     if pam { return try LoginUnlock.begin() }
     if let wait { return try LoginUnlock.run(source.read("Passphrase: "), within: wait) }
     let places = try StoragePaths.current()
-    for mount in try MountRegistration.serving(places) { try unlock(mount, places) }
-  }
-
-  private func unlock(_ mount: MountRegistration, _ places: StoragePaths) throws {
-    let running = try? RunningMount(mount)
-    let isOpen = running?.isLocked == false && running?.hasLockedCluster == false
     // Without a passphrase, or open already, none has to be asked for.
-    var failure = try mount.unlock(SecretBytes(), places)
-    if isOpen, failure == nil, StandardStream.errors.isTerminal {
-      StandardError.note("\(mount.path): it is unlocked already")
+    let mounts = try MountRegistration.serving(places)
+    let open = Set(mounts.filter { Self.isOpen($0) }.map(\.path))
+    var outcomes = try Self.unlock(mounts, SecretBytes(), places)
+    if StandardStream.errors.isTerminal {
+      for (mount, failure) in outcomes where failure == nil && open.contains(mount.path) {
+        StandardError.note("\(mount.path): it is unlocked already")
+      }
     }
-    guard failure == .locked else { return try finish(failure, mount) }
-    for _ in 0..<source.attempts {
-      failure = try mount.unlock(source.read("Passphrase: "), places)
-      guard failure == .rejected else { break }
-      if source.attempts > 1 { StandardError.write("That is not the passphrase.\n") }
+    var locked = Self.mounts(outcomes, with: .locked)
+    outcomes.removeAll { $0.failure == .locked }
+    for _ in 0..<source.attempts where !locked.isEmpty {
+      let tried = Self.unlock(locked, try source.read("Passphrase: "), places)
+      let rejected = Self.mounts(tried, with: .rejected)
+      outcomes = outcomes.filter { $0.failure != .rejected } + tried
+      if source.attempts > 1, !rejected.isEmpty {
+        let names = rejected.count == tried.count ? "" : " of \(rejected.map(\.path).joined(separator: ", "))"
+        StandardError.write("That is not the passphrase\(names).\n")
+      }
+      locked = rejected
     }
-    guard failure != .locked else {
-      throw Failure(mount.path, "no passphrase was given, so it stays locked", .locked)
-    }
-    try finish(failure, mount)
+    try finish(outcomes)
   }
 
-  private func finish(_ failure: StoreError?, _ mount: MountRegistration) throws {
-    if let failure { throw mount.failure(failure) }
-    if let line = mount.trust?.line { StandardError.write("keyhole: \(line)\n") }
+  private static func isOpen(_ mount: MountRegistration) -> Bool {
+    let running = try? RunningMount(mount)
+    return running?.isLocked == false && running?.hasLockedCluster == false
+  }
+
+  private typealias Outcome = (mount: MountRegistration, failure: StoreError?)
+
+  /// Tries a passphrase on each.
+  private static func unlock(
+    _ mounts: [MountRegistration], _ passphrase: borrowing SecretBytes, _ places: StoragePaths
+  ) -> [Outcome] {
+    var outcomes: [Outcome] = []
+    for mount in mounts { outcomes.append((mount, mount.unlock(passphrase, places))) }
+    return outcomes
+  }
+
+  private static func mounts(_ outcomes: [Outcome], with failure: StoreError) -> [MountRegistration] {
+    outcomes.filter { $0.failure == failure }.map(\.mount)
+  }
+
+  /// - Throws: the first failure; the others are open all the same.
+  private func finish(_ outcomes: [Outcome]) throws {
+    for (mount, failure) in outcomes where failure == nil {
+      if let line = mount.trust?.line { StandardError.write("keyhole: \(line)\n") }
+    }
+    for (mount, failure) in outcomes {
+      guard let failure else { continue }
+      guard failure != .locked else {
+        throw Failure(mount.path, "no passphrase was given, so it stays locked", .locked)
+      }
+      throw mount.failure(failure)
+    }
   }
 }
 

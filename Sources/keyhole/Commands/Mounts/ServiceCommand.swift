@@ -18,7 +18,7 @@ struct ServiceCommand: ParsableCommand {
     help: "Have the session bus start it whenever a program asks: writes a user unit and a file for the bus.")
   var enable = false
 
-  @Flag(help: "Remove what --enable has written.")
+  @Flag(help: "Remove what --enable has written. A service that runs goes on, and is named.")
   var disable = false
 
   @Flag(help: "Take the place of the present Secret Service, if that lets itself be replaced.")
@@ -42,7 +42,11 @@ struct ServiceCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     if enable { return print(try SecretServiceActivation().enable(), "wrote") }
-    if disable { return print(try SecretServiceActivation().disable(), "removed") }
+    if disable {
+      print(try SecretServiceActivation().disable(), "removed")
+      if let running = try SecretServiceActivation.running() { StandardError.note(running) }
+      return
+    }
     guard foreground else {
       return try Daemon.start(["service", "--foreground"] + (replace ? ["--replace"] : []))
     }
