@@ -77,6 +77,26 @@ import Testing
     }
   }
 
+  /// `rm -r` and the command remove an item file by file.
+  @Test func anItemComesBackWithItsOtpauth() async throws {
+    try await withKeyhole { keyhole in
+      let uri = "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP"
+      for removal in [
+        "keyhole rm \(Self.item)", "keyhole rm -r --yes keychain/generic/s", "rm -r \(Self.item)",
+        "rm \(Self.item)/otpauth \(Self.value)",
+      ] {
+        try keyhole.check(
+          """
+          printf one | keyhole set \(Self.value); printf '\(uri)' | keyhole otp --set \(Self.item)
+          \(removal); keyhole undo \(Self.item) > /dev/null; keyhole get \(Self.value); echo; cat \(Self.item)/otpauth
+          """, prints: "one\n\(uri)")
+      }
+      // One that was removed by itself, and is a version of its own.
+      try keyhole.check(
+        "rm \(Self.item)/otpauth; keyhole undo \(Self.item) > /dev/null; cat \(Self.item)/otpauth", prints: uri)
+    }
+  }
+
   @Test func aRemovalSaysHowLongItIsKept() async throws {
     try await withKeyhole { keyhole in
       try Self.make(keyhole)

@@ -87,6 +87,18 @@ struct RequestTests {
     }
   }
 
+  /// It would hold for the process alone, which leads its session.
+  @Test func sessionThatEndsWithTheProcessIsNotApproved() async throws {
+    try await Self.withItem { keyhole in
+      let (reader, number) = try Self.waitingReader(keyhole)
+      let terminal = try Self.terminal(keyhole, "keyhole approve --session \(number)")
+      #expect(try terminal.finish().status == 1)
+      #expect(try System.text(keyhole.world.outside + "/errors").contains("approve it once"))
+      try keyhole.check("keyhole deny \(number)")
+      #expect(try reader.finish().status == 1)
+    }
+  }
+
   @Test func approvedForAlwaysWritesTheRule() async throws {
     try await Self.withItem { keyhole in
       let (reader, number) = try Self.waitingReader(keyhole)

@@ -287,7 +287,8 @@ import Testing
         grep -q 'shown this once' "$OUT/said"
         printf '%s\\n' '\(Self.strong)' '\(Self.strong) b' | keyhole passphrase --cost 14 2> "$OUT/said"
         grep -q 'the same as before' "$OUT/said"
-        (cat "$OUT/code"; echo '\(Self.strong) c') | keyhole passphrase --recover --cost 14 > /dev/null 2>&1
+        (cat "$OUT/code"; echo '\(Self.strong) c') | keyhole passphrase --recover --cost 14 > /dev/null 2> "$OUT/said"
+        grep -q 'the place of the code that was typed' "$OUT/said"
         """, within: LockTests.patience)
       let used = try world.sh(
         "(cat \"$OUT/code\"; echo '\(Self.strong) d') | keyhole passphrase --recover --cost 14")

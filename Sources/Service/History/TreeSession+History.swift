@@ -77,7 +77,9 @@ extension TreeSession {
   /// - Throws: `Failure` where there is none, or a person refuses.
   package func restore(_ path: TreePath, _ number: UInt64?) throws -> VersionEntry {
     if let (suite, key) = try key(at: path) { return try restore(key, of: suite, path, number) }
-    let version = try Self.version(number, of: itemVersions(at: path), \.number, path)
+    let versions = try itemVersions(at: path)
+    let whole = number == nil ? Self.whole(versions) : nil
+    let version = try whole ?? Self.version(number, of: versions, \.number, path)
     try attempt(path) { () throws(StoreError) in
       let keychain = try keychain()
       let permission = try keychain.permission(
@@ -87,6 +89,18 @@ extension TreeSession {
     }
     return VersionEntry(version)
   }
+
+  /// The item that was removed file by file, as by `rm -r`: as it was before its `otpauth`, which goes first. nil: it was not.
+  private static func whole(_ versions: [ItemVersion]) -> ItemVersion? {
+    guard let removed = versions.last, removed.changes.contains(.removal), removed.item.otpauth == nil,
+      let before = versions.dropLast().last, before.changes == .otpauth, before.item.otpauth != nil,
+      removed.replaced.seconds &- before.replaced.seconds <= removalSeconds
+    else { return nil }
+    return before
+  }
+
+  /// The files of an item that are removed within so many seconds are removed as one.
+  private static let removalSeconds: Int64 = 10
 
   private func restore(
     _ key: ExactString, of suite: ExactString, _ path: TreePath, _ number: UInt64?

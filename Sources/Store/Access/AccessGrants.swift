@@ -152,10 +152,12 @@ extension PermissionRequest.Subject {
     password == .none && (operation == .read || operation == .write || operation == .readWrite)
   }
 
-  /// Whether an answer for the rest of the session is possible: the program and its session are known, and there is no
-  /// password, which is not kept for so long.
+  /// Whether an answer for the rest of the session is possible: the program and its session are known, the session does not end
+  /// with the process itself, and there is no password, which is not kept for so long.
   var offersSession: Bool {
-    guard hasKeptAnswer, let leader = caller.session, leader.start > 0, caller.isServedKnown else {
+    guard hasKeptAnswer, let leader = caller.session, leader.start > 0, leader != caller.process,
+      caller.isServedKnown
+    else {
       return false
     }
     return caller.ruleProgram != nil

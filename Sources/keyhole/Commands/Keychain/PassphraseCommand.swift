@@ -25,7 +25,7 @@ struct PassphraseCommand: ParsableCommand {
       A mount that has the vault open goes on with the new keys.
 
       When a passphrase is set on a terminal, a recovery code is shown, once. It opens the vault where the passphrase is \
-      forgotten (--recover), without the key file too, and stays the same when the passphrase is changed. A weak passphrase is \
+      forgotten (--recover), without the key file too, and stays the same when the passphrase is changed; after --recover there is another one. A weak passphrase is \
       set only after a question, without a terminal only with --weak.
 
       With the PATH of an item that has the access flag `applicationPassword`, the item's own password is changed: a \
