@@ -123,7 +123,7 @@ package struct ClusterDevice {
     try attempt { () throws(StoreError) in try folders.note(address) }
   }
 
-  /// Forgets that this device has asked. The store is not changed.
+  /// Forgets that this device has asked, and takes its request out of the store.
   ///
   /// - Throws: `Failure` where the device is a member, whose keys would be lost, or the cluster does not say whether it is one.
   package func withdraw() throws {
@@ -135,6 +135,9 @@ package struct ClusterDevice {
         "this device belongs to the store, so its keys are kept; `keyhole cluster remove`, on another device, takes it away first"
       )
     }
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in try store.withdrawRequest() }
     folders.forgetDevice(of: address.store)
   }
 

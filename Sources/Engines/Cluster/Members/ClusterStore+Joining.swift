@@ -95,6 +95,14 @@ extension ClusterStore {
     }
   }
 
+  /// Takes this device's request out of the store. - Throws: `unreachable`.
+  package func withdrawRequest() throws(StoreError) {
+    let delete = KeyOperation.delete(KeyRange(key: paths.request(device)))
+    do throws(ClusterError) { _ = try session.commit(ClusterTransaction([delete])) } catch {
+      throw StoreError(error)
+    }
+  }
+
   private func fetchRequest(_ id: ItemKey) throws(StoreError) -> JoinRequest? {
     try requests().first { $0.device.id == id }
   }
