@@ -36,6 +36,7 @@ package final class EtcdCluster: KeyValueCluster {
   let pool: ChannelPool
   let health: Mutex<EndpointHealth>
   private let identity: Mutex<ClusterIdentity>
+  private let heard = Mutex<ContinuousClock.Instant?>(nil)
   private let running = Mutex<[ObjectIdentifier: CallInterruption]>([:])
   private let watches = Mutex<[ObjectIdentifier: EtcdWatch]>([:])
 
@@ -129,8 +130,12 @@ extension EtcdCluster {
     let result = identity.withLock { identity in
       Result { () throws(ClusterError) in try identity.take(header, notBefore: seen) }
     }
+    heard.withLock { $0 = .now }
     try result.get()
   }
+
+  /// When a reply came last; nil: none came.
+  package var lastReply: ContinuousClock.Instant? { heard.withLock { $0 } }
 
   func remember(_ interruption: CallInterruption) {
     running.withLock { $0[ObjectIdentifier(interruption)] = interruption }

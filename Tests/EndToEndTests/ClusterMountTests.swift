@@ -102,6 +102,9 @@ import Testing
       #expect(none.status != 0 && none.error.contains("no code was typed"), "\(none)")
       #expect(try machines.cluster("members", on: machines.one).lines.count == 2)
       let approved = try machines.succeeds("approve", [ClusterMachines.passphrase, code], on: machines.one)
+      // The machine's own code is not the one that is to be typed there.
+      let own = try join(ClusterMachines.otherPassphrase, code)
+      #expect(own.status != 0 && own.error.contains("this is not the code of the store"), "\(own)")
       let confirmed = try join(ClusterMachines.otherPassphrase, try #require(approved.lines.first))
       #expect(confirmed.status == 0, "\(confirmed)")
     }
