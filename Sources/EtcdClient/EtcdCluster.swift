@@ -120,6 +120,7 @@ extension EtcdCluster {
       throw call.isChange ? .outcomeUnknown(text) : .unavailable(text)
     }
     try check(reply)
+    hear()
     return reply
   }
 
@@ -130,9 +131,11 @@ extension EtcdCluster {
     let result = identity.withLock { identity in
       Result { () throws(ClusterError) in try identity.take(header, notBefore: seen) }
     }
-    heard.withLock { $0 = .now }
     try result.get()
   }
+
+  /// A call was answered, or a watch. The status of a server does not count: anybody gets it.
+  func hear() { heard.withLock { $0 = .now } }
 
   /// When a reply came last; nil: none came.
   package var lastReply: ContinuousClock.Instant? { heard.withLock { $0 } }

@@ -76,7 +76,7 @@ import VaultRecords
     try store.unlock(right)
     #expect(try Array(sealed.suites().keys) == ["app"])
     sealed.close()
-    // What was begun goes on, until there is a recovery code.
+    // A store that was begun goes on, until there is a recovery code.
     #expect(try create().device == store.device)
     _ = try store.makeRecoveryCode(right)
     expect(.exists) { _ = try create() }

@@ -72,7 +72,7 @@ import Testing
       try one.shows("new-secret", at: "keychain/generic/service/me/value")
       #expect(failure { _ = try System.text(other / "keychain/generic/service/me/value") } != nil)
       #expect(try other.cat("defaults/app/volume") != "2\n")
-      // After a restart it is told why.
+      // After a restart the reason is said.
       try other.remount()
       let unlocked = try other.world.sh(
         "exec keyhole unlock", sending: Array((ClusterMachines.otherPassphrase + "\n").utf8))
@@ -140,7 +140,7 @@ import Testing
         mkdir defaults/app; echo 1 > defaults/app/volume
         mkdir -p keychain/generic/service/me; printf a > keychain/generic/service/me/value
         """)
-      // What is shared comes; after it, what is not has not come.
+      // The shared one comes; after it, the other has not come.
       if option == "keychain=vault" {
         try other.shows("1\n", at: "defaults/app/volume")
         #expect(!System.exists(other / "keychain/generic/service"))

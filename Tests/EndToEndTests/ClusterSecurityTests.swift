@@ -2,8 +2,8 @@ import EtcdHarness
 import Glibc
 import Testing
 
-/// TLS, certificates, users and passwords of the servers, through the command and the mounts; and what an operator is told where
-/// one of them is wrong.
+/// TLS, certificates, users and passwords of the servers, through the command and the mounts; and the messages that an operator gets
+/// where one of them is wrong.
 @Suite(.timeLimit(.minutes(2))) struct ClusterSecurityTests {
   /// A server with TLS; `NAME.pem` and `NAME.key` of `client`, `root` and `fleet` are in its folder.
   private static func withSecureMachines(

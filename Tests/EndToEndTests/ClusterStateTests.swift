@@ -2,7 +2,7 @@ import EtcdHarness
 import Glibc
 import Testing
 
-/// What the commands say of a store in a cluster, and what they do where something of it is missing.
+/// The states of a store in a cluster as the commands say them, and the ways out where something of it is missing.
 @Suite(.timeLimit(.minutes(2))) struct ClusterStateTests {
   /// Servers that stopped keep their connections: `status` asks them.
   @Test func statusSaysSinceWhenNothingWasHeard() async throws {
@@ -145,6 +145,22 @@ import Testing
         try one.check("mkdir -p keychain/generic/s/a; printf \(number) > keychain/generic/s/a/value")
       } while (try? watch.program.line(within: .milliseconds(100))) == nil && number < 100
       #expect(number < 100)
+    }
+  }
+
+  /// Each is refused before anything is mounted.
+  @Test(arguments: [
+    ("layers=fleet/all", "store=etcd://"), ("write-layer=a/b", "store=etcd://"),
+    ("store=etcd://127.0.0.1:1/team,write-layer=a/b", "it needs `layers=`"),
+    ("store=etcd://127.0.0.1:1/team,layers=all", "with `/` in them"),
+    ("store=etcd://127.0.0.1:1/team,layers=a/b,a/b", "different names"),
+    ("store=etcd://127.0.0.1:1/team,layers=a/b,c/d,write-layer=e/f", "one of `layers=`"),
+    ("store=etcd://127.0.0.1:1/team,settings=files,layers=a/b", "settings of the store"),
+  ])
+  func layersThatCanNotBe(options: String, words: String) async throws {
+    try await withWorld { world in
+      let output = try world.sh("exec keyhole mount -o '\(options)' \"$MOUNT\"")
+      #expect(output.status != 0 && output.error.contains(words), "\(output)")
     }
   }
 }

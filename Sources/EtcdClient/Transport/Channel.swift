@@ -175,7 +175,7 @@ extension Channel {
     return nil
   }
 
-  /// What else the end of a new connection may mean: with TLS 1.3 a server tells nothing else to a client whose certificate it refuses.
+  /// Another reason for the end of a new connection: with TLS 1.3 a server tells nothing else to a client whose certificate it refuses.
   private func explanation(_ result: CURLcode) -> String {
     // These say themselves what is wrong.
     let others = [

@@ -16,7 +16,7 @@ extension StoragePaths {
     }
   }
 
-  /// Changes of the settings of a cluster are told to its mount only.
+  /// Only the mount of a cluster's settings is notified of their changes.
   ///
   /// - Throws: `Failure` with another way, where the running mount shows such settings.
   package func requireOwnSettings() throws {
@@ -24,11 +24,11 @@ extension StoragePaths {
     let events = "\(mount.path)/.keyhole/events".quotedForShell
     throw Failure(
       mount.path,
-      "its settings are those of \(mount.settings), of whose changes its process alone is told: `tail -f \(events)` prints them, "
+      "its settings are those of \(mount.settings), and its process alone is notified of their changes: `tail -f \(events)` prints them, "
         + "and `keyhole watch keychain` those of secrets")
   }
 
-  /// What a mount shows of a cluster is in no backup of this machine.
+  /// The settings and secrets of a cluster are in no backup of this machine.
   ///
   /// - Throws: `Failure` where a mount shows settings or a keychain of a cluster.
   package func requireNoCluster() throws {

@@ -10,7 +10,7 @@ final class ClusterMachines: Sendable {
   let nodes: EtcdNodes
   let one: World
   let other: World
-  /// What every command and mount is given besides the store's address, as mount options.
+  /// The mount options of every command and mount, besides the store's address.
   let options: [String]
   private let mounts = Mutex<[MountedKeyhole]>([])
 

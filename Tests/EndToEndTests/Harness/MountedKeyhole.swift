@@ -61,9 +61,8 @@ extension MountedKeyhole {
     try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
     // In the table before its process answers; this waits for the answer.
     // The settings of a cluster are not known until it is unlocked, and it may refuse its user.
-    do throws(Errno) { _ = try System.status(self / "defaults") } catch  where [.noKey, .denied].contains(error) {} catch {
-      throw didNotStart(program, error)
-    }
+    let refusal = failure { _ = try System.status(self / "defaults") }
+    if let refusal, ![.noKey, .denied].contains(refusal) { throw didNotStart(program, refusal) }
   }
 
   /// The failure of a test whose file system ended unasked.

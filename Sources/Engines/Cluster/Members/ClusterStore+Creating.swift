@@ -54,7 +54,7 @@ extension ClusterStore {
       guard log.members.count == 1 else { throw .exists }
       return try open(member, SeenRecord())
     }
-    // What this device has seen is not there any more: that is no store that was never made.
+    // The store that this device has seen is not there any more: it is not one that was never made.
     guard !isSeen else { throw .exists }
     let member = try member(passphrase)
     try begin(member)
