@@ -134,7 +134,7 @@ extension EtcdCluster {
     try result.get()
   }
 
-  /// A call was answered, or a watch. The status of a server does not count: anybody gets it.
+  /// A call was answered, or a watch. The status of a server does not count: it needs no right.
   func hear() { heard.withLock { $0 = .now } }
 
   /// When a reply came last; nil: none came.
