@@ -222,7 +222,7 @@ let package = Package(
         "Backup", "BusServer", "CSystem", "CWordList", "Cluster", "ClusterAccess", "ClusterRecords",
         "Control", "EtcdClient", "CredentialProtocols", "Formats", "Fuse",
         "ImportExport",
-        "KeychainSelection", "LoginSessions",
+        "KeychainSelection", "Layers", "LoginSessions",
         "Model", "Mount", "Notifier", "OneTimeCodes", "Platform", "ProgramRunning", "PromptHelper",
         "Prompting", "SecretMemory", "SecretServiceProtocol", "Store", "Suites", "Tree",
         "Vault", "VaultRecords", "ViewFormats", "Views",
@@ -406,7 +406,8 @@ let package = Package(
       [
         "keyhole", "FoundationProgram", "WrapperProgram", "Foil", "FTPropertyWrappers",
         "KeychainStorage",
-        "PropertyKit", "UserDefault", "KeyringHarness", "SecretMemory", "TestSupport", "ViewFormats",
+        "PropertyKit", "UserDefault", "EtcdHarness", "KeyringHarness", "SecretMemory", "TestSupport",
+        "ViewFormats",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
     // A disk that loses what was not synchronised, and what has to outlive that.

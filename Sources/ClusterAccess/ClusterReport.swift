@@ -21,6 +21,8 @@ package struct ClusterReport: Sendable {
     case refused
     /// This device was removed, or was never approved.
     case removed
+    /// The cluster refuses the certificate, the user or the password.
+    case accessDenied = "access-denied"
     /// The cluster does not answer, and is asked again and again.
     case reconnecting
     /// The cluster's quota is used up: nothing can be stored.
@@ -33,6 +35,8 @@ package struct ClusterReport: Sendable {
   package let condition: Condition
   /// Since when the cluster was not heard; nil: it is.
   package let silence: Timestamp?
+  /// When a server was heard last; nil: not yet.
+  package let heard: Timestamp?
   package let address: String
   /// This device's number in the list of members.
   package let device: String
@@ -47,16 +51,19 @@ package struct ClusterReport: Sendable {
   init(_ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison) {
     (address, device) = (opened.address.text, opened.store.device.text)
     isEncrypted = opened.address.security != nil
-    silence = [opened.suites.silence, opened.keychain.silence].compactMap { $0 }.min()
+    let followed = [opened.suites.silence, opened.keychain.silence].compactMap { $0 }.min()
+    let refusal = opened.silenceNow()
+    heard = opened.heard
+    silence = followed ?? (refusal == nil ? nil : heard ?? .now)
     lastSights = comparison.lastSights.map { ($0.key.text, $0.value) }.sorted { $0.member < $1.member }
     compared = comparison.time
     let problems = opened.suites.problems() + opened.keychain.problems()
-    (condition, reason) = Self.judge(opened, failure, comparison, silence, problems)
+    (condition, reason) = Self.judge(opened, failure, comparison, refusal, silence, problems)
   }
 
   private static func judge(
-    _ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison, _ silence: Timestamp?,
-    _ problems: [Problem]
+    _ opened: OpenedCluster, _ failure: StoreError?, _ comparison: SightsComparison, _ refusal: ClusterError?,
+    _ silence: Timestamp?, _ problems: [Problem]
   ) -> (Condition, String) {
     if let found = comparison.findings.first(where: { $0.comparison == .isForked }) {
       return (.forked, "device \(found.member.text) has seen another history")
@@ -69,12 +76,14 @@ package struct ClusterReport: Sendable {
     }
     // Later contents are sealed under keys that this device has not, and do not fit its copy.
     if comparison.isRemoved { return (.removed, "") }
+    if case .unauthorized(let reason)? = refusal { return (.accessDenied, reason) }
     if let problem = problems.first { return (.refused, problem.reason) }
     if let failure {
       if case .unreachable = failure { return (.reconnecting, failure.message) }
       if case .notPermitted = failure { return (.removed, failure.message) }
       return (.locked, failure.message)
     }
+    if case .unavailable(let reason)? = refusal { return (.reconnecting, reason) }
     guard silence == nil else { return (.reconnecting, "") }
     if comparison.isFull { return (.full, "") }
     return opened.isReadable ? (.connected, "") : (.locked, "")
@@ -96,6 +105,7 @@ extension ClusterReport {
         }),
     ]
     if let silence { fields["silentSince"] = .string(ExactString(silence.iso8601)) }
+    if let heard { fields["heard"] = .string(ExactString(heard.iso8601)) }
     if let compared { fields["compared"] = .string(ExactString(compared.iso8601)) }
     return .dictionary(fields)
   }
@@ -113,10 +123,16 @@ extension ClusterReport {
         (self.reason, "find out who else writes to the cluster; `keyhole cluster status` says more")
       case .removed:
         ("this device does not belong to the store any more", "let it join again, or mount without the store")
+      case .accessDenied:
+        (
+          "it refuses this client: \(self.reason)",
+          "look at `etcd-cert=` or `etcd-user=` and the password, and at what the role may do: `etcdctl role get`"
+        )
       case .reconnecting:
         (
-          "it does not answer" + (silence.map { " since \($0.iso8601)" } ?? ""),
-          "look at its servers and at the network; it is asked again by itself"
+          "it does not answer" + (silence.map { " since \($0.iso8601)" } ?? "")
+            + (self.reason.isEmpty ? "" : ": \(self.reason)"),
+          "look at its servers, at the network and, with TLS, at the certificates; it is asked again by itself"
         )
       case .full:
         (

@@ -25,6 +25,8 @@ package final class OpenedCluster: Sendable {
     /// Why this device was not opened with that; nil: it was, or a person has to type one.
     var failure: StoreError?
     var comparison = SightsComparison()
+    /// The last time that a majority of the servers was asked for the report, and why there was no answer.
+    var asked: (at: ContinuousClock.Instant, failure: ClusterError?)?
   }
 
   /// Opens the store, locked: until it is unlocked, neither names nor values are known.
@@ -130,6 +132,31 @@ extension OpenedCluster {
 
   /// Whether settings can be read: this device was unlocked.
   package var isReadable: Bool { store.session.keys.isReadable }
+
+  /// A reply that is older than this is none from now: the servers are asked. So long an answer is waited for.
+  private static let moment = Duration.seconds(1)
+
+  /// Why the servers do not answer at present; nil: they do. A server that stopped says nothing, and is noticed only when it is asked.
+  func silenceNow() -> ClusterError? {
+    let now = ContinuousClock.now
+    if let asked = state.withLock({ $0.asked }), asked.at + Self.moment > now { return asked.failure }
+    if let last = client.lastReply, last + Self.moment > now { return nil }
+    var failure: ClusterError?
+    do throws(ClusterError) {
+      let request = RangeRequest(KeyRange(key: store.session.paths.ring))
+      _ = try client.read(request, interruption: CallInterruption(until: now + Self.moment))
+    } catch { failure = error }
+    state.withLock { $0.asked = (.now, failure) }
+    return failure
+  }
+
+  /// When a server was heard last; nil: never.
+  var heard: Timestamp? {
+    client.lastReply.map { last in
+      let elapsed = last.duration(to: .now)
+      return Timestamp(seconds: Timestamp.now.seconds - elapsed.components.seconds)
+    }
+  }
 
   /// The state for `keyhole status`.
   package var report: ClusterReport {

@@ -36,6 +36,7 @@ package final class EtcdCluster: KeyValueCluster {
   let pool: ChannelPool
   let health: Mutex<EndpointHealth>
   private let identity: Mutex<ClusterIdentity>
+  private let heard = Mutex<ContinuousClock.Instant?>(nil)
   private let running = Mutex<[ObjectIdentifier: CallInterruption]>([:])
   private let watches = Mutex<[ObjectIdentifier: EtcdWatch]>([:])
 
@@ -119,6 +120,7 @@ extension EtcdCluster {
       throw call.isChange ? .outcomeUnknown(text) : .unavailable(text)
     }
     try check(reply)
+    hear()
     return reply
   }
 
@@ -131,6 +133,12 @@ extension EtcdCluster {
     }
     try result.get()
   }
+
+  /// A call was answered, or a watch. The status of a server does not count: it needs no right.
+  func hear() { heard.withLock { $0 = .now } }
+
+  /// When a reply came last; nil: none came.
+  package var lastReply: ContinuousClock.Instant? { heard.withLock { $0 } }
 
   func remember(_ interruption: CallInterruption) {
     running.withLock { $0[ObjectIdentifier(interruption)] = interruption }

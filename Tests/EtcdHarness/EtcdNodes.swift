@@ -60,7 +60,7 @@ public final class EtcdNodes: Sendable {
   }
 
   /// The package's program, or where mount-helpers/test has unpacked it, since the package starts a server by itself.
-  private static let program: String = {
+  public static let program: String = {
     let project = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
     return ["/usr/bin/etcd", "\(project)/.build/etcd/usr/bin/etcd"].first { unsafe access($0, X_OK) == 0 }
       ?? "etcd"

@@ -11,6 +11,7 @@ final class Guardian: Sendable {
     writer = writing
     let script = """
       while read -r what process; do
+        if [ "$what" = . ]; then break; fi
         if [ "$what" = + ]; then all="$all $process "; else all=${all%" $process "*}${all#*" $process "}; fi
       done
       kill -9 $all 2>/dev/null
@@ -20,6 +21,8 @@ final class Guardian: Sendable {
   }
 
   deinit {
+    // A process with a copy of the pipe, or a thread with descriptors of its own, does not put off the end.
+    write(".\n")
     close(writer)
     Program.waitForEnd(process)
   }

@@ -170,9 +170,25 @@ extension Channel {
       }
       let text = unsafe String(cString: problem)
       let general = unsafe String(cString: curl_easy_strerror(result))
-      return .failed(text.isEmpty ? general : text.withoutControlCharacters)
+      return .failed((text.isEmpty ? general : text.withoutControlCharacters) + explanation(result))
     }
     return nil
+  }
+
+  /// Another reason for the end of a new connection: with TLS 1.3 a server tells nothing else to a client whose certificate it refuses.
+  private func explanation(_ result: CURLcode) -> String {
+    // These say themselves what is wrong.
+    let others = [
+      CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_OPERATION_TIMEDOUT,
+      CURLE_PEER_FAILED_VERIFICATION,
+      CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
+    ]
+    guard !wasUsed, exchange?.receivedBytes == 0, head.status == nil, !others.contains(result) else {
+      return ""
+    }
+    return endpoint.isSecure
+      ? "; a server ends a new connection where it does not take the certificate of the client, none, or an expired one"
+      : "; a server that wants TLS ends a new connection without it"
   }
 
   /// Ends the stream, also one that still runs.

@@ -170,7 +170,7 @@ extension EtcdWatch {
     do throws(ClusterError) { try cluster.verify(reply.header, notBefore: nil) } catch {
       throw .refused(error)
     }
-    guard reply.isCancelled else { return }
+    guard reply.isCancelled else { return cluster.hear() }
     if reply.oldest > 0 { throw .compacted(oldest: reply.oldest) }
     if reply.reason.contains("permission denied") || reply.reason.contains("invalid auth token") {
       cluster.configuration.login?.forget(cluster.configuration.login?.current)

@@ -42,18 +42,33 @@ package struct ClusterDevice {
     do throws(StoreError) { return try body() } catch { throw Failure(address.text, error) }
   }
 
-  /// Makes the store, with this device as its first member, and a recovery code. - Throws: `Failure`.
+  /// Makes the store, with this device as its first member, and a recovery code; or goes on where that was interrupted.
+  ///
+  /// - Throws: `Failure`.
   package func create(_ passphrase: borrowing SecretBytes) throws -> SlotSecret {
     folders.make()
     let cluster = address.cluster(login)
     defer { cluster.close() }
-    let code = try attempt { () throws(StoreError) in
-      let store = try ClusterStore.create(
-        cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
-      return try store.makeRecoveryCode(passphrase)
+    let store = try attempt { () throws(StoreError) in
+      do throws(StoreError) {
+        return try ClusterStore.create(
+          cluster, store: address.store, files: folders.files(of: address.store), passphrase: passphrase)
+      } catch .exists {
+        throw .notPermitted(reason: "the store is there already; `keyhole cluster join` asks to belong to it")
+      } catch .rejected {
+        throw .accessDenied(
+          reason:
+            "this device has begun to make the store with another passphrase: `keyhole cluster init` takes that one"
+        )
+      }
     }
     try attempt { () throws(StoreError) in try folders.note(address) }
-    return code
+    do throws(StoreError) { return try store.makeRecoveryCode(passphrase) } catch {
+      throw Failure(
+        address.text,
+        "the store is made, and has no recovery code yet: \(error.message); `keyhole cluster init` again makes one"
+      )
+    }
   }
 
   /// Whether this device has asked to belong to the store, and not confirmed its code.
@@ -88,12 +103,8 @@ package struct ClusterDevice {
     let (store, cluster) = try open()
     defer { cluster.close() }
     try attempt { () throws(StoreError) in
-      do throws(StoreError) {
-        // The passphrase first: a wrong one is not to be taken for a wrong code.
-        try store.check(passphrase)
-      } catch .rejected {
-        throw .accessDenied(reason: "this is not this device's passphrase")
-      }
+      // The passphrase first: a wrong one is not to be taken for a wrong code.
+      try Self.check(store, passphrase)
       do throws(StoreError) { try store.confirm(code: code, passphrase) } catch .rejected {
         throw .accessDenied(
           reason: "this is not the code of the store that answers here: compare both, and type nothing else")
@@ -107,6 +118,12 @@ package struct ClusterDevice {
     let isNew = !folders.hasDevice(for: address.store)
     let cluster = address.cluster(login)
     defer { cluster.close() }
+    if !isNew {
+      let store = try attempt { () throws(StoreError) in
+        try ClusterStore(cluster, store: address.store, files: folders.files(of: address.store))
+      }
+      try attempt { () throws(StoreError) in try Self.check(store, passphrase) }
+    }
     try attempt { () throws(StoreError) in
       do throws(StoreError) {
         _ = try ClusterStore.recover(
@@ -123,7 +140,7 @@ package struct ClusterDevice {
     try attempt { () throws(StoreError) in try folders.note(address) }
   }
 
-  /// Forgets that this device has asked. The store is not changed.
+  /// Forgets that this device has asked, and takes its request out of the store.
   ///
   /// - Throws: `Failure` where the device is a member, whose keys would be lost, or the cluster does not say whether it is one.
   package func withdraw() throws {
@@ -135,6 +152,9 @@ package struct ClusterDevice {
         "this device belongs to the store, so its keys are kept; `keyhole cluster remove`, on another device, takes it away first"
       )
     }
+    let (store, cluster) = try open()
+    defer { cluster.close() }
+    try attempt { () throws(StoreError) in try store.withdrawRequest() }
     folders.forgetDevice(of: address.store)
   }
 
@@ -202,6 +222,12 @@ extension ClusterDevice {
         reason:
           "no request has this code: the device that shows it has asked another store, or its request was changed"
       )
+    }
+  }
+
+  private static func check(_ store: ClusterStore, _ passphrase: borrowing SecretBytes) throws(StoreError) {
+    do throws(StoreError) { try store.check(passphrase) } catch .rejected {
+      throw .accessDenied(reason: "this is not this device's passphrase")
     }
   }
 

@@ -1,5 +1,6 @@
 package import ClusterAccess
 import KeychainSelection
+import Layers
 import Model
 import Platform
 import Store
@@ -18,6 +19,7 @@ final class MountedCluster: Sendable {
     do throws(StoreError) {
       opened = try OpenedCluster(
         cluster.address, cluster.login, places.clusters, propertyLists: PropertyLists())
+      layered = try Self.layers(cluster, opened.suites)
     } catch .notFound {
       throw Failure(
         cluster.address.text,
@@ -28,8 +30,21 @@ final class MountedCluster: Sendable {
     }
   }
 
+  private static func layers(
+    _ options: ClusterOptions, _ suites: any SuiteEngine
+  ) throws(StoreError) -> LayeredSuites? {
+    guard let last = options.layers.last else { return nil }
+    let layers = try options.layers.map { (name) throws(StoreError) in try SettingLayer(name, in: suites) }
+    return try LayeredSuites(layers, writing: options.writtenLayer ?? last)
+  }
+
   /// nil: the settings are those of this machine.
-  var suites: (any SuiteEngine)? { options.showsSettings ? opened.suites : nil }
+  var suites: (any SuiteEngine)? {
+    guard options.showsSettings else { return nil }
+    return layered ?? opened.suites
+  }
+  /// nil: there are no layers.
+  private let layered: LayeredSuites?
 
   /// The address of the settings, as a mount notes it; nil: they are those of this machine.
   var settings: String? { options.showsSettings ? opened.address.text : nil }
@@ -49,8 +64,9 @@ final class MountedCluster: Sendable {
     let (settings, keychain) = (stores.settings, stores.keychain)
     let hasSettings = options.showsSettings
     let hasKeychain = keychain?.engine.name == KeychainChoice.cluster.rawValue
-    opened.follow { suite in
-      if hasSettings { settings.refresh(suite) }
+    opened.follow { [layered] stored in
+      guard hasSettings else { return }
+      for suite in layered?.suites(stored: stored) ?? [stored] { settings.refresh(suite) }
     } items: {
       if hasKeychain { try? keychain?.refresh() }
     } opened: {

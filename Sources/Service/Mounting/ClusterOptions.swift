@@ -11,6 +11,10 @@ package struct ClusterOptions: Sendable {
   package var address: ClusterAddress
   /// Whether `defaults` shows the settings of the store.
   var showsSettings = true
+  /// The names of the layers whose settings are shown, the lowest first; empty: there are none, and all suites of the store are shown.
+  var layers: [String] = []
+  /// The layer that changes are written to; nil: the last one.
+  var writtenLayer: String?
   /// The descriptor that the password of the cluster's user is read from.
   package var passwordDescriptor: Int32?
   package var login: EtcdLogin?

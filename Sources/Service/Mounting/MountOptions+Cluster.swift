@@ -34,6 +34,7 @@ extension MountOptions {
         message: "mount option `store=`: neither settings nor the keychain are to be shown of it")
     }
     options.passwordDescriptor = try passwordDescriptor()
+    try applyLayers(&options)
     cluster = options
   }
 
@@ -50,6 +51,31 @@ extension MountOptions {
     case let other?:
       throw UsageError(
         message: "mount option `settings=\(other.abbreviated)`: it is one of cluster, files")
+    }
+  }
+
+  private func applyLayers(_ options: inout ClusterOptions) throws {
+    guard let names = ofCluster["layers"] else {
+      guard ofCluster["write-layer"] == nil else {
+        throw UsageError(message: "mount option `write-layer=`: it needs `layers=`")
+      }
+      return
+    }
+    guard options.showsSettings else {
+      throw UsageError(
+        message: "mount option `layers=`: it needs the settings of the store, not `settings=files`")
+    }
+    options.layers = names.split(separator: ",").map(String.init)
+    options.writtenLayer = ofCluster["write-layer"]
+    guard options.layers.allSatisfy({ $0.contains("/") }), Set(options.layers).count == options.layers.count
+    else {
+      throw UsageError(
+        message:
+          "mount option `layers=\(names.abbreviated)`: it takes different names with `/` in them, the lowest first: "
+          + "`layers=fleet/all,host/NAME`")
+    }
+    if let written = options.writtenLayer, !options.layers.contains(written) {
+      throw UsageError(message: "mount option `write-layer=\(written.abbreviated)`: it is one of `layers=`")
     }
   }
 

@@ -40,7 +40,8 @@ package struct MountOptions {
     + ConfigurationKey.allCases.flatMap(\.mountOptions) + [
       "store=etcd://", "settings=cluster", "settings=files", "etcd-ca=", "etcd-cert=", "etcd-key=",
       "etcd-user=",
-      "etcd-password-descriptor=", "plain-session", "ro", "allow_other", "allow_root", "uid=", "gid=",
+      "etcd-password-descriptor=", "layers=", "write-layer=", "plain-session", "ro", "allow_other",
+      "allow_root", "uid=", "gid=",
       "vault=",
       "fsname=", "noatime", "nosuid", "nodev", "noexec", "sync",
     ]
@@ -59,13 +60,15 @@ package struct MountOptions {
 
   init() {}
 
-  /// The options of a list. The servers of a store have commas between them, too.
+  /// The options of a list. The servers of a store have commas between them, too, and so have layers, whose names have a `/`.
   private static func options(of list: String) -> [String] {
     var options: [String] = []
     for part in list.split(separator: ",") {
       if let last = options.last, last.hasPrefix(storeBeginning),
         !last.dropFirst(storeBeginning.count).contains("/")
       {
+        options[options.count - 1] += "," + part
+      } else if let last = options.last, last.hasPrefix("layers="), part.contains("/"), !part.contains("=") {
         options[options.count - 1] += "," + part
       } else {
         options.append(String(part))
@@ -92,7 +95,8 @@ package struct MountOptions {
     case ("keychain", let value?):
       keychain.choice = try Self.keychain(value)
       choosesKeychain = true
-    case ("store", let value?), ("settings", let value?), ("etcd-password-descriptor", let value?):
+    case ("store", let value?), ("settings", let value?), ("etcd-password-descriptor", let value?),
+      ("layers", let value?), ("write-layer", let value?):
       ofCluster[name] = value
     case (_, let value?) where ClusterOption(rawValue: name) != nil:
       ofCluster[name] = name == ClusterOption.user.rawValue ? value : try Self.path(name, value)

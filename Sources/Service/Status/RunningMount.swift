@@ -125,9 +125,10 @@ package struct RunningMount {
       return text.string
     }
     let since = text("silentSince").map { " since \($0)" } ?? ""
+    let heard = text("silentSince") == nil ? text("heard").map { ", heard \($0)" } ?? "" : ""
     let reason = text("reason").map { ": \($0)" } ?? ""
     let plain = fields["encrypted"] == .bool(false) ? "; the connection is not encrypted" : ""
-    return ["\(text("state") ?? "")\(since)\(reason), as device \(text("device") ?? "")\(plain)"]
+    return ["\(text("state") ?? "")\(since)\(heard)\(reason), as device \(text("device") ?? "")\(plain)"]
   }
 
   /// Whether it is the Secret Service without a mount.

@@ -26,7 +26,6 @@ final class StatusReport: Sendable {
   /// The state of the cluster whose store is shown.
   func follow(_ cluster: OpenedCluster) {
     sources.change { $0.cluster = { cluster.report } }
-    add { cluster.report.problem.map { ["\($0.subject): \($0.reason)"] } ?? [] }
   }
 
   /// How a person can approve the use of an item, where that is limited; known once the mount runs.
@@ -100,10 +99,13 @@ final class StatusReport: Sendable {
     let noted = noted.withLock { $0 }
     report["refusals"] = .array((noted?.refusals.recent ?? []).map(\.value))
     report["slow"] = .array((noted?.delays.recent ?? []).map(\.value))
-    let ofKeychain = (keychain?.engine.problems() ?? []) + sources.all.faultsOfViews()
+    let cluster = sources.all.cluster()
+    let ofKeychain =
+      (keychain?.engine.problems() ?? []) + sources.all.faultsOfViews()
+      + (cluster?.problem.map { [$0] } ?? [])
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
-    if let cluster = sources.all.cluster() { report["cluster"] = cluster.value }
+    if let cluster { report["cluster"] = cluster.value }
     report["configuration"] = configuration.report
     let known = ofKeychain + configuration.suite.problems(in: folder)
     let problems = known.map { "\($0.subject): \($0.reason)" } + sources.all.problems.flatMap { $0() }

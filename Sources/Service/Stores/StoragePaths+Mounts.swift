@@ -16,6 +16,33 @@ extension StoragePaths {
     }
   }
 
+  /// Only the mount of a cluster's settings is notified of their changes.
+  ///
+  /// - Throws: `Failure` with another way, where the running mount shows such settings.
+  package func requireOwnSettings() throws {
+    guard mountedSuites != nil, let mount = MountRegistration.newest(in: runtime) else { return }
+    let events = "\(mount.path)/.keyhole/events".quotedForShell
+    throw Failure(
+      mount.path,
+      "its settings are those of \(mount.settings), and its process alone is notified of their changes: `tail -f \(events)` prints them, "
+        + "and `keyhole watch keychain` those of secrets")
+  }
+
+  /// The settings and secrets of a cluster are in no backup of this machine.
+  ///
+  /// - Throws: `Failure` where a mount shows settings or a keychain of a cluster.
+  package func requireNoCluster() throws {
+    let mounts = MountRegistration.serving(in: runtime)
+    guard let mount = mounts.first(where: { $0.hasRemoteSettings || $0.keychain.choice == .cluster }) else {
+      return
+    }
+    throw Failure(
+      mount.path,
+      "it shows a store in a cluster, which is in no backup of this machine: `etcdctl snapshot save` makes one of the cluster, "
+        + "and `keyhole export` writes what the mount shows. Nothing was written; --without-cluster backs up this machine's own "
+        + "settings and vault")
+  }
+
   /// - Throws: `Failure` with the path of a mount that uses the stores, also one that was made with another runtime folder;
   ///   `rest` says what to do then.
   package func requireUnmounted(_ rest: String) throws {

@@ -60,7 +60,9 @@ extension MountedKeyhole {
     running.withLock { $0 = program }
     try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
     // In the table before its process answers; this waits for the answer.
-    do { _ = try System.status(self / "defaults") } catch { throw didNotStart(program) }
+    // The settings of a cluster are not known until it is unlocked, and it may refuse its user.
+    let refusal = failure { _ = try System.status(self / "defaults") }
+    if let refusal, ![.noKey, .denied].contains(refusal) { throw didNotStart(program, refusal) }
   }
 
   /// The failure of a test whose file system ended unasked.
@@ -70,9 +72,10 @@ extension MountedKeyhole {
     return Died(output: Output(status: status, bytes: [], error: (try? System.text(world.log)) ?? ""))
   }
 
-  private func didNotStart(_ program: Program) -> DidNotStart {
+  private func didNotStart(_ program: Program, _ error: Errno) -> DidNotStart {
     let status = (try? program.waitForEnd(until: Deadline(in: .seconds(5)))) ?? -1
-    return DidNotStart(output: Output(status: status, bytes: [], error: (try? System.text(world.log)) ?? ""))
+    let text = (try? System.text(world.log)) ?? ""
+    return DidNotStart(output: Output(status: status, bytes: [], error: "\(error): \(text)"))
   }
 
   /// Unmounts as a user does, and waits for the process to end by itself.

@@ -9,7 +9,7 @@ extension StoreError {
     case .unavailable(let reason): self = .unreachable(reason: "the cluster does not answer: \(reason)")
     case .outcomeUnknown(let reason):
       self = .unreachable(
-        reason: "the cluster did not say whether the change was made (\(reason)); look before you try again")
+        reason: "\(Self.unknownOutcome) (\(reason)); look before you try again")
     case .compacted: self = .unreachable(reason: "what was to be read is not kept any more")
     case .noSpace: self = .noSpace
     case .tooLarge: self = .tooLarge(limit: ClusterFormat.largestTransaction)
@@ -17,5 +17,12 @@ extension StoreError {
     case .wrongCluster(let reason): self = .readOnly(reason: reason)
     case .refused(let reason): self = .unreachable(reason: "the cluster refuses it: \(reason)")
     }
+  }
+
+  private static let unknownOutcome = "the cluster did not say whether the change was made"
+
+  /// Whether a change may have been made that failed with this error.
+  var isOutcomeUnknown: Bool {
+    if case .unreachable(let reason) = self { reason.hasPrefix(Self.unknownOutcome) } else { false }
   }
 }

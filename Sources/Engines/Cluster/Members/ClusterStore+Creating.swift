@@ -7,16 +7,21 @@ package import SecretMemory
 package import VaultRecords
 
 extension ClusterStore {
-  /// Makes a store in a cluster, to which this device belongs. It is unlocked.
+  /// Makes a store in a cluster, to which this device belongs. It is unlocked. Where an earlier call was interrupted, it goes on.
   ///
   /// `passphrase` seals this device's keys; empty: none does.
-  /// - Throws: `exists` where the store or this device's file is there; `unreachable`, `noSpace`, `invalidName`.
+  /// - Throws: `exists` where the store is there, and whole; `rejected` for another passphrase than that of the call that was
+  ///   interrupted; `unreachable`, `noSpace`, `invalidName`.
   package static func create(
     _ cluster: any KeyValueCluster, store name: String, files: DeviceFiles,
     passphrase: borrowing SecretBytes, cost: PassphraseCost = .standard
   ) throws(StoreError) -> ClusterStore {
     let paths = try ClusterPaths(store: name)
-    guard try DeviceFiles.read(files.device) == nil else { throw .exists }
+    if let bytes = try DeviceFiles.read(files.device) {
+      let store = ClusterStore(cluster, paths, files, try DeviceRecord(bytes.span))
+      try store.goOnCreating(passphrase)
+      return store
+    }
     let (member, id) = (try MemberSecret.random(), ItemKey.random())
     let device = try DeviceRecord(member, of: id, passphrase: passphrase, cost: cost)
     let store = ClusterStore(cluster, paths, files, device)
@@ -25,11 +30,36 @@ extension ClusterStore {
     do throws(StoreError) {
       try store.commitBeginning(member)
     } catch {
-      _ = try? Files.remove(files.device)
+      // Where it may have been made, the next call goes on.
+      if !error.isOutcomeUnknown { _ = try? Files.remove(files.device) }
       throw error
     }
     try store.saveSeen(durably: true)
     return store
+  }
+
+  /// Goes on where making the store was interrupted: nothing is there yet, or all but a recovery code.
+  private func goOnCreating(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    let entries = try fetchEntries()
+    let isSeen = try DeviceFiles.read(files.seen) != nil
+    guard entries.isEmpty else {
+      // Another store has the name, or this device only asked to belong to it.
+      guard let log = try? Self.log(entries, from: SeenRecord(), keys.store),
+        log.members[device]?.kind == .device,
+        !log.members.values.contains(where: { $0.kind == .recoveryCode })
+      else { throw .exists }
+      if isSeen { return try unlock(passphrase) }
+      let member = try member(passphrase)
+      // Of a store of which nothing was seen, the one that this device has made, and that no other member has changed.
+      guard log.members.count == 1 else { throw .exists }
+      return try open(member, SeenRecord())
+    }
+    // The store that this device has seen is not there any more: it is not one that was never made.
+    guard !isSeen else { throw .exists }
+    let member = try member(passphrase)
+    try begin(member)
+    try commitBeginning(member)
+    try saveSeen(durably: true)
   }
 
   private func begin(_ member: MemberSecret) throws(StoreError) {

@@ -8,7 +8,7 @@ package import VaultRecords
 extension ClusterStore {
   /// Asks for this device to belong to a store that is there, and makes its file.
   ///
-  /// - Returns: the code that the other device has to be given, and shows.
+  /// - Returns: the code that the other device has to be given.
   /// - Throws: `notFound` where there is no such store; `exists` where this device has a file; `unreachable`.
   package static func requestJoining(
     _ cluster: any KeyValueCluster, store name: String, files: DeviceFiles,
@@ -33,7 +33,7 @@ extension ClusterStore {
     do throws(ClusterError) { _ = try cluster.commit(ClusterTransaction([put])) } catch {
       throw StoreError(error)
     }
-    return try JoinCode(request.device, log).text()
+    return try JoinCode(request.device, log, of: .joining).text()
   }
 
   /// A person confirms on this device, which asked to join, the code that the approving device shows: from now on this is the
@@ -47,7 +47,9 @@ extension ClusterStore {
     if request == nil { request = try requestBeforeApproval(of: member, entries) }
     guard let request else { throw .notFound }
     let log = try Self.log(entries, upTo: request.position, keys.store)
-    guard request.device == (try member.publicKeys()), try JoinCode(request.device, log).isTyped(code) else {
+    guard request.device == (try member.publicKeys()),
+      try JoinCode(request.device, log, of: .approving).isTyped(code)
+    else {
       throw .rejected
     }
     try begin(member, log)
@@ -95,14 +97,23 @@ extension ClusterStore {
     }
   }
 
+  /// Takes this device's request out of the store. - Throws: `unreachable`.
+  package func withdrawRequest() throws(StoreError) {
+    let delete = KeyOperation.delete(KeyRange(key: paths.request(device)))
+    do throws(ClusterError) { _ = try session.commit(ClusterTransaction([delete])) } catch {
+      throw StoreError(error)
+    }
+  }
+
   private func fetchRequest(_ id: ItemKey) throws(StoreError) -> JoinRequest? {
     try requests().first { $0.device.id == id }
   }
 
-  /// The code of a request, as this device sees it. - Throws: `damaged`, `unreachable`.
+  /// The code that the device of a request has to be given, of what this device sees. - Throws: `damaged`, `unreachable`.
   package func code(of request: JoinRequest) throws(StoreError) -> String {
     _ = try fetchLog()
-    return try JoinCode(request.device, Self.log(fetchEntries(), upTo: request.position, keys.store)).text()
+    let log = try Self.log(fetchEntries(), upTo: request.position, keys.store)
+    return try JoinCode(request.device, log, of: .approving).text()
   }
 
   /// Lets a device belong to the store: a person has given this device's passphrase, and typed the code that the other shows.
@@ -118,7 +129,7 @@ extension ClusterStore {
     guard request.position == log.count else {
       throw .notPermitted(reason: "the members have changed since the device asked; let it ask again")
     }
-    guard try JoinCode(request.device, log).isTyped(code) else { throw .rejected }
+    guard try JoinCode(request.device, log, of: .joining).isTyped(code) else { throw .rejected }
     try add(request.device, log, by: signer, removing: paths.request(id))
   }
 
@@ -150,14 +161,20 @@ extension ClusterStore {
     return code
   }
 
-  /// Makes this device a member by a recovery code. It trusts the list of members that it finds, as nothing else is left.
+  /// Makes this device a member by a recovery code. It trusts the list of members that it finds, as nothing else is left. A device that
+  /// has keys for the store, and has lost what it had seen, keeps them.
   ///
-  /// - Throws: `rejected` for a code that opens no slot; `exists`, `notFound`, `unreachable`.
+  /// - Throws: `rejected` for a code that opens no slot, or another passphrase than that of the keys that are kept; `exists`, `notFound`,
+  ///   `unreachable`.
   package static func recover(
     _ cluster: any KeyValueCluster, store name: String, files: DeviceFiles, code: SlotSecret,
     passphrase: borrowing SecretBytes, cost: PassphraseCost = .standard
   ) throws(StoreError) -> ClusterStore {
-    _ = try requestJoining(cluster, store: name, files: files, passphrase: passphrase, cost: cost)
+    let (device, seen) = (try DeviceFiles.read(files.device), try DeviceFiles.read(files.seen))
+    let keepsDevice = device != nil && seen == nil
+    if !keepsDevice {
+      _ = try requestJoining(cluster, store: name, files: files, passphrase: passphrase, cost: cost)
+    }
     let store = try ClusterStore(cluster, store: name, files: files)
     let log = try Self.log(try store.fetchEntries(), from: SeenRecord(), store.keys.store)
     let recovery = try MemberSecret(code, of: store.keys.store)
@@ -170,7 +187,10 @@ extension ClusterStore {
     try store.keys.add(try MemberSlot.open(slot.value, recovery, log), epoch: log.epoch)
     let member = try store.member(passphrase)
     try store.begin(member, log)
-    try store.add(try member.publicKeys(), log, by: recovery, removing: store.paths.request(member.id))
+    if log.members[member.id] == nil {
+      try store.add(try member.publicKeys(), log, by: recovery, removing: store.paths.request(member.id))
+    }
+    try store.saveSeen(durably: true)
     try store.unlock(passphrase)
     return store
   }

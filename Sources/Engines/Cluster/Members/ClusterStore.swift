@@ -68,7 +68,10 @@ package final class ClusterStore: Sendable, ClusterLock {
     let device = state.use { $0.device }
     let member = try device.open(passphrase)
     guard let stored = try DeviceFiles.read(files.seen) else {
-      throw .notPermitted(reason: "this device has not confirmed the store's code yet")
+      throw .notPermitted(
+        reason:
+          "this device has not confirmed the store's code: `keyhole cluster join` takes it; after a loss of the state folder, "
+          + "`keyhole cluster join --recover` takes the recovery code")
     }
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
@@ -90,7 +93,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     return record
   }
 
-  private func open(_ member: MemberSecret, _ record: SeenRecord) throws(StoreError) {
+  func open(_ member: MemberSecret, _ record: SeenRecord) throws(StoreError) {
     let stored = try read(member)
     let log = try Self.log(stored.log, from: record, keys.store)
     guard log.members[member.id] != nil else {
@@ -164,7 +167,10 @@ package final class ClusterStore: Sendable, ClusterLock {
   package func accept(_ passphrase: borrowing SecretBytes) throws(StoreError) {
     let member = try member(passphrase)
     guard let stored = try DeviceFiles.read(files.seen) else {
-      throw .notPermitted(reason: "this device does not know the store's code; let it ask to join again")
+      throw .notPermitted(
+        reason:
+          "this device has lost what it had seen of the store; `keyhole cluster join --recover` takes the recovery code"
+      )
     }
     var record = SeenRecord()
     record.first = try SeenRecord(stored, SeenRecord.key(member, keys.store)).first

@@ -36,15 +36,21 @@ package struct JoinRequest: Hashable, Sendable {
   }
 }
 
-/// The code that people compare when a device joins: it covers the device's keys, what the store is known by, and all who
+/// One of the two codes that people type when a device joins: each covers the device's keys, what the store is known by, and all who
 /// belonged to it when the request was made.
 package struct JoinCode {
+  /// The device that shows a code. Each is typed on the other one, which does not take its own.
+  package enum Side: String, Sendable {
+    case joining = "join"
+    case approving = "approve"
+  }
+
   private let bytes: [UInt8]
 
   /// `log`: the list of members up to the position of the request.
-  package init(_ device: MemberKeys, _ log: MemberLog) {
+  package init(_ device: MemberKeys, _ log: MemberLog, of side: Side) {
     var writer = FieldWriter(capacity: 1500)
-    writer.put(raw: "\(ClusterFormat.prefix)/join".utf8)
+    writer.put(raw: "\(ClusterFormat.prefix)/\(side.rawValue)".utf8)
     writer.put(1, log.store)
     writer.put(2, log.identity)
     writer.put(3, log.digest)

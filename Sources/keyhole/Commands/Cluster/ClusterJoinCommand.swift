@@ -18,7 +18,10 @@ struct ClusterJoinCommand: ParsableCommand {
       Without a terminal the passphrase and the code are lines of standard input.
       """)
 
-  @Flag(help: "Belong to the store by its recovery code, where no other device is left.")
+  @Flag(
+    help:
+      "Belong to the store by its recovery code: where no other device is left, or this one has lost its state folder."
+  )
   var recover = false
 
   @Flag(help: "Forget a request of this device that was not confirmed.")
@@ -57,7 +60,8 @@ struct ClusterJoinCommand: ParsableCommand {
     do throws(StoreError) { code = try RecoveryCode.parse(typed.span) } catch {
       throw Failure("recovery code", error)
     }
-    let passphrase = try NewPassphrase.ask(allowingWeak: weak)
+    // A device that has lost what it had seen of the store keeps its keys.
+    let passphrase = try device.hasAsked ? ClusterInput.passphrase() : NewPassphrase.ask(allowingWeak: weak)
     try device.recover(code, passphrase)
     StandardError.write("`keyhole mount -o store=\(device.address.text)` shows the store.\n")
   }

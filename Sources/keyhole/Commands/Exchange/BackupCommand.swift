@@ -22,7 +22,7 @@ struct BackupCommand: ParsableCommand {
       standard input. After `keyhole backup --init` it is sealed to the key that was made then, and nothing is asked, \
       as cron and systemd timers need it. `keyhole restore` opens it.
 
-      Items of a Secret Service are not in it: `keyhole export keychain` writes those.
+      Items of a Secret Service are not in it, nor is a store in a cluster: `keyhole export` writes those.
       """)
 
   @Flag(
@@ -40,6 +40,13 @@ struct BackupCommand: ParsableCommand {
     name: .customLong("without-secret-service"),
     help: "Where the Secret Service is the keychain: leave its items out, and say how many.")
   var leavesOutService = false
+
+  @Flag(
+    name: .customLong("without-cluster"),
+    help:
+      "Where a store in a cluster is mounted: back up the settings and the vault of this machine all the same."
+  )
+  var leavesOutCluster = false
 
   @OptionGroup var quiet: QuietOption
 
@@ -60,6 +67,7 @@ struct BackupCommand: ParsableCommand {
     quiet.apply()
     let places = try location.places()
     guard let file else { return try BackupKeyPair(places).make() }
+    if !leavesOutCluster { try places.requireNoCluster() }
     let service = ServiceItems(places)
     if !leavesOutService { try service.requireNone() }
     if let notice = try BackupTrust(places).notice(replace ? .replaces : .keeps) {

@@ -31,6 +31,9 @@ struct MountCommand: ParsableCommand {
                                    TLS: the authority that is trusted, this client's certificate and key
         etcd-user=NAME             a user of the cluster; the password is read from the descriptor of
                                    etcd-password-descriptor=N, or is a credential (keyhole(1))
+        layers=NAME[,NAME…]        settings of the store in layers, the lowest first, as fleet/all,host/x:
+                                   of each key the last layer that has it gives the value
+        write-layer=NAME           the layer that changes are written to (the last one)
         history=N                  how many versions of a secret the vault keeps (10; 0: none)
         history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source

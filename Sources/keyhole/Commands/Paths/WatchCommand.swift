@@ -34,6 +34,7 @@ struct WatchCommand: ParsableCommand {
   func run() throws {
     let path = try OpenedPath.path(path)
     let places = try StoragePaths.ofMount()
+    if path.components.isEmpty || path.components.first == "defaults" { try places.requireOwnSettings() }
     let stores = try Stores(for: path, places)
     TrustNotice(stores.keychain?.engine, places).write()
     let changes = stores.feed.watch()

@@ -1,0 +1,152 @@
+import EtcdHarness
+import Synchronization
+import Testing
+
+/// Two machines, as far as homes and mounts go, and a server of etcd on loopback that both reach. For one test.
+final class ClusterMachines: Sendable {
+  static let passphrase = "plum-Xq7-vixen-04-tundra-1"
+  static let otherPassphrase = "moss-Vt9-otter-31-canyon-8"
+
+  let nodes: EtcdNodes
+  let one: World
+  let other: World
+  /// The mount options of every command and mount, besides the store's address.
+  let options: [String]
+  private let mounts = Mutex<[MountedKeyhole]>([])
+
+  fileprivate init(_ nodes: EtcdNodes, _ one: World, _ other: World, options: [String]) {
+    (self.nodes, self.one, self.other, self.options) = (nodes, one, other, options)
+  }
+
+  var address: String { "etcd://\(nodes.endpoints.joined(separator: ","))/team" }
+
+  private func passphrase(of world: World) -> String {
+    world.root == one.root ? Self.passphrase : Self.otherPassphrase
+  }
+}
+
+// MARK: - Commands
+
+extension ClusterMachines {
+  /// `keyhole cluster` with the store's address, and lines of standard input.
+  func cluster(
+    _ words: String, _ lines: [String] = [], on world: World, within duration: Duration = .seconds(30)
+  ) throws -> Output {
+    let flags = options.map { "--" + $0 }.joined(separator: " ")
+    return try world.sh(
+      "exec keyhole cluster \(words) --store \(address) \(flags)",
+      sending: Array(lines.map { $0 + "\n" }.joined().utf8), within: duration)
+  }
+
+  /// The same, which has to succeed.
+  @discardableResult
+  func succeeds(
+    _ words: String, _ lines: [String] = [], on world: World,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Output {
+    let output = try cluster(words, lines, on: world)
+    try #require(output.status == 0, "\(words): \(output)", sourceLocation: sourceLocation)
+    return output
+  }
+
+  /// Makes the store. - Returns: its recovery code.
+  @discardableResult
+  func create(sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
+    let made = try succeeds("init", [Self.passphrase], on: one, sourceLocation: sourceLocation)
+    return try #require(made.lines.first, "\(made)", sourceLocation: sourceLocation)
+  }
+
+  /// Has the other machine belong to the store: each person types what the other machine shows.
+  func join(sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let asked = try succeeds("join", [Self.otherPassphrase], on: other, sourceLocation: sourceLocation)
+    let code = try #require(asked.lines.first, "\(asked)", sourceLocation: sourceLocation)
+    let approved = try succeeds("approve", [Self.passphrase, code], on: one, sourceLocation: sourceLocation)
+    let answer = try #require(approved.lines.first, "\(approved)", sourceLocation: sourceLocation)
+    try succeeds("join", [Self.otherPassphrase, answer], on: other, sourceLocation: sourceLocation)
+  }
+
+  /// The number of a machine's device.
+  func device(of world: World) throws -> String {
+    let members = try cluster("members", on: world)
+    return try #require(members.lines.first { $0.hasSuffix("  this device") }, "\(members)").split(
+      separator: " ")[0].description
+  }
+}
+
+// MARK: - Mounts
+
+extension ClusterMachines {
+  /// Mounts the store and unlocks it.
+  func mount(_ world: World, _ further: String..., launcher: [String] = []) throws -> MountedKeyhole {
+    let keyhole = try mountLocked(world, further, launcher: launcher)
+    try unlock(keyhole)
+    return keyhole
+  }
+
+  func mountLocked(_ world: World, _ further: [String] = [], launcher: [String] = []) throws
+    -> MountedKeyhole
+  {
+    let keyhole = MountedKeyhole(
+      world, options: ["store=\(address)"] + options + further, launcher: launcher)
+    mounts.withLock { $0.append(keyhole) }
+    try keyhole.start()
+    return keyhole
+  }
+
+  func unlock(_ keyhole: MountedKeyhole) throws {
+    let output = try keyhole.world.sh(
+      "exec keyhole unlock", sending: Array((passphrase(of: keyhole.world) + "\n").utf8))
+    #expect(output.status == 0, "\(output)")
+  }
+
+  fileprivate func cleanUp() { for mount in mounts.withLock({ $0 }) { mount.cleanUp() } }
+
+  /// Makes every call that waits for a mount or the server fail.
+  fileprivate func abort() {
+    for mount in mounts.withLock({ $0 }) { mount.abort() }
+    for index in 0..<nodes.count { nodes.kill(index) }
+  }
+}
+
+extension MountedKeyhole {
+  /// Waits until a path has this content.
+  func shows(
+    _ content: String, at path: String, within duration: Duration = .seconds(20),
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let isShown = try holds(within: duration) { try cat(path) == content }
+    let shown = try cat(path)
+    #expect(isShown, "\(path): \(shown)", sourceLocation: sourceLocation)
+  }
+
+  /// The lines of `keyhole status` that begin with a word.
+  func status(_ word: String) throws -> [String] {
+    try world.sh("keyhole status").lines.filter { $0.hasPrefix("\(word) ") }
+  }
+}
+
+/// Runs `body` with two machines and a server, and ends all that was started, also when the test fails or is too slow.
+func withClusterMachines(
+  _ adjust: (inout EtcdNodes.Options) -> Void = { _ in },
+  options: (EtcdNodes) throws -> [String] = { _ in [] }, environment: [String] = [],
+  body: (ClusterMachines) throws -> Void
+) async throws {
+  try await withWorld(environment: environment) { one in
+    let other = try World(environment: environment)
+    defer { other.remove() }
+    // Its thread has a copy of all descriptors that are open when it begins.
+    _ = Spawner.shared
+    var settings = EtcdNodes.Options()
+    settings.count = 1
+    adjust(&settings)
+    let nodes = try EtcdNodes(settings)
+    defer { nodes.stop() }
+    let machines = ClusterMachines(nodes, one, other, options: try options(nodes))
+    defer { machines.cleanUp() }
+    try await withTaskCancellationHandler {
+      try body(machines)
+    } onCancel: {
+      machines.abort()
+    }
+  }
+}
