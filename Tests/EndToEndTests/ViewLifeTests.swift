@@ -35,6 +35,68 @@ import Testing
     }
   }
 
+  /// An item that is missing is made again by a file that has its value, in each way to write one.
+  @Test func aMissingItemIsMendedByAWrite() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      let lose = "rm keychain/generic/app/TOKEN/value"
+      let outline = "TOKEN={{ keychain/generic/app/TOKEN }}\nUSER={{ keychain/generic/app/USER }}\n"
+      try keyhole.check(lose)
+      try keyhole.refuses("cat views/app", .missing)
+      try world.check(
+        "keyhole status | grep -c 'views/app refers to keychain/generic/app/TOKEN'", prints: "1\n")
+      try world.check(
+        "keyhole view app 2> \"$OUT/error\"; [ $? = 3 ] && grep -c app/TOKEN \"$OUT/error\"",
+        prints: outline + "1\n")
+      try world.check(
+        "keyhole get views/app 2>&1 | grep -c 'keychain/generic/app/TOKEN, which is not there'; true",
+        prints: "1\n")
+      try keyhole.check(
+        "printf 'TOKEN=one\\nUSER=peter\\n' > views/app; cat views/app", prints: "TOKEN=one\nUSER=peter\n")
+      try keyhole.check(
+        "\(lose); printf 'TOKEN=two\\nUSER=peter\\n' > \"$OUT/new\"; mv \"$OUT/new\" views/app; cat keychain/generic/app/TOKEN/value",
+        prints: "two")
+      try keyhole.check(
+        "\(lose); printf 'TOKEN=three\\nUSER=peter\\n' > \"$OUT/new\"; cp \"$OUT/new\" views/app; cat keychain/generic/app/TOKEN/value",
+        prints: "three")
+      try keyhole.check(lose)
+      try world.check(
+        "printf 'USER=peter\\n' | keyhole set views/app; keyhole get views/app", prints: "USER=peter\n")
+      try world.check("keyhole doctor 2> /dev/null | grep -c views/app; true", prints: "0\n")
+    }
+  }
+
+  /// `mv` in the mount and `keyhole mv`; what is removed is named.
+  @Test func linksFollowTheView() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check("mkdir \"$OUT/p\"; cd \"$OUT/p\"; keyhole view app --link .env")
+      for name in ["second", "third"] {
+        try name == "second"
+          ? keyhole.check("mv views/app views/second") : world.check("keyhole mv views/second views/third")
+        #expect(holds { (try? world.check("cat \"$OUT/p/.env\"", prints: AppView.text)) != nil })
+        try world.check("keyhole view | grep -c \"$OUT/p/.env\"", prints: "1\n")
+      }
+      try world.check("keyhole doctor 2> /dev/null | grep -c '/p/.env'; true", prints: "0\n")
+      // Without a mount it is named, and changed on demand.
+      try keyhole.unmount()
+      try world.check(
+        "keyhole mv views/third views/last; keyhole view", prints: "last\tenv (portable)\t2\t-\n")
+      try world.check(
+        "keyhole doctor 2> /dev/null | grep -c '/p/.env.*views/third.*views/last'; true", prints: "1\n")
+      try world.check(
+        "keyhole view last --link \"$OUT/p/.env\"; keyhole doctor 2> /dev/null | grep -c '/p/.env'; true",
+        prints: "0\n")
+      try keyhole.start()
+      try world.check("cat \"$OUT/p/.env\"", prints: AppView.text)
+      try keyhole.check("rm views/last")
+      try world.check(
+        "keyhole doctor 2> /dev/null | grep -c '/p/.env: the link leads to views/last, which was removed'; true",
+        prints: "1\n")
+      try world.check("keyhole undo views/last > /dev/null; cat \"$OUT/p/.env\"", prints: AppView.text)
+    }
+  }
+
   @Test func editorsThatUnlinkFirstKeepIt() async throws {
     try await AppView.withView { keyhole in
       try keyhole.check(

@@ -53,12 +53,14 @@ package struct ViewLinks {
     let absolute = try Self.absolute(file)
     let target = target
     do throws(Errno) {
-      if let present = try Files.status(absolute, followingLinks: false) {
-        guard present.isLink, try Files.target(ofLink: absolute) == target else {
-          throw Errno.EEXIST
-        }
-      } else {
-        try Files.makeLink(absolute, to: target)
+      switch ViewLink(path: absolute).state(of: name) {
+      case .isGone: try Files.makeLink(absolute, to: target)
+      case .inPlace, .leadsTo:
+        let present = try Files.target(ofLink: absolute)
+        guard present != target else { break }
+        guard isOurs(absolute, leadingTo: present) else { throw Errno.EEXIST }
+        try ViewLink(path: absolute).change(from: present, to: target)
+      case .leadsElsewhere, .isReplaced: throw Errno.EEXIST
       }
     } catch .EEXIST {
       throw Failure(
@@ -69,6 +71,14 @@ package struct ViewLinks {
       throw Failure(file, "the link can't be made: \(error)")
     }
     try remember(view.links.filter { $0 != absolute } + [absolute])
+  }
+
+  /// Whether a link that leads to another path was made for this view, or leads to one that there is no more.
+  private func isOurs(_ link: String, leadingTo target: String) -> Bool {
+    guard !view.links.contains(link) else { return true }
+    do { return try session.tree.views?.view(ExactString(Files.name(of: target))) == nil } catch {
+      return false
+    }
   }
 
   /// Below the newest mount; without one, below where the next one is made.
