@@ -36,7 +36,8 @@ struct DigitLines {
     start = beginning(of: state.depth, before: position + 1)
     // Of an end of line nothing new is found.
     matchStart = isPassedOver ? position + 1 : beginning(of: state.match, before: position + 1)
-    breaks.removeAll { $0 < start }
+    // As a rule there is none.
+    if let first = breaks.first, first < start { breaks.removeAll { $0 < start } }
   }
 
   private func isPassedOver(_ byte: UInt8) -> Bool {

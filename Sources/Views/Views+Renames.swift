@@ -17,7 +17,9 @@ extension Views {
     let places = try newPlaces(after: renames)
     var documents: [FollowingDocument] = []
     for view in try all() {
-      guard let document = try document(of: view, newPlace: places[view.newPlace], { new[$0] }) else { continue }
+      guard let document = try document(of: view, newPlace: places[view.newPlace], { new[$0] }) else {
+        continue
+      }
       documents.append(document)
     }
     return documents

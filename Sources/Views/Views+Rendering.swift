@@ -106,7 +106,8 @@ extension StoreError {
   /// Of a view that can't be opened as it is.
   fileprivate static func missing(_ path: String, in view: View) -> StoreError {
     .missingPart(
-      reason: "\(view.document.name.string) refers to \(path), which is not there; " + Views.remedy(missing: path, in: view))
+      reason: "\(view.document.name.string) refers to \(path), which is not there; "
+        + Views.remedy(missing: path, in: view))
   }
 }
 
@@ -118,7 +119,8 @@ extension Views {
       view.isTemplate
       ? "edit templates/\(view.name.string)"
       : "write the whole file, without it or with a value for it (`keyhole view \(view.name.string.quotedForShell)` shows the rest)"
-    return "`keyhole undo \(quoted)` brings back what was removed, `keyhole set \(quoted)` makes it again; or \(way)"
+    return
+      "`keyhole undo \(quoted)` brings back what was removed, `keyhole set \(quoted)` makes it again; or \(way)"
   }
 
   func isMissing(_ path: String) -> Bool {

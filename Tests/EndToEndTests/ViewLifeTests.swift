@@ -89,6 +89,10 @@ import Testing
         prints: "0\n")
       try keyhole.start()
       try world.check("cat \"$OUT/p/.env\"", prints: AppView.text)
+      // A link of another program's, which leads to a folder of the same name, stays.
+      try world.check(
+        "ln -s /srv/views/old \"$OUT/p/other\"; ! keyhole view last --link \"$OUT/p/other\" 2> /dev/null; readlink \"$OUT/p/other\"",
+        prints: "/srv/views/old\n")
       try keyhole.check("rm views/last")
       try world.check(
         "keyhole doctor 2> /dev/null | grep -c '/p/.env: the link leads to views/last, which was removed'; true",

@@ -51,12 +51,12 @@ package struct ViewLinks {
   /// - Throws: `Failure` for a path that something else has.
   package func link(_ file: String) throws {
     let absolute = try Self.absolute(file)
-    let target = target
     do throws(Errno) {
       switch ViewLink(path: absolute).state(of: name) {
       case .isGone: try Files.makeLink(absolute, to: target)
       case .inPlace, .leadsTo:
         let present = try Files.target(ofLink: absolute)
+        let target = mountTarget ?? Files.folder(of: present) + "/" + name
         guard present != target else { break }
         guard isOurs(absolute, leadingTo: present) else { throw Errno.EEXIST }
         try ViewLink(path: absolute).change(from: present, to: target)
@@ -73,18 +73,23 @@ package struct ViewLinks {
     try remember(view.links.filter { $0 != absolute } + [absolute])
   }
 
-  /// Whether a link that leads to another path was made for this view, or leads to one that there is no more.
+  /// Whether a link that leads to another path was made for this view, or leads to one in a mount that there is no more.
   private func isOurs(_ link: String, leadingTo target: String) -> Bool {
     guard !view.links.contains(link) else { return true }
+    let mounts = MountRegistration.all(in: places.runtime).map(\.path) + [places.mountPoint]
+    guard mounts.contains(Files.folder(of: Files.folder(of: target))) else { return false }
     do { return try session.tree.views?.view(ExactString(Files.name(of: target))) == nil } catch {
       return false
     }
   }
 
   /// Below the newest mount; without one, below where the next one is made.
-  private var target: String {
+  private var target: String { mountTarget ?? places.mountPoint + "/" + path.string }
+
+  /// nil: nothing is mounted.
+  private var mountTarget: String? {
     let mount = MountRegistration.all(in: places.runtime).last(where: \.isAlive)
-    return (mount?.path ?? places.mountPoint) + "/" + path.string
+    return mount.map { $0.path + "/" + path.string }
   }
 
   private func remember(_ links: [String]) throws {

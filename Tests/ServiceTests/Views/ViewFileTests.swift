@@ -103,7 +103,7 @@ struct ViewFileTests {
     try stored.remove("keychain/generic/app/token/value")
     try stored.write("views/app", "USER=peter\n")
     #expect(try stored.text("views/app") == "USER=peter\n")
-    #expect(!stored.exists("keychain/generic/app/token"))
+    #expect(!stored.exists("keychain/generic/app/token/value"))
   }
 
   @Test func aWriteMendsAViewThatItsDialectCantCarry() throws {
