@@ -22,6 +22,19 @@ import Testing
     }
   }
 
+  /// `mv` to another file system and back takes the attributes along, without a complaint, and the links lead to it again.
+  @Test func itGoesToAnotherFileSystemAndBack() async throws {
+    try await AppView.withView { keyhole in
+      try keyhole.world.check("mkdir \"$OUT/p\"; cd \"$OUT/p\"; keyhole view app --link .env")
+      try keyhole.check(
+        """
+        setfattr -n user.keyhole.dialect -v sh views/app; mv views/app "$OUT/p/app"; ls views
+        mv "$OUT/p/app" views/app 2>&1; cat "$OUT/p/.env"
+        getfattr --only-values -n user.keyhole.dialect views/app
+        """, prints: AppView.text + "sh")
+    }
+  }
+
   @Test func aFileReplacesItAlsoWithoutHistory() async throws {
     try await AppView.withView { keyhole in
       try keyhole.world.check("keyhole config history 0")

@@ -71,7 +71,11 @@ struct ViewCommand: ParsableCommand {
     }
     guard format != nil || template != nil || link != nil else {
       guard from.isEmpty, new == nil, dialect == nil else {
-        throw UsageError(message: "give --format and --from, --template, --link or --take-in")
+        let attribute = "`keyhole attr \("views/\(name)".quotedForShell) keyhole.dialect` and `keyhole.new`"
+        throw UsageError(
+          message:
+            "give --format and --from, --template, --link or --take-in; of a view that is there, \(attribute) change these"
+        )
       }
       return try show(name)
     }
