@@ -9,7 +9,7 @@ extension Views {
   /// The faults of all views; of those that can't be looked at now, none.
   public func problems() -> [Problem] {
     guard areSupported, let views = try? all() else { return [] }
-    return views.flatMap { view -> [Problem] in
+    return views.sorted { $0.name < $1.name }.flatMap { view -> [Problem] in
       guard let basis = try? basis(of: view), let lock = Optional(keychain.engine.locking.lockState) else {
         return []
       }

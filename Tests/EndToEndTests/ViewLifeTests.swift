@@ -75,7 +75,7 @@ import Testing
       try keyhole.check(lose)
       try world.check(
         "printf 'USER=peter\\n' | keyhole set views/app; keyhole get views/app", prints: "USER=peter\n")
-      try world.check("keyhole doctor 2> /dev/null | grep -c views/app; true", prints: "0\n")
+      try world.check("keyhole doctor 2> /dev/null | grep -c 'problem.*views/app'; true", prints: "0\n")
     }
   }
 
@@ -306,6 +306,21 @@ import Testing
       )
       try keyhole.refuses("cat views/app", .denied)
       try world.check("keyhole log | grep -c 'app/TOKEN (in views/app)'", prints: "1\n")
+      try world.check(
+        "keyhole doctor | grep -c 'note.*views/app: refused at .*the rules of keychain/generic/app/TOKEN keep /.*cat out'",
+        prints: "1\n")
+      try keyhole.check("keyhole lock")
+      try keyhole.refuses("cat views/app", .noKey)
+      try world.check(
+        "keyhole doctor | grep -c 'note.*views/app: refused at .*the keychain is locked'", prints: "1\n")
+      try world.check(
+        "keyhole unlock < /dev/null; keyhole view two --format env --from A=keychain/generic/app/USER B=keychain/generic/app/USER"
+      )
+      try keyhole.refuses("printf 'A=1\\nB=2\\n' | dd of=views/two status=none", .invalid)
+      try world.check(
+        "keyhole doctor | grep -c 'note.*views/two: refused at .*it is the same item as A'", prints: "1\n")
+      try world.check(
+        "keyhole doctor | grep -c 'note.*templates/loop: refused at .*leads to a view'", prints: "1\n")
     }
   }
 }

@@ -19,6 +19,35 @@ enum ViewChecks {
       + removed.flatMap { linksOfRemoved($0, besides: names) }
   }
 
+  /// The latest refusal of each view and template by the mounts that answer, unless the file has changed since. What `problems` names
+  /// already is left out.
+  static func refusals(_ places: StoragePaths, besides problems: [Problem]) -> [Note] {
+    var seen = Set(problems.map(\.subject))
+    let views = (try? TreeSession(silentlyFor: TreePath("views")))?.tree.views
+    return refusals(in: places).reversed().compactMap { refusal in
+      guard seen.insert(refusal.path).inserted, !hasChanged(refusal.path, since: refusal.time, views) else {
+        return nil
+      }
+      return Note(
+        subject: refusal.path, reason: "refused at \(refusal.time.iso8601): \(refusal.reason)",
+        remedy: "`keyhole status` has all that was refused lately")
+    }
+  }
+
+  private static func refusals(in places: StoragePaths) -> [(time: Timestamp, path: String, reason: String)] {
+    let mounts = MountRegistration.all(in: places.runtime).filter { $0.isAlive && !$0.isStopped }
+    let all = mounts.flatMap { mount in (try? RunningMount(mount))?.refusals ?? [] }
+    return all.filter { $0.path.hasPrefix("views/") || $0.path.hasPrefix("templates/") }
+  }
+
+  private static func hasChanged(_ path: String, since time: Timestamp, _ views: Views?) -> Bool {
+    let name = ExactString(Files.name(of: path))
+    guard let views, let view = try? views.view(name), let modified = try? views.modified(of: view) else {
+      return false
+    }
+    return modified.seconds > time.seconds
+  }
+
   /// A link that was removed, or leads to something else, is none of Keyhole's business.
   private static func links(of view: View, besides names: Set<String>) -> [Problem] {
     let name = view.name.string

@@ -155,6 +155,21 @@ struct ViewFileTests {
     #expect(try stored.text("views/app") == "TOKEN=a-long-secret-value\n")
   }
 
+  /// A plain word is looked for from 12 bytes on, behind the key of the same entry from 6.
+  @Test(arguments: [
+    ("correcthorse", "# a correcthorse b", true), ("correcthors", "# a correcthors b", false),
+    ("horses", "# TOKEN=horses", true), ("horse", "# TOKEN=horse", false),
+    ("hor5es-1", "# a hor5es-1 b", true), ("hor5es-", "# a hor5es- b", false),
+  ])
+  func shortAndPlainValuesMayStandInComments(value: String, comment: String, isRefused: Bool) throws {
+    let stored = try StoredTree()
+    try stored.makeItem("keychain/generic/app/token", value)
+    try stored.makeView("app", [(["TOKEN"], "keychain/generic/app/token")])
+    let text = "\(comment)\nTOKEN=\(value)\n"
+    #expect(stored.failure { try stored.write("views/app", text) } == (isRefused ? .EINVAL : nil))
+    #expect(try stored.text("views/app") == (isRefused ? "TOKEN=\(value)\n" : text))
+  }
+
   @Test func aChangeOfAnItemIsOneOfTheView() throws {
     let stored = try StoredTree()
     try stored.makeApp()
