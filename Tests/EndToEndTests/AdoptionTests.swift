@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// What can't be read back through the mount is taken out of the vault again.
+  /// A file that the mount does not show is as it was, and the vault keeps nothing of it.
   @Test func aLockedMountLeavesTheFile() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world
