@@ -106,7 +106,7 @@ extension StoreError {
   /// Of a view that can't be opened as it is.
   fileprivate static func missing(_ path: String, in view: View) -> StoreError {
     .missingPart(
-      reason: "\(view.document.name.string) refers to \(path), which is not there; "
+      reason: "it refers to \(path), which is not there; "
         + Views.remedy(missing: path, in: view))
   }
 }

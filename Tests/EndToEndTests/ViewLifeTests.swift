@@ -57,7 +57,8 @@ import Testing
       try keyhole.check(lose)
       try keyhole.refuses("cat views/app", .missing)
       try world.check(
-        "keyhole status | grep -c 'views/app refers to keychain/generic/app/TOKEN'", prints: "1\n")
+        "keyhole status | grep -c 'refused.*views/app  it refers to keychain/generic/app/TOKEN'",
+        prints: "1\n")
       try world.check(
         "keyhole view app 2> \"$OUT/error\"; [ $? = 3 ] && grep -c app/TOKEN \"$OUT/error\"",
         prints: outline + "1\n")
@@ -76,6 +77,19 @@ import Testing
       try world.check(
         "printf 'USER=peter\\n' | keyhole set views/app; keyhole get views/app", prints: "USER=peter\n")
       try world.check("keyhole doctor 2> /dev/null | grep -c 'problem.*views/app'; true", prints: "0\n")
+    }
+  }
+
+  @Test func itIsNotCopied() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "keyhole cp views/app views/other 2>&1 | grep -c 'keyhole view other'; echo '{{ keychain/generic/app/USER }}' | keyhole set templates/one",
+        prints: "1\n")
+      // The command that is named works.
+      try world.check(
+        "eval \"$(keyhole cp templates/one templates/two 2>&1 | cut -d '`' -f 2)\"; keyhole get views/two; keyhole ls views",
+        prints: "peter\napp\none\ntwo\n")
     }
   }
 
