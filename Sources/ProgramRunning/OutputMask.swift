@@ -69,9 +69,13 @@ package final class OutputMask {
     text = patterns.text.next(text, byte)
     digits.take(byte, at: position, patterns.digits)
     position += 1
-    for start in [position - text.match, digits.matchStart] where start < position {
-      for index in max(start, passed)..<position { isMasked[slot(index)] = true }
-    }
+    mask(from: position - text.match)
+    mask(from: digits.matchStart)
+  }
+
+  private func mask(from start: Int) {
+    guard start < position else { return }
+    for index in max(start, passed)..<position { isMasked[slot(index)] = true }
   }
 
   private func slot(_ position: Int) -> Int { position & (isMasked.count - 1) }
