@@ -254,7 +254,8 @@ let package = Package(
 
     // The programs of mount-helpers/benchmark.
     .executableTarget(
-      name: "keyhole-benchmark", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+      name: "keyhole-benchmark",
+      dependencies: ["EtcdClient", .product(name: "GRDB", package: "GRDB.swift")],
       path: "Benchmarks/keyhole-benchmark", swiftSettings: strict),
     // Linked as `keyhole` is, with the libraries that mount-helpers/setup.sh puts there.
     .executableTarget(

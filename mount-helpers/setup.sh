@@ -91,6 +91,15 @@ set_up() {
   need_fuse
 }
 
+# unpack PACKAGE PROGRAM FOLDER: a program without the services of its package, which would be started. Where that can't be done,
+# the tests that need it are left out.
+unpack() {
+  local folder=$project/.build/$3
+  [[ -x $2 || -x $folder$2 ]] && return
+  mkdir -p -- "$folder"
+  (cd "$folder" && apt-get download "$1" && dpkg-deb -x "$1"_*.deb . && rm -- *.deb) >/dev/null 2>&1 || true
+}
+
 build_release() {
   local folder=$project/.build/release-libraries
   mkdir -p -- "$folder"

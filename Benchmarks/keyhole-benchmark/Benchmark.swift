@@ -18,6 +18,10 @@ struct Benchmark {
            keyhole-benchmark growth --keyhole COMMAND --ours MOUNT --scratch FOLDER --config FOLDER
                                     --count N --rounds N --output FILE
            keyhole-benchmark storm --ours MOUNT [--seconds N]
+           keyhole-benchmark cluster --ours MOUNT --theirs MOUNT --local MOUNT --endpoint HOST:PORT [--rounds N]
+           keyhole-benchmark cluster-growth --keyhole COMMAND --ours MOUNT --scratch FOLDER --suites N --keys N
+                                    --options OPTIONS --passphrase FILE --output FILE [--rounds N]
+           keyhole-benchmark watchers --endpoint HOST:PORT --servers PID,… --count N --output FILE [--changes N]
            keyhole-benchmark peers --programs FILE --files FILE [--rounds N]
     A FILE of programs or files has lines NAME<tab>COMMAND or NAME<tab>PATH.
     With --distributions FILE, `run`, `keyring` and `peers` add the percentiles of each row to it.
@@ -53,6 +57,12 @@ struct Benchmark {
       try Storm(arguments).measure()
     case "worker":
       try Worker(arguments).run()
+    case "cluster":
+      try finish(ClusterComparison(arguments).measure(), arguments)
+    case "cluster-growth":
+      try ClusterGrowth(arguments).measure()
+    case "watchers":
+      try ClusterWatchers(arguments).measure()
     case "peers":
       try finish(Peers(arguments).measure(), arguments)
     default:

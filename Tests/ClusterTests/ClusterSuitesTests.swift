@@ -14,4 +14,46 @@ import Testing
     defer { suites.close() }
     try test.run(suites)
   }
+
+  /// Many suites are listed, looked up and followed by the list of suites and their heads.
+  @Test func aSuiteIsReadWhenItIsUsedOrChanged() async throws {
+    let store = try TestStore()
+    let others = try store.suites()
+    defer { others.close() }
+    for index in 0..<300 {
+      _ = try others.create(ExactString("suite-\(index)"))
+      try others.set("key", .integer(Int128(index)), in: ExactString("suite-\(index)"))
+    }
+    let client = MemoryCluster.Client(store.cluster)
+    let (changes, report) = AsyncStream.makeStream(of: ExactString.self)
+    var changed = changes.makeAsyncIterator()
+    let suites = try store.suites(client, changed: { report.yield($0) })
+    defer { suites.close() }
+    let settings = SettingsStore(engine: suites)
+    settings.beginFollowing()
+    let began = client.calls
+    #expect(try settings.suiteNames().count == 300)
+    for index in 0..<300 {
+      let suite = try #require(try settings.existingSuite(ExactString("suite-\(index)")))
+      #expect(try suite.provenStamp() != nil)
+      #expect(suite.snapshot == nil)
+    }
+    #expect(try settings.existingSuite("suite-300") == nil)
+    settings.refreshAll()
+    #expect(client.calls == began)
+    // One that is used.
+    #expect(try settings.suite("suite-3").fetch()?.entries["key"] != nil)
+    #expect(client.calls == began + 1)
+    // The list is read anew: of 300, one has changed, which was not read before.
+    client.holdWatches()
+    try others.set("key", .string("new"), in: "suite-7")
+    store.cluster.compactWatches()
+    client.releaseWatches()
+    #expect(await changed.next() == "suite-7")
+    settings.refresh("suite-7")
+    #expect(settings.suite("suite-7").snapshot?.entries.count == 1)
+    // No other one was told to be changed.
+    try others.set("key", .string("new"), in: "suite-9")
+    #expect(await changed.next() == "suite-9")
+  }
 }

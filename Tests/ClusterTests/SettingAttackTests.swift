@@ -82,7 +82,7 @@ import Testing
     let first = try store.entry { try writer.set("first", .string("other"), in: "app") }
     let settings = SettingsStore(engine: suites)
     let suite = try settings.presentSuite("app")
-    #expect(suite.snapshot?.entries["first"]?.value == .string("other"))
+    #expect(try suite.fetch()?.entries["first"]?.value == .string("other"))
     attack.run(store, first, second, old)
     client.settle()
     // The last good values are still shown, and can't be changed.

@@ -43,6 +43,14 @@ package final class LayeredSuites: SuiteEngine {
     return stamps.compactMapValues(\.stamp)
   }
 
+  package func suiteNames() throws(StoreError) -> [ExactString] {
+    var names: Set<ExactString> = []
+    for layer in layers { names.formUnion(try layer.engine.suiteNames().compactMap(layer.suite(stored:))) }
+    return Array(names)
+  }
+
+  package var hasProvenNames: Bool { layers.allSatisfy(\.engine.hasProvenNames) }
+
   package func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
     var stamp = LayeredStamp()
     for (index, layer) in layers.enumerated() {

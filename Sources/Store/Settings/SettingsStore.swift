@@ -41,6 +41,7 @@ public final class SettingsStore: Sendable {
   ///
   /// - Throws: only what means that the folder itself can't be read.
   public func existingSuite(_ name: ExactString) throws(StoreError) -> SuiteStore? {
+    if engine.hasProvenNames { return try engine.stamp(of: name) == nil ? nil : suite(name) }
     // Don't allocate state for names that don't exist: programs probe many.
     let isKnown = open.withLock { $0[name] != nil }
     if !isKnown, try engine.stamp(of: name) == nil { return nil }
@@ -65,6 +66,7 @@ public final class SettingsStore: Sendable {
 
   /// The names of all suites. Files that are no suites are left out; `problems` names them.
   public func suiteNames() throws(StoreError) -> [ExactString] {
+    if engine.hasProvenNames { return try engine.suiteNames() }
     var names: [ExactString] = []
     for name in try engine.suites().keys where try suite(name).isReadable() {
       names.append(name)
@@ -92,14 +94,18 @@ public final class SettingsStore: Sendable {
 extension SettingsStore {
   /// As much as is read at once, in bytes; a suite counts for 4 KiB more.
   private static let readAtOnce = Int64(1 << 20)
+  /// Of an engine that knows the suites' names, so many at most are read before they are used.
+  private static let mostReadAhead = 256
 
   /// Takes note of which suites there are, so that whatever differs at a later `refresh` is a change: also of a suite that
   /// was not asked for here. It looks at the folder only, and reads the suites on another thread, or at once where they are
   /// small.
   ///
-  /// Of a suite that another program changes before it was read, the keys count that have a later time.
+  /// Of a suite that another program changes before it was read, the keys count that have a later time. Many suites of an engine that
+  /// knows their names are not read before they are used or changed.
   public func beginFollowing() {
     let suites = noteSuites()
+    guard !engine.hasProvenNames else { return readAhead(suites.count) }
     let bytes = suites.values.reduce(0) { $0 + min($1.size, Self.readAtOnce) + 4096 }
     if bytes <= Self.readAtOnce { return readUnread() }
     Background.run { [weak self] in
@@ -116,12 +122,27 @@ extension SettingsStore {
     return unread
   }
 
+  /// Reads the suites that were noted on another thread, so that they can be read later without the servers; not where they are many.
+  private func readAhead(_ count: Int) {
+    guard count <= Self.mostReadAhead else { return }
+    Background.run { [weak self] in
+      self?.readUnread()
+      CurrentProcess.returnUnusedMemory()
+    }
+  }
+
   private func readUnread() {
     for name in baseline.unread { refresh(name) }
   }
 
-  /// Looks again at every suite that was ever looked at, and at all that the folder holds.
+  /// Looks again at every suite that was ever looked at, and at all that the folder holds. Of an engine that knows the suites'
+  /// names, those that were not read are noted as they are now.
   public func refreshAll() {
+    if engine.hasProvenNames {
+      readAhead(noteSuites().count)
+      for name in open.withLock({ $0.filter { $0.value.snapshot != nil }.keys.map { $0 } }) { refresh(name) }
+      return
+    }
     let known = open.withLock { Set($0.keys) }
     for name in known.union((try? engine.suites().keys.map { $0 }) ?? []) { refresh(name) }
   }

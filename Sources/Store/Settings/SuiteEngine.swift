@@ -12,6 +12,13 @@ public protocol SuiteEngine: Sendable {
   /// The names that could be suites now, with the stamp of each, by looking at the folder only.
   func suites() throws(StoreError) -> [ExactString: SuiteStamp]
 
+  /// The names of `suites()`.
+  func suiteNames() throws(StoreError) -> [ExactString]
+
+  /// Whether every name of `suites()` is a suite's: then a suite is listed and followed without being read. False, as by
+  /// default: what a file is, only its contents tell.
+  var hasProvenNames: Bool { get }
+
   /// The stamp of what is stored under a name now; nil: nothing is.
   func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp?
 
@@ -80,6 +87,11 @@ public protocol SuiteEngine: Sendable {
 extension SuiteEngine {
   /// The contents of a suite, read as a whole; nil: there is none. - Throws: as `read(_:since:)`.
   public func read(_ suite: ExactString) throws(StoreError) -> SuiteContents? { try read(suite, since: nil) }
+
+  public func suiteNames() throws(StoreError) -> [ExactString] { Array(try suites().keys) }
+
+  /// False.
+  public var hasProvenNames: Bool { false }
 
   /// nil.
   public var history: (any VersionedSuites)? { nil }

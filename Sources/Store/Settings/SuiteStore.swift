@@ -60,6 +60,11 @@ public actor SuiteStore {
     }
   }
 
+  /// The stamp of what is stored, of an engine that needs no reading for it; nil: there is no such suite, or it has to be read.
+  public nonisolated func provenStamp() throws(StoreError) -> SuiteStamp? {
+    engine.hasProvenNames ? try engine.stamp(of: name) : nil
+  }
+
   /// A number that grows with each snapshot that is published, after it. Who keeps something made of a snapshot
   /// asks here whether it still holds, without a lock.
   public nonisolated var generation: UInt64 { generations.load(ordering: .acquiring) }

@@ -102,6 +102,7 @@ extension FileTree {
   private var isBeingRead: Bool { keychain?.isLoading == true }
 
   private func statusOfSuite(_ name: ExactString) throws(StoreError) -> NodeStatus {
+    if let stamp = try settings.suite(name).provenStamp() { return directory(modified: stamp.modified) }
     guard let snapshot = try settings.suite(name).fetch() else { throw .notFound }
     return directory(modified: snapshot.stamp?.modified)
   }

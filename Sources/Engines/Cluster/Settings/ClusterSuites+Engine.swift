@@ -15,6 +15,14 @@ extension ClusterSuites {
     return stamps
   }
 
+  package func suiteNames() throws(StoreError) -> [ExactString] {
+    try start()
+    return Array(try names.withCopy { $0.view.ids }.keys)
+  }
+
+  /// The list of suites has a sum of its own.
+  package var hasProvenNames: Bool { true }
+
   package func stamp(of suite: ExactString) throws(StoreError) -> SuiteStamp? {
     guard let id = try id(of: suite) else { return nil }
     return try stamp(of: id)

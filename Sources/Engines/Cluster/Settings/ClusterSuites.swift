@@ -70,11 +70,19 @@ package final class ClusterSuites: SuiteEngine {
   }
 
   private func reread() throws(StoreError) -> Int64 {
-    let before = presentNames
+    let (before, heads) = (presentNames, state.use { $0.heads ?? [:] })
     let revision = try readNames()
-    let loaded = state.use { $0.loaded }
+    let (loaded, present) = state.use { ($0.loaded, $0.heads ?? [:]) }
     for (_, collection) in loaded { try? collection.load() }
-    for name in before.union(presentNames) { news.tell(name) }
+    var affected = before.symmetricDifference(presentNames)
+    for (id, head) in present where heads[id]?.modified != head.modified {
+      if let name = name(of: id) { affected.insert(name) }
+    }
+    // A suite without a head can't be read.
+    for id in heads.keys where present[id] == nil {
+      if let name = name(of: id) { affected.insert(name) }
+    }
+    for name in affected { news.tell(name) }
     return revision
   }
 }

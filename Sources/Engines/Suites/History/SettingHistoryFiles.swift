@@ -21,28 +21,28 @@ final class SettingHistoryFiles: Sendable {
   fileprivate static let lateness: Int64 = 10
   /// A disk with so many bytes more has room for a record.
   private static let muchRoom: UInt64 = 1 << 20
-  private static let former = ".1"
-  private static let off = ".off"
+  static let former = ".1"
+  static let off = ".off"
 
   let folder: String
   private let largest: Int
   private let value: Mutex<HistoryRetention?>
-  private let state = Mutex(State())
+  let state = Mutex(State())
   private let removal = PurgedKeysRemoval()
 
-  private struct State {
+  struct State {
     /// The suites' files as they were last read or written.
     var known: [ExactString: Known] = [:]
   }
 
-  private struct Known {
+  struct Known {
     var stamp: SuiteStamp
     var lastNumber: UInt64
     /// Of each key the newest value that is kept.
     var newest: [ExactString: Newest]
   }
 
-  fileprivate struct Newest {
+  struct Newest {
     var replaced: Timestamp
     /// `StableHash` of the value.
     var hash: UInt64
@@ -192,7 +192,7 @@ extension SettingHistoryFiles {
   }
 
   /// Writes a file beside it, and gives it the name.
-  private func replace(_ path: String, with records: [KeyVersionRecord]) throws {
+  func replace(_ path: String, with records: [KeyVersionRecord]) throws {
     let temporary = path + ".tmp"
     try? SuiteFiles.remove(temporary)
     guard !records.isEmpty else { return try SuiteFiles.remove(path) }
@@ -202,7 +202,7 @@ extension SettingHistoryFiles {
   }
 
   /// Appends to the file; no other process does meanwhile. nil: there can be none.
-  private func lockedFile(_ suite: ExactString) -> Descriptor? {
+  func lockedFile(_ suite: ExactString) -> Descriptor? {
     try? SuiteFiles.makeFolder(folder)
     for _ in 0..<10 {
       do {
@@ -240,7 +240,7 @@ extension SettingHistoryFiles {
     KeptVersions(read(suite), retention ?? .standard, at: .now).records
   }
 
-  private func read(_ suite: ExactString) -> [KeyVersionRecord] {
+  func read(_ suite: ExactString) -> [KeyVersionRecord] {
     parsed(path(suite) + Self.former).records + parsed(path(suite)).records
   }
 
@@ -290,92 +290,6 @@ extension SettingHistoryFiles {
   func path(_ suite: ExactString) -> String { folder + "/" + KeyTimes.fileName(suite) }
 }
 
-// MARK: - Deleting
-
-extension SettingHistoryFiles {
-  /// Deletes what is kept of a key, or of all keys. The files are written over before they go.
-  ///
-  /// - Returns: how many versions.
-  func purge(_ suite: ExactString, _ key: ExactString?) throws(StoreError) -> Int {
-    try remove(from: suite) { key == nil || $0.key == key }
-  }
-
-  /// Deletes what is kept of keys that are about to be removed, and has no process record what they were when they are.
-  ///
-  /// - Returns: how many versions.
-  func purge(_ keys: Set<ExactString>, beforeRemovalFrom suite: ExactString) throws(StoreError) -> Int {
-    try state.withLock { state throws(StoreError) in
-      state.known[suite] = nil
-      // It is the lock of those that record.
-      guard let lock = lockedFile(suite) else { throw StoreError(ofSuite: .EAGAIN, "lock") }
-      defer { _ = lock }
-      do throws(StoreError) { try mark(keys, of: suite) } catch {
-        guard error.isOutOfSpace else { throw error }
-        try markAll(of: suite)
-      }
-      guard !read(suite).isEmpty else {
-        try SuiteFiles.remove(path(suite))
-        return 0
-      }
-      return try rewrite(suite, without: { keys.contains($0.key) })
-    }
-  }
-
-  /// Returns how many versions were deleted.
-  private func remove(
-    from suite: ExactString, _ isRemoved: (KeyVersionRecord) -> Bool
-  ) throws(StoreError) -> Int {
-    try state.withLock { state throws(StoreError) in
-      state.known[suite] = nil
-      guard !read(suite).isEmpty else { return 0 }
-      // No other process appends to what is read and written over here.
-      let lock = lockedFile(suite)
-      defer { _ = lock }
-      return try rewrite(suite, without: isRemoved)
-    }
-  }
-
-  /// With the lock. Returns how many versions were deleted.
-  private func rewrite(
-    _ suite: ExactString, without isRemoved: (KeyVersionRecord) -> Bool
-  ) throws(StoreError) -> Int {
-    let records = read(suite)
-    let kept = records.filter { !isRemoved($0) }
-    guard kept.count < records.count else { return 0 }
-    for name in [path(suite), path(suite) + Self.former] { try overwrite(name) }
-    do { try replace(path(suite) + Self.former, with: kept) } catch {
-      throw StoreError(ofSuite: error as? Errno ?? .EIO, "write")
-    }
-    return records.count - kept.count
-  }
-
-  private func overwrite(_ path: String) throws(StoreError) {
-    do throws(Errno) {
-      let file = try Descriptor(path, [.writing, .noFollow, .nonBlocking])
-      let size = Int(clamping: try file.status.size)
-      try file.write([UInt8](repeating: 0, count: size))
-      try file.synchronizeData()
-    } catch {
-      if error == .ENOENT { return }
-      throw StoreError(ofSuite: error, "write")
-    }
-    try SuiteFiles.remove(path)
-  }
-
-  /// Whether nothing is kept of a suite: a mark beside its file says so.
-  func isOff(_ suite: ExactString) -> Bool { Files.hasName(path(suite) + Self.off) }
-
-  func setOff(_ isOff: Bool, of suite: ExactString) throws(StoreError) {
-    guard isOff != self.isOff(suite) else { return }
-    guard isOff else { return try SuiteFiles.remove(path(suite) + Self.off) }
-    try SuiteFiles.makeFolder(folder)
-    try SuiteFiles.call("open") { () throws(Errno) in
-      _ = try Descriptor(path(suite) + Self.off, [.writing, .create, .noFollow])
-    }
-    _ = try purge(suite, nil)
-  }
-}
-
 /// A value that a key had until now.
 struct FormerValue {
   let key: ExactString
@@ -393,21 +307,5 @@ struct FormerValue {
     if isKnown, seconds.magnitude <= SettingHistoryFiles.lateness.magnitude { return false }
     let isSeries = isOwn && last.isOwn && seconds >= 0 && seconds < SettingHistoryFiles.gathering
     return !isSeries || changes.contains(.removal)
-  }
-}
-
-/// The records that are kept: for each key so many, and none that is too old.
-struct KeptVersions {
-  let records: [KeyVersionRecord]
-
-  init(_ all: [KeyVersionRecord], _ retention: HistoryRetention, at now: Timestamp) {
-    var counts: [ExactString: Int] = [:]
-    var kept: [KeyVersionRecord] = []
-    for record in all.sorted(by: { $0.number > $1.number }) where !retention.isOver(record.replaced, at: now)
-    {
-      counts[record.key, default: 0] += 1
-      if counts[record.key, default: 0] <= retention.versions { kept.append(record) }
-    }
-    records = kept.reversed()
   }
 }

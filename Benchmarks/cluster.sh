@@ -1,0 +1,201 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # mount-helpers/benchmark sets them
+# mount-helpers/benchmark --cluster: a store in a cluster of three servers on this machine, and the page of it.
+
+cluster_passphrase=plum-Xq7-vixen-04-tundra-1
+
+# Three servers of etcd on loopback, whose data lie on the disk of $scratch.
+start_servers() {
+  local index peers='' ports
+  etcd=$(command -v etcd || echo "$project/.build/etcd/usr/bin/etcd")
+  [[ -x $etcd ]] || die "There is no etcd; mount-helpers/test sets it up."
+  mapfile -t ports < <(free_ports 6)
+  for index in 0 1 2; do peers+=${peers:+,}n$index=http://127.0.0.1:${ports[3 + index]}; done
+  endpoints='' servers=()
+  for index in 0 1 2; do
+    "$etcd" --name "n$index" --data-dir "$scratch/etcd.$index" --log-level error \
+      --quota-backend-bytes 8000000000 \
+      --listen-client-urls "http://127.0.0.1:${ports[index]}" --advertise-client-urls "http://127.0.0.1:${ports[index]}" \
+      --listen-peer-urls "http://127.0.0.1:${ports[3 + index]}" \
+      --initial-advertise-peer-urls "http://127.0.0.1:${ports[3 + index]}" --initial-cluster "$peers" \
+      </dev/null >"$scratch/etcd.$index.log" 2>&1 &
+    servers+=($!)
+    disown
+    endpoints+=${endpoints:+,}127.0.0.1:${ports[index]}
+  done
+  for _ in {1..30}; do
+    ETCDCTL_API=3 etcdctl --endpoints "$endpoints" endpoint health >"$scratch/etcd.health" 2>&1 && return
+    sleep 1
+  done
+  die "The servers of etcd did not become ready: $(tail -n 3 "$scratch"/etcd.*.log)"
+}
+
+# Ports that no program has now.
+free_ports() {
+  python3 - "$1" <<'PYTHON'
+import socket, sys
+sockets = [socket.socket() for _ in range(int(sys.argv[1]))]
+for s in sockets:
+    s.bind(("127.0.0.1", 0))
+for s in sockets:
+    print(s.getsockname()[1])
+PYTHON
+}
+
+stop_servers() {
+  local server
+  for server in "${servers[@]}"; do kill -KILL "$server" 2>/dev/null || true; done
+  servers=()
+}
+
+# Makes a store, and a second device of it; both mount it. Sets `store`.
+mount_twice() {
+  local code answer
+  store=etcd://$endpoints/$1
+  home_of "$scratch/one" "$keyhole"
+  home_of "$scratch/two" "$keyhole"
+  printf '%s\n%s\n' "$cluster_passphrase" "$cluster_passphrase" |
+    "$scratch/one/keyhole" cluster init --store "$store" >"$scratch/cluster.log" 2>&1
+  code=$(printf '%s\n' "$cluster_passphrase" | "$scratch/two/keyhole" cluster join --store "$store" 2>>"$scratch/cluster.log" | head -n 1) || true
+  answer=$(printf '%s\n%s\n' "$cluster_passphrase" "$code" |
+    "$scratch/one/keyhole" cluster approve --store "$store" 2>>"$scratch/cluster.log" | head -n 1)
+  printf '%s\n%s\n' "$cluster_passphrase" "$answer" |
+    "$scratch/two/keyhole" cluster join --store "$store" >>"$scratch/cluster.log" 2>&1
+  local home
+  for home in one two; do
+    # It says that the mount is locked.
+    "$scratch/$home/keyhole" mount -o "store=$store" "$scratch/$home/mount" 2>>"$scratch/cluster.log"
+    printf '%s\n' "$cluster_passphrase" | "$scratch/$home/keyhole" unlock
+  done
+}
+
+# A process of etcdctl, beside one of keyhole, in turns.
+measure_etcdctl() {
+  local item=$scratch/one/mount/keychain/generic/benchmark/account-00001/value
+  printf '%s\t%s\n' 'cat, Keyhole, setting of the cluster' "/bin/cat $scratch/one/mount/defaults/benchmark.few/key-00001" \
+    'cat, Keyhole, secret of the cluster' "/bin/cat $item" \
+    'keyhole get, secret of the cluster' "$scratch/one/keyhole get keychain/generic/benchmark/account-00001/value" \
+    'etcdctl get' "/usr/bin/env ETCDCTL_API=3 etcdctl --endpoints $endpoints get /benchmark/read" \
+    'etcdctl put' "/usr/bin/env ETCDCTL_API=3 etcdctl --endpoints $endpoints put /benchmark/put value" \
+    >"$scratch/cluster.programs"
+  : >"$scratch/cluster.files"
+  "$measure" peers --programs "$scratch/cluster.programs" --files "$scratch/cluster.files" --rounds "$rounds" \
+    --distributions "$scratch/distributions"
+}
+
+# With a store of its own for each number of settings: 100 in each suite.
+measure_cluster_growth() {
+  local count home
+  for count in "${settings[@]}"; do
+    say "measuring $count settings in the cluster"
+    home=$scratch/growth.$count
+    home_of "$home" "$keyhole"
+    printf '%s\n%s\n' "$cluster_passphrase" "$cluster_passphrase" |
+      "$home/keyhole" cluster init --store "etcd://$endpoints/growth-$count" >"$scratch/cluster.log" 2>&1
+    printf '%s\n' "$cluster_passphrase" >"$home/passphrase"
+    "$home/keyhole" mount -o "store=etcd://$endpoints/growth-$count" "$home/mount" 2>>"$scratch/cluster.log"
+    "$home/keyhole" unlock <"$home/passphrase"
+    "$measure" cluster-growth --keyhole "$home/keyhole" --ours "$home/mount" --scratch "$home" \
+      --suites "$((count / 100))" --keys 100 --rounds "$rounds" --options "store=etcd://$endpoints/growth-$count" \
+      --passphrase "$home/passphrase" --output "$scratch/growth" >&2
+    "$home/keyhole" unmount "$home/mount"
+    rm -rf --one-file-system -- "$home"
+  done
+}
+
+measure_watchers() {
+  local count most
+  most=$(ulimit -Hn)
+  for count in "${watchers[@]}"; do
+    # Each has a connection, and a pipe that wakes its thread.
+    ((most == 0 || 4 * count + 100 < most)) || { say "no measurement of $count watchers: $most open files are allowed" && continue; }
+    say "measuring $count watchers"
+    prlimit --nofile="$most" "$measure" watchers --endpoint "${endpoints%%,*}" --servers "$(IFS=, && echo "${servers[*]}")" \
+      --count "$count" --output "$scratch/growth" >&2
+  done
+}
+
+# Rows OPERATION with a column for each count, in the units of the operation.
+cluster_table() {
+  awk -F '\t' -v kind="$1" '$1 == kind {
+    if (!($2 in seen)) { names[++n] = $2; seen[$2] }
+    if (!($3 in counted)) { counts[++c] = $3; counted[$3] }
+    at[$2, $3] = $4
+  }
+  function text(name, s) {
+    if (name ~ /in bytes$/) return sprintf("%.0f", s)
+    return s < 0.001 ? sprintf("%.1f µs", s * 1e6) : s < 10 ? sprintf("%.1f ms", s * 1e3) : sprintf("%.1f s", s)
+  }
+  END {
+    head = "| operation |"; line = "|---|"
+    for (j = 1; j <= c; j++) { head = head " " counts[j] " |"; line = line "---:|" }
+    print head; print line
+    for (i = 1; i <= n; i++) {
+      row = "| " names[i] " |"
+      for (j = 1; j <= c; j++) row = row " " text(names[i], at[names[i], counts[j]]) " |"
+      print row
+    }
+  }' "$scratch/growth"
+}
+
+measure_cluster() {
+  start_servers
+  mount_twice benchmark
+  mkdir -m 700 -- "$scratch/local"
+  home_of "$scratch/files" "$keyhole"
+  "$scratch/files/keyhole" mount -o keychain=none "$scratch/files/mount"
+  show cluster "$measure" cluster --ours "$scratch/one/mount" --theirs "$scratch/two/mount" \
+    --local "$scratch/files/mount" --endpoint "${endpoints%%,*}" --rounds "$rounds" "${check[@]}" || status=$?
+  measure_etcdctl >&2
+  local home
+  for home in files one two; do "$scratch/$home/keyhole" unmount "$scratch/$home/mount"; done
+  measure_cluster_growth
+  measure_watchers
+  stop_servers
+}
+
+write_cluster_page() {
+  local note='' table
+  ((rounds > 10)) || note='**A quick run: its numbers say next to nothing.**'
+  medians_table 'a process' >"$scratch/tables/cluster-processes"
+  for table in cluster watchers; do cluster_table "$table" >"$scratch/tables/growth-$table"; done
+  cat >"$scratch/CLUSTER.md" <<PAGE
+# Benchmarks of a store in a cluster
+
+Written by \`mount-helpers/benchmark --cluster\`; do not edit it. $note
+
+| | |
+|---|---|
+| date | $(date -u +%F) |
+| commit | $(git -C "$project" describe --always --dirty --exclude '*' 2>/dev/null || echo unknown) |
+| machine | $(machine) |
+| system | $(uname -sr), $(. /etc/os-release && echo "$PRETTY_NAME") |
+| servers | three of $("$etcd" --version | head -n 1) on this machine, which Keyhole and the measuring program share; data on its disk |
+
+The references are calls by the same client (\`EtcdClient\`) over one connection, without Keyhole's seals and checks, in turns with
+ours. All servers and both mounts run on the processors of one machine: there is no network between them, and they take each other's time. A target that is missed
+says **NO**.
+
+## Two mounts
+
+$(cat "$scratch/tables/cluster")
+
+## Processes
+
+$(cat "$scratch/tables/cluster-processes")
+
+## Growth
+
+So many settings, 100 in each suite. The mount is another process than the one that stored them: it has the first setting when its suite is
+read, and the others when they are asked for.
+
+$(cat "$scratch/tables/growth-cluster")
+
+## Watchers
+
+So many clients in one process, each with a connection, watch one suite in which a key is put. The processor time of the servers is that of all three.
+
+$(cat "$scratch/tables/growth-watchers")
+PAGE
+  mv -- "$scratch/CLUSTER.md" "$cluster_page"
+}
