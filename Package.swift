@@ -175,7 +175,10 @@ let package = Package(
     module("CredentialProtocols", ["Formats", "Model", "Platform", "SecretMemory"]),
 
     // Views: files of other programs as text and values, and back. No file is opened here.
-    module("ViewFormats", ["Model", "Platform", "SecretMemory"]),
+    // Its tests give it some hundred thousand files: without optimization they take twice as long.
+    .target(
+      name: "ViewFormats", dependencies: ["Model", "Platform", "SecretMemory"],
+      swiftSettings: strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
 
     // 3: settings and secrets taken over from other programs and written for them.
     module("ImportExport", ["Formats", "Tree", "Platform", "Model", "Store", "SecretMemory", "CSystem"]),

@@ -20,7 +20,7 @@ final class MaskedStream {
   private(set) var deadline: ContinuousClock.Instant?
 
   init(
-    _ source: consuming Descriptor, to target: Int32, _ patterns: PatternAutomaton,
+    _ source: consuming Descriptor, to target: Int32, _ patterns: MaskPatterns,
     _ destination: OutputMask.Destination
   ) throws(SecretMemoryError) {
     self.source = KeptDescriptor(source)

@@ -4,7 +4,7 @@ package import SecretMemory
 /// to show a secret writes it in another form.
 ///
 /// A byte is masked if it is a part of any occurrence of a pattern; each run of masked bytes becomes one marker. A byte is held
-/// back as long as it may become a part of an occurrence: at most the longest pattern less one byte.
+/// back as long as it may become a part of an occurrence: at most the longest pattern less one byte, and the ends of lines in it.
 package final class OutputMask {
   /// Written in place of a run of masked bytes.
   package static let marker = "[masked]"
@@ -16,9 +16,10 @@ package final class OutputMask {
     case file
   }
 
-  private let automaton: PatternAutomaton
+  private let patterns: MaskPatterns
   private let destination: Destination
-  private var state = PatternAutomaton.State()
+  private var text = PatternAutomaton.State()
+  private var digits = DigitLines()
   private var screen = AlternateScreen()
   /// The bytes that are held back, by their position in the stream; and whether each is masked.
   private var held: SecretBytes
@@ -28,11 +29,11 @@ package final class OutputMask {
   private var isInRun = false
 
   /// - Throws: `exhausted`: there is no more locked memory.
-  package init(_ automaton: PatternAutomaton, for destination: Destination) throws(SecretMemoryError) {
-    self.automaton = automaton
+  package init(_ patterns: MaskPatterns, for destination: Destination) throws(SecretMemoryError) {
+    self.patterns = patterns
     self.destination = destination
     var size = 64
-    while size <= automaton.longest { size *= 2 }
+    while size <= max(patterns.text.longest, DigitLines.longest(of: patterns.digits)) { size *= 2 }
     held = try SecretBytes(count: size)
     isMasked = [Bool](repeating: false, count: size)
   }
@@ -54,22 +55,27 @@ package final class OutputMask {
     let wasOn = screen.isOn
     if destination == .terminal { screen.take(byte) }
     guard !wasOn else {
-      state = PatternAutomaton.State()
+      (text, digits) = (PatternAutomaton.State(), DigitLines())
       isInRun = false
       return try output.add(byte)
     }
     hold(byte)
-    try pass(upTo: screen.isOn ? position : position - state.depth, &output)
+    try pass(upTo: screen.isOn ? position : min(position - text.depth, digits.start), &output)
   }
 
   private func hold(_ byte: UInt8) {
-    state = automaton.next(state, byte)
     held[slot(position)] = byte
     isMasked[slot(position)] = false
+    text = patterns.text.next(text, byte)
+    digits.take(byte, at: position, patterns.digits)
     position += 1
-    guard state.match > 0 else { return }
-    let start = max(position - state.match, passed)
-    for index in start..<position { isMasked[slot(index)] = true }
+    mask(from: position - text.match)
+    mask(from: digits.matchStart)
+  }
+
+  private func mask(from start: Int) {
+    guard start < position else { return }
+    for index in max(start, passed)..<position { isMasked[slot(index)] = true }
   }
 
   private func slot(_ position: Int) -> Int { position & (isMasked.count - 1) }

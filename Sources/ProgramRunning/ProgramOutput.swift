@@ -23,7 +23,7 @@ final class ProgramOutput {
 
   /// Adds to `start` the streams that the program gets. They have to stay open until it is started: `keep` has them.
   init(
-    masking patterns: PatternAutomaton, for start: inout ProgramStart, keep: inout [KeptDescriptor]
+    masking patterns: MaskPatterns, for start: inout ProgramStart, keep: inout [KeptDescriptor]
   ) throws {
     let terminals = [StandardStream.output, .errors].filter(\.isTerminal)
     if let first = terminals.first { try addTerminal(like: first, terminals, patterns, &start, &keep) }
@@ -31,7 +31,7 @@ final class ProgramOutput {
   }
 
   private func addTerminal(
-    like first: StandardStream, _ outputs: [StandardStream], _ patterns: PatternAutomaton,
+    like first: StandardStream, _ outputs: [StandardStream], _ patterns: MaskPatterns,
     _ start: inout ProgramStart, _ keep: inout [KeptDescriptor]
   ) throws {
     let pseudo = try PseudoTerminal(like: first.number)
@@ -60,7 +60,7 @@ final class ProgramOutput {
   }
 
   private func addPipes(
-    _ outputs: [StandardStream], _ patterns: PatternAutomaton, _ start: inout ProgramStart,
+    _ outputs: [StandardStream], _ patterns: MaskPatterns, _ start: inout ProgramStart,
     _ keep: inout [KeptDescriptor]
   ) throws {
     let areOne = outputs.count == 2 && FileID("/proc/self/fd/1") == FileID("/proc/self/fd/2")

@@ -6,14 +6,14 @@ package struct ProgramSecrets: ~Copyable {
   /// `NAME=value`, with a NUL byte behind each.
   private(set) var variables: SecretBytes
   private(set) var files: [(file: SecretFile, number: Int32)] = []
-  private var patterns: PatternAutomaton.Builder?
+  private var patterns: MaskPatterns.Builder?
   /// How many values are not masked: too short, or too long.
   package private(set) var unmasked = (short: 0, long: 0)
 
   /// - Throws: `exhausted`: there is no more locked memory.
   package init(masking isMasking: Bool) throws(SecretMemoryError) {
     let none = try SecretBytes()
-    patterns = isMasking ? try PatternAutomaton.Builder() : nil
+    patterns = isMasking ? try MaskPatterns.Builder() : nil
     variables = none
   }
 
@@ -39,7 +39,7 @@ package struct ProgramSecrets: ~Copyable {
   }
 
   /// The search for the values that are masked; nil: none is.
-  mutating func takePatterns() -> PatternAutomaton? {
+  mutating func takePatterns() -> MaskPatterns? {
     guard let builder = patterns.take(), !builder.isEmpty else { return nil }
     return builder.finish()
   }
@@ -59,8 +59,7 @@ package struct ProgramSecrets: ~Copyable {
     } else if value.count > SecretPatterns.longest {
       unmasked.long += 1
     } else {
-      try SecretPatterns.forEach(of: value) { pattern throws(SecretMemoryError) in try patterns?.add(pattern)
-      }
+      try patterns?.add(formsOf: value)
     }
   }
 }

@@ -1,5 +1,5 @@
 import Platform
-package import SecretMemory
+import SecretMemory
 
 /// The forms in which the value of a secret appears in a program's output: as it is, and encoded by the usual libraries.
 package enum SecretPatterns {
@@ -8,21 +8,50 @@ package enum SecretPatterns {
   /// Longer values are not masked: the search would take too much locked memory.
   package static let longest = 64 * 1024
 
+  /// The way in which a form stands in an output.
+  enum Kind {
+    /// As it is.
+    case text
+    /// As digits, which may be broken into lines.
+    case digits
+  }
+
   /// Calls `body` with each form. Some may be equal.
-  package static func forEach(
+  static func forEach(
+    of value: Span<UInt8>, _ body: (Span<UInt8>, Kind) throws(SecretMemoryError) -> Void
+  ) throws(SecretMemoryError) {
+    func text(_ form: Span<UInt8>) throws(SecretMemoryError) { try body(form, .text) }
+    func digits(_ form: Span<UInt8>) throws(SecretMemoryError) { try body(form, .digits) }
+    try text(value)
+    if value.firstOffset(of: 0x0A) != nil {
+      // The line discipline of a terminal sends a line feed as two bytes (ONLCR of termios(3)).
+      try encode(value, text, escape: lineEnds)
+      try lines(of: value, text)
+    }
+    for alphabet in [Base64Digits.standard, .url] {
+      for shift in 0..<3 { try base64(value, alphabet, shift, digits) }
+    }
+    for form in [HexDigits.lower, .upper] {
+      try encode(value, digits) { byte, add throws(SecretMemoryError) in try form.add(byte, add) }
+    }
+    for form in URLForm.all { try encode(value, text, escape: form.escape) }
+    for form in JSONForm.all { try encodeJSON(value, form, text) }
+  }
+
+  /// The lines that are long enough, without blanks at their ends: programs print a key or a file line by line.
+  private static func lines(
     of value: Span<UInt8>, _ body: (Span<UInt8>) throws(SecretMemoryError) -> Void
   ) throws(SecretMemoryError) {
-    try body(value)
-    // The line discipline of a terminal sends a line feed as two bytes (ONLCR of termios(3)).
-    if value.firstOffset(of: 0x0A) != nil { try encode(value, body, escape: lineEnds) }
-    for alphabet in [Base64Digits.standard, .url] {
-      for shift in 0..<3 { try base64(value, alphabet, shift, body) }
+    var start = 0
+    while start < value.count {
+      var end = start
+      while end < value.count, value[end] != 0x0A { end += 1 }
+      let next = end + 1
+      while start < end, value[start].isBlankOrReturn { start += 1 }
+      while end > start, value[end - 1].isBlankOrReturn { end -= 1 }
+      if end - start >= shortest { try body(value.extracting(start..<end)) }
+      start = next
     }
-    for digits in [HexDigits.lower, .upper] {
-      try encode(value, body) { byte, add throws(SecretMemoryError) in try digits.add(byte, add) }
-    }
-    for form in URLForm.all { try encode(value, body, escape: form.escape) }
-    for form in JSONForm.all { try encodeJSON(value, form, body) }
   }
 
   typealias Add = (UInt8) throws(SecretMemoryError) -> Void
@@ -72,6 +101,10 @@ package enum SecretPatterns {
     }
     return bits
   }
+}
+
+extension UInt8 {
+  fileprivate var isBlankOrReturn: Bool { self == 0x20 || self == 0x09 || self == 0x0D }
 }
 
 /// A form that grows in locked memory.

@@ -68,6 +68,7 @@ public final class SecretFile: Sendable {
     guard unsafe start != MAP_FAILED else { throw .system(errno: errno) }
     unsafe madvise(start, count, MADV_DONTDUMP)
     guard unsafe mlock(start, count) == 0 || SecretHeap.shared.mayStayUnlocked else {
+      LockedMemoryLimit.noteRefusal()
       unsafe munmap(start, count)
       throw .lockedMemory(
         needed: LockedMemoryLimit.used + UInt64(clamping: count) + 4096, limit: LockedMemoryLimit.bytes)
@@ -78,7 +79,7 @@ public final class SecretFile: Sendable {
 
 extension LockedMemoryLimit {
   /// The memory that the process has locked: VmLck of proc_pid_status(5), in bytes.
-  fileprivate static var used: UInt64 {
+  package static var used: UInt64 {
     // SAFETY: a variadic call without its variable part.
     let file = unsafe open("/proc/self/status", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return 0 }

@@ -204,6 +204,7 @@ final class SecretHeap: Sendable {
     let isLocked = unsafe isPrivate && mlock(start, length) == 0
     let error = errno
     guard isLocked || isPrivate && mayStayUnlocked else {
+      LockedMemoryLimit.noteRefusal()
       unsafe munmap(start, length)
       throw .exhausted(errno: error)
     }
@@ -239,8 +240,16 @@ private enum UnlockedMemory {
 }
 
 /// RLIMIT_MEMLOCK, raised to the hard limit with the first use.
-enum LockedMemoryLimit {
-  static let bytes: UInt64 = {
+package enum LockedMemoryLimit {
+  private static let refused = Atomic(false)
+
+  /// Whether memory was refused because of it, to this process.
+  package static var wasReached: Bool { refused.load(ordering: .relaxed) }
+
+  static func noteRefusal() { refused.store(true, ordering: .relaxed) }
+
+  /// In bytes.
+  package static let bytes: UInt64 = {
     let resource = __rlimit_resource_t(8 /* RLIMIT_MEMLOCK, a macro */)
     var limit = rlimit()
     guard unsafe getrlimit(resource, &limit) == 0 else { return 64 * 1024 }

@@ -4,6 +4,7 @@ import SecretMemory
 /// A value that stands in the text of a view beside its place: in a comment, a key or a section's name.
 ///
 /// Looked for are values
+/// - of 12 bytes or more: anywhere in the text;
 /// - of 8 bytes or more that are no plain word or number, that is, that have characters of two of the kinds lower-case letters,
 ///   upper-case letters, digits and all others: anywhere in the text;
 /// - of 6 bytes or more, whatever they are: as the whole value of a line that a comment has made of the same entry,
@@ -25,6 +26,7 @@ public struct ViewExposure: Hashable, Sendable {
 
   static let shortest = 6
   static let shortestAnywhere = 8
+  static let shortestWordAnywhere = 12
 }
 
 extension ViewTemplate {
@@ -55,7 +57,9 @@ extension ViewTemplate {
     throws(ViewError) -> Int?
   {
     guard value.count >= ViewExposure.shortest else { return nil }
-    let isAnywhere = value.count >= ViewExposure.shortestAnywhere && value.hasTwoKinds
+    let isAnywhere =
+      value.count >= ViewExposure.shortestWordAnywhere
+      || value.count >= ViewExposure.shortestAnywhere && value.hasTwoKinds
     let key = Array((slot.name.last ?? "").utf8)
     func match(_ candidate: Span<UInt8>, _ places: borrowing TextIndex) -> Int? {
       places.offset(of: candidate, in: text) { offset in

@@ -32,6 +32,24 @@ extension Views {
     }
   }
 
+  /// The views that were removed and of which a version is kept, as they were; none of a name that a view has.
+  public func removed() throws(StoreError) -> [View] {
+    var views: [View] = []
+    for name in try keychain.identitiesWithVersions().compactMap({ Self.name(of: $0) }) {
+      if let view = try removedVersion(name).flatMap({ SealedDocument($0) }).flatMap({ View($0) }) {
+        views.append(view)
+      }
+    }
+    return views
+  }
+
+  /// The present text of a view, as `text(of:)` gives that of a version.
+  public func outline(of view: View) throws(StoreError) -> SecretBytes {
+    guard view.format.isWritable else { return try keychain.text(of: view.document) }
+    let template = try template(of: view)
+    do throws(ViewError) { return try template.outline() } catch { throw StoreError(error) }
+  }
+
   /// The view that had a name, as it was when it was removed; nil: there is one of that name, or nothing is kept of it.
   ///
   /// `mv` from another file system removes a file before it makes the new one: then that one is this view again.

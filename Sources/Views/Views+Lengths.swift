@@ -1,4 +1,5 @@
 public import Model
+import Platform
 import SecretMemory
 import Store
 import Synchronization
@@ -30,8 +31,12 @@ extension Views {
     if let sealed = view.sealedLength, sealed.basis == basis {
       return ViewStatus(size: sealed.length, modified: modified, isStale: false)
     }
-    if let length = length(of: view, basis) {
-      return ViewStatus(size: length, modified: modified, isStale: false)
+    if isMeasured(view, states, basis) {
+      if let length = length(of: view, basis) {
+        return ViewStatus(size: length, modified: modified, isStale: false)
+      }
+    } else {
+      measureLater(view)
     }
     return ViewStatus(size: view.sealedLength?.length ?? 0, modified: modified, isStale: true)
   }
@@ -44,6 +49,35 @@ extension Views {
   private static func modified(_ view: View, _ states: [SourceState?]) -> Timestamp {
     states.compactMap(\.?.modified).reduce(view.document.modified, max)
   }
+
+  /// Whether its length is known, or may be computed at once.
+  private func isMeasured(_ view: View, _ states: [SourceState?], _ basis: [UInt8]) -> Bool {
+    guard measuring.withLock({ $0 }) != .atOnce else { return true }
+    let size = states.compactMap(\.?.size).reduce(view.document.size, &+)
+    return size <= Self.mostAtOnce || known.withLock { $0[view.document.id]?.length?.basis == basis }
+  }
+
+  /// Computes a length on another thread, one thread for each view.
+  private func measureLater(_ view: View) {
+    let id = view.document.id
+    let isUnderWay = known.withLock { known in
+      defer { known[id, default: Known()].isBeingMeasured = true }
+      return known[id]?.isBeingMeasured == true
+    }
+    guard !isUnderWay else { return }
+    Background.run { [self] in
+      if measuring.withLock({ $0 }) == .later(sealing: true) {
+        sealLengths(of: [view])
+      } else if let basis = try? basis(of: view) {
+        _ = length(of: view, basis)
+      }
+      known.withLock { $0[id]?.isBeingMeasured = false }
+    }
+  }
+
+  /// From now on the length of a large view is computed on another thread, as a mount's have to answer: until it is known, `status` has
+  /// the last one. `sealing`: it is kept then.
+  public func measureLargeViewsLater(sealing: Bool) { measuring.withLock { $0 = .later(sealing: sealing) } }
 
   /// nil: it can't be known.
   private func length(of view: View, _ basis: [UInt8]) -> Int? {
@@ -96,12 +130,28 @@ extension Views {
     }
   }
 
-  /// The same of all views, where the vault is open: before it is locked. It asks no other process.
+  /// The same of all views, where the vault is open: before it is locked. It asks no other process. The lock does not wait for the
+  /// length of a large view that is being computed.
   public func sealAllLengths() {
     guard areSupported, !keychain.isServedElsewhere, keychain.engine.locking.lockState == .open,
       let views = try? all()
     else { return }
-    sealLengths(of: views)
+    sealLengths(
+      of: views.filter { view in
+        guard let states = try? states(of: view) else { return false }
+        return isMeasured(view, states, Self.basis(of: view.document, states))
+      })
+  }
+
+  /// The bytes of values and template of a view whose length is computed while a program waits for it.
+  private static let mostAtOnce = 64 * 1024
+
+  /// The thread that computes the lengths of large views.
+  enum Measuring: Equatable {
+    /// The caller's.
+    case atOnce
+    /// One of their own.
+    case later(sealing: Bool)
   }
 }
 

@@ -94,6 +94,9 @@ extension Views {
         of: view.document, name: Self.documentName(name), properties: view.document.properties,
         modified: view.document.modified)
       change.properties[Property.newPlace] = Array(view.newPlace.utf8)
+      // Links to the one that is replaced lead to this one.
+      let links = view.links + (replaced?.links.filter { !view.links.contains($0) } ?? [])
+      change.properties[Property.links] = Self.property(links)
       // A process that is not the one that serves the vault can't do both at once.
       if let replaced, keychain.isServedElsewhere { try remove(replaced) }
       let removed = keychain.isServedElsewhere ? nil : replaced?.document
@@ -133,8 +136,12 @@ extension Views {
   /// Remembers the symbolic links to a view that were made: absolute paths.
   public func setLinks(_ links: [String], of view: View) throws(StoreError) {
     try change(view) { properties in
-      properties[Property.links] = links.isEmpty ? nil : Array(links.joined(separator: "\n").utf8)
+      properties[Property.links] = Self.property(links)
     }
+  }
+
+  private static func property(_ links: [String]) -> [UInt8]? {
+    links.isEmpty ? nil : Array(links.joined(separator: "\n").utf8)
   }
 }
 

@@ -9,7 +9,7 @@ extension Views {
   /// The faults of all views; of those that can't be looked at now, none.
   public func problems() -> [Problem] {
     guard areSupported, let views = try? all() else { return [] }
-    return views.flatMap { view -> [Problem] in
+    return views.sorted { $0.name < $1.name }.flatMap { view -> [Problem] in
       guard let basis = try? basis(of: view), let lock = Optional(keychain.engine.locking.lockState) else {
         return []
       }
@@ -22,13 +22,12 @@ extension Views {
   }
 
   private func problems(of view: View) -> [Problem] {
-    var problems = view.references.compactMap { path -> Problem? in
-      guard (try? state(at: path)) == .some(nil) else { return nil }
-      return Problem(
+    let missing = (try? missingReferences(of: view)) ?? []
+    var problems = missing.map { path in
+      Problem(
         subject: view.document.name.string, reason: "it refers to \(path), which is not there",
-        remedy: "`keyhole set \(path.quotedForShell)` makes it, or write the view without it")
+        remedy: Self.remedy(missing: path, in: view))
     }
-    let missing = Set(view.references.filter { (try? state(at: $0)) == .some(nil) })
     // Of a locked vault no value is known.
     guard let template = try? template(of: view) else { return problems }
     let faults = template.faults { (slot, body) throws(ViewError) in

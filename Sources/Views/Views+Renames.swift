@@ -14,25 +14,51 @@ extension Views {
     let new = Dictionary(renames.map { (ViewSource.item($0.from), paths.path(of: .item($0.to))) }) {
       first, _ in first
     }
-    return try documents { new[$0] }
-  }
-
-  private func documents(_ path: @escaping (ViewSource) -> String?) throws(StoreError) -> [FollowingDocument]
-  {
+    let places = try newPlaces(after: renames)
     var documents: [FollowingDocument] = []
     for view in try all() {
-      guard let document = try document(of: view, path) else { continue }
+      guard let document = try document(of: view, newPlace: places[view.newPlace], { new[$0] }) else {
+        continue
+      }
       documents.append(document)
     }
     return documents
   }
 
-  /// nil: none of its references has another path.
+  /// The folders of services that are renamed with all their items, by the old ones. One that takes in the items of another is not.
+  private func newPlaces(
+    after renames: [(from: ItemIdentity, to: ItemIdentity)]
+  ) throws(StoreError) -> [String: String] {
+    var services: [ExactString: Set<ExactString>] = [:]
+    for case (.generic(let old, let account), .generic(let new, let newAccount)) in renames
+    where old != new && account == newAccount {
+      services[old, default: []].insert(new)
+    }
+    guard !services.isEmpty else { return [:] }
+    let moved = Set(renames.map(\.from))
+    var places: [String: String] = [:]
+    for (old, news) in services {
+      guard let new = news.first, news.count == 1 else { continue }
+      let staying = try keychain.read { index in
+        (index.items(in: old, of: .generic) + index.items(in: new, of: .generic)).map(\.identity)
+      }
+      guard staying.allSatisfy(moved.contains) else { continue }
+      places[place(of: old)] = place(of: new)
+    }
+    return places
+  }
+
+  private func place(of service: ExactString) -> String {
+    String(paths.path(of: .item(.generic(service: service, account: "x"))).dropLast(2))
+  }
+
+  /// nil: none of its references has another path, nor has the folder of its new entries.
   private func document(
-    of view: View, _ path: @escaping (ViewSource) -> String?
+    of view: View, newPlace: String? = nil, _ path: @escaping (ViewSource) -> String?
   ) throws(StoreError) -> FollowingDocument? {
     let replacement = { [paths] (reference: String) in (try? paths.source(at: reference)).flatMap(path) }
-    guard view.references.contains(where: { replacement($0) != nil }) else { return nil }
+    let isNewPlace = newPlace != nil && view.format.isWritable
+    guard isNewPlace || view.references.contains(where: { replacement($0) != nil }) else { return nil }
     let text: SecretBytes
     do throws(ViewError) {
       let stored = HeldSecret(try storedText(of: view))
@@ -49,6 +75,7 @@ extension Views {
     let references = view.references.map { replacement($0) ?? $0 }.filter { seen.insert($0).inserted }
     change.properties[Property.references] = Array(references.joined(separator: "\n").utf8)
     change.properties[Property.moving] = nil
+    if isNewPlace, let newPlace { change.properties[Property.newPlace] = Array(newPlace.utf8) }
     // The values are the same, and so is the length, unless two references are one now.
     if references.count == view.references.count, let sealed = view.sealedLength,
       let states = try? states(of: view),

@@ -6,19 +6,20 @@ import ViewFormats
 extension Views {
   /// Before a view is opened: the permission for every item in it.
   ///
-  /// - Throws: `notFound` for an item or a setting that is missing, `locked`, `accessDenied` where the rules of one keep the caller out,
-  ///   `readOnly` for writing a view that is made from a template.
+  /// To write it, what is missing is no obstacle: the file that is written makes it again, or leaves it out.
+  ///
+  /// - Throws: `missingPart` for reading where an item or a setting is missing, `locked`, `accessDenied` where the rules of one keep the
+  ///   caller out, `readOnly` for writing a view that is made from a template.
   public func permission(
     toOpen view: View, writing: Bool, by caller: Caller
   ) throws(StoreError) -> Permission {
     if writing { try requireWritable(view) }
     var permissions: [Permission] = []
     for path in view.references {
-      guard case .item(let identity) = try paths.source(at: path) else {
-        guard try state(at: path) != nil else { throw .notFound }
+      guard let item = try item(at: path) else {
+        if !writing, try state(at: path) == nil { throw .missing(path, in: view) }
         continue
       }
-      guard let item = try keychain.item(with: identity) else { throw .notFound }
       permissions.append(
         try keychain.permission(
           for: item, to: writing ? .readWrite : .read, path: path, through: view.document, by: caller))
@@ -37,28 +38,34 @@ extension Views {
 
   /// The file of a view, with all values of one moment.
   ///
-  /// - Throws: `notFound` for an item or a setting that is missing, `locked`, `accessDenied`, `notRepresentable` for a value that
+  /// - Throws: `missingPart` where an item or a setting is missing, `locked`, `accessDenied`, `notRepresentable` for a value that
   ///   the dialect can't carry, `loop`, `tooLarge`, `outOfMemory`.
   public func render(_ view: View, _ permit: Permit?) throws(StoreError) -> SecretBytes {
     let template = try template(of: view)
     for _ in 1..<Self.mostAttempts {
       let basis = try basis(of: view)
-      let bytes = try rendered(template, permit)
+      let bytes = try rendered(template, of: view, permit)
       // Else a change came in between, of which it may have one half.
       guard try self.basis(of: view) == basis else { continue }
       note(bytes.count, basis, of: view)
       return bytes
     }
-    return try rendered(template, permit)
+    return try rendered(template, of: view, permit)
   }
 
   static let mostAttempts = 8
 
-  private func rendered(_ template: ViewTemplate, _ permit: Permit?) throws(StoreError) -> SecretBytes {
+  private func rendered(
+    _ template: ViewTemplate, of view: View, _ permit: Permit?
+  ) throws(StoreError) -> SecretBytes {
     var failure: StoreError?
     do throws(ViewError) {
       return try template.render { (slot, body) throws(ViewError) in
-        try lend(slot, &failure, body) { (path) throws(StoreError) in try value(at: path, permit) }
+        try lend(slot, &failure, body) { (path) throws(StoreError) in
+          do throws(StoreError) { return try value(at: path, permit) } catch {
+            throw error == .notFound ? .missing(path, in: view) : error
+          }
+        }
       }
     } catch { throw StoreError(error, after: failure) }
   }
@@ -92,5 +99,38 @@ extension Views {
     var content = try settings.codec.content(of: value)
     if value.type != .data, content.last == 0x0A { _ = content.popLast() }
     do { return try SecretBytes(copying: content.span) } catch { throw .outOfMemory }
+  }
+}
+
+extension StoreError {
+  /// Of a view that can't be opened as it is.
+  fileprivate static func missing(_ path: String, in view: View) -> StoreError {
+    .missingPart(
+      reason: "it refers to \(path), which is not there; "
+        + Views.remedy(missing: path, in: view))
+  }
+}
+
+extension Views {
+  /// The ways to mend a view that refers to what is not there, as a clause.
+  static func remedy(missing path: String, in view: View) -> String {
+    let quoted = path.quotedForShell
+    let way =
+      view.isTemplate
+      ? "edit templates/\(view.name.string)"
+      : "write the whole file, without it or with a value for it (`keyhole view \(view.name.string.quotedForShell)` shows the rest)"
+    return
+      "`keyhole undo \(quoted)` brings back what was removed, `keyhole set \(quoted)` makes it again; or \(way)"
+  }
+
+  func isMissing(_ path: String) -> Bool {
+    do { return try state(at: path) == nil } catch { return false }
+  }
+
+  /// The references of a view to what is not there.
+  public func missingReferences(of view: View) throws(StoreError) -> [String] {
+    var missing: [String] = []
+    for path in view.references where try state(at: path) == nil { missing.append(path) }
+    return missing
   }
 }

@@ -41,14 +41,7 @@ extension Views {
     try requireWritable(view)
     let (file, merge) = try merge(content, view, since: base, permit)
     guard !merge.isUnchanged else { return }
-    var plan = WritePlan(now)
-    for change in merge.changed {
-      try add(change, HeldSecret(try value(of: change.entry, in: file)), to: &plan, permit)
-    }
-    for change in merge.added {
-      let value = HeldSecret(try value(of: change.entry, in: file))
-      try add(change, value, isNew: true, to: &plan, permit)
-    }
+    let plan = try plan(merge, file, permit, now)
     let text: HeldSecret
     do throws(ViewError) { text = HeldSecret(try merge.template.encoded()) } catch { throw StoreError(error) }
     let document = try documentChange(view, merge.template, content.bytes.count, plan)
@@ -67,7 +60,11 @@ extension Views {
   public func preview(
     _ content: consuming SecretBytes, as name: ExactString, _ permit: Permit?
   ) throws(StoreError) -> ViewPreview {
-    let (_, merge) = try merge(HeldSecret(content), existing(name), since: nil, permit)
+    let view = try existing(name)
+    try requireWritable(view)
+    let (file, merge) = try merge(HeldSecret(content), view, since: nil, permit)
+    // A write that would be refused is refused here.
+    _ = try plan(merge, file, permit, .now)
     let text = { (name: [String]) in name.joined(separator: " ") }
     return ViewPreview(
       changed: merge.changed.map { text($0.entry.name) }, added: merge.added.map { text($0.entry.name) },
@@ -91,6 +88,8 @@ extension Views {
         reference(forNew: entry.name, in: place)
       } _: { (slot, body) throws(ViewError) in
         if let value = try known?.value(of: slot.name) { return try body(value.span) }
+        // Of what is not there the file has the value, or leaves it out.
+        guard !isMissing(slot.reference) else { return }
         try lend(slot, &failure, body) { (path) throws(StoreError) in try value(at: path, permit) }
       }
       return (file, merge)
@@ -180,6 +179,20 @@ private struct WritePlan {
 }
 
 extension Views {
+  private func plan(
+    _ merge: ViewMerge, _ file: ViewDocument, _ permit: Permit?, _ now: Timestamp
+  ) throws(StoreError) -> WritePlan {
+    var plan = WritePlan(now)
+    for change in merge.changed {
+      try add(change, HeldSecret(try value(of: change.entry, in: file)), to: &plan, permit)
+    }
+    for change in merge.added {
+      let value = HeldSecret(try value(of: change.entry, in: file))
+      try add(change, value, isNew: true, to: &plan, permit)
+    }
+    return plan
+  }
+
   /// Adds the change of one value, unless it is the present one. `isNew`: the entry was not in the view.
   private func add(
     _ change: ViewMerge.Change, _ value: HeldSecret, isNew: Bool = false, to plan: inout WritePlan,

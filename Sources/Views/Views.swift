@@ -16,6 +16,7 @@ public final class Views: Sendable {
   let known = Mutex<[ItemID: Known]>([:])
   /// Views that were removed and of which no version is kept.
   let removedViews = Mutex<[ExactString: RemovedView]>([:])
+  let measuring = Mutex(Measuring.atOnce)
   /// Held while a view is changed: from its template as it is to the one that is stored.
   let changing = Mutex(())
 
@@ -33,6 +34,8 @@ public final class Views: Sendable {
     var documentChange: Timestamp?
     /// How many writes of it are under way, which are reported when they are done.
     var writes = 0
+    /// Whether its length is being computed on another thread.
+    var isBeingMeasured = false
   }
 
   /// - Parameters:

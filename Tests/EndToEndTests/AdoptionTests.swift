@@ -44,6 +44,23 @@ import Testing
     }
   }
 
+  /// A file that the mount does not show is as it was, and the vault keeps nothing of it.
+  @Test func aLockedMountLeavesTheFile() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "cat > ~/.netrc; printf x | keyhole set keychain/generic/a/b; keyhole lock",
+        sending: Array(Self.netrc.utf8))
+      try world.check(
+        "keyhole adopt --yes ~/.netrc 2>&1 | grep -c 'Required key.*the file is as it was; `keyhole unlock`'",
+        prints: "1\n")
+      try world.check("cat ~/.netrc; keyhole view; keyhole ls keychain/generic", prints: Self.netrc + "a\n")
+      try world.check(
+        "keyhole unlock < /dev/null; keyhole adopt --yes ~/.netrc 2> /dev/null | cut -f 2",
+        prints: "views/netrc\n")
+    }
+  }
+
   @Test func anyOtherFileBecomesAnItem() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world

@@ -185,6 +185,32 @@ import Testing
     }
   }
 
+  /// A key of several lines, whole, line by line, and in digits that are broken into lines.
+  @Test func linesAndDigitsInLinesAreMasked() async throws {
+    try await Self.withValues { world in
+      try world.check(
+        """
+        head -c 597 /dev/urandom | base64 | keyhole set keychain/generic/keys/key
+        keyhole run --mask --file KEY=keychain/generic/keys/key -- sh -c 'cat "$KEY"; sed -n 3p "$KEY"; base64 "$KEY"; base64 -w 64 "$KEY"; xxd -p "$KEY"' | sort -u
+        """, prints: "[masked]\n")
+    }
+  }
+
+  /// With the limit that the message names, the program is started.
+  @Test func theNeededLockedMemoryIsNamed() async throws {
+    try await Self.withValues { world in
+      try world.check("head -c 200000 /dev/zero | tr '\\0' x | keyhole set keychain/generic/big/big")
+      let command = "keyhole run --file BIG=keychain/generic/big/big -- sh -c 'wc -c < \"$BIG\"'"
+      let output = try world.sh("ulimit -l 300; \(command)")
+      #expect(output.status == 125, "\(output)")
+      let needed = output.error.split(separator: " ").compactMap { Int($0) }.first
+      let limit = try #require(needed, "\(output)")
+      #expect(output.error.contains("the limit is 300 KiB"), "\(output)")
+      guard try world.sh("ulimit -l \(limit)").status == 0 else { return }
+      try world.check("ulimit -l \(limit); \(command)", prints: "200000\n")
+    }
+  }
+
   @Test func outputIsMasked() async throws {
     try await Self.withValues { world in
       let script =
@@ -198,7 +224,7 @@ import Testing
         "keyhole run --mask my.app/API_KEY -- sh -c 'echo 1; echo $API_KEY >&2; echo 3' > both 2>&1; cat both",
         prints: "1\n[masked]\n3\n")
       try world.check(
-        "head -c 2000000 /dev/urandom > big; keyhole run --mask my.app/API_KEY -- cat big | cmp - big; keyhole run --mask my.app/API_KEY -- cat < big | cmp - big"
+        "head -c 400000 /dev/urandom > big; keyhole run --mask my.app/API_KEY -- cat big | cmp - big; keyhole run --mask my.app/API_KEY -- cat < big | cmp - big"
       )
       // A reader that has gone ends the command as without a mask.
       try world.check("keyhole run --mask my.app/API_KEY -- yes | head -n 1", prints: "y\n")

@@ -161,6 +161,14 @@ import Testing
       try keyhole.check(
         "rm -r $MOUNT/keychain/generic/many/1%~*; ls $MOUNT/keychain/generic/many", prints: "1\n2\n")
       #expect(try bus.run("secret-tool lookup service many account 1") == "secret 1")
+      // The other one does not get the name while `rm` is at work.
+      try store("newer", "service many account 1")
+      #expect(
+        holds {
+          (try? keyhole.world.sh("ls $MOUNT/keychain/generic/many").text.split(separator: "\n").count) == 3
+        })
+      try keyhole.check(
+        "rm -r $MOUNT/keychain/generic/many/1; cat $MOUNT/keychain/generic/many/1/value", prints: "newer")
     }
   }
 

@@ -22,6 +22,19 @@ import Testing
     }
   }
 
+  /// `mv` to another file system and back takes the attributes along, without a complaint, and the links lead to it again.
+  @Test func itGoesToAnotherFileSystemAndBack() async throws {
+    try await AppView.withView { keyhole in
+      try keyhole.world.check("mkdir \"$OUT/p\"; cd \"$OUT/p\"; keyhole view app --link .env")
+      try keyhole.check(
+        """
+        setfattr -n user.keyhole.dialect -v sh views/app; mv views/app "$OUT/p/app"; ls views
+        mv "$OUT/p/app" views/app 2>&1; cat "$OUT/p/.env"
+        getfattr --only-values -n user.keyhole.dialect views/app
+        """, prints: AppView.text + "sh")
+    }
+  }
+
   @Test func aFileReplacesItAlsoWithoutHistory() async throws {
     try await AppView.withView { keyhole in
       try keyhole.world.check("keyhole config history 0")
@@ -32,6 +45,86 @@ import Testing
         """, prints: "TOKEN=moved\nUSER=peter\nmoved")
       try keyhole.world.check("keyhole lock; keyhole unlock < /dev/null")
       try keyhole.refuses("echo A=b > views/app", .notPermitted)
+    }
+  }
+
+  /// An item that is missing is made again by a file that has its value, in each way to write one.
+  @Test func aMissingItemIsMendedByAWrite() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      let lose = "rm keychain/generic/app/TOKEN/value"
+      let outline = "TOKEN={{ keychain/generic/app/TOKEN }}\nUSER={{ keychain/generic/app/USER }}\n"
+      try keyhole.check(lose)
+      try keyhole.refuses("cat views/app", .missing)
+      try world.check(
+        "keyhole status | grep -c 'refused.*views/app  it refers to keychain/generic/app/TOKEN'",
+        prints: "1\n")
+      try world.check(
+        "keyhole view app 2> \"$OUT/error\"; [ $? = 3 ] && grep -c app/TOKEN \"$OUT/error\"",
+        prints: outline + "1\n")
+      try world.check(
+        "keyhole get views/app 2>&1 | grep -c 'keychain/generic/app/TOKEN, which is not there'; true",
+        prints: "1\n")
+      try keyhole.check(
+        "printf 'TOKEN=one\\nUSER=peter\\n' > views/app; cat views/app", prints: "TOKEN=one\nUSER=peter\n")
+      try keyhole.check(
+        "\(lose); printf 'TOKEN=two\\nUSER=peter\\n' > \"$OUT/new\"; mv \"$OUT/new\" views/app; cat keychain/generic/app/TOKEN/value",
+        prints: "two")
+      try keyhole.check(
+        "\(lose); printf 'TOKEN=three\\nUSER=peter\\n' > \"$OUT/new\"; cp \"$OUT/new\" views/app; cat keychain/generic/app/TOKEN/value",
+        prints: "three")
+      try keyhole.check(lose)
+      try world.check(
+        "printf 'USER=peter\\n' | keyhole set views/app; keyhole get views/app", prints: "USER=peter\n")
+      try world.check("keyhole doctor 2> /dev/null | grep -c 'problem.*views/app'; true", prints: "0\n")
+    }
+  }
+
+  @Test func itIsNotCopied() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "keyhole cp views/app views/other 2>&1 | grep -c 'keyhole view other'; echo '{{ keychain/generic/app/USER }}' | keyhole set templates/one",
+        prints: "1\n")
+      // The command that is named works.
+      try world.check(
+        "eval \"$(keyhole cp templates/one templates/two 2>&1 | cut -d '`' -f 2)\"; keyhole get views/two; keyhole ls views",
+        prints: "peter\napp\none\ntwo\n")
+    }
+  }
+
+  /// `mv` in the mount and `keyhole mv`; what is removed is named.
+  @Test func linksFollowTheView() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check("mkdir \"$OUT/p\"; cd \"$OUT/p\"; keyhole view app --link .env")
+      for name in ["second", "third"] {
+        try name == "second"
+          ? keyhole.check("mv views/app views/second") : world.check("keyhole mv views/second views/third")
+        #expect(holds { (try? world.check("cat \"$OUT/p/.env\"", prints: AppView.text)) != nil })
+        try world.check("keyhole view | grep -c \"$OUT/p/.env\"", prints: "1\n")
+      }
+      try world.check("keyhole doctor 2> /dev/null | grep -c '/p/.env'; true", prints: "0\n")
+      // Without a mount it is named, and changed on demand.
+      try keyhole.unmount()
+      try world.check(
+        "keyhole mv views/third views/last; keyhole view", prints: "last\tenv (portable)\t2\t-\n")
+      try world.check(
+        "keyhole doctor 2> /dev/null | grep -c '/p/.env.*views/third.*views/last'; true", prints: "1\n")
+      try world.check(
+        "keyhole view last --link \"$OUT/p/.env\"; keyhole doctor 2> /dev/null | grep -c '/p/.env'; true",
+        prints: "0\n")
+      try keyhole.start()
+      try world.check("cat \"$OUT/p/.env\"", prints: AppView.text)
+      // A link of another program's, which leads to a folder of the same name, stays.
+      try world.check(
+        "ln -s /srv/views/old \"$OUT/p/other\"; ! keyhole view last --link \"$OUT/p/other\" 2> /dev/null; readlink \"$OUT/p/other\"",
+        prints: "/srv/views/old\n")
+      try keyhole.check("rm views/last")
+      try world.check(
+        "keyhole doctor 2> /dev/null | grep -c '/p/.env: the link leads to views/last, which was removed'; true",
+        prints: "1\n")
+      try world.check("keyhole undo views/last > /dev/null; cat \"$OUT/p/.env\"", prints: AppView.text)
     }
   }
 
@@ -227,6 +320,21 @@ import Testing
       )
       try keyhole.refuses("cat views/app", .denied)
       try world.check("keyhole log | grep -c 'app/TOKEN (in views/app)'", prints: "1\n")
+      try world.check(
+        "keyhole doctor | grep -c 'note.*views/app: refused at .*the rules of keychain/generic/app/TOKEN keep /.*cat out'",
+        prints: "1\n")
+      try keyhole.check("keyhole lock")
+      try keyhole.refuses("cat views/app", .noKey)
+      try world.check(
+        "keyhole doctor | grep -c 'note.*views/app: refused at .*the keychain is locked'", prints: "1\n")
+      try world.check(
+        "keyhole unlock < /dev/null; keyhole view two --format env --from A=keychain/generic/app/USER B=keychain/generic/app/USER"
+      )
+      try keyhole.refuses("printf 'A=1\\nB=2\\n' | dd of=views/two status=none", .invalid)
+      try world.check(
+        "keyhole doctor | grep -c 'note.*views/two: refused at .*it is the same item as A'", prints: "1\n")
+      try world.check(
+        "keyhole doctor | grep -c 'note.*templates/loop: refused at .*leads to a view'", prints: "1\n")
     }
   }
 }

@@ -143,6 +143,11 @@ import Testing
         "cd \"$OUT/p\"; keyhole view --take-in .env --yes; readlink .env > /dev/null && cat .env",
         prints: "changed\tTOKEN\nadded\tMORE\nremoved\tUSER\nTOKEN=new\nMORE=2\n")
       try keyhole.check("cat keychain/generic/app/USER/value", prints: "peter")
+      // A refusal lists nothing.
+      try keyhole.check("mkdir keychain/generic/app/KEPT; printf precious > keychain/generic/app/KEPT/value")
+      try world.check(
+        "cd \"$OUT/p\"; rm .env; printf 'TOKEN=new\\nKEPT=other\\n' > .env; ! keyhole view --take-in .env --yes 2> /dev/null",
+        prints: "")
       try world.check(
         """
         cd "$OUT/p"; rm .env; echo TOKEN=branch > .env; git init -q .; git add -f .env

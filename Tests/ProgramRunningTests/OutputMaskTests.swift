@@ -1,3 +1,4 @@
+import Foundation
 import SecretMemory
 import TestSupport
 import Testing
@@ -6,9 +7,9 @@ import Testing
 
 /// The mask against a search that looks for every pattern at every place.
 @Suite(.timeLimit(.minutes(2))) struct OutputMaskTests {
-  private static func automaton(_ patterns: [[UInt8]]) throws -> PatternAutomaton {
-    var builder = try PatternAutomaton.Builder()
-    for pattern in patterns { try builder.add(pattern.span) }
+  private static func automaton(_ patterns: [[UInt8]]) throws -> MaskPatterns {
+    var builder = try MaskPatterns.Builder()
+    for pattern in patterns { try builder.add(pattern.span, .text) }
     return builder.finish()
   }
 
@@ -114,6 +115,62 @@ import Testing
       let bytes = Array("\(sequence)secret12".utf8)
       #expect(try Self.masked([bytes], patterns, for: .terminal) == Array("\(sequence)[masked]".utf8))
     }
+  }
+
+  /// The value at each place of the text, as base64(1), openssl(1) and xxd(1) break their lines, and in whichever parts it comes.
+  @Test func digitsInLinesAreMasked() throws {
+    var random = SplitMix64(seed: 9)
+    let value = (0..<120).map { _ in UInt8.random(in: 0...255, using: &random) }
+    var builder = try MaskPatterns.Builder()
+    try builder.add(formsOf: value.span)
+    let patterns = builder.finish()
+    for before in [0, 1, 2, 10, 40, 56, 57, 100] {
+      let all = [UInt8](repeating: 0x21, count: before) + value + [UInt8](repeating: 0x21, count: 3)
+      let hex = all.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+      for (text, width) in [
+        (Data(all).base64EncodedString(), 76), (Data(all).base64EncodedString(), 64), (hex, 60),
+      ] {
+        for end in ["\n", "\r\n"] {
+          let bytes = Array(Self.wrapped(text, width, end).utf8)
+          var outputs: Set<[UInt8]> = []
+          for part in [bytes.count, 1, 7] {
+            let mask = try OutputMask(patterns, for: .file)
+            var output = try OutputBuffer()
+            for start in stride(from: 0, to: bytes.count, by: part) {
+              try mask.process(Array(bytes[start..<min(start + part, bytes.count)]).span, into: &output)
+            }
+            try mask.flush(into: &output)
+            outputs.insert(Self.bytes(of: output))
+          }
+          let output = String(decoding: try #require(outputs.first), as: UTF8.self)
+          #expect(outputs.count == 1)
+          // The rest stands around it, or is a digit that it shares with that.
+          let left = output.replacing("[masked]", with: "").filter { !$0.isWhitespace }
+          #expect(
+            output.contains("[masked]") && left.count <= text.count * (before + 3) / all.count + 6,
+            "\(output)")
+        }
+      }
+    }
+  }
+
+  private static func wrapped(_ text: String, _ width: Int, _ end: String) -> String {
+    let bytes = Array(text.utf8)
+    return stride(from: 0, to: bytes.count, by: width).map { start in
+      String(decoding: bytes[start..<min(start + width, bytes.count)], as: UTF8.self)
+    }.joined(separator: end)
+  }
+
+  /// Empty lines and short ones end it: nothing is held back for long.
+  @Test func otherLinesAreNotPassedOver() throws {
+    var builder = try MaskPatterns.Builder()
+    try builder.add(Array("0123456789abcdefghij".utf8).span, .digits)
+    let patterns = builder.finish()
+    let mask = try OutputMask(patterns, for: .file)
+    var output = try OutputBuffer()
+    let text = "0123456789abcdef\n\nghij 0123\n456789abcdefghij"
+    try mask.process(Array(text.utf8).span, into: &output)
+    #expect(Self.bytes(of: output) == Array(text.utf8) && !mask.isHolding)
   }
 
   @Test func bufferKeepsTheOrderOfWhatWaits() throws {

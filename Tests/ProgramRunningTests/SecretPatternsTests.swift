@@ -9,7 +9,7 @@ import Testing
 @Suite struct SecretPatternsTests {
   private static func patterns(of value: [UInt8]) throws -> Set<[UInt8]> {
     var found: Set<[UInt8]> = []
-    try SecretPatterns.forEach(of: value.span) { span throws(SecretMemoryError) in
+    try SecretPatterns.forEach(of: value.span) { span, _ throws(SecretMemoryError) in
       found.insert(span.indices.map { span[$0] })
     }
     return found
@@ -93,6 +93,17 @@ import Testing
 
   @Test func linesOfATerminalAreFound() throws {
     #expect(try Self.patterns(of: Array("one\ntwo\n1".utf8)).contains(Array("one\r\ntwo\r\n1".utf8)))
+  }
+
+  /// Of a value of several lines each is a form, without blanks at its ends, unless it is short.
+  @Test func linesAreForms() throws {
+    let patterns = try Self.patterns(
+      of: Array("-----BEGIN KEY-----\r\n  indented line\nshort\n\nlast one".utf8))
+    for line in ["-----BEGIN KEY-----", "indented line", "last one"] {
+      #expect(patterns.contains(Array(line.utf8)), "\(line)")
+    }
+    #expect(!patterns.contains(Array("short".utf8)))
+    #expect(try Self.patterns(of: Array("hunter2-hunter\n".utf8)).contains(Array("hunter2-hunter".utf8)))
   }
 
   @Test func everyFormIsLongEnoughNotToBeFoundByChance() throws {

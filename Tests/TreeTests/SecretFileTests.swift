@@ -152,6 +152,22 @@ import Tree
     #expect(!fixture.exists(Self.path))
   }
 
+  /// A removed secret waits for a new one only until any program stores the item again.
+  @Test func whatIsStoredElsewhereIsShownAfterARemoval() throws {
+    let fixture = TreeFixture()
+    try fixture.makeItem(Self.path, "old")
+    let item = try #require(try fixture.onlyItem())
+    try fixture.remove(Self.path + "/value")
+    #expect(try fixture.list(Self.path) == [])
+    _ = try MemoryKeychain(sharing: fixture.items).add(item, "new")
+    try fixture.tree.keychain?.refresh()
+    #expect(try fixture.read(Self.path + "/value") == "new")
+    let handle = try fixture.open(Self.path + "/value", [.write, .truncate])
+    try handle.write("newer", at: 0)
+    try handle.finish()
+    #expect(try fixture.read(Self.path + "/value") == "newer" && fixture.items.items().count == 1)
+  }
+
   @Test func neverCreatedSecretLeavesAStagedItem() throws {
     let fixture = TreeFixture()
     try fixture.makeDirectories(Self.path)

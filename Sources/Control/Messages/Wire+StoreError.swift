@@ -21,6 +21,7 @@ extension WireWriter {
       put(Int64(limit))
     case .notRepresentable(let reason): put(110, reason)
     case .loop(let reason): put(111, reason)
+    case .missingPart(let reason): put(112, reason)
     default: put(106, error.message)
     }
   }
@@ -49,6 +50,7 @@ extension WireReader {
     case 109: return .tooLarge(limit: Int(try integer(Int64.self)))
     case 110: return .notRepresentable(reason: text)
     case 111: return .loop(reason: text)
+    case 112: return .missingPart(reason: text)
     default: throw Self.unreadable
     }
   }

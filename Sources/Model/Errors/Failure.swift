@@ -34,7 +34,7 @@ extension StoreError {
   /// The kind of failure that a command reports for this error.
   package var failureKind: Failure.Kind {
     switch self {
-    case .notFound, .noSuchAttribute: .notFound
+    case .notFound, .missingPart, .noSuchAttribute: .notFound
     case .locked: .locked
     case .accessDenied, .rejected, .revoked, .timedOut, .wouldWait: .refused
     default: .failed

@@ -4,7 +4,7 @@ extension StoreError {
   /// The error number that the kernel gives for this: the one place where errors become numbers.
   public var errno: Errno {
     switch self {
-    case .notFound: .ENOENT
+    case .notFound, .missingPart: .ENOENT
     case .exists: .EEXIST
     case .notEmpty: .ENOTEMPTY
     case .isDirectory: .EISDIR

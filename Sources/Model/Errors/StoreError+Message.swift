@@ -33,7 +33,7 @@ extension StoreError {
     case .noSuchAttribute: "there is no such attribute; `keyhole attr` lists those that are there"
     case .resultTooLarge: "the value is larger than the room for it"
     case .notRepresentable(let reason): "the format can't hold it: \(reason)"
-    case .loop(let reason): reason
+    case .loop(let reason), .missingPart(let reason): reason
     case .unsupported(let reason): "this is not supported: \(reason)"
     case .noSpace: "there is no room left; free some and try again"
     case .quotaExceeded: "your quota of the disk is used up; remove files of yours and try again"

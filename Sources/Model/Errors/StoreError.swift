@@ -32,6 +32,8 @@ public enum StoreError: Error, Hashable, Sendable {
   case wouldWait
   /// A text that a format can't hold.
   case notRepresentable(reason: String)
+  /// A file is made of something that is not there.
+  case missingPart(reason: String)
   /// A reference that leads back to where it stands.
   case loop(reason: String)
   case readOnly(reason: String)

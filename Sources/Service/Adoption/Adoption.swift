@@ -184,8 +184,10 @@ package final class Adoption {
       } catch {
         // The file, or its size, is still the one from before.
         guard [.ENOENT, .EBUSY].contains(error), .now < end else {
+          let remedy = error == .ENOKEY ? "; `keyhole unlock`, and then the same command again" : ""
           throw Failure(
-            file.path, "its values can't be read back from \(target) (\(error)); the file is as it was")
+            file.path,
+            "its values can't be read back from \(target) (\(error)); the file is as it was\(remedy)")
         }
       }
       Pause.microseconds(5000)

@@ -30,7 +30,7 @@ package enum PlainSecrets {
           reason:
             "\(finding.count == 1 ? "a secret stands" : "\(finding.count) secrets stand") in it in plain text",
           remedy:
-            "`keyhole adopt \(finding.path.quotedForShell)` moves them into the keychain, and puts a link in its place"
+            "`keyhole adopt \(finding.path.quotedForShell)` moves \(finding.count == 1 ? "it" : "them") into the keychain, and puts a link in its place"
         )
       }
   }

@@ -49,6 +49,7 @@ package struct TreeMove {
   /// - Throws: `Failure` for a folder without `withContent`; for an item that can't be copied, and those before it are.
   package func copy(withContent: Bool = false, _ advance: () -> Void = {}) throws {
     if source.isItem { return try copyItem() }
+    try requireCopyable()
     guard node.isDirectory else { return try copySetting() }
     guard withContent else { throw Failure(source.string, "it is a folder; `keyhole cp -r` copies it") }
     try source.components.first == "defaults" ? copySuite() : copyItems(advance)
@@ -86,6 +87,21 @@ extension TreeMove {
       throw Failure(
         target.string,
         "it can't stand there; a path like \(source.string) has \(from.count) names, this one \(to.count)")
+    }
+  }
+
+  private func requireCopyable() throws {
+    let (from, to) = (source.string.quotedForShell, target.string.quotedForShell)
+    switch source.components[0] {
+    case "views":
+      throw Failure(
+        source.string,
+        "a view is not copied; `keyhole view \(target.name.quotedForShell)` makes another one of its items")
+    case "templates":
+      throw Failure(
+        source.string,
+        "it is not copied; `keyhole get \(from) | keyhole set \(to)` makes another one of its text")
+    default: return
     }
   }
 

@@ -17,7 +17,8 @@ package struct Examination {
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
   package var notes: [Note] {
     SystemNotes.all + PlainSecrets.notes(places) + (notesOfVault ?? [])
-      + (notesOfVault != nil && isServed ? AccessNotes.all(places) : [])
+      + (notesOfVault != nil && isServed
+        ? AccessNotes.all(places) + ViewChecks.refusals(places, besides: problems) : [])
   }
 
   /// Called with the amount so far, and of all.

@@ -40,6 +40,20 @@ package struct ProgramValues {
   /// Opens all values: questions are asked here. - Throws: `Failure`, `SecretMemoryError`: nothing may be started.
   package func fetch(masking isMasking: Bool) throws -> ProgramSecrets {
     let entries = try allEntries()
+    let used = LockedMemoryLimit.used
+    do { return try secrets(of: entries, masking: isMasking) } catch {
+      guard LockedMemoryLimit.wasReached, LockedMemoryLimit.bytes < .max else { throw error }
+      throw ProgramMemory(entries.map { size(of: $0.path.ofValue) }, masking: isMasking, besides: used).lack
+    }
+  }
+
+  /// As stat(2) has it.
+  private func size(of path: TreePath) -> Int {
+    guard let node = try? session.node(at: path) else { return 0 }
+    return Int(clamping: (try? session.tree.status(of: node, for: session.caller).size) ?? 0)
+  }
+
+  private func secrets(of entries: [Entry], masking isMasking: Bool) throws -> ProgramSecrets {
     var secrets = try ProgramSecrets(masking: isMasking)
     var names = Set(entries.compactMap(\.name))
     var numbers = freeNumbers()[...]
@@ -247,9 +261,7 @@ extension ProgramValues {
 extension SecretFile.Failure {
   fileprivate var reason: String {
     switch self {
-    case .lockedMemory(let needed, let limit):
-      "as a file it needs \(needed / 1024) KiB of locked memory, and the limit is \(limit / 1024) KiB; raise it by "
-        + "`ulimit -l`, memlock in /etc/security/limits.conf or LimitMEMLOCK= of a unit"
+    case .lockedMemory: StoreError.outOfMemory.message
     case .system(let errno): "it can't be given as a file: \(systemMessage(errno))"
     }
   }

@@ -151,7 +151,7 @@ package final class Server: Sendable {
       defer { record.remove() }
       // Start watching before signalling readiness, so that no later change is missed.
       let watch = followChanges()
-      let links = tree.views.map { LinkWatch($0, stores.feed.watch()) }
+      let links = tree.views.map { LinkWatch($0, at: mountPoint, stores.feed.watch()) }
       defer { links?.end() }
       defer { withExtendedLifetime(watch) {} }
       cluster?.begin()

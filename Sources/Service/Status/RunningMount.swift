@@ -147,6 +147,18 @@ package struct RunningMount {
   /// The problems that the serving process reports; it knows what it has open.
   var problems: [String] { list("problems") }
 
+  /// The latest refusals, the newest last: when, of which path, and why.
+  var refusals: [(time: Timestamp, path: String, reason: String)] {
+    guard case .array(let values)? = fields["refusals"] else { return [] }
+    return values.compactMap { value in
+      guard case .dictionary(let entry) = value, case .string(let time)? = entry["time"],
+        case .string(let path)? = entry["path"], case .string(let reason)? = entry["reason"],
+        let time = Timestamp(iso8601: time.string)
+      else { return nil }
+      return (time, path.string, reason.string)
+    }
+  }
+
   private func list(_ name: ExactString) -> [String] {
     guard case .array(let values)? = fields[name] else { return [] }
     return values.map { value in

@@ -6,7 +6,8 @@ import Store
 import Synchronization
 import Views
 
-/// Notifies the user, by the notifications of the desktop, of a link to a view of which a file has taken the place.
+/// Notifies the user, by the notifications of the desktop, of a link to a view of which a file has taken the place. A link that leads to
+/// the former name of a view, in the same mount, is changed to the present one.
 final class LinkWatch: Sendable {
   private struct State {
     /// The views of the links, by the links' paths.
@@ -18,16 +19,17 @@ final class LinkWatch: Sendable {
   }
 
   private let views: Views
+  private let mountPoint: String
   private let notify: @Sendable (_ link: String, _ view: String) -> Void
   private let state = Mutex(State())
   private let following = Mutex<Task<Void, Never>?>(nil)
 
-  /// Begins at once. `notify`: shows it.
+  /// Begins at once. `mountPoint`: where the views are; `notify`: shows it.
   init(
-    _ views: Views, _ changes: AsyncStream<Change>,
+    _ views: Views, at mountPoint: String, _ changes: AsyncStream<Change>,
     notify: @escaping @Sendable (String, String) -> Void = DesktopNotification.showReplacedLink
   ) {
-    (self.views, self.notify) = (views, notify)
+    (self.views, self.mountPoint, self.notify) = (views, mountPoint, notify)
     refresh()
     let task = Task(executorPreference: Background.tasks) { [weak self] in
       for await change in changes {
@@ -46,6 +48,7 @@ final class LinkWatch: Sendable {
   private func refresh() {
     // Of a vault that was never unlocked they are not known.
     guard let all = try? views.all() else { return }
+    follow(all)
     let pairs = all.flatMap { view in view.links.map { ($0, view.name.string) } }
     let links = Dictionary(pairs) { first, _ in first }
     let folders = Set(links.keys.map { Files.folder(of: $0) })
@@ -59,6 +62,20 @@ final class LinkWatch: Sendable {
       state.withLock { $0.watches[folder] = watch }
     }
     look()
+  }
+
+  /// Has the links of renamed views lead to their present names. What can't be changed `keyhole doctor` names.
+  private func follow(_ all: [View]) {
+    let names = Set(all.map(\.name.string))
+    for view in all {
+      for link in view.links.map({ ViewLink(path: $0) }) {
+        guard case .leadsTo(let old) = link.state(of: view.name.string), !names.contains(old) else {
+          continue
+        }
+        let folder = mountPoint + "/views/"
+        try? link.change(from: folder + old, to: folder + view.name.string)
+      }
+    }
   }
 
   private func look() {

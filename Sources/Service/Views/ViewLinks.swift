@@ -51,14 +51,16 @@ package struct ViewLinks {
   /// - Throws: `Failure` for a path that something else has.
   package func link(_ file: String) throws {
     let absolute = try Self.absolute(file)
-    let target = target
     do throws(Errno) {
-      if let present = try Files.status(absolute, followingLinks: false) {
-        guard present.isLink, try Files.target(ofLink: absolute) == target else {
-          throw Errno.EEXIST
-        }
-      } else {
-        try Files.makeLink(absolute, to: target)
+      switch ViewLink(path: absolute).state(of: name) {
+      case .isGone: try Files.makeLink(absolute, to: target)
+      case .inPlace, .leadsTo:
+        let present = try Files.target(ofLink: absolute)
+        let target = mountTarget ?? Files.folder(of: present) + "/" + name
+        guard present != target else { break }
+        guard isOurs(absolute, leadingTo: present) else { throw Errno.EEXIST }
+        try ViewLink(path: absolute).change(from: present, to: target)
+      case .leadsElsewhere, .isReplaced: throw Errno.EEXIST
       }
     } catch .EEXIST {
       throw Failure(
@@ -71,10 +73,23 @@ package struct ViewLinks {
     try remember(view.links.filter { $0 != absolute } + [absolute])
   }
 
+  /// Whether a link that leads to another path was made for this view, or leads to one in a mount that there is no more.
+  private func isOurs(_ link: String, leadingTo target: String) -> Bool {
+    guard !view.links.contains(link) else { return true }
+    let mounts = MountRegistration.all(in: places.runtime).map(\.path) + [places.mountPoint]
+    guard mounts.contains(Files.folder(of: Files.folder(of: target))) else { return false }
+    do { return try session.tree.views?.view(ExactString(Files.name(of: target))) == nil } catch {
+      return false
+    }
+  }
+
   /// Below the newest mount; without one, below where the next one is made.
-  private var target: String {
+  private var target: String { mountTarget ?? places.mountPoint + "/" + path.string }
+
+  /// nil: nothing is mounted.
+  private var mountTarget: String? {
     let mount = MountRegistration.all(in: places.runtime).last(where: \.isAlive)
-    return (mount?.path ?? places.mountPoint) + "/" + path.string
+    return mount.map { $0.path + "/" + path.string }
   }
 
   private func remember(_ links: [String]) throws {

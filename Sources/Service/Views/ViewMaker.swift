@@ -49,7 +49,28 @@ package struct ViewMaker {
     session.stores.settleKeychain()
   }
 
-  /// One line for each view, by name: its name, format, dialect, number of references and links, a tab between.
+  /// The file of a view with `{{ PATH }}` in the place of each value.
+  ///
+  /// - Throws: `Failure` where there is no view of the name, or the keychain is locked.
+  package func outline(_ name: String) throws -> SecretBytes {
+    let path = TreePath("views/" + name)
+    let views = try views(path)
+    let text = try session.attempt(path) { () throws(StoreError) in
+      SharedText(try views.outline(of: views.existing(ExactString(name))))
+    }
+    return try SecretBytes(copying: text.bytes)
+  }
+
+  /// The items and settings that a view refers to and that are not there.
+  package func missingReferences(_ name: String) throws -> [String] {
+    let path = TreePath("views/" + name)
+    let views = try views(path)
+    return try session.attempt(path) { () throws(StoreError) in
+      try views.missingReferences(of: views.existing(ExactString(name)))
+    }
+  }
+
+  /// One line for each view, by name: its name, format, dialect, number of references and the links that lead to it, a tab between.
   package func lines() throws -> [String] {
     let path = TreePath("views")
     let views = try views(path)
@@ -57,8 +78,9 @@ package struct ViewMaker {
     return all.sorted { $0.name < $1.name }.map { view in
       let kind =
         view.format == .env ? "\(view.format.rawValue) (\(view.dialect.rawValue))" : view.format.rawValue
-      let links = view.links.isEmpty ? "-" : view.links.joined(separator: " ")
-      return [view.name.string, kind, "\(view.references.count)", links].joined(separator: "\t")
+      let links = view.links.filter { ViewLink(path: $0).state(of: view.name.string) == .inPlace }
+      let list = links.isEmpty ? "-" : links.joined(separator: " ")
+      return [view.name.string, kind, "\(view.references.count)", list].joined(separator: "\t")
     }
   }
 

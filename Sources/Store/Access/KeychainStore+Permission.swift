@@ -123,7 +123,9 @@ extension KeychainStore {
     let action = try action(of: item, operation, identity)
     guard action != .deny else {
       controller.note(operation, item.id, secrets, identity, .denied, view: view?.id)
-      throw .accessDenied(reason: "the item's rules keep \(identity.programName) out")
+      // Of a view a reader does not see which of its items it is.
+      let rules = view == nil ? "the item's rules" : "the rules of \(path())"
+      throw .accessDenied(reason: "\(rules) keep \(identity.programName) out")
     }
     if action == .ask { subject.demand = try demand(of: item, operation, password) }
     guard subject.demand != nil || password != .none else {

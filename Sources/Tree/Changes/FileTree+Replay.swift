@@ -4,6 +4,7 @@ public import Notifier
 import Platform
 import Store
 import Synchronization
+import Views
 
 /// The place of a replay in the tree, whether or not a file stands there.
 public struct ReplayPlace: ReplayTarget {
@@ -114,6 +115,7 @@ extension FileTree {
   /// Takes the present state of the stores as known to all watchers: what differs later is a change. Of a keychain that
   /// may block, the state when it answers. Of many items the folders are known when all were read, which goes on afterwards.
   public func beginFollowing() {
+    views?.measureLargeViewsLater(sealing: !options.isReadOnly)
     if keychain?.mayBlock == true {
       Background.run { [self] in followKeychain() }
       settings.beginFollowing()

@@ -4,8 +4,12 @@ import Synchronization
 
 // From the tree's names to the keychain's items.
 extension FileTree {
+  /// nil: there is none, or the item was stored meanwhile: by another process, or by a view of which it is a part.
   func stagedItem(_ place: ItemPlace) -> StagedItem? {
-    overlay.withLock { $0.stagedItems[place] }
+    guard let staged = overlay.withLock({ $0.stagedItems[place] }) else { return nil }
+    guard let stored = try? storedItem(place), stored.id != staged.twin else { return staged }
+    overlay.withLock { $0.stagedItems[place] = nil }
+    return nil
   }
 
   /// The item of the keychain that is shown at `place`; nil: there is none.

@@ -23,6 +23,8 @@ struct Overlay: Sendable {
 struct StagedItem: Sendable {
   /// The item to be; its id is that of the deleted item if it was one.
   var item: Item
+  /// The stored item of the same identity that was there when it was staged; nil: there was none.
+  var twin: ItemID?
   /// Attributes that were set and that the item can't have, by full name; dropped at the commit.
   var extra: [String: [UInt8]] = [:]
   /// Its `otpauth:` URI, which waits for the secret; nil: none was written.

@@ -122,7 +122,8 @@ extension FileTree {
       return
     }
     try requireKeychain().remove([item.id])
-    overlay.withLock { $0.stagedItems[place] = StagedItem(item: item) }
+    let twin = try? storedItem(place)?.id
+    overlay.withLock { $0.stagedItems[place] = StagedItem(item: item, twin: twin) }
   }
 
   /// Deleting what an editor has set aside deletes the value, unless a new one is there.

@@ -44,8 +44,33 @@ extension FileTree {
   func setAttribute(
     _ name: String, _ value: [UInt8], ofView view: ExactString
   ) throws(StoreError) {
-    let (views, view) = (try requireViews(), try self.view(view, in: .views))
+    let views = try requireViews()
     let text = ExactString(utf8: value)?.string ?? ""
+    guard let stored = try views.view(view) else { return try setAttribute(name, text, ofRemovedView: view) }
+    try setAttribute(name, text, of: stored, views)
+  }
+
+  /// `mv` from another file system copies attributes before the view is stored again, with those that it had.
+  private func setAttribute(
+    _ name: String, _ text: String, ofRemovedView view: ExactString
+  ) throws(StoreError) {
+    guard let removed = try requireViews().removed(view) else { throw .notFound }
+    let present: String?
+    switch ViewAttribute(rawValue: name) {
+    case .dialect?: present = removed.dialect.rawValue
+    case .new?: present = removed.newPlace
+    case .format?: present = removed.format.rawValue
+    case .stale?: return
+    case nil: throw .unsupported(reason: "a view has only attributes of Keyhole's")
+    }
+    guard text == present else {
+      throw .notPermitted(reason: "it can be changed once the file is stored")
+    }
+  }
+
+  private func setAttribute(
+    _ name: String, _ text: String, of view: View, _ views: Views
+  ) throws(StoreError) {
     switch ViewAttribute(rawValue: name) {
     case .dialect?:
       guard let dialect = EnvDialect(rawValue: text) else {

@@ -141,9 +141,10 @@ extension FileTree {
     state.permit = permit?.ofHandle
     if !overlay.withLock({ $0.pending[place] != nil }) {
       if mode.contains(.write) { try checkWritable(name, in: folder) }
-      let content = try contentOfView(name, in: folder, permit)
-      if folder == .views { state.viewBase = content }
-      if !mode.contains(.truncate) { state.draft = .untouched(content) }
+      if let content = try contentOfView(name, in: folder, mode, permit) {
+        if folder == .views { state.viewBase = content }
+        if !mode.contains(.truncate) { state.draft = .untouched(content) }
+      }
     }
     guard !node.isRemoved else { throw .notFound }
     begin(&state, mode, node, caller)
@@ -160,9 +161,18 @@ extension FileTree {
     return handle
   }
 
-  private func modified(ofView name: ExactString, in folder: ViewFolder) throws(StoreError) -> Timestamp {
-    let view = try view(name, in: folder)
-    return folder == .views ? try requireViews().modified(of: view) : view.document.modified
+  /// nil: it can't be rendered, and is about to be written as a whole, which mends it.
+  private func contentOfView(
+    _ name: ExactString, in folder: ViewFolder, _ mode: OpenMode, _ permit: Permit?
+  ) throws(StoreError) -> Content? {
+    do throws(StoreError) { return try contentOfView(name, in: folder, permit) } catch {
+      switch error {
+      case .missingPart, .notRepresentable:
+        guard mode.isSuperset(of: [.write, .truncate]) else { throw error }
+        return nil
+      default: throw error
+      }
+    }
   }
 
   func contentOfView(

@@ -1,3 +1,4 @@
+import Glibc
 import Model
 import Platform
 import SecretMemory
@@ -80,6 +81,71 @@ struct ViewFileTests {
     #expect(try stored.text("keychain/generic/app/token/value") == "abc")
   }
 
+  /// An item that is missing is made again by a write that has a value for it, or left out.
+  @Test func aWriteMendsAViewOfWhichAnItemIsMissing() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    try stored.remove("keychain/generic/app/token/value")
+    #expect(stored.failure { _ = try stored.text("views/app") } == .ENOENT)
+    let problem = try #require(stored.tree.views?.problems().first)
+    #expect(problem.reason == "it refers to keychain/generic/app/token, which is not there")
+    let views = try #require(stored.tree.views)
+    #expect(try views.missingReferences(of: views.existing("app")) == ["keychain/generic/app/token"])
+    let node = try stored.node("views/app")
+    let error = #expect(throws: StoreError.self) {
+      _ = try stored.tree.open(node, .read, by: .current)
+    }
+    #expect(error?.message.contains("keychain/generic/app/token, which is not there") == true)
+    try stored.write("views/app", "TOKEN=anew\nUSER=peter\n")
+    #expect(try stored.text("keychain/generic/app/token/value") == "anew")
+    #expect(try stored.text("views/app") == "TOKEN=anew\nUSER=peter\n")
+    try stored.remove("keychain/generic/app/token/value")
+    try stored.write("views/app", "USER=peter\n")
+    #expect(try stored.text("views/app") == "USER=peter\n")
+    #expect(!stored.exists("keychain/generic/app/token/value"))
+  }
+
+  @Test func aWriteMendsAViewThatItsDialectCantCarry() throws {
+    let stored = try StoredTree()
+    try stored.makeItem("keychain/generic/app/token", "it's $x")
+    try stored.makeView("app", [(["TOKEN"], "keychain/generic/app/token")])
+    #expect(stored.failure { _ = try stored.text("views/app") } == .EILSEQ)
+    try stored.write("views/app", "TOKEN=plain\n")
+    #expect(try stored.text("views/app") == "TOKEN=plain\n")
+  }
+
+  /// A refusal comes before the names are shown.
+  @Test func aPreviewRefusesWhatAWriteRefuses() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeItem("keychain/generic/app/OTHER", "precious")
+    try stored.makeAppView()
+    let views = try #require(stored.tree.views)
+    let permit = try views.permission(toOpen: views.existing("app"), writing: true, by: .current).fetch()
+    let text = Array("TOKEN=abc\nUSER=peter\nMORE=1\n".utf8)
+    #expect(try views.preview(SecretBytes(copying: text.span), as: "app", permit).added == ["MORE"])
+    let refused = text + Array("OTHER=clobber\n".utf8)
+    #expect(
+      stored.failure {
+        _ = try views.preview(SecretBytes(copying: refused.span), as: "app", permit)
+      } == .EPERM)
+  }
+
+  @Test func newEntriesFollowARenamedService() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    // One item that leaves is no rename of the service.
+    try stored.rename("keychain/generic/app/token", "keychain/generic/app/TOKEN")
+    #expect(try stored.attribute("keyhole.new", "views/app") == "keychain/generic/app")
+    try stored.rename("keychain/generic/app", "keychain/generic/service")
+    #expect(try stored.attribute("keyhole.new", "views/app") == "keychain/generic/service")
+    try stored.write("views/app", "TOKEN=abc\nUSER=peter\nMORE=1\n")
+    #expect(try stored.list("keychain/generic") == ["service"])
+    #expect(try stored.text("keychain/generic/service/MORE/value") == "1")
+  }
+
   @Test func aValueInACommentIsRefused() throws {
     let stored = try StoredTree()
     try stored.makeItem("keychain/generic/app/token", "a-long-secret-value")
@@ -87,6 +153,21 @@ struct ViewFileTests {
     #expect(
       stored.failure { try stored.write("views/app", "# a-long-secret-value\nTOKEN=b\n") } == .EINVAL)
     #expect(try stored.text("views/app") == "TOKEN=a-long-secret-value\n")
+  }
+
+  /// A plain word is looked for from 12 bytes on, behind the key of the same entry from 6.
+  @Test(arguments: [
+    ("correcthorse", "# a correcthorse b", true), ("correcthors", "# a correcthors b", false),
+    ("horses", "# TOKEN=horses", true), ("horse", "# TOKEN=horse", false),
+    ("hor5es-1", "# a hor5es-1 b", true), ("hor5es-", "# a hor5es- b", false),
+  ])
+  func shortAndPlainValuesMayStandInComments(value: String, comment: String, isRefused: Bool) throws {
+    let stored = try StoredTree()
+    try stored.makeItem("keychain/generic/app/token", value)
+    try stored.makeView("app", [(["TOKEN"], "keychain/generic/app/token")])
+    let text = "\(comment)\nTOKEN=\(value)\n"
+    #expect(stored.failure { try stored.write("views/app", text) } == (isRefused ? .EINVAL : nil))
+    #expect(try stored.text("views/app") == (isRefused ? "TOKEN=\(value)\n" : text))
   }
 
   @Test func aChangeOfAnItemIsOneOfTheView() throws {
@@ -236,6 +317,33 @@ struct ViewFileTests {
     #expect(try stored.attribute("keyhole.stale", "views/app") == "false")
     try stored.reopen()
     #expect(try stored.attribute("keyhole.stale", "views/app") == "false")
+  }
+
+  /// Of a process that was killed right after a change the length is not kept.
+  @Test func aLengthThatWasNotKeptIsStaleWhileLocked() throws {
+    let stored = try StoredTree()
+    try stored.makeApp()
+    try stored.makeAppView()
+    let views = try #require(stored.tree.views)
+    views.sealLengths(of: try views.all())
+    try stored.write("keychain/generic/app/token/value", "longer")
+    try stored.reopen()
+    try #require(stored.tree.keychain).lock()
+    #expect(try stored.size("views/app") == 21)
+    #expect(try stored.attribute("keyhole.stale", "views/app") == "true")
+  }
+
+  /// A mount has to answer while a large view is measured.
+  @Test(.timeLimit(.minutes(2))) func aLargeViewIsMeasuredBesides() throws {
+    let stored = try StoredTree()
+    try stored.makeItem("keychain/generic/big/a", String(repeating: "x", count: 80_000))
+    try stored.makeView("big", [(["A"], "keychain/generic/big/a")])
+    let views = try #require(stored.tree.views)
+    views.measureLargeViewsLater(sealing: true)
+    let view = try views.existing("big")
+    #expect(try views.status(of: view).isStale)
+    while try views.status(of: views.existing("big")).isStale { sched_yield() }
+    #expect(try views.status(of: views.existing("big")).size == 80_003)
   }
 
   @Test func reportsEachChangeOnce() throws {

@@ -57,8 +57,9 @@ struct RunCommand: ParsableCommand {
 
   @Flag(
     help: """
-      Show [masked] in place of the values, and of their usual encodings, in the output. It guards against accidents; a \
-      command that means to show a secret can. Values under 8 bytes, and the alternate screen of editors, are not masked.
+      Show [masked] in place of the values, of their lines and of their usual encodings in the output. It guards against \
+      accidents; a command that means to show a secret can. Values and lines under 8 bytes, values over 64 KiB, encodings of \
+      single lines, and the alternate screen of editors are not masked.
       """)
   var mask = false
 

@@ -13,8 +13,8 @@ struct ViewCommand: ParsableCommand {
     commandName: "view", abstract: "Make files of other programs' formats from items and settings.",
     discussion: """
       views/NAME is such a file: it is made when it is opened, under the rules of every item in it, and what is written to it \
-      goes to the items. Without arguments the views are listed. A view is renamed by `keyhole mv` and removed by `keyhole rm`; \
-      its items stay.
+      goes to the items. Without arguments the views are listed, with a name alone the file is shown with {{ PATH }} in the place \
+      of each value, and what is missing in it. A view is renamed by `keyhole mv` and removed by `keyhole rm`; its items stay.
 
       Sources are paths of the tree: of an item, whose account is the name, of a setting, whose key is the name, of a service or a \
       suite with all that is in it, or NAME=PATH. In files of sections a name is SECTION/KEY, in those of servers SERVER/USER, in \
@@ -70,11 +70,32 @@ struct ViewCommand: ParsableCommand {
       return try ViewMaker().lines().forEach { StandardOutput.print($0.forStandardOutput) }
     }
     guard format != nil || template != nil || link != nil else {
-      throw UsageError(message: "give --format and --from, --template, --link or --take-in")
+      guard from.isEmpty, new == nil, dialect == nil else {
+        let attribute = "`keyhole attr \("views/\(name)".quotedForShell) keyhole.dialect` and `keyhole.new`"
+        throw UsageError(
+          message:
+            "give --format and --from, --template, --link or --take-in; of a view that is there, \(attribute) change these"
+        )
+      }
+      return try show(name)
     }
     if let format { try make(name, format) }
     if let template { try make(name, template: template) }
     if let link { try ViewLinks(name).link(link) }
+  }
+
+  private func show(_ name: String) throws {
+    let maker = try ViewMaker()
+    let text = try maker.outline(name)
+    StandardOutput.write(text.span)
+    let missing = try maker.missingReferences(name)
+    guard let first = missing.first else { return }
+    let rest = missing.count > 1 ? " and \(missing.count - 1) more" : ""
+    throw Failure(
+      "views/" + name,
+      "it can't be read, because \(first)\(rest) is not there; `keyhole undo \(first.quotedForShell)` brings back what was removed, "
+        + "`keyhole set \(first.quotedForShell)` makes it again; or write the whole file, without it or with a value for it",
+      .notFound)
   }
 
   private func make(_ name: String, _ word: String) throws {
