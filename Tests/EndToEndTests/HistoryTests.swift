@@ -93,7 +93,8 @@ import Testing
       }
       // One that was removed by itself, and is a version of its own.
       try keyhole.check(
-        "rm \(Self.item)/otpauth; keyhole undo \(Self.item) > /dev/null; cat \(Self.item)/otpauth", prints: uri)
+        "rm \(Self.item)/otpauth; keyhole undo \(Self.item) > /dev/null; cat \(Self.item)/otpauth",
+        prints: uri)
     }
   }
 

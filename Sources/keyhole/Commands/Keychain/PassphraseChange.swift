@@ -165,7 +165,8 @@ extension PassphraseChange {
     StandardError.write(
       "The recovery code, which is shown this once. Write it down, and keep it apart from this machine: with it,\n"
         + "`keyhole passphrase --recover` sets a new passphrase.\n"
-        + (options.recover ? "It takes the place of the code that was typed, which opens nothing any more.\n\n" : "\n"))
+        + (options.recover
+          ? "It takes the place of the code that was typed, which opens nothing any more.\n\n" : "\n"))
     let text = try RecoveryCode.text(of: code)
     StandardOutput.write(text.span)
     StandardOutput.print("")
