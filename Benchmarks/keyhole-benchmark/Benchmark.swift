@@ -61,6 +61,8 @@ struct Benchmark {
       try finish(ClusterComparison(arguments).measure(), arguments)
     case "cluster-growth":
       try ClusterGrowth(arguments).measure()
+    case "hold":
+      try ClusterWatchers.hold(arguments)
     case "watchers":
       try ClusterWatchers(arguments).measure()
     case "peers":
