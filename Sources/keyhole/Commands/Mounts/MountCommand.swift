@@ -31,8 +31,6 @@ struct MountCommand: ParsableCommand {
                                    TLS: the authority that is trusted, this client's certificate and key
         etcd-user=NAME             a user of the cluster; the password is read from the descriptor of
                                    etcd-password-descriptor=N, or is a credential (keyhole(1))
-        history=N                  how many versions of a secret the vault keeps (10; 0: none)
-        history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source
         folder=user                only on a folder of the user's, none of root's
       the settings of keyhole(5), which come before those of `keyhole config`, here as:
