@@ -55,7 +55,7 @@ struct ConfigurationTests {
       }
       #expect(try copy("60", "auth-reuse").contains("Operation not permitted"))
       #expect(try copy("yes", "auth-timeout").contains("Invalid argument"))
-      // What no further byte could mend is an error of write(2), which a shell reports.
+      // The write fails where no further byte could mend the value, and a shell reports that.
       for write in ["echo 900 > auth-timeout", "printf 900 > auth-timeout", "echo true > presence-button"] {
         try keyhole.refuses("cd defaults/keyhole; \(write)", .notPermitted)
       }

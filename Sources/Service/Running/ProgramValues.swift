@@ -21,7 +21,7 @@ package struct ProgramValues {
 
   /// Looks up the paths; nothing is opened. - Throws: `Failure`, `UsageError`.
   package init(_ values: [ProgramValue]) throws {
-    // What was unlocked for one short name is open for the next, and for the values.
+    // The keychain that is unlocked for one short name is open for the next, and for the values.
     var present: TreeSession?
     named = try values.map { value in
       guard !PathLocation.isFull(value.path) else { return (value.place, TreePath(value.path)) }

@@ -216,7 +216,7 @@ package struct TreeSession {
       return try keychain.unlockingOnDemand(for: path.string, by: caller, body)
     } catch {
       var failure = damage(path) ?? Failure(path.string, error)
-      // What protects less than the default takes a person.
+      // A value that protects less than the default takes a person.
       if case .notPermitted = error, path.isOfConfiguration { failure.kind = .refused }
       throw failure
     }
