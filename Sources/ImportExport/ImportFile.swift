@@ -1,4 +1,5 @@
 public import Formats
+import Model
 import Platform
 import SecretMemory
 
@@ -21,7 +22,9 @@ public struct ImportFile: ~Copyable {
       guard let path else { return try Descriptor(duplicating: 0) }
       return try Descriptor(path, [.reading, .noControllingTerminal])
     } catch {
-      throw FormatError("it can't be opened: \(error)")
+      var failure = FormatError("it can't be opened: \(error)")
+      if error == .ENOENT { failure.kind = .notFound }
+      throw failure
     }
   }
 

@@ -81,15 +81,30 @@ struct KeyholeCommand: ParsableCommand {
     }
   }
 
-  /// - Throws: `UsageError` for a first word that is no command, with the one that was probably meant.
+  /// - Throws: `UsageError` for a word that is no command where one has to be, with the one that was probably meant.
   private static func requireCommand(_ arguments: [String]) throws {
-    let commands = configuration.subcommands.map { $0.configuration }
-    guard let word = arguments.first, !word.hasPrefix("-"), word != "help",
-      !commands.contains(where: { $0.commandName == word })
+    let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
+    guard let word = words.first, !word.hasPrefix("-"), word != "help" else { return }
+    let commands = configuration.subcommands
+    guard let command = commands.first(where: { $0.configuration.commandName == word }) else {
+      let likely = likelyCommand(word)
+      let hint = likely.map { "; did you mean `\($0)`?" } ?? "; `keyhole --help` lists them"
+      throw UsageError(message: "there is no command `\(word)`\(hint)")
+    }
+    let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
+    guard let second = words.dropFirst().first, !names.isEmpty, !second.hasPrefix("-"),
+      !(names + ["help"]).contains(second)
     else { return }
-    let likely = commandsElsewhere[word] ?? Spelling.nearest(to: word, among: commandNames + ["help"])
-    let hint = likely.map { "; did you mean `\($0)`?" } ?? "; `keyhole --help` lists them"
-    throw UsageError(message: "there is no command `\(word)`\(hint)")
+    let likely = Spelling.nearest(to: second, among: names)
+    let hint = likely.map { "; did you mean `\(word) \($0)`?" } ?? "; `keyhole \(word) --help` lists them"
+    throw UsageError(message: "there is no command `\(word) \(second)`\(hint)")
+  }
+
+  /// The command that a word with typing errors was probably meant to be, here or elsewhere.
+  private static func likelyCommand(_ word: String) -> String? {
+    if let command = commandsElsewhere[word] { return command }
+    return Spelling.nearest(to: word, among: commandNames + ["help"])
+      ?? Spelling.nearest(to: word, among: commandsElsewhere.keys.sorted()).flatMap { commandsElsewhere[$0] }
   }
 
   /// The names that other programs give to commands.

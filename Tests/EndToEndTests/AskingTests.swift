@@ -311,7 +311,7 @@ struct AskingTests {
       let asked = try Self.read(keyhole)
       try asked.wait(for: "assword:")
       try asked.type("wrong\r")
-      try asked.wait(for: "That was wrong")
+      try asked.wait(for: "That was wrong; 2 tries are left")
       try asked.wait(for: "assword:")
       try asked.type("staple\r")
       #expect(try Self.finish(asked, keyhole) == (0, "secret", ""))

@@ -166,7 +166,8 @@ import Testing
     "keyhole set",
     "keyhole set keychain/generic/s/p/value hunter2", "keyhole attr", "keyhole rm",
     "keyhole mount -o nonsense \"$MOUNT\"",
-    "keyhole clip", "keyhole generate --length 3", "keyhole generate --words 4 --symbols",
+    "keyhole clip", "keyhole help nosuch", "keyhole cluster nosuch", "keyhole view v --json",
+    "keyhole generate --length 3", "keyhole generate --words 4 --symbols",
     "keyhole mv defaults/s/k",
     "keyhole set defaults/s/k --acces x",
   ])

@@ -67,11 +67,15 @@ import Testing
           "keyhole get def\tcom\tvol\t > $OUT/path", "keyhole get defaults/My\t\t > $OUT/awkward",
           "keyhole attr defaults/com.example.app/volume keyhole.t\t > $OUT/name",
           "keyhole attr defaults/com.example.app/volume keyhole.type str\t",
+          "keyhole attr keychain/generic/my.service/peter keyhole.his\t 5",
+          "keyhole attr keychain/generic/my.service/peter keyhole.eo\t exact",
           "keyhole ls keych\tgen\tmy\t > $OUT/items", "keyhole stat\t --js\t 2> $OUT/option",
         ], into: shell, world)
       try world.check(
         """
         cd "$OUT"; cat path awkward name; keyhole attr defaults/com.example.app/volume keyhole.type; cat items option
+        keyhole attr keychain/generic/my.service/peter keyhole.history
+        keyhole attr keychain/generic/my.service/peter keyhole.eol
         """,
         prints: """
           11
@@ -80,6 +84,8 @@ import Testing
           string
           peter
           keyhole: nothing is mounted; `keyhole mount` mounts on \(world.home)/Keyhole
+          5
+          exact
 
           """)
     }

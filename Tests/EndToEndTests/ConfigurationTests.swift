@@ -14,7 +14,11 @@ struct ConfigurationTests {
   /// Types the passphrase that a change takes.
   private static func confirm(_ keyhole: MountedKeyhole, _ command: String, showing line: String) throws {
     let terminal = try terminal(keyhole, command)
+    try terminal.wait(for: "It wants to change a setting of Keyhole")
     try terminal.wait(for: line)
+    try terminal.wait(for: "Passphrase:")
+    try terminal.type("cow\r")
+    try terminal.wait(for: "2 tries are left")
     try terminal.wait(for: "Passphrase:")
     try terminal.type("horse\r")
     let output = try terminal.finish()
@@ -51,10 +55,23 @@ struct ConfigurationTests {
       }
       #expect(try copy("60", "auth-reuse").contains("Operation not permitted"))
       #expect(try copy("yes", "auth-timeout").contains("Invalid argument"))
+      // The write fails where no further byte could mend the value, and a shell reports that.
+      for write in ["echo 900 > auth-timeout", "printf 900 > auth-timeout", "echo true > presence-button"] {
+        try keyhole.refuses("cd defaults/keyhole; \(write)", .notPermitted)
+      }
+      for write in ["echo x > nonsense", "echo 5 > auth-timeout", "echo maybe > ask-unlock"] {
+        try keyhole.refuses("cd defaults/keyhole; \(write)", .invalid)
+      }
+      try keyhole.check(
+        """
+        cd defaults/keyhole; (printf 3; echo 0) > auth-timeout; cat auth-timeout; ls
+        (echo '['; echo '"/usr/bin/three"'; echo ']') > browsers; keyhole config browsers
+        """, prints: "30\nask-unlock\nauth-reuse\nauth-timeout\nbrowsers\n/usr/bin/three\n")
       let unknown = try keyhole.sh("keyhole set defaults/keyhole/colour red")
       #expect(unknown.status == 1 && unknown.error.contains("`keyhole config` lists them"), "\(unknown)")
       let weaker = try keyhole.sh("keyhole set defaults/keyhole/auth-command /bin/true")
       #expect(weaker.error.contains("`keyhole config auth-command` keeps it in the vault"), "\(weaker)")
+      #expect(weaker.status == 5)
       try keyhole.check("cat defaults/keyhole/auth-reuse", prints: "5\n")
       #expect(try keyhole.sh("keyhole config nonsense").status == 2)
     }

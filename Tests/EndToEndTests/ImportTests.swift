@@ -22,6 +22,12 @@ import Testing
 
     """
 
+  @Test func aMissingFileIsThree() async throws {
+    try await withWorld { world in
+      try world.fails("keyhole import /nonexistent", status: 3)
+    }
+  }
+
   /// Whenever it is killed, the next command finds all of it or nothing, and what was there before.
   @Test func whatIsKilledIsWholeOrTakenBack() async throws {
     try await withWorld { world in

@@ -61,6 +61,23 @@ import Testing
     }
   }
 
+  @Test func shortNamesLeadToFilesCopiesAndChanges() async throws {
+    try await withWorld { world in
+      try world.check(Self.secrets)
+      try world.check(
+        """
+        uri='otpauth://totp/A:b?secret=JBSWY3DPEHPK3PXP&issuer=A'
+        echo "$uri" | keyhole set keychain/generic/my.service/peter/otpauth
+        keyhole get my.service/peter/value; keyhole get my.service/peter/otpauth | grep -c JBSWY3DPEHPK3PXP
+        keyhole get my.service/peter/otp | grep -cE '^[0-9]{6}$'
+        keyhole cp my.service/peter keychain/generic/copy/peter; keyhole get copy/peter
+        keyhole cp -r copy keychain/generic/copies; keyhole ls keychain/generic/copies
+        """, prints: "one1\n1\nonepeter\n")
+      try world.fails("keyhole get mail.example/me/otpauth", status: 3)
+      try world.fails("echo x | keyhole set mail.example/me/otpauth", status: 3)
+    }
+  }
+
   @Test func shortNamesCreateAndRemoveNothing() async throws {
     try await withWorld { world in
       try world.check(Self.secrets)
@@ -81,6 +98,9 @@ import Testing
     ("keyhole get com.example.app/volume", "defaults/com.example.app/volume"),
     ("keyhole get defaults/com.exampel.app/volume", "defaults/com.example.app/volume"),
     ("keyhole ls keychain/generc", "keychain/generic"), ("keyhole gett x", "`get`"), ("keyhole list", "`ls`"),
+    ("keyhole lsit", "`ls`"), ("keyhole help gett", "`get`"),
+    ("keyhole cluster memebrs", "`cluster members`"), ("keyhole help cluster memebrs", "`cluster members`"),
+    ("keyhole credential instal git", "`install`"), ("keyhole mount -o ask-unlok=no", "`ask-unlock`"),
   ])
   func wrongNamesHaveALikelyOne(script: String, meant: String) async throws {
     try await withWorld { world in
@@ -170,7 +190,8 @@ import Testing
         echo one | keyhole set keychain/generic/s/a; keyhole set defaults/s/k '"quoted"'
         keyhole ls --json defaults/s | jq -r '.[] | "\\(.name) \\(.path) \\(.type) \\(.size)"'
         keyhole attr --json keychain/generic/s/a | jq -r '.[] | select(.name == "user.account").value'
-        keyhole find --json a | jq -r '.[].path'; keyhole search --json service=s | jq -r '.[].path'; keyhole ls --json keychain/other
+        keyhole find --json a | jq -r '.[].path'; keyhole search --json service=s | jq -r '.[].path'; keyhole view --json
+        keyhole view v --format env --from A=keychain/generic/s/a; keyhole view --json | jq -c '.[]'; keyhole ls --json keychain/other
         keyhole doctor --json | jq -r 'type' || :
         """,
         prints: """
@@ -178,6 +199,8 @@ import Testing
           a
           keychain/generic/s/a
           keychain/generic/s/a
+          []
+          {"name":"v","path":"views/v","format":"env","dialect":"portable","references":1,"links":[]}
           []
           array
 

@@ -196,6 +196,22 @@ import Testing
     }
   }
 
+  /// Short names are looked up in the vault that the values come from.
+  @Test(arguments: ["X=s/p", "--file F=s/p", "X=s/p --file F=s"])
+  func runAsksOnceForShortNames(values: String) async throws {
+    try await Self.withLocked("exit 1") { keyhole in
+      let world = keyhole.world
+      try keyhole.unmount()
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole run \(values) -- sh -c 'echo \"<${X-$(cat \"$F\")}>\"' 2> /dev/tty"],
+        environment: world.environment, directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "Passphrase of the vault:")
+      try terminal.type("horse\r")
+      let output = try terminal.finish(within: LockTests.patience)
+      #expect(output.status == 0 && output.text.contains("<secret>"), "\(output)")
+    }
+  }
+
   @Test func setAsksForThePassphraseBeforeTheValue() async throws {
     try await Self.withLocked("exit 1") { keyhole in
       let world = keyhole.world

@@ -47,6 +47,26 @@ import Testing
     }
   }
 
+  @Test func shortNameIsAnItem() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        keyhole set keychain/generic/svc/acc <<< x; keyhole set keychain/generic/svc/other <<< x
+        """)
+      let watcher = Watcher(try world.launch("exec keyhole watch svc/acc 2>&1"))
+      var (number, line) = (0, String?.none)
+      while line == nil {
+        number += 1
+        for account in ["other", "acc"] {
+          try world.check("keyhole set keychain/generic/svc/\(account) <<< \(number)")
+        }
+        line = (try? watcher.program.line(within: .milliseconds(100))) ?? nil
+      }
+      #expect(line?.contains("keychain/generic/svc/acc") == true, "\(line ?? "")")
+      try world.fails("keyhole watch nothing/there", status: 3)
+    }
+  }
+
   @Test func pathLeavesTheRestOut() async throws {
     try await withWorld { world in
       let watcher = Watcher(try world.launch("exec keyhole watch defaults/s 2>&1"))

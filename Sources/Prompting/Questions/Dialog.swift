@@ -150,7 +150,7 @@ struct Dialog {
         var failure: Pinentry.Failure?
         let isRight = PAM.authenticate(PAM.passcode) { prompt in
           do throws(Pinentry.Failure) {
-            return try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+            return try pinentry.secret(prompt, error: Self.wrong("That was wrong", failures))
           } catch {
             failure = error
             return nil
@@ -169,7 +169,7 @@ struct Dialog {
         "To agree, type the passphrase of the vault."
           + (more.isOffered ? " Leave it empty for more choices: \(choices?.words ?? "")." : ""))
       for failures in 0..<Self.attempts {
-        let secret = try pinentry.secret(prompt, error: failures == 0 ? nil : "That was wrong.")
+        let secret = try pinentry.secret(prompt, error: Self.wrong("Wrong passphrase", failures))
         if secret.isEmpty, more.isOffered {
           more.isWanted = true
           return .refused
@@ -183,12 +183,16 @@ struct Dialog {
   /// The passphrase itself, which the process that asks unlocks its vault with.
   private func askToUnlock() -> Answer {
     attempt { () throws(Pinentry.Failure) in
-      let left = Self.attempts - request.failures
-      let error =
-        request.failures == 0 ? nil : "Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left."
+      let error = Self.wrong("Wrong passphrase", request.failures)
       let secret = try pinentry(extent).secret("Passphrase:", error: error)
       return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
     }
+  }
+
+  /// nil: nothing was wrong yet.
+  private static func wrong(_ text: String, _ failures: Int) -> String? {
+    let left = attempts - failures
+    return failures == 0 ? nil : "\(text); \(left) \(left == 1 ? "try is" : "tries are") left."
   }
 
   /// The effect of the passphrase: the scope and the time.
@@ -210,7 +214,7 @@ struct Dialog {
         let chosen = try pinentry("Choose a password for this item.").newSecret("Password:")
         return chosen.isEmpty ? .refused : .approved(ItemPassword(chosen))
       }
-      let error = request.failures == 0 ? nil : "That was wrong."
+      let error = Self.wrong("That was wrong", request.failures)
       let secret = try pinentry("").secret("Password:", error: error)
       return secret.isEmpty ? .refused : .approved(ItemPassword(secret))
     }
@@ -278,6 +282,11 @@ struct Dialog {
   /// Whose secrets these are: `anna, kept by Keyhole`.
   private var owner: String { User.name.map { "\($0), kept by Keyhole" } ?? "Keyhole" }
 
+  /// Whether the change is one of a setting of Keyhole's own.
+  private var isOfConfiguration: Bool {
+    !request.items.isEmpty && request.items.allSatisfy { ConfigurationKey(path: $0) != nil }
+  }
+
   private var purpose: String {
     if request.password == .vault, !request.isOfKeyhole {
       return "It asks for the passphrase of Keyhole's vault \(request.vault.inReadingOrder), to open:"
@@ -289,6 +298,7 @@ struct Dialog {
       return "It wants to \(request.operation.phrase) a secret of \(owner):"
     }
     if request.password == .new { return "It wants to give an item of \(owner) a password of its own:" }
+    if isOfConfiguration { return "It wants to change a setting of Keyhole, which then protects less:" }
     return request.removesProtection
       ? "It wants to TAKE THE PROTECTION OFF a secret of \(owner):"
       : "It wants to change the protection of a secret of \(owner):"

@@ -127,8 +127,12 @@ package struct MountOptions {
     // mount(8) names the user who may unmount as `user=NAME`.
     if name.hasPrefix("x-") || name.hasPrefix("X-") || name == "comment" || name == "user" { return }
     guard value == nil, passed.contains(name) else {
+      let option = (value.map { "\(name)=\($0)" } ?? name).abbreviated
+      let known = Set(Self.words.map { String($0.prefix { $0 != "=" }) })
+      // A known one is wrong in its value.
+      let likely = known.contains(name) ? nil : Spelling.nearest(to: name, among: known.sorted())
       throw UsageError(
-        message: "unknown mount option `\((value.map { "\(name)=\($0)" } ?? name).abbreviated)`")
+        message: "unknown mount option `\(option)`" + (likely.map { "; did you mean `\($0)`?" } ?? ""))
     }
     forKernel.append(name)
   }

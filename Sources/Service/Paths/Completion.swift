@@ -80,7 +80,7 @@ package enum Completion {
     else { return [] }
     let known = [
       "user.keyhole.label", "user.keyhole.accessible", "user.keyhole.access", "user.keyhole.programs",
-      "user.comment",
+      "user.keyhole.eol", "user.keyhole.history", "user.comment",
     ]
     let all = opened.path.isSecret && !opened.path.isView ? Array(Set(names + known)).sorted() : names
     return all.map { String($0.dropFirst(5)) }

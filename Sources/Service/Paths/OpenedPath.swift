@@ -33,10 +33,14 @@ package struct OpenedPath {
   }
 
   /// - Throws: `Failure` for a word that stands for nothing, or that is the short name of several items.
-  package init(_ text: String, _ shortNames: ShortNames, _ settings: Settings = .all) throws {
+  ///
+  /// `present`: a session of the command from before, whose keychain may be unlocked already.
+  package init(
+    _ text: String, _ shortNames: ShortNames, _ settings: Settings = .all, in present: TreeSession? = nil
+  ) throws {
     guard !PathLocation.isFull(text) else {
       path = TreePath(text)
-      session = try TreeSession(for: path, settings)
+      session = try Self.session(for: path, settings, present)
       return
     }
     let places = try StoragePaths.ofMount()
@@ -44,13 +48,13 @@ package struct OpenedPath {
     case .tree(let path, let mount):
       if path.needsKeychain, let mount { try Self.requireSameKeychain(mount, path, places) }
       self.path = path
-      session = try TreeSession(for: path, settings)
+      session = try Self.session(for: path, settings, present)
     case .relative(let path, let mount):
       if path.needsKeychain { try Self.requireSameKeychain(mount, path, places) }
-      let opened = try TreeSession(for: path, settings)
+      let opened = try Self.session(for: path, settings, present)
       let isKey = shortNames == .itemsUnlessKey && path.isKey
       if shortNames != .none, !isKey, (try? opened.existingNode(at: path)) == nil,
-        let short = try Self.short(text, shortNames, mayFail: true)
+        let short = try Self.short(text, shortNames, present, mayFail: true)
       {
         self = short
       } else {
@@ -61,7 +65,7 @@ package struct OpenedPath {
       throw Failure(
         text, "it lies below no mount; paths of the tree begin with `defaults/` or `keychain/`", .notFound)
     case .short:
-      guard shortNames != .none, let short = try Self.short(text, shortNames, mayFail: false) else {
+      guard shortNames != .none, let short = try Self.short(text, shortNames, present, mayFail: false) else {
         throw try Self.unknown(text, shortNames)
       }
       self = short
@@ -97,6 +101,14 @@ package struct OpenedPath {
 }
 
 extension OpenedPath {
+  /// A session without the keychain does not do for an item.
+  private static func session(
+    for path: TreePath, _ settings: Settings, _ present: TreeSession?
+  ) throws -> TreeSession {
+    if let present, present.hasKeychain { return present }
+    return try TreeSession(for: path, settings)
+  }
+
   /// Commands open the keychain of the newest mount.
   private static func requireSameKeychain(
     _ mount: String, _ path: TreePath, _ places: StoragePaths
@@ -111,17 +123,24 @@ extension OpenedPath {
     )
   }
 
+  /// The files of an item that may stand behind its short name.
+  private static let files: Set<String> = ["value", ItemSecrets.otpauthName, "otp"]
+
   /// nil: nothing has this short name.
   private static func short(
-    _ text: String, _ shortNames: ShortNames, mayFail: Bool
+    _ text: String, _ shortNames: ShortNames, _ present: TreeSession?, mayFail: Bool
   ) throws -> OpenedPath? {
     let names = text.unicodeScalars.split(separator: "/").map { String($0) }
-    guard (1...2).contains(names.count), !names.contains("..") else { return nil }
+    let file = names.count == 3 ? names.last.flatMap { files.contains($0) ? $0 : nil } : nil
+    guard (1...2).contains(names.count) || file != nil, !names.contains("..") else { return nil }
     let session: TreeSession
     var found: [TreePath]
     do {
-      session = try TreeSession(for: TreePath("keychain"))
-      found = try session.items(named: names)
+      session = try Self.session(for: TreePath("keychain"), .all, present)
+      found = try session.items(named: Array(names.prefix(2)))
+      if let file {
+        found = try found.map { $0.appending(file) }.filter { try session.existingNode(at: $0) != nil }
+      }
       if shortNames == .folders, names.count == 1, !found.isEmpty {
         found = try session.folders(named: names[0])
       }

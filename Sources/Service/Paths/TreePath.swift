@@ -1,4 +1,5 @@
 package import Model
+import Store
 import Tree
 
 /// One key of a suite.
@@ -33,6 +34,11 @@ package struct TreePath: Hashable, Sendable {
   package var name: String { components.last ?? "" }
 
   package var needsKeychain: Bool { components.isEmpty || components.first == "keychain" || isView }
+
+  /// Whether it is a setting of Keyhole's own.
+  var isOfConfiguration: Bool {
+    settingKey.map { $0.suite == SuiteConfiguration.suite } ?? false
+  }
 
   /// Whether a secret stands there: then no value is taken as an argument.
   package var isSecret: Bool { components.first == "keychain" || isView }

@@ -21,20 +21,23 @@ package struct ProgramValues {
 
   /// Looks up the paths; nothing is opened. - Throws: `Failure`, `UsageError`.
   package init(_ values: [ProgramValue]) throws {
-    named = try values.map { ($0.place, try Self.path(of: $0)) }
+    // The keychain that is unlocked for one short name is open for the next, and for the values.
+    var present: TreeSession?
+    named = try values.map { value in
+      guard !PathLocation.isFull(value.path) else { return (value.place, TreePath(value.path)) }
+      let names: OpenedPath.ShortNames = value.place == .variable(nil) ? .folders : .items
+      let opened = try OpenedPath(value.path, names, in: present)
+      if opened.path.needsKeychain { present = opened.session }
+      return (value.place, opened.path)
+    }
     let first = named.first { $0.1.needsKeychain } ?? named.first
-    session = try TreeSession(for: first?.1 ?? TreePath("defaults"))
+    session = try present ?? TreeSession(for: first?.1 ?? TreePath("defaults"))
     try requireFreeNumbers()
   }
 
   init(_ values: [ProgramValue], in session: TreeSession) {
     named = values.map { ($0.place, TreePath($0.path)) }
     self.session = session
-  }
-
-  private static func path(of value: ProgramValue) throws -> TreePath {
-    guard !PathLocation.isFull(value.path) else { return TreePath(value.path) }
-    return try OpenedPath(value.path, value.place == .variable(nil) ? .folders : .items).path
   }
 
   /// Opens all values: questions are asked here. - Throws: `Failure`, `SecretMemoryError`: nothing may be started.

@@ -215,7 +215,10 @@ package struct TreeSession {
       guard let keychain = stores.keychain, path.needsKeychain, asksToUnlock else { return try body() }
       return try keychain.unlockingOnDemand(for: path.string, by: caller, body)
     } catch {
-      throw damage(path) ?? Failure(path.string, error)
+      var failure = damage(path) ?? Failure(path.string, error)
+      // A value that protects less than the default takes a person.
+      if case .notPermitted = error, path.isOfConfiguration { failure.kind = .refused }
+      throw failure
     }
   }
 

@@ -70,17 +70,28 @@ package struct ViewMaker {
     }
   }
 
-  /// One line for each view, by name: its name, format, dialect, number of references and the links that lead to it, a tab between.
-  package func lines() throws -> [String] {
+  /// A view, for a list.
+  package struct Listed {
+    package let name: String
+    package let format: ViewFormat
+    /// nil: the format has none.
+    package let dialect: EnvDialect?
+    /// The number of items and settings that it refers to.
+    package let references: Int
+    /// The symbolic links that lead to it.
+    package let links: [String]
+  }
+
+  /// All views, by name.
+  package func list() throws -> [Listed] {
     let path = TreePath("views")
     let views = try views(path)
     let all = try session.attempt(path) { () throws(StoreError) in try views.all() }
     return all.sorted { $0.name < $1.name }.map { view in
-      let kind =
-        view.format == .env ? "\(view.format.rawValue) (\(view.dialect.rawValue))" : view.format.rawValue
-      let links = view.links.filter { ViewLink(path: $0).state(of: view.name.string) == .inPlace }
-      let list = links.isEmpty ? "-" : links.joined(separator: " ")
-      return [view.name.string, kind, "\(view.references.count)", list].joined(separator: "\t")
+      Listed(
+        name: view.name.string, format: view.format, dialect: view.format == .env ? view.dialect : nil,
+        references: view.references.count,
+        links: view.links.filter { ViewLink(path: $0).state(of: view.name.string) == .inPlace })
     }
   }
 

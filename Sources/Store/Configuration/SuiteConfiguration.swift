@@ -57,6 +57,29 @@ public struct SuiteConfiguration: Sendable {
     return key
   }
 
+  /// While the content of a key is written: a list of programs, and a text without its end, may become another value.
+  ///
+  /// `isLine`: a line feed ends what was written. `before`: the value that is stored, which may stay.
+  /// - Throws: as `key(_:taking:)`.
+  public static func check(
+    _ name: ExactString, written value: SettingValue, isLine: Bool, before: SettingValue?
+  ) throws(StoreError) {
+    guard value != before else { return }
+    if let key = ConfigurationKey(rawValue: name.string) {
+      switch (key.definition.kind, value) {
+      case (.programs, _): return
+      case (.bool, .bool): break
+      // Each further digit makes it larger.
+      case (.number(let range, _), .integer(let number)):
+        guard isLine || (before == nil && number >= range.lowerBound) else { return }
+      default: guard isLine else { return }
+      }
+    } else if before != nil, !isLine {
+      return
+    }
+    _ = try self.key(name, taking: value)
+  }
+
   /// Before a change of the suite: what was there may stay, also what is not followed.
   ///
   /// - Throws: as `key(_:taking:)`.

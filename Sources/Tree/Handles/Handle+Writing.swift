@@ -150,6 +150,10 @@ extension Handle {
   ) throws(StoreError) {
     let declared = state.declaredType
     try state.check.take(bytes, expecting: tree.expectedType(of: node, declared: declared))
+    guard case .key(let place) = node.place, place.suite == SuiteConfiguration.suite,
+      let content = try state.draft.content()
+    else { return }
+    try tree.checkConfiguration(content, at: place, tree.expectedType(of: node, declared: declared))
   }
 
   /// Of a key only, whose value is in memory.

@@ -1,5 +1,6 @@
 public import Model
 import Notifier
+import Platform
 import SecretMemory
 public import Store
 import Synchronization
@@ -164,6 +165,20 @@ extension FileTree {
     guard pending == nil else { return nil }
     let stored = settings.suite(place.suite).snapshot?.entries[place.key]?.value
     return settledType(of: stored, at: place)
+  }
+
+  /// Refuses what is written to a setting of Keyhole's own, as far as no further bytes could mend it: the commit would be too
+  /// late for a shell, which does not look at what close(2) says.
+  ///
+  /// - Throws: `invalidValue`, `notPermitted`.
+  func checkConfiguration(
+    _ content: Content, at place: KeyPlace, _ type: SettingType?
+  ) throws(StoreError) {
+    let bytes = content.withBytes { $0.array }
+    guard let value = try? settings.codec.value(of: bytes, as: type) else { return }
+    let stored = settings.suite(place.suite).snapshot?.entries[place.key]?.value
+    try SuiteConfiguration.check(
+      place.key, written: value, isLine: bytes.last == UInt8(ascii: "\n"), before: stored)
   }
 
   /// The secret that is stored at a node's place now, if it could be opened now.

@@ -50,7 +50,9 @@ struct CredentialCommand: ParsableCommand {
 
   func validate() throws {
     guard Self.words.contains(tool) else {
-      throw ValidationError("there is no tool `\(tool)`; they are \(Self.words.joined(separator: ", "))")
+      let likely = Spelling.nearest(to: tool, among: Self.words).map { "did you mean `\($0)`?" }
+      let hint = likely ?? "they are \(Self.words.joined(separator: ", "))"
+      throw ValidationError("there is no tool `\(tool)`; \(hint)")
     }
     if dryRun, CredentialTool(rawValue: tool) != nil {
       throw ValidationError("--dry-run goes with install and uninstall")

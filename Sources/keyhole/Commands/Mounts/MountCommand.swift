@@ -34,8 +34,6 @@ struct MountCommand: ParsableCommand {
         layers=NAME[,NAME…]        settings of the store in layers, the lowest first, as fleet/all,host/x:
                                    of each key the last layer that has it gives the value
         write-layer=NAME           the layer that changes are written to (the last one)
-        history=N                  how many versions of a secret the vault keeps (10; 0: none)
-        history-age=DAYS           how long it keeps them, and removed secrets (30)
         fsname=TEXT                what the mount table shows as the source
         folder=user                only on a folder of the user's, none of root's
       the settings of keyhole(5), which come before those of `keyhole config`, here as:

@@ -36,7 +36,7 @@ struct CopyCommand: ParsableCommand {
   func run() throws {
     quiet.apply()
     allowUnlockedMemoryWithoutSwap()
-    let copy = try paths.opened()
+    let copy = try paths.opened(recursive ? .folders : .items)
     let bar = ProgressBar(total: nil, "copying")
     defer { bar.end() }
     try copy.copy(withContent: recursive) { bar.advance() }
@@ -44,15 +44,18 @@ struct CopyCommand: ParsableCommand {
 }
 
 struct MovedPaths: ParsableArguments {
-  @Argument(help: "A path of the tree or of a mount.", completion: .treePath)
+  @Argument(
+    help: "A path of the tree or of a mount; what is copied may have its short name.", completion: .treePath)
   var source: String
 
   @Argument(help: "The new path, or a folder that is there.", completion: .treePath)
   var target: String
 
-  /// `followingInViews`: views that refer to the source are to be changed with it.
-  func opened(followingInViews followsInViews: Bool = false) throws -> TreeMove {
-    let source = try OpenedPath(source, .none)
+  /// `shortNames`: those that the source may have. `followingInViews`: views that refer to the source are to be changed with it.
+  func opened(
+    _ shortNames: OpenedPath.ShortNames = .none, followingInViews followsInViews: Bool = false
+  ) throws -> TreeMove {
+    let source = try OpenedPath(source, shortNames)
     let target = try OpenedPath(target, .none)
     // A session without the keychain can't move anything into it.
     var session = source.path.needsKeychain ? source.session : target.session

@@ -28,11 +28,13 @@ struct WatchCommand: ParsableCommand {
       valueName: "command"))
   var exec: String?
 
-  @Argument(help: "A path of the tree, with all below it; without it, everything.")
+  @Argument(
+    help: "A path of the tree or of a mount, or a short name, with all below it; without it, everything.",
+    completion: .treePath)
   var path = ""
 
   func run() throws {
-    let path = try OpenedPath.path(path)
+    let path = try OpenedPath.position(path) ?? OpenedPath(path, .folders).path
     let places = try StoragePaths.ofMount()
     if path.components.isEmpty || path.components.first == "defaults" { try places.requireOwnSettings() }
     let stores = try Stores(for: path, places)

@@ -60,6 +60,14 @@ struct ViewCommand: ParsableCommand {
   @Flag(help: "With --take-in: do not ask.")
   var yes = false
 
+  @Flag(help: "The list as a JSON array of objects: name, path, format, dialect, references and links.")
+  var json = false
+
+  func validate() throws {
+    let others = [name, format, dialect, new, template, link, takeIn].contains { $0 != nil } || !from.isEmpty
+    if json, others { throw ValidationError("--json is for the list of all views, and goes alone") }
+  }
+
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
     if let takeIn { return try takeOver(takeIn) }
@@ -67,7 +75,7 @@ struct ViewCommand: ParsableCommand {
       guard format == nil, template == nil, link == nil else {
         throw UsageError(message: "a view needs a name")
       }
-      return try ViewMaker().lines().forEach { StandardOutput.print($0.forStandardOutput) }
+      return try showList()
     }
     guard format != nil || template != nil || link != nil else {
       guard from.isEmpty, new == nil, dialect == nil else {
@@ -82,6 +90,21 @@ struct ViewCommand: ParsableCommand {
     if let format { try make(name, format) }
     if let template { try make(name, template: template) }
     if let link { try ViewLinks(name).link(link) }
+  }
+
+  private func showList() throws {
+    let views = try ViewMaker().list()
+    guard json else { return views.forEach { StandardOutput.print($0.line.forStandardOutput) } }
+    var list = JSONList()
+    for view in views {
+      list.add([
+        ("name", view.name.quotedAsJSON), ("path", ("views/" + view.name).quotedAsJSON),
+        ("format", view.format.rawValue.quotedAsJSON),
+        ("dialect", view.dialect?.rawValue.quotedAsJSON ?? "null"), ("references", "\(view.references)"),
+        ("links", "[" + view.links.map(\.quotedAsJSON).joined(separator: ", ") + "]"),
+      ])
+    }
+    list.end()
   }
 
   private func show(_ name: String) throws {
@@ -125,6 +148,15 @@ struct ViewCommand: ParsableCommand {
       throw UsageError(message: "a dialect is one of \(ViewMaker.dialects.joined(separator: ", "))")
     }
     return known
+  }
+}
+
+extension ViewMaker.Listed {
+  /// The name, format, dialect, number of references and links, a tab between.
+  fileprivate var line: String {
+    let kind = dialect.map { "\(format.rawValue) (\($0.rawValue))" } ?? format.rawValue
+    let list = links.isEmpty ? "-" : links.joined(separator: " ")
+    return [name, kind, "\(references)", list].joined(separator: "\t")
   }
 }
 
