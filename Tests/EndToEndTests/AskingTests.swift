@@ -48,7 +48,7 @@ struct AskingTests {
       try terminal.wait(for: Self.item)
       try terminal.wait(for: "Passphrase:")
       try terminal.type("wrong\r")
-      try terminal.wait(for: "wrong")
+      try terminal.wait(for: "Wrong passphrase; 2 tries are left")
       try terminal.wait(for: "Passphrase:")
       try terminal.type("horse\r")
       #expect(try Self.finish(terminal, keyhole) == (0, "secret", ""))
@@ -91,7 +91,7 @@ struct AskingTests {
       let terminal = try Self.read(keyhole)
       try terminal.wait(for: "Passphrase:")
       try terminal.type("yes\r")
-      try terminal.wait(for: "wrong")
+      try terminal.wait(for: "Wrong passphrase; 2 tries are left")
       try terminal.type("horse\r")
       #expect(try Self.finish(terminal, keyhole) == (0, "secret", ""))
     }

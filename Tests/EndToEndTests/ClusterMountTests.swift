@@ -65,6 +65,8 @@ import Testing
       try one.check("mkdir -p keychain/generic/service/me; printf a > keychain/generic/service/me/value")
       try other.shows("a", at: "keychain/generic/service/me/value")
       let removed = try machines.device(of: machines.other)
+      let listed = try machines.cluster("members --json", on: machines.other)
+      #expect(listed.lines.contains("{\"id\":\"\(removed)\",\"kind\":\"this device\"}"), "\(listed)")
       try machines.succeeds("remove \(removed)", [ClusterMachines.passphrase], on: machines.one)
       let members = try machines.cluster("members", on: machines.one)
       #expect(members.lines.count == 2 && !members.text.contains(removed), "\(members)")

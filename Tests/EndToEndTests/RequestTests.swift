@@ -51,7 +51,7 @@ struct RequestTests {
       try terminal.wait(for: "/usr/bin/cat")
       try terminal.wait(for: "Passphrase:")
       try terminal.type("wrong\r")
-      try terminal.wait(for: "wrong")
+      try terminal.wait(for: "Wrong passphrase; 2 tries are left")
       try terminal.type("horse\r")
       let approval = try terminal.finish()
       #expect(approval.status == 0, "\(approval)")

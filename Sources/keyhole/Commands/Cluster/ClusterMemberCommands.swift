@@ -12,8 +12,13 @@ struct ClusterRequestsCommand: ParsableCommand {
 
   @OptionGroup var address: ClusterAddressOptions
 
+  @Flag(help: "Print one JSON object in each line.")
+  var json = false
+
   func run() throws {
-    for id in try address.device().requests() { StandardOutput.print(id) }
+    for id in try address.device().requests() {
+      StandardOutput.print(json ? "{\"id\":\(id.quotedAsJSON)}" : id)
+    }
   }
 }
 
@@ -47,10 +52,15 @@ struct ClusterMembersCommand: ParsableCommand {
 
   @OptionGroup var address: ClusterAddressOptions
 
+  @Flag(help: "Print one JSON object in each line.")
+  var json = false
+
   func run() throws {
     for member in try address.device().members() {
       let kind = member.isRecoveryCode ? "recovery code" : member.isThisDevice ? "this device" : "device"
-      StandardOutput.print("\(member.id)  \(kind)")
+      StandardOutput.print(
+        json
+          ? "{\"id\":\(member.id.quotedAsJSON),\"kind\":\(kind.quotedAsJSON)}" : "\(member.id)  \(kind)")
     }
   }
 }
