@@ -27,7 +27,7 @@ package struct HiddenItems: Sendable {
 
   /// The items that a keychain of this name leaves out; nil: none that are known.
   ///
-  /// It makes nothing. `patience`: how long it waits for a Secret Service, in milliseconds.
+  /// It makes nothing, and starts no Secret Service. `patience`: how long it waits for a Secret Service, in milliseconds.
   package static func beside(
     _ engine: String?, vault: String, state: String, patience: Int = 1_000
   ) -> HiddenItems? {
@@ -50,7 +50,8 @@ package struct HiddenItems: Sendable {
   }
 
   private static func inService(_ patience: Int) -> HiddenItems? {
-    guard let address = SessionBus.address, let engine = try? SecretServiceEngine(address: address),
+    guard let address = SessionBus.address,
+      let engine = try? SecretServiceEngine(address: address, startsService: false),
       (try? engine.connect(within: patience)) != nil, let count = try? engine.items().count, count > 0
     else { return nil }
     return HiddenItems(keychain: .secretService, count: count)

@@ -19,6 +19,9 @@ package struct KeychainConfiguration: Sendable {
   package var unlocksWithoutMount = false
   /// The systemd credential of this process, which may open a vault.
   package var credential: VaultCredential?
+  /// Whether the keychain is to be served as the Secret Service: then the first choice of `auto` is the vault, and no other Secret
+  /// Service is started to be asked.
+  package var isServed = false
   /// How much of a vault is read at once.
   package var reading = VaultReading.allItems
   /// The settings of `historyKeys` that the mount's options give.
@@ -70,6 +73,11 @@ package struct KeychainConfiguration: Sendable {
     error: .unreachable(reason: "its keychain is there only while it is mounted; `keyhole mount` mounts it"))
 
   private func firstChoice(_ folders: VaultFolders) throws(KeychainFailure) -> OpenedKeychain {
+    guard !isServed else {
+      var opened = try openVault(folders, "because it is served as the Secret Service")
+      opened.firstChoice = .vault
+      return opened
+    }
     do throws(StoreError) {
       let engine = try service(within: Self.firstPatience, folders)
       return OpenedKeychain(
@@ -156,7 +164,7 @@ package struct KeychainConfiguration: Sendable {
     let folder = self.vault ?? vault
     let isOfService =
       choice == .secretService || choice == .automatic && ChosenKeychain.fetch(state: state) != .vault
-    guard plainSession == nil, isOfService, Files.exists(folder + "/vault.db"),
+    guard plainSession == nil, isOfService, !isServed, Files.exists(folder + "/vault.db"),
       let engine = try? VaultEngine(directory: folder, stateDirectory: state, reading: .singleItems),
       engine.needsPassphrase
     else { return nil }

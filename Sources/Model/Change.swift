@@ -30,7 +30,7 @@ public struct Change: Hashable, Sendable {
   /// The origin of a change: this process through its store, or another one.
   public enum Origin: String, Sendable {
     case local
-    /// This process, by a write to another file than the subject's: of a view of it.
+    /// This process, by a write to another file than the subject's, of a view of it, or by a call of the Secret Service.
     case indirect
     case external
   }

@@ -44,7 +44,9 @@ func unlockLogin(on bus: PrivateBus) async throws {
   #expect(loop.start())
   let address = bus.address
   let unlocking = Task(executorPreference: loop) { () async throws -> Void in
-    let keyring = SecretServiceClient(address: address, allowsPlain: { false }, loop: loop) {}
+    let keyring = SecretServiceClient(
+      address: address, startsService: true, allowsPlain: { false }, loop: loop
+    ) {}
     try await keyring.unlockLogin()
   }
   try await unlocking.value

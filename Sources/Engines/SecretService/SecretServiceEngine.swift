@@ -26,16 +26,20 @@ public final class SecretServiceEngine: KeychainEngine, RemoteKeychain, LockingK
   private let isHeard: AsyncStream<Void>.Continuation
 
   /// Takes the service on the session bus at `address`. `allowsPlain` is asked where it offers no encrypted session,
-  /// on a thread that nothing else of this engine goes on in meanwhile.
+  /// on a thread that nothing else of this engine goes on in meanwhile. `startsService`: whether the bus starts one that does not run.
   ///
   /// Nothing is asked of it before the first call. - Throws: `system` where there can be no thread, `unreachable`
   /// where libsecret is not installed.
-  public init(address: String, allowsPlain: @escaping @Sendable () -> Bool = { false }) throws(StoreError) {
+  public init(
+    address: String, startsService: Bool = true, allowsPlain: @escaping @Sendable () -> Bool = { false }
+  ) throws(StoreError) {
     let loop = try MainLoop()
     guard loop.start() else { throw .system(.EAGAIN, operation: "pthread_create") }
     let (news, isHeard) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     (self.news, self.isHeard) = (news, isHeard)
-    keyring = SecretServiceClient(address: address, allowsPlain: allowsPlain, loop: loop) { isHeard.yield() }
+    keyring = SecretServiceClient(
+      address: address, startsService: startsService, allowsPlain: allowsPlain, loop: loop
+    ) { isHeard.yield() }
   }
 
   deinit {

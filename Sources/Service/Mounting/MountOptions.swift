@@ -22,7 +22,7 @@ package struct MountOptions {
   var user: String?
   var group: String?
   /// Serves the keychain on the session bus too, as org.freedesktop.secrets.
-  package var servesSecretService = false
+  package var servesSecretService = false { didSet { keychain.isServed = servesSecretService } }
   /// Only a folder of that user's, and none of root's: the path may have been one that the user could lead elsewhere.
   var takesUsersFolderOnly = false
   /// The source in the mount table.

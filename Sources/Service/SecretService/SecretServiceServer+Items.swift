@@ -333,7 +333,7 @@ extension SecretServiceServer {
           &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
           distinction: distinction)
         StoredAttributes.place(&item, in: wanted.collection)
-        return try keychain.add(item, secret: wanted.secret.secret).id
+        return try keychain.add(item, secret: wanted.secret.secret, origin: .indirect).id
       }
     }
   }
@@ -343,7 +343,8 @@ extension SecretServiceServer {
   ) async throws(ProtocolError) -> ItemID {
     try await elsewhere { [keychain] () throws(StoreError) -> Void in
       try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) -> Void in
-        try keychain.rewrite(item.id, readingSecret: false, permit) { (item, secret) throws(StoreError) in
+        try keychain.rewrite(item.id, readingSecret: false, permit, origin: .indirect) {
+          (item, secret) throws(StoreError) in
           StoredAttributes.change(
             &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
             distinction: distinction)
@@ -401,7 +402,7 @@ extension SecretServiceServer {
     _ = try present()
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) in
-        try keychain.remove([item.id])
+        try keychain.remove([item.id], origin: .indirect)
       }
       server.publishRemoval(of: item.id)
       return [.path("/")]

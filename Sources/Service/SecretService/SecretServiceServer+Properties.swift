@@ -146,7 +146,7 @@ extension SecretServiceServer {
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) -> Void in
         let label = wantedLabel ?? StoredAttributes.label(of: item)
         try Distinction.resolving(keychain, label: label) { (distinction) throws(StoreError) -> Void in
-          try keychain.update([item.id]) { (item) throws(StoreError) in
+          try keychain.update([item.id], origin: .indirect) { (item) throws(StoreError) in
             StoredAttributes.change(
               &item, label: label, attributes: wantedAttributes ?? StoredAttributes.attributes(of: item),
               distinction: distinction)

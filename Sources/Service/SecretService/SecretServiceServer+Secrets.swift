@@ -82,7 +82,8 @@ extension SecretServiceServer {
     replyAfterChange(to: call) { (server) async throws(ProtocolError) in
       let permit = try await server.permit(for: item, to: .write, call)
       try await server.elsewhere { [keychain = server.keychain] () throws(StoreError) -> Void in
-        try keychain.rewrite(item.id, readingSecret: false, permit) { (item, bytes) throws(StoreError) in
+        try keychain.rewrite(item.id, readingSecret: false, permit, origin: .indirect) {
+          (item, bytes) throws(StoreError) in
           StoredAttributes.note(type, in: &item)
           item.modified = .now
           try bytes.replace(with: secret)

@@ -173,7 +173,7 @@ public final class PermissionRequest: Sendable {
   var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
 
   /// The caller is about to get an answer without the secret. The request stays listed: approved when the process has ended, it
-  /// holds for the next one that is shown in the same way (``AccessGrants/Grant/Holder/next(session:until:)``).
+  /// holds for the next one that is shown in the same way (`AccessGrants`).
   ///
   /// To be called while the process is there.
   public func keepForNext() {

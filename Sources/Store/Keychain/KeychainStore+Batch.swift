@@ -32,7 +32,7 @@ extension KeychainStore {
         return content
       }
     } note: { store, items in
-      for id in removed { store.noteRemoval(of: id) }
+      for id in removed { store.noteRemoval(of: id, origin: origin) }
       // Of an item with several changes, the last one is what it is now.
       let last = Dictionary(items.map { ($0.id, $0) }) { _, last in last }
       var published: [Change] = []

@@ -76,8 +76,10 @@ extension KeychainStore {
   }
 
   /// Takes over what the engine has just stored. `known`: the item before, for an index that was not read.
-  func note(_ item: Item, kind: Change.Kind, since known: Item? = nil) {
-    feed.publish(taken(item, kind: kind, since: known))
+  func note(
+    _ item: Item, kind: Change.Kind, since known: Item? = nil, origin: Change.Origin = .local
+  ) {
+    feed.publish(taken(item, kind: kind, since: known, origin: origin))
   }
 
   /// The changes to publish, once the index has the item.
@@ -110,11 +112,11 @@ extension KeychainStore {
   func isKnown(_ id: ItemID) -> Bool { index.withLock { $0?.known(id) != nil } }
 
   /// `known`: the item, for an index that was not read.
-  func noteRemoval(of id: ItemID, _ known: Item? = nil) {
+  func noteRemoval(of id: ItemID, _ known: Item? = nil, origin: Change.Origin = .local) {
     let removed = index.withLock { index in index == nil ? known : index?.remove(id) }
     noteUnread(id, nil)
     guard let item = removed else { return }
-    feed.publish(item.deletion(origin: .local))
+    feed.publish(item.deletion(origin: item.identity.isDocument ? .local : origin))
   }
 
   private func replaceAll(with items: [Item]) {

@@ -4,22 +4,24 @@ public import SecretMemory
 extension KeychainStore {
   /// Puts a new item into the keychain; the id is the engine's to give.
   ///
+  /// `origin`, here and below: `indirect` for a change that no call of the mount has made.
   /// - Throws: `exists`, `locked`, `readOnly`, `noSpace`, `tooLarge`.
   @discardableResult
   public nonisolated func add(
-    _ item: Item, secret: borrowing SecretBytes, _ permit: Permit? = nil
+    _ item: Item, secret: borrowing SecretBytes, _ permit: Permit? = nil, origin: Change.Origin = .local
   ) throws(StoreError) -> Item {
     var item = item
     item.otpauth = nil
     let none: SecretBytes
     do { none = try SecretBytes() } catch { throw .outOfMemory }
-    return try add(item, secret: secret, otpauth: none, permit)
+    return try add(item, secret: secret, otpauth: none, permit, origin: origin)
   }
 
   /// The same for an item that has an `otpauth:` URI, as `item.otpauth` says. - Throws: `invalidValue` for what is none.
   @discardableResult
   public nonisolated func add(
-    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes, _ permit: Permit? = nil
+    _ item: Item, secret: borrowing SecretBytes, otpauth: borrowing SecretBytes, _ permit: Permit? = nil,
+    origin: Change.Origin = .local
   ) throws(StoreError) -> Item {
     if item.otpauth != nil { try KeyURI.check(otpauth) }
     try loadUnlessLookedUp()
@@ -31,7 +33,7 @@ extension KeychainStore {
       guard item.otpauth != nil else { return try engine.add(item, secret: secret) }
       return try engine.requireOtpauthURIs().add(item, secret: secret, otpauth: otpauth)
     } note: { store, added in
-      store.note(added, kind: .created)
+      store.note(added, kind: .created, origin: origin)
     }
   }
 
@@ -41,7 +43,7 @@ extension KeychainStore {
   /// - Throws: what `body` throws; `notFound`, `accessDenied`, `readOnly`, `noSpace`, `damaged`.
   @discardableResult
   public nonisolated func rewrite(
-    _ item: ItemID, readingSecret: Bool, _ permit: Permit? = nil,
+    _ item: ItemID, readingSecret: Bool, _ permit: Permit? = nil, origin: Change.Origin = .local,
     _ body: (inout Item, inout SecretBytes) throws(StoreError) -> Void
   ) throws(StoreError) -> Item {
     let present = try found(item)
@@ -57,7 +59,7 @@ extension KeychainStore {
         try guarding.check(before, item)
       }
     } note: { store, written in
-      store.note(written, kind: .modified, since: present)
+      store.note(written, kind: .modified, since: present, origin: origin)
     }
   }
 
@@ -65,12 +67,13 @@ extension KeychainStore {
   ///
   /// - Throws: what `body` throws; `notFound`, `locked`, `exists`, `readOnly`, `noSpace`.
   public nonisolated func update(
-    _ items: [ItemID], _ permit: Permit? = nil, _ body: (inout Item) throws(StoreError) -> Void
+    _ items: [ItemID], _ permit: Permit? = nil, origin: Change.Origin = .local,
+    _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) {
     let present = try items.map { (id) throws(StoreError) in try item(id) }.compactMap { $0 }
     guard present.allSatisfy(engine.locking.isAccessible) else { throw .locked }
     try permit?.requireUnchangedCaller()
-    if try updateFollowed(present, body) { return }
+    if try updateFollowed(present, origin, body) { return }
     let (classes, guarding, engine) = (StorableClasses(engine), try guarding(permit), try engine(for: permit))
     _ = try change { () throws(StoreError) in
       try engine.update(items) { (item) throws(StoreError) in
@@ -80,7 +83,9 @@ extension KeychainStore {
         try guarding.check(before, item)
       }
     } note: { store, updated in
-      for item in updated { store.note(item, kind: .attributes, since: present.first { $0.id == item.id }) }
+      for item in updated {
+        store.note(item, kind: .attributes, since: present.first { $0.id == item.id }, origin: origin)
+      }
     }
   }
 
@@ -105,14 +110,14 @@ extension KeychainStore {
   }
 
   /// Deletes items with their secrets, all or none.
-  public nonisolated func remove(_ items: [ItemID]) throws(StoreError) {
+  public nonisolated func remove(_ items: [ItemID], origin: Change.Origin = .local) throws(StoreError) {
     try loadUnlessLookedUp()
     let unread =
       lookup == nil ? [] : try items.map { (id) throws(StoreError) in try item(id) }.compactMap { $0 }
     try change { () throws(StoreError) in
       try engine.remove(items)
     } note: { store, _ in
-      for id in items { store.noteRemoval(of: id, unread.first { $0.id == id }) }
+      for id in items { store.noteRemoval(of: id, unread.first { $0.id == id }, origin: origin) }
     }
   }
 }

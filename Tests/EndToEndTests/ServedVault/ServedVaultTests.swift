@@ -296,4 +296,39 @@ import Testing
       try world.check("secret-tool lookup service T account v", prints: "x")
     }
   }
+
+  /// A change by a client of the bus is one that no program has made on the mount.
+  @Test func changesOfClientsAreEventsOnTheMount() async throws {
+    let address = "DBUS_SESSION_BUS_ADDRESS=\(bus.address)"
+    try await withWorld(environment: [address]) { world in
+      try world.check("keyhole mount --service -o keychain=vault \"$MOUNT\"")
+      defer { _ = try? world.sh("keyhole unmount \"$MOUNT\"") }
+      try world.check(Self.store)
+      try world.check("ls -R \"$MOUNT/keychain\" > /dev/null")
+      let watcher = Watcher(
+        try world.launch(
+          "exec inotifywait -m -r -e close_write,create,delete --format '%e %w%f' \"$MOUNT/keychain\" 2>&1"))
+      _ = try watcher.until("established")
+      try world.check("printf new | secret-tool store --label=L service S username u")
+      _ = try watcher.until("CLOSE_WRITE", "/generic/S/u/value")
+      try world.check("printf new | secret-tool store --label=L service S username v")
+      _ = try watcher.until("CREATE", "/generic/S/v")
+      try world.check("secret-tool clear service S username u")
+      _ = try watcher.until("DELETE", "/generic/S/u")
+      try world.check("ls \"$MOUNT/keychain/generic/S\"", prints: "v\n")
+    }
+  }
+
+  /// `auto` does not ask a keyring that would be started for it.
+  @Test func autoIsTheVaultWhereItIsServed() async throws {
+    try bus.startKeyring()
+    let address = "DBUS_SESSION_BUS_ADDRESS=\(bus.address)"
+    try await withWorld(environment: [address]) { world in
+      let mounted = try world.sh("keyhole mount --service \"$MOUNT\"")
+      defer { _ = try? world.sh("keyhole unmount \"$MOUNT\"") }
+      #expect(mounted.status == 0, "\(mounted)")
+      try world.check("keyhole status --json | jq -r .keychain", prints: "vault\n")
+      #expect(try world.sh("keyhole status").text.contains("gnome-keyring-daemon (pid"))
+    }
+  }
 }

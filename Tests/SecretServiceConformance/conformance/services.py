@@ -103,7 +103,9 @@ class Running(Service):
         except OSError as error:
             raise Unavailable(f"the session bus {self.address}: {error}") from None
         try:
-            client.bus("StartServiceByName", "su", NAME, 0)
+            # One that runs needs no file of the bus to be started by.
+            if not client.bus("NameHasOwner", "s", NAME)[0]:
+                client.bus("StartServiceByName", "su", NAME, 0)
             process = client.bus("GetConnectionUnixProcessID", "s", NAME)[0]
             with open(f"/proc/{process}/comm", encoding="utf-8") as file:
                 self.version = f"process {file.read().strip()}"

@@ -11,6 +11,8 @@ actor SecretServiceClient {
   let address: String
   /// Whether a session without encryption is taken.
   let allowsPlain: @Sendable () -> Bool
+  /// Whether the bus is to start a service that does not run.
+  private let startsService: Bool
   let announce: @Sendable () -> Void
 
   /// State that holds as long as the service and the bus are there.
@@ -54,11 +56,11 @@ actor SecretServiceClient {
   }
 
   init(
-    address: String, allowsPlain: @escaping @Sendable () -> Bool, loop: MainLoop,
+    address: String, startsService: Bool, allowsPlain: @escaping @Sendable () -> Bool, loop: MainLoop,
     announce: @escaping @Sendable () -> Void
   ) {
     self.address = address
-    self.allowsPlain = allowsPlain
+    (self.startsService, self.allowsPlain) = (startsService, allowsPlain)
     self.loop = loop
     self.announce = announce
   }
@@ -119,7 +121,7 @@ extension SecretServiceClient {
     do throws(BusError) {
       owner = try await bus.call(daemon, path, daemon, "GetNameOwner", [name], before: deadline)[0]?.string
     } catch {
-      guard case .gone = error, !bus.isClosed else { throw error }
+      guard case .gone = error, !bus.isClosed, startsService else { throw error }
       let flags = Variant(number: 0)
       _ = try await bus.call(daemon, path, daemon, "StartServiceByName", [name, flags], before: deadline)
       owner = try await bus.call(daemon, path, daemon, "GetNameOwner", [name], before: deadline)[0]?.string

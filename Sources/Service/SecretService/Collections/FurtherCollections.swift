@@ -169,7 +169,7 @@ extension KeychainStore {
       let change = DocumentChange(
         of: document, name: FurtherCollections.document, properties: changed.properties)
       do throws(StoreError) {
-        try apply(items.map { .remove($0) }, keeping: [change]) { (_) throws(StoreError) in
+        try apply(items.map { .remove($0) }, keeping: [change], origin: .indirect) { (_) throws(StoreError) in
           do { return try SecretBytes() } catch { throw .outOfMemory }
         }
         return .success(changed)

@@ -35,7 +35,7 @@ extension KeychainStore {
 
   /// Changes items together with the documents that follow their names; false: none does, and nothing is changed.
   nonisolated func updateFollowed(
-    _ present: [Item], _ body: (inout Item) throws(StoreError) -> Void
+    _ present: [Item], _ origin: Change.Origin, _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> Bool {
     guard keepsDocuments, remote == nil, let follower = renameFollower.withLock({ $0 }) else { return false }
     var renames: [(from: ItemIdentity, to: ItemIdentity)] = []
@@ -49,7 +49,7 @@ extension KeychainStore {
       let documents = try follower(renames)
       if documents.isEmpty { return false }
       do throws(StoreError) {
-        try update(present, body, with: documents)
+        try update(present, origin, body, with: documents)
         return true
       } catch {
         // Another process has changed a document meanwhile.
@@ -60,11 +60,12 @@ extension KeychainStore {
   }
 
   private nonisolated func update(
-    _ items: [Item], _ body: (inout Item) throws(StoreError) -> Void, with documents: [FollowingDocument]
+    _ items: [Item], _ origin: Change.Origin, _ body: (inout Item) throws(StoreError) -> Void,
+    with documents: [FollowingDocument]
   ) throws(StoreError) {
     try withoutActuallyEscaping(body) { (body) throws(StoreError) in
       let changes = items.map { ItemChange.update($0.id, body) }
-      try apply(changes, keeping: documents.map(\.change)) { (index) throws(StoreError) in
+      try apply(changes, keeping: documents.map(\.change), origin: origin) { (index) throws(StoreError) in
         try documents[index - changes.count].copyOfText()
       }
     }
