@@ -183,8 +183,8 @@ $(cat "$scratch/tables/cluster-processes")
 
 ## Growth
 
-So many settings, 100 in each suite. The mount is another process than the one that stored them: it has the first setting when its suite is
-read, and the others when they are asked for.
+So many settings, 100 in each suite. The mount is another process than the one that stored them. Up to 256 suites it reads before they are
+asked for, so the memory of a setting is told by the column of 100,000 only.
 
 $(cat "$scratch/tables/growth-cluster")
 
