@@ -184,7 +184,7 @@ $(cat "$scratch/tables/cluster-processes")
 ## Growth
 
 So many settings, 100 in each suite. The mount is another process than the one that stored them. Up to 256 suites it reads before they are
-asked for, so the memory of a setting is told by the column of 100,000 only.
+asked for, so the column of 100,000 alone has the memory of a setting.
 
 $(cat "$scratch/tables/growth-cluster")
 
