@@ -22,13 +22,39 @@ extension Views {
     let written = HeldSecret(content)
     let before: HeldSecret?
     if let base { before = HeldSecret(base) } else { before = nil }
+    try change(name) { () throws(StoreError) in
+      try store(written, existing(name), since: before, permit, modified ?? .now)
+    }
+  }
+
+  /// Appends to the file of a view as it is at this moment, in the order of the calls, and takes it then.
+  ///
+  /// `permit`: for reading and writing it. `limit`: of the file, in bytes. - Throws: as `store`; `tooLarge`.
+  public func append(
+    _ content: consuming SecretBytes, to name: ExactString, _ permit: Permit?, limit: Int,
+    modified: Timestamp? = nil
+  ) throws(StoreError) {
+    let added = HeldSecret(content)
+    try change(name) { () throws(StoreError) in
+      let view = try existing(name)
+      let present = HeldSecret(try render(view, permit))
+      guard present.bytes.count + added.bytes.count <= limit else { throw .tooLarge(limit: limit) }
+      var whole = try present.copy()
+      do throws(SecretMemoryError) {
+        try added.bytes.withSpan(0..<added.bytes.count) { (bytes) throws(SecretMemoryError) in
+          try whole.append(bytes)
+        }
+      } catch { throw .outOfMemory }
+      try store(HeldSecret(whole), view, since: present, permit, modified ?? .now)
+    }
+  }
+
+  /// Runs a change of a view while no other thread changes one; again where another process has changed the view meanwhile.
+  private func change(_ name: ExactString, _ body: () throws(StoreError) -> Void) throws(StoreError) {
     try changing.withLock { _ throws(StoreError) in
       try bringBack(name)
       for attempt in 1... {
-        do throws(StoreError) {
-          return try store(written, existing(name), since: before, permit, modified ?? .now)
-        } catch {
-          // Another process has changed the view meanwhile.
+        do throws(StoreError) { return try body() } catch {
           guard error == .interrupted, attempt < Self.mostAttempts else { throw error }
         }
       }

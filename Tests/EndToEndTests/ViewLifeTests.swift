@@ -35,6 +35,17 @@ import Testing
     }
   }
 
+  /// Each appends to the file as it is at its commit, not to what it was when it was opened.
+  @Test func linesOfTwoWritersThatAppendStay() async throws {
+    try await AppView.withView { keyhole in
+      try keyhole.check(
+        """
+        exec 3>> views/app 4>> views/app; echo A=first >&3; exec 3>&-; printf rotated > keychain/generic/app/TOKEN/value
+        echo B=second >&4; exec 4>&-; cat views/app; cat keychain/generic/app/A/value keychain/generic/app/B/value
+        """, prints: "TOKEN=rotated\nUSER=peter\nA=first\nB=second\nfirstsecond")
+    }
+  }
+
   @Test func aFileReplacesItAlsoWithoutHistory() async throws {
     try await AppView.withView { keyhole in
       try keyhole.world.check("keyhole config history 0")

@@ -186,13 +186,14 @@ extension FileTree {
     _ content: Content, appending: Bool, _ name: ExactString, in folder: ViewFolder, _ commit: Commit
   ) throws(StoreError) {
     let views = try requireViews()
+    if appending, folder == .views {
+      let added = try secretCopy(of: content)
+      return try views.append(
+        added, to: name, commit.permit, limit: Self.secretLimit, modified: commit.modified)
+    }
     var whole = content
     if appending {
-      if let base = commit.base {
-        whole = base
-      } else {
-        whole = try contentOfView(name, in: folder, commit.permit)
-      }
+      whole = try contentOfView(name, in: folder, commit.permit)
       try content.withBytes { (bytes) throws(StoreError) in try whole.append(bytes) }
     }
     guard whole.count <= Self.secretLimit else { throw .tooLarge(limit: Self.secretLimit) }

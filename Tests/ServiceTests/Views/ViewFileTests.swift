@@ -97,9 +97,9 @@ struct ViewFileTests {
       _ = try stored.tree.open(node, .read, by: .current)
     }
     #expect(error?.message.contains("keychain/generic/app/token, which is not there") == true)
-    try stored.write("views/app", "TOKEN=anew\nUSER=peter\n")
-    #expect(try stored.text("keychain/generic/app/token/value") == "anew")
-    #expect(try stored.text("views/app") == "TOKEN=anew\nUSER=peter\n")
+    try stored.write("views/app", "TOKEN=further\nUSER=peter\n")
+    #expect(try stored.text("keychain/generic/app/token/value") == "further")
+    #expect(try stored.text("views/app") == "TOKEN=further\nUSER=peter\n")
     try stored.remove("keychain/generic/app/token/value")
     try stored.write("views/app", "USER=peter\n")
     #expect(try stored.text("views/app") == "USER=peter\n")
