@@ -50,6 +50,7 @@ extension TreeFileSystem {
 
   private func report(_ change: Change) {
     tree.record(change)
+    refusals.follow(change)
     let replays = tree.replays(of: change)
     guard change.origin != .local else { return }
     cache.invalidate(tree.staleNames(after: change))

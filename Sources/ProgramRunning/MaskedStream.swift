@@ -15,7 +15,10 @@ final class MaskedStream {
   private let mask: OutputMask
   private var input: SecretBytes
   private var waiting: OutputBuffer
-  private var isBroken = false
+  /// Why `target` takes nothing any more.
+  private var failure: Errno?
+  /// Why output was lost; nil: all of it was written so far.
+  private(set) var loss: Errno?
   /// When bytes that are held back are passed on.
   private(set) var deadline: ContinuousClock.Instant?
 
@@ -33,11 +36,11 @@ final class MaskedStream {
   /// Whether everything was written.
   var isDone: Bool { source == nil && waiting.count == 0 }
 
-  /// For reading, and for writing.
+  /// For reading, and for writing. Where nothing waits, an error of the target is waited for: a pipe without a reader has one.
   var entries: [Poll.Entry] {
     [
       Poll.Entry(waiting.count < Self.limit ? number : nil),
-      Poll.Entry(waiting.count > 0 ? target : nil, .output),
+      waiting.count > 0 ? Poll.Entry(target, .output) : Poll.Entry(number == nil ? nil : target, []),
     ]
   }
 
@@ -50,23 +53,39 @@ final class MaskedStream {
     // EIO: no process has the terminal open any more.
     let count = (try? source.descriptor.read(into: &room)) ?? 0
     guard count > 0 else { return try close() }
-    guard !isBroken else { return }
     try input.withSpan(0..<count) { bytes throws(SecretMemoryError) in
       try mask.process(bytes, into: &waiting)
     }
     deadline = mask.isHolding ? .now + Self.patience : nil
   }
 
-  /// Writes once.
+  /// Writes once. The target is ready: where nothing waits, it has an error.
   func write() {
-    let written = waiting.withFirst(Self.chunk) { bytes in
-      (try? Files.write(bytes, to: target)) == nil ? nil : bytes.count
+    guard waiting.count > 0 else { return giveUp(.EPIPE) }
+    do throws(Errno) {
+      waiting.drop(try waiting.withFirst(Self.chunk) { (bytes) throws(Errno) in try Files.writeSome(bytes, to: target) })
+    } catch {
+      // A terminal or a socket that does not block may have too little room.
+      if error != .EAGAIN { giveUp(error) }
     }
-    if let written { return waiting.drop(written) }
-    // The reader is gone: so is it for the program, by SIGPIPE or EPIPE.
+  }
+
+  /// The target takes nothing any more. So it is for the program, by SIGPIPE or EPIPE with its next write.
+  private func giveUp(_ error: Errno) {
+    failure = error
+    if waiting.count > 0 || mask.isHolding { loss = error }
+    noteUnread(error)
     waiting.drop(.max)
-    isBroken = true
     (source, deadline) = (nil, nil)
+  }
+
+  /// What the program has written, and was not read, is lost too.
+  private func noteUnread(_ error: Errno) {
+    guard let source, Poll.isReady(source.number) else { return }
+    var room = input.mutableSpan
+    let count = (try? source.descriptor.read(into: &room)) ?? 0
+    guard count > 0 else { return }
+    loss = error
   }
 
   /// Passes on what was held back for too long.
@@ -86,6 +105,6 @@ final class MaskedStream {
   private func close() throws(SecretMemoryError) {
     guard source != nil else { return }
     (source, deadline) = (nil, nil)
-    if !isBroken { try mask.flush(into: &waiting) }
+    if failure == nil { try mask.flush(into: &waiting) }
   }
 }

@@ -106,8 +106,10 @@ package struct OutputBuffer: ~Copyable {
   package var count: Int { end - start }
 
   /// The first of the bytes that wait, `limit` at most.
-  package borrowing func withFirst<Result>(_ limit: Int, _ body: (Span<UInt8>) -> Result) -> Result {
-    bytes.withSpan(start..<min(end, start + limit), body)
+  package borrowing func withFirst<Result, Failure: Error>(
+    _ limit: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try bytes.withSpan(start..<min(end, start + limit), body)
   }
 
   /// Takes away the first bytes.

@@ -83,7 +83,10 @@ final class ProgramOutput {
     return true
   }
 
-  /// Whether all output was written.
+  /// Why output was lost; nil: none was so far.
+  var loss: Errno? { streams.lazy.compactMap(\.loss).first }
+
+  /// Whether no more output waits: it was written, or is lost.
   var isDone: Bool { streams.allSatisfy(\.isDone) }
 }
 

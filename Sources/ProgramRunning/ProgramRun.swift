@@ -46,6 +46,9 @@ package final class ProgramRun {
   /// By these the user, or a supervisor, ends the program: then it is not started again.
   private static let endings: Set<Int32> = [1, 2, 3, 15]
 
+  /// Why output was lost where it was masked; nil: none was.
+  package private(set) var loss: Errno?
+
   private let command: ProgramStart
   private let changes: Changes?
   private var secrets: ProgramSecrets
@@ -147,6 +150,7 @@ extension ProgramRun {
       if ready[4 + 2 * index] { try stream.read() }
       if ready[5 + 2 * index] { stream.write() }
     }
+    loss = loss ?? output.loss
     if ready[2], output.terminal?.read() == false { forward(Self.forwarded[0]) }
     if ready[3] { output.terminal?.write() }
     if ready[1] { noteChange() }
@@ -186,8 +190,10 @@ extension ProgramRun {
     // In one group, the terminal's signals have reached the program too.
     if !signal.isFromKernel || output.terminal != nil { forward(signal.number) }
     if Self.endings.contains(signal.number) { isRestarting = false }
-    // No reader takes the rest of the output.
-    if ending != nil { output = ProgramOutput() }
+    guard ending != nil, !output.isDone else { return }
+    // No reader takes the rest of the output. Without a mask, the program would be ended while it writes that.
+    output = ProgramOutput()
+    if ending == .exited(code: 0) { ending = .signal(signal.number) }
   }
 
   private func forward(_ signal: Int32) {

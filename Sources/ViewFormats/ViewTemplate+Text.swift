@@ -2,6 +2,14 @@ import Platform
 public import SecretMemory
 
 extension ViewTemplate {
+  /// - Throws: `EILSEQ` with the line for a new text of a template that is not UTF-8. One that is stored already is read as it is.
+  public static func checkTemplateText(_ text: borrowing SecretBytes) throws(ViewError) {
+    let bytes = text.span
+    guard let fault = UTF8Text.fault(in: bytes) else { return }
+    let line = bytes.extracting(0..<fault).indices.count { bytes[$0] == 0x0A } + 1
+    throw ViewError(.EILSEQ, line: line, "the text is not UTF-8")
+  }
+
   /// A view of format `template`: any text with references `{{ PATH }}` and `{{ PATH | FILTER }}`.
   ///
   /// It is read in one pass; what a value holds is never read as a reference. `\{{` stands for `{{`. Filters:

@@ -44,9 +44,10 @@ extension Views {
     }
     let dialect = dialect ?? present?.dialect ?? .portable
     let template: ViewTemplate
-    do throws(ViewError) { template = try ViewTemplate(templateText: text, dialect) } catch {
-      throw StoreError(error)
-    }
+    do throws(ViewError) {
+      try ViewTemplate.checkTemplateText(text)
+      template = try ViewTemplate(templateText: text, dialect)
+    } catch { throw StoreError(error) }
     for slot in template.slots { _ = try normalPath(slot.reference, slot.name) }
     if let present, present.dialect == dialect {
       let stored = try keychain.text(of: present.document)

@@ -208,6 +208,12 @@ import Testing
       #expect(output.error.contains("the limit is 300 KiB"), "\(output)")
       guard try world.sh("ulimit -l \(limit)").status == 0 else { return }
       try world.check("ulimit -l \(limit); \(command)", prints: "200000\n")
+      // Where not even the keychain can be opened, for a small value.
+      let small = "keyhole run --file PIN=my.app/PIN -- sh -c 'cat \"$PIN\"'"
+      let none = try world.sh("ulimit -l 0; \(small)")
+      #expect(none.status == 125 && none.error.contains("the limit is 0 KiB"), "\(none)")
+      let least = try #require(none.error.split(separator: " ").compactMap { Int($0) }.first, "\(none)")
+      try world.check("ulimit -l \(least); \(small)", prints: "tiny")
     }
   }
 
@@ -228,6 +234,27 @@ import Testing
       )
       // A reader that has gone ends the command as without a mask.
       try world.check("keyhole run --mask my.app/API_KEY -- yes | head -n 1", prints: "y\n")
+    }
+  }
+
+  /// What can't be written is no success, also where the command has ended by then.
+  @Test func outputThatIsLostIsNoSuccess() async throws {
+    try await Self.withValues { world in
+      let run = "keyhole run --mask my.app/API_KEY --"
+      for stream in [">", "2>"] {
+        let output = try world.sh("\(run) sh -c 'echo one; echo two >&2' \(stream) /dev/full")
+        #expect(output.status == 125, "\(output)")
+        if stream == ">" { #expect(output.error.contains("output of the command is lost"), "\(output)") }
+      }
+      // The command's own exit code says more.
+      #expect(try world.sh("\(run) sh -c 'echo one; exit 3' > /dev/full").status == 3)
+      // A reader that is gone: without a word, by SIGPIPE; where that is ignored, with one. The command gets it by its first write.
+      let reader = "mkfifo pipe; exec 3<> pipe 4> pipe; exec 3>&-; rm pipe"
+      let gone = try world.sh("\(reader); \(run) sh -c 'echo one' >&4")
+      #expect(gone.status == 128 + SIGPIPE && gone.error.isEmpty, "\(gone)")
+      let ignored = try world.sh("\(reader); trap '' PIPE; \(run) sh -c 'echo one' >&4")
+      #expect(ignored.status == 125 || ignored.error.contains("I/O error"), "\(ignored)")
+      #expect(ignored.status != 0, "\(ignored)")
     }
   }
 

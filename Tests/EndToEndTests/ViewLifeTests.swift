@@ -346,6 +346,16 @@ import Testing
         "keyhole doctor | grep -c 'note.*views/two: refused at .*it is the same item as A'", prints: "1\n")
       try world.check(
         "keyhole doctor | grep -c 'note.*templates/loop: refused at .*leads to a view'", prints: "1\n")
+      try keyhole.refuses("printf 'a\\n\\377' | dd of=templates/bytes status=none", .illegalSequence)
+      try world.check(
+        "keyhole doctor | grep -c 'note.*templates/bytes: refused at .*line 2: the text is not UTF-8'",
+        prints: "1\n")
+      // Notes have the name of their view, and go with it.
+      try keyhole.check("mv views/two views/three")
+      let notes = "keyhole doctor 2> /dev/null | grep -o 'views/t[a-z]*: refused'; true"
+      #expect(holds { (try? world.check(notes, prints: "views/three: refused\n")) != nil })
+      try world.check("keyhole rm views/three")
+      #expect(holds { (try? world.check(notes, prints: "")) != nil })
     }
   }
 }

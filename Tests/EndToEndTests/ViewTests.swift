@@ -42,6 +42,26 @@ import Testing
     }
   }
 
+  /// `--from` takes full, relative and short paths.
+  @Test func itIsMadeFromEveryKindOfPath() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      for (words, text) in [
+        ("app", AppView.text), ("app/TOKEN T=app/USER", "TOKEN=abc\nT=peter\n"),
+        ("keychain/generic/app/USER/value", "USER=peter\n"),
+      ] {
+        try world.check(
+          "keyhole view new --format env --from \(words); keyhole get views/new; keyhole rm views/new",
+          prints: text)
+      }
+      try keyhole.check(
+        "cd keychain/generic/app; keyhole view new --format env --from USER T=./TOKEN; keyhole get views/new",
+        prints: "USER=peter\nT=abc\n")
+      let missing = try world.sh("keyhole view other --format env --from nothing/none")
+      #expect(missing.status == 3 && missing.error.contains("nothing/none"), "\(missing)")
+    }
+  }
+
   @Test func withoutASettingItCantBeOpened() async throws {
     try await AppView.withView { keyhole in
       try keyhole.check(
@@ -139,6 +159,13 @@ import Testing
         "cd \"$OUT/p\"; rm .env; printf 'TOKEN=new\\nMORE=2\\n' > .env; keyhole doctor 2> /dev/null | grep -c \"views/app\"; true",
         prints: "1\n")
       try keyhole.check("cat views/app", prints: AppView.text)
+      // A question that is declined: without a terminal it can't be answered.
+      let declined = try world.sh("cd \"$OUT/p\"; keyhole view --take-in .env < /dev/null")
+      #expect(declined.status == 5 && declined.error.contains("nothing was taken in"), "\(declined)")
+      #expect(!declined.error.contains("Usage"), "\(declined)")
+      let linked = try world.sh(
+        "cd \"$OUT/p\"; ln .env second; keyhole view --take-in .env --yes; s=$?; rm second; exit $s")
+      #expect(linked.status == 1 && linked.error.contains("hard links"), "\(linked)")
       try world.check(
         "cd \"$OUT/p\"; keyhole view --take-in .env --yes; readlink .env > /dev/null && cat .env",
         prints: "changed\tTOKEN\nadded\tMORE\nremoved\tUSER\nTOKEN=new\nMORE=2\n")

@@ -22,6 +22,24 @@ import Testing
     #expect(refusals.recent.map(\.path) == ["a", "b", "a", "a"])
   }
 
+  @Test func thoseOfAViewHaveItsNameAndGoWithIt() {
+    let refusals = Refusals()
+    let id = ItemID(rawValue: "1")
+    func change(_ kind: Change.Kind, _ name: ExactString, previous: ExactString? = nil) -> Change {
+      Change(kind, .document(id, name), previous: previous.map { .document(id, $0) }, origin: .local)
+    }
+    for path in ["views/a", "templates/a", "views/b", "views/ab", "keychain/generic/a"] {
+      refusals.note(path: path, .locked)
+    }
+    refusals.follow(change(.modified, "views/a"))
+    #expect(refusals.recent.count == 5)
+    refusals.follow(change(.moved, "views/b", previous: "views/a"))
+    #expect(
+      refusals.recent.map(\.path) == ["views/b", "templates/b", "views/ab", "keychain/generic/a"])
+    refusals.follow(change(.deleted, "views/b"))
+    #expect(refusals.recent.map(\.path) == ["views/ab", "keychain/generic/a"])
+  }
+
   @Test(arguments: [
     (StoreError.notFound, false), (.noSuchAttribute, false), (.unsupported(reason: ""), false),
     (.exists, false), (.isDirectory, false), (.notDirectory, false), (.resultTooLarge, false),

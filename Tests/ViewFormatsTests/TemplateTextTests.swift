@@ -43,6 +43,15 @@ import Testing
     }
   }
 
+  @Test func textThatIsNotUTF8IsEILSEQWithTheLine() throws {
+    try ViewTemplate.checkTemplateText(.of(Array("é\n€ {{ x }}".utf8)))
+    for bytes: [UInt8] in [[0x61, 0x0A, 0xFF, 0x0A], [0x0A, 0xC3], [0x0A, 0xC3, 0x0A]] {
+      #expect {
+        try ViewTemplate.checkTemplateText(.of(bytes))
+      } throws: { ($0 as? ViewError)?.errno == .EILSEQ && ($0 as? ViewError)?.line == 2 }
+    }
+  }
+
   @Test func aReferenceToAViewOrATemplateIsELOOP() {
     for path in ["views/a", "/templates/b", "./views/a", "views"] {
       #expect { _ = try render("{{ \(path) }}", "") } throws: { ($0 as? ViewError)?.errno == .ELOOP }

@@ -31,9 +31,44 @@ public final class Refusals: Sendable {
     }
   }
 
+  /// Those of a view that has changed its name go along, and those of a view that is gone go with it, also those of its template.
+  func follow(_ change: Change) {
+    guard case .document(_, let name) = change.subject, change.kind == .moved || change.kind == .deleted else {
+      return
+    }
+    let gone = ViewNames(name)
+    guard change.kind == .moved, case .document(_, let former)? = change.previous else {
+      return entries.withLock { $0.removeAll { gone.contains($0.path) } }
+    }
+    let old = ViewNames(former)
+    entries.withLock { entries in
+      // The view that had the new name is replaced.
+      entries.removeAll { gone.contains($0.path) }
+      entries = entries.map { entry in
+        Entry(time: entry.time, path: old.renamed(entry.path, to: gone), reason: entry.reason)
+      }
+    }
+  }
+
   func note(path: String, _ error: StoreError) {
     guard error.isWorthTelling else { return }
     note(path: path, reason: error.message)
+  }
+}
+
+/// The paths of a view and of its template.
+private struct ViewNames {
+  private let paths: [ExactString]
+
+  init(_ document: ExactString) {
+    let name = document.string.drop { $0 != "/" }
+    paths = [document, ExactString("templates" + name)]
+  }
+
+  func contains(_ path: String) -> Bool { paths.contains(ExactString(path)) }
+
+  func renamed(_ path: String, to new: ViewNames) -> String {
+    paths.firstIndex(of: ExactString(path)).map { new.paths[$0].string } ?? path
   }
 }
 

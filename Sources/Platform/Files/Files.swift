@@ -228,16 +228,18 @@ extension Files {
   /// write(2) to a descriptor that other code owns, until all is written.
   package static func write(_ bytes: Span<UInt8>, to number: Int32) throws(Errno) {
     var written = 0
-    while written < bytes.count {
-      let rest = bytes.extracting(written...)
-      let part = try unsafe rest.withUnsafeBytes { (buffer) throws(Errno) in
-        // SAFETY: the buffer says how long it is, and lives during the call.
-        try Errno.retrying { unsafe Glibc.write(number, buffer.baseAddress, buffer.count) }
-      }
-      // Only a file system with a defect takes nothing and reports no error.
-      if part == 0 { throw .EIO }
-      written += part
+    while written < bytes.count { written += try writeSome(bytes.extracting(written...), to: number) }
+  }
+
+  /// write(2) once to a descriptor that other code owns. - Returns: how many bytes were written, one or more.
+  package static func writeSome(_ bytes: Span<UInt8>, to number: Int32) throws(Errno) -> Int {
+    let count = try unsafe bytes.withUnsafeBytes { (buffer) throws(Errno) in
+      // SAFETY: the buffer says how long it is, and lives during the call.
+      try Errno.retrying { unsafe Glibc.write(number, buffer.baseAddress, buffer.count) }
     }
+    // Only a file system with a defect takes nothing and reports no error.
+    guard count > 0 else { throw .EIO }
+    return count
   }
 
   /// read(2) once of a descriptor that other code owns: up to 4096 bytes; none at the end.

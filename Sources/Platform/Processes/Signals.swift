@@ -16,6 +16,14 @@ package enum Signals {
     for signal in signals { Glibc.signal(signal.rawValue, SIG_IGN) }
   }
 
+  /// Whether the process ignores a signal.
+  package static func ignores(_ signal: Signal) -> Bool {
+    var action = sigaction()
+    guard unsafe sigaction(signal.rawValue, nil, &action) == 0 else { return false }
+    // SAFETY: SIG_IGN is the number 1 in the place of an address; functions can't be compared.
+    return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+  }
+
   /// Ignores a signal while `body` runs; afterwards it has the effect that it had before.
   package static func ignoring<Value, Failure: Error>(
     _ signal: Signal, _ body: () throws(Failure) -> Value

@@ -27,11 +27,16 @@ struct ProgramMemory {
   }
 
   /// The limit is reached.
-  var lack: Failure {
+  var lack: Failure { lack("the values need about") }
+
+  /// The limit is reached before the size of any value is known.
+  var lackForKeychain: Failure { lack("the keychain and small values need about") }
+
+  private func lack(_ subject: String) -> Failure {
     let (needed, limit) = (needed / 1024, LockedMemoryLimit.bytes / 1024)
     return Failure(
       nil,
-      "the values need about \(needed) KiB of locked memory, and the limit is \(limit) KiB; nothing was started. `ulimit -l \(needed)` raises it "
+      "\(subject) \(needed) KiB of locked memory, and the limit is \(limit) KiB; nothing was started. `ulimit -l \(needed)` raises it "
         + "where the hard limit allows it, else memlock in /etc/security/limits.conf or LimitMEMLOCK= of a unit"
     )
   }

@@ -21,6 +21,14 @@ package struct ProgramValues {
 
   /// Looks up the paths; nothing is opened. - Throws: `Failure`, `UsageError`.
   package init(_ values: [ProgramValue]) throws {
+    do { try self.init(lookingUp: values) } catch {
+      guard LockedMemoryLimit.wasReached, LockedMemoryLimit.bytes < .max else { throw error }
+      // Of a keychain that can't be opened no size is known.
+      throw ProgramMemory([], masking: false, besides: 0).lackForKeychain
+    }
+  }
+
+  private init(lookingUp values: [ProgramValue]) throws {
     // The keychain that is unlocked for one short name is open for the next, and for the values.
     var present: TreeSession?
     named = try values.map { value in

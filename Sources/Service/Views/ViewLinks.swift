@@ -133,7 +133,8 @@ extension ViewLinks {
 
   /// Reads a file, and compares it with the view, under each item's rules for writing. Nothing is stored.
   ///
-  /// - Throws: `Failure` for a file that git tracks, that belongs to another user, or that the format does not parse.
+  /// - Throws: `Failure` for a file that git tracks, that belongs to another user, that has a second name, or that the format does
+  ///   not parse.
   package func read(_ file: String) throws -> Replacement {
     let absolute = try Self.absolute(file)
     try GitIndex.requireUntracked(absolute)
@@ -158,7 +159,7 @@ extension ViewLinks {
     do throws(Errno) {
       guard let now = try Files.status(replacement.file, followingLinks: false),
         now.id == replacement.status.id, now.modified == replacement.status.modified,
-        now.size == replacement.status.size
+        now.size == replacement.status.size, now.links == 1
       else {
         throw Errno.EBUSY
       }
@@ -179,6 +180,7 @@ extension ViewLinks {
       let file = try Descriptor(path, [.reading, .noFollow])
       let status = try file.status
       guard status.isRegular, status.owner == User.effective else { throw .EPERM }
+      guard status.links == 1 else { throw .EEXIST }
       guard status.size <= FileTree.secretLimit else { throw .EFBIG }
       guard var bytes = try? SecretBytes(count: Int(status.size)) else { throw .ENOMEM }
       var count = 0
@@ -192,6 +194,8 @@ extension ViewLinks {
       throw Failure(shown, "it is a symbolic link; nothing has replaced it")
     } catch .EPERM {
       throw Failure(shown, "it is no regular file of your own")
+    } catch .EEXIST {
+      throw Failure(shown, "it has other names (hard links), which would keep the secrets; nothing was taken in")
     } catch {
       throw Failure(shown, "it can't be read: \(error)")
     }

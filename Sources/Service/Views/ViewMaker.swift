@@ -145,8 +145,9 @@ extension ViewMaker {
     return (String(source[..<index]), String(source[source.index(after: index)...]))
   }
 
+  /// A short name too: the view reads what it names.
   private func path(_ text: String) throws -> TreePath {
-    let path = try OpenedPath.path(text)
+    let path = try OpenedPath(text, .folders, in: session).path
     return path.name == "value" && path.parent.isItem ? path.parent : path
   }
 

@@ -2,16 +2,19 @@ import Model
 
 /// Looks at text in UTF-8 without a copy of it.
 enum UTF8Text {
-  static func isValid(_ text: Span<UInt8>) -> Bool {
+  static func isValid(_ text: Span<UInt8>) -> Bool { fault(in: text) == nil }
+
+  /// The offset at which text stops being well-formed; nil: all of it is.
+  static func fault(in text: Span<UInt8>) -> Int? {
     var check = UTF8Check()
     var isComplete = true
     for index in text.indices {
       let byte = text[index]
       if isComplete, byte < 0x80 { continue }
-      guard check.append(byte) else { return false }
+      guard check.append(byte) else { return index }
       isComplete = check.isComplete
     }
-    return isComplete
+    return isComplete ? nil : text.count
   }
 
   /// The scalar that begins at an offset, and the number of its bytes; nil: there is none, or it is not well-formed.

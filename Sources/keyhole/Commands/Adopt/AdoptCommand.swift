@@ -75,28 +75,25 @@ struct AdoptCommand: ParsableCommand {
     let adoption = try Adoption(file, chosenDialect())
     let values = adoption.count.map { $0 == 1 ? "1 value" : "\($0) values" } ?? "all of it"
     let plan = "\(file): \(values) to \(adoption.target), and a link in its place"
-    guard try yes || isWanted("\(plan)? (y/N) ", "nothing was changed; --yes does it without a question")
-    else {
-      throw Failure(file, "nothing was changed", .refused)
-    }
+    guard yes || isWanted("\(plan)? (y/N) ") else { throw Self.declined(file) }
     try adoption.store()
     StandardOutput.print(columns: file, adoption.target)
-    if try isErasureWanted(adoption.remains) { try adoption.erase() }
+    if isErasureWanted(adoption.remains) { try adoption.erase() }
   }
 
   private func finish(_ rest: AdoptionRest, _ file: String) throws {
     StandardOutput.print(columns: file, rest.target)
-    if let remains = rest.remains, try isErasureWanted(remains) { try rest.erase() }
+    if let remains = rest.remains, isErasureWanted(remains) { try rest.erase() }
   }
 
-  private func isErasureWanted(_ remains: String) throws -> Bool {
+  private func isErasureWanted(_ remains: String) -> Bool {
     if erase { return true }
     StandardError.write(Self.warning(remains))
     guard StandardStream.input.isTerminal else {
       StandardError.write("`keyhole adopt --erase` of the same file overwrites it\n")
       return false
     }
-    return try isWanted("Overwrite it with zeros, and remove it? (y/N) ", "")
+    return isWanted("Overwrite it with zeros, and remove it? (y/N) ")
   }
 
   private static func warning(_ file: String) -> String {
@@ -113,16 +110,19 @@ struct AdoptCommand: ParsableCommand {
       undo.writesFile
       ? "Write the secrets of \(undo.target) into \(file) in plain text? (y/N) "
       : "Remove \(undo.target), which an interrupted run has left? (y/N) "
-    guard try yes || isWanted(question, "nothing was changed; --yes does it without a question") else {
-      throw Failure(file, "nothing was changed", .refused)
-    }
+    guard yes || isWanted(question) else { throw Self.declined(file) }
     let obstacle = try undo.run()
     StandardOutput.print(columns: file, "\(undo.target) \(obstacle == nil ? "removed" : "stays")")
     if let obstacle { StandardError.note("\(undo.target) stays: \(obstacle)") }
   }
 
-  private func isWanted(_ question: String, _ withoutTerminal: String) throws -> Bool {
-    guard StandardStream.input.isTerminal else { throw UsageError(message: withoutTerminal) }
+  private static func declined(_ file: String) -> Failure {
+    let reason = StandardStream.input.isTerminal ? "" : "; without a terminal, --yes does it"
+    return Failure(file, "nothing was changed\(reason)", .refused)
+  }
+
+  private func isWanted(_ question: String) -> Bool {
+    guard StandardStream.input.isTerminal else { return false }
     StandardError.write(question.escapedForTerminal)
     let answer = readLine()?.lowercased() ?? ""
     return answer == "y" || answer == "yes"

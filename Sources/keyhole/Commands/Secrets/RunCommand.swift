@@ -59,7 +59,9 @@ struct RunCommand: ParsableCommand {
     help: """
       Show [masked] in place of the values, of their lines and of their usual encodings in the output. It guards against \
       accidents; a command that means to show a secret can. Values and lines under 8 bytes, values over 64 KiB, encodings of \
-      single lines, and the alternate screen of editors are not masked.
+      single lines, base64 and hexadecimal digits in lines under 16 characters, values that are written in pieces with 20 ms or more \
+      between them, and the alternate screen of editors are not masked. Where output can't be written, and the command ends with 0, \
+      `run` fails with 125, or by SIGPIPE where the reader is gone.
       """)
   var mask = false
 
@@ -138,7 +140,19 @@ extension RunCommand {
     if watch == nil { values.session.closeVault() }
     let start = ProgramStart(program, Arguments.ofProgram(), .ofProcess)
     let run = try ProgramRun(start, secrets, changes: changes(watch, values))
-    return try withExtendedLifetime(watch) { try run.run() }
+    let ending = try withExtendedLifetime(watch) { try run.run() }
+    return run.loss.map { Self.ending(ending, losing: $0) } ?? ending
+  }
+
+  /// The exit code 0 would pass a part of the output for all of it.
+  private static func ending(_ ending: ProgramRun.Ending, losing error: Errno) -> ProgramRun.Ending {
+    // As a program in a pipeline ends whose reader has gone.
+    let isByPipe = error == .EPIPE && !Signals.ignores(.pipe)
+    if !isByPipe {
+      Failure(nil, "output of the command is lost, as it can't be written: \(error.description)").report()
+    }
+    guard ending == .exited(code: 0) else { return ending }
+    return isByPipe ? .signal(Signals.Signal.pipe.rawValue) : .exited(code: failure)
   }
 
   /// - Throws: `ProgramStart.Failure`: nothing is opened for a program that there is not.

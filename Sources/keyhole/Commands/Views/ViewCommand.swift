@@ -173,16 +173,15 @@ extension ViewCommand {
     ] {
       for name in names { StandardOutput.print(columns: word, name) }
     }
-    guard try yes || isWanted(links.name) else {
-      throw Failure(file, "nothing was taken in; the file is still there", .refused)
+    guard yes || isWanted(links.name) else {
+      let reason = StandardStream.input.isTerminal ? "" : "; without a terminal, --yes takes it in"
+      throw Failure(file, "nothing was taken in, and the file is still there\(reason)", .refused)
     }
     try links.take(replacement)
   }
 
-  private func isWanted(_ view: String) throws -> Bool {
-    guard StandardStream.input.isTerminal else {
-      throw UsageError(message: "nothing was taken in; --yes takes it in without a question")
-    }
+  private func isWanted(_ view: String) -> Bool {
+    guard StandardStream.input.isTerminal else { return false }
     StandardError.write("Take this into views/\(view), and put the link back? (y/N) ".escapedForTerminal)
     let answer = readLine()?.lowercased() ?? ""
     return answer == "y" || answer == "yes"
