@@ -63,7 +63,8 @@ final class MaskedStream {
   func write() {
     guard waiting.count > 0 else { return giveUp(.EPIPE) }
     do throws(Errno) {
-      waiting.drop(try waiting.withFirst(Self.chunk) { (bytes) throws(Errno) in try Files.writeSome(bytes, to: target) })
+      waiting.drop(
+        try waiting.withFirst(Self.chunk) { (bytes) throws(Errno) in try Files.writeSome(bytes, to: target) })
     } catch {
       // A terminal or a socket that does not block may have too little room.
       if error != .EAGAIN { giveUp(error) }
@@ -79,7 +80,7 @@ final class MaskedStream {
     (source, deadline) = (nil, nil)
   }
 
-  /// What the program has written, and was not read, is lost too.
+  /// Bytes that the program has written, and that were not read, are lost too.
   private func noteUnread(_ error: Errno) {
     guard let source, Poll.isReady(source.number) else { return }
     var room = input.mutableSpan

@@ -237,7 +237,7 @@ import Testing
     }
   }
 
-  /// What can't be written is no success, also where the command has ended by then.
+  /// Output that can't be written is no success, also where the command has ended by then.
   @Test func outputThatIsLostIsNoSuccess() async throws {
     try await Self.withValues { world in
       let run = "keyhole run --mask my.app/API_KEY --"

@@ -33,7 +33,8 @@ public final class Refusals: Sendable {
 
   /// Those of a view that has changed its name go along, and those of a view that is gone go with it, also those of its template.
   func follow(_ change: Change) {
-    guard case .document(_, let name) = change.subject, change.kind == .moved || change.kind == .deleted else {
+    guard case .document(_, let name) = change.subject, change.kind == .moved || change.kind == .deleted
+    else {
       return
     }
     let gone = ViewNames(name)

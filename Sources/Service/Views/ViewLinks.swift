@@ -195,7 +195,8 @@ extension ViewLinks {
     } catch .EPERM {
       throw Failure(shown, "it is no regular file of your own")
     } catch .EEXIST {
-      throw Failure(shown, "it has other names (hard links), which would keep the secrets; nothing was taken in")
+      throw Failure(
+        shown, "it has other names (hard links), which would keep the secrets; nothing was taken in")
     } catch {
       throw Failure(shown, "it can't be read: \(error)")
     }
