@@ -166,13 +166,12 @@ import Testing
         "keyhole service --enable -q; keyhole service --disable -q; find $DATA -type f -name '*secrets*'")
       try world.check("echo other > $DATA/dbus-1/services/org.freedesktop.secrets.service")
       #expect(try world.sh("keyhole service --enable").status == 1)
-      // What is its own goes, whatever else is there.
+      // The unit is removed also where the other file is foreign.
       let left = try world.sh("keyhole service --disable")
       #expect(left.status == 0 && left.error.contains("another program's file is left: "), "\(left)")
       try world.check("cat $DATA/dbus-1/services/*; ls $DATA/systemd/user", prints: "other\n")
-      try world.check(
-        "rm $DATA/dbus-1/services/*; keyhole service --enable -q; echo other > $DATA/dbus-1/services/org.freedesktop.secrets.service"
-      )
+      try world.check("rm $DATA/dbus-1/services/*; keyhole service --enable -q")
+      try world.check("echo other > $DATA/dbus-1/services/org.freedesktop.secrets.service")
       try world.check(
         "keyhole service --disable -q; cat $DATA/dbus-1/services/*; ls $DATA/systemd/user", prints: "other\n")
       // A link that leads to nothing is another program's too.
@@ -191,10 +190,9 @@ import Testing
     try await withWorld { world in
       let home = try world.sh("getent passwd $(id -u) | cut -d : -f 6").text.dropLast()
       let elsewhere = try world.sh("XDG_DATA_HOME=$DATA keyhole service --enable")
-      #expect(
-        elsewhere.error.contains("the session bus looks in \(home)/.local/share, unless it was started with "),
-        "\(elsewhere)")
-      #expect(elsewhere.status == 0 && elsewhere.error.contains("XDG_DATA_HOME=\(world.data)"), "\(elsewhere)")
+      let place = "the session bus looks in \(home)/.local/share, unless it was started with "
+      #expect(elsewhere.status == 0 && elsewhere.error.contains(place), "\(elsewhere)")
+      #expect(elsewhere.error.contains("XDG_DATA_HOME=\(world.data)"), "\(elsewhere)")
     }
   }
 

@@ -78,7 +78,8 @@ struct MigrateCommand: ParsableCommand {
   private func tell(left: [Item]) {
     guard !left.isEmpty else { return }
     StandardError.note(
-      "\(from.rawValue): \(Self.count(left)) of the collection `session` left out, which ends with the login session")
+      "\(from.rawValue): \(Self.count(left)) of the collection `session` left out, "
+        + "which ends with the login session")
   }
 
   /// Where an `otpauth:` URI is now, if it is another place.
