@@ -119,6 +119,9 @@ import Testing
       let refused = try world.sh(open)
       #expect(refused.error.contains("NotSupported"), "\(refused)")
       #expect(refused.error.contains("keyhole allow --plain /usr/bin/gdbus"), "\(refused)")
+      // Without a passphrase there is nothing to type.
+      let withoutPassphrase = try world.sh("setsid -w keyhole allow --plain gdbus")
+      #expect(withoutPassphrase.error.contains("`keyhole passphrase`"), "\(withoutPassphrase)")
       try world.check(Self.passphrase, within: LockTests.patience)
       try world.check("echo horse | keyhole unlock", within: LockTests.patience)
       let terminal = try Terminal(
