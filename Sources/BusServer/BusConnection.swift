@@ -75,6 +75,13 @@ import SecretMemory
     unsafe sd_bus_close(pointer)
   }
 
+  /// The name that the bus has given this connection: `:1.5`.
+  package var uniqueName: String? {
+    var name: UnsafePointer<CChar>?
+    guard unsafe sd_bus_get_unique_name(pointer, &name) >= 0, let name = unsafe name else { return nil }
+    return unsafe String(cString: name)
+  }
+
   private func requireOwnBus() throws(BusFailure) {
     var (credentials, user): (OpaquePointer?, uid_t) = (nil, 0)
     defer { unsafe sd_bus_creds_unref(credentials) }

@@ -141,6 +141,26 @@ struct KeyholeServiceTests {
     }
   }
 
+  /// Its calls, one after the other, wait together: the first request is there when the last one is.
+  @Test func requestsOfOneProgramAreThereTogether() async throws {
+    try await withService { world in
+      try world.check(
+        """
+        echo horse | keyhole unlock
+        for name in a b c d; do
+          printf s3cret | secret-tool store --label=$name service s account $name
+          keyhole attr s/$name keyhole.programs 'ask *'
+        done
+        """)
+      _ = try world.sh("setsid -w secret-tool search --all service s", within: .seconds(120))
+      try world.check("keyhole requests | cut -f 3 | sort -u | wc -l", prints: "4\n")
+      // libsecret tries twice.
+      _ = try world.sh(
+        "printf x | setsid -w secret-tool store --label=a service s account a", within: .seconds(60))
+      try world.check("keyhole requests | cut -f 2,3 | grep write", prints: "write\tkeychain/generic/s/a\n")
+    }
+  }
+
   /// The service and a mount beside it have the vault open each for itself.
   @Test func oneLineUnlocksTheServiceAndAMount() async throws {
     try await withService { world in
@@ -246,6 +266,22 @@ struct KeyholeServiceTests {
       let second = try world.sh("keyhole service")
       #expect(second.status == 1 && second.error.contains("(process \(process))"), "\(second)")
       kill(process, SIGTERM)
+      #expect(try holds { try world.sh("keyhole status | grep ^bus").text.contains("unix:") })
+      #expect(try world.sh(problem).text.isEmpty)
+      try world.check("\(Self.call) \(Self.root) -m org.freedesktop.DBus.Peer.Ping", prints: "()\n")
+    }
+  }
+
+  /// It waits for the name of another program too.
+  @Test func mountTakesTheNameWhenAnotherKeyringEnds() async throws {
+    try bus.startKeyring()
+    try await withWorld(environment: ["DBUS_SESSION_BUS_ADDRESS=\(bus.address)"]) { world in
+      let mounted = try world.sh("keyhole mount --service -o keychain=vault $MOUNT")
+      defer { _ = try? world.sh("keyhole unmount $MOUNT") }
+      #expect(mounted.status == 0, "\(mounted)")
+      let problem = "keyhole status | grep ^problem"
+      #expect(try world.sh(problem).text.contains("gnome-keyring-daemon (pid \(bus.keyring)"))
+      kill(bus.keyring, SIGKILL)
       #expect(try holds { try world.sh("keyhole status | grep ^bus").text.contains("unix:") })
       #expect(try world.sh(problem).text.isEmpty)
       try world.check("\(Self.call) \(Self.root) -m org.freedesktop.DBus.Peer.Ping", prints: "()\n")

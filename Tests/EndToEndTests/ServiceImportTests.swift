@@ -29,6 +29,23 @@ import Testing
 
     """
   }
+
+  /// The items of gnome-keyring's collection `session` are in its memory only.
+  @Test func theCollectionInMemoryIsNotMoved() async throws {
+    try await withWorld { world in
+      try world.check(
+        """
+        printf kept | secret-tool store --label=l service s username u
+        printf gone | secret-tool store --label=l --collection=session service s username m
+        """)
+      let output = try world.sh("keyhole migrate --from secret-service --to vault", within: .seconds(60))
+      #expect(output.text == "moved 1 item from secret-service to vault\n", "\(output)")
+      #expect(output.error.contains("1 item of the collection `session` left out"), "\(output)")
+      #expect(try bus.run("secret-tool lookup service s username m") == "gone")
+      #expect(try bus.run("secret-tool lookup service s username u || true") == "")
+    }
+  }
+
   private static let state = """
     state() {
       case "$(keyhole ls defaults | wc -l) $(keyhole ls keychain/generic/s | wc -l) $(keyhole get defaults/suite1/k3)" in

@@ -232,6 +232,32 @@ import Testing
     #expect(controller.listedRequests().isEmpty)
   }
 
+  /// A program that tries again for one of several items leaves one request.
+  @Test func furtherTryJoinsTheRequestForSeveralItems() throws {
+    let items = try ["a", "b", "c"].map { try add($0, [], programs: "ask *") }
+    let person = LatePerson()
+    let store = listing(person, listed: DispatchSemaphore(value: 0))
+    let controller = try #require(store.controller)
+    let caller = try program(1, session: nil)
+    let listed = DispatchSemaphore(value: 0)
+    func start(_ item: ItemID) throws {
+      let permission = try store.permission(for: item, to: .read, path: item.rawValue, by: Caller(caller))
+      guard case .asked(let request) = permission else { throw StoreError.interrupted }
+      request.start(onListed: { listed.signal() }) { _ in }
+    }
+    // Those that come while a dialog is open have the next one together.
+    try start(items[0])
+    person.opened.wait()
+    try start(items[1])
+    try start(items[2])
+    person.answer.signal()
+    for _ in 1...3 { listed.wait() }
+    try start(items[2])
+    listed.wait()
+    let names = items.map(\.rawValue)
+    #expect(controller.listedRequests().map(\.paths) == [[names[0]], [names[1], names[2]]])
+  }
+
   // MARK: - For the next process
 
   /// A process that has ended, of a command that another one has started.
@@ -427,5 +453,26 @@ private final class GatedPerson: Authenticator {
     opened.signal()
     answer.wait()
     return .approved(nil)
+  }
+}
+
+/// The first dialog waits for the test; none can be shown then.
+private final class LatePerson: Authenticator {
+  let opened = DispatchSemaphore(value: 0)
+  let answer = DispatchSemaphore(value: 0)
+  private let isFirst = Mutex(true)
+
+  func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    guard isFirst.withLock({ $0.take() }) else { return .impossible("no window") }
+    opened.signal()
+    answer.wait()
+    return .impossible("no window")
+  }
+}
+
+extension Bool {
+  fileprivate mutating func take() -> Bool {
+    defer { self = false }
+    return self
   }
 }

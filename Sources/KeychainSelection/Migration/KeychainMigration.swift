@@ -48,11 +48,18 @@ package struct KeychainMigration {
   package func plan() throws(Failure) -> [Item] {
     try attempt(nil) { () throws(StoreError) in
       // Sealed documents are kept by vaults only: they stay where they are.
-      let items = try source.items().filter { !$0.identity.isDocument }
+      let items = try source.items().filter { !$0.identity.isDocument && !$0.isInMemory }
       try checkUnique(items)
       // The rules of folders go last, and are not told of.
       return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }
     }
+  }
+
+  /// The items that stay in the old keychain because they end with the login session: those of the collection `session`.
+  ///
+  /// - Throws: `Failure`.
+  package func inMemory() throws(Failure) -> [Item] {
+    try attempt(nil) { () throws(StoreError) in try source.items().filter(\.isInMemory) }
   }
 
   /// Moves the items; `progress` gets how many of them are done.
@@ -231,6 +238,9 @@ extension KeychainMigration {
 }
 
 extension Item {
+  /// Whether it is in the collection of a Secret Service that is never stored.
+  fileprivate var isInMemory: Bool { collection == "session" }
+
   /// The same in everything that can be moved but the secret, which is compared by itself: the size of one whose sealing
   /// was interrupted may be that of the other state. A Secret Service has its own times, and adds a schema and what the
   /// schema's program looks for.

@@ -142,7 +142,9 @@ struct Dialog {
 
   private func askByPAM() -> Answer {
     guard PAM.hasService(PAM.passcode) else {
-      return .impossible("the vault has no passphrase, and PAM no service \(PAM.passcode)")
+      return .impossible(
+        "the vault has no passphrase, and PAM no service \(PAM.passcode); "
+          + "`keyhole passphrase` sets a passphrase")
     }
     return attempt { () throws(Pinentry.Failure) in
       let pinentry = try pinentry("")

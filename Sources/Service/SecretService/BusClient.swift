@@ -24,12 +24,16 @@ struct BusClient {
   var changes: Set<UInt64> = []
   var sessions: Set<UInt64> = []
   var prompts: Set<UInt64> = []
-  /// The permits that a person has given in a prompt, for one use each.
-  var permits: [ItemID: Permit] = [:]
+  /// The permits that a person has given in a prompt, or when the call had been answered, for one use each.
+  var permits: [BusQuestions.Subject: Permit] = [:]
+  let questions = BusQuestions()
   /// Ends the questions for calls that have no reply yet.
   var withdrawals: [UInt64: @Sendable () -> Void] = [:]
 
   var isIdentified: Bool { caller != nil }
+
+  /// The items of which the person has permitted the client to read the secret.
+  var itemsToRead: Set<ItemID> { Set(permits.keys.filter { $0.operation == .read }.map(\.item)) }
 }
 
 /// A session of a client.

@@ -11,13 +11,14 @@ package struct SecretServiceActivation {
   private static let unitName = "keyhole-secrets.service"
 
   private let program: String
+  private let data: String
   private let unit: String
   private let activation: String
 
   /// - Throws: `Failure` where there is no home.
   package init() throws {
     let places = try StoragePaths.current()
-    let data = Environment.absolutePath("XDG_DATA_HOME") ?? places.home + "/.local/share"
+    data = Environment.absolutePath("XDG_DATA_HOME") ?? places.home + "/.local/share"
     unit = "\(data)/systemd/user/\(Self.unitName)"
     activation = "\(data)/dbus-1/services/\(SecretServiceServer.name).service"
     do throws(Errno) { program = try Files.target(ofLink: "/proc/self/exe") } catch {
@@ -40,18 +41,37 @@ package struct SecretServiceActivation {
     return [unit, activation]
   }
 
-  /// Removes both files, where `enable` has written them.
+  /// The files that were there when `disable` was called.
+  package struct Disabled {
+    package var removed: [String] = []
+    /// Those of another program.
+    package var left: [String] = []
+  }
+
+  /// Removes each of both files that `enable` has written.
   ///
-  /// - Returns: the paths of those that were there.
-  /// - Throws: `Failure` for one of another program.
-  package func disable() throws -> [String] {
-    let present = [activation, unit].filter { (try? Files.status($0, followingLinks: false)) != nil }
-    for path in present { try requireOwnOrAbsent(path) }
-    for path in present {
+  /// - Throws: `Failure` for one that can't be removed.
+  package func disable() throws -> Disabled {
+    var disabled = Disabled()
+    for path in [activation, unit] where (try? Files.status(path, followingLinks: false)) != nil {
+      guard isOwnOrAbsent(path) else {
+        disabled.left.append(path)
+        continue
+      }
       do throws(Errno) { try Files.remove(path) } catch { throw Failure(path, "\(error)") }
+      disabled.removed.append(path)
     }
     reload()
-    return present
+    return disabled
+  }
+
+  /// For a person: why the session bus may not see the files; nil: they are where it looks by default.
+  ///
+  /// dbus-daemon(1) takes the home of passwd(5), not HOME, unless XDG_DATA_HOME is in its own environment.
+  package var note: String? {
+    guard let home = User.home, data != home + "/.local/share" else { return nil }
+    return "the session bus looks in \(home)/.local/share, unless it was started with "
+      + "XDG_DATA_HOME=\(data.quotedForShell): without that, it does not start the service, and `keyhole service` does"
   }
 
   /// For a person: the service that still runs, and the command that ends it; nil: none does.
@@ -65,10 +85,15 @@ package struct SecretServiceActivation {
   }
 
   /// A symbolic link counts by itself, also where it leads to nothing.
+  private func isOwnOrAbsent(_ path: String) -> Bool {
+    guard let status = try? Files.status(path, followingLinks: false) else { return true }
+    return status.kind != .link && readFile(path).hasPrefix(Self.mark)
+  }
+
   private func requireOwnOrAbsent(_ path: String) throws {
-    guard let status = try? Files.status(path, followingLinks: false) else { return }
-    guard status.kind == .link || !readFile(path).hasPrefix(Self.mark) else { return }
-    let found = status.kind == .link ? "this symbolic link" : "this file"
+    guard !isOwnOrAbsent(path) else { return }
+    let isLink = (try? Files.status(path, followingLinks: false))?.kind == .link
+    let found = isLink ? "this symbolic link" : "this file"
     throw Failure(path, "another program has put \(found) there; move it away first")
   }
 

@@ -40,7 +40,7 @@ final class SecretServiceHost: Sendable {
   var address: String { state.withLock { $0.server == nil || $0.problem != nil ? "" : $0.address } }
 
   /// Connects, and serves from then on. `onLoss` is called once with the reason why it ends; without it, it tries again when the
-  /// bus is back, and waits for the name as long as another service of Keyhole has it.
+  /// bus is back, and waits for the name as long as another program has it.
   func start(onLoss: (@Sendable (String) -> Void)? = nil) throws(BusFailure) {
     do throws(BusFailure) {
       guard let address = SessionBus.address else {
@@ -56,7 +56,10 @@ final class SecretServiceHost: Sendable {
         if let onLoss { onLoss(reason) } else { tryAgain() }
       }
       let named: @Sendable () -> Void = { [weak self] in self?.state.withLock { $0.problem = nil } }
-      let events = SecretServiceServer.Events(onName: named, onLoss: lost)
+      let waiting: @Sendable (String) -> Void = { [weak self] reason in
+        self?.state.withLock { $0.problem = reason }
+      }
+      let events = SecretServiceServer.Events(onName: named, onObstacle: waiting, onLoss: lost)
       let started = Promise<Result<String?, BusFailure>>()
       Task(executorPreference: server.loop) { [replaces, waits = onLoss == nil] in
         do throws(BusFailure) {

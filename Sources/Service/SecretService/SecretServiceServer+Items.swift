@@ -110,8 +110,7 @@ extension SecretServiceServer {
 
   private func access(of call: BusMessage) -> ItemAccess {
     ItemAccess(
-      keychain: keychain, permitted: Set(clients[call.sender]?.permits.keys.map { $0 } ?? []),
-      caller: caller(of: call))
+      keychain: keychain, permitted: clients[call.sender]?.itemsToRead ?? [], caller: caller(of: call))
   }
 
   private func requested(_ value: BusValue) throws(ProtocolError) -> Attributes {

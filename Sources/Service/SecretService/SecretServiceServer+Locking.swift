@@ -251,7 +251,7 @@ extension SecretServiceServer {
       let permission = try? permission(for: item, to: .read, call)
     else { return }
     switch permission {
-    case .given(let permit): clients[call.sender]?.permits[item.id] = permit
+    case .given(let permit): clients[call.sender]?.permits[.init(item: item.id, operation: .read)] = permit
     case .asked(let request): await ask(request, about: item, call.sender, number)
     case .askedTogether: return
     }
@@ -262,24 +262,28 @@ extension SecretServiceServer {
   private func ask(
     _ request: PermissionRequest, about item: Item, _ client: String, _ number: UInt64
   ) async {
-    let key = nextNumber()
+    let (key, subject) = (nextNumber(), BusQuestions.Subject(item: item.id, operation: .read))
+    guard let questions = clients[client]?.questions, questions.begin(key, subject) else { return }
     await withCheckedContinuation { waiting in
       let answer = FirstAnswer<Void>(waiting)
       follow(key, of: number, client) {
         request.withdraw()
+        questions.end(key)
         answer.give(())
       }
       request.start(onListed: { [weak self] in
+        _ = questions.list(key)
         self?.keep(key, of: number, client)
         request.keepForNext()
         answer.give(())
       }) { [weak self] outcome in
+        questions.end(key)
         guard let self, case .success(let permit) = outcome else {
           answer.give(())
           return
         }
         Task(executorPreference: loop) {
-          await self.keep(permit, for: item.id, client)
+          await self.keep(permit, for: subject, client)
           answer.give(())
         }
       }
@@ -288,7 +292,7 @@ extension SecretServiceServer {
     follow(key, of: number, client, nil)
   }
 
-  func keep(_ permit: Permit, for item: ItemID, _ client: String) {
-    clients[client]?.permits[item] = permit
+  func keep(_ permit: Permit, for subject: BusQuestions.Subject, _ client: String) {
+    clients[client]?.permits[subject] = permit
   }
 }

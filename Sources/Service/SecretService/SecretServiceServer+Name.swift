@@ -27,7 +27,8 @@ extension SecretServiceServer {
     case .success(let values):
       if case .uint32(let code)? = values.first, Self.owned.contains(code) { return nil }
       let description = await description(ofOwner: replacing)
-      guard waits, await isOwnService() else { throw BusFailure(reason: description) }
+      guard waits else { throw BusFailure(reason: description) }
+      await watchOwner()
       // The bus gives them to this process when that one ends.
       _ = await callBus("RequestName", [.string(Self.ownName), .uint32(0)])
       guard case .success(let values) = await callBus("RequestName", [.string(Self.name), .uint32(0)]),
@@ -51,6 +52,27 @@ extension SecretServiceServer {
       ? "it does not let itself be replaced"
       : "`keyhole service --replace` takes its place if it lets itself be replaced"
     return "\(owner.description) is the Secret Service already, and \(remedy); \(owner.stopCommand) stops it"
+  }
+
+  /// Has the bus report when another program gets the name.
+  private func watchOwner() async {
+    let rule =
+      "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',"
+      + "arg0='\(Self.name)'"
+    _ = await callBus("AddMatch", [.string(rule)])
+  }
+
+  /// Another program has the name now, for which this process waits.
+  func noteOwner(_ owner: String) {
+    guard !owner.isEmpty, owner != connection?.uniqueName else { return }
+    Task(executorPreference: loop) {
+      let reason = await self.description(ofOwner: false)
+      // It may be this process's meanwhile.
+      guard case .success(let values) = await self.callBus("GetNameOwner", [.string(Self.name)]),
+        values.first?.text == owner
+      else { return }
+      await self.report(obstacle: reason)
+    }
   }
 
   private func isOwnService() async -> Bool {

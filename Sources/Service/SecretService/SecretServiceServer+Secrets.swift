@@ -111,9 +111,13 @@ extension SecretServiceServer {
 extension SecretServiceServer {
   /// nil: a person has to be asked.
   private func permitWithoutQuestion(for item: Item, _ call: BusMessage) throws(ProtocolError) -> Permit? {
-    if let permit = clients[call.sender]?.permits.removeValue(forKey: item.id) { return permit }
+    if let permit = takePermit(for: item, to: .read, call) { return permit }
     guard case .given(let permit) = try permission(for: item, to: .read, call) else { return nil }
     return permit
+  }
+
+  private func takePermit(for item: Item, to operation: AccessOperation, _ call: BusMessage) -> Permit? {
+    clients[call.sender]?.permits.removeValue(forKey: .init(item: item.id, operation: operation))
   }
 
   func permission(
@@ -130,32 +134,30 @@ extension SecretServiceServer {
   func permit(
     for item: Item, to operation: AccessOperation, _ call: BusMessage
   ) async throws(ProtocolError) -> Permit {
-    if operation == .read, let permit = clients[call.sender]?.permits.removeValue(forKey: item.id) {
-      return permit
-    }
+    if let permit = takePermit(for: item, to: operation, call) { return permit }
     switch try permission(for: item, to: operation, call) {
     case .given(let permit): return permit
     case .asked(let request):
       // Other calls of the client don't wait for the person.
       endChange(call)
-      let outcome = try await wait(for: request, item.id, call.sender)
+      let subject = BusQuestions.Subject(item: item.id, operation: operation)
+      let outcome = try await wait(for: request, about: subject, call.sender)
       do throws(StoreError) { return try outcome.get() } catch { throw ProtocolError(error) }
     case .askedTogether: throw .failed("the question can't be asked")
     }
   }
 
-  /// How long a call waits for `keyhole approve`, where no dialog could be shown: clients give up after 25 seconds.
-  private static let listedPatience = Duration.seconds(20)
   /// So many calls of a client may wait for the person.
   private static let mostWaiting = 256
 
   private func wait(
-    for request: PermissionRequest, _ item: ItemID, _ client: String
+    for request: PermissionRequest, about subject: BusQuestions.Subject, _ client: String
   ) async throws(ProtocolError) -> PermissionRequest.Outcome {
-    guard let count = clients[client]?.withdrawals.count, count < Self.mostWaiting else {
+    guard let known = clients[client], known.withdrawals.count < Self.mostWaiting else {
       throw .tooMany("too many calls of the connection wait for the user")
     }
-    let key = nextNumber()
+    let (key, questions) = (nextNumber(), known.questions)
+    guard questions.begin(key, subject) else { throw .isListed }
     let outcome: PermissionRequest.Outcome? = await withCheckedContinuation { waiting in
       let answer = FirstAnswer<PermissionRequest.Outcome?>(waiting)
       clients[client]?.withdrawals[key] = {
@@ -163,24 +165,28 @@ extension SecretServiceServer {
         answer.give(.failure(.interrupted))
       }
       request.start(onListed: { [deadlines] in
-        deadlines.run(after: Self.listedPatience) {
+        deadlines.run(after: questions.list(key)) {
           request.keepForNext()
           answer.give(nil)
         }
       }) { [weak self] outcome in
+        questions.end(key)
         if answer.give(outcome) { return }
         // The call has been answered: the next one has the permit.
         guard let self, case .success(let permit) = outcome else { return }
-        Task(executorPreference: loop) { await self.keep(permit, for: item, client) }
+        Task(executorPreference: loop) { await self.keep(permit, for: subject, client) }
       }
     }
     clients[client]?.withdrawals[key] = nil
-    guard let outcome else {
-      throw .isLocked(
-        "the user has to approve it: `keyhole requests` lists the request, `keyhole approve` takes it")
-    }
+    guard let outcome else { throw .isListed }
     return outcome
   }
+}
+
+extension ProtocolError {
+  /// The request waits for `keyhole approve`, and the call does not.
+  fileprivate static let isListed = isLocked(
+    "the user has to approve it: `keyhole requests` lists the request, `keyhole approve` takes it")
 }
 
 /// Resumes a continuation once, with whatever comes first.

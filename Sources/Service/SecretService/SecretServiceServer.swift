@@ -47,6 +47,8 @@ actor SecretServiceServer {
   struct Events: Sendable {
     /// The name was waited for, and is this process's now.
     var onName: @Sendable () -> Void = {}
+    /// Another program has the name that is waited for: the reason why nothing is served.
+    var onObstacle: @Sendable (String) -> Void = { _ in }
     /// Once, with the reason, when the name or the bus is lost.
     var onLoss: @Sendable (String) -> Void
   }
@@ -81,7 +83,7 @@ actor SecretServiceServer {
   /// - Parameters:
   ///   - address: of the bus.
   ///   - replacing: whether it takes the place of a service that lets itself be replaced.
-  ///   - waits: whether it takes the name when another service of Keyhole ends.
+  ///   - waits: whether it takes the name when the program that has it ends.
   ///   - events: called when the name comes or goes.
   /// - Returns: why it waits for the name; nil: it has the name.
   /// - Throws: `BusFailure`; where another program has the name, it is named.
@@ -125,6 +127,8 @@ actor SecretServiceServer {
     report?(reason)
   }
 
+  func report(obstacle: String) { events?.onObstacle(obstacle) }
+
   func nextNumber() -> UInt64 {
     lastNumber += 1
     return lastNumber
@@ -160,6 +164,7 @@ extension SecretServiceServer {
     }
     let texts = message.arguments.compactMap(\.text)
     switch message.member {
+    case "NameOwnerChanged" where texts.count == 3 && texts[0] == Self.name: noteOwner(texts[2])
     case "NameOwnerChanged" where texts.count == 3 && texts[2].isEmpty: forget(texts[0])
     case "NameAcquired" where texts.first == Self.name: events?.onName()
     case "NameLost" where texts.first == Self.name: lose("another program has taken the name \(Self.name)")

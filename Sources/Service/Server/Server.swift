@@ -104,6 +104,9 @@ package final class Server: Sendable {
     guard let secretService else { return }
     do throws(BusFailure) {
       try secretService.start()
+      if let problem = secretService.problem {
+        StandardError.note("\(problem); this mount takes the name when it is free")
+      }
     } catch {
       StandardError.note("the Secret Service is not served: \(error.reason)")
       if SessionBus.address == nil { secretService.tryAgain() }

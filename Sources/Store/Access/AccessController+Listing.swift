@@ -163,8 +163,7 @@ extension AccessController {
 extension ListedDialog {
   /// Whether a request belongs to it: one answer is enough, or a further process does what others did, which were answered.
   fileprivate func takes(_ request: PermissionRequest) -> Bool {
-    guard let first = requests.first else { return false }
-    return first.isSame(as: request)
+    requests.contains { $0.isSame(as: request) }
       || !isBeingAsked && requests.allSatisfy { $0.isForNext && $0.isRepeated(by: request) }
   }
 }

@@ -119,6 +119,9 @@ import Testing
       let refused = try world.sh(open)
       #expect(refused.error.contains("NotSupported"), "\(refused)")
       #expect(refused.error.contains("keyhole allow --plain /usr/bin/gdbus"), "\(refused)")
+      // Without a passphrase there is nothing to type.
+      let withoutPassphrase = try world.sh("setsid -w keyhole allow --plain gdbus")
+      #expect(withoutPassphrase.error.contains("`keyhole passphrase`"), "\(withoutPassphrase)")
       try world.check(Self.passphrase, within: LockTests.patience)
       try world.check("echo horse | keyhole unlock", within: LockTests.patience)
       let terminal = try Terminal(
@@ -166,16 +169,33 @@ import Testing
         "keyhole service --enable -q; keyhole service --disable -q; find $DATA -type f -name '*secrets*'")
       try world.check("echo other > $DATA/dbus-1/services/org.freedesktop.secrets.service")
       #expect(try world.sh("keyhole service --enable").status == 1)
-      #expect(try world.sh("keyhole service --disable").status == 1)
+      // The unit is removed also where the other file is foreign.
+      let left = try world.sh("keyhole service --disable")
+      #expect(left.status == 0 && left.error.contains("another program's file is left: "), "\(left)")
       try world.check("cat $DATA/dbus-1/services/*; ls $DATA/systemd/user", prints: "other\n")
+      try world.check("rm $DATA/dbus-1/services/*; keyhole service --enable -q")
+      try world.check("echo other > $DATA/dbus-1/services/org.freedesktop.secrets.service")
+      try world.check(
+        "keyhole service --disable -q; cat $DATA/dbus-1/services/*; ls $DATA/systemd/user", prints: "other\n")
       // A link that leads to nothing is another program's too.
       try world.check("ln -sf $OUT/none $DATA/dbus-1/services/org.freedesktop.secrets.service")
       let linked = try world.sh("keyhole service --enable")
       #expect(linked.status == 1 && linked.error.contains("this symbolic link"), "\(linked)")
-      #expect(try world.sh("keyhole service --disable").status == 1)
+      #expect(try world.sh("keyhole service --disable").status == 0)
       try world.check(
         "readlink $DATA/dbus-1/services/*; test ! -e $OUT/none && ls $DATA/systemd/user",
         prints: "\(world.outside)/none\n")
+    }
+  }
+
+  /// dbus-daemon(1) takes the home of passwd(5), whatever HOME says.
+  @Test func enableSaysWhereTheBusLooks() async throws {
+    try await withWorld { world in
+      let home = try world.sh("getent passwd $(id -u) | cut -d : -f 6").text.dropLast()
+      let elsewhere = try world.sh("XDG_DATA_HOME=$DATA keyhole service --enable")
+      let place = "the session bus looks in \(home)/.local/share, unless it was started with "
+      #expect(elsewhere.status == 0 && elsewhere.error.contains(place), "\(elsewhere)")
+      #expect(elsewhere.error.contains("XDG_DATA_HOME=\(world.data)"), "\(elsewhere)")
     }
   }
 

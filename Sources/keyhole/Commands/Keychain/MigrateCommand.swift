@@ -10,7 +10,8 @@ struct MigrateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate", abstract: "Move all items from one keychain to another.",
     discussion: """
-      The items go with their secrets and attributes, all of them or none. Times are the Secret Service's own \
+      The items go with their secrets and attributes, all of them or none. What a Secret Service has in its collection \
+      `session`, which is never stored, stays there. Times are the Secret Service's own \
       where it is the new keychain. Interrupted, it leaves every item where it was; run it again.
       """)
 
@@ -57,7 +58,8 @@ struct MigrateCommand: ParsableCommand {
     (options.allowsPlainSession, options.seals) = (plainSession, sealed)
     let move = try KeychainMove(from: from.choice, to: to.choice, StoragePaths.ofMount(), options)
     do throws(KeychainMigration.Failure) {
-      let items = try move.migration.plan()
+      let (items, left) = (try move.migration.plan(), try move.migration.inMemory())
+      defer { tell(left: left) }
       guard !dryRun else { return tell(items) }
       let bar = ProgressBar(total: items.count, "moving")
       defer { bar.end() }
@@ -71,6 +73,13 @@ struct MigrateCommand: ParsableCommand {
       let subject = error.item.map(KeychainMove.path) ?? from.rawValue
       throw Failure(subject, "nothing was moved: \(error.error.message)", error.error.failureKind)
     }
+  }
+
+  private func tell(left: [Item]) {
+    guard !left.isEmpty else { return }
+    StandardError.note(
+      "\(from.rawValue): \(Self.count(left)) of the collection `session` left out, "
+        + "which ends with the login session")
   }
 
   /// Where an `otpauth:` URI is now, if it is another place.

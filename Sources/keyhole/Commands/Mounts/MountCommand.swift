@@ -155,6 +155,7 @@ struct MountCommand: ParsableCommand {
 
   private func arguments(_ further: [String]) -> [String] {
     var arguments = ["mount", "--foreground"]
+    if quiet.isQuiet { arguments.append("--quiet") }
     if keep { arguments.append("--keep") }
     if service { arguments.append("--service") }
     arguments += o.flatMap { ["-o", $0] } + further

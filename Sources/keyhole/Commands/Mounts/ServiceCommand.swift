@@ -41,9 +41,16 @@ struct ServiceCommand: ParsableCommand {
 
   func run() throws {
     quiet.apply()
-    if enable { return print(try SecretServiceActivation().enable(), "wrote") }
+    if enable {
+      let activation = try SecretServiceActivation()
+      print(try activation.enable(), "wrote")
+      if let note = activation.note { StandardError.note(note) }
+      return
+    }
     if disable {
-      print(try SecretServiceActivation().disable(), "removed")
+      let disabled = try SecretServiceActivation().disable()
+      print(disabled.removed, "removed")
+      print(disabled.left, "another program's file is left:")
       if let running = try SecretServiceActivation.running() { StandardError.note(running) }
       return
     }
