@@ -91,6 +91,18 @@ import Testing
     }
   }
 
+  /// The help of an option stands beside none of the words that it takes.
+  @Test(.enabled(if: Shell.fish.isInstalled)) func valuesInFishHaveNoHelp() async throws {
+    try await withWorld { world in
+      try world.check(Shell.fish.setUp)
+      try world.check(
+        """
+        fish -c 'complete -C "keyhole run --on-change "; complete -C "keyhole set x --access user"; complete -C "keyhole export --format j"
+        complete -C "keyhole mount -o auto-l"'
+        """, prints: "HUP\nTERM\nUSR1\nUSR2\nrestart\nuserPresence\njson\nauto-lock=\n")
+    }
+  }
+
   /// A name is text, also where it looks like something that a shell runs.
   @Test(arguments: Shell.allCases.filter(\.isInstalled))
   func whatANameHoldsIsNotRun(shell: Shell) async throws {
