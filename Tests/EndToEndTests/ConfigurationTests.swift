@@ -70,7 +70,8 @@ struct ConfigurationTests {
       let unknown = try keyhole.sh("keyhole set defaults/keyhole/colour red")
       #expect(unknown.status == 1 && unknown.error.contains("`keyhole config` lists them"), "\(unknown)")
       let weaker = try keyhole.sh("keyhole set defaults/keyhole/auth-command /bin/true")
-      #expect(weaker.error.contains("`keyhole config auth-command /bin/true` keeps it in the vault"), "\(weaker)")
+      #expect(
+        weaker.error.contains("`keyhole config auth-command /bin/true` keeps it in the vault"), "\(weaker)")
       #expect(weaker.status == 5)
       try keyhole.check("cat defaults/keyhole/auth-reuse", prints: "5\n")
       #expect(try keyhole.sh("keyhole config nonsense").status == 2)
@@ -179,7 +180,8 @@ struct ConfigurationTests {
     try await withKeyhole { keyhole in
       try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
       let refused = try keyhole.sh("keyhole set defaults/keyhole/presence-button true")
-      #expect(refused.error.contains("`keyhole config presence-button true` keeps it in the vault"), "\(refused)")
+      #expect(
+        refused.error.contains("`keyhole config presence-button true` keeps it in the vault"), "\(refused)")
       #expect(try keyhole.sh("setsid -w timeout 5 keyhole config presence-button true").status != 0)
       try Self.confirm(
         keyhole, "keyhole config presence-button true", showing: "presence-button: false → true")
