@@ -613,6 +613,32 @@ struct AskingTests {
     }
   }
 
+  /// GNOME's pinentry opens no window without a session bus: another one does.
+  @Test(
+    .enabled(
+      if: hasDisplay && System.exists("/usr/bin/pinentry-gnome3"),
+      "needs xvfb, xdotool, pinentry-gtk2 and pinentry-gnome3"))
+  func anotherPinentryOpensTheWindow() async throws {
+    try await withWorld { outer in
+      try outer.check(
+        "mkdir \(outer.root)/bin; cat > \(outer.root)/bin/pinentry; chmod +x \(outer.root)/bin/pinentry",
+        sending: Array("#!/bin/sh\nexec pinentry-gnome3 \"$@\"\n".utf8))
+      let server = try VirtualDisplay(outer)
+      defer { server.end() }
+      let display = server.variable
+      let path = "PATH=\(outer.root)/bin:\(Products.folder):/usr/local/bin:/usr/bin:/bin"
+      try await Self.withItem("devicePasscode", environment: [path, display]) { keyhole in
+        let xdotool: (String) throws -> Void = { words in
+          try outer.check("\(display) timeout 60 xdotool \(words)")
+        }
+        let reader = try Self.readInWindow(keyhole, xdotool)
+        try xdotool("type --delay 20 horse")
+        try xdotool("key Return")
+        #expect(try reader.finish() == Output(status: 0, bytes: Array("secret".utf8), error: ""))
+      }
+    }
+  }
+
   @Test(.enabled(if: hasDisplay, "needs xvfb, xdotool and pinentry-gtk2"))
   func closedWindowIsEACCES() async throws {
     try await Self.withDisplay { keyhole, xdotool, _ in

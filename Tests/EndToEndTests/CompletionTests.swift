@@ -91,6 +91,22 @@ import Testing
     }
   }
 
+  /// The help of an option stands beside none of the words that it takes.
+  @Test(.enabled(if: Shell.fish.isInstalled)) func valuesInFishHaveNoHelp() async throws {
+    try await withWorld { world in
+      try world.check(Shell.fish.setUp)
+      try Self.type(
+        [
+          "complete -C 'keyhole run --on-change ' > $OUT/signals",
+          "complete -C 'keyhole export --format j' > $OUT/format",
+          "complete -C 'keyhole set x --access user' > $OUT/flag",
+        ], into: .fish, world)
+      try world.check(
+        "cd $OUT; sort signals; cat format flag",
+        prints: "HUP\nTERM\nUSR1\nUSR2\nrestart\njson\nuserPresence\n")
+    }
+  }
+
   /// A name is text, also where it looks like something that a shell runs.
   @Test(arguments: Shell.allCases.filter(\.isInstalled))
   func whatANameHoldsIsNotRun(shell: Shell) async throws {

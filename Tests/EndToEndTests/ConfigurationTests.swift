@@ -70,7 +70,8 @@ struct ConfigurationTests {
       let unknown = try keyhole.sh("keyhole set defaults/keyhole/colour red")
       #expect(unknown.status == 1 && unknown.error.contains("`keyhole config` lists them"), "\(unknown)")
       let weaker = try keyhole.sh("keyhole set defaults/keyhole/auth-command /bin/true")
-      #expect(weaker.error.contains("`keyhole config auth-command` keeps it in the vault"), "\(weaker)")
+      #expect(
+        weaker.error.contains("`keyhole config auth-command /bin/true` keeps it in the vault"), "\(weaker)")
       #expect(weaker.status == 5)
       try keyhole.check("cat defaults/keyhole/auth-reuse", prints: "5\n")
       #expect(try keyhole.sh("keyhole config nonsense").status == 2)
@@ -128,6 +129,44 @@ struct ConfigurationTests {
     }
   }
 
+  /// No lock is the default; in the vault it comes before the time that the suite sets.
+  @Test func autoLockIsTurnedOffWithThePassphrase() async throws {
+    try await withKeyhole("ask-unlock=no") { keyhole in
+      try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
+      try keyhole.check("keyhole config auto-lock 600")
+      for command in ["keyhole set defaults/keyhole/auto-lock 0", "keyhole config auto-lock 0"] {
+        #expect(try keyhole.sh("setsid -w timeout 5 \(command)").status != 0)
+      }
+      try keyhole.refuses("echo 0 > defaults/keyhole/auto-lock", .notPermitted)
+      try Self.confirm(keyhole, "keyhole config auto-lock 0", showing: "auto-lock: as the suite says → 0")
+      try keyhole.check("keyhole config | grep auto-lock", prints: "auto-lock\t0\tvault\n")
+    }
+  }
+
+  /// An earlier Keyhole took these into the suite.
+  @Test func offInTheSuiteIsNamedWithTheCommand() async throws {
+    try await withKeyhole { keyhole in
+      try keyhole.check(
+        """
+        cat > "$XDG_CONFIG_HOME/keyhole.plist" <<'END'
+        <?xml version="1.0" encoding="UTF-8"?>
+        <plist version="1.0"><dict><key>auto-lock</key><integer>0</integer><key>history</key><integer>0</integer></dict></plist>
+        END
+        """)
+      let texts = [
+        try keyhole.sh("keyhole status").text, try keyhole.sh("keyhole doctor").text,
+        try keyhole.sh("keyhole config").error,
+      ]
+      for text in texts {
+        for command in ["`keyhole config auto-lock 0`", "`keyhole config history 0`"] {
+          #expect(text.contains(command), "\(text)")
+        }
+      }
+      try keyhole.check(
+        "(keyhole config history; keyhole config history-age) 2> /dev/null", prints: "10\n30\n")
+    }
+  }
+
   /// No proof could be given here, so there is nothing to wait for.
   @Test func withoutAPassphraseAProgramIsRefusedAtOnce() async throws {
     try await withKeyhole("auth-timeout=300") { keyhole in
@@ -141,7 +180,8 @@ struct ConfigurationTests {
     try await withKeyhole { keyhole in
       try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
       let refused = try keyhole.sh("keyhole set defaults/keyhole/presence-button true")
-      #expect(refused.error.contains("`keyhole config presence-button` keeps it in the vault"), "\(refused)")
+      #expect(
+        refused.error.contains("`keyhole config presence-button true` keeps it in the vault"), "\(refused)")
       #expect(try keyhole.sh("setsid -w timeout 5 keyhole config presence-button true").status != 0)
       try Self.confirm(
         keyhole, "keyhole config presence-button true", showing: "presence-button: false → true")

@@ -178,28 +178,45 @@ import Testing
     }
   }
 
+  private static func count(_ changes: Int) -> String {
+    """
+    for i in $(seq \(changes)); do echo $i | keyhole set \(value); keyhole set defaults/a/n $i; done
+    keyhole history \(item) | wc -l; keyhole history defaults/a/n | wc -l
+    """
+  }
+
   @Test func settingsSayHowMuchIsKept() async throws {
-    let count = """
-      for i in 1 2 3 4 5; do echo $i | keyhole set \(Self.value); keyhole set defaults/a/n $i; done
-      keyhole history \(Self.item) | wc -l; keyhole history defaults/a/n | wc -l
-      """
     try await withKeyhole { keyhole in
       try Self.make(keyhole)
-      try keyhole.check("keyhole config history 2; \(count)", prints: "2\n2\n")
+      try keyhole.check("keyhole config history 12; \(Self.count(14))", prints: "12\n12\n")
       // On a mount a change holds at once, and without one as well.
       try keyhole.check(
-        "keyhole config history 1; echo x > \(Self.value); keyhole history \(Self.item) | wc -l",
-        prints: "1\n")
+        "keyhole config history 11; echo x > \(Self.value); keyhole history \(Self.item) | wc -l",
+        prints: "11\n")
       try keyhole.check(
-        "rm defaults/keyhole/history; { \(count); } > /dev/null; keyhole history \(Self.item) | wc -l",
-        prints: "6\n")
+        "rm defaults/keyhole/history; { \(Self.count(1)); } > /dev/null; keyhole history \(Self.item) | wc -l",
+        prints: "10\n")
       try keyhole.unmount()
-      try keyhole.world.check("keyhole config history 3; \(count)", prints: "3\n3\n")
-      try keyhole.world.check(
-        "WrapperProgram secret s one; WrapperProgram secret s two; keyhole config history 0")
-      try keyhole.world.check("keyhole rm -q -r \(Self.item); keyhole history \(Self.item)")
-      let refused = try keyhole.world.sh("printf 50 | keyhole set defaults/keyhole/history")
-      #expect(refused.status != 0 && refused.error.contains("protects less"), "\(refused)")
+      try keyhole.world.check("keyhole config history 12; \(Self.count(4))", prints: "12\n12\n")
+      for command in ["keyhole config history 0", "printf 9 | keyhole set defaults/keyhole/history"] {
+        let refused = try keyhole.world.sh("setsid -w \(command)")
+        #expect(refused.status == 5, "\(refused)")
+      }
+    }
+  }
+
+  /// The sealed settings hold for secrets, not for settings.
+  @Test func lessThanTheDefaultTakesAPerson() async throws {
+    try await withKeyhole("auth-command=/bin/true") { keyhole in
+      try Self.make(keyhole)
+      try keyhole.check("echo horse | keyhole passphrase --weak --cost 14 2> /dev/null")
+      try keyhole.check("keyhole config history 2; \(Self.count(5))", prints: "2\n4\n")
+      try keyhole.check("keyhole config | grep vault", prints: "history\t2\tvault\n")
+      try keyhole.check(
+        "keyhole config history 0; keyhole rm -q -r \(Self.item); keyhole history \(Self.item)")
+      #expect(
+        try keyhole.sh("keyhole status").text.contains("history is 0 (vault, protects less than the default)")
+      )
     }
   }
 

@@ -309,6 +309,16 @@ import Testing
       let used = try world.sh(
         "(cat \"$OUT/code\"; echo '\(Self.strong) d') | keyhole passphrase --recover --cost 14")
       #expect(used.status == 5 && used.error.contains("not the vault's recovery code"))
+      // It is refused before a new passphrase is asked for.
+      let terminal = try Terminal(
+        ["/bin/sh", "-c", "keyhole passphrase --recover --cost 14 2> /dev/tty"],
+        environment: world.environment, directory: world.outside, errors: world.outside + "/errors")
+      try terminal.wait(for: "Recovery code:")
+      try terminal.type(try System.text(world.outside + "/code").filter { $0 != "\n" } + "\r")
+      try terminal.wait(for: "not the vault's recovery code")
+      try terminal.wait(for: "Recovery code:")
+      try terminal.type("\u{3}")
+      #expect(try terminal.finish().status != 0)
       let mistyped = try world.sh("(echo 0000-1111; echo '\(Self.strong) d') | keyhole passphrase --recover")
       #expect(mistyped.status == 1 && mistyped.error.contains("28 digits and letters"))
     }

@@ -47,8 +47,7 @@ import Testing
   }
 
   @Test func aFileReplacesItAlsoWithoutHistory() async throws {
-    try await AppView.withView { keyhole in
-      try keyhole.world.check("keyhole config history 0")
+    try await AppView.withView("history=0") { keyhole in
       try keyhole.check(
         """
         printf 'TOKEN=moved\\nUSER=peter\\n' > "$OUT/new"; mv "$OUT/new" views/app; cat views/app keychain/generic/app/TOKEN/value

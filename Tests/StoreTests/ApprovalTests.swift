@@ -430,6 +430,8 @@ import Testing
 
   @Test func browserIsAProgramOfRoot() throws {
     #expect(BrowserList(["/usr/bin/c*"]).paths.count == 1)
+    // A person types these commands.
+    #expect(!BrowserList.usual.paths.contains { $0.hasSuffix("/gio") || $0.hasSuffix("/cat") })
     #expect(try BrowserList(["/usr/*/cat"]).contains(program(1, session: nil)))
     #expect(try !BrowserList(["/*/cat"]).contains(program(1, session: nil)))
     #expect(

@@ -24,12 +24,22 @@ import Testing
     (.askUnlock, .bool(false), false), (.authRequests, .bool(false), false),
     (.authCommand, .string("/bin/true"), true), (.browsers, .array([.string("/bin/cat")]), false),
     (.eol, .string("exact"), false), (.echo, .bool(false), false),
-    (.history, .integer(0), false), (.history, .integer(11), true), (.historyAge, .integer(31), true),
-    (.historyAge, .integer(0), false),
+    (.history, .integer(0), true), (.history, .integer(9), true), (.history, .integer(11), false),
+    (.historyAge, .integer(29), true), (.historyAge, .integer(31), false),
   ])
   func valueIsWeakerThanTheDefaultOrNot(key: ConfigurationKey, value: SettingValue, isWeaker: Bool) throws {
     try key.check(value)
     #expect(key.isWeaker(value, than: key.fallback) == isWeaker)
+  }
+
+  /// Off is the default of auto-lock, and lies in the vault all the same: there it comes before what the suite says.
+  @Test func whatTurnsAKeyOffLiesInTheVaultOnly() {
+    #expect(ConfigurationKey.autoLock.isForVault(.integer(0)))
+    #expect(!ConfigurationKey.autoLock.isForVault(.integer(65535)))
+    #expect(ConfigurationKey.history.isForVault(.integer(0)))
+    for key in ConfigurationKey.allCases where key != .autoLock { #expect(!key.isForVault(key.fallback)) }
+    #expect(ConfigurationKey.autoLock.restriction == "0 lies in the vault")
+    #expect(ConfigurationKey.historyAge.restriction == "less than 30 lies in the vault")
   }
 
   @Test func valuesAreComparedAlsoBesideTheDefault() {
@@ -99,6 +109,38 @@ import Testing
     try set("auth-reuse", .integer(10))
     try set("auth-reuse", nil)
     #expect(SuiteConfiguration(in: store).values.isEmpty)
+  }
+
+  @Test func noLockAndLessHistoryAreNotTaken() throws {
+    try set("auto-lock", .integer(600))
+    try set("history", .integer(20))
+    for (key, value) in [("auto-lock", 0), ("history", 9), ("history", 0), ("history-age", 0)] {
+      #expect(error(ExactString(key), .integer(Int128(value))) == .EPERM)
+    }
+    #expect(SuiteConfiguration(in: store).values == [.autoLock: .integer(600), .history: .integer(20)])
+  }
+
+  /// The value that was followed before is named, with the command that keeps it.
+  @Test func whatAnEarlierKeyholeHasWrittenIsNotFollowed() throws {
+    _ = try engine.update("keyhole", known: nil) { contents in
+      contents.settings["auto-lock"] = Setting(.integer(0))
+      contents.settings["history"] = Setting(.integer(0))
+    }
+    let suite = SuiteConfiguration(in: store)
+    #expect(suite.values.isEmpty && suite.ignored.map(\.key) == ["auto-lock", "history"])
+    for (ignored, value) in zip(suite.ignored, ["auto-lock 0", "history 0"]) {
+      #expect(ignored.reason.contains("`keyhole config \(value)` keeps it in the vault"), "\(ignored.reason)")
+    }
+  }
+
+  /// Further digits may make a number one that is taken.
+  @Test func numberThatIsWrittenInPartsIsCheckedWhereItEnds() throws {
+    let check = { (value: Int128, isLine: Bool) throws(StoreError) in
+      try SuiteConfiguration.check("history", written: .integer(value), isLine: isLine, before: nil)
+    }
+    try check(2, false)
+    try check(20, true)
+    #expect(throws: StoreError.self) { try check(2, true) }
   }
 
   /// Of another program's suite of that name nothing is followed, changed or lost.

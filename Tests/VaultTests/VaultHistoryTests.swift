@@ -2,10 +2,10 @@ import Foundation
 import GRDB
 import Model
 import SecretMemory
-import Store
 import StoreConformance
 import Testing
 
+@testable import Store
 @testable import Vault
 @testable import VaultDatabase
 @testable import VaultRecords
@@ -299,7 +299,10 @@ struct VaultHistoryTests {
       Configuration(sealed: sealed, suite: [.history: .integer(5), .historyAge: .integer(7)]).retention
     }
     #expect(store.presentRetention() == HistoryRetention(versions: 5, days: 7))
-    try store.configure(.history, to: .integer(2), nil)
+    // Less than the default takes a person's consent, and so does less than what is there.
+    #expect(failure { try store.configure(.history, to: .integer(2), nil) } != nil)
+    let consent = Permit(item: ConfigurationKey.history.permitID, for: .change)
+    try store.configure(.history, to: .integer(2), consent)
     #expect(engine.retention == HistoryRetention(versions: 2, days: 7))
     for number in 1...4 {
       try store.rewrite(item.id, readingSecret: false, permit) { _, secret throws(StoreError) in
@@ -307,11 +310,27 @@ struct VaultHistoryTests {
       }
     }
     #expect(try values(item.identity) == ["2", "3"])
-    try store.configure(.history, to: .integer(0), nil)
+    #expect(failure { try store.configure(.history, to: .integer(1), nil) } != nil)
+    try store.configure(.history, to: .integer(0), consent)
     #expect(engine.retention == HistoryRetention(versions: 0, days: 7))
-    // More than that takes a person's consent.
+    try store.configure(.history, to: .integer(20), nil)
+    #expect(engine.retention == HistoryRetention(versions: 20, days: 7))
     #expect(failure { try store.configure(.history, to: nil, nil) } != nil)
-    #expect(engine.retention == HistoryRetention(versions: 0, days: 7))
+  }
+
+  /// Off is the default of auto-lock. In the vault it comes before what the suite says, so it takes a person's consent.
+  @Test func autoLockIsTurnedOffByAPersonOnly() throws {
+    let store = KeychainStore(engine: engine)
+    #expect(failure { try store.configure(.autoLock, to: .integer(0), nil) } != nil)
+    try store.configure(.autoLock, to: .integer(600), nil)
+    #expect(failure { try store.configure(.autoLock, to: .integer(0), nil) } != nil)
+    #expect(failure { try store.configure(.autoLock, to: nil, nil) } != nil)
+    let consent = Permit(item: ConfigurationKey.autoLock.permitID, for: .change)
+    try store.configure(.autoLock, to: .integer(0), consent)
+    #expect(try store.sealedConfiguration() == [.autoLock: .integer(0)])
+    // It is there already, and the default protects as much.
+    try store.configure(.autoLock, to: .integer(0), nil)
+    try store.configure(.autoLock, to: nil, nil)
   }
 
   @Test func aProcessWithoutRetentionKeepsWhatIsThere() throws {

@@ -52,6 +52,15 @@ extension VaultEngine: LockingKeychain {
     _ = try vault.use { vault throws(StoreError) in try vault.file.fitting(opened) }
     wipeStack()
   }
+
+  /// Whether this opens a slot of the vault.
+  ///
+  /// - Throws: as `unlock(with:)`.
+  public func check(_ secret: SlotSecret) throws(StoreError) {
+    let opened = try open(slots(), secret)
+    _ = try vault.use { vault throws(StoreError) in try vault.file.fitting(opened) }
+    wipeStack()
+  }
 }
 
 extension VaultEngine {

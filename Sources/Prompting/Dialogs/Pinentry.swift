@@ -29,19 +29,53 @@ package final class Pinentry {
   /// The dialog had the last secret typed twice.
   private var hasRepeated = false
 
+  /// The pinentries that open windows, where the one that is called `pinentry` opens none.
+  static let windowed = ["qt", "qt5", "gtk-2", "gnome3", "fltk", "efl"].map { "/usr/bin/pinentry-" + $0 }
+
+  /// Opens a dialog in a place. Where `pinentry` can't open a window, another one does that root has installed.
+  ///
+  /// - Throws: as `init(_:_:type:title:text:seconds:)`.
+  static func begin(
+    _ place: PromptPlace, type: String?, title: String, text: String, seconds: Int
+  ) throws(Failure) -> Pinentry {
+    let named = Self.program(for: place)
+    var programs = named.map { [$0] } ?? []
+    if case .window = place { programs += windowed.filter(isOfRoot) }
+    var failure = Failure.missing
+    for program in programs {
+      do throws(Failure) {
+        return try Pinentry(program, place, type: type, title: title, text: text, seconds: seconds)
+      } catch {
+        failure = error
+      }
+    }
+    throw failure
+  }
+
+  /// Whether only root can have put it there: the dialog gets the passphrase.
+  private static func isOfRoot(_ path: String) -> Bool {
+    guard Files.allows(.execute, path), let status = try? Files.status(path) else { return false }
+    return status.owner == 0 && status.permissions & 0o022 == 0
+  }
+
   /// Opens a dialog in a place.
   ///
   /// In a window it is not told of a terminal: it would fall back to that, which may be the asking program's own.
-  /// - Throws: `missing` where there is no program.
-  init(_ place: PromptPlace, type: String?, title: String, text: String, seconds: Int) throws(Failure) {
-    guard let program = Self.start(place) else { throw .missing }
+  /// - Throws: `missing` where the program can't be started, `broken` where it can't open a window.
+  private init(
+    _ path: String, _ place: PromptPlace, type: String?, title: String, text: String, seconds: Int
+  ) throws(Failure) {
+    guard let program = Self.start(path, place) else { throw .missing }
     self.program = program
     var state: TerminalState?
     if case .terminal(let device) = place { state = TerminalState(device) }
     Self.open.withLock { [program] in $0 = OpenDialog(process: program.process, terminal: state) }
     do throws(Failure) {
       guard try Self.readLine(program).hasPrefix("OK") else { throw .broken }
-      flavor = Self.flavor(of: program)
+      let (flavor, fallback) = Self.flavor(of: program)
+      // It says so where it has no session bus or no display, as `gnome3:curses`.
+      if case .window = place, fallback != nil || ["curses", "tty"].contains(flavor) { throw .broken }
+      self.flavor = flavor
     } catch {
       Self.endOpen()
       program.end()
@@ -176,15 +210,17 @@ extension Pinentry {
     return try Assuan.isOK(line.extracting(..<min(64, line.count)).text)
   }
 
-  private static func start(_ place: PromptPlace) -> Child? {
+  /// The program for a place; nil: there is none.
+  private static func program(for place: PromptPlace) -> String? {
     var names = ["pinentry"]
-    var variables = baseEnvironment
-    switch place {
-    case .window(let display): variables += display
-    case .terminal: names = ["pinentry-curses", "pinentry-tty", "pinentry"]
-    }
+    if case .terminal = place { names = ["pinentry-curses", "pinentry-tty", "pinentry"] }
     let paths = names.flatMap { name in programFolders.map { "\($0)/\(name)" } }
-    guard let path = paths.first(where: { Files.allows(.execute, $0) }) else { return nil }
+    return paths.first { Files.allows(.execute, $0) }
+  }
+
+  private static func start(_ path: String, _ place: PromptPlace) -> Child? {
+    var variables = baseEnvironment
+    if case .window(let display) = place { variables += display }
     return try? Child([path], input: .pipedInOurGroup, environment: variables)
   }
 
@@ -207,14 +243,17 @@ extension Pinentry {
     return kept + ["PATH=/usr/local/bin:/usr/bin:/bin"] + (hasManager ? UserManager.variables : [])
   }
 
-  private static func flavor(of program: Child) -> String {
+  private static func flavor(of program: Child) -> (name: String, fallback: String?) {
     send("GETINFO flavor", to: program)
-    var flavor = "unknown"
+    var (flavor, fallback) = ("unknown", String?.none)
     while let line = try? readLine(program) {
-      if line.hasPrefix("D ") { flavor = String(line.dropFirst(2).prefix { $0 != ":" }) }
+      if line.hasPrefix("D ") {
+        let parts = line.dropFirst(2).split(separator: ":", maxSplits: 1).map(String.init)
+        (flavor, fallback) = (parts.first ?? flavor, parts.count > 1 ? parts[1] : nil)
+      }
       if line.hasPrefix("OK") || line.hasPrefix("ERR") { break }
     }
-    return flavor
+    return (flavor, fallback)
   }
 
   private func send(_ line: String) {

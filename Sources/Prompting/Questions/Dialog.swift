@@ -242,7 +242,7 @@ struct Dialog {
   }
 
   private func pinentry(_ more: String, in place: PromptPlace) throws(Pinentry.Failure) -> Pinentry {
-    try Pinentry(
+    try Pinentry.begin(
       place, type: TerminalType.of(request.process), title: "Keyhole", text: text(more),
       seconds: request.timeout)
   }

@@ -44,7 +44,7 @@ package enum ProgramQuestion {
     let lines = [
       "Started by: \(parents)", "It asks:", "  \(text.escapedForTerminal.abbreviated.inReadingOrder)", note,
     ]
-    return try Pinentry(
+    return try Pinentry.begin(
       place, type: environment("TERM"), title: title, text: lines.joined(separator: "\n"), seconds: seconds)
   }
 

@@ -64,14 +64,14 @@ package struct ConfigurationSession {
   /// Whether what lies in the vault can't be read now.
   package var isSealedUnknown: Bool { session.isSealedUnknown }
 
-  /// Sets a key: in the suite, or in the vault where the value protects less than the default, where the key lies there
-  /// already, or where `inVault` says so.
+  /// Sets a key: in the suite, or in the vault where the value lies there only, where the key lies there already, or where
+  /// `inVault` says so.
   ///
   /// - Throws: `Failure` that names the key.
   package func set(_ key: ConfigurationKey, to words: [String], inVault: Bool) throws -> Place {
     let value = try attempt(key) { () throws(StoreError) in try key.value(reading: words) }
     if key == .authCommand, words != [""] { try MountOptions.requireProgram(key, words[0]) }
-    guard inVault || key.isWeaker(value, than: key.fallback) || isSealed(key) else {
+    guard inVault || key.isForVault(value) || isSealed(key) else {
       try attempt(key) { () throws(StoreError) in try store(value, key) }
       return .suite
     }

@@ -11,17 +11,22 @@ public struct BrowserList: Sendable {
   public init(_ paths: [String] = []) { self.paths = paths }
 
   /// The browsers and indexers of the usual desktops, where Debian, Fedora and Arch install them.
+  ///
+  /// `gio` and `kioclient` are not among them: a person types them, as `cat`.
   public static let usual = BrowserList([
     "/usr/bin/thunar", "/usr/bin/Thunar", "/usr/bin/nautilus", "/usr/bin/nemo", "/usr/bin/caja",
-    "/usr/bin/dolphin", "/usr/bin/pcmanfm", "/usr/bin/pcmanfm-qt", "/usr/bin/io.elementary.files",
-    "/usr/libexec/tracker-extract-3", "/usr/libexec/tracker-miner-fs-3", "/usr/libexec/localsearch-3",
-    "/usr/libexec/localsearch-extractor-3", "/usr/lib/tracker-extract-3", "/usr/lib/localsearch-extractor-3",
-    "/usr/bin/baloo_file", "/usr/bin/baloo_file_extractor", "/usr/lib/*/libexec/kf5/baloo_file",
+    "/usr/bin/dolphin", "/usr/bin/konqueror", "/usr/bin/krusader", "/usr/bin/peony", "/usr/bin/pcmanfm",
+    "/usr/bin/pcmanfm-qt", "/usr/bin/io.elementary.files", "/usr/libexec/tracker-extract-3",
+    "/usr/libexec/tracker-miner-fs-3", "/usr/libexec/localsearch-3", "/usr/libexec/localsearch-extractor-3",
+    "/usr/lib/tracker-extract-3", "/usr/lib/localsearch-extractor-3", "/usr/bin/baloo_file",
+    "/usr/bin/baloo_file_extractor", "/usr/lib/*/libexec/kf5/baloo_file",
     "/usr/lib/*/libexec/kf5/baloo_file_extractor", "/usr/lib/*/libexec/kf6/baloo_file",
     "/usr/lib/*/libexec/kf6/baloo_file_extractor", "/usr/libexec/kf6/baloo_file",
-    "/usr/libexec/kf6/baloo_file_extractor", "/usr/lib/*/tumbler-1/tumblerd", "/usr/lib/tumbler-1/tumblerd",
-    "/usr/lib64/tumbler-1/tumblerd", "/usr/libexec/gvfsd", "/usr/bin/updatedb", "/usr/sbin/updatedb",
-    "/usr/bin/updatedb.plocate", "/usr/sbin/updatedb.plocate", "/usr/bin/updatedb.mlocate",
+    "/usr/libexec/kf6/baloo_file_extractor", "/usr/lib/*/libexec/kf5/kioslave5",
+    "/usr/lib/*/libexec/kf6/kioworker", "/usr/libexec/kf6/kioworker", "/usr/bin/recollindex",
+    "/usr/lib/*/tumbler-1/tumblerd", "/usr/lib/tumbler-1/tumblerd", "/usr/lib64/tumbler-1/tumblerd",
+    "/usr/libexec/gvfsd", "/usr/bin/updatedb", "/usr/sbin/updatedb", "/usr/bin/updatedb.plocate",
+    "/usr/sbin/updatedb.plocate", "/usr/bin/updatedb.mlocate",
   ])
 
   /// The paths of a text, one in each line; a line that begins with `#` is a comment.

@@ -48,6 +48,8 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
     case bool(Bool)
     /// A lower number does.
     case lower
+    /// A higher number does.
+    case higher
     /// A lower number does, and 0 does least.
     case lowerThanNever
     /// No program does.
@@ -105,19 +107,20 @@ public enum ConfigurationKey: String, CaseIterable, Sendable {
     }
   }
 
-  /// A program can purge what is kept, so it may also have less kept; that old secrets are there for longer takes the user.
+  /// Less history is less that can be undone. That old values are there for longer opens none of them: a version opens as its
+  /// item does.
   private var definitionOfHistory: Definition {
     let standard = HistoryRetention.standard
     return switch self {
     case .history:
       Definition(
         kind: .number(0...HistoryRetention.mostVersions, .versions),
-        fallback: .integer(Int128(standard.versions)), protection: .lower,
+        fallback: .integer(Int128(standard.versions)), protection: .higher,
         summary: "how many versions of an item, or of a key of a suite, are kept; 0: none")
     default:
       Definition(
         kind: .number(0...HistoryRetention.mostDays, .days), fallback: .integer(Int128(standard.days)),
-        protection: .lower, summary: "for how many days versions and removed items are kept; 0: not at all")
+        protection: .higher, summary: "for how many days versions and removed items are kept; 0: not at all")
     }
   }
 
@@ -170,10 +173,12 @@ extension ConfigurationKey {
     }
   }
 
-  /// The values that lie in the vault only, for a person; nil: there are none, as the default protects least.
+  /// The values that lie in the vault only, for a person; nil: there are none.
   public var restriction: String? {
     switch (definition.protection, fallback) {
     case (.lower, .integer(let number)): "more than \(number) lies in the vault"
+    case (.higher, .integer(let number)): "less than \(number) lies in the vault"
+    case (.lowerThanNever, _): "0 lies in the vault"
     case (.none, _): "lies in the vault"
     case (.bool(let strict), .bool(let fallback)) where strict == fallback: "\(!strict) lies in the vault"
     default: nil
@@ -249,6 +254,15 @@ extension ConfigurationKey {
     return words.isEmpty || words == [""] ? "none" : words.joined(separator: " ")
   }
 
+  /// Whether a higher number protects more.
+  var protectsMoreIfHigher: Bool { if case .higher = definition.protection { true } else { false } }
+
+  /// Whether a value lies in the vault only: it protects less than the default, or turns off what the key is for.
+  public func isForVault(_ value: SettingValue) -> Bool {
+    if case .lowerThanNever = definition.protection, value == .integer(0) { return true }
+    return isWeaker(value, than: fallback)
+  }
+
   /// Whether `value` protects less than `other`. Both have passed ``check(_:)``.
   public func isWeaker(_ value: SettingValue, than other: SettingValue) -> Bool {
     guard value != other else { return false }
@@ -256,6 +270,7 @@ extension ConfigurationKey {
     case (.neutral, _, _): return false
     case (.bool(let strict), .bool(let value), _): return value != strict
     case (.lower, .integer(let value), .integer(let other)): return value > other
+    case (.higher, .integer(let value), .integer(let other)): return value < other
     case (.lowerThanNever, .integer(let value), .integer(let other)):
       return other != 0 && (value == 0 || value > other)
     case (.none, .string(let program), _): return program != ""

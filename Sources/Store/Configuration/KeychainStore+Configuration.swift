@@ -18,19 +18,19 @@ extension KeychainStore {
   }
 
   /// Before a setting in the keychain changes to `value`; nil: it is removed. A person is asked where the new value protects
-  /// less than the present one.
+  /// less than the present one, or lies in the vault only and nothing of the key lies there.
   ///
   /// - Throws: `locked`, `invalidValue`; `unsupported` for a keychain that keeps no settings; `accessDenied` where no person
   ///   can be asked.
   public nonisolated func permission(
     toChange key: ConfigurationKey, to value: SettingValue?, by caller: Caller
   ) throws(StoreError) -> Permission {
-    let (old, new) = try change(of: key, to: value)
-    guard key.isWeaker(new, than: old), !isDecidedElsewhere else {
+    let change = try change(of: key, to: value)
+    guard change.takesPerson, !isDecidedElsewhere else {
       return .given(Permit(item: key.permitID, for: .change))
     }
-    let line =
-      "\(key.rawValue): \(ConfigurationKey.text(of: old)) → \(ConfigurationKey.text(of: new))"
+    let old = change.old == change.new ? "as the suite says" : ConfigurationKey.text(of: change.old)
+    let line = "\(key.rawValue): \(old) → \(ConfigurationKey.text(of: change.new))"
     return try permission(toChange: key, ProtectionChange(lines: [line], removesProtection: true), caller)
   }
 
@@ -60,8 +60,7 @@ extension KeychainStore {
   public nonisolated func configure(
     _ key: ConfigurationKey, to value: SettingValue?, _ permit: Permit?
   ) throws(StoreError) {
-    let (old, new) = try change(of: key, to: value)
-    let isFree = isDecidedElsewhere || !key.isWeaker(new, than: old)
+    let isFree = try !change(of: key, to: value).takesPerson || isDecidedElsewhere
     guard isFree || (permit?.item == key.permitID && permit?.operation == .change) else {
       throw .accessDenied(reason: "a person has to agree to a change of this setting")
     }
@@ -91,10 +90,9 @@ extension KeychainStore {
     return changes
   }
 
-  /// The present and the new value in the keychain.
   private nonisolated func change(
     of key: ConfigurationKey, to value: SettingValue?
-  ) throws(StoreError) -> (old: SettingValue, new: SettingValue) {
+  ) throws(StoreError) -> SealedChange {
     if let value { try key.check(value) }
     guard engine.authenticatesItems else {
       throw .unsupported(
@@ -103,8 +101,21 @@ extension KeychainStore {
           + "the mount option `\(key.rawValue)=` sets it for one mount")
     }
     guard engine.locking.lockState == .open else { throw .locked }
-    return (try sealedConfiguration()[key] ?? key.fallback, value ?? key.fallback)
+    let sealed = try sealedConfiguration()[key]
+    let (old, new) = (sealed ?? key.fallback, value ?? key.fallback)
+    // Where nothing is sealed the suite may say more than the default, which the keychain does not know.
+    let comesBeforeSuite = sealed == nil && value.map(key.isForVault) ?? false
+    return SealedChange(old: old, new: new, takesPerson: comesBeforeSuite || key.isWeaker(new, than: old))
   }
+}
+
+/// A change of a setting in the keychain.
+private struct SealedChange {
+  /// The present value, or the default.
+  var old: SettingValue
+  var new: SettingValue
+  /// Whether a person has to agree.
+  var takesPerson: Bool
 }
 
 extension ConfigurationKey {

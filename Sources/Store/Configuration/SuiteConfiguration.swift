@@ -2,8 +2,8 @@ public import Model
 
 /// Keyhole's own suite: what it sets, and what of it is not followed.
 ///
-/// Any program of the user's can write there, so a value that protects less than the default is refused by every interface
-/// of Keyhole, and not followed where another program has written it into the file.
+/// Any program of the user's can write there, so a value that lies in the vault only (`ConfigurationKey.isForVault`) is
+/// refused by every interface of Keyhole, and not followed where another program has written it into the file.
 public struct SuiteConfiguration: Sendable {
   /// The name of the suite.
   public static let suite: ExactString = "keyhole"
@@ -39,8 +39,8 @@ public struct SuiteConfiguration: Sendable {
     self.init((try? suite?.fetch()) ?? nil)
   }
 
-  /// - Throws: `invalidValue` for an unknown key or another type, `notPermitted` for a value that protects less than the
-  ///   default.
+  /// - Throws: `invalidValue` for an unknown key or another type, `notPermitted` for a value that lies in the vault
+  ///   only.
   static func key(_ name: ExactString, taking value: SettingValue) throws(StoreError) -> ConfigurationKey {
     guard let key = ConfigurationKey(rawValue: name.string) else {
       throw .invalidValue(
@@ -48,11 +48,14 @@ public struct SuiteConfiguration: Sendable {
           + "`keyhole config` lists them")
     }
     try key.check(value)
-    guard !key.isWeaker(value, than: key.fallback) else {
+    guard !key.isForVault(value) else {
+      let effect =
+        key.isWeaker(value, than: key.fallback) ? "protects less than the default" : "turns it off"
       throw .notPermitted(
         reason:
-          "this value of `\(key.rawValue)` protects less than the default, and any program could set it "
-          + "here; `keyhole config \(key.rawValue)` keeps it in the vault, with the passphrase")
+          "this value of `\(key.rawValue)` \(effect), and any program could set it here; "
+          + "`keyhole config \(key.rawValue) \(ConfigurationKey.text(of: value))` keeps it in the vault, "
+          + "with the passphrase")
     }
     return key
   }
@@ -69,9 +72,10 @@ public struct SuiteConfiguration: Sendable {
       switch (key.definition.kind, value) {
       case (.programs, _): return
       case (.bool, .bool): break
-      // Each further digit makes it larger.
+      // Each further digit makes it larger, so also one that protects more.
       case (.number(let range, _), .integer(let number)):
-        guard isLine || (before == nil && number >= range.lowerBound) else { return }
+        guard isLine || (before == nil && number >= range.lowerBound && !key.protectsMoreIfHigher)
+        else { return }
       default: guard isLine else { return }
       }
     } else if before != nil, !isLine {

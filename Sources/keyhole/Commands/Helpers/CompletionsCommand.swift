@@ -41,12 +41,15 @@ extension CompletionsCommand {
   /// fish shows an option's help beside each word that it takes; a tab begins a text of the word's own.
   private static func withoutRepeatedHelp(_ script: String) -> String {
     let lines = script.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-      guard let words = line.firstMatch(of: /^(complete .* -rfka ')([a-z][a-z -]*)'$/) else {
+      guard let words = line.firstMatch(of: /^(complete .* -rfka ')([A-Za-z][A-Za-z0-9 -]*)'$/) else {
         return String(line)
       }
       return words.1 + words.2.split(separator: " ").map { $0 + #"\t"# }.joined(separator: " ") + "'"
     }
+    // The names that the command prints.
+    let printed = "    command $tokens[1] $argv $tokens"
     return lines.joined(separator: "\n")
+      .replacing(printed, with: printed + #" | string replace -r '$' '\t'"#, maxReplacements: 1)
   }
 
   private static let helpInFish = """

@@ -44,7 +44,7 @@ struct PassphraseChange {
       guard vault.furtherSecrets.contains(.recoveryCode) else {
         throw Failure(places.vault, "the vault has no recovery code; nothing was changed")
       }
-      code = try Self.askCode()
+      code = try Self.askCode(vault, places)
       present = HeldSecret(try SecretBytes())
     } else {
       code = nil
@@ -96,7 +96,7 @@ struct PassphraseChange {
     } catch {
       if let file = options.addCredential, file != "-" { _ = try? Files.remove(file) }
       guard error == .rejected, code != nil else { throw error }
-      throw .accessDenied(reason: "this is not the vault's recovery code; nothing was changed")
+      throw Self.notTheCode
     }
   }
 }
@@ -121,17 +121,32 @@ extension PassphraseChange {
     return try SecretInput.ask("Present passphrase: ")
   }
 
-  private static func askCode() throws -> SlotSecret {
+  /// The same for the code: before a new passphrase is chosen.
+  private static func askCode(_ vault: VaultEngine, _ places: StoragePaths) throws -> SlotSecret {
     for attempt in 1...attempts {
       let typed = try SecretInput.passphrase("Recovery code: ")
-      do throws(StoreError) { return try RecoveryCode.parse(typed.span) } catch {
-        let reason = if case .invalidValue(let reason) = error { reason } else { error.message }
-        guard SecretInput.isTyped, attempt < attempts else { throw Failure(nil, reason) }
-        StandardError.write("\(reason)\n")
+      do throws(StoreError) {
+        let code = try RecoveryCode.parse(typed.span)
+        try vault.check(code)
+        return code
+      } catch {
+        let isOfPerson = SecretInput.isTyped && attempt < attempts
+        switch error {
+        case .invalidValue(let reason):
+          guard isOfPerson else { throw Failure(nil, reason) }
+          StandardError.write("\(reason)\n")
+        case .rejected:
+          guard isOfPerson else { throw Failure(places.vault, notTheCode) }
+          StandardError.write("That is not the vault's recovery code.\n")
+        default: throw Failure(places.vault, error)
+        }
       }
     }
     throw Failure(nil, "no recovery code was typed")
   }
+
+  private static let notTheCode = StoreError.accessDenied(
+    reason: "this is not the vault's recovery code; nothing was changed")
 }
 
 // MARK: - Telling
