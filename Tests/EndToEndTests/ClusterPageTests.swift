@@ -77,7 +77,7 @@ import Testing
       let other = try World()
       defer { other.remove() }
       let page = try Page(FreePorts.find(6))
-      try #require(page.commands.count == 10)
+      try #require(page.commands.count == 11)
       _ = try Self.run(page.commands[0], on: one)
       // It ends with this process, however that ends.
       let servers = try (1...3).map { number in
@@ -108,21 +108,26 @@ import Testing
     _ = try run(commands[1], on: one)
     let (passphrase, second) = (ClusterMachines.passphrase, ClusterMachines.otherPassphrase)
     defer { for world in [one, other] { unmount(world) } }
+    try one.check("keyhole set defaults/before/it 1")
     let made = try run(commands[2], passphrase, on: one)
     #expect(made.lines.count == 1)
     let status = try run(commands[3], passphrase, on: one)
     #expect(status.text.contains("cluster      connected"), "\(status)")
     try one.check("cp ca.pem team.pem team.key '\(other.outside)'; keyhole set defaults/app/volume 42")
-    let asked = try run(commands[4], second, on: other)
-    let approved = try run(commands[5], passphrase, try #require(asked.lines.first), on: one)
-    _ = try run(commands[6], second, try #require(approved.lines.first), on: other)
+    let moved = try run(commands[4], on: one)
+    #expect(moved.text == "moved 1 suite from files to cluster\nmoved 0 items from vault to cluster\n")
+    let asked = try run(commands[5], second, on: other)
+    let approved = try run(commands[6], passphrase, try #require(asked.lines.first), on: one)
+    _ = try run(commands[7], second, try #require(approved.lines.first), on: other)
     _ = try run(commands[3], second, on: other)
-    let isThere = try holds { try other.sh("keyhole get defaults/app/volume").text == "42\n" }
+    let isThere = try holds {
+      try other.sh("keyhole get defaults/app/volume; keyhole get defaults/before/it").text == "42\n1\n"
+    }
     #expect(isThere)
-    let day = try one.sh(commands[7])
+    let day = try one.sh(commands[8])
     #expect(day.lines.filter { $0.hasPrefix("server   ") && $0.contains("etcd 3.") }.count == 3, "\(day)")
     #expect(day.text.contains("  this device") && day.text.contains("members  3"), "\(day)")
-    _ = try run("\(variables)\n\(commands[8])", on: one)
-    _ = try run(commands[9], passphrase, on: one)
+    _ = try run("\(variables)\n\(commands[9])", on: one)
+    _ = try run(commands[10], passphrase, on: one)
   }
 }

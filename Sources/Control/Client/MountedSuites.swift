@@ -98,6 +98,12 @@ package struct MountedSuites: SuiteEngine {
     return room
   }
 
+  /// The layers that the suites are made of, the lowest first; empty: there are none.
+  package func layers() throws(StoreError) -> [String] {
+    guard case .layers(let names) = try reply(to: .layers) else { throw WireReader.unreadable }
+    return names
+  }
+
   package func problems() -> [Problem] {
     guard case .problems(let problems)? = try? ask(.problems) else { return [] }
     return problems

@@ -20,6 +20,8 @@ package enum SuiteRequest: Hashable, Sendable {
   case problems
   /// `room` is the answer.
   case room
+  /// The layers that the suites are made of; `layers` is the answer.
+  case layers
 }
 
 /// The answers to `SuiteRequest` that no other request has.
@@ -28,6 +30,8 @@ package enum SuiteReply: Hashable, Sendable {
   case stamp(SuiteStamp?)
   case contents(SuiteRecord?)
   case readOnly(String?)
+  /// The lowest first; empty: there are none.
+  case layers([String])
 }
 
 package struct ListedSuite: Hashable, Sendable {

@@ -19,6 +19,7 @@ extension WireWriter {
     case .readOnlyReason(let suite): put(8, suite)
     case .problems: put(9 as UInt8)
     case .room: put(10 as UInt8)
+    case .layers: put(11 as UInt8)
     }
   }
 
@@ -48,6 +49,9 @@ extension WireWriter {
     case .readOnly(let reason):
       put(4 as UInt8)
       put(reason) { $0.put($1) }
+    case .layers(let names):
+      put(5 as UInt8)
+      put(names) { $0.put($1) }
     }
   }
 
@@ -115,6 +119,7 @@ extension WireReader {
     case 8: .readOnlyReason(try name())
     case 9: .problems
     case 10: .room
+    case 11: .layers
     default: throw Self.unreadable
     }
   }
@@ -129,6 +134,7 @@ extension WireReader {
     case 2: .stamp(try optional { (reader) throws(StoreError) in try reader.stamp() })
     case 3: .contents(try optional { (reader) throws(StoreError) in try reader.record() })
     case 4: .readOnly(try optional { (reader) throws(StoreError) in try reader.text() })
+    case 5: .layers(try list { (reader) throws(StoreError) in try reader.text() })
     default: throw Self.unreadable
     }
   }

@@ -20,6 +20,7 @@ struct SuiteServer {
       return .suites(.readOnly(reason))
     case .problems: return .problems(store.engine.problems())
     case .room: return .room(try store.engine.room())
+    case .layers: return .suites(.layers(store.engine.origins?.layerNames ?? []))
     case .create, .remove, .rename: try restructure(request)
     }
     return .done
