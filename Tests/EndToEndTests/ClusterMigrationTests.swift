@@ -11,7 +11,7 @@ import Testing
         keyhole set defaults/app/volume 42; keyhole set defaults/app/name x; keyhole set defaults/other/on true
         printf hunter2 | keyhole set keychain/generic/service/me
         printf s3cret | keyhole set keychain/internet/example.com/me
-        keyhole attr keychain/generic/service/me comment hello
+        keyhole attr keychain/generic/service/me comment hello; keyhole attr defaults/other keyhole.history 0
         """)
       try machines.create()
       try body(machines, machines.mount(machines.one))
@@ -47,6 +47,22 @@ import Testing
           && conflict.error.contains("defaults/both: it stays where it is"), "\(conflict)")
       try one.check("cat defaults/both/a", prints: "2\n")
       try one.world.check("ls \"$CONFIG\"", prints: "both.plist\n")
+    }
+  }
+
+  /// A suite without history has none there either.
+  @Test func suiteWithoutHistoryStaysOne() async throws {
+    try await Self.withMount { _, one in
+      for (from, to) in [("files", "cluster"), ("cluster", "files")] {
+        let moved = try Self.migrate(from, to, on: one.world)
+        #expect(moved.status == 0, "\(moved)")
+        if to == "cluster" {
+          try one.check("getfattr --only-values -n user.keyhole.history defaults/other", prints: "0")
+          #expect(try one.sh("getfattr -n user.keyhole.history defaults/app").status != 0)
+        }
+      }
+      try one.unmount()
+      try one.world.check("keyhole attr defaults/other keyhole.history", prints: "0\n")
     }
   }
 
@@ -111,7 +127,7 @@ import Testing
         #expect(output.status == 1 && output.text.contains("run it again"), "\(output)")
       }
       try machines.nodes.waitUntilReady()
-      // What is in neither store would be lost.
+      // A suite that is in neither store would be lost.
       let isBack = try holds { try Self.migrate("files", "cluster", on: one.world).status == 0 }
       #expect(isBack)
       try one.world.check("ls \"$CONFIG\"", prints: "")

@@ -21,12 +21,12 @@ package struct MountedSuites: SuiteEngine {
     (self.propertyLists, self.runtimeFolder, self.find) = (propertyLists, runtimeFolder, find)
   }
 
-  private func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
+  func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
     guard let process = find() else { throw ControlClient.gone }
     return try ControlClient.ask(process, in: runtimeFolder, .askSuites(request))
   }
 
-  private func reply(to request: SuiteRequest) throws(StoreError) -> SuiteReply {
+  func reply(to request: SuiteRequest) throws(StoreError) -> SuiteReply {
     guard case .suites(let reply) = try ask(request) else { throw WireReader.unreadable }
     return reply
   }

@@ -22,6 +22,8 @@ package enum SuiteRequest: Hashable, Sendable {
   case room
   /// The layers that the suites are made of; `layers` is the answer.
   case layers
+  /// `history` is the answer, or `done`.
+  case history(SuiteHistoryRequest)
 }
 
 /// The answers to `SuiteRequest` that no other request has.
@@ -32,6 +34,7 @@ package enum SuiteReply: Hashable, Sendable {
   case readOnly(String?)
   /// The lowest first; empty: there are none.
   case layers([String])
+  case history(SuiteHistoryReply)
 }
 
 package struct ListedSuite: Hashable, Sendable {

@@ -46,9 +46,10 @@ extension KeychainMigration {
           reason:
             "\(path(changed.identity)) was changed while it was moved; remove its copy, and run it again")
       }
-      let ids = left.filter { $0.identity != .rules }.map(\.id)
-      for start in stride(from: 0, to: ids.count, by: Self.removedAtOnce) {
-        try source.remove(Array(ids[start..<min(start + Self.removedAtOnce, ids.count)]))
+      var ids = left.filter { $0.identity != .rules }.map(\.id)[...]
+      while !ids.isEmpty {
+        try source.remove(Array(ids.prefix(Self.removedAtOnce)))
+        ids = ids.dropFirst(Self.removedAtOnce)
       }
       guard let rules = left.first(where: { $0.identity == .rules }) else { return }
       let moved = rules.folderRules

@@ -118,7 +118,7 @@ private struct SuiteCopy {
     }
     guard !keepingVersions, side.engine.history?.keepsVersions(of: suite) != false else { return }
     guard let history = side.engine.history else {
-      throw .unsupported(reason: "no history is kept of it, and the other store can't be told so")
+      throw .unsupported(reason: "it is one without history, and the other store has no such suites")
     }
     try history.setKeepsVersions(false, of: suite)
   }
@@ -209,7 +209,7 @@ extension SettingsMigration.Side {
     var size = 0
     for setting in settings {
       let added = try setting.value.storedSize(of: setting.key)
-      if size + added > Self.mostBytes || pieces[pieces.count - 1].count == Self.mostKeys {
+      if size + added > Self.mostBytes || (pieces.last?.count ?? 0) == Self.mostKeys {
         pieces.append([])
         size = 0
       }
