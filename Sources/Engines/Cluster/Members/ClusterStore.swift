@@ -26,6 +26,8 @@ package final class ClusterStore: Sendable, ClusterLock {
   let files: DeviceFiles
   package let session: ClusterSession
   let state: Locked<State>
+  /// Held while what was seen is stored: two threads would write one file.
+  private let saving = Locked(())
 
   var paths: ClusterPaths { session.paths }
   var keys: ClusterKeyring { session.keys }
@@ -160,6 +162,10 @@ package final class ClusterStore: Sendable, ClusterLock {
   ///
   /// - Throws: `locked`, `noSpace`, `system`.
   package func saveSeen(durably: Bool = false) throws(StoreError) {
+    try saving.use { (_) throws(StoreError) in try save(durably: durably) }
+  }
+
+  private func save(durably: Bool) throws(StoreError) {
     guard let key = state.use({ $0.seenKey }) else { throw .locked }
     _ = session.seen.takeChanged()
     let record = record
