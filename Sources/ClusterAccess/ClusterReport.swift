@@ -74,6 +74,10 @@ package struct ClusterReport: Sendable {
     if case .wrongCluster(let reason)? = opened.store.session.seen.refusal {
       return (opened.store.session.seen.isOfOtherCluster ? .otherCluster : .setBack, reason)
     }
+    // Not noted by an engine yet: only `silenceNow` has asked since.
+    if let refusal, case .wrongCluster(let reason) = refusal {
+      return (refusal.isOfOtherCluster ? .otherCluster : .setBack, reason)
+    }
     // Later contents are sealed under keys that this device has not, and do not fit its copy.
     if comparison.isRemoved { return (.removed, "") }
     if case .unauthorized(let reason)? = refusal { return (.accessDenied, reason) }

@@ -36,4 +36,47 @@ import Testing
     #expect(try layered.origin(of: "b", in: "app") == "host")
     #expect(try others.value("a", in: "fleet::app") == .integer(1), "the lower layer is as it was")
   }
+
+  /// A change of a layer as a process of its own makes it.
+  private func change(
+    _ store: TestStore, _ body: (LayeredSuites) throws -> Void
+  ) throws {
+    let suites = try store.suites()
+    defer { suites.close() }
+    let layered = try layered(suites)
+    layered.history?.keep(.standard)
+    try body(layered)
+  }
+
+  /// How many values of a suite the cluster keeps, as a client that begins now sees it.
+  private func stored(_ suite: ExactString, in store: TestStore) throws -> Int {
+    let suites = try store.suites()
+    defer { suites.close() }
+    return suites.versions(of: suite).count
+  }
+
+  @Test func theHistoryIsThatOfTheWrittenLayer() throws {
+    let store = try TestStore()
+    let others = try store.suites()
+    defer { others.close() }
+    others.keep(.standard)
+    _ = try others.create("fleet::app")
+    try others.set("a", .integer(1), in: "fleet::app")
+    for value in [2, nil, 3, 4] as [Int128?] {
+      try change(store) { try $0.set("a", value.map { .integer($0) }, in: "app") }
+    }
+    try change(store) { layered in
+      let history = try #require(layered.history)
+      // The value that stands for a removed key is no version.
+      #expect(history.versions(of: "app").map(\.value) == [.integer(2), .integer(3)])
+      #expect(history.suitesWithVersions() == ["app"])
+      #expect(try stored("host::app", in: store) == 3 && stored("fleet::app", in: store) == 0)
+      #expect(history.keepsVersions(of: "app"))
+      #expect(try history.purge("app", "a") == 3)
+      #expect(try history.versions(of: "app").isEmpty && stored("host::app", in: store) == 0)
+      try history.setKeepsVersions(false, of: "app")
+    }
+    try change(store) { try $0.set("a", .integer(5), in: "app") }
+    try change(store) { #expect($0.history?.versions(of: "app").isEmpty == true) }
+  }
 }

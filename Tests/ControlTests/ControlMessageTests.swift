@@ -64,7 +64,23 @@ import Testing
     .requests([]), .fetchStatus, .status("{}"),
     .askSuites(.list), .askSuites(.stamp("s")), .askSuites(.contents("s")), .askSuites(.create("s")),
     .askSuites(.remove("s")), .askSuites(.rename("s", to: "t")), .askSuites(.readOnlyReason("s")),
-    .askSuites(.problems), .askSuites(.room), .askSuites(.change("s", from: stamp, edits)),
+    .askSuites(.problems), .askSuites(.room), .askSuites(.layers),
+    .askSuites(.history(.retention)), .askSuites(.history(.versions("s"))), .askSuites(.history(.suites)),
+    .askSuites(.history(.purge("s", key: "k"))), .askSuites(.history(.purge("s", key: nil))),
+    .askSuites(.history(.purgeBeforeRemoval("s", ["k", "l"]))), .askSuites(.history(.keepsVersions("s"))),
+    .askSuites(.history(.endPurge("s", isFollowed: true))),
+    .askSuites(.history(.setKeepsVersions("s", false))),
+    .suites(.layers(["fleet/all", "host/x"])), .suites(.history(.retention(nil))),
+    .suites(.history(.retention(.standard))), .suites(.history(.suites(["s"]))), .suites(.history(.count(3))),
+    .suites(.history(.keeps(true))),
+    .suites(
+      .history(
+        .versions([
+          SettingVersion(
+            number: 7, key: "k", value: .array([.integer(1)]), replaced: item.modified, changes: .removal)
+        ]))),
+
+    .askSuites(.change("s", from: stamp, edits)),
     .suites(.list([ListedSuite(name: "s", stamp: stamp)])), .suites(.stamp(stamp)), .suites(.stamp(nil)),
     .suites(.contents(nil)), .suites(.readOnly("why")), .suites(.readOnly(nil)),
     .suites(.contents(SuiteRecord(settings: edits, stamp: stamp, readOnly: nil))),

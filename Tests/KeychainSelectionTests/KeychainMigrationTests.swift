@@ -126,7 +126,7 @@ import Testing
 }
 
 /// A keychain of which one call fails.
-private final class FailingKeychain: KeychainEngine, @unchecked Sendable {
+final class FailingKeychain: KeychainEngine, @unchecked Sendable {
   let name = "failing"
   private let engine: MemoryKeychain
   // Used by one thread.

@@ -21,12 +21,12 @@ package struct MountedSuites: SuiteEngine {
     (self.propertyLists, self.runtimeFolder, self.find) = (propertyLists, runtimeFolder, find)
   }
 
-  private func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
+  func ask(_ request: SuiteRequest) throws(StoreError) -> ControlMessage {
     guard let process = find() else { throw ControlClient.gone }
     return try ControlClient.ask(process, in: runtimeFolder, .askSuites(request))
   }
 
-  private func reply(to request: SuiteRequest) throws(StoreError) -> SuiteReply {
+  func reply(to request: SuiteRequest) throws(StoreError) -> SuiteReply {
     guard case .suites(let reply) = try ask(request) else { throw WireReader.unreadable }
     return reply
   }
@@ -96,6 +96,12 @@ package struct MountedSuites: SuiteEngine {
   package func room() throws(StoreError) -> DiskRoom {
     guard case .room(let room?) = try ask(.room) else { throw WireReader.unreadable }
     return room
+  }
+
+  /// The layers that the suites are made of, the lowest first; empty: there are none.
+  package func layers() throws(StoreError) -> [String] {
+    guard case .layers(let names) = try reply(to: .layers) else { throw WireReader.unreadable }
+    return names
   }
 
   package func problems() -> [Problem] {

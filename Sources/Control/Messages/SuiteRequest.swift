@@ -20,6 +20,10 @@ package enum SuiteRequest: Hashable, Sendable {
   case problems
   /// `room` is the answer.
   case room
+  /// The layers that the suites are made of; `layers` is the answer.
+  case layers
+  /// `history` is the answer, or `done`.
+  case history(SuiteHistoryRequest)
 }
 
 /// The answers to `SuiteRequest` that no other request has.
@@ -28,6 +32,9 @@ package enum SuiteReply: Hashable, Sendable {
   case stamp(SuiteStamp?)
   case contents(SuiteRecord?)
   case readOnly(String?)
+  /// The lowest first; empty: there are none.
+  case layers([String])
+  case history(SuiteHistoryReply)
 }
 
 package struct ListedSuite: Hashable, Sendable {

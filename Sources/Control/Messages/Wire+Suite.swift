@@ -19,6 +19,10 @@ extension WireWriter {
     case .readOnlyReason(let suite): put(8, suite)
     case .problems: put(9 as UInt8)
     case .room: put(10 as UInt8)
+    case .layers: put(11 as UInt8)
+    case .history(let request):
+      put(12 as UInt8)
+      put(request)
     }
   }
 
@@ -48,6 +52,12 @@ extension WireWriter {
     case .readOnly(let reason):
       put(4 as UInt8)
       put(reason) { $0.put($1) }
+    case .layers(let names):
+      put(5 as UInt8)
+      put(names) { $0.put($1) }
+    case .history(let reply):
+      put(6 as UInt8)
+      put(reply)
     }
   }
 
@@ -68,7 +78,7 @@ extension WireWriter {
     }
   }
 
-  private mutating func put(_ value: SettingValue) {
+  mutating func put(_ value: SettingValue) {
     switch value {
     case .string(let text): put(1, text)
     case .integer(let number):
@@ -115,6 +125,8 @@ extension WireReader {
     case 8: .readOnlyReason(try name())
     case 9: .problems
     case 10: .room
+    case 11: .layers
+    case 12: .history(try suiteHistoryRequest())
     default: throw Self.unreadable
     }
   }
@@ -129,6 +141,8 @@ extension WireReader {
     case 2: .stamp(try optional { (reader) throws(StoreError) in try reader.stamp() })
     case 3: .contents(try optional { (reader) throws(StoreError) in try reader.record() })
     case 4: .readOnly(try optional { (reader) throws(StoreError) in try reader.text() })
+    case 5: .layers(try list { (reader) throws(StoreError) in try reader.text() })
+    case 6: .history(try suiteHistoryReply())
     default: throw Self.unreadable
     }
   }
@@ -160,7 +174,7 @@ extension WireReader {
   /// As many arrays and dictionaries inside each other as a property list may have.
   private static let deepest = 512
 
-  private mutating func value(depth: Int) throws(StoreError) -> SettingValue {
+  mutating func value(depth: Int) throws(StoreError) -> SettingValue {
     guard depth <= Self.deepest else { throw Self.unreadable }
     switch try integer(UInt8.self) {
     case 1: return .string(try name())

@@ -20,6 +20,8 @@ struct SuiteServer {
       return .suites(.readOnly(reason))
     case .problems: return .problems(store.engine.problems())
     case .room: return .room(try store.engine.room())
+    case .history(let request): return try reply(to: request)
+    case .layers: return .suites(.layers(store.engine.origins?.layerNames ?? []))
     case .create, .remove, .rename: try restructure(request)
     }
     return .done
@@ -35,7 +37,7 @@ struct SuiteServer {
     }
   }
 
-  private func requireWritable() throws(StoreError) {
+  func requireWritable() throws(StoreError) {
     guard !isReadOnly else { throw .readOnly(reason: "the mount is read-only") }
   }
 

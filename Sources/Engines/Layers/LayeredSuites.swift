@@ -23,7 +23,7 @@ package final class LayeredSuites: SuiteEngine {
     (self.layers, self.written, self.merged) = (layers, written, merged)
   }
 
-  private var top: SettingLayer { layers[written] }
+  var top: SettingLayer { layers[written] }
 
   package var propertyLists: any PropertyListCoding { top.engine.propertyLists }
 

@@ -8,6 +8,16 @@ package struct ClusterMark: Hashable, Sendable {
   }
 }
 
+extension ClusterError {
+  fileprivate static let otherCluster = "another cluster answers"
+
+  /// Whether another cluster answers than the one that was seen; false: one that was set back, or another error.
+  package var isOfOtherCluster: Bool {
+    guard case .wrongCluster(let reason) = self else { return false }
+    return reason.hasPrefix(Self.otherCluster)
+  }
+}
+
 /// Compares what replies say of their cluster with what was seen before.
 struct ClusterIdentity {
   /// nil: no reply was seen yet.
@@ -23,7 +33,8 @@ struct ClusterIdentity {
   /// - Throws: `wrongCluster`.
   mutating func take(_ header: ClusterHeader, notBefore seen: ClusterMark?) throws(ClusterError) {
     if let mark, mark.cluster != header.cluster {
-      throw .wrongCluster("another cluster answers: \(hex(header.cluster)) in place of \(hex(mark.cluster))")
+      throw .wrongCluster(
+        "\(ClusterError.otherCluster): \(hex(header.cluster)) in place of \(hex(mark.cluster))")
     }
     if let seen, header.revision < seen.revision {
       throw .wrongCluster(

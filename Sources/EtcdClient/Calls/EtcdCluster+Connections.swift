@@ -4,12 +4,13 @@ extension EtcdCluster {
   /// A new connection to a server, on which the call can be made: it belongs to the cluster that was seen before, which was not set
   /// back, and knows a leader if the call needs one. So nothing is changed in another cluster.
   ///
-  /// `revision` is one that the caller has seen.
+  /// `revision` is one that the caller has seen. `probe`: a key that its user may read.
   ///
   /// - Returns: the connection, and what the server says of itself.
   /// - Throws: `unavailable`, `wrongCluster`.
   func connect(
-    to server: Int, _ call: EtcdCall, seeing revision: Int64 = 0, until limit: ContinuousClock.Instant,
+    to server: Int, _ call: EtcdCall, seeing revision: Int64 = 0, probing probe: [UInt8] = [0],
+    until limit: ContinuousClock.Instant,
     _ interruption: CallInterruption
   ) throws(ClusterError) -> (Channel, MemberStatus) {
     let endpoint = configuration.endpoints[server]
@@ -30,7 +31,7 @@ extension EtcdCluster {
     }
     if call.needsLeader, status.header.revision < revision {
       let seen = ClusterMark(cluster: status.header.cluster, revision: revision)
-      try refuseOlder(than: seen, on: channel, until: limit, interruption)
+      try refuseOlder(than: seen, probe, on: channel, until: limit, interruption)
     }
     return (channel, status)
   }
@@ -47,10 +48,10 @@ extension EtcdCluster {
 
   /// A server that is behind may lag, or be one of a cluster that was set back: the majority says which.
   private func refuseOlder(
-    than seen: ClusterMark, on channel: Channel, until limit: ContinuousClock.Instant,
+    than seen: ClusterMark, _ probe: [UInt8], on channel: Channel, until limit: ContinuousClock.Instant,
     _ interruption: CallInterruption
   ) throws(ClusterError) {
-    var request = RangeRequest(KeyRange(key: [0]))
+    var request = RangeRequest(KeyRange(key: probe))
     request.isKeysOnly = true
     let call = EtcdCall(method: .range, message: request.wire.bytes)
     let token = try logIn(on: channel, until: limit, interruption)

@@ -187,7 +187,7 @@ extension EtcdWatch {
       do throws(ClusterError) {
         let limit = ContinuousClock.now + cluster.patience
         let (channel, status) = try cluster.connect(
-          to: server, call, seeing: history.next - 1, until: limit, interruption)
+          to: server, call, seeing: history.next - 1, probing: range.start, until: limit, interruption)
         // Never from beyond what the server has: see issue 20221 of etcd.
         guard status.header.revision >= history.next - 1 else {
           throw .unavailable("\(channel.endpoint): it lags behind")

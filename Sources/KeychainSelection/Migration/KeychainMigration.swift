@@ -6,13 +6,21 @@ import Synchronization
 /// Moves every item of one keychain to another, with its secret and its attributes: all of them, or none.
 ///
 /// Killed at any moment it leaves each item in the old keychain or in both, and the next one goes on from
-/// there.
+/// there. What a keychain of a cluster can't keep stays where it is.
 package struct KeychainMigration {
   let source: any KeychainEngine
   let target: any KeychainEngine
   let seals: Bool
   let permit: (Item) throws(StoreError) -> Permit?
   let path: (ItemIdentity) -> String
+  /// Why a keychain of a cluster can't keep an item; nil: none of both is one.
+  let sharing: ((Item) -> StoreError?)?
+
+  /// An item that stays where it is.
+  package struct Left: Sendable {
+    package var item: ItemIdentity
+    package var error: StoreError
+  }
 
   /// The counts of `otpauth:` URIs where one of the keychains holds one secret of an item only.
   package struct Summary: Sendable {
@@ -20,6 +28,8 @@ package struct KeychainMigration {
     package internal(set) var companions: [String] = []
     /// The paths of the items of which such an item is the second secret now.
     package internal(set) var joined: [String] = []
+    /// The items that were not moved.
+    package internal(set) var left: [Left] = []
   }
 
   /// Why nothing was moved.
@@ -28,18 +38,23 @@ package struct KeychainMigration {
     package var item: ItemIdentity?
     /// The error of reading or writing the item.
     package var error: StoreError
+    /// Whether all items are in the new keychain, and some of them may be no longer in the old one.
+    package var isCopied = false
   }
 
   /// `sealing`: the items are sealed by the vault before the other keychain gets them. `path` gives an item's path in the
   /// tree, by which a companion names its item. `permit` asks whatever the item's flags demand before its secret is read.
+  /// `sharing`: one of them is a cluster's, and why it can't keep an item.
   package init(
     from source: any KeychainEngine, to target: any KeychainEngine, sealing: Bool = false,
+    sharing: ((Item) -> StoreError?)? = nil,
     path: @escaping (ItemIdentity) -> String = { $0.folder.string },
     permit: @escaping (Item) throws(StoreError) -> Permit?
   ) {
     self.source = source
     self.target = target
     seals = sealing
+    self.sharing = sharing
     self.permit = permit
     self.path = path
   }
@@ -48,7 +63,7 @@ package struct KeychainMigration {
   package func plan() throws(Failure) -> [Item] {
     try attempt(nil) { () throws(StoreError) in
       // Sealed documents are kept by vaults only: they stay where they are.
-      let items = try source.items().filter { !$0.identity.isDocument && !$0.isInMemory }
+      let items = try source.items().filter { !$0.identity.isDocument && !$0.isInMemory && isMovable($0) }
       try checkUnique(items)
       // The rules of folders go last, and are not told of.
       return items.filter { $0.identity != .rules } + items.filter { $0.identity == .rules }
@@ -64,11 +79,16 @@ package struct KeychainMigration {
 
   /// Moves the items; `progress` gets how many of them are done.
   @discardableResult
-  package func run(_ items: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
+  package func run(_ all: [Item], progress: (Int) -> Void) throws(Failure) -> Summary {
     defer { wipeStack() }
     var added: [ItemID] = []
     var passwords: [ItemIdentity: ItemPassword] = [:]
     var summary = Summary()
+    var items = all
+    for left in refused(of: all) {
+      summary.left.append(left)
+      items.removeAll { $0.identity == left.item }
+    }
     var pairs = self.pairs(among: items)
     // They are moved with the items that they name.
     let companions = Set(pairs.values.map(\.id))
@@ -78,6 +98,7 @@ package struct KeychainMigration {
       for (index, item) in items.enumerated() {
         try attempt(item.identity) { () throws(StoreError) -> Void in
           guard !companions.contains(item.id) else { return }
+          if sharing != nil, item.identity == .rules { return try copyRules(item, known[.rules]) }
           let password = try permit(item)?.password
           passwords[item.identity] = password
           var companion = pairs[item.identity]
@@ -101,8 +122,20 @@ package struct KeychainMigration {
       try? target.remove(added)
       throw error
     }
+    guard sharing == nil else {
+      try removeShared(items)
+      return summary
+    }
     try removeOriginals(items, added, passwords, pairs)
     return summary
+  }
+
+  /// The items that the cluster can't keep.
+  package func refused(of items: [Item]) -> [Left] {
+    guard let sharing else { return [] }
+    return items.compactMap { item in
+      sharing(item).map { Left(item: item.identity, error: $0) }
+    }
   }
 }
 

@@ -62,7 +62,7 @@ final class MountedCluster: Sendable {
   /// The stores are notified of the changes of others from now on.
   func follow(_ stores: Stores) {
     let (settings, keychain) = (stores.settings, stores.keychain)
-    let hasSettings = options.showsSettings
+    let (hasSettings, keepHistory) = (options.showsSettings, stores.keepHistory)
     let hasKeychain = keychain?.engine.name == KeychainChoice.cluster.rawValue
     opened.follow { [layered] stored in
       guard hasSettings else { return }
@@ -70,7 +70,10 @@ final class MountedCluster: Sendable {
     } items: {
       if hasKeychain { try? keychain?.refresh() }
     } opened: {
-      if hasSettings { settings.refreshAll() }
+      if hasSettings {
+        keepHistory()
+        settings.refreshAll()
+      }
       if hasKeychain { try? keychain?.load() }
     }
   }

@@ -1,3 +1,5 @@
+import Cluster
+import ClusterRecords
 import Control
 package import KeychainSelection
 package import Model
@@ -35,8 +37,11 @@ package struct KeychainMove {
     let engine = try opener.open(source)
     try TrustNotice(engine, places).require()
     let asking = Self.asking(engine, places)
+    var refusal: ((Item) -> StoreError?)?
+    if source == .cluster || target == .cluster { refusal = { Self.refusal($0) } }
     migration = KeychainMigration(
-      from: engine, to: try opener.open(target), sealing: options.seals, path: Self.path
+      from: engine, to: try opener.open(target), sealing: options.seals,
+      sharing: refusal, path: Self.path
     ) { item throws(StoreError) in
       let path = Self.path(item.identity)
       return try asking.permission(for: item, to: .read, item.secrets, path: path, by: .current).fetch()
@@ -44,8 +49,15 @@ package struct KeychainMove {
     (self.target, self.places) = (target, places)
   }
 
-  /// From now on `auto` means the keychain that the items are in.
+  /// Why a keychain of a cluster can't keep an item; nil: it can.
+  private static func refusal(_ item: Item) -> StoreError? {
+    do throws(StoreError) { try ClusterKeychain.limits.check(item) } catch { return error }
+    return item.size > ClusterFormat.largestValue ? .tooLarge(limit: ClusterFormat.largestValue) : nil
+  }
+
+  /// From now on `auto` means the keychain that the items are in. It never means a cluster's.
   package func settle() {
+    guard target != .cluster else { return }
     ChosenKeychain.change(to: target, state: places.state)
   }
 
@@ -78,9 +90,25 @@ private struct KeychainOpener {
   func open(_ choice: KeychainChoice) throws -> any KeychainEngine {
     var opening = KeychainConfiguration(choice: choice)
     if options.allowsPlainSession { opening.plainSession = true }
+    if choice == .cluster { return try openCluster(opening) }
     if let engine = try openByMount(opening) { return engine }
     guard let engine = try places.open(opening).engine else { throw Failure(nil, "there is no keychain") }
     do throws(StoreError) { try unlock(engine) } catch { throw Failure(choice.rawValue, error) }
+    return engine
+  }
+
+  /// The mount's process alone reaches it, and has a person unlock it.
+  private func openCluster(_ opening: KeychainConfiguration) throws -> any KeychainEngine {
+    guard let engine = try places.openUnlocked(opening).engine else {
+      throw Failure(nil, "there is no keychain")
+    }
+    do throws(StoreError) {
+      if !engine.locking.isOpenThroughout, UnlockController.isWantedByEnvironment {
+        try engine.remote?.askToUnlock(for: "keychain")
+      }
+      _ = try engine.items()
+      guard engine.locking.isOpenThroughout else { throw .locked }
+    } catch { throw Failure(opening.choice.rawValue, error) }
     return engine
   }
 

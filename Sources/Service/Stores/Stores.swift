@@ -62,7 +62,9 @@ package struct Stores {
       return Configuration(options: opening.history, sealed: sealed, suite: suite).retention
     }
     // The values of settings are no secrets of the vault: what lies there has no effect on their history.
-    keepHistory = { folder.keep(retention([:])) }
+    // Those of a cluster can be read when it is unlocked; until then nothing is kept.
+    let history = remote == nil ? folder : remote?.history
+    keepHistory = { history?.keep(retention([:])) }
     if remote == nil { keepHistory() }
     // A mount reads both at its beginning; each of many thousands takes its time.
     if loadsSettings { Background.run { _ = try? settings.suiteNames() } }

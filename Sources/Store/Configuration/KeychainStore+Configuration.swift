@@ -122,7 +122,7 @@ extension ConfigurationKey {
   private static let prefix = "configuration/"
 
   /// Whether an attribute of the item that keeps rules is a setting.
-  static func isAttribute(_ name: ExactString) -> Bool { name.string.hasPrefix(prefix) }
+  package static func isAttribute(_ name: ExactString) -> Bool { name.string.hasPrefix(prefix) }
 
   /// The attribute that keeps the setting.
   var attribute: ExactString { ExactString(Self.prefix + rawValue) }

@@ -90,11 +90,12 @@ package final class ClusterKeychain: KeychainEngine {
     try secret(of: item, part: SecretPlace.main)
   }
 
-  package var limits: KeychainLimits {
-    KeychainLimits(
-      refusedClasses: Set(Accessibility.allCases.filter(\.isBoundToDevice)),
-      refusedFlags: [.biometryCurrentSet, .applicationPassword])
-  }
+  package var limits: KeychainLimits { Self.limits }
+
+  /// The items that no keychain in a cluster keeps.
+  package static let limits = KeychainLimits(
+    refusedClasses: Set(Accessibility.allCases.filter(\.isBoundToDevice)),
+    refusedFlags: [.biometryCurrentSet, .applicationPassword])
 
   /// An item that was written without the keys does not open.
   package var authenticatesItems: Bool { true }

@@ -19,11 +19,15 @@ package final class ClusterStore: Sendable, ClusterLock {
     /// The key of the file of what was seen; nil: never unlocked.
     var seenKey: SeenKey?
     var log: MemberLog
+    /// How often a person had accepted that the cluster was set back, when this process began.
+    var accepted: UInt64 = 0
   }
 
   let files: DeviceFiles
   package let session: ClusterSession
   let state: Locked<State>
+  /// Held while what was seen is stored: two threads would write one file.
+  private let saving = Locked(())
 
   var paths: ClusterPaths { session.paths }
   var keys: ClusterKeyring { session.keys }
@@ -75,6 +79,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     }
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
+    state.use { $0.accepted = record.accepted }
     try open(member, record)
   }
 
@@ -90,6 +95,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     let contents = session.seen.contents
     (record.cluster, record.revision, record.heads) = (contents.cluster, contents.revision, contents.heads)
     (record.members, record.digest, record.first) = state.use { ($0.log.count, $0.log.digest, $0.log.first) }
+    record.accepted = state.use { $0.accepted }
     return record
   }
 
@@ -152,10 +158,22 @@ package final class ClusterStore: Sendable, ClusterLock {
     state.use { $0.member = nil }
   }
 
-  /// Stores what was seen. A lock leaves the key for that. - Throws: `locked`, `noSpace`, `system`.
+  /// Stores what was seen, unless a person has accepted since that the cluster was set back behind it. A lock leaves the key for that.
+  ///
+  /// - Throws: `locked`, `noSpace`, `system`.
   package func saveSeen(durably: Bool = false) throws(StoreError) {
+    try saving.use { (_) throws(StoreError) in try save(durably: durably) }
+  }
+
+  private func save(durably: Bool) throws(StoreError) {
     guard let key = state.use({ $0.seenKey }) else { throw .locked }
     _ = session.seen.takeChanged()
+    let record = record
+    if let stored = try DeviceFiles.read(files.seen), let known = try? SeenRecord(stored, key.symmetric()),
+      known.accepted > record.accepted
+    {
+      return
+    }
     let bytes = record.encoded(key.symmetric())
     try DeviceFiles.replace(files.seen, with: bytes, durably: durably)
   }
@@ -173,9 +191,10 @@ package final class ClusterStore: Sendable, ClusterLock {
       )
     }
     var record = SeenRecord()
-    record.first = try SeenRecord(stored, SeenRecord.key(member, keys.store)).first
+    let known = try SeenRecord(stored, SeenRecord.key(member, keys.store))
+    record.first = known.first
     session.seen.accept()
-    state.use { $0.log = MemberLog(store: keys.store) }
+    state.use { ($0.log, $0.accepted) = (MemberLog(store: keys.store), known.accepted &+ 1) }
     try open(member, record)
   }
 

@@ -14,6 +14,8 @@ package struct SeenRecord: Hashable, Sendable {
   package var digest: [UInt8] = []
   /// The digest of the first entry: it stays when a person accepts that the cluster was set back.
   package var first: [UInt8] = []
+  /// How often a person has accepted that. A process that began before leaves the file as it is.
+  package var accepted: UInt64 = 0
 
   package init() {}
 
@@ -29,6 +31,7 @@ package struct SeenRecord: Hashable, Sendable {
     static let digest: UInt8 = 4
     static let head: UInt8 = 5
     static let first: UInt8 = 6
+    static let accepted: UInt8 = 7
   }
 
   /// The fields, and HMAC-SHA256 over them.
@@ -45,6 +48,7 @@ package struct SeenRecord: Hashable, Sendable {
       writer.put(Tag.head, head.bytes)
     }
     writer.put(Tag.first, first)
+    if accepted > 0 { writer.put(Tag.accepted, accepted) }
     let code = HMAC<SHA256>.authenticationCode(for: writer.bytes, using: key)
     return writer.bytes + Array(code)
   }
@@ -64,6 +68,7 @@ package struct SeenRecord: Hashable, Sendable {
       case Tag.members: members = try field.integer(UInt64.self)
       case Tag.digest: digest = field.bytes.array
       case Tag.first: first = field.bytes.array
+      case Tag.accepted: accepted = try field.integer(UInt64.self)
       case Tag.head:
         var head = FieldReader(field.bytes)
         let version = try head.integer(UInt64.self)

@@ -8,30 +8,42 @@ import Store
 
 struct MigrateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "migrate", abstract: "Move all items from one keychain to another.",
+    commandName: "migrate",
+    abstract: "Move all items from one keychain to another, or all settings to or from a cluster.",
     discussion: """
       The items go with their secrets and attributes, all of them or none. What a Secret Service has in its collection \
       `session`, which is never stored, stays there. Times are the Secret Service's own \
       where it is the new keychain. Interrupted, it leaves every item where it was; run it again.
+
+      `cluster` is the store of a cluster that is mounted with `-o store=`: its keychain, or, with `files`, its settings, which go \
+      suite by suite. What a cluster does not keep (items of a device alone, of an enrolled finger or with a password of \
+      their own, values over 1 MiB), and suites of which the other store has other values, are named and stay, and the exit code is 1. \
+      Of each thing the copy is read back before the original is removed: where it is interrupted, or the cluster goes away, \
+      nothing is lost; run it again. The suite `keyhole` and the configuration in the vault, earlier versions and views stay.
       """)
 
-  enum Keychain: String, CaseIterable, ExpressibleByArgument {
+  enum Place: String, CaseIterable, ExpressibleByArgument {
     case vault
     case secretService = "secret-service"
+    case cluster
+    case files
 
-    fileprivate var choice: KeychainChoice {
+    /// nil: it holds settings.
+    fileprivate var choice: KeychainChoice? {
       switch self {
       case .vault: .vault
       case .secretService: .secretService
+      case .cluster: .cluster
+      case .files: nil
       }
     }
   }
 
-  @Option(help: "vault or secret-service.")
-  var from: Keychain
+  @Option(help: "vault, secret-service or cluster; files for the settings of this machine.")
+  var from: Place
 
-  @Option(help: "vault or secret-service.")
-  var to: Keychain
+  @Option(help: "vault, secret-service or cluster; files for the settings of this machine.")
+  var to: Place
 
   @Flag(help: "Say what would be moved, and change nothing.")
   var dryRun = false
@@ -44,41 +56,79 @@ struct MigrateCommand: ParsableCommand {
 
   @OptionGroup var quiet: QuietOption
 
+  private var movesSettings: Bool { from == .files || to == .files }
+
   func validate() throws {
-    guard from != to else { throw ValidationError("--from and --to name the same keychain") }
+    guard from != to else { throw ValidationError("--from and --to name the same place") }
+    guard !movesSettings || from == .cluster || to == .cluster else {
+      throw ValidationError("settings are moved between files and cluster")
+    }
     guard !sealed || to == .secretService else {
-      throw ValidationError("what is in the vault is sealed anyway")
+      throw ValidationError(
+        movesSettings ? "settings are not sealed" : "what is in a vault or a cluster is sealed anyway")
     }
   }
 
   func run() throws {
     quiet.apply()
     allowUnlockedMemoryWithoutSwap()
+    guard let source = from.choice, let target = to.choice else { return try moveSettings() }
+    try moveItems(source, target)
+  }
+
+  /// Names what stays.
+  private func tellLeft(_ path: String, _ error: StoreError) {
+    Failure(path, "it stays where it is: \(error.message)", error.failureKind).report()
+  }
+
+  private func end(_ left: Int, _ noun: String) throws {
+    guard left > 0 else { return }
+    let verb = left == 1 ? "stays" : "stay"
+    throw Failure(nil, "\(Self.count(left, noun)) \(dryRun ? "would stay" : verb) in \(from.rawValue)")
+  }
+
+  private static func count(_ count: Int, _ noun: String) -> String {
+    count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
+  }
+}
+
+// MARK: - Items
+
+extension MigrateCommand {
+  private func moveItems(_ source: KeychainChoice, _ target: KeychainChoice) throws {
     var options = KeychainMove.Options { try SecretInput.ask("Passphrase: ") }
     (options.allowsPlainSession, options.seals) = (plainSession, sealed)
-    let move = try KeychainMove(from: from.choice, to: to.choice, StoragePaths.ofMount(), options)
-    do throws(KeychainMigration.Failure) {
-      let (items, left) = (try move.migration.plan(), try move.migration.inMemory())
-      defer { tell(left: left) }
-      guard !dryRun else { return tell(items) }
+    let move = try KeychainMove(from: source, to: target, StoragePaths.ofMount(), options)
+    do {
+      let items = try move.migration.plan()
+      let inMemory = try move.migration.inMemory()
+      defer { tell(inMemory: inMemory) }
+      if dryRun { return try tell(items, move.migration.refused(of: items)) }
       let bar = ProgressBar(total: items.count, "moving")
       defer { bar.end() }
       let summary = try move.migration.run(items) { bar.show($0) }
       bar.end()
       move.settle()
-      StandardOutput.print(
-        "moved \(Self.count(items.filter(\.isShown))) from \(from.rawValue) to \(to.rawValue)")
+      let left = Set(summary.left.map(\.item))
+      let moved = items.filter { $0.isShown && !left.contains($0.identity) }
+      StandardOutput.print("moved \(Self.count(moved.count, "item")) from \(from.rawValue) to \(to.rawValue)")
       tell(summary)
-    } catch {
+      for left in summary.left { tellLeft(KeychainMove.path(left.item), left.error) }
+      try end(summary.left.count, "item")
+    } catch let error as KeychainMigration.Failure {
       let subject = error.item.map(KeychainMove.path) ?? from.rawValue
-      throw Failure(subject, "nothing was moved: \(error.error.message)", error.error.failureKind)
+      let result =
+        error.isCopied
+        ? "all items are in \(to.rawValue), and some still in \(from.rawValue) too; run it again"
+        : "nothing was moved"
+      throw Failure(subject, "\(result): \(error.error.message)", error.error.failureKind)
     }
   }
 
-  private func tell(left: [Item]) {
-    guard !left.isEmpty else { return }
+  private func tell(inMemory items: [Item]) {
+    guard !items.isEmpty else { return }
     StandardError.note(
-      "\(from.rawValue): \(Self.count(left)) of the collection `session` left out, "
+      "\(from.rawValue): \(Self.count(items.count, "item")) of the collection `session` left out, "
         + "which ends with the login session")
   }
 
@@ -94,15 +144,53 @@ struct MigrateCommand: ParsableCommand {
     }
   }
 
-  private func tell(_ items: [Item]) {
-    let items = items.filter(\.isShown)
+  private func tell(_ items: [Item], _ refused: [KeychainMigration.Left]) throws {
+    let left = Set(refused.map(\.item))
+    let items = items.filter { $0.isShown && !left.contains($0.identity) }
     for path in items.map({ KeychainMove.path($0.identity) }).sorted() {
       StandardOutput.print(path.escapedForTerminal)
     }
-    StandardOutput.print("would move \(Self.count(items)) from \(from.rawValue) to \(to.rawValue)")
+    StandardOutput.print(
+      "would move \(Self.count(items.count, "item")) from \(from.rawValue) to \(to.rawValue)")
+    for left in refused { tellLeft(KeychainMove.path(left.item), left.error) }
+    try end(refused.count, "item")
   }
+}
 
-  private static func count(_ items: [Item]) -> String {
-    items.count == 1 ? "1 item" : "\(items.count) items"
+// MARK: - Settings
+
+extension MigrateCommand {
+  private func moveSettings() throws {
+    let move = try SettingsMove(to == .cluster ? .toCluster : .fromCluster, StoragePaths.ofMount())
+    do {
+      let suites = try move.migration.plan()
+      let bar = dryRun ? nil : ProgressBar(total: suites.count, "moving")
+      defer { bar?.end() }
+      var left: [(suite: ExactString, error: StoreError)] = []
+      for (index, suite) in suites.enumerated() {
+        let error = try dryRun ? move.migration.check(suite) : move.migration.move(suite)
+        if let error {
+          left.append((suite, error))
+        } else if dryRun {
+          StandardOutput.print(SettingsMove.path(suite).escapedForTerminal)
+        }
+        bar?.show(index + 1)
+      }
+      bar?.end()
+      StandardOutput.print(
+        "\(dryRun ? "would move" : "moved") \(Self.count(suites.count - left.count, "suite")) "
+          + "from \(from.rawValue) to \(to.rawValue)")
+      for left in left { tellLeft(SettingsMove.path(left.suite), left.error) }
+      try end(left.count, "suite")
+    } catch let error as SettingsMigration.Failure {
+      let result =
+        error.isCopied
+        ? "it is in \(to.rawValue), and some of it still in \(from.rawValue) too; run it again"
+        : "it and what follows was not moved; run it again"
+      throw Failure(
+        error.suite.map(SettingsMove.path) ?? from.rawValue,
+        error.suite == nil ? error.error.message : "\(result): \(error.error.message)",
+        error.error.failureKind)
+    }
   }
 }
