@@ -2,19 +2,24 @@ public import Model
 public import SecretMemory
 public import Store
 
-/// Computes one-time codes from an `otpauth:` URI: TOTP of RFC 6238, HOTP of RFC 4226.
+/// Computes one-time codes from an `otpauth:` URI: TOTP of RFC 6238, HOTP of RFC 4226, and Steam's, which are TOTP's in another
+/// alphabet.
 ///
 /// The key is in protected memory, and what is computed from it on the way is wiped by the caller (`wipeStack`).
 public struct CodeGenerator: ~Copyable {
   /// The number of digits that codes have: RFC 4226, section 5.3.
   public static let digits = 6...8
+  private static let decimal = Array("0123456789".utf8)
+  /// Of codes with five characters, the one of least weight first: `encoder=steam`, as KeePassXC writes it.
+  private static let steam = Array("23456789BCDFGHJKMNPQRTVWXY".utf8)
 
   /// The parameter `counter` of a URI of the type hotp: that of the next code; nil: of the type totp.
   public let counter: UInt64?
-  /// How many digits codes have.
+  /// How many digits codes have: `digits`, or five of Steam's.
   public let digits: Int
   /// The time step in seconds.
   public let period: Int64
+  private let isSteam: Bool
   private let algorithm: OTPAlgorithm
   private let key: SecretBytes
   /// The bytes of the counter in the URI.
@@ -24,9 +29,9 @@ public struct CodeGenerator: ~Copyable {
   public init(_ uri: borrowing SecretBytes) throws(StoreError) {
     try KeyURI.check(uri)
     let parameters = KeyURIParameters(uri.span)
-    guard parameters.encoder != "steam" else { throw Self.steam }
-    let digits = Int(parameters.digits ?? 6)
-    guard Self.digits.contains(digits) else {
+    let isSteam = parameters.encoder == "steam"
+    let digits = isSteam ? 5 : Int(clamping: parameters.digits ?? 6)
+    guard isSteam || Self.digits.contains(digits) else {
       throw .unsupported(reason: "the `otpauth` URI wants codes of \(digits) digits; they have 6 to 8")
     }
     // The epoch of a larger one would have no end that a clock can show.
@@ -37,14 +42,10 @@ public struct CodeGenerator: ~Copyable {
       throw .unsupported(reason: "`algorithm` of the `otpauth` URI is not SHA1, SHA256 or SHA512")
     }
     key = try Base32.decode(uri.span.extracting(parameters.keyRange))
-    (self.digits, self.period, self.algorithm) = (digits, period, algorithm)
+    (self.digits, self.period, self.algorithm, self.isSteam) = (digits, period, algorithm, isSteam)
     counter = parameters.isCounterBased ? parameters.counter ?? 0 : nil
     counterRange = parameters.counterRange
   }
-
-  /// Of codes that are made otherwise.
-  public static let steam = StoreError.unsupported(
-    reason: "Steam's codes have an alphabet of their own (`encoder=steam`), which RFC 6238 does not describe")
 }
 
 extension CodeGenerator {
@@ -61,9 +62,10 @@ extension CodeGenerator {
   public borrowing func code(counter: UInt64) throws(StoreError) -> SecretBytes {
     var number = algorithm.truncated(key.span, counter: counter)
     var code = try Self.empty(count: digits)
-    for index in (0..<digits).reversed() {
-      code[index] = UInt8(ascii: "0") + UInt8(number % 10)
-      number /= 10
+    let alphabet = isSteam ? Self.steam : Self.decimal
+    for place in 0..<digits {
+      code[isSteam ? place : digits - 1 - place] = alphabet[Int(number) % alphabet.count]
+      number /= UInt32(alphabet.count)
     }
     return code
   }

@@ -2,11 +2,13 @@ public import Model
 public import SecretMemory
 import Store
 
-/// The text that a service shows to set up one-time codes, as a person types or pastes it: an `otpauth:` URI, or a key in
-/// base32.
+/// The text that a service shows to set up one-time codes, as a person types or pastes it: an `otpauth:` URI, a key in
+/// base32, or one behind `steam://`.
 public enum TypedKey {
   /// In digits of base32: 40 bits. RFC 4226 wants 128, and some services give 80.
   static let shortestKey = 8
+  /// Of a key for Steam's codes, as Bitwarden has it.
+  private static let steamScheme = "steam://"
 
   /// The URI that is stored. A key alone is for codes of RFC 6238 as most services have them: SHA1, six digits, 30 seconds.
   ///
@@ -19,8 +21,10 @@ public enum TypedKey {
     if trimmed.begins(with: KeyURI.scheme) {
       uri = try copy(trimmed)
     } else {
-      guard !trimmed.begins(with: "steam:") else { throw CodeGenerator.steam.asInvalid }
-      uri = try Self.uri(ofKey: trimmed, issuer: issuer, account: account)
+      let isSteam = trimmed.begins(with: steamScheme)
+      let key = isSteam ? trimmed.extracting(steamScheme.utf8.count...) : trimmed
+      uri = try Self.uri(ofKey: key, issuer: issuer, account: account)
+      if isSteam { try append("&encoder=steam", to: &uri) }
     }
     do throws(StoreError) { _ = try CodeGenerator(uri) } catch { throw error.asInvalid }
     return uri

@@ -67,7 +67,7 @@ import Testing
         "echo 'gezd gnbv gy3t qojq gezd gnbv gy3t qojq' | keyhole otp --set \(Self.item); keyhole get \(Self.item)/otpauth",
         prints: "otpauth://totp/s:p?secret=\(Self.key)&issuer=s")
       for (text, reason) in [
-        ("hello", "base32"), ("steam://\(Self.key)", "Steam"), ("otpauth://totp/a?issuer=x", "secret"),
+        ("hello", "base32"), ("steam:\(Self.key)", "base32"), ("otpauth://totp/a?issuer=x", "secret"),
       ] {
         let refused = try world.sh("echo '\(text)' | keyhole otp --set \(Self.item)")
         #expect(

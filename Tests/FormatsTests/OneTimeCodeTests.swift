@@ -31,8 +31,73 @@ import Testing
         + "&issuer=My%20mail")
   }
 
+  @Test func keyOfSteamSaysSo() throws {
+    let lines = try bitwarden("steam://jbswy3dpehpk3pxp")
+    #expect(
+      lines.last
+        == "  keychain/generic/My mail/p@x otpauth otpauth://totp/My%20mail:p@x?secret=JBSWY3DPEHPK3PXP"
+        + "&encoder=steam&issuer=My%20mail")
+  }
+
+  /// An export of KeePass with one entry.
+  private func keePass(_ fields: [(String, String)]) throws -> [String] {
+    let strings = ([("Title", "Mail"), ("UserName", "p"), ("Password", "pw")] + fields).map { name, value in
+      "<String><Key>\(name)</Key><Value>\(value)</Value></String>"
+    }
+    let text = """
+      <?xml version="1.0"?><KeePassFile><Root><Group><Name>Root</Name><Entry>\(strings.joined())</Entry></Group></Root></KeePassFile>
+      """
+    return try reader().read(source(Array(text.utf8)), as: .keepass).lines()
+  }
+
   @Test(arguments: [
-    "steam://JBSWY3DPEHPK3PXP", "otpauth://totp/x?issuer=y", "123456", "otpauth://x/y?secret=JB",
+    ([("TimeOtp-Secret-Base32", "JBSW Y3DP EHPK 3PXP")], "totp", "JBSWY3DPEHPK3PXP"),
+    (
+      [
+        ("TimeOtp-Secret-Base32", "JBSWY3DPEHPK3PXP"), ("TimeOtp-Length", "8"), ("TimeOtp-Period", "60"),
+        ("TimeOtp-Algorithm", "HMAC-SHA-256"),
+      ], "totp", "JBSWY3DPEHPK3PXP&digits=8&period=60&algorithm=SHA256"
+    ),
+    // RFC 4648, section 10.
+    ([("TimeOtp-Secret", "foobar")], "totp", "MZXW6YTBOI"),
+    ([("TimeOtp-Secret", "fooba")], "totp", "MZXW6YTB"),
+    ([("TimeOtp-Secret", "foob")], "totp", "MZXW6YQ"), ([("TimeOtp-Secret-Hex", "666F6f")], "totp", "MZXW6"),
+    ([("TimeOtp-Secret-Base64", "Zm9vYmE=")], "totp", "MZXW6YTB"),
+    ([("HmacOtp-Secret-Hex", "666F"), ("HmacOtp-Counter", "7")], "hotp", "MZXQ&counter=7"),
+    ([("HmacOtp-Secret", "fo")], "hotp", "MZXQ&counter=0"),
+    ([("TOTP Seed", "jbswy3dpehpk3pxp")], "totp", "JBSWY3DPEHPK3PXP"),
+    (
+      [("TOTP Settings", "60;8;http://clock"), ("TOTP Seed", "JBSWY3DPEHPK3PXP")], "totp",
+      "JBSWY3DPEHPK3PXP&period=60&digits=8"
+    ),
+    (
+      [("TOTP Seed", "JBSWY3DPEHPK3PXP"), ("TOTP Settings", "30;S")], "totp",
+      "JBSWY3DPEHPK3PXP&period=30&encoder=steam"
+    ),
+  ])
+  func fieldsOfKeePass(fields: [(String, String)], type: String, rest: String) throws {
+    #expect(
+      try keePass(fields) == [
+        "keychain/generic/Mail/p pw [keyhole.label=Mail]",
+        "  keychain/generic/Mail/p otpauth otpauth://\(type)/Mail:p?secret=\(rest)&issuer=Mail",
+      ])
+  }
+
+  /// Nothing is lost of codes that no URI describes.
+  @Test func fieldsOfKeePassThatNoURIHas() throws {
+    let lines = try keePass([
+      ("TimeOtp-Secret-Base32", "JBSWY3DPEHPK3PXP"), ("TimeOtp-Algorithm", "MD5"), ("TimeOtp-Length", "8"),
+      ("HmacOtp-Secret-Hex", "66F"), ("HmacOtp-Counter", "7"),
+    ])
+    #expect(
+      lines == [
+        "keychain/generic/Mail/p pw [keyhole.label=Mail|HmacOtp-Counter=7|TimeOtp-Algorithm=MD5|TimeOtp-Length=8]",
+        "  keychain/generic/Mail/p%2Fotp JBSWY3DPEHPK3PXP", "  keychain/generic/Mail/p%2Fotp-2 66F",
+      ])
+  }
+
+  @Test(arguments: [
+    "steam://JBSW", "otpauth://totp/x?issuer=y", "123456", "otpauth://x/y?secret=JB",
   ])
   func whatIsNeitherIsAnItemOfItsOwn(code: String) throws {
     let lines = try bitwarden(code)

@@ -17,6 +17,12 @@ import Testing
       try uri(text) == "otpauth://totp/my%20service:a@b?secret=JBSWY3DPEHPK3PXP&issuer=my%20service")
   }
 
+  @Test func keyOfSteamSaysSo() throws {
+    #expect(
+      try uri("steam://jbsw y3dp ehpk 3pxp\n")
+        == "otpauth://totp/my%20service:a@b?secret=JBSWY3DPEHPK3PXP&issuer=my%20service&encoder=steam")
+  }
+
   @Test func uriStaysAsItIs() throws {
     let text = "otpauth://hotp/x?secret=JBSWY3DPEHPK3PXP&counter=7&color=red"
     #expect(try uri("\(text)\r\n") == text)
@@ -24,8 +30,7 @@ import Testing
 
   @Test(arguments: [
     ("", "too short"), ("JBSWY3D", "too short"), ("JBSWY3DPEHPK3PX1", "base32"), ("JBSW=Y3DPEHP", "base32"),
-    ("hello world!", "base32"), ("steam://JBSWY3DPEHPK3PXP", "Steam"),
-    ("otpauth://totp/Steam:a?secret=JBSWY3DPEHPK3PXP&encoder=steam", "Steam"),
+    ("hello world!", "base32"), ("steam://JBSW", "too short"), ("steam:JBSWY3DPEHPK3PXP", "base32"),
     ("otpauth://totp/a?secret=JBSWY3DPEHPK3PXP&digits=5", "5 digits"),
     ("otpauth://totp/a?issuer=x", "no parameter `secret`"), ("otpauth://yubi/a?secret=MFRGG", "totp or hotp"),
     ("otpauth://hotp/a?secret=MFRGG", "counter"),

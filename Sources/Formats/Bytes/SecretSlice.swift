@@ -16,8 +16,8 @@ public struct SecretSlice {
     case csv
     /// A value of an environment file, its quotes and escapes included.
     case environment
-    /// The bare key of one-time codes, which decodes to an `otpauth:` URI. Label and issuer are percent-encoded.
-    indirect case oneTimeKey(Coding, label: String, issuer: String)
+    /// The bare key of one-time codes, which decodes to an `otpauth:` URI.
+    indirect case oneTimeKey(Coding, OneTimeKey)
   }
 
   /// A secret decodes to so many bytes at most, whatever a compressed one claims.
@@ -54,9 +54,8 @@ public struct SecretSlice {
     case .xml: try XMLCharacters.decode(source, range, into: &decoded)
     case .csv: try decodeQuotes(into: &decoded)
     case .environment: try EnvironmentText.decode(source, range, into: &decoded)
-    case .oneTimeKey(let coding, let label, let issuer):
-      let key = SecretSlice(source, range, coding)
-      try OneTimeCode.decode(key, label: label, issuer: issuer, into: &decoded)
+    case .oneTimeKey(let coding, let key):
+      try key.decode(SecretSlice(source, range, coding), into: &decoded)
     }
     try source.check()
     return decoded.finish()

@@ -79,9 +79,25 @@ struct LoginRecord {
   }
 
   /// Adds the key or URI of one-time codes, as the manager has it. An empty one is ignored.
-  mutating func addCode(_ value: SecretSlice) throws(FormatError) {
-    guard !value.isEmpty else { return }
-    if code == nil, let found = try OneTimeCode(value) { return code = found }
+  ///
+  /// - Parameters:
+  ///   - value: the key or URI.
+  ///   - key: how codes are computed from a bare key.
+  /// - Throws: `FormatError` where it can't be decoded.
+  /// - Returns: whether it is the entry's code now; false: it becomes an item of its own.
+  @discardableResult
+  mutating func addCode(_ value: SecretSlice, _ key: OneTimeKey = OneTimeKey()) throws(FormatError) -> Bool {
+    guard !value.isEmpty else { return false }
+    if code == nil, let found = try OneTimeCode(value, key) {
+      code = found
+      return true
+    }
+    addOtherCode(value)
+    return false
+  }
+
+  /// Adds what is there for one-time codes and is no `otpauth:` URI, or another one.
+  mutating func addOtherCode(_ value: SecretSlice) {
     addSecret(value, ItemEntry.Companion.codeName)
     if let name = secrets.last?.name { otherCodes.insert(name) }
   }

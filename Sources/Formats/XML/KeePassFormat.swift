@@ -99,11 +99,12 @@ struct KeePassFormat {
 
   private func readEntry(_ state: inout State, _ path: [String]) throws(FormatError) -> LoginRecord {
     var login = LoginRecord()
+    var codes = KeePassCodeFields()
     // The outermost group is the database.
     if path.count > 1 { login.addField("group", path.dropFirst().joined(separator: "/")) }
     while let name = try state.scanner.child() {
       switch name {
-      case "String": try readString(&state.scanner, &login)
+      case "String": try readString(&state.scanner, &login, &codes)
       case "Binary": try readAttachment(&state, &login)
       case "Times": try readTimes(&state.scanner, &login)
       case "Tags": login.addField("tags", try state.scanner.content().text())
@@ -115,6 +116,7 @@ struct KeePassFormat {
       default: try state.scanner.skipElement()
       }
     }
+    try codes.add(to: &login)
     return login
   }
 
@@ -142,7 +144,9 @@ struct KeePassFormat {
     login.addSecret(value, key.isEmpty ? "attachment" : key)
   }
 
-  private func readString(_ scanner: inout XMLScanner, _ login: inout LoginRecord) throws(FormatError) {
+  private func readString(
+    _ scanner: inout XMLScanner, _ login: inout LoginRecord, _ codes: inout KeePassCodeFields
+  ) throws(FormatError) {
     var key = ""
     var value: SecretSlice?
     var isProtected = false
@@ -158,7 +162,7 @@ struct KeePassFormat {
       default: try scanner.skipElement()
       }
     }
-    guard let value else { return }
+    guard let value, try !codes.take(key, value) else { return }
     try add(value, key, isProtected: isProtected, to: &login)
   }
 
