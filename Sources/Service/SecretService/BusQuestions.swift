@@ -7,7 +7,7 @@ import Synchronization
 /// Where no dialog can be shown, the requests are listed for `keyhole approve`. All calls of a client wait together then, not one
 /// after the other, as the first requests would be over before the last one is listed.
 final class BusQuestions: Sendable {
-  /// The subject of a question: one is enough for it.
+  /// An item and what a program wants to do with its secret: a person is asked about both.
   struct Subject: Hashable, Sendable {
     let item: ItemID
     let operation: AccessOperation
