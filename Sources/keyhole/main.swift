@@ -17,7 +17,9 @@ private func mayNeedAccess(_ arguments: [String], _ folders: UserFolders) -> Boo
   else {
     return false
   }
-  guard command == "get", arguments.count == 2, MountedSetting.isPath(arguments[1]) else { return true }
+  guard command == "get" && arguments.count == 2 || command == "set" && arguments.count > 1,
+    MountedSetting.isPath(arguments[1])
+  else { return true }
   return ImportRecovery.isNeeded(state: folders.state)
 }
 

@@ -294,7 +294,8 @@ import Testing
     try await withWorld { world in
       try world.check(
         """
-        (while [ ! -e "$OUT/stop" ]; do for n in 1 2 3 4 5 6 7 8; do keyhole set defaults/s/k$n $RANDOM; done; done) & writer=$!
+        mkdir -m 700 "$OUT/elsewhere"
+        (while [ ! -e "$OUT/stop" ]; do for n in 1 2 3 4 5 6 7 8; do XDG_RUNTIME_DIR="$OUT/elsewhere" keyhole set defaults/s/k$n $RANDOM; done; done) & writer=$!
         for turn in 1 2 3 4 5 6 7 8 9 10; do
           keyhole mount -o keychain=none "$MOUNT" && ls "$MOUNT/defaults/s" > /dev/null
           read -r -n 1 line < "$MOUNT/.keyhole/events"

@@ -31,6 +31,33 @@ import Testing
     }
   }
 
+  /// A command that opens a suite itself reads all of it for one key.
+  @Test func getAndSetOfOneLeaveTheSuiteToTheMount() async throws {
+    try await withKeys(1_000) { keyhole, _ in
+      let output = try keyhole.sh(
+        """
+        traced() { strace -f -qq -e trace=openat -o $OUT/calls keyhole "$@"; grep -c /s.plist $OUT/calls; }
+        traced get defaults/s/key1; traced set defaults/s/key1 other; printf 'third\n' | traced set defaults/s/key2
+        cat defaults/s/key1 defaults/s/key2; keyhole get defaults/s/key2
+        traced set defaults/s/new fourth >&2; cat defaults/s/new
+        """)
+      #expect(output.text == "a value0\n0\n0\notherthirdthirdfourth", "\(output)")
+    }
+  }
+
+  /// The folder below a mount that has ended is no mount.
+  @Test func setWritesNothingIntoTheFolderBelowAMount() async throws {
+    try await withKeys(10) { keyhole, _ in
+      let output = try keyhole.sh(
+        """
+        cd /; keyhole unmount "$MOUNT"; mkdir -p "$MOUNT/defaults/s"; echo below > "$MOUNT/defaults/s/key1"
+        keyhole set defaults/s/key1 other; cat "$MOUNT/defaults/s/key1"; rm -r "$MOUNT/defaults"
+        keyhole get defaults/s/key1
+        """)
+      #expect(output.text == "below\nother", "\(output)")
+    }
+  }
+
   /// The memory that large values took is given back when they are gone.
   @Test func largeValuesLeaveNoMemoryBehind() async throws {
     try await withKeyhole("keychain=none") { keyhole in

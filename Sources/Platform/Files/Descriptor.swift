@@ -42,7 +42,14 @@ package struct Descriptor: ~Copyable, Sendable {
     number = try Errno.retrying { unsafe open(folder, O_RDWR | O_CLOEXEC | unnamed, 0o600) }
   }
 
-  deinit { close(number) }
+  deinit { Glibc.close(number) }
+
+  /// close(2), of which the error says that a file system did not store what was written. It is closed in any case.
+  package consuming func close() throws(Errno) {
+    let number = number
+    discard self
+    guard Glibc.close(number) == 0 else { throw Errno.current }
+  }
 
   /// dup2(2): another number stands for this open file, whatever it stood for before.
   package func replace(_ other: Int32) {

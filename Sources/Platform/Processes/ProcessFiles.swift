@@ -1,3 +1,5 @@
+import CSystem
+
 /// The files of proc(5) about one process or thread: the only code that reads them.
 ///
 /// Each call reads again. Without a `ProcessHandle` that was alive after the reading, the answers may be about different
@@ -64,28 +66,28 @@ public struct ProcessFiles: Sendable {
   public var status: Stat? { Self.bytes("\(folder)/stat", limit: 4096).flatMap { Stat($0) } }
 
   /// The number of the process that a thread belongs to.
-  public var threadGroup: Int32? { field("Tgid:").flatMap { Int32($0) } }
+  ///
+  /// Each write of a value asks for it, mostly of a process's first thread, for which a system call answers without /proc.
+  public var threadGroup: Int32? {
+    linux_is_process(number) != 0 ? number : field("Tgid:").flatMap { Int32($0) }
+  }
 
   /// The real user.
   public var user: UInt32? { field("Uid:").flatMap { UInt32($0) } }
 
   /// Whether a thread has given back its memory, as it does at its end before it closes its files; false: it is gone.
   ///
-  /// Reading `status` never waits; reading `stat` waits for a process that executes another program.
+  /// The first word of `statm`, the size of the memory, is 0 then. Reading it never waits; reading `stat` waits for a process
+  /// that executes another program.
   public var isWithoutMemory: Bool {
-    let status = statusBytes
-    return !status.isEmpty && Self.field("VmSize:", of: status) == nil
+    Self.bytes("\(folder)/statm", limit: 256)?.starts(with: "0 ".utf8) == true
   }
 
   /// The first word after a name at the beginning of a line of `status`, which has the names asked for near its start.
   ///
   /// Each write of a value asks for one: so it looks at bytes, not at characters.
-  private func field(_ name: String) -> String? { Self.field(name, of: statusBytes) }
-
-  /// Empty: there is no such process.
-  private var statusBytes: [UInt8] { Self.bytes("\(folder)/status", limit: 4096) ?? [] }
-
-  private static func field(_ name: String, of status: [UInt8]) -> String? {
+  private func field(_ name: String) -> String? {
+    guard let status = Self.bytes("\(folder)/status", limit: 4096) else { return nil }
     var rest = status[...]
     while !rest.starts(with: name.utf8) {
       guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }

@@ -6,12 +6,13 @@ package enum Unmounting {
   /// umount2(2) where the user may, else by the setuid helper of FUSE.
   ///
   /// - Throws: `Failure`, also for a mount that is in use.
-  package static func take(_ path: String, lazily: Bool, isResting: Bool = false) throws {
+  package static func take(_ path: String, lazily: Bool) throws {
     var error: Errno?
     for _ in 0..<30 {
       error = attempt(path, lazily: lazily)
-      guard error == .EBUSY, !isResting else { break }
-      // Its process could not be asked to rest: an echo of an outside change takes less than a millisecond.
+      guard error == .EBUSY else { break }
+      // A command that reads or sets one setting has its file open for less than a millisecond; so has the replay of outside
+      // changes, where the process of the mount could not be asked to rest.
       Pause.microseconds(10_000)
     }
     if let error { throw failure(path, error) }

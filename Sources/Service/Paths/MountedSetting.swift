@@ -1,11 +1,15 @@
+import ImportExport
 import KeychainSelection
 import Platform
 
 /// A setting as the file of a running mount, which has its suite in memory.
 ///
-/// A command that opens the suite itself searches the whole property list for one key.
+/// A command that opens the suite itself searches the whole property list for one key, and for a change parses all of it.
 package struct MountedSetting {
   private let file: String
+  /// Whether `write` stores a setting: the name is none of an editor's temporary files, and no import that was cut short is to be
+  /// taken back first.
+  package let isWritable: Bool
 
   /// nil: it is no full path of a setting, or no mount that can answer shows the settings of this environment.
   ///
@@ -18,6 +22,7 @@ package struct MountedSetting {
       mount.settings == places.configuration
     else { return nil }
     file = mount.path + "/" + path.string
+    isWritable = path.storedName == nil && !ImportRecovery.isNeeded(state: places.state)
   }
 
   /// Whether a word of the command line is the path of a setting wherever the command runs: then no secret is opened for it.
@@ -32,6 +37,27 @@ package struct MountedSetting {
   package func read() -> [UInt8]? {
     let file = file
     return Background.result(within: .seconds(2)) { Self.content(of: file) } ?? nil
+  }
+
+  /// Replaces the content of the file, if there is one. False: it is not known to be stored, and what opens the suite itself
+  /// stores it or finds the reason. A mount that does not answer within two seconds is left alone.
+  package func write(_ content: [UInt8]) -> Bool {
+    let file = file
+    return Background.result(within: .seconds(2)) { Self.store(content, in: file) } ?? false
+  }
+
+  private static func store(_ content: [UInt8], in path: String) -> Bool {
+    do throws(Errno) {
+      // Not truncated by open(2): where the mount has just ended, another file may have its path.
+      let file = try Descriptor(path, [.writing, .noFollow, .nonBlocking])
+      guard try Files.fileSystem(of: "/proc/self/fd/\(file.number)") == Files.fuse else { return false }
+      try file.truncate(to: 0)
+      try file.write(content)
+      try file.close()
+      return true
+    } catch {
+      return false
+    }
   }
 
   private static func content(of path: String) -> [UInt8]? {

@@ -21,6 +21,10 @@ void *linux_mremap(void *start, size_t length, size_t new_length);
 /// pidfd_open(2): a descriptor that poll(2) finds readable when the process ends. -1 and errno on failure.
 static inline int linux_pidfd_open(int pid) { return (int)syscall(434 /* SYS_pidfd_open */, pid, 0UL); }
 
+/// Whether a number is that of a process, and not that of a further thread: tgkill(2) with signal 0, which sends nothing. 0 also
+/// where the signal could not be sent.
+static inline int linux_is_process(int number) { return syscall(SYS_tgkill, number, number, 0) == 0; }
+
 /// renameat2(2) with RENAME_NOREPLACE: EEXIST where the new name is taken. -1 and errno on failure.
 int linux_rename_noreplace(const char *path, const char *target);
 

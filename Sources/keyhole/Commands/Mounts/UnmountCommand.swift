@@ -34,7 +34,7 @@ struct UnmountCommand: ParsableCommand {
     let process = record.flatMap { ProcessHandle(process: $0.process) }
     let isLazy = lazy || record?.isAlive == false
     let pause = isLazy ? nil : record.flatMap { ReplayPause($0, places) }
-    try Unmounting.take(path, lazily: isLazy, isResting: pause != nil)
+    try withExtendedLifetime(pause) { try Unmounting.take(path, lazily: isLazy) }
     // Taken away while in use, it serves on for as long as files are open.
     guard let record, let process, !lazy else { return }
     let reason =

@@ -46,6 +46,11 @@ struct SetCommand: ParsableCommand {
   }
 
   func run() throws {
+    if access == nil, !sealed, let setting = try MountedSetting(path), setting.isWritable {
+      let content = try value.map { Array($0.utf8) } ?? settingContent(TreePath(path))
+      if !setting.write(content) { try store(content) }
+      return
+    }
     allowUnlockedMemoryWithoutSwap()
     let opened = try OpenedPath(path, .itemsUnlessKey, .one)
     let (path, session) = (opened.path.ofValue, opened.session)
@@ -56,10 +61,8 @@ struct SetCommand: ParsableCommand {
     }
     try session.unlock(toStoreAt: path)
     guard path.isSecret else {
-      // A setting may be larger than the locked memory of a user.
-      let input = empty ? [] : try SettingInput.read(limit: FileTree.settingLimit)
-      try require(!input.isEmpty, path)
-      return try session.write(input.span, to: path)
+      let content = try settingContent(path)
+      return try session.write(content.span, to: path)
     }
     let input = try empty ? SecretBytes() : Self.secret(for: path)
     try require(!input.isEmpty, path)
@@ -67,6 +70,21 @@ struct SetCommand: ParsableCommand {
     if let access { try session.setAttribute("access", to: access, ofItemAt: path) }
     if sealed { try session.setAttribute("sealed", to: "true", ofItemAt: path) }
     try session.write(input.span, to: path)
+  }
+
+  /// A setting may be larger than the locked memory of a user.
+  private func settingContent(_ path: TreePath) throws -> [UInt8] {
+    let input = empty ? [] : try SettingInput.read(limit: FileTree.settingLimit)
+    try require(!input.isEmpty, path)
+    return input
+  }
+
+  /// Stores a content that a mount has not taken.
+  private func store(_ content: [UInt8]) throws {
+    allowUnlockedMemoryWithoutSwap()
+    let opened = try OpenedPath(path, .itemsUnlessKey, .one)
+    try opened.session.requireStored(opened.path)
+    try opened.session.write(content.span, to: opened.path)
   }
 
   private func check(_ path: TreePath) throws {
