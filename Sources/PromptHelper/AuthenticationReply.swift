@@ -2,8 +2,22 @@ import Platform
 import SecretMemory
 package import Store
 
-/// The helper's answer: a word, and what belongs to it.
+/// The helper's answer: a word, and what belongs to it. After a password the helper waits for a further question, until it is ended.
 package enum AuthenticationReply {
+  private static let wrong = "wrong"
+
+  /// Has the helper ask again: the password was wrong.
+  static func sendIsWrong(to descriptor: Int32) {
+    // One that has ended must not end this process by SIGPIPE.
+    Signals.withoutBrokenPipe { write(wrong + "\n", to: descriptor) }
+  }
+
+  /// Waits for the word that the last password was wrong; false: the end has come.
+  package static func readIsWrong(_ descriptor: Int32) -> Bool {
+    guard let line = try? SecretReader.readLine(descriptor: descriptor) else { return false }
+    return line.span.text == wrong
+  }
+
   /// Reads the reply; one that can't be read is a refusal or `impossible`.
   package static func read(_ descriptor: Int32) -> Answer {
     guard let bytes = try? SecretReader.readLine(descriptor: descriptor) else { return .refused }

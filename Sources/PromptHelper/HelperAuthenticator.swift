@@ -23,23 +23,22 @@ package struct HelperAuthenticator: Authenticator {
   package static let own = "/proc/self/exe"
 
   package func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
-    guard let question = question.settled() else { return .revoked }
-    // An older `keyhole` writes there that it asks for Keyhole only.
-    let errors: Child.Errors = program == Self.own ? .shared : .discarded
-    guard let helper = try? Child([program, "authenticate"], input: .piped, errors: errors) else {
-      return .impossible("no dialog can be started")
+    withTries { $0(question, withdrawal) }
+  }
+
+  /// One process asks each time: what a person types between two tries is not shown.
+  package func withTries<Value>(
+    _ body: (_ ask: @escaping (Question, Withdrawal) -> Answer) -> Value
+  ) -> Value {
+    let helper = PromptHelperProcess(program)
+    defer { helper.end() }
+    return body { question, withdrawal in
+      guard !withdrawal.isWithdrawn else { return .refused }
+      guard let question = question.settled() else { return .revoked }
+      if let answer = helper.askAgain(within: question.timeout) { return answer }
+      let request = AuthenticationRequest(question, vault: vault, state: state)
+      return helper.ask(request, on: question.approver ?? question.caller, withdrawal)
     }
-    // Not SIGKILL: it first takes its dialog off the terminal.
-    withdrawal.whenWithdrawn { [process = helper.process] in ProcessNumber.send(.terminate, to: process) }
-    defer {
-      withdrawal.whenWithdrawn(nil)
-      helper.terminate()
-    }
-    let request = AuthenticationRequest(question, vault: vault, state: state)
-    request.send(to: helper.input)
-    guard helper.waitForOutput(seconds: question.timeout) else { return .timedOut }
-    // Its input stays open until it has answered: the end of it means that no request waits any more.
-    return AuthenticationReply.read(helper.output)
   }
 }
 

@@ -63,6 +63,9 @@ import Testing
     ([("TimeOtp-Secret", "fooba")], "totp", "MZXW6YTB"),
     ([("TimeOtp-Secret", "foob")], "totp", "MZXW6YQ"), ([("TimeOtp-Secret-Hex", "666F6f")], "totp", "MZXW6"),
     ([("TimeOtp-Secret-Base64", "Zm9vYmE=")], "totp", "MZXW6YTB"),
+    // A field with the key alone has no scheme: these are the key's first characters.
+    ([("TimeOtp-Secret", "steam://JBSWY3DPEHPK3PXP")], "totp", "ON2GKYLNHIXS6SSCKNLVSM2EKBCUQUCLGNIFQUA"),
+    ([("HmacOtp-Secret-Base64", "c3RlYW06Ly94")], "hotp", "ON2GKYLNHIXS66A&counter=0"),
     ([("HmacOtp-Secret-Hex", "666F"), ("HmacOtp-Counter", "7")], "hotp", "MZXQ&counter=7"),
     ([("HmacOtp-Secret", "fo")], "hotp", "MZXQ&counter=0"),
     ([("TOTP Seed", "jbswy3dpehpk3pxp")], "totp", "JBSWY3DPEHPK3PXP"),
@@ -87,12 +90,13 @@ import Testing
   @Test func fieldsOfKeePassThatNoURIHas() throws {
     let lines = try keePass([
       ("TimeOtp-Secret-Base32", "JBSWY3DPEHPK3PXP"), ("TimeOtp-Algorithm", "MD5"), ("TimeOtp-Length", "8"),
-      ("HmacOtp-Secret-Hex", "66F"), ("HmacOtp-Counter", "7"),
+      ("HmacOtp-Secret-Hex", "66F"), ("HmacOtp-Counter", "7"), ("TOTP Seed", "steam://JBSWY3DPEHPK3PXP"),
     ])
     #expect(
       lines == [
         "keychain/generic/Mail/p pw [keyhole.label=Mail|HmacOtp-Counter=7|TimeOtp-Algorithm=MD5|TimeOtp-Length=8]",
         "  keychain/generic/Mail/p%2Fotp JBSWY3DPEHPK3PXP", "  keychain/generic/Mail/p%2Fotp-2 66F",
+        "  keychain/generic/Mail/p%2Fotp-3 steam://JBSWY3DPEHPK3PXP",
       ])
   }
 

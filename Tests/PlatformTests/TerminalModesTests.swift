@@ -31,6 +31,41 @@ import Testing
     }
   }
 
+  /// The inner run ends first; the modes come back with the outer one, or at `end()`, after which neither has an effect.
+  @Test func typingIsHiddenOnceForRunsInARun() throws {
+    try Self.withTerminal { terminal in
+      let shown = try HiddenTyping.run(on: terminal) { () throws(Errno) -> [Bool] in
+        let echoes = { () throws(Errno) in try TerminalModes(of: terminal).echoes }
+        var shown = [try HiddenTyping.run(on: terminal, echoes), try echoes()]
+        HiddenTyping.end()
+        shown.append(try echoes())
+        shown += [try HiddenTyping.run(on: terminal, echoes), try echoes()]
+        return shown
+      }
+      #expect(shown == [false, false, true, false, true])
+      #expect(try TerminalModes(of: terminal).echoes)
+    }
+  }
+
+  /// The state opens its device each time: it outlives what else has it open.
+  @Test func aStateHidesAndRestores() throws {
+    try Self.withTerminal { terminal in
+      let device = "/dev/fd/\(terminal)"
+      let state = try #require(TerminalState(device))
+      #expect(!state.isHidden)
+      state.hideTyping()
+      #expect(try !TerminalModes(of: terminal).echoes && state.isHidden)
+      // One that finds it hidden leaves it so.
+      let inner = try #require(TerminalState(device))
+      inner.hideTyping()
+      inner.restore(drawn: false)
+      #expect(try !TerminalModes(of: terminal).echoes)
+      state.restore(drawn: false)
+      #expect(try TerminalModes(of: terminal).echoes && !state.isHidden)
+      #expect(TerminalState("/dev/null") == nil)
+    }
+  }
+
   @Test func otherFilesHaveNoModes() throws {
     let file = try Descriptor("/dev/null", .reading)
     #expect(throws: Errno.ENOTTY) { try TerminalModes(of: file.number) }

@@ -52,6 +52,18 @@ import Testing
       ])
   }
 
+  @Test func browserHasTheCommandThatAllowsIt() throws {
+    let fields = #""time":"2026-01-01T00:00:00Z","decision":"browsing","program":"/usr/bin/a b","pid":7"#
+    try add("{\(fields),\"item\":\"n\",\"secret\":\"otpauth\"}\n{\(fields)}\n")
+    #expect(
+      reader(.columns).allLines() == [
+        "2026-01-01T00:00:00Z\tbrowsing\tkeychain/n (otpauth)\t/usr/bin/a b (7)\t-\t-"
+          + "\tkeyhole allow '/usr/bin/a b' keychain/n",
+        "2026-01-01T00:00:00Z\tbrowsing\t-\t/usr/bin/a b (7)\t-\t-",
+      ])
+    #expect(reader(.json).allLines()[0].hasSuffix(#","allow":"keyhole allow '/usr/bin/a b' keychain/n"}"#))
+  }
+
   /// A name of a program must control neither the terminal nor the format.
   @Test func wordThatControlsTheTerminalIsEscaped() throws {
     try add(#"{"decision":"allowed","program":"a\tb\n[31m","pid":7}"# + "\n")

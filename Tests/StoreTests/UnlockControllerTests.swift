@@ -24,10 +24,17 @@ private final class TypingPerson: Authenticator {
   /// Signalled once for each dialog that is to be answered.
   let answers = DispatchSemaphore(value: 0)
   private let isGated: Bool
+  /// How many series of tries there were.
+  let series = Mutex(0)
 
   init(_ acts: [Act], gated: Bool = false) {
     self.acts = Mutex(acts)
     isGated = gated
+  }
+
+  func withTries<Value>(_ body: (_ ask: @escaping (Question, Withdrawal) -> Answer) -> Value) -> Value {
+    series.withLock { $0 += 1 }
+    return body(ask)
   }
 
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
@@ -110,6 +117,7 @@ private func password(_ text: String) -> ItemPassword? {
     let person = TypingPerson([.types("cow"), .types("dog"), .types("horse")])
     #expect(ask(controller(person)) == .unlocked)
     #expect(person.questions.withLock { $0.map(\.failures) } == [0, 1, 2])
+    #expect(person.series.withLock { $0 } == 1)
   }
 
   @Test func threeWrongPassphrasesLeaveItLocked() {

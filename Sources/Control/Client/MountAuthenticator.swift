@@ -24,9 +24,22 @@ public struct MountAuthenticator: Authenticator {
 
   /// Passes the question to the mount's process and waits; without a mount the fallback decides.
   public func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    ask(question, withdrawal, else: fallback?.ask ?? Self.refuse)
+  }
+
+  /// Where the fallback asks, what is typed between two tries is not shown.
+  public func withTries<Value>(_ body: (_ ask: @escaping (Question, Withdrawal) -> Answer) -> Value) -> Value
+  {
+    guard let fallback else { return body(ask) }
+    return fallback.withTries { askFallback in body { ask($0, $1, else: askFallback) } }
+  }
+
+  private func ask(
+    _ question: Question, _ withdrawal: Withdrawal, else fallback: (Question, Withdrawal) -> Answer
+  ) -> Answer {
     // An item's own password stays in the mount's process, which opens the item for this one.
     if question.password != .none {
-      guard let engine = open() else { return askFallback(question, withdrawal) }
+      guard let engine = open() else { return askFallback(question, withdrawal, fallback) }
       guard let password = try? ItemPassword(through: engine) else {
         return .impossible(StoreError.outOfMemory.message)
       }
@@ -38,7 +51,9 @@ public struct MountAuthenticator: Authenticator {
       let request: ControlMessage =
         id.isOfRules ? .permitRules(path: question.items[index]) : .permit(id, question.operation, secrets)
       do throws(StoreError) {
-        guard try isPermitted(request, withdrawal) else { return askFallback(question, withdrawal) }
+        guard try isPermitted(request, withdrawal) else {
+          return askFallback(question, withdrawal, fallback)
+        }
       } catch {
         return Answer(error)
       }
@@ -46,17 +61,22 @@ public struct MountAuthenticator: Authenticator {
     return .approved(nil)
   }
 
-  private func askFallback(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
-    let answer =
-      fallback?.ask(question, withdrawal)
-      ?? .impossible(
-        "approval is required, and without a mount no prompt is available; `keyhole mount` mounts")
+  /// The fallback's answer, which is recorded.
+  private func askFallback(
+    _ question: Question, _ withdrawal: Withdrawal, _ fallback: (Question, Withdrawal) -> Answer
+  ) -> Answer {
+    let answer = fallback(question, withdrawal)
     let now = Timestamp(seconds: Timestamp.now.seconds)
     for id in question.ids where record.takes(guarded: true) {
       let secrets = question.secrets[id] ?? .value
       record.note(AccessEvent(question.operation, id, secrets, by: question.caller, .init(answer), at: now))
     }
     return answer
+  }
+
+  /// The answer where there is no fallback.
+  private static func refuse(_ question: Question, _ withdrawal: Withdrawal) -> Answer {
+    .impossible("approval is required, and without a mount no prompt is available; `keyhole mount` mounts")
   }
 
   /// Whether the first mount that shows the item permits it; false: none shows it, or it is withdrawn.

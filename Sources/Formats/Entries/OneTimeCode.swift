@@ -23,11 +23,9 @@ struct OneTimeCode {
     let bytes = try slice.bytes()
     if (try? KeyURI.check(bytes.span)) != nil {
       kind = .uri
-    } else if OneTimeKey.isSteam(bytes.span), key.takes(bytes.span) {
-      var key = key
-      key.parameters += OneTimeKey.steam
-      kind = .key(key)
     } else if key.takes(bytes.span) {
+      var key = key
+      if key.isSteam(bytes.span) { key.parameters += OneTimeKey.steam }
       kind = .key(key)
     } else {
       return nil
@@ -60,6 +58,8 @@ public struct OneTimeKey: Sendable {
   private static let shortestKey = 8
 
   var encoding = Encoding.base32
+  /// Whether `steam://` before the key stands for Steam's codes. In a field that has the key alone it is part of the key.
+  var mayHaveScheme = true
   /// Whether the codes are those of a counter (RFC 4226).
   var isCounterBased = false
   /// Further parameters, each with `&` before it, percent-encoded. Without any, codes have six digits and change every 30 seconds.
@@ -68,9 +68,13 @@ public struct OneTimeKey: Sendable {
   var label = ""
   var issuer = ""
 
-  static func isSteam(_ bytes: Span<UInt8>) -> Bool {
-    let scheme = Array(steamScheme.utf8)
-    return bytes.count > scheme.count && scheme.indices.allSatisfy { bytes[$0] == scheme[$0] }
+  fileprivate func isSteam(_ bytes: Span<UInt8>) -> Bool { schemeLength(bytes) > 0 }
+
+  /// How many bytes the scheme before the key has; 0: there is none.
+  private func schemeLength(_ bytes: Span<UInt8>) -> Int {
+    let scheme = Array(Self.steamScheme.utf8)
+    guard mayHaveScheme, bytes.count > scheme.count else { return 0 }
+    return scheme.indices.allSatisfy { bytes[$0] == scheme[$0] } ? scheme.count : 0
   }
 
   /// Whether the bytes are a key that is encoded so.
@@ -82,7 +86,7 @@ public struct OneTimeKey: Sendable {
         && bytes.indices.allSatisfy { Self.hexDigit(bytes[$0]) != nil }
     case .base32:
       var (count, isPadded) = (0, false)
-      for index in Self.isSteam(bytes) ? Self.steamScheme.utf8.count..<bytes.count : bytes.indices {
+      for index in schemeLength(bytes)..<bytes.count {
         let byte = bytes[index]
         if Self.isSeparator(byte) { continue }
         if byte == UInt8(ascii: "=") {
@@ -103,7 +107,7 @@ public struct OneTimeKey: Sendable {
     for byte in "\(KeyURI.scheme)\(type)/\(label)?secret=".utf8 { try decoded.append(byte) }
     switch encoding {
     case .base32:
-      for index in Self.isSteam(bytes.span) ? Self.steamScheme.utf8.count..<bytes.count : 0..<bytes.count {
+      for index in schemeLength(bytes.span)..<bytes.count {
         if let digit = Self.base32(bytes[index]) { try decoded.append(digit) }
       }
     case .text: try encode(bytes.count, into: &decoded) { bytes[$0] }

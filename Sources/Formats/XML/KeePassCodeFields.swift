@@ -57,6 +57,7 @@ struct KeePassCodeFields {
       }
       var key = OneTimeKey()
       (key.encoding, key.isCounterBased, key.parameters) = (encoding, name.isCounterBased, parameters)
+      key.mayHaveScheme = false
       if try login.addCode(value, key) { used.formUnion(names(of: name)) }
     }
     for (name, value) in settings.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where !used.contains(name)

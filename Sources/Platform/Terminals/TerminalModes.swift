@@ -23,6 +23,18 @@ package struct TerminalModes: Sendable {
     try Errno.retrying { unsafe tcsetattr(terminal, TCSANOW, &modes) }
   }
 
+  /// tcflush(3) with TCIFLUSH: drops what was typed and not read.
+  package static func dropInput(of terminal: Int32) {
+    _ = tcflush(terminal, TCIFLUSH)
+  }
+
+  /// The same, but what is typed is not shown. Keys that make a signal do so.
+  package var withoutEcho: TerminalModes {
+    var modes = self
+    modes.raw.c_lflag &= ~tcflag_t(ECHO)
+    return modes
+  }
+
   /// The same, but every byte passes as it is, in both directions: cfmakeraw(3).
   package var passingBytes: TerminalModes {
     var modes = self

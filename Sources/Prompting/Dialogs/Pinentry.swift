@@ -26,6 +26,8 @@ package final class Pinentry {
   private let program: Child
   /// The reply to GETINFO: `curses`, `gtk2`, `gnome3`, `qt`, …
   private let flavor: String
+  /// nil: it is a window.
+  private let terminal: TerminalState?
   /// The dialog had the last secret typed twice.
   private var hasRepeated = false
 
@@ -67,9 +69,10 @@ package final class Pinentry {
   ) throws(Failure) {
     guard let program = Self.start(path, place) else { throw .missing }
     self.program = program
-    var state: TerminalState?
-    if case .terminal(let device) = place { state = TerminalState(device) }
-    Self.open.withLock { [program] in $0 = OpenDialog(process: program.process, terminal: state) }
+    if case .terminal(let device) = place { terminal = TerminalState(device) } else { terminal = nil }
+    Self.open.withLock { [program, terminal] in
+      $0 = OpenDialog(process: program.process, terminal: terminal)
+    }
     do throws(Failure) {
       guard try Self.readLine(program).hasPrefix("OK") else { throw .broken }
       let (flavor, fallback) = Self.flavor(of: program)
@@ -118,7 +121,7 @@ package final class Pinentry {
     try command("SETOK Refuse")
     try command("SETNOTOK Allow")
     do throws(Failure) {
-      try command("CONFIRM")
+      try show()
       return false
     } catch .notConfirmed {
       return true
@@ -131,7 +134,7 @@ package final class Pinentry {
     try command("SETOK Allow")
     try command("SETCANCEL Refuse")
     do throws(Failure) {
-      try command("CONFIRM")
+      try show()
       return true
     } catch .cancelled {
       return false
@@ -165,7 +168,7 @@ package final class Pinentry {
       try command("SETOK " + Assuan.escaped(first))
       try command("SETNOTOK " + Assuan.escaped(second))
       try command("SETCANCEL " + Assuan.escaped(refuse))
-      try command("CONFIRM")
+      try show()
       return .first
     } catch .cancelled {
       return .refused
@@ -178,6 +181,7 @@ package final class Pinentry {
   func secret(_ prompt: String, error: String? = nil) throws(Failure) -> SecretBytes {
     if let error { try command("SETERROR " + Assuan.escaped(error)) }
     try command("SETPROMPT " + Assuan.escaped(prompt))
+    terminal?.dropInput()
     send("GETPIN")
     guard var secret = try? SecretBytes() else { throw .broken }
     while true {
@@ -262,6 +266,12 @@ extension Pinentry {
 
   private static func send(_ line: String, to program: Child) {
     try? Files.write(Array((line + "\n").utf8).span, to: program.input)
+  }
+
+  /// Shows the question with its buttons, and waits for one.
+  private func show() throws(Failure) {
+    terminal?.dropInput()
+    try command("CONFIRM")
   }
 
   private func command(_ line: String) throws(Failure) {

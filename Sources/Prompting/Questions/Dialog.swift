@@ -8,7 +8,7 @@ import Vault
 
 /// The questions to the user, step by step.
 struct Dialog {
-  private let request: AuthenticationRequest
+  private var request: AuthenticationRequest
   private let places: PromptPlaces
   /// nil: the question offers nothing but "once".
   private let choices: DialogChoices?
@@ -28,6 +28,20 @@ struct Dialog {
     places = PromptPlaces(terminal: request.terminal)
     choices = request.password == .new ? nil : DialogChoices(request, places)
     more = MoreChoices(isOffered: choices != nil)
+  }
+
+  /// The device of the terminal that the person is asked on; nil: they are asked in a window, or nowhere.
+  var terminal: String? {
+    guard case .terminal(let device)? = places.typing else { return nil }
+    return device
+  }
+
+  /// The password of the last answer was wrong: the next one is for that password alone, as the rest of the demand is met.
+  /// False: no try is left.
+  mutating func noteWrongPassword() -> Bool {
+    request.failures += 1
+    request.demand = nil
+    return request.failures < Self.attempts
   }
 
   func answer() -> Answer {

@@ -12,9 +12,22 @@ package enum PromptProcess {
   /// - Returns: whether it was a request that the process which has started this one may make. Where not, nothing was asked.
   package static func run() -> Bool {
     guard let request = readRequest() else { return false }
+    var dialog = Dialog(request)
     endWithCaller()
-    AuthenticationReply.send(Dialog(request).answer(), to: StandardStream.output.number)
-    return true
+    hideTyping(on: dialog.terminal)
+    while true {
+      let answer = dialog.answer()
+      let mayBeWrong = answer.hasPassword && request.password != .new
+      if !mayBeWrong { showTyping() }
+      AuthenticationReply.send(answer, to: StandardStream.output.number)
+      guard mayBeWrong else { return true }
+      // The terminal shows nothing while the password is tried. Where it was right, the caller ends this process.
+      furtherTries.wait()
+      guard dialog.noteWrongPassword() else {
+        showTyping()
+        return true
+      }
+    }
   }
 
   /// Another program than Keyhole may ask for the passphrase only, and its identity is read from the system.
@@ -41,20 +54,22 @@ package enum PromptProcess {
     }
   }
 
-  /// The end of standard input, or SIGTERM, means that the question is withdrawn: the dialog leaves its terminal as it
-  /// was, and everything in this group ends.
+  /// The end of standard input, or SIGTERM, means that the question is withdrawn or settled: the dialog leaves its terminal as it
+  /// was, and everything in this group ends. After SIGTERM the caller ends what else is in it.
   private static func endWithCaller() {
     Signals.ignore([.terminate])
     let terminated = DispatchSource.makeSignalSource(
       signal: Signals.Signal.terminate.rawValue, queue: DispatchQueue(label: "keyhole.end"))
-    terminated.setEventHandler { end() }
+    terminated.setEventHandler {
+      leaveTerminal()
+      CurrentProcess.exit(0)
+    }
     terminated.activate()
     termination.withLock { $0 = Termination(source: terminated) }
     DispatchQueue(label: "keyhole.input").async {
-      var byte: [UInt8] = [0]
-      var room = byte.mutableSpan
-      while (try? Files.read(into: &room, from: StandardStream.input.number)) ?? 0 != 0 {}
-      end()
+      while AuthenticationReply.readIsWrong(StandardStream.input.number) { furtherTries.signal() }
+      leaveTerminal()
+      CurrentProcess.killGroup()
     }
   }
 
@@ -65,8 +80,34 @@ package enum PromptProcess {
 
   private static let termination = Mutex<Termination?>(nil)
 
-  private static func end() {
+  private static func leaveTerminal() {
     Pinentry.endOpen()
-    CurrentProcess.killGroup()
+    showTyping()
+  }
+
+  /// Each is for one more question, as the password was wrong.
+  private static let furtherTries = DispatchSemaphore(value: 0)
+
+  /// The terminal of the dialog, which shows nothing between two questions either.
+  private static let terminal = Mutex<TerminalState?>(nil)
+
+  private static func hideTyping(on device: String?) {
+    guard let device, let state = TerminalState(device) else { return }
+    terminal.withLock { terminal in
+      state.hideTyping()
+      terminal = state
+    }
+  }
+
+  /// Returns when the terminal has its modes again, on whichever thread.
+  private static func showTyping() {
+    terminal.withLock { $0.take()?.restore(drawn: false) }
+  }
+}
+
+extension Answer {
+  fileprivate var hasPassword: Bool {
+    guard case .approved(_?, _) = self else { return false }
+    return true
   }
 }

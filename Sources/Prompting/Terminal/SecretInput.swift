@@ -34,6 +34,13 @@ package enum SecretInput {
     return line
   }
 
+  /// Runs `body`, which asks on the terminal until an answer is right: what is typed while it tries one is neither shown nor kept.
+  package static func askRepeatedly<Value: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try HiddenTyping.run(on: StandardStream.input.number, body)
+  }
+
   /// The longest line that is taken where no other limit is given, in bytes.
   package static let lineLimit = SecretReader.lineLimit
 

@@ -110,6 +110,10 @@ private struct ConfiguredAuthenticator: Authenticator {
     }
     return CommandAuthenticator(program: program).ask(question, withdrawal)
   }
+
+  func withTries<Value>(_ body: (_ ask: @escaping (Question, Withdrawal) -> Answer) -> Value) -> Value {
+    configuration.present.text(.authCommand) == nil ? person.withTries(body) : body(ask)
+  }
 }
 
 extension BrowserList {

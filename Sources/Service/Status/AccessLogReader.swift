@@ -7,9 +7,10 @@ import Suites
 /// Reads the record of accesses as lines for `keyhole log`.
 package final class AccessLogReader {
   package enum Form: Sendable {
-    /// The object of each access, with the path of the item.
+    /// The object of each access, with the path of the item, and `allow`, the command that lets a browser of files in.
     case json
-    /// Time, decision, path, program and process, terminal and parents, a tab between.
+    /// Time, decision, path, program and process, terminal and parents, a tab between; of a browser of files the command that lets
+    /// it in.
     case columns
   }
 
@@ -57,21 +58,33 @@ package final class AccessLogReader {
     if case .string(let id)? = fields["item"] { path = self.path(ItemID(rawValue: id.string)) }
     var view: String?
     if case .string(let id)? = fields["view"] { view = self.path(ItemID(rawValue: id.string)) }
+    let allow = Self.allowCommand(fields, path)
     switch form {
     case .json:
-      let paths = [("path", path), ("through", view)].compactMap { name, path in
-        path.map { ",\"\(name)\":\($0.quotedAsJSON)" }
+      let added = [("path", path), ("through", view), ("allow", allow)].compactMap { name, value in
+        value.map { ",\"\(name)\":\($0.quotedAsJSON)" }
       }
-      return paths.isEmpty ? text : "\(text.dropLast())\(paths.joined())}"
+      return added.isEmpty ? text : "\(text.dropLast())\(added.joined())}"
     case .columns:
       // The path is the item's; which of its secrets is said where it is not the main one alone.
       if case .string(let secret)? = fields["secret"] { path = path.map { "\($0) (\(secret))" } }
       if let view { path = path.map { "\($0) (in \(view))" } }
-      return Self.columns(fields, path ?? "-")
+      return Self.columns(fields, path ?? "-", allow)
     }
   }
 
-  private static func columns(_ fields: [ExactString: SettingValue], _ path: String) -> String {
+  /// The command that lets a browser of files in, which was refused without a question; nil: it was no such access, or the item is
+  /// not there any more.
+  private static func allowCommand(_ fields: [ExactString: SettingValue], _ path: String?) -> String? {
+    guard fields["decision"] == .string("browsing"), case .string(let program)? = fields["program"],
+      program.string.hasPrefix("/"), let path, path.hasPrefix("keychain/")
+    else { return nil }
+    return "keyhole allow \(program.string.quotedForShell) \(path.quotedForShell)"
+  }
+
+  private static func columns(
+    _ fields: [ExactString: SettingValue], _ path: String, _ allow: String?
+  ) -> String {
     let word = { (name: ExactString) -> String in
       switch fields[name] {
       case .string(let text)?: text.string
@@ -88,7 +101,7 @@ package final class AccessLogReader {
       word("time"), word("decision"), path, "\(program) (\(word("pid")))", word("terminal"),
       word("parents"),
     ]
-    return columns.map(\.escapedForTerminal).joined(separator: "\t")
+    return (columns + (allow.map { [$0] } ?? [])).map(\.escapedForTerminal).joined(separator: "\t")
   }
 
   private static func bytes(_ path: String, from offset: Int) -> (bytes: [UInt8], inode: UInt64) {

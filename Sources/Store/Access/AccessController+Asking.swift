@@ -131,19 +131,21 @@ extension AccessController {
 
   /// Asks until a password that is asked for is right; three times at most.
   func ask(_ question: Question, _ first: PermissionRequest, _ withdrawal: Withdrawal) -> Answer {
-    var question = question
-    while true {
-      let answer = authenticator.ask(question, withdrawal)
-      guard case .approved(let password?, _) = answer else { return answer }
-      do throws(StoreError) {
-        try first.check(password)
-        return answer
-      } catch {
-        guard error == .rejected else { return .impossible(error.message) }
-        question.failures += 1
-        // The person was there, and has done what else was demanded.
-        question.demand = nil
-        if question.failures == 3 { return .rejected }
+    authenticator.withTries { ask in
+      var question = question
+      while true {
+        let answer = ask(question, withdrawal)
+        guard case .approved(let password?, _) = answer else { return answer }
+        do throws(StoreError) {
+          try first.check(password)
+          return answer
+        } catch {
+          guard error == .rejected else { return .impossible(error.message) }
+          question.failures += 1
+          // The person was there, and has done what else was demanded.
+          question.demand = nil
+          if question.failures == 3 { return .rejected }
+        }
       }
     }
   }

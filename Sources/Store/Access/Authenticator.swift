@@ -7,6 +7,18 @@ public protocol Authenticator: Sendable {
   ///
   /// It may block its thread for all that time.
   func ask(_ question: Question, _ withdrawal: Withdrawal) -> Answer
+
+  /// Runs `body`, whose `ask` asks a person for a password again until it is right. What they type between two tries is neither shown
+  /// nor taken as an answer.
+  func withTries<Value>(_ body: (_ ask: @escaping (Question, Withdrawal) -> Answer) -> Value) -> Value
+}
+
+extension Authenticator {
+  /// Each try is a question by itself.
+  public func withTries<Value>(_ body: (_ ask: @escaping (Question, Withdrawal) -> Answer) -> Value) -> Value
+  {
+    body(ask)
+  }
 }
 
 /// One question: who wants what, and what a person has to do for it.

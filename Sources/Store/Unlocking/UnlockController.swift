@@ -257,8 +257,16 @@ extension UnlockController {
     var question = Question(
       forPassphraseToOpen: subject.path, by: subject.caller, timeout: options.timeout)
     question.approver = approver
+    return authenticator.withTries { self.ask(question, unlock, withdrawal, by: $0) }
+  }
+
+  private func ask(
+    _ question: Question, _ unlock: UnlockRequest.Unlock, _ withdrawal: Withdrawal,
+    by ask: (Question, Withdrawal) -> Answer
+  ) -> Result {
+    var question = question
     while true {
-      switch authenticator.ask(question, withdrawal) {
+      switch ask(question, withdrawal) {
       case .approved(let passphrase?, _):
         guard !withdrawal.isWithdrawn else { return .refused("") }
         do throws(StoreError) {

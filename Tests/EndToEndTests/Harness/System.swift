@@ -239,6 +239,13 @@ extension System {
     return Int(count)
   }
 
+  /// Whether a terminal shows what is typed: ECHO of termios(3).
+  static func echoes(_ file: OpenFile) throws(Errno) -> Bool {
+    var modes = termios()
+    _ = try check { unsafe tcgetattr(file.descriptor, &modes) }
+    return modes.c_lflag & tcflag_t(ECHO) != 0
+  }
+
   /// Gives a terminal another size: TIOCSWINSZ of ioctl_tty(2).
   static func setWindow(of file: OpenFile, rows: Int32, columns: Int32) throws(Errno) {
     let ioctl = unsafe function("ioctl", as: Ioctl.self)

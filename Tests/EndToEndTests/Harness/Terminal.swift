@@ -37,8 +37,37 @@ final class Terminal: Sendable {
     guard try holds({ try System.unreadBytes(other) == 0 }) else {
       throw TimedOut(what: "the program does not read what is typed: \(text)")
     }
+    try typeAhead(keys)
+  }
+
+  /// Presses keys without regard to what the program does.
+  func typeAhead(_ keys: String) throws {
     var rest = Array(keys.utf8)[...]
     while !rest.isEmpty { rest = rest.dropFirst(try side.write(Array(rest))) }
+  }
+
+  /// Presses a key again and again until something has been shown, and returns what was shown before it.
+  func typeAhead(_ key: String, until text: String, within duration: Duration = .seconds(20)) throws -> String
+  {
+    let deadline = Deadline(in: duration)
+    while true {
+      let before = self.text
+      if forget(upTo: text) {
+        return String(before[..<(before.range(of: text)?.lowerBound ?? before.endIndex)])
+      }
+      if deadline.hasPassed { throw TimedOut(what: "\(text.debugDescription) in \(before)") }
+      try typeAhead(key)
+      let pause = Deadline(in: .milliseconds(10))
+      if (try? Program.wait(for: [(side, POLLIN)], until: pause, "")) != nil { _ = try readMore() }
+    }
+  }
+
+  /// Whether it shows what is typed (ECHO of termios(3)).
+  var echoes: Bool {
+    get throws {
+      let other = try OpenFile(otherSide, O_RDONLY | O_NOCTTY)
+      return try System.echoes(other)
+    }
   }
 
   /// Drags the window's edge.

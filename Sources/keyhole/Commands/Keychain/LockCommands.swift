@@ -68,8 +68,22 @@ struct UnlockCommand: ParsableCommand {
         StandardError.note("\(mount.path): it is unlocked already")
       }
     }
-    var locked = Self.mounts(outcomes, with: .locked)
+    let locked = Self.mounts(outcomes, with: .locked)
     outcomes.removeAll { $0.failure == .locked }
+    // A passphrase that is read from elsewhere, or asked for by systemd, is not typed here.
+    if source.isGiven {
+      try unlock(locked, places, &outcomes)
+    } else {
+      try SecretInput.askRepeatedly { try unlock(locked, places, &outcomes) }
+    }
+    try finish(outcomes)
+  }
+
+  /// Tries what is given until all are open, or no try is left.
+  private func unlock(
+    _ mounts: [MountRegistration], _ places: StoragePaths, _ outcomes: inout [Outcome]
+  ) throws {
+    var locked = mounts
     for _ in 0..<source.attempts where !locked.isEmpty {
       let tried = Self.unlock(locked, try source.read("Passphrase: "), places)
       let rejected = Self.mounts(tried, with: .rejected)
@@ -80,7 +94,6 @@ struct UnlockCommand: ParsableCommand {
       }
       locked = rejected
     }
-    try finish(outcomes)
   }
 
   private static func isOpen(_ mount: MountRegistration) -> Bool {

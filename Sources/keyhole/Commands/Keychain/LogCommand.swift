@@ -12,7 +12,7 @@ struct LogCommand: ParsableCommand {
     commandName: "log", abstract: "Print who opened which secret, and how it was decided.",
     discussion: """
       Accesses to items with access flags or rules are recorded, with --all to every item. One line an access, a tab between: time, decision, path, program and process, terminal, and the processes \
-      above it. Decisions are allowed, approved and reused (a person agreed, or had a moment before), session and always \
+      above it; of a browser of files also the command that allows it. Decisions are allowed, approved and reused (a person agreed, or had a moment before), session and always \
       (agreed for longer), refused, never (refused by a rule), denied (by rules), browsing (a program that opens files by \
       itself), wouldWait (opened with O_NONBLOCK), listed (waits for `keyhole approve`), closed (refused too often), \
       rejected, timedOut, withdrawn, impossible (no prompt was available) and locked. No value is in it, and no command line. The newest lines are kept, some ten thousand.

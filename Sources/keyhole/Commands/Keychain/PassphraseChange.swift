@@ -108,6 +108,10 @@ extension PassphraseChange {
   private static func askPresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     guard vault.needsPassphrase else { return try SecretBytes() }
     guard SecretInput.isTyped else { return try SecretInput.readLine() }
+    return try SecretInput.askRepeatedly { try typePresent(vault, places) }
+  }
+
+  private static func typePresent(_ vault: VaultEngine, _ places: StoragePaths) throws -> SecretBytes {
     for _ in 1..<attempts {
       let present = try SecretInput.ask("Present passphrase: ")
       do throws(StoreError) {
@@ -123,6 +127,10 @@ extension PassphraseChange {
 
   /// The same for the code: before a new passphrase is chosen.
   private static func askCode(_ vault: VaultEngine, _ places: StoragePaths) throws -> SlotSecret {
+    try SecretInput.askRepeatedly { try typeCode(vault, places) }
+  }
+
+  private static func typeCode(_ vault: VaultEngine, _ places: StoragePaths) throws -> SlotSecret {
     for attempt in 1...attempts {
       let typed = try SecretInput.passphrase("Recovery code: ")
       do throws(StoreError) {

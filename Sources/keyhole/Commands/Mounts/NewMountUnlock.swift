@@ -22,16 +22,21 @@ struct NewMountUnlock {
 
   /// Asks on a terminal, where Return leaves it locked; else says that it is locked.
   func run() throws {
-    guard SecretInput.isTyped else { return sayLocked() }
+    let isOpen = SecretInput.isTyped ? try SecretInput.askRepeatedly(ask) : false
+    if !isOpen { sayLocked() }
+  }
+
+  /// Whether a passphrase has opened it.
+  private func ask() throws -> Bool {
     for attempt in 1...Self.attempts {
       let passphrase = try SecretInput.ask("Passphrase of the vault (Return: leave it locked): ")
-      guard !passphrase.isEmpty else { break }
-      guard let failure = mount.unlock(passphrase, places) else { return }
+      guard !passphrase.isEmpty else { return false }
+      guard let failure = mount.unlock(passphrase, places) else { return true }
       guard failure == .rejected else { throw mount.failure(failure) }
       let left = Self.attempts - attempt
       StandardError.write("Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left.\n")
     }
-    sayLocked()
+    return false
   }
 
   private func sayLocked() {

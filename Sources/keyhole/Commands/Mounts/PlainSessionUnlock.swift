@@ -27,6 +27,10 @@ struct PlainSessionUnlock {
   func isAllowed() throws -> Bool {
     defer { vault.close() }
     StandardError.write("keyhole: the Secret Service offers no encryption on the bus\n")
+    return try SecretInput.askRepeatedly(ask)
+  }
+
+  private func ask() throws -> Bool {
     for _ in 0..<Self.attempts {
       let passphrase = try SecretInput.ask("Passphrase of the vault, whose `plain-session` may allow that: ")
       guard !passphrase.isEmpty else { return false }
