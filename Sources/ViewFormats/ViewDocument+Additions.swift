@@ -42,7 +42,7 @@ extension ViewDocument {
       guard let feed = text.firstOffset(of: 0x0A, from: entry.range.upperBound) else {
         return start..<text.count
       }
-      return start..<feed + 1
+      return start..<max(start, feed &+ 1)
     }
   }
 }
