@@ -138,7 +138,7 @@ extension TreeFileSystem {
       switch outcome {
       case .unlocked: body(reply)
       case .stillLocked(let reason):
-        refusals.note(path: path(of: subject), reason: "\(error.message) (\(reason))")
+        refusals.note(path: path(of: subject), reason: "\(error.message) (\(reason))", isByLock: true)
         reply.fail(Errno(error))
       }
     }

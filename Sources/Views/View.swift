@@ -60,7 +60,7 @@ enum Property {
   static let format: ExactString = "format"
   static let dialect: ExactString = "dialect"
   static let newPlace: ExactString = "new"
-  static let links: ExactString = "links"
+  static let links = SealedDocument.links
   /// Renames of settings that are under way: the old path, a tab and the new one, a line each.
   static let moving: ExactString = "moving"
   /// The paths that the text refers to, a line each.

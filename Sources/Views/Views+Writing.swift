@@ -65,6 +65,7 @@ extension Views {
     _ content: HeldSecret, _ view: View, since base: HeldSecret?, _ permit: Permit?, _ now: Timestamp
   ) throws(StoreError) {
     try requireWritable(view)
+    let content = try keepingAdditions(content, view, since: base, permit)
     let (file, merge) = try merge(content, view, since: base, permit)
     guard !merge.isUnchanged else { return }
     let plan = try plan(merge, file, permit, now)
@@ -78,6 +79,22 @@ extension Views {
     // The document's change reports it, and its items' changes are not to do that again.
     guard let stored = try? self.view(view.name), let basis = try? basis(of: stored) else { return }
     known.withLock { $0[id, default: Known()].announced = basis }
+  }
+
+  /// The file with the entries that others have added since its writer has opened the view: a writer can't have taken them out.
+  private func keepingAdditions(
+    _ content: HeldSecret, _ view: View, since base: HeldSecret?, _ permit: Permit?
+  ) throws(StoreError) -> HeldSecret {
+    // Of a view that can't be rendered, nothing can be kept.
+    guard let base, let present = try? render(view, permit) else { return content }
+    if present == base.bytes { return content }
+    do throws(ViewError) {
+      let file = try ViewDocument(parsing: content.viewCopy(), as: view.format, view.dialect)
+      let before = try ViewDocument(parsing: base.viewCopy(), as: view.format, view.dialect)
+      let now = try ViewDocument(parsing: present, as: view.format, view.dialect)
+      guard let text = try file.keepingAdditions(of: now, since: before) else { return content }
+      return HeldSecret(text)
+    } catch { throw StoreError(error.namingOnlyKnown(try template(of: view))) }
   }
 
   /// The names of what a file would change in a view, without a value; nothing is stored.

@@ -61,6 +61,32 @@ import Testing
     }
   }
 
+  /// The message is about the file, and what was begun goes on after the unlock.
+  @Test func aLockedVaultIsSaidOfTheFile() async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("cat > ~/.netrc", sending: Array(Self.netrc.utf8))
+      try world.check(
+        "echo horse | keyhole passphrase --weak --cost 14 2> /dev/null", within: LockTests.patience)
+      let unlock = "echo horse | keyhole unlock"
+      func isNamed(_ command: String, _ consequence: String) throws {
+        let output = try world.sh("KEYHOLE_ASK_UNLOCK=no keyhole adopt \(command)")
+        let beginning = "keyhole: \(world.home)/.netrc: the keychain is locked, \(consequence). "
+        #expect(output.status == 4 && output.error.hasPrefix(beginning + "`keyhole unlock`"), "\(output)")
+      }
+      try world.check("keyhole lock")
+      try isNamed("--yes ~/.netrc", "so its values can't be stored; nothing was changed")
+      try world.check("ls -d ~/.netrc*", prints: "\(world.home)/.netrc\n")
+      try world.check(unlock, within: LockTests.patience)
+      try world.check(
+        "keyhole adopt --yes --erase ~/.netrc | cut -f 2; keyhole lock", prints: "views/netrc\n")
+      try isNamed("--undo --yes ~/.netrc", "so its values can't be read; the link is still there")
+      try world.check("readlink ~/.netrc | grep -c views/netrc", prints: "1\n")
+      try world.check(unlock, within: LockTests.patience)
+      try world.check("keyhole adopt --undo --yes ~/.netrc > /dev/null; cat ~/.netrc", prints: Self.netrc)
+    }
+  }
+
   @Test func anyOtherFileBecomesAnItem() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world

@@ -337,8 +337,12 @@ import Testing
       try keyhole.refuses("cat views/app", .noKey)
       try world.check(
         "keyhole doctor | grep -c 'note.*views/app: refused at .*the keychain is locked'", prints: "1\n")
+      // The unlock takes the notes of the lock along.
+      try world.check("keyhole unlock < /dev/null")
+      let locked = "keyhole doctor | grep -c 'the keychain is locked'; true"
+      #expect(holds { (try? world.check(locked, prints: "0\n")) != nil })
       try world.check(
-        "keyhole unlock < /dev/null; keyhole view two --format env --from A=keychain/generic/app/USER B=keychain/generic/app/USER"
+        "keyhole view two --format env --from A=keychain/generic/app/USER B=keychain/generic/app/USER"
       )
       try keyhole.refuses("printf 'A=1\\nB=2\\n' | dd of=views/two status=none", .invalid)
       try world.check(
@@ -349,6 +353,12 @@ import Testing
       try world.check(
         "keyhole doctor | grep -c 'note.*templates/bytes: refused at .*line 2: the text is not UTF-8'",
         prints: "1\n")
+      // A shell sees an error of write(2), and none of close(2). A change within the same second makes the note obsolete.
+      try keyhole.refuses("printf '\\377' > templates/bytes", .illegalSequence)
+      try keyhole.check("echo Grün > templates/bytes")
+      try keyhole.refuses("printf '\\377' >> templates/bytes", .illegalSequence)
+      try keyhole.check("echo more >> templates/bytes; cat views/bytes", prints: "Grün\nmore\n")
+      try world.check("keyhole doctor | grep -c 'templates/bytes'; true", prints: "0\n")
       // Notes have the name of their view, and go with it.
       try keyhole.check("mv views/two views/three")
       let notes = "keyhole doctor 2> /dev/null | grep -o 'views/t[a-z]*: refused'; true"

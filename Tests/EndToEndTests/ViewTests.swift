@@ -42,6 +42,65 @@ import Testing
     }
   }
 
+  /// A change does not reach an open handle: what it reads, and where that ends, stays as it was.
+  @Test func aHandleEndsWhereItsSnapshotDoes() async throws {
+    try await AppView.withView { keyhole in
+      let python = """
+        import os
+        file = os.open("views/app", os.O_RDONLY)
+        before = os.fstat(file).st_size
+        with open("keychain/generic/app/TOKEN/value", "w") as value: value.write("a longer one")
+        print(os.lseek(file, 0, os.SEEK_END) == before, len(os.pread(file, 4096, 0)) == before)
+        print(os.stat("views/app").st_size - before)
+        """
+      try keyhole.check("python3 -", prints: "True True\n11\n", sending: Array(python.utf8))
+    }
+  }
+
+  /// A program that has the file open can't have taken out lines that others add meanwhile. With JSON its write is refused.
+  @Test func linesThatWereAddedToAnOpenFileStay() async throws {
+    try await AppView.withView { keyhole in
+      try keyhole.world.check("keyhole view data --format json --from keychain/generic/app")
+      let python = """
+        def rewrite(name, old, new, other, added):
+            file = open(name, "r+"); text = file.read(); file.seek(0)
+            with open(name, other) as second: second.write(added)
+            file.write(text.replace(old, new)); file.truncate()
+            try: file.close()
+            except OSError as error: print(error.errno)
+            print(open(name).read(), end="")
+        rewrite("views/app", "abc", "mine", "a", "ADDED='x y'\\n")
+        rewrite("views/data", "peter", "other", "w", '{"TOKEN": "json", "USER": "peter", "NEW": "n"}')
+        """
+      try keyhole.check(
+        "python3 -",
+        prints: """
+          TOKEN=mine
+          USER=peter
+          ADDED='x y'
+          22
+          {"TOKEN": "json", "USER": "peter", "NEW": "n"}
+          """, sending: Array(python.utf8))
+      try keyhole.world.check(
+        "keyhole doctor | grep -c 'note.*views/data: refused at .*NEW: another program has added it'",
+        prints: "1\n")
+    }
+  }
+
+  /// Links are outside the vault: making one is no version of the view, and an earlier version has those of now.
+  @Test func anEarlierVersionKeepsTheLinks() async throws {
+    try await AppView.withView { keyhole in
+      let world = keyhole.world
+      try world.check(
+        "keyhole view app --link ~/.env; keyhole history views/app; keyhole view | cut -f 4 | grep -c env",
+        prints: "1\n")
+      try keyhole.check("echo TOKEN=abc > views/app")
+      try world.check(
+        "keyhole undo views/app > /dev/null; cat ~/.env; keyhole view | cut -f 4 | grep -c env",
+        prints: AppView.text + "1\n")
+    }
+  }
+
   /// `--from` takes full, relative and short paths.
   @Test func itIsMadeFromEveryKindOfPath() async throws {
     try await AppView.withView { keyhole in

@@ -40,6 +40,24 @@ import Testing
     #expect(refusals.recent.map(\.path) == ["views/ab", "keychain/generic/a"])
   }
 
+  @Test func thoseOfALockAreSettledByTheUnlock() {
+    let refusals = Refusals()
+    refusals.note(path: "views/a", .locked)
+    refusals.note(path: "views/a", .noSpace)
+    refusals.follow(Change(.locked, .keychain, origin: .local))
+    #expect(refusals.recent.map(\.isSettled) == [false, false])
+    refusals.follow(Change(.unlocked, .keychain, origin: .local))
+    #expect(refusals.recent.map(\.isSettled) == [true, false])
+    // The view's new name changes nothing of that, and the next lock does not either.
+    let id = ItemID(rawValue: "1")
+    refusals.follow(
+      Change(.moved, .document(id, "views/b"), previous: .document(id, "views/a"), origin: .local))
+    refusals.follow(Change(.locked, .keychain, origin: .local))
+    #expect(refusals.recent.map(\.isSettled) == [true, false])
+    refusals.note(path: "views/b", .locked)
+    #expect(refusals.recent.map(\.isSettled) == [true, false, false])
+  }
+
   @Test(arguments: [
     (StoreError.notFound, false), (.noSuchAttribute, false), (.unsupported(reason: ""), false),
     (.exists, false), (.isDirectory, false), (.notDirectory, false), (.resultTooLarge, false),

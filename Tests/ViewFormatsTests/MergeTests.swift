@@ -42,6 +42,27 @@ import Testing
     #expect(!merge.isUnchanged && merge.changed.isEmpty && merge.added.isEmpty && merge.removed.isEmpty)
   }
 
+  @Test func whatOthersHaveAddedIsKept() throws {
+    func kept(_ text: String, _ present: String, since base: String) throws -> String? {
+      let file = try grammar.parse(text)
+      guard let joined = try file.keepingAdditions(of: grammar.parse(present), since: grammar.parse(base))
+      else {
+        return nil
+      }
+      return String(decoding: joined.unprotected, as: UTF8.self)
+    }
+    #expect(try kept("A=2\n", "A=3\n", since: "A=1\nB=1\n") == nil)
+    #expect(try kept("A=2", "A=1\nB='b b'\nC=c", since: "A=1\n") == "A=2\nB='b b'\nC=c")
+    #expect(try kept("", "# x\nB='b'\n# y\n", since: "") == "B='b'\n")
+    // The writer has it too: its own value is its answer.
+    #expect(try kept("B=mine\n", "B=b\n", since: "") == nil)
+    let json = Grammar(format: .json)
+    let base = try json.parse("{\"A\": \"1\"}")
+    #expect {
+      _ = try base.keepingAdditions(of: json.parse("{\"A\": \"1\", \"B\": \"2\"}"), since: base)
+    } throws: { ($0 as? ViewError)?.errno == .EINVAL && ($0 as? ViewError)?.entry == ["B"] }
+  }
+
   @Test func oneItemHasOneValue() throws {
     let stored = try ViewTemplate(.env, entries: [(["A"], Reference.path(0)), (["B"], Reference.path(0))])
     let lender = Values(values: [Array("1".utf8)]).lender

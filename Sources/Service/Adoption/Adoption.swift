@@ -49,6 +49,7 @@ package final class Adoption {
     place = known.form == .view(.json) && !known.canParse(bytes) ? known.asItem : known
     count = try Self.count(bytes, place, dialect)
     session = try TreeSession(for: TreePath("views"))
+    try session.requireOpen(for: path, "so its values can't be stored; nothing was changed")
     let earlier = try AdoptionJournal(in: places.state).entry(of: path)
     let begun = earlier.flatMap { $0.stage == .making ? $0 : nil }
     target = try begun?.target ?? Self.freeTarget(place, session)
@@ -244,6 +245,21 @@ package final class Adoption {
         remains, "another program opened or changed it meanwhile; it is still there, with the secrets in it")
     }
     try AdoptionRest.erase(file, remains, entry, places)
+  }
+}
+
+extension TreeSession {
+  /// Has a person unlock a locked keychain before anything is made.
+  ///
+  /// `consequence`: of the lock, for the file. - Throws: `Failure` that names the file.
+  func requireOpen(for file: String, _ consequence: String) throws {
+    let anyItem = TreePath("keychain/generic/adopted/file/value")
+    do { try unlock(toStoreAt: anyItem) } catch let failure as Failure {
+      guard failure.kind == .locked else { throw failure }
+      throw Failure(
+        file, "the keychain is locked, \(consequence). `keyhole unlock`, and then the same command again",
+        .locked)
+    }
   }
 }
 

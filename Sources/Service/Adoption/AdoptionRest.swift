@@ -48,7 +48,8 @@ package struct AdoptionRest {
       let old = AdoptedContent(try file.content())
       let isSame: Bool
       do throws(Errno) { isSame = old.isEqual(to: try Adoption.read(entry.file)) } catch {
-        throw Failure(entry.file, "it can't be read (\(error)); \(remains) is still there")
+        let remedy = error == .ENOKEY ? ". `keyhole unlock`, and then the same command again" : ""
+        throw Failure(entry.file, "it can't be read (\(error)); \(remains) is still there\(remedy)")
       }
       guard isSame else {
         throw Failure(

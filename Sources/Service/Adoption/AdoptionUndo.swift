@@ -28,6 +28,7 @@ package struct AdoptionUndo {
     }
     self.entry = entry
     session = try TreeSession(for: TreePath(entry.target))
+    try session.requireOpen(for: path, "so its values can't be read; the link is still there")
   }
 
   /// The path in the tree of the view or the item.

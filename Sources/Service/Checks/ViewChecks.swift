@@ -45,7 +45,7 @@ enum ViewChecks {
     guard let views, let view = try? views.view(name), let modified = try? views.modified(of: view) else {
       return false
     }
-    return modified.seconds > time.seconds
+    return modified > time
   }
 
   /// A link that was removed, or leads to something else, is none of Keyhole's business.

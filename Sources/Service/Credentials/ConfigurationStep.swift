@@ -31,6 +31,8 @@ struct ConfigurationStep: Equatable {
   let change: Change
   /// Whether the file was made for this.
   var isNewFile = false
+  /// How many of the folders above the file were made for this.
+  var newFolders = 0
 
   /// For people, before it is done.
   var plan: String {
@@ -158,7 +160,28 @@ extension ConfigurationStep {
     do throws(Errno) { _ = try Files.remove(path) } catch {
       throw Failure(path, "it can't be removed: \(error)")
     }
+    // A folder with another file in it stays.
+    for folder in Self.folders(above: path).prefix(newFolders) {
+      do { try Files.removeFolder(folder) } catch { break }
+    }
     return .done
+  }
+
+  /// From the folder of the file up.
+  private static func folders(above path: String) -> UnfoldFirstSequence<String> {
+    sequence(first: Files.folder(of: path)) { $0.count > 1 ? Files.folder(of: $0) : nil }
+  }
+
+  /// The steps with the folders that each of them is the first to make.
+  static func countingFolders(_ steps: [ConfigurationStep]) -> [ConfigurationStep] {
+    var made: Set<String> = []
+    return steps.map { step in
+      let missing = folders(above: step.path).prefix { !Files.hasName($0) && !made.contains($0) }
+      made.formUnion(missing)
+      var step = step
+      step.newFolders = Array(missing).count
+      return step
+    }
   }
 
   private func revertLink(_ target: String) throws -> Outcome {

@@ -31,7 +31,7 @@ package struct CredentialInstallation {
   /// - Throws: `Failure` where something is there that would be changed.
   package func install(isDry: Bool) throws -> String {
     guard try notedSteps() == nil else { return "\(tool.rawValue): it is installed already\n" }
-    let steps = try tool.steps(detail)
+    let steps = try ConfigurationStep.countingFolders(tool.steps(detail))
     let plan = steps.map(\.plan).joined() + (tool.nextSteps ?? "")
     guard !isDry else { return plan }
     try ConfigurationFile.write(Array(text(of: steps).utf8), to: journal)
@@ -67,6 +67,8 @@ package struct CredentialInstallation {
       )
     }
     _ = try? Files.remove(journal)
+    // Only where no other tool is noted there.
+    try? Files.removeFolder(Files.folder(of: journal))
     return lines
   }
 }
@@ -85,6 +87,7 @@ extension CredentialInstallation {
       case .member(let name, let value): fields += [("member", name), ("value", value)]
       }
       if step.isNewFile { fields.append(("new", "true")) }
+      if step.newFolders > 0 { fields.append(("folders", "\(step.newFolders)")) }
       return "  {" + fields.map { "\($0.quotedAsJSON): \($1.quotedAsJSON)" }.joined(separator: ", ") + "}"
     }
     return "[\n\(lines.joined(separator: ",\n"))\n]\n"
@@ -130,5 +133,6 @@ extension ConfigurationStep {
       return nil
     }
     self.init(path: path, change: change, isNewFile: fields["new"] == "true")
+    newFolders = max(0, fields["folders"].flatMap { Int($0) } ?? 0)
   }
 }

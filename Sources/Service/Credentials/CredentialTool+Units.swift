@@ -45,8 +45,12 @@ extension CredentialTool {
     let lines = present.split(separator: 0x0A, omittingEmptySubsequences: false).map {
       String(decoding: $0, as: UTF8.self).trimmingEnd
     }
+    // A message is one line, in which YAML has the form that JSON has.
     func byHand(_ reason: String) throws -> Failure {
-      try Failure(path, "\(reason); add to its users by hand:\n\(Self.user(""))")
+      let call =
+        "apiVersion: client.authentication.k8s.io/v1, command: \(try Self.command()), args: [credential, kubectl], "
+        + "interactiveMode: IfAvailable, provideClusterInfo: true"
+      return Failure(path, "\(reason); add to its users by hand: - {name: keyhole, user: {exec: {\(call)}}}")
     }
     guard
       !lines.contains(where: { $0.trimmingStart == "- name: keyhole" || $0.trimmingStart == "name: keyhole" })

@@ -147,14 +147,18 @@ package struct RunningMount {
   /// The problems that the serving process reports; it knows what it has open.
   var problems: [String] { list("problems") }
 
-  /// The latest refusals, the newest last: when, of which path, and why.
+  /// The latest refusals that may still hold, the newest last: when, of which path, and why. Those of a locked keychain hold until it is
+  /// unlocked.
   var refusals: [(time: Timestamp, path: String, reason: String)] {
     guard case .array(let values)? = fields["refusals"] else { return [] }
     return values.compactMap { value in
       guard case .dictionary(let entry) = value, case .string(let time)? = entry["time"],
         case .string(let path)? = entry["path"], case .string(let reason)? = entry["reason"],
-        let time = Timestamp(iso8601: time.string)
+        var time = Timestamp(iso8601: time.string), entry["settled"] != .bool(true)
       else { return nil }
+      if case .integer(let nanoseconds)? = entry["nanoseconds"] {
+        time.nanoseconds = min(UInt32(clamping: nanoseconds), 999_999_999)
+      }
       return (time, path.string, reason.string)
     }
   }

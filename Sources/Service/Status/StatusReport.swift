@@ -146,7 +146,9 @@ extension Refusals.Entry {
   fileprivate var value: SettingValue {
     .dictionary([
       "time": .string(ExactString(time.iso8601)), "path": .string(ExactString(path)),
-      "reason": .string(ExactString(reason)),
+      "reason": .string(ExactString(reason)), "settled": .bool(isSettled),
+      // The text of the time is for people, and has whole seconds.
+      "nanoseconds": .integer(Int128(time.nanoseconds)),
     ])
   }
 }

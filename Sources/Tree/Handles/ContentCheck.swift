@@ -8,12 +8,14 @@ enum ContentCheck: Sendable {
   case setting(ContentPrefix)
   /// An `otpauth:` URI.
   case uri(KeyURICheck)
+  /// The text of a template.
+  case text(TextCheck)
 }
 
 extension ContentCheck {
   /// Takes the bytes that follow. `expected` is the key's type now: if it has changed, the commit decides.
   ///
-  /// - Throws: `invalidValue` as soon as nothing that could follow makes the content a value.
+  /// - Throws: `invalidValue`, of a template `notRepresentable`, as soon as nothing that could follow makes the content a value.
   mutating func take(
     _ bytes: Span<UInt8>, expecting expected: @autoclosure () -> SettingType?
   ) throws(StoreError) {
@@ -28,6 +30,30 @@ extension ContentCheck {
     case .uri(var check):
       try check.takeLines(bytes)
       self = .uri(check)
+    case .text(var check):
+      try check.take(bytes)
+      self = .text(check)
+    }
+  }
+}
+
+/// Follows a text in UTF-8. A scalar that is not complete yet may be completed by the next write.
+struct TextCheck {
+  private var scalar = UTF8Check()
+  /// nil: it is not known where the text begins.
+  private var line: Int?
+
+  /// `isAddition`: what it follows is added to a text.
+  init(isAddition: Bool = false) { line = isAddition ? nil : 1 }
+
+  /// - Throws: `notRepresentable` with the line where it is known.
+  fileprivate mutating func take(_ bytes: Span<UInt8>) throws(StoreError) {
+    for index in bytes.indices {
+      let byte = bytes[index]
+      guard scalar.append(byte) else {
+        throw .notRepresentable(reason: (line.map { "line \($0): " } ?? "") + "the text is not UTF-8")
+      }
+      if byte == 0x0A { line? += 1 }
     }
   }
 }

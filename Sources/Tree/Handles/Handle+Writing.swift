@@ -8,7 +8,7 @@ extension Handle {
   ///
   /// Without an offset they go to the end of the value of the moment of the commit (O_APPEND).
   /// - Throws: `invalidValue` as soon as nothing that could follow makes what was written a value of the
-  ///   key's type, `tooLarge`, `noSpace` for scratch and where all unsaved content together would be too much.
+  ///   key's type, `notRepresentable` for a template that is not UTF-8, `tooLarge`, `noSpace` for scratch and where all unsaved content together would be too much.
   ///   A failed write spoils the handle.
   public func write(
     _ bytes: Span<UInt8>, at offset: Int?, by caller: Caller
@@ -156,8 +156,9 @@ extension Handle {
     try tree.checkConfiguration(content, at: place, tree.expectedType(of: node, declared: declared))
   }
 
-  /// Of a key only, whose value is in memory.
+  /// Of a key, whose value is in memory. What is added to a template, which ends at the end of a scalar, is a text by itself.
   private func checkOfStored() throws(StoreError) -> ContentCheck {
+    if case .view(.file(.templates, _)) = node.place { return .text(TextCheck(isAddition: true)) }
     guard var prefix = tree.prefix(for: node, declared: nil) else { return .none }
     let stored = try tree.committedContent(of: node)
     return stored.withBytes { prefix.append($0) } ? .setting(prefix) : .none

@@ -148,7 +148,11 @@ extension FileTree {
 
   /// The check of the content of a file that is empty now.
   func check(ofEmpty node: Node, declared: SettingType?) -> ContentCheck {
-    if case .otpauth = node.place { return .uri(KeyURICheck()) }
+    switch node.place {
+    case .otpauth: return .uri(KeyURICheck())
+    case .view(.file(.templates, _)): return .text(TextCheck())
+    default: break
+    }
     return prefix(for: node, declared: declared).map(ContentCheck.setting) ?? .none
   }
 

@@ -40,6 +40,21 @@ import Testing
     }
   }
 
+  /// Where nothing was there, nothing is left, and folders with something of another program's in them stay.
+  @Test func foldersThatWereMadeGoToo() async throws {
+    try await withWorld { world in
+      try world.checkHelpers(
+        """
+        cd "$HOME"; tree() { find . "$XDG_CONFIG_HOME" "$XDG_STATE_HOME" -path '*/keyhole/vault*' -prune -o -printf '%p %y\\n' | sort; }
+        keyhole credential install git > /dev/null; keyhole credential uninstall git > /dev/null; tree > "$OUT/before"
+        keyhole credential install \(Self.tools) > /dev/null; keyhole credential uninstall \(Self.tools) > /dev/null
+        tree | diff "$OUT/before" -
+        keyhole credential install aws:work systemd > /dev/null; touch .aws/other "$XDG_CONFIG_HOME/systemd/other"
+        keyhole credential uninstall aws:work systemd > /dev/null; tree | diff "$OUT/before" - | grep '^[<>]' | sed 's|^\\(.\\).*/|\\1 |'
+        """, prints: "> .aws d\n> other f\n> systemd d\n> other f\n")
+    }
+  }
+
   @Test func whatTheUserChangedStays() async throws {
     try await withWorld { world in
       let output = try world.sh(

@@ -195,7 +195,7 @@ import Testing
     try await withKeyhole("ask-unlock=no") { keyhole in
       let output = try keyhole.world.sh(
         World.helpers + Self.store + """
-          printf 'a long passphrase\n' | keyhole passphrase --weak 2> /dev/null; keyhole lock
+          printf 'a long passphrase\n' | keyhole passphrase --weak --cost 14 2> /dev/null; keyhole lock
           ask get 'protocol=https\nhost=a.example\n'; echo $?
           ask erase 'protocol=https\nhost=a.example\nusername=anna\npassword=one\n'; echo $?
           printf 'a long passphrase\n' | keyhole unlock; ask get 'protocol=https\nhost=a.example\n'

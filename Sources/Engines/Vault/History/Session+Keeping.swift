@@ -227,7 +227,8 @@ extension Item {
   private var shownAttributes: [ExactString: [UInt8]] {
     attributes.filter { name, _ in
       if name == Item.historyAttribute || name == FingerprintEnrollment.attribute { return false }
-      return !identity.isDocument || !name.string.hasPrefix(SealedDocument.derived)
+      return !identity.isDocument
+        || name != SealedDocument.links && !name.string.hasPrefix(SealedDocument.derived)
     }
   }
 }

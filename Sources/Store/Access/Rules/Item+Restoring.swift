@@ -58,6 +58,7 @@ extension Item {
       item.attributes[name] =
         attributes[name] ?? (name == Self.historyAttribute ? nil : version.attributes[name])
     }
+    if identity.isDocument { item.attributes[SealedDocument.links] = attributes[SealedDocument.links] }
     return item
   }
 }

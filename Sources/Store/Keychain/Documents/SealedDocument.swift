@@ -21,6 +21,10 @@ public struct SealedDocument: Hashable, Sendable {
   /// The beginning of the names of properties that are computed.
   public static let derived = "derived/"
 
+  /// The property that names symbolic links to the document. They are outside the vault: a change of it makes no version, and no version
+  /// changes it.
+  public static let links: ExactString = "links"
+
   /// How many bytes a text has at most: as many as a secret.
   public static let limit = 1 << 20
 

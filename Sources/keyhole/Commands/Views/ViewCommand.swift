@@ -174,7 +174,8 @@ extension ViewCommand {
       for name in names { StandardOutput.print(columns: word, name) }
     }
     guard yes || isWanted(links.name) else {
-      let reason = StandardStream.input.isTerminal ? "" : "; without a terminal, --yes takes it in"
+      let reason =
+        StandardStream.input.isTerminal ? "" : "; without a terminal, --yes behind the file takes it in"
       throw Failure(file, "nothing was taken in, and the file is still there\(reason)", .refused)
     }
     try links.take(replacement)
