@@ -38,7 +38,7 @@ extension ImportPlan {
     var item = Item(id: ItemID(rawValue: ""), identity: entry.identity, created: now, modified: now)
     do throws(StoreError) {
       for attribute in entry.attributes {
-        try ItemAttributes.set(attribute.name, to: attribute.value, on: &item)
+        try ItemAttributes.set(attribute.name, to: attribute.value, on: &item, isImported: true)
       }
       if entry.otpauth != nil { item.otpauth = FurtherSecret(modified: item.modified) }
       return item

@@ -313,7 +313,7 @@ extension ImportPlan.PlannedItem {
   fileprivate func replace(_ stored: inout Item) {
     for attribute in attributes where attribute.name != "user.keyhole.created" {
       // The plan has set the same on an item of this identity.
-      try? ItemAttributes.set(attribute.name, to: attribute.value, on: &stored)
+      try? ItemAttributes.set(attribute.name, to: attribute.value, on: &stored, isImported: true)
     }
     stored.modified = item.modified
   }

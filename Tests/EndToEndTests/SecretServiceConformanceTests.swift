@@ -15,6 +15,8 @@ struct SecretServiceConformanceTests {
   @Test func requiredCases() async throws {
     let lines = try await Self.run([])
     #expect(lines.filter { $0.hasPrefix("ok ") }.count > 200)
+    // The build under test asks the stand-in for pinentry, wherever its file is.
+    #expect(lines.last?.contains("(its dialogs are answered)") == true, "\(lines.last ?? "")")
   }
 
   /// The service, its clients and its bus are ended; hostile messages follow from the seed.

@@ -132,7 +132,8 @@ import Testing
     try bus.run("printf s3cret | secret-tool store --label=label service S account A color blue")
     var item = try #require(try await waitForItem(engine))
     #expect(item.identity == .generic(service: "S", account: "A") && item.label == "label")
-    #expect(item.attributes == ["color": Array("blue".utf8), "Title": Array("label".utf8)])
+    let attributes = ["color", "Title", Item.omittedAttribute].map { item.attributes[$0] ?? [] }
+    #expect(attributes == ["blue", "label", "username"].map { Array($0.utf8) } && item.attributes.count == 3)
     #expect(try engine.bytes(of: item.id) == Array("s3cret".utf8))
     try engine.set(item.id, Array("two\nlines".utf8))
     #expect(try bus.run("secret-tool lookup service S") == "two\nlines")
@@ -143,7 +144,7 @@ import Testing
       (item.attributes["color"], item.attributes["size"]) = (nil, Array("big".utf8))
       item.identity = .generic(service: "S", account: "B")
     }[0]
-    #expect(Set(item.attributes.keys) == ["size", "Title"])
+    #expect(Set(item.attributes.keys) == ["size", "Title", Item.omittedAttribute])
     #expect(try bus.run("secret-tool search service S size big 2>&1").contains("attribute.account = B"))
     try bus.run("secret-tool clear service S")
     try engine.catchUp()

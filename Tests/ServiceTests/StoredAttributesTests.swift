@@ -1,5 +1,6 @@
 import Model
 import Testing
+import Tree
 
 @testable import Service
 
@@ -22,7 +23,12 @@ struct StoredAttributesTests {
     ["xdg:schema": "org.git.Password", "server": "h", "user": "u", "protocol": "https"],
     ["xdg:schema": "chrome_libsecret_os_crypt_password_v2", "application": "chrome"],
     ["xdg:schema": "io.docker.Credentials", "server": "h", "username": "u"],
-    ["xdg:schema": "unknown", "x": "é"],
+    ["xdg:schema": "unknown", "x": "é"], ["xdg:schema": "org.freedesktop.Secret.Generic", "server": "h"],
+    ["xdg:schema": "org.freedesktop.Secret.Generic", "a": "b"],
+    ["server": "h", "account": "a", "path": "/x"],
+    ["xdg:schema": "chrome_libsecret_os_crypt_password", "application": "a", "service": "s", "account": "b"],
+    ["service": "s", "username": "u", "type": "token", "isInvisible": "no", "creator": "me"],
+    ["xdg:schema": "io.docker.Credentials", "service": "s", "account": "a"],
   ]
 
   @Test(arguments: examples)
@@ -37,6 +43,86 @@ struct StoredAttributesTests {
     #expect(apart.identity == .other(label: "label (2)"))
     #expect(StoredAttributes.label(of: apart) == "label")
     #expect(StoredAttributes.attributes(of: apart) == attributes)
+  }
+
+  /// The item that an import makes of the attributes which an export lists.
+  private func imported(_ item: Item) throws -> Item {
+    var copy = Item(id: item.id, identity: item.identity, created: item.created, modified: item.modified)
+    for name in ItemAttributes.names(of: item) {
+      let value = try ItemAttributes.value(name, of: item)
+      try ItemAttributes.set(name, to: value, on: &copy, isImported: true)
+    }
+    return copy
+  }
+
+  @Test(arguments: examples)
+  func attributesOutliveAnExport(_ attributes: StoredAttributes.Attributes) throws {
+    for distinction in [Distinction.none, .label, .number(2)] {
+      let first = item(attributes, distinction: distinction)
+      let second = try imported(first)
+      #expect(second.attributes == first.attributes && second.label == first.label)
+      #expect(StoredAttributes.attributes(of: second) == attributes)
+      #expect(StoredAttributes.label(of: second) == "label")
+    }
+  }
+
+  /// The keyring of another program has just the attributes that were given, and they come back from it, also where GNOME Keyring
+  /// has added its schema to an item without one.
+  @Test(arguments: examples)
+  func attributesOutliveAnotherKeyring(_ attributes: StoredAttributes.Attributes) {
+    for distinction in [Distinction.none, .number(2)] {
+      let first = item(attributes, distinction: distinction)
+      var stored = ServiceItem(first)
+      #expect(stored.label == "label")
+      #expect(stored.attributes.filter { !$0.key.string.hasPrefix("keyhole.") } == attributes)
+      for _ in 1...2 {
+        let second = stored.item(first.id)
+        #expect(second.identity == first.identity && StoredAttributes.label(of: second) == "label")
+        #expect(StoredAttributes.attributes(of: second) == attributes)
+        if stored.attributes["xdg:schema"] == nil { stored.attributes["xdg:schema"] = SecretSchema.none }
+      }
+    }
+  }
+
+  /// An item that another program has stored in its keyring comes as it was given there, and goes back so.
+  @Test(arguments: examples)
+  func attributesOfAnotherProgramComeAsTheyAre(_ attributes: StoredAttributes.Attributes) {
+    // GNOME Keyring adds the same schema to an item without one.
+    var given = attributes
+    if given["xdg:schema"] == SecretSchema.none { given["xdg:schema"] = nil }
+    let item = ServiceItem(label: "label", attributes: attributes).item(ItemID(rawValue: "1"))
+    #expect(StoredAttributes.attributes(of: item) == given)
+    #expect(ServiceItem(item).attributes == given)
+  }
+
+  /// The notes of an item are of the identity that it had.
+  @Test func notesOfAnotherIdentityTakeNothing() {
+    var moved = item(["service": "s", "username": "u"])
+    #expect(moved.omittedNames == ["account"])
+    moved.identity = .generic(service: "t", account: "v")
+    #expect(StoredAttributes.attributes(of: moved) == ["service": "t", "username": "v"])
+    moved.omittedNames = ["account", "username", "service"]
+    #expect(ServiceItem(moved).item(moved.id).identity == moved.identity)
+    moved.identity = .internet(InternetIdentity(server: "h", account: "u"))
+    moved.omittedNames = ["server"]
+    #expect(ServiceItem(moved).item(moved.id).identity == moved.identity)
+  }
+
+  /// The attributes of a kept item change with it: what was added by hand is shown, whatever the notes say.
+  @Test func attributeThatIsSetLaterIsShown() {
+    var item = item(["service": "s", "account": "a"])
+    item.attributes["username"] = Array("b".utf8)
+    #expect(StoredAttributes.attributes(of: item) == ["service": "s", "account": "a", "username": "b"])
+  }
+
+  @Test func searchForNoSchemaFindsItemsWithoutOne() {
+    let none: StoredAttributes.Attributes = ["xdg:schema": SecretSchema.none, "a": "b"]
+    #expect((["a": "b"] as StoredAttributes.Attributes).has(none))
+    #expect(none.has(none) && none.has(["a": "b"]))
+    #expect(!(["a": "b", "xdg:schema": "x"] as StoredAttributes.Attributes).has(none))
+    #expect(!(["a": "b"] as StoredAttributes.Attributes).has(["xdg:schema": "x"]))
+    let index = AttributeIndex([item(["a": "b"])])
+    #expect(index.candidates(for: none).count == 1)
   }
 
   @Test(arguments: ["text/plain", "text/plain; charset=utf8", "", "application/octet-stream", "é"])

@@ -286,6 +286,7 @@ extension Item {
     (item.id, item.collection, item.otpauth) = (ItemID(rawValue: ""), nil, nil)
     (item.created, item.modified) = (Timestamp(seconds: 0), Timestamp(seconds: 0))
     (item.isSealed, item.size) = (false, 0)
+    (item.omittedNames, item.hasGenericSchema) = ([], false)
     let schema = item.attributes.removeValue(forKey: SecretSchema.attribute).flatMap { ExactString(utf8: $0) }
     for (name, value) in schema.flatMap(SecretSchema.named)?.fixed ?? [:]
     where item.attributes[name].map({ $0 == Array(value.utf8) }) == true {

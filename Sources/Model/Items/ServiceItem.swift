@@ -22,6 +22,9 @@ private enum Name {
   static let sealed: ExactString = "keyhole.sealed"
   /// The class, where the other attributes alone would give another one, or that of Keyhole 0.1.
   static let itemClass: ExactString = "keyhole.class"
+  /// The name of an item of the class `other`, where it is not the label.
+  static let name: ExactString = "keyhole.name"
+  static let genericSchema = ExactString(bytes + Item.genericSchemaAttribute.string)
   /// The prefix of attributes for bytes that no string can hold, in hexadecimal digits.
   static let bytes = "keyhole.bytes."
 }
@@ -30,11 +33,41 @@ private enum Name {
 
 extension ServiceItem {
   /// The item that this is in Keyhole's terms; times, size and the rest are the caller's to add.
-  package func item(_ id: ItemID) -> Item {
+  ///
+  /// The item has notes of what a client did not give, so that it is stored again as it was. Attributes that no item of a class
+  /// with an identity can give back make one of the class `other`.
+  ///
+  /// `isOfClient`: the attributes are just those that a client gave. A keyring of another program gives an item without a schema
+  /// `SecretSchema.none` after a while, so there it counts only where Keyhole has stored it.
+  package func item(_ id: ItemID, isOfClient: Bool = false) -> Item {
     let match = match
-    let identity = match?.identity ?? .other(label: ExactString(label))
+    var item = decoded(id, match, isOfClient: isOfClient)
+    var given = ownAttributes
+    if !item.hasGenericSchema, given[SecretSchema.attribute] == SecretSchema.none {
+      given[SecretSchema.attribute] = nil
+    }
+    let present = item.omittedNames
+    item.omittedNames = present.union(Self.stored(item).keys.filter { given[$0] == nil && !$0.isOwn })
+    // An item that is sealed, or was stored with its class, keeps its identity.
+    guard let match, attributes[Name.itemClass] == nil, attributes[Name.sealed] == nil, present.isEmpty else {
+      return item
+    }
+    let isShown = given.keys.allSatisfy { match.names.contains($0) || !match.identity.hasPart($0) }
+    guard !isShown || Self.stored(item).filter({ !$0.key.isOwn }) != given else { return item }
+    return decoded(id, nil, isOfClient: isOfClient)
+  }
+
+  /// The attributes without those that are Keyhole's.
+  private var ownAttributes: SecretSchema.Attributes { attributes.filter { !$0.key.isOwn } }
+
+  /// `match`: the identity and where it stands; nil: the class `other`.
+  private func decoded(_ id: ItemID, _ match: SecretSchema.Match?, isOfClient: Bool) -> Item {
     var rest = attributes.filter { match?.names.contains($0.key) != true && $0.key != Name.itemClass }
-    if rest[SecretSchema.attribute] == SecretSchema.none { rest[SecretSchema.attribute] = nil }
+    // Of two items with the same label one has another name.
+    let name = rest.removeValue(forKey: Name.name) ?? ExactString(label)
+    let identity = match?.identity ?? .other(label: name)
+    let isGeneric = rest[SecretSchema.attribute] == SecretSchema.none
+    if isGeneric { rest[SecretSchema.attribute] = nil }
     var item = Item(
       id: id, identity: identity, created: Timestamp(seconds: 0), modified: Timestamp(seconds: 0))
     item.label = shownLabel(of: identity)
@@ -47,10 +80,11 @@ extension ServiceItem {
     item.keepsLineEnd = rest.removeValue(forKey: Name.lineEnd) == "exact"
     item.isSealed = rest.removeValue(forKey: Name.sealed) == "true"
     item.attributes = Dictionary(rest.map(Self.shown), uniquingKeysWith: { first, _ in first })
+    item.hasGenericSchema = isGeneric && (isOfClient || item.hasGenericSchema)
     return item
   }
 
-  private var identity: ItemIdentity { match?.identity ?? .other(label: ExactString(label)) }
+  private var identity: ItemIdentity { item(ItemID(rawValue: "")).identity }
 
   /// nil: an item of the class `other`.
   private var match: SecretSchema.Match? {
@@ -87,6 +121,32 @@ extension ServiceItem {
 extension ServiceItem {
   /// An item as the service is to have it.
   package init(_ item: Item) {
+    label = Self.label(of: item)
+    attributes = Self.stored(item)
+    if case .other(let name) = item.identity, name != ExactString(label) { attributes[Name.name] = name }
+    if identity != item.identity, !item.omittedNames.isEmpty {
+      // The notes are of another identity, which the item had.
+      var complete = item
+      complete.omittedNames = []
+      attributes = Self.stored(complete)
+    }
+    if identity != item.identity {
+      attributes[Name.itemClass] = ExactString(item.identity.itemClass.rawValue)
+    }
+  }
+
+  /// The attributes that a client of Keyhole's own Secret Service gets.
+  package static func attributes(of item: Item) -> SecretSchema.Attributes {
+    stored(item).filter { !$0.key.isOwn }
+  }
+
+  /// The label that clients see.
+  package static func label(of item: Item) -> String {
+    (item.label ?? defaultLabel(of: item.identity)).string
+  }
+
+  /// The attributes for a service, but for those that say what the others don't: another name, another class.
+  private static func stored(_ item: Item) -> SecretSchema.Attributes {
     let name = item.attributes[SecretSchema.attribute].flatMap(Self.text)
     let known = name.flatMap(SecretSchema.named)
     let underSchema = known?.attributes(of: item.identity)
@@ -94,16 +154,20 @@ extension ServiceItem {
     let schema = underSchema == nil ? nil : known
     let identity = underSchema ?? SecretSchema.attributes(of: item.identity)
     var attributes = identity
-    for (name, value) in item.attributes {
-      if let text = Self.text(value), Self.isFree(name, text, item.identity, identity, known, schema) {
+    attributes.merge(schema?.fixed ?? [:]) { present, _ in present }
+    if case .internet = item.identity { attributes[SecretSchema.attribute] = SecretSchema.network }
+    for name in item.omittedNames { attributes[name] = nil }
+    for (name, value) in item.attributes where name != Item.omittedAttribute {
+      if let text = Self.text(value), isFree(name, text, item.identity, identity, known, schema) {
         attributes[name] = text
       } else {
         attributes[ExactString(Name.bytes + name.string)] = ExactString(value.hexadecimal)
       }
     }
-    attributes.merge(schema?.fixed ?? [:]) { present, _ in present }
-    if case .internet = item.identity, attributes[SecretSchema.attribute] == nil {
-      attributes[SecretSchema.attribute] = SecretSchema.network
+    if item.hasGenericSchema, item.attributes[SecretSchema.attribute] == nil {
+      attributes[SecretSchema.attribute] = SecretSchema.none
+    } else if attributes[SecretSchema.attribute] == SecretSchema.none {
+      attributes[Name.genericSchema] = ExactString([UInt8(ascii: "1")].hexadecimal)
     }
     attributes[Name.accessible] =
       item.accessibility == .whenUnlocked ? nil : ExactString(item.accessibility.rawValue)
@@ -111,11 +175,7 @@ extension ServiceItem {
     attributes[Name.programs] = item.programs
     attributes[Name.lineEnd] = item.keepsLineEnd ? "exact" : nil
     attributes[Name.sealed] = item.isSealed ? "true" : nil
-    label = (item.label ?? Self.defaultLabel(of: item.identity)).string
-    self.attributes = attributes
-    if self.identity != item.identity {
-      self.attributes[Name.itemClass] = ExactString(item.identity.itemClass.rawValue)
-    }
+    return attributes
   }
 
   /// Whether an attribute can have its own name, as it would be read as nothing else. `known`: the schema that the item
@@ -124,7 +184,7 @@ extension ServiceItem {
     _ name: ExactString, _ value: ExactString, _ itemIdentity: ItemIdentity,
     _ identity: SecretSchema.Attributes, _ known: SecretSchema?, _ schema: SecretSchema?
   ) -> Bool {
-    if name.utf8.starts(with: Name.own.utf8) { return false }
+    if name.isOwn { return false }
     if schema == nil, SecretSchema.replaces(name, value, in: itemIdentity) { return true }
     if identity[name] != nil { return false }
     if name == SecretSchema.attribute {
@@ -141,6 +201,11 @@ extension ServiceItem {
   private static func text(_ bytes: [UInt8]) -> ExactString? {
     bytes.contains(0) ? nil : ExactString(utf8: bytes)
   }
+}
+
+extension ExactString {
+  /// Whether the attribute is Keyhole's.
+  fileprivate var isOwn: Bool { utf8.starts(with: Name.own.utf8) }
 }
 
 extension [UInt8] {

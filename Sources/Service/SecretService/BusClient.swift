@@ -25,7 +25,7 @@ struct BusClient {
   var sessions: Set<UInt64> = []
   var prompts: Set<UInt64> = []
   /// The permits that a person has given in a prompt, or when the call had been answered, for one use each.
-  var permits: [BusQuestions.Subject: Permit] = [:]
+  private(set) var permits: [BusQuestions.Subject: Permit] = [:]
   let questions = BusQuestions()
   /// Ends the questions for calls that have no reply yet.
   var withdrawals: [UInt64: @Sendable () -> Void] = [:]
@@ -34,6 +34,17 @@ struct BusClient {
 
   /// The items of which the person has permitted the client to read the secret.
   var itemsToRead: Set<ItemID> { Set(permits.keys.filter { $0.operation == .read }.map(\.item)) }
+
+  /// Keeps a permit for the next operation of its kind on the item, and for no other.
+  mutating func keep(_ permit: Permit, for subject: BusQuestions.Subject) { permits[subject] = permit }
+
+  /// The permit that was kept for an operation, once.
+  mutating func takePermit(for subject: BusQuestions.Subject) -> Permit? {
+    permits.removeValue(forKey: subject)
+  }
+
+  /// The vault was locked: nothing that was permitted before holds.
+  mutating func dropPermits() { permits = [:] }
 }
 
 /// A session of a client.

@@ -46,7 +46,8 @@ final class SecretServiceHost: Sendable {
       guard let address = SessionBus.address else {
         throw BusFailure(
           reason:
-            "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set, and the runtime folder has no socket `bus`"
+            "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set, and the runtime folder has no socket `bus`; "
+            + "`dbus-run-session -- $SHELL` starts a shell with one"
         )
       }
       let server = try make()

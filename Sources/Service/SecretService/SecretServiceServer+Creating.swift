@@ -77,15 +77,20 @@ extension SecretServiceServer {
     return id
   }
 
-  /// The item that has just these attributes, else the one of the same service and account (or server and user) that
+  /// The item that has just these attributes, as they are or but for libsecret's schema for none, else the one of the same service and account (or server and user) that
   /// the attributes find. An item of the class `other` with further attributes is another item.
   private func itemToReplace(_ wanted: WantedItem) throws(ProtocolError) -> Item? {
     let present = try search(wanted.attributes, in: wanted.collection)
     if let same = present.first(where: { StoredAttributes.attributes(of: $0) == wanted.attributes }) {
       return same
     }
+    let plain = wanted.attributes.withoutGenericSchema
+    if let same = present.first(where: { StoredAttributes.attributes(of: $0).withoutGenericSchema == plain })
+    {
+      return same
+    }
     let read = ServiceItem(label: wanted.label, attributes: wanted.attributes)
-    let identity = read.item(ItemID(rawValue: "")).identity
+    let identity = read.item(ItemID(rawValue: ""), isOfClient: true).identity
     if case .other = identity { return nil }
     return present.first { $0.identity == identity }
   }

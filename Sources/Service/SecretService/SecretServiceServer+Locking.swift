@@ -251,7 +251,7 @@ extension SecretServiceServer {
       let permission = try? permission(for: item, to: .read, call)
     else { return }
     switch permission {
-    case .given(let permit): clients[call.sender]?.permits[.init(item: item.id, operation: .read)] = permit
+    case .given(let permit): keep(permit, for: .init(item: item.id, operation: .read), call.sender)
     case .asked(let request): await ask(request, about: item, call.sender, number)
     case .askedTogether: return
     }
@@ -293,6 +293,6 @@ extension SecretServiceServer {
   }
 
   func keep(_ permit: Permit, for subject: BusQuestions.Subject, _ client: String) {
-    clients[client]?.permits[subject] = permit
+    clients[client]?.keep(permit, for: subject)
   }
 }

@@ -117,7 +117,7 @@ extension SecretServiceServer {
   }
 
   private func takePermit(for item: Item, to operation: AccessOperation, _ call: BusMessage) -> Permit? {
-    clients[call.sender]?.permits.removeValue(forKey: .init(item: item.id, operation: operation))
+    clients[call.sender]?.takePermit(for: .init(item: item.id, operation: operation))
   }
 
   func permission(

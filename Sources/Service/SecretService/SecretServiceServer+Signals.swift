@@ -94,7 +94,7 @@ extension SecretServiceServer {
   /// Permits that were given in prompts end with the lock.
   private func publishLock() {
     let isLocked = keychain.engine.locking.lockState != .open
-    if isLocked { for name in clients.keys { clients[name]?.permits = [:] } } else { takeOverLabel() }
+    if isLocked { for name in clients.keys { clients[name]?.dropPermits() } } else { takeOverLabel() }
     further = nil
     announceCollections()
     for collection in collections where collection != .session {

@@ -5,37 +5,21 @@ import Store
 /// The attributes of an item as a client gave them, and as they come back.
 ///
 /// The keychain has identities, and attributes beside them; a client has attributes only. `ServiceItem` converts both, by the
-/// table of schemas. What that adds to the client's attributes is noted in the item, so that the client gets what it gave.
+/// table of schemas, and notes in the item what that adds to the client's attributes.
 enum StoredAttributes {
   typealias Attributes = SecretSchema.Attributes
 
-  /// The names of the attributes that the client did not give, with NUL between them.
-  private static let omitted: ExactString = "keyhole.omitted"
-  /// Notes that the client gave libsecret's schema for no schema, which `ServiceItem` leaves out.
-  private static let hasGenericSchema: ExactString = "keyhole.generic-schema"
-  /// The type of the content as the client gave it, where it is not `text/plain`.
-  private static let contentType: ExactString = "keyhole.content-type"
   private static let own = "keyhole."
   /// The type that clients take as the default.
   static let plainText = "text/plain"
 
   /// The attributes of an item, as its client gave them.
-  static func attributes(of item: Item) -> Attributes {
-    let omitted =
-      item.attributes[omitted].map { Set($0.split(separator: 0).map { ExactString(utf8: $0) }) } ?? []
-    var attributes = ServiceItem(item).attributes.filter { name, _ in
-      !name.utf8.starts(with: own.utf8) && !omitted.contains(name)
-    }
-    if item.attributes[hasGenericSchema] != nil, attributes[SecretSchema.attribute] == nil {
-      attributes[SecretSchema.attribute] = SecretSchema.none
-    }
-    return attributes
-  }
+  static func attributes(of item: Item) -> Attributes { ServiceItem.attributes(of: item) }
 
-  static func label(of item: Item) -> String { ServiceItem(item).label }
+  static func label(of item: Item) -> String { ServiceItem.label(of: item) }
 
   static func contentType(of item: Item) -> String {
-    item.attributes[contentType].map { String(decoding: $0, as: UTF8.self) } ?? plainText
+    item.attributes[Item.contentTypeAttribute].map { String(decoding: $0, as: UTF8.self) } ?? plainText
   }
 
   /// The collection that has the item. One with a name that no collection can have is of none but `login`.
@@ -64,19 +48,12 @@ enum StoredAttributes {
     distinction: Distinction = .none
   ) {
     let former = item
-    let ofAttributes: Set<ExactString> = [omitted, hasGenericSchema]
+    let ofAttributes: Set<ExactString> = [Item.omittedAttribute, Item.genericSchemaAttribute]
     let kept = item.attributes.filter {
       $0.key.utf8.starts(with: own.utf8) && !ofAttributes.contains($0.key)
     }
-    let read = ServiceItem(label: label, attributes: attributes).item(item.id)
+    let read = ServiceItem(label: label, attributes: attributes).item(item.id, isOfClient: true)
     (item.identity, item.label, item.attributes) = (read.identity, read.label, read.attributes)
-    if attributes[SecretSchema.attribute] == SecretSchema.none {
-      item.attributes[hasGenericSchema] = [UInt8(ascii: "1")]
-    }
-    if distinction == .none {
-      let added = Self.attributes(of: item).keys.filter { attributes[$0] == nil }.sorted()
-      if !added.isEmpty { item.attributes[omitted] = Array(added.map(\.string).joined(separator: "\0").utf8) }
-    }
     if distinction != .none || Self.attributes(of: item) != attributes {
       let name = distinction.name(of: former, label)
       item.identity = .other(label: ExactString(name))
@@ -90,7 +67,7 @@ enum StoredAttributes {
 
   /// Notes the type of an item's content; all else stays.
   static func note(_ type: String, in item: inout Item) {
-    item.attributes[contentType] = type == plainText ? nil : Array(type.utf8)
+    item.attributes[Item.contentTypeAttribute] = type == plainText ? nil : Array(type.utf8)
   }
 
   /// nil: a name is one of Keyhole's own, which clients can't set.

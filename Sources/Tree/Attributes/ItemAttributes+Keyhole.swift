@@ -5,13 +5,18 @@ internal import Store
 enum KeyholeAttribute: String, CaseIterable {
   case access
   case accessible
+  /// Of an item of the class `other`: the label that a client of the Secret Service gave, where the name is another one.
+  case clientLabel = "client-label"
   case collection
+  case contentType = "content-type"
   case created
   case eol
+  case genericSchema = "generic-schema"
   case history
   case label
   case modified
   case name
+  case omitted
   case programs
   case sealed
 
@@ -29,6 +34,7 @@ enum KeyholeAttribute: String, CaseIterable {
     case .history: item.attributes[Item.historyAttribute] != nil
     case .sealed: item.isSealed
     case .name: false
+    case .clientLabel, .contentType, .genericSchema, .omitted: text(of: item) != nil
     // Of another program's keyring, the collection can't be chosen.
     case .collection: item.collection == nil && item.attributes[Item.collectionAttribute] != nil
     }
@@ -53,7 +59,18 @@ enum KeyholeAttribute: String, CaseIterable {
     case .sealed: item.isSealed ? "true" : nil
     case .name: ItemFolderName.plainName(of: item.identity).string
     case .collection: Self.collection(of: item)
+    case .clientLabel: item.identity.itemClass == .other ? item.label?.string : nil
+    case .contentType:
+      item.attributes[Item.contentTypeAttribute].map { String(decoding: $0, as: UTF8.self) }
+    case .genericSchema: item.hasGenericSchema ? "true" : nil
+    case .omitted: Self.omitted(of: item)
     }
+  }
+
+  /// The names with a space between them.
+  private static func omitted(of item: Item) -> String? {
+    let names = item.omittedNames
+    return names.isEmpty ? nil : names.sorted().map(\.string).joined(separator: " ")
   }
 
   /// The vault is one collection, but for those of its own Secret Service.
@@ -91,6 +108,10 @@ extension KeyholeAttribute {
     case .history: item.attributes[Item.historyAttribute] = try history(value)
     case .sealed: item.isSealed = try seal(value, item.access)
     case .collection: try setCollection(value, on: &item)
+    case .clientLabel: try setClientLabel(value, on: &item)
+    case .contentType: item.attributes[Item.contentTypeAttribute] = try ItemAttributeValue.text(value)
+    case .genericSchema: item.hasGenericSchema = try flag(value)
+    case .omitted: item.omittedNames = try names(value)
     case .name: try checkComputed(value, on: item)
     }
   }
@@ -99,7 +120,11 @@ extension KeyholeAttribute {
     // `label` and `accessible` are never missing: they go back to their defaults, which can be read.
     guard value(of: item) != nil else { throw .noSuchAttribute }
     switch self {
-    case .label: item.label = nil
+    case .label: if item.identity.itemClass != .other { item.label = nil }
+    case .clientLabel: item.label = nil
+    case .contentType: item.attributes[Item.contentTypeAttribute] = nil
+    case .genericSchema: item.hasGenericSchema = false
+    case .omitted: item.omittedNames = []
     case .accessible: item.accessibility = .whenUnlocked
     case .access:
       item.access = []
@@ -120,6 +145,29 @@ extension KeyholeAttribute {
     if case .other(let label) = item.identity { return try ItemAttributes.check(value, is: label) }
     guard let label = ExactString(utf8: try ItemAttributeValue.text(value)) else { return }
     item.label = label == Self.defaultLabel(of: item) ? nil : label
+  }
+
+  private func setClientLabel(_ value: [UInt8], on item: inout Item) throws(StoreError) {
+    guard item.identity.itemClass == .other else {
+      throw .invalidValue(
+        reason: "only an item of the class other has a label beside its name; set keyhole.label")
+    }
+    guard let label = ExactString(utf8: try ItemAttributeValue.text(value)) else { return }
+    item.label = item.identity == .other(label: label) ? nil : label
+  }
+
+  /// The names of attributes, of which none has a space.
+  private func names(_ value: [UInt8]) throws(StoreError) -> Set<ExactString> {
+    let names = value.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+    guard names.allSatisfy({ !$0.isEmpty && $0.allSatisfy { (0x21...0x7E).contains($0) } }) else {
+      throw .invalidValue(reason: "not names of attributes with a space between them")
+    }
+    return Set(names.compactMap { ExactString(utf8: $0) })
+  }
+
+  private func flag(_ value: [UInt8]) throws(StoreError) -> Bool {
+    guard value == Array("true".utf8) else { throw .invalidValue(reason: "not true") }
+    return true
   }
 
   /// Of another program's keyring, the item stays where it is.

@@ -41,15 +41,19 @@ public enum ItemAttributes {
 
   /// The change by setxattr(2), without its flags.
   ///
+  /// `isImported`: an item's own attribute may have any text, as a client of the Secret Service may have given it.
+  ///
   /// - Throws: `notPermitted` for another identity or what only Keyhole says, `invalidValue`, `unsupported`.
   public static func set(
-    _ name: String, to value: [UInt8], on item: inout Item
+    _ name: String, to value: [UInt8], on item: inout Item, isImported: Bool = false
   ) throws(StoreError) {
     switch try ItemAttributeName.of(name, item.identity) {
     case .keyhole(let attribute): try attribute.set(value, on: &item)
     case .identity(let present): try check(value, is: present)
     case .own(let name):
-      let value = try ItemAttributeValue.checked(value, as: name, on: item)
+      let isText = isImported && name != "generic"
+      let value =
+        try isText ? ItemAttributeValue.text(value) : ItemAttributeValue.checked(value, as: name, on: item)
       item.attributes[ExactString(name)] = value
     }
   }

@@ -148,6 +148,13 @@ import Testing
     }
   }
 
+  @Test func withoutABusTheWayToOneIsSaid() async throws {
+    try await withWorld { world in
+      let output = try world.sh("unset DBUS_SESSION_BUS_ADDRESS; keyhole service")
+      #expect(output.status == 1 && output.error.contains("`dbus-run-session -- $SHELL`"), "\(output)")
+    }
+  }
+
   @Test func ownServiceIsNoKeychain() async throws {
     try await withService { world, _ in
       try world.check(Self.store)

@@ -1,11 +1,12 @@
 """Keyhole's service, on a vault with a passphrase. A stand-in for pinentry types it, or cancels.
 
-Only a debug build takes a pinentry that is not root's. A release build has a vault that its key file opens, and cases with prompts
-are not run.
+A build that takes no pinentry but root's, as a release does, does not ask the stand-in: it has a vault that its key file opens, and
+cases with prompts are not run.
 """
 
 import os
 import shutil
+import subprocess
 import sys
 
 from .bus import PROMPT, ROOT, SERVICE, Client
@@ -48,7 +49,6 @@ class Keyhole(Private):
     def __init__(self, command=None):
         super().__init__()
         self.command = os.path.abspath(command) if command else found_command()
-        self.answers_prompts = "/debug/" in os.path.realpath(self.command or "")
         # Whether the suite's own program may have sessions without encryption.
         self.is_allowed = False
 
@@ -65,18 +65,37 @@ class Keyhole(Private):
         if not self.command:
             raise Unavailable("there is no keyhole command: build it, or name it with --keyhole FILE")
         self.version = run([self.command, "--version"], self.environment()).split()[-1]
-        if self.answers_prompts:
-            self.version += " (debug build)"
-        if not self.answers_prompts:
-            return
         folder = f"{self.folder}/bin"
         os.mkdir(folder)
         for name in ("pinentry", "pinentry-gtk-2", "pinentry-qt", "pinentry-gnome3"):
             with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(PINENTRY)
             os.chmod(f"{folder}/{name}", 0o755)
-        self.will_answer(True)
-        run([self.command, "passphrase", "--weak", "--cost", "14"], self.environment(), f"{PASSPHRASE}\n")
+        self.answers_prompts = self.asks_stand_in()
+        if self.answers_prompts:
+            self.version += " (its dialogs are answered)"
+            self.protect(self.environment())
+
+    def protect(self, environment):
+        """Gives the vault a passphrase."""
+        run([self.command, "passphrase", "--weak", "--cost", "14"], environment, f"{PASSPHRASE}\n")
+
+    def asks_stand_in(self):
+        """Whether a locked vault, of another home, is unlocked by what the stand-in types."""
+        environment = self.environment()
+        for name in [name for name in environment if name.startswith("XDG_")]:
+            environment[name] = f"{self.folder}/probe/{name}"
+            os.makedirs(environment[name], 0o700)
+        self.protect(environment)
+        self.write_answer(True)
+        # The item is not there: 3 says that it was looked for, 4 that the vault is locked.
+        done = subprocess.run(
+            [self.command, "get", "keychain/generic/none/none"], env=environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=60, check=False, start_new_session=True,
+        )
+        if done.returncode not in (3, 4):
+            raise Unavailable(f"{self.command} get ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        return done.returncode == 3
 
     def allow_plain(self, program):
         """Lets a program have sessions without encryption, which Keyhole otherwise refuses."""
@@ -99,8 +118,10 @@ class Keyhole(Private):
             self.is_allowed = True
 
     def will_answer(self, accept):
-        if not self.answers_prompts:
-            return
+        if self.answers_prompts:
+            self.write_answer(accept)
+
+    def write_answer(self, accept):
         with open(f"{self.folder}/bin/answer", "w", encoding="utf-8") as file:
             file.write("yes" if accept else "no")
 

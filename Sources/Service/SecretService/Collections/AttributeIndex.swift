@@ -36,7 +36,9 @@ struct AttributeIndex: Sendable {
 
   /// The items that may have all these attributes; all items where there are none.
   func candidates(for attributes: StoredAttributes.Attributes) -> [ItemID] {
-    let sets = attributes.map { items[Self.digest($0.key, $0.value)] ?? [] }.sorted { $0.count < $1.count }
+    let sets = attributes.withoutGenericSchema.map { items[Self.digest($0.key, $0.value)] ?? [] }.sorted {
+      $0.count < $1.count
+    }
     guard let smallest = sets.first else { return Array(known.keys) }
     return smallest.filter { id in sets.dropFirst().allSatisfy { $0.contains(id) } }
   }

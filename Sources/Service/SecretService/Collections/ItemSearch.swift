@@ -21,8 +21,7 @@ struct ItemSearch: Sendable {
       .filter { item in
         guard collection == nil || StoredAttributes.collection(of: item) == collection else { return false }
         guard !attributes.isEmpty else { return true }
-        let own = StoredAttributes.attributes(of: item)
-        return attributes.allSatisfy { own[$0.key] == $0.value }
+        return StoredAttributes.attributes(of: item).has(attributes)
       }
       .sorted { ($0.modified, $0.id.rawValue) > ($1.modified, $1.id.rawValue) }
   }
@@ -64,5 +63,22 @@ struct CollectionContents: Sendable {
       }
       return (created ?? (oldest == .max ? 0 : oldest), newest)
     }
+  }
+}
+
+extension StoredAttributes.Attributes {
+  /// Whether an item with these attributes is found by others. One without a schema is found by libsecret's schema for none too,
+  /// which keyrings give such an item, and which programs search for.
+  func has(_ wanted: StoredAttributes.Attributes) -> Bool {
+    wanted.allSatisfy { name, value in
+      self[name] == value
+        || (name == SecretSchema.attribute && value == SecretSchema.none && self[name] == nil)
+    }
+  }
+
+  /// Without libsecret's schema for none.
+  var withoutGenericSchema: StoredAttributes.Attributes {
+    guard self[SecretSchema.attribute] == SecretSchema.none else { return self }
+    return filter { $0.key != SecretSchema.attribute }
   }
 }
