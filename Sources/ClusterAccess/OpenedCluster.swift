@@ -43,6 +43,7 @@ package final class OpenedCluster: Sendable {
     self.news = news
     suites = store.suites(propertyLists: propertyLists) { news.tell($0) }
     keychain = ClusterKeychain(store.session, lock: TellingLock(store, news)) { news.tellItems() }
+    keychain.keep(.standard)
   }
 
   /// From now on `suite` is called with the name of each suite that others have changed, `items` when others have changed items, and
