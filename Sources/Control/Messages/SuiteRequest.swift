@@ -22,6 +22,8 @@ package enum SuiteRequest: Hashable, Sendable {
   case room
   /// The layers that the suites are made of; `layers` is the answer.
   case layers
+  /// The layer whose value a key has; `origin` is the answer.
+  case origin(ExactString, key: ExactString)
   /// `history` is the answer, or `done`.
   case history(SuiteHistoryRequest)
 }
@@ -32,8 +34,9 @@ package enum SuiteReply: Hashable, Sendable {
   case stamp(SuiteStamp?)
   case contents(SuiteRecord?)
   case readOnly(String?)
-  /// The lowest first; empty: there are none.
-  case layers([String])
+  /// The lowest first; empty: there are none. And the one to which changes are written.
+  case layers([String], written: String)
+  case origin(String?)
   case history(SuiteHistoryReply)
 }
 

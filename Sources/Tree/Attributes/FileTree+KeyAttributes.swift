@@ -13,6 +13,15 @@ extension FileTree {
     }
   }
 
+  /// The names of attributes that listxattr(2) leaves out: they are computed, and no copy is to take them along.
+  public func computedAttributeNames(of node: Node) -> [String] {
+    guard case .key(let place) = node.place, node.keptAttributes == nil, (try? origin(of: place)) != nil
+    else {
+      return []
+    }
+    return [AttributeName.origin]
+  }
+
   func type(of place: KeyPlace) throws(StoreError) -> SettingType {
     if let pending = overlay.withLock({ $0.pending[.key(place)] }) { return pending.declaredType ?? .data }
     let entry = settings.suite(place.suite).snapshot?.entries[place.key]
