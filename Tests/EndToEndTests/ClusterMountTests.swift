@@ -173,7 +173,7 @@ import Testing
       try machines.other.check("keyhole attr defaults/app/volume keyhole.origin", prints: "host/one\n")
       try machines.other.check(
         "keyhole attr defaults/app/volume",
-        prints: "user.keyhole.origin\thost/one\nuser.keyhole.type\tinteger\n")
+        prints: "user.keyhole.origin\thost/one\nuser.keyhole.stale\tfalse\nuser.keyhole.type\tinteger\n")
       try machines.other.check(
         "keyhole attr --json defaults/app/volume | grep -c '\"host/one\"'", prints: "1\n")
       try host.check("ls defaults/app; cat defaults/app/volume", prints: "volume\n2\n")

@@ -104,6 +104,12 @@ package struct MountedSuites: SuiteEngine {
     return names
   }
 
+  /// As the mount's process hears the servers; true also where that does not answer.
+  package var isStale: Bool? {
+    guard case .isStale(let isStale)? = try? reply(to: .isStale) else { return true }
+    return isStale
+  }
+
   package func problems() -> [Problem] {
     guard case .problems(let problems)? = try? ask(.problems) else { return [] }
     return problems

@@ -24,6 +24,8 @@ package enum SuiteRequest: Hashable, Sendable {
   case layers
   /// The layer whose value a key has; `origin` is the answer.
   case origin(ExactString, key: ExactString)
+  /// `isStale` is the answer.
+  case isStale
   /// `history` is the answer, or `done`.
   case history(SuiteHistoryRequest)
 }
@@ -37,6 +39,7 @@ package enum SuiteReply: Hashable, Sendable {
   /// The lowest first; empty: there are none. And the one to which changes are written.
   case layers([String], written: String)
   case origin(String?)
+  case isStale(Bool?)
   case history(SuiteHistoryReply)
 }
 

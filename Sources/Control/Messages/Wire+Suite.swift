@@ -26,6 +26,7 @@ extension WireWriter {
     case .origin(let suite, let key):
       put(13, suite)
       put(key)
+    case .isStale: put(14 as UInt8)
     }
   }
 
@@ -65,6 +66,9 @@ extension WireWriter {
     case .origin(let layer):
       put(7 as UInt8)
       put(layer) { $0.put($1) }
+    case .isStale(let isStale):
+      put(8 as UInt8)
+      put(isStale) { $0.put($1) }
     }
   }
 
@@ -135,6 +139,7 @@ extension WireReader {
     case 11: .layers
     case 12: .history(try suiteHistoryRequest())
     case 13: .origin(try name(), key: try name())
+    case 14: .isStale
     default: throw Self.unreadable
     }
   }
@@ -153,6 +158,7 @@ extension WireReader {
       .layers(try list { (reader) throws(StoreError) in try reader.text() }, written: try text())
     case 6: .history(try suiteHistoryReply())
     case 7: .origin(try optional { (reader) throws(StoreError) in try reader.text() })
+    case 8: .isStale(try optional { (reader) throws(StoreError) in try reader.flag() })
     default: throw Self.unreadable
     }
   }

@@ -26,6 +26,7 @@ struct SuiteServer {
       return .suites(.layers(origins?.layerNames ?? [], written: origins?.writtenLayer ?? ""))
     case .origin(let name, let key):
       return .suites(.origin(try store.engine.origins?.origin(of: key, in: name)))
+    case .isStale: return .suites(.isStale(store.engine.isStale))
     case .create, .remove, .rename: try restructure(request)
     }
     return .done
