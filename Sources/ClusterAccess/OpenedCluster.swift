@@ -43,7 +43,11 @@ package final class OpenedCluster: Sendable {
     self.news = news
     suites = store.suites(propertyLists: propertyLists) { news.tell($0) }
     keychain = ClusterKeychain(store.session, lock: TellingLock(store, news)) { news.tellItems() }
+    keychain.keep(.standard)
   }
+
+  /// From now on the change of a setting to this value counts as its removal, in what is kept of it.
+  package func setTombstone(_ value: SettingValue) { suites.setTombstone(value) }
 
   /// From now on `suite` is called with the name of each suite that others have changed, `items` when others have changed items, and
   /// `opened` after this device was unlocked; each on a thread that may wait.

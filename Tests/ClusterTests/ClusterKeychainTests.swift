@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ClusterKeychainTests {
-  @Test(arguments: KeychainConformance.cases)
+  @Test(arguments: KeychainConformance.cases + KeychainConformance.history)
   func keepsTheProtocol(_ test: KeychainConformance.Case) throws {
     let store = try TestStore()
     let opened = Mutex<[ClusterKeychain]>([])

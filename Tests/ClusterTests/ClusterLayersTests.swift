@@ -43,6 +43,7 @@ import Testing
   ) throws {
     let suites = try store.suites()
     defer { suites.close() }
+    suites.setTombstone(SettingLayers.tombstone)
     let layered = try layered(suites)
     layered.history?.keep(.standard)
     try body(layered)
@@ -78,5 +79,27 @@ import Testing
     }
     try change(store) { try $0.set("a", .integer(5), in: "app") }
     try change(store) { #expect($0.history?.versions(of: "app").isEmpty == true) }
+  }
+
+  /// A key that a lower layer has is removed by a value of the layer that is written.
+  @Test func aRemovedKeyIsSaidToBeRemoved() throws {
+    let store = try TestStore()
+    let others = try store.suites()
+    defer { others.close() }
+    _ = try others.create("fleet::app")
+    try others.set("a", .integer(1), in: "fleet::app")
+    try change(store) { try $0.set("a", .integer(2), in: "app") }
+    try change(store) { try $0.set("a", .integer(3), in: "app") }
+    try change(store) { try $0.set("a", nil, in: "app") }
+    try change(store) { layered in
+      let versions = layered.history?.versions(of: "app") ?? []
+      #expect(versions.map(\.value) == [.integer(2), .integer(3)])
+      #expect(versions.map(\.changes) == [.value, .removal])
+      let shown = try layered.read("app")
+      #expect(shown?.settings.isEmpty == true)
+    }
+    // To set it again is no change of a value that it had.
+    try change(store) { try $0.set("a", .integer(4), in: "app") }
+    try change(store) { #expect($0.history?.versions(of: "app").count == 2) }
   }
 }

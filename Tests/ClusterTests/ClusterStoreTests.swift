@@ -229,7 +229,8 @@ import VaultRecords
     #expect(try settings.presentSuite("app").fetch()?.entries["n"]?.value == .integer(2))
     try reader.set("m", .integer(1), in: "app")
     #expect(try reader.value("n", in: "app") == .integer(2))
-    #expect(reader.versions(of: "app").map(\.value) == [.integer(0)], "what was kept is sealed again")
+    // Where a second has passed, the value after it is kept too.
+    #expect(reader.versions(of: "app").first?.value == .integer(0), "what was kept is sealed again")
   }
 
   @Test func aRecoveryCodeMakesADevice() throws {

@@ -105,8 +105,10 @@ import VaultRecords
         do { secret = try KeychainSamples.secret("new") } catch { throw .outOfMemory }
       }
       let now = try etcdctl.get("/keyhole/1/\(attack)/v/")
-      let mine = try #require(now.first { $0.key == old[0].key })
-      let theirs = try #require(now.first { $0.key != old[0].key })
+      // Each value of a secret has a key of its own, below that of its item.
+      let item = old[0].key.prefix("/keyhole/1/\(attack)/v/".count + 32)
+      let mine = try #require(now.first { $0.key.hasPrefix(item) })
+      let theirs = try #require(now.first { !$0.key.hasPrefix(item) })
       switch attack {
       case "swapped":
         try etcdctl.put(mine.key, theirs.value)

@@ -47,8 +47,10 @@ import Testing
     let test = try Prepared()
     defer { test.keychain.close() }
     var replayed = test.oldA
-    replayed.version = test.newA.version
-    for forged in [test.oldA, replayed] {
+    replayed.key = test.newA.key
+    var again = replayed
+    again.version += 1
+    for forged in [replayed, again] {
       test.store.cluster.forge([forged])
       expect(.damaged(what: "")) { _ = try test.keychain.secret(of: test.a) }
     }

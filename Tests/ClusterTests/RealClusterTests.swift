@@ -23,7 +23,8 @@ import Testing
 
   @Test func keychainsKeepTheProtocol() throws {
     let nodes = try EtcdNodes()
-    for (number, test) in KeychainConformance.cases.enumerated() {
+    let cases = KeychainConformance.cases + KeychainConformance.history
+    for (number, test) in cases.enumerated() {
       let store = try RealStore(nodes, "keychain-\(number)")
       let opened = Mutex<[ClusterKeychain]>([])
       defer { for keychain in opened.withLock({ $0 }) { keychain.close() } }

@@ -70,7 +70,9 @@ import Testing
     .askSuites(.history(.purgeBeforeRemoval("s", ["k", "l"]))), .askSuites(.history(.keepsVersions("s"))),
     .askSuites(.history(.endPurge("s", isFollowed: true))),
     .askSuites(.history(.setKeepsVersions("s", false))),
-    .suites(.layers(["fleet/all", "host/x"])), .suites(.history(.retention(nil))),
+    .suites(.layers(["fleet/all", "host/x"], written: "host/x")), .askSuites(.origin("s", key: "k")),
+    .askSuites(.isStale), .suites(.isStale(true)), .suites(.isStale(nil)),
+    .suites(.origin("fleet/all")), .suites(.origin(nil)), .suites(.history(.retention(nil))),
     .suites(.history(.retention(.standard))), .suites(.history(.suites(["s"]))), .suites(.history(.count(3))),
     .suites(.history(.keeps(true))),
     .suites(

@@ -170,6 +170,12 @@ import Testing
       #expect(try System.attribute(host / "defaults/app/volume", "user.keyhole.origin") == "fleet/all")
       try host.check("echo 2 > defaults/app/volume; rm defaults/app/size")
       #expect(try System.attribute(host / "defaults/app/volume", "user.keyhole.origin") == "host/one")
+      try machines.other.check("keyhole attr defaults/app/volume keyhole.origin", prints: "host/one\n")
+      try machines.other.check(
+        "keyhole attr defaults/app/volume",
+        prints: "user.keyhole.origin\thost/one\nuser.keyhole.stale\tfalse\nuser.keyhole.type\tinteger\n")
+      try machines.other.check(
+        "keyhole attr --json defaults/app/volume | grep -c '\"host/one\"'", prints: "1\n")
       try host.check("ls defaults/app; cat defaults/app/volume", prints: "volume\n2\n")
       // The fleet's are as they were, and a change of them shows on the host where it has no value of its own.
       try fleet.check(

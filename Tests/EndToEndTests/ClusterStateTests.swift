@@ -35,6 +35,26 @@ import Testing
     }
   }
 
+  /// Settings are shown as they were last, and an attribute says so.
+  @Test func settingsThatMayBeBehindAreStale() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir defaults/app; echo 1 > defaults/app/volume")
+      let name = "user.keyhole.stale"
+      let isStale = { try System.attribute(one / "defaults/app/volume", name) }
+      #expect(try isStale() == "false")
+      machines.nodes.kill(0)
+      #expect(try holds(within: .seconds(30)) { try isStale() == "true" })
+      try one.check("cat defaults/app/volume", prints: "1\n")
+      try one.world.check("keyhole attr defaults/app/volume keyhole.stale", prints: "true\n")
+      try machines.nodes.start(0)
+      #expect(try holds(within: .seconds(30)) { try isStale() == "false" })
+      try one.world.check(
+        "keyhole attr defaults/app/volume", prints: "user.keyhole.stale\tfalse\nuser.keyhole.type\tinteger\n")
+    }
+  }
+
   /// A store that was made, without a recovery code: the servers ended between both.
   @Test func interruptedInitGoesOn() async throws {
     try await withClusterMachines { machines in

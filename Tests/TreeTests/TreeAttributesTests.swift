@@ -34,6 +34,7 @@ import Tree
     #expect(try tree.attribute(name, of: node("low")) == Array("fleet".utf8))
     #expect(try tree.attribute(name, of: node("both")) == Array("host".utf8))
     #expect(try tree.attributeNames(of: node("both")) == ["user.keyhole.type"])
+    #expect(tree.computedAttributeNames(of: try node("both")) == [name])
     let (caller, both) = (Caller.current, try node("both"))
     try tree.setAttribute(name, to: Array("host".utf8), of: both, if: .always, by: caller)
     #expect(

@@ -18,6 +18,12 @@ import Testing
     try test.run { try fixture.openReadingSingleItems() }
   }
 
+  @Test(arguments: KeychainConformance.history)
+  func vaultKeepsVersions(_ test: KeychainConformance.Case) throws {
+    let fixture = try VaultFixture()
+    try test.run { try fixture.openKeepingVersions() }
+  }
+
   @Test(arguments: KeychainConformance.cases)
   func memoryConforms(_ test: KeychainConformance.Case) throws {
     let first = MemoryKeychain()

@@ -100,12 +100,38 @@ package struct MountedSuites: SuiteEngine {
 
   /// The layers that the suites are made of, the lowest first; empty: there are none.
   package func layers() throws(StoreError) -> [String] {
-    guard case .layers(let names) = try reply(to: .layers) else { throw WireReader.unreadable }
+    guard case .layers(let names, _) = try reply(to: .layers) else { throw WireReader.unreadable }
     return names
+  }
+
+  /// As the mount's process hears the servers; true also where that does not answer.
+  package var isStale: Bool? {
+    guard case .isStale(let isStale)? = try? reply(to: .isStale) else { return true }
+    return isStale
   }
 
   package func problems() -> [Problem] {
     guard case .problems(let problems)? = try? ask(.problems) else { return [] }
     return problems
+  }
+}
+
+extension MountedSuites: SettingOrigins {
+  /// nil: the suites are not made of layers.
+  package var origins: (any SettingOrigins)? { layerNames.isEmpty ? nil : self }
+
+  /// Empty also where the mount does not answer.
+  package var layerNames: [String] { (try? layers()) ?? [] }
+
+  package var writtenLayer: String {
+    guard case .layers(_, let written)? = try? reply(to: .layers) else { return "" }
+    return written
+  }
+
+  package func origin(of key: ExactString, in suite: ExactString) throws(StoreError) -> String? {
+    guard case .origin(let layer) = try reply(to: .origin(suite, key: key)) else {
+      throw WireReader.unreadable
+    }
+    return layer
   }
 }

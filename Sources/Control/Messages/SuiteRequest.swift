@@ -22,6 +22,10 @@ package enum SuiteRequest: Hashable, Sendable {
   case room
   /// The layers that the suites are made of; `layers` is the answer.
   case layers
+  /// The layer whose value a key has; `origin` is the answer.
+  case origin(ExactString, key: ExactString)
+  /// `isStale` is the answer.
+  case isStale
   /// `history` is the answer, or `done`.
   case history(SuiteHistoryRequest)
 }
@@ -32,8 +36,10 @@ package enum SuiteReply: Hashable, Sendable {
   case stamp(SuiteStamp?)
   case contents(SuiteRecord?)
   case readOnly(String?)
-  /// The lowest first; empty: there are none.
-  case layers([String])
+  /// The lowest first; empty: there are none. And the one to which changes are written.
+  case layers([String], written: String)
+  case origin(String?)
+  case isStale(Bool?)
   case history(SuiteHistoryReply)
 }
 

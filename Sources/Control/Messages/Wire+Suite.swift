@@ -23,6 +23,10 @@ extension WireWriter {
     case .history(let request):
       put(12 as UInt8)
       put(request)
+    case .origin(let suite, let key):
+      put(13, suite)
+      put(key)
+    case .isStale: put(14 as UInt8)
     }
   }
 
@@ -52,12 +56,19 @@ extension WireWriter {
     case .readOnly(let reason):
       put(4 as UInt8)
       put(reason) { $0.put($1) }
-    case .layers(let names):
+    case .layers(let names, let written):
       put(5 as UInt8)
       put(names) { $0.put($1) }
+      put(written)
     case .history(let reply):
       put(6 as UInt8)
       put(reply)
+    case .origin(let layer):
+      put(7 as UInt8)
+      put(layer) { $0.put($1) }
+    case .isStale(let isStale):
+      put(8 as UInt8)
+      put(isStale) { $0.put($1) }
     }
   }
 
@@ -127,6 +138,8 @@ extension WireReader {
     case 10: .room
     case 11: .layers
     case 12: .history(try suiteHistoryRequest())
+    case 13: .origin(try name(), key: try name())
+    case 14: .isStale
     default: throw Self.unreadable
     }
   }
@@ -141,8 +154,11 @@ extension WireReader {
     case 2: .stamp(try optional { (reader) throws(StoreError) in try reader.stamp() })
     case 3: .contents(try optional { (reader) throws(StoreError) in try reader.record() })
     case 4: .readOnly(try optional { (reader) throws(StoreError) in try reader.text() })
-    case 5: .layers(try list { (reader) throws(StoreError) in try reader.text() })
+    case 5:
+      .layers(try list { (reader) throws(StoreError) in try reader.text() }, written: try text())
     case 6: .history(try suiteHistoryReply())
+    case 7: .origin(try optional { (reader) throws(StoreError) in try reader.text() })
+    case 8: .isStale(try optional { (reader) throws(StoreError) in try reader.flag() })
     default: throw Self.unreadable
     }
   }

@@ -21,7 +21,12 @@ struct SuiteServer {
     case .problems: return .problems(store.engine.problems())
     case .room: return .room(try store.engine.room())
     case .history(let request): return try reply(to: request)
-    case .layers: return .suites(.layers(store.engine.origins?.layerNames ?? []))
+    case .layers:
+      let origins = store.engine.origins
+      return .suites(.layers(origins?.layerNames ?? [], written: origins?.writtenLayer ?? ""))
+    case .origin(let name, let key):
+      return .suites(.origin(try store.engine.origins?.origin(of: key, in: name)))
+    case .isStale: return .suites(.isStale(store.engine.isStale))
     case .create, .remove, .rename: try restructure(request)
     }
     return .done

@@ -142,6 +142,12 @@ package final class LayeredSuites: SuiteEngine {
     }
   }
 
+  /// Whether one of the layers is; nil: all are kept on this machine.
+  package var isStale: Bool? {
+    let states = layers.compactMap(\.engine.isStale)
+    return states.isEmpty ? nil : states.contains(true)
+  }
+
   package func synchronize(_ suite: ExactString) throws(StoreError) {
     try top.engine.synchronize(top.stored(suite))
   }

@@ -20,6 +20,7 @@ final class MountedCluster: Sendable {
       opened = try OpenedCluster(
         cluster.address, cluster.login, places.clusters, propertyLists: PropertyLists())
       layered = try Self.layers(cluster, opened.suites)
+      if layered != nil { opened.setTombstone(SettingLayers.tombstone) }
     } catch .notFound {
       throw Failure(
         cluster.address.text,

@@ -214,7 +214,7 @@ extension StoreError {
 
   /// Of a keychain that keeps no versions.
   public static let noHistory = StoreError.unsupported(
-    reason: "this keychain keeps no earlier versions; only the vault does")
+    reason: "this keychain keeps no earlier versions; the vault and a store in a cluster do")
 
   static let noBatches = StoreError.unsupported(reason: "this keychain takes one item at a time")
 }

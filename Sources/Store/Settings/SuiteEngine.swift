@@ -66,6 +66,10 @@ public protocol SuiteEngine: Sendable {
   /// The layers that the suites are made of; nil, as by default: there are none.
   var origins: (any SettingOrigins)? { get }
 
+  /// Whether the suites are shown as they were last, since the servers that keep them are not heard; nil, as by default: they are kept
+  /// on this machine.
+  var isStale: Bool? { get }
+
   /// Reads and changes one key without the others; nil, as by default: a suite is always read whole.
   var singleKeys: (any SingleKeySuites)? { get }
 
@@ -98,6 +102,9 @@ extension SuiteEngine {
 
   /// nil.
   public var origins: (any SettingOrigins)? { nil }
+
+  /// nil.
+  public var isStale: Bool? { nil }
 
   /// nil.
   public var singleKeys: (any SingleKeySuites)? { nil }

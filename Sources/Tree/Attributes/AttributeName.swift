@@ -10,6 +10,7 @@ extension Span<UInt8> {
 enum AttributeName {
   static let name = "user.keyhole.name"
   static let origin = "user.keyhole.origin"
+  static let stale = "user.keyhole.stale"
   static let programs = "user.keyhole.programs"
   static let type = "user.keyhole.type"
 

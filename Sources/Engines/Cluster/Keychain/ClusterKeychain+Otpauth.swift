@@ -25,11 +25,13 @@ extension ClusterKeychain: OtpauthKeychain {
       var further = stored
       try body(&further, &secret)
       let isSame = further?.modified == stored?.modified && secret == unchanged
-      if further == nil, stored == nil { return (CollectionPlan([]), old.record.item) }
-      if readingSecret, isSame, further != nil { return (CollectionPlan([]), old.record.item) }
-      var writing = ItemWriting(id, old, session)
+      if further == nil, stored == nil { return (ItemsPlan(), old.record.item) }
+      if readingSecret, isSame, further != nil { return (ItemsPlan(), old.record.item) }
+      // A counter is no version: an older one would have its codes given out again.
+      let isCounted = readingSecret && KeyURI.areSameButForCounter(unchanged.span, secret.span)
+      var writing = ItemWriting(id, old, old, on: present, session)
       if let further { try writing.putOtpauth(secret, further) } else { writing.removeOtpauth() }
-      return (writing.plan, writing.entry.record.item)
+      return (try writing.plan(isCounted ? nil : .otpauth, retention), writing.entry.record.item)
     }
   }
 }

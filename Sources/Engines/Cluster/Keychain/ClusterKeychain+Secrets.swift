@@ -2,6 +2,7 @@ import ClusterRecords
 import EtcdClient
 import Model
 import SecretMemory
+import Store
 import VaultRecords
 
 extension ClusterKeychain {
@@ -15,12 +16,17 @@ extension ClusterKeychain {
 
   private func readSecret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
     try start()
-    guard let id = ItemKey(item) else { throw .notFound }
-    let key = session.paths.secret(id, part: part)
     for _ in 0..<Self.attempts {
-      let (head, stored) = try read(key)
+      let (state, version, modified) = try collection.withCopy { copy throws(StoreError) in
+        (try copy.items.table.state(item, part: part), copy.version, copy.modified)
+      }
+      guard let state else {
+        guard try collection.isPresent(version) else { continue }
+        throw .notFound
+      }
+      let place = RecordPlace(.secret, session.paths.secret(state.place), version: 1)
+      let (head, stored) = try read(place.key)
       if let distrust = collection.distrust { throw distrust }
-      guard let modified = try collection.lookAtCopy({ $0.modified }) else { throw .locked }
       guard let head, head.modified == modified else {
         // The copy is behind, or ahead of what was read.
         if let head, head.modified > modified {
@@ -30,10 +36,7 @@ extension ClusterKeychain {
         }
         continue
       }
-      let (isSame, entry) = try collection.withCopy { ($0.modified == modified, $0.items.entries[id]) }
-      guard isSame else { continue }
-      guard let entry, let version = entry.version(ofPart: part) else { throw .notFound }
-      return try open(stored, RecordPlace(.secret, key, version: version), entry, id, part)
+      return try open(stored, place, state)
     }
     throw .unreachable(reason: "other clients change the keychain all the time")
   }
@@ -45,14 +48,60 @@ extension ClusterKeychain {
     } catch { throw StoreError(error) }
   }
 
+  /// A secret of an item, or of a state that it had, for a change that compares the head.
+  ///
+  /// - Throws: `notFound` where there is none; `locked`, `damaged`, `unreachable`.
+  func opened(_ state: ItemEntry, _ id: ItemKey, _ part: UInt8) throws(StoreError) -> SecretBytes {
+    guard let secret = try SecretState(state, id, part) else { throw .notFound }
+    let place = RecordPlace(.secret, session.paths.secret(secret.place), version: 1)
+    return try open(try read(place.key).stored, place, secret)
+  }
+
   private func open(
-    _ stored: KeyValue?, _ place: RecordPlace, _ entry: ItemEntry, _ id: ItemKey, _ part: UInt8
+    _ stored: KeyValue?, _ place: RecordPlace, _ state: SecretState
   ) throws(StoreError) -> SecretBytes {
-    guard let sealedKey = entry.valueKeys[part] else { throw .damaged(what: "a secret") }
-    let key = try SecretSeal.openKey(sealedKey, of: id, part: part, entry.record, session.keys)
+    let key = try SecretSeal.openKey(
+      state.sealedKey, of: state.place.item, part: state.place.part, state.record, session.keys)
     guard let stored, UInt64(clamping: stored.version) == place.version else {
       throw .damaged(what: "a secret")
     }
     return try SecretSeal.open(stored.value, at: place, session.keys.store, key: key)
+  }
+}
+
+/// A secret of an item, or of a state that it had, as the item's entry knows it.
+struct SecretState {
+  var place: SecretPlace
+  var sealedKey: [UInt8]
+  var record: ItemRecord
+
+  /// nil: there is no such secret. - Throws: `damaged`.
+  init?(_ state: ItemEntry, _ id: ItemKey, _ part: UInt8) throws(StoreError) {
+    guard let revision = state.revision(ofPart: part) else { return nil }
+    guard let key = state.valueKeys[part] else { throw .damaged(what: "a secret") }
+    place = SecretPlace(item: id, part: part, revision: revision)
+    (sealedKey, record) = (key, state.record)
+  }
+}
+
+extension ItemTable {
+  /// nil: there is no such item, no such state, or it has no such secret. - Throws: `damaged`.
+  fileprivate func state(_ item: ItemID, part: UInt8) throws(StoreError) -> SecretState? {
+    let found: (id: ItemKey, state: ItemEntry)?
+    if let (owner, number) = item.version {
+      found = try version(number, of: owner)
+    } else {
+      found = ItemKey(item).flatMap { id in entries[id].map { (id, $0) } }
+    }
+    guard let (id, state) = found else { return nil }
+    return try SecretState(state, id, part)
+  }
+
+  /// A state that an item had; nil: it is not kept. - Throws: `damaged`.
+  func version(_ number: UInt64, of owner: ItemID) throws(StoreError) -> (id: ItemKey, state: ItemEntry)? {
+    guard let id = ItemKey(owner), let kept = self[id]?.versions.first(where: { $0.number == number }) else {
+      return nil
+    }
+    return (id, try kept.state(of: id))
   }
 }

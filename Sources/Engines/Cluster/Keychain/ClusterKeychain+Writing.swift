@@ -8,9 +8,9 @@ import VaultRecords
 extension ClusterKeychain {
   /// Makes one transaction of what `plan` says of the present items; it may be asked again where another client was faster.
   ///
-  /// - Returns: what `plan` returned beside the transaction; a plan without edits changes nothing.
+  /// - Returns: what `plan` returned beside the transaction; a plan without changes changes nothing.
   func change<Result>(
-    _ plan: (VerifiedItems) throws(StoreError) -> (CollectionPlan<KeychainEntry>, Result)
+    _ plan: (VerifiedItems) throws(StoreError) -> (ItemsPlan, Result)
   ) throws(StoreError) -> Result {
     try session.limited { () throws(StoreError) in
       try start()
@@ -20,22 +20,22 @@ extension ClusterKeychain {
   }
 
   private func make<Result>(
-    _ plan: (VerifiedItems) throws(StoreError) -> (CollectionPlan<KeychainEntry>, Result)
+    _ plan: (VerifiedItems) throws(StoreError) -> (ItemsPlan, Result)
   ) throws(StoreError) -> Result {
     repeat {
       try foldJournal()
-      let present = try collection.withCopy { $0.items }
-      let (made, result): (CollectionPlan<KeychainEntry>, Result)
+      let present = try collection.withCopy { copy throws(StoreError) in try copy.items }
+      let (made, result): (ItemsPlan, Result)
       do throws(StoreError) { (made, result) = try plan(present) } catch {
         // It has seen the copy, which may be behind.
         guard try collection.isPresent(present.version) else { continue }
         throw error
       }
-      if made.edits.isEmpty {
+      if made.changes.isEmpty {
         guard try collection.isPresent(present.version) else { continue }
         return result
       }
-      let settled = try settled(made)
+      let settled = try settled(made, on: present)
       guard let draft = try collection.draft(settled, on: present.version) else { continue }
       guard try collection.send(draft) == .made else { continue }
       // The change is made; where this fails, the next client that changes the keychain does it.
@@ -62,10 +62,11 @@ extension ClusterKeychain {
     (item.id, item.size, item.collection, item.isSealed) = (id.id, secret.count, nil, false)
     return try change { present throws(StoreError) in
       guard present.ids[item.identity] == nil else { throw .exists }
-      var writing = ItemWriting(id, ItemEntry(record: ItemRecord(item: item, secretRevision: 0)), session)
-      try writing.put(secret, part: SecretPlace.main)
+      let entry = ItemEntry(record: ItemRecord(item: item, secretRevision: 0))
+      var writing = ItemWriting(id, nil, entry, on: present, session)
+      try writing.put(secret)
       if let further = item.otpauth { try writing.putOtpauth(otpauth, further) }
-      return (writing.plan, writing.entry.record.item)
+      return (try writing.plan(nil, nil), writing.entry.record.item)
     }
   }
 
@@ -73,29 +74,28 @@ extension ClusterKeychain {
     _ items: [ItemID], _ body: (inout Item) throws(StoreError) -> Void
   ) throws(StoreError) -> [Item] {
     try change { present throws(StoreError) in
-      var plan = CollectionPlan<KeychainEntry>([])
       var changed: [ItemKey: ItemEntry] = [:]
       var order: [ItemKey] = []
       for item in items {
-        guard let id = ItemKey(item), let old = changed[id] ?? present.entries[id] else {
-          throw .notFound
-        }
+        guard let id = ItemKey(item), let stored = present.entries[id] else { throw .notFound }
+        let old = changed[id] ?? stored
         var new = old.record.item
         try body(&new)
         (new.id, new.collection, new.isSealed) = (item, nil, false)
         new.keepSecrets(of: old.record.item)
         try limits.check(new)
-        var writing = ItemWriting(id, old, session)
+        var writing = ItemWriting(id, stored, old, on: present, session)
         try writing.set(new)
         changed[id] = writing.entry
         order.append(id)
       }
       try present.checkIdentities(changed)
+      var plan = ItemsPlan()
       for id in Set(order) {
-        guard let entry = changed[id], entry.record.item != present.entries[id]?.record.item else {
-          continue
-        }
-        plan.edits.append(CollectionEdit(id, .item(entry)))
+        guard let entry = changed[id], let old = present.entries[id], entry.record.item != old.record.item
+        else { continue }
+        plan.changes.append(
+          try ItemWriting(id, old, entry, on: present, session).change([], retention))
       }
       return (plan, order.compactMap { changed[$0]?.record.item })
     }
@@ -114,23 +114,25 @@ extension ClusterKeychain {
       new.keepSecrets(of: old.record.item)
       (new.id, new.collection, new.isSealed) = (item, nil, false)
       try limits.check(new)
-      if readingSecret, new == old.record.item, secret == unchanged {
-        return (CollectionPlan([]), old.record.item)
-      }
-      var writing = ItemWriting(id, old, session)
-      try writing.set(new, replacesAll: old.valueKeys.count == 1)
-      try writing.put(secret, part: SecretPlace.main)
+      let isSame = readingSecret && secret == unchanged
+      if isSame, new == old.record.item { return (ItemsPlan(), old.record.item) }
+      var writing = ItemWriting(id, old, old, on: present, session)
+      try writing.set(new, replacesAll: !isSame && old.valueKeys.count == 1)
+      if !isSame { try writing.put(secret) }
       try present.checkIdentities([id: writing.entry])
-      return (writing.plan, writing.entry.record.item)
+      return (try writing.plan(isSame ? [] : .value, retention), writing.entry.record.item)
     }
   }
 
   package func remove(_ items: [ItemID]) throws(StoreError) {
     try change { present throws(StoreError) in
-      var plan = CollectionPlan<KeychainEntry>([])
-      for id in Set(items.compactMap(ItemKey.init)) where present.entries[id] != nil {
-        plan.edits.append(CollectionEdit(id, nil))
+      var plan = ItemsPlan()
+      let ids = Set(items.compactMap(ItemKey.init)).filter { present.entries[$0] != nil }
+      for id in ids {
+        guard let old = present.entries[id] else { continue }
+        plan.changes.append(removal(of: id, old, on: present))
       }
+      plan.changes += limitsOfRemoved(ids, on: present)
       return (plan, ())
     }
   }

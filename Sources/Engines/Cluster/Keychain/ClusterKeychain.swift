@@ -20,6 +20,7 @@ package final class ClusterKeychain: KeychainEngine {
   private let lock: any ClusterLock
   /// The items that others have changed since they were asked for.
   private let news: ItemsNews
+  private let keeping = Mutex<HistoryRetention?>(nil)
 
   /// `changed` is called when others have changed items: on the watch's thread, so that it must not use the engine itself.
   package init(
@@ -58,7 +59,9 @@ package final class ClusterKeychain: KeychainEngine {
     try start()
     try catchUp()
     news.forget()
-    return try collection.withCopy { copy in copy.items.entries.values.map(\.record.item) }
+    return try collection.withCopy { copy throws(StoreError) in
+      try copy.items.entries.values.map(\.record.item)
+    }
   }
 
   /// The copy shows what was stored before the call; without the cluster, what it had last.
@@ -77,8 +80,8 @@ package final class ClusterKeychain: KeychainEngine {
   package func changes() throws(StoreError) -> ExternalChanges {
     let ids = news.take()
     guard !ids.isEmpty else { return .none }
-    let present = try collection.withCopy { copy in
-      let items = copy.items.entries
+    let present = try collection.withCopy { copy throws(StoreError) in
+      let items = try copy.items.entries
       // A part of a change stands for the items that it changes.
       let changed = ids.flatMap { id in copy.view.changes[id].map { $0.map(\.id) } ?? [id] }
       return Set(changed).map { ($0, items[$0]?.record.item) }
@@ -89,6 +92,12 @@ package final class ClusterKeychain: KeychainEngine {
   package func secret(of item: ItemID) throws(StoreError) -> SecretBytes {
     try secret(of: item, part: SecretPlace.main)
   }
+
+  /// How much of what items were this process keeps; nil: it adds no versions.
+  package var retention: HistoryRetention? { keeping.withLock { $0 } }
+
+  /// Holds for the next change.
+  package func keep(_ retention: HistoryRetention) { keeping.withLock { $0 = retention } }
 
   package var limits: KeychainLimits { Self.limits }
 

@@ -22,7 +22,7 @@ enum KeychainEntry: CollectionContent {
     }
   }
 
-  /// The item's identity; nil: it is a part of a change.
+  /// The item's identity, also of a removed one; nil: it is a part of a change.
   var kept: ItemIdentity? {
     switch self {
     case .item(let entry): entry.record.item.identity
@@ -30,11 +30,10 @@ enum KeychainEntry: CollectionContent {
     }
   }
 
-  /// The items by their ids and identities, and the parts of changes that are not brought into them.
+  /// The items, and the parts of changes that are not brought into them.
   struct View: CollectionView {
     typealias Content = KeychainEntry
-    private(set) var items: [ItemKey: ItemEntry] = [:]
-    private(set) var ids: [ItemIdentity: ItemKey] = [:]
+    private(set) var items = ItemTable()
     private(set) var changes: [ItemKey: [ItemEntryChange]] = [:]
 
     init() {}
@@ -42,51 +41,78 @@ enum KeychainEntry: CollectionContent {
     mutating func put(_ id: ItemKey, _ content: KeychainEntry, replacing old: ItemIdentity??) {
       if let old { remove(id, old) }
       switch content {
-      case .item(let entry):
-        items[id] = entry
-        ids[entry.record.item.identity] = id
+      case .item(let entry): items.set(id, entry)
       case .changes(let changes): self.changes[id] = changes
       }
     }
 
     mutating func remove(_ id: ItemKey, _ old: ItemIdentity?) {
-      guard let old else { return changes[id] = nil }
-      items[id] = nil
-      if ids[old] == id { ids[old] = nil }
+      if old == nil { changes[id] = nil } else { items.set(id, nil) }
+    }
+  }
+}
+
+/// Items by their ids and identities, and those that were removed and are kept for a while.
+struct ItemTable: Sendable {
+  private(set) var entries: [ItemKey: ItemEntry] = [:]
+  private(set) var ids: [ItemIdentity: ItemKey] = [:]
+  private(set) var removed: [ItemKey: ItemEntry] = [:]
+  private var removedIDs: [ItemIdentity: Set<ItemKey>] = [:]
+
+  init() {}
+
+  subscript(id: ItemKey) -> ItemEntry? { entries[id] ?? removed[id] }
+
+  /// The removed items that had an identity when they were, by when that was.
+  func removed(_ identity: ItemIdentity) -> [(id: ItemKey, entry: ItemEntry)] {
+    (removedIDs[identity] ?? []).compactMap { id in removed[id].map { (id, $0) } }
+      .sorted { ($0.entry.versions.last?.number ?? 0) < ($1.entry.versions.last?.number ?? 0) }
+  }
+
+  /// `entry`: nil where there is none any more.
+  mutating func set(_ id: ItemKey, _ entry: ItemEntry?) {
+    if let old = entries.removeValue(forKey: id)?.record.item.identity, ids[old] == id { ids[old] = nil }
+    if let old = removed.removeValue(forKey: id)?.record.item.identity {
+      removedIDs[old]?.remove(id)
+      if removedIDs[old]?.isEmpty == true { removedIDs[old] = nil }
+    }
+    guard let entry else { return }
+    let identity = entry.record.item.identity
+    if entry.isRemoved {
+      removed[id] = entry
+      removedIDs[identity, default: []].insert(id)
+    } else {
+      entries[id] = entry
+      ids[identity] = id
     }
   }
 }
 
 extension VerifiedCopy<KeychainEntry> {
-  /// The items with the change that the journal holds.
+  /// The items as their entries have them.
+  var storedItems: VerifiedItems { VerifiedItems(table: view.items, version: version) }
+
+  /// The items with the change that the journal holds. - Throws: `tooLarge`.
   var items: VerifiedItems {
-    var items = VerifiedItems(entries: view.items, ids: view.ids, version: version)
-    for part in head.journal {
-      for change in view.changes[part] ?? [] { items.apply(change) }
+    get throws(StoreError) {
+      var items = storedItems
+      for part in head.journal {
+        for change in view.changes[part] ?? [] {
+          items.table.set(change.id, try change.entry(after: items.table[change.id]))
+        }
+      }
+      return items
     }
-    return items
   }
 }
 
 /// The items as they are in one version of the keychain.
 struct VerifiedItems {
-  private(set) var entries: [ItemKey: ItemEntry]
-  private(set) var ids: [ItemIdentity: ItemKey]
+  fileprivate(set) var table: ItemTable
   let version: UInt64
 
-  init(entries: [ItemKey: ItemEntry], ids: [ItemIdentity: ItemKey], version: UInt64) {
-    (self.entries, self.ids, self.version) = (entries, ids, version)
-  }
-
-  mutating func apply(_ change: ItemEntryChange) {
-    if let old = entries[change.id]?.record.item.identity, ids[old] == change.id { ids[old] = nil }
-    switch change {
-    case .set(let id, let entry):
-      entries[id] = entry
-      ids[entry.record.item.identity] = id
-    case .remove(let id): entries[id] = nil
-    }
-  }
+  var entries: [ItemKey: ItemEntry] { table.entries }
+  var ids: [ItemIdentity: ItemKey] { table.ids }
 
   /// - Throws: `exists` where two items would have one identity.
   func checkIdentities(_ changed: [ItemKey: ItemEntry]) throws(StoreError) {

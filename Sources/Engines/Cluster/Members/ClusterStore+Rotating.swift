@@ -116,16 +116,15 @@ extension ClusterSuites {
 }
 
 extension ClusterKeychain {
-  /// Seals all items again, and the keys of their secrets.
+  /// Seals all items again, and the keys of the secrets that they have and had.
   func reseal() throws(StoreError) {
     try start()
     let keys = session.keys
     try collection.withWriter { () throws(StoreError) in try foldJournal() }
     try collection.reseal { copy, id throws(StoreError) in
       guard var entry = copy.view.items[id] else { return copy.view.changes[id].map { .changes($0) } }
-      for (part, sealed) in entry.valueKeys {
-        let key = try SecretSeal.openKey(sealed, of: id, part: part, entry.record, keys)
-        entry.valueKeys[part] = try SecretSeal.seal(key: key, of: id, part: part, entry.record, keys)
+      try entry.changeStates(of: id) { (state) throws(StoreError) in
+        try state.resealKeys(of: id, from: state.record, keys)
       }
       return .item(entry)
     }

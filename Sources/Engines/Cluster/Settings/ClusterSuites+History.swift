@@ -99,7 +99,12 @@ extension ClusterSuites {
     /// nil: nothing.
     var retention: HistoryRetention?
     var notes = VersionNotes()
+    /// The value that stands for a removed key; nil: none does.
+    var tombstone: SettingValue?
   }
+
+  /// From now on a change to this value counts as the removal of a key.
+  package func setTombstone(_ value: SettingValue) { keeping.use { $0.tombstone = value } }
 
   /// Larger values are not kept, in bytes as they are stored.
   private static let largestVersion = 64 << 10
@@ -113,18 +118,21 @@ extension ClusterSuites {
     of suite: ItemKey, in plan: inout CollectionPlan<SuiteEntry>
   ) throws(StoreError) {
     guard let retention, retention.keepsAny, copy.head.keepsVersions else { return }
-    let (notes, now) = (keeping.use { $0.notes }, Timestamp.now)
+    let (notes, tombstone) = keeping.use { ($0.notes, $0.tombstone) }
+    let now = Timestamp.now
     var room = Self.largestChange
     for edit in plan.edits { room -= try edit.content?.encoded().count ?? 0 }
     var records: [SettingVersionRecord] = []
     for change in changes {
-      guard let before = old[change.name], notes.keeps(change.name, of: suite) else { continue }
+      let isRemoval = change.isRemoval(tombstone)
+      guard let before = old[change.name], notes.keeps(change.name, of: suite, isRemoval: isRemoval)
+      else { continue }
       if case .set(let record) = change, record.value == before.value { continue }
       let setting = SettingRecord(name: change.name, value: before.value, modified: before.modified ?? now)
       let size = try setting.encoded().count + 64
       guard size <= Self.largestVersion, size <= room else { continue }
       room -= size
-      let parts: VersionChanges = if case .remove = change { .removal } else { .value }
+      let parts: VersionChanges = isRemoval ? .removal : .value
       records.append(
         SettingVersionRecord(
           number: copy.version + 1, replaced: now, changes: parts.rawValue, setting: setting))
@@ -188,6 +196,16 @@ extension ClusterSuites {
         } while ContinuousClock.now < session.end
         throw .unreachable(reason: "other clients change the suite all the time")
       }
+    }
+  }
+}
+
+extension SettingChange {
+  /// Whether the key is removed, or gets the value that stands for that.
+  fileprivate func isRemoval(_ tombstone: SettingValue?) -> Bool {
+    switch self {
+    case .set(let record): record.value == tombstone
+    case .remove: true
     }
   }
 }

@@ -44,6 +44,9 @@ package final class ClusterSuites: SuiteEngine {
   /// Since when the cluster was not heard; nil: it is.
   package var silence: Timestamp? { follower.silence }
 
+  /// Whether the cluster was not heard since.
+  package var isStale: Bool? { follower.silence != nil }
+
   /// Begins to follow the cluster, once.
   func start() throws(StoreError) {
     try follower.start { () throws(StoreError) in

@@ -99,11 +99,11 @@ struct VersionNotes: Sendable {
     for name in names { kept[Key(suite: suite, name: name)] = .now }
   }
 
-  /// Whether a value that is replaced now is kept.
-  func keeps(_ name: ExactString, of suite: ItemKey) -> Bool {
+  /// Whether a value that is replaced or removed now is kept. One that is removed is, however shortly it was there.
+  func keeps(_ name: ExactString, of suite: ItemKey, isRemoval: Bool) -> Bool {
     let key = Key(suite: suite, name: name)
     if let time = purged[key], time + Self.purging > .now { return false }
-    if let time = kept[key], time + Self.gathering > .now { return false }
-    return true
+    guard !isRemoval, let time = kept[key] else { return true }
+    return time + Self.gathering <= .now
   }
 }

@@ -73,10 +73,11 @@ package struct ClusterPaths: Hashable, Sendable {
   /// All that items are made of, without their secrets.
   package var keychain: [UInt8] { key("k/") }
 
-  /// A secret of an item.
-  package func secret(_ item: ItemKey, part: UInt8) -> [UInt8] {
-    secrets(item) + Array(String(part).utf8)
+  /// A secret that an item has or had; `revision`: the version of the head of the items with which it was stored.
+  package func secret(_ item: ItemKey, part: UInt8, revision: UInt64) -> [UInt8] {
+    secrets(item) + Array("\(part)/".utf8) + ClusterPaths.digits(revision)
   }
+  /// All secrets that an item has or had.
   package func secrets(_ item: ItemKey) -> [UInt8] {
     key("v/") + ClusterPaths.digits(item) + [UInt8(ascii: "/")]
   }

@@ -7,10 +7,15 @@ package import VaultRecords
 
 /// An item as its entry holds it: all but its secrets, and their keys, sealed under that of the item's class.
 package struct ItemEntry {
-  /// The item; `secretRevision` and the revisions of further secrets are the versions of the secrets' keys in the cluster.
+  /// The item; `secretRevision` and the revisions of further secrets are parts of the secrets' keys in the cluster. Of a removed item, its
+  /// last state.
   package var record: ItemRecord
   /// The sealed key of each secret, by its part.
   package var valueKeys: [UInt8: [UInt8]]
+  /// The states that the item had, the oldest first.
+  package var versions: [ItemVersionRecord] = []
+  /// The item was removed: its last version is what it was.
+  package var isRemoved = false
 
   package init(record: ItemRecord, valueKeys: [UInt8: [UInt8]] = [:]) {
     (self.record, self.valueKeys) = (record, valueKeys)
@@ -19,10 +24,20 @@ package struct ItemEntry {
   private enum Tag {
     static let record: UInt8 = 1
     static let valueKey: UInt8 = 2
+    static let version: UInt8 = 3
+    static let isRemoved: UInt8 = 4
   }
 
   /// - Throws: `tooLarge` for names and attributes above 1 MiB.
   package func encoded() throws(StoreError) -> [UInt8] {
+    var writer = FieldWriter(capacity: 1024)
+    if isRemoved { writer.put(Tag.isRemoved, [UInt8]()) } else { writer.put(raw: try encodedState()) }
+    for version in versions { writer.put(Tag.version, version.encoded) }
+    return writer.bytes
+  }
+
+  /// The item without the states that it had. - Throws: `tooLarge`.
+  func encodedState() throws(StoreError) -> [UInt8] {
     let record = record.encoded
     guard record.count <= ItemRecord.largestSize else { throw .tooLarge(limit: ItemRecord.largestSize) }
     var writer = FieldWriter(capacity: record.count + 160)
@@ -35,6 +50,8 @@ package struct ItemEntry {
   package init(_ bytes: Span<UInt8>, _ key: ItemKey) throws(StoreError) {
     var record: ItemRecord?
     var valueKeys: [UInt8: [UInt8]] = [:]
+    var versions: [ItemVersionRecord] = []
+    var isRemoved = false
     var reader = FieldReader(bytes)
     while let field = try reader.next() {
       switch field.tag {
@@ -43,16 +60,47 @@ package struct ItemEntry {
       case Tag.valueKey:
         guard !field.bytes.isEmpty else { throw .damaged(what: "an item") }
         valueKeys[field.bytes[0]] = field.bytes.extracting(droppingFirst: 1).array
+      case Tag.version: versions.append(try ItemVersionRecord(field.bytes))
+      case Tag.isRemoved: isRemoved = true
       default: throw .damaged(what: "an item")
       }
     }
-    self.init(record: try record.orDamaged(), valueKeys: valueKeys)
+    if isRemoved {
+      guard record == nil, let last = versions.last else { throw .damaged(what: "a removed item") }
+      self = try last.state(of: key)
+      self.isRemoved = true
+    } else {
+      self.init(record: try record.orDamaged(), valueKeys: valueKeys)
+    }
+    self.versions = versions
   }
 
-  /// The version that a secret's key has in the cluster; nil: there is no such secret.
-  package func version(ofPart part: UInt8) -> UInt64? {
+  /// The revision of a secret; nil: there is no such secret.
+  package func revision(ofPart part: UInt8) -> UInt64? {
     guard part != SecretPlace.main else { return record.secretRevision }
     return record.furtherSecrets.first { $0.part == part }?.revision
+  }
+
+  /// The secrets that the item has, and those that it had. - Throws: `damaged`.
+  package func places(_ key: ItemKey) throws(StoreError) -> Set<SecretPlace> {
+    var places = Set(isRemoved ? [] : record.places(key))
+    for version in versions { places.formUnion(try version.state(of: key).record.places(key)) }
+    return places
+  }
+
+  /// The states of which the secrets' keys have to be sealed again: those that the item had, and it itself unless it was removed.
+  package mutating func changeStates(
+    of key: ItemKey, _ body: (inout ItemEntry) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    for index in versions.indices {
+      var state = try versions[index].state(of: key)
+      try body(&state)
+      try versions[index].setState(state)
+    }
+    guard !isRemoved else { return }
+    let versions = versions
+    try body(&self)
+    self.versions = versions
   }
 }
 

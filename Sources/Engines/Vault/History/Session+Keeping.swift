@@ -193,13 +193,6 @@ struct StoredVersions {
 }
 
 extension ItemRecord {
-  mutating func setRevision(_ revision: UInt64, ofPart part: UInt8) {
-    if part == SecretPlace.main { secretRevision = revision }
-    for index in furtherSecrets.indices where furtherSecrets[index].part == part {
-      furtherSecrets[index].revision = revision
-    }
-  }
-
   /// This version as it has to be sealed where the item is `record` now; nil: as it is.
   fileprivate func strengthened(by record: ItemRecord, otherPassword isOther: Bool) -> ItemRecord? {
     var stronger = self
@@ -209,26 +202,5 @@ extension ItemRecord {
     }
     let hasOtherPassword = isOther && item.access.needsPassword
     return hasOtherPassword || !stronger.item.hasSameAccess(as: item) ? stronger : nil
-  }
-}
-
-extension Item {
-  /// The differences besides the secrets.
-  func changes(since old: Item) -> VersionChanges {
-    var changes: VersionChanges = []
-    if !hasSameAccess(as: old) { changes.insert(.protection) }
-    if identity != old.identity { changes.insert(.name) }
-    if label != old.label || keepsLineEnd != old.keepsLineEnd || shownAttributes != old.shownAttributes {
-      changes.insert(.attributes)
-    }
-    return changes
-  }
-
-  private var shownAttributes: [ExactString: [UInt8]] {
-    attributes.filter { name, _ in
-      if name == Item.historyAttribute || name == FingerprintEnrollment.attribute { return false }
-      return !identity.isDocument
-        || name != SealedDocument.links && !name.string.hasPrefix(SealedDocument.derived)
-    }
   }
 }

@@ -261,10 +261,3 @@ extension ItemRecord {
     for index in furtherSecrets.indices { furtherSecrets[index].revision = revision }
   }
 }
-
-extension Item {
-  /// Everything that a secret is bound to is the same.
-  func hasSameAccess(as other: Item) -> Bool {
-    accessibility == other.accessibility && access == other.access && programs == other.programs
-  }
-}

@@ -137,7 +137,7 @@ extension ItemRecord {
     return try time(&reader)
   }
 
-  private static func time(_ reader: inout FieldReader) throws(StoreError) -> Timestamp {
+  package static func time(_ reader: inout FieldReader) throws(StoreError) -> Timestamp {
     let seconds = Int64(bitPattern: try reader.integer(UInt64.self))
     return Timestamp(seconds: seconds, nanoseconds: try reader.integer(UInt32.self))
   }

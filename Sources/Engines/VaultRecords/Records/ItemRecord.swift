@@ -210,4 +210,12 @@ extension ItemRecord {
     [SecretPlace(item: key, revision: secretRevision)]
       + furtherSecrets.map { SecretPlace(item: key, part: $0.part, revision: $0.revision) }
   }
+
+  /// A secret is sealed to another revision from now on.
+  package mutating func setRevision(_ revision: UInt64, ofPart part: UInt8) {
+    if part == SecretPlace.main { secretRevision = revision }
+    for index in furtherSecrets.indices where furtherSecrets[index].part == part {
+      furtherSecrets[index].revision = revision
+    }
+  }
 }

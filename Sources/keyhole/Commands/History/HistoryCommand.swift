@@ -51,7 +51,7 @@ struct HistoryCommand: ParsableCommand {
     guard path.isInItem || path.isKey || path.view != nil else {
       let paths = try ProgressBar.run("reading versions") { try session.pathsWithHistory(below: path) }
       if path.components.isEmpty, !session.keepsItems {
-        StandardError.note("this keychain keeps no earlier versions; only the vault does")
+        StandardError.note("this keychain keeps no earlier versions; the vault and a store in a cluster do")
       }
       return paths.forEach {
         StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput)

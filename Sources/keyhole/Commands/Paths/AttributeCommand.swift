@@ -59,7 +59,9 @@ struct AttributeCommand: ParsableCommand {
 
   private func list(_ node: Node, _ path: TreePath, _ session: TreeSession) throws {
     let attributes = try session.attempt(path) { () throws(StoreError) in
-      try session.tree.attributeNames(of: node).map { (name) throws(StoreError) in
+      let tree = session.tree
+      let names = try tree.attributeNames(of: node) + tree.computedAttributeNames(of: node)
+      return try names.sorted().map { (name) throws(StoreError) in
         (name, try session.tree.attribute(name, of: node))
       }
     }
