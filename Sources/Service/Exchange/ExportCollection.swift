@@ -9,6 +9,8 @@ package struct ExportCollection {
   package private(set) var contents = ExportContents()
   /// The secrets that can't be read. It grows while the secrets of `contents` are read.
   package let damaged = DamagedSecrets()
+  /// Items of which attributes have no place in an export, and how many: their names are empty or too long.
+  package private(set) var unlistedAttributes: [(path: String, count: Int)] = []
   private let session: TreeSession
   private var secrets: [ExportedSecrets] = []
   private var seen: Set<String> = []
@@ -78,6 +80,8 @@ package struct ExportCollection {
       Timestamp(iso8601: String(decoding: $0.value, as: UTF8.self))
     }
     let item = try session.attempt(path) { () throws(StoreError) in try session.tree.item(of: node) }
+    let unlisted = item.map(ItemAttributes.unlistedCount) ?? 0
+    if unlisted > 0 { unlistedAttributes.append((path.string, unlisted)) }
     let secrets = ExportedSecrets(session, path, item, damaged)
     self.secrets.append(secrets)
     let uri = { () throws(FormatError) -> SecretBytes? in try secrets.read(ItemSecrets.otpauthName) }

@@ -20,6 +20,14 @@ public enum ItemAttributes {
     return names.filter(isAskable).map { ExactString($0) }.sorted().map(\.string)
   }
 
+  /// How many attributes `names` leaves out although a client of the Secret Service has given them: a kernel can't ask for their names.
+  public static func unlistedCount(of item: Item) -> Int {
+    let listed = Set(names(of: item))
+    return item.attributes.keys.count { name in
+      !name.utf8.starts(with: "keyhole.".utf8) && !listed.contains("user.\(name.string)")
+    }
+  }
+
   /// The value for getxattr(2).
   ///
   /// - Throws: `noSuchAttribute`, `unsupported` for a name that no item has.

@@ -100,6 +100,32 @@ struct ClientAttributesTests {
     }
   }
 
+  /// A name that no extended attribute can have is in no export, which says so; a backup has it.
+  @Test func exportNamesWhatItLeavesOut() async throws {
+    try await withWorld { world in
+      let service = try serve(world)
+      defer { service.kill() }
+      try world.check(
+        Self.python(
+          """
+          login.create_item("long", {"n" * 251: "v", "k": "v"}, b"1")
+          login.create_item("empty", {"": "v", "n" * 300: "v"}, b"2")
+          login.create_item("fits", {"n" * 250: "v"}, b"3")
+          """))
+      let reason = "left out: an export has no place for a name that is empty or longer than 250 bytes; "
+      let hint = "`keyhole backup` and `keyhole migrate` have it"
+      for format in ["json", "tar"] {
+        try world.check(
+          "keyhole export --plain --format \(format) keychain 2>&1 > /dev/null",
+          prints: """
+            keyhole: keychain/other/empty: 2 attributes were \(reason)\(hint)
+            keyhole: keychain/other/long: 1 attribute was \(reason)\(hint)
+
+            """)
+      }
+    }
+  }
+
   @Test func backupKeepsThem() async throws {
     try await withWorld { world in
       let all = try fill(world)

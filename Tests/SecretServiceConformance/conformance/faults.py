@@ -255,7 +255,7 @@ def sessions_left(t):
     more, more_files = resident(process) - memory, descriptors(process) - files
     t.true(more <= 32, f"{more:.1f} MiB more")
     t.true(more_files <= 0, f"{more_files} descriptors more")
-    return f"{max(more, 0):.1f} MiB more"
+    return f"{max(more, 0):.1f} MiB more" + ("" if files else "; this user can't see the descriptors of the service")
 
 
 @fault("clients-200", MUST, "200 clients at once store, find and read an item each")

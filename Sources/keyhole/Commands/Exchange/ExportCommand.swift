@@ -76,9 +76,17 @@ struct ExportCommand: ParsableCommand {
     if let failure = damaged.failure { throw failure }
   }
 
-  /// A variable has room for one value.
+  /// A variable has room for one value; in the others, attributes are those of the mount.
   private func reportLeftOut(_ collection: ExportCollection) {
-    guard format == .env else { return }
+    guard format == .env else {
+      for (path, count) in collection.unlistedAttributes {
+        let what = count == 1 ? "1 attribute was" : "\(count) attributes were"
+        StandardError.write(
+          "keyhole: \(path.escapedForTerminal): \(what) left out: an export has no place for a name that is empty or longer "
+            + "than 250 bytes; `keyhole backup` and `keyhole migrate` have it\n")
+      }
+      return
+    }
     for item in collection.contents.items where item.otpauth != nil {
       let path = "\(item.path)/\(ItemSecrets.otpauthName)".escapedForTerminal
       StandardError.write("keyhole: \(path): env has no place for it; it was left out\n")
