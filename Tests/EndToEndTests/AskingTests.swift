@@ -206,6 +206,8 @@ struct AskingTests {
         try always.type("\r")
         try always.wait(for: "Type yes or")
         try always.type("always\r")
+        // The dialog that asks for the proof names what is agreed to.
+        try always.wait(for: "Your choice is always")
         try always.wait(for: "Passphrase:")
         try always.type(passphrase)
         #expect(try (Self.finish(always, keyhole).0 == 0) == isRight)

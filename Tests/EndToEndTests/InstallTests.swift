@@ -57,11 +57,13 @@ import Testing
           usr/share/bash-completion/completions/keyhole
           usr/share/doc/keyhole/CHANGELOG.md
           usr/share/doc/keyhole/Documentation/BACKUP.md
+          usr/share/doc/keyhole/Documentation/CLUSTER.md
           usr/share/doc/keyhole/Documentation/CREDENTIALS.md
           usr/share/doc/keyhole/Documentation/ERRORS.md
           usr/share/doc/keyhole/Documentation/FORMATS.md
           usr/share/doc/keyhole/Documentation/GUIDE.md
           usr/share/doc/keyhole/Documentation/README.md
+          usr/share/doc/keyhole/Documentation/RECIPES.md
           usr/share/doc/keyhole/Documentation/SECURITY.md
           usr/share/doc/keyhole/Documentation/SYMLINKS.md
           usr/share/doc/keyhole/Documentation/TROUBLESHOOTING.md

@@ -139,7 +139,12 @@ import Testing
         """
         mkdir -p keychain/internet/https:%2F%2Fe%2Fv1%2F/w; cd keychain/internet/https:%2F%2Fe%2Fv1%2F/w
         setfattr -n user.xdg:schema -v io.docker.Credentials .; echo pass > value
+        item=keychain/internet/https:%2F%2Ff%2Fv1%2F/w
+        echo later | keyhole set $item && keyhole attr $item xdg:schema io.docker.Credentials
         """)
+      #expect(
+        try bus.run("secret-tool lookup xdg:schema io.docker.Credentials server https://f/v1/ docker_cli 1")
+          == "later")
       #expect(
         try bus.run(
           "secret-tool lookup xdg:schema io.docker.Credentials server https://e/v1/ username w docker_cli 1")

@@ -97,6 +97,8 @@ import Testing
     ("keyhole get my.servic/peter", "keychain/generic/my.service/peter"),
     ("keyhole get com.example.app/volume", "defaults/com.example.app/volume"),
     ("keyhole get defaults/com.exampel.app/volume", "defaults/com.example.app/volume"),
+    ("keyhole ls defalts", "defaults"),
+    ("keyhole get keychian/generic/my.service/peter", "keychain/generic/my.service/peter"),
     ("keyhole ls keychain/generc", "keychain/generic"), ("keyhole gett x", "`get`"), ("keyhole list", "`ls`"),
     ("keyhole lsit", "`ls`"), ("keyhole help gett", "`get`"),
     ("keyhole cluster memebrs", "`cluster members`"), ("keyhole help cluster memebrs", "`cluster members`"),
@@ -107,6 +109,14 @@ import Testing
       try world.check(Self.secrets)
       let output = try world.sh(script)
       #expect(output.error.contains("did you mean \(meant)?") && output.status > 1, "\(output)")
+    }
+  }
+
+  @Test func missingMountIsThree() async throws {
+    try await withWorld { world in
+      for command in ["status", "lock", "unlock", "unmount", "unmount /mnt"] {
+        try world.fails("keyhole \(command)", status: 3)
+      }
     }
   }
 

@@ -19,6 +19,8 @@ struct Dialog {
   private final class MoreChoices {
     var isOffered: Bool
     var isWanted = false
+    /// The chosen answer that holds longer, with its effect: the dialogs that ask for its proof name it.
+    var chosen: String?
 
     init(isOffered: Bool) { self.isOffered = isOffered }
   }
@@ -35,6 +37,9 @@ struct Dialog {
     guard case .terminal(let device)? = places.typing else { return nil }
     return device
   }
+
+  /// Has the dialogs that follow name the answer that was chosen.
+  func show(chosen: String) { more.chosen = chosen }
 
   /// The password of the last answer was wrong: the next one is for that password alone, as the rest of the demand is met.
   /// False: no try is left.
@@ -275,7 +280,9 @@ struct Dialog {
     // A window shows a name in Hebrew or Arabic from right to left, and would turn what stands beside it.
     lines = lines.map(\.inReadingOrder) + warnings
     if request.isApproval, request.password != .vault { lines.append(approval) }
-    if request.reuse > 0, !request.isApproval {
+    if let chosen = self.more.chosen {
+      lines.append("Your choice is \(chosen)")
+    } else if request.reuse > 0, !request.isApproval {
       lines.append("Your answer holds for this process and what is named here for \(request.reuse) s.")
     }
     return (lines + [more]).joined(separator: "\n")

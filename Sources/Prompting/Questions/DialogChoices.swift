@@ -85,6 +85,8 @@ struct DialogChoices {
     let once = isConsentHere ? "yes" : "once"
     let word = try dialog.pinentry("\(once): now only.\n\(explanation)").word(of: [once] + longer.map(\.word))
     if word == once { return .approved(nil) }
-    return longer.first { $0.word == word }?.answer ?? .refused
+    guard let choice = longer.first(where: { $0.word == word }) else { return .refused }
+    dialog.show(chosen: "\(choice.word): \(choice.effect)")
+    return choice.answer
   }
 }

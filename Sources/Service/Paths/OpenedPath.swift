@@ -164,10 +164,13 @@ extension OpenedPath {
     let names = text.unicodeScalars.split(separator: "/").map { String($0) }
     let places = ["defaults", "keychain/generic", "keychain/internet"]
     let sessions = try [TreeSession(for: TreePath("defaults")), TreeSession(for: TreePath("keychain"))]
-    let near = places.compactMap { place in
+    var near = places.compactMap { place in
       let path = TreePath(components: TreePath(place).components + names)
       return (path.needsKeychain ? sessions[1] : sessions[0]).likelyPath(path, wholly: true)?.string
     }
+    // The first name may be a misspelt one of the tree. One name alone of a longer path says too little.
+    let full = sessions[1].likelyPath(TreePath(components: names))
+    if let full, names.count == 1 || full.components.count > 1 { near.append(full.string) }
     if let hint = Spelling.question(near) {
       return Failure(text, "there is no such file; \(hint)", .notFound)
     }

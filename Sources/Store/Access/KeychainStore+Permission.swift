@@ -196,7 +196,8 @@ extension KeychainStore {
       subject.operation, subject.item, subject.secrets, subject.caller, .browsing, view: subject.view)
     throw .accessDenied(
       reason: "\(subject.caller.programName) is listed as a program that opens files by itself; "
-        + "`keyhole allow \(subject.caller.programName) \(subject.path.quotedForShell)` lets it in")
+        + "`keyhole allow \(subject.caller.programName.quotedForShell) \(subject.path.quotedForShell)` "
+        + "lets it in")
   }
 
   /// The decision of the rules on the caller; a change of a guarded item always causes a question.

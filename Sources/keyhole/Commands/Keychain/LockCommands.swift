@@ -145,7 +145,9 @@ extension MountRegistration {
   /// The mounts that a command can ask, and the Secret Service without one. - Throws: `Failure` where there is none.
   static func serving(_ places: StoragePaths) throws -> [MountRegistration] {
     let mounts = serving(in: places.runtime)
-    guard !mounts.isEmpty else { throw Failure(nil, "nothing is mounted; `keyhole mount` mounts") }
+    guard !mounts.isEmpty else {
+      throw Failure(nil, "nothing is mounted; `keyhole mount` mounts", .notFound)
+    }
     return mounts
   }
 }

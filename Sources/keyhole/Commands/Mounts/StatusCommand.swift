@@ -24,7 +24,7 @@ struct StatusCommand: ParsableCommand {
           path,
           "nothing answers for this mount any more; \(SystemChecks.remedy(ofDead: path, places))")
       }
-      throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)")
+      throw Failure(nil, "nothing is mounted; `keyhole mount` mounts on \(places.mountPoint)", .notFound)
     }
     if json { return StandardOutput.write(try RunningMount(last).report.jsonForStandardOutput) }
     var failures: [Failure] = []

@@ -29,7 +29,7 @@ struct UnmountCommand: ParsableCommand {
     let record = records.last { record in wanted.map { $0 == record.path } ?? true }
     guard let path = wanted ?? record?.path else { throw Failure(nil, "nothing is mounted", .notFound) }
     guard MountTable().entry(at: path)?.type == "fuse.keyhole" else {
-      throw Failure(path, "Keyhole is not mounted there")
+      throw Failure(path, "Keyhole is not mounted there", .notFound)
     }
     let process = record.flatMap { ProcessHandle(process: $0.process) }
     let isLazy = lazy || record?.isAlive == false
