@@ -359,6 +359,18 @@ import VaultRecords
     _ = try unlocked("first")
   }
 
+  /// Both stores save at the same time, as a store that was opened again does while the one before still saves.
+  @Test func twoStoresOfOneDeviceSaveWhatTheyHaveSeen() async throws {
+    let stores = [try create(), try unlocked("first")]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for store in stores {
+        group.addTask { for _ in 0..<300 { try store.saveSeen() } }
+      }
+      try await group.waitForAll()
+    }
+    _ = try unlocked("first")
+  }
+
   @Test func anotherStoreIsNotAccepted() throws {
     let first = try create()
     let forged = MemoryCluster()

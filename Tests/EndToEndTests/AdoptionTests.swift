@@ -286,20 +286,43 @@ import Testing
     }
   }
 
+  /// `keyhole adopt FILE` then says which line it can't take.
+  @Test func filesThatDoNotParseAreFoundToo() async throws {
+    try await withWorld { world in
+      try world.check(
+        #"""
+        cd ~; mkdir .aws .docker
+        printf 'machine a.example login u password "hunter 22"\n' > .netrc
+        printf 'a.example:5432:db:u:hunter22\nhalf\n' > .pgpass
+        printf '//a.example/:_authToken=hunter22\n[half\n' > .npmrc
+        printf '[a]\naws_secret_access_key = hunter22\n[half\n' > .aws/credentials
+        printf '{"auths": {"a.example": {"auth": "aHVudGVyMjI="}}' > .docker/config.json
+        keyhole adopt | sed "s|$HOME/||"
+        # In a comment the word says nothing.
+        printf '# password\nmachine a.example login "u\n' > .netrc
+        rm .pgpass .npmrc .aws/credentials .docker/config.json; keyhole adopt
+        """#,
+        prints: [".npmrc", ".netrc", ".pgpass", ".aws/credentials", ".docker/config.json"].map {
+          "\($0)\t1 secret\n"
+        }.joined())
+    }
+  }
+
   @Test func keysOfEditorsAreFound() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world
       try world.check(
         #"""
-        cd ~; mkdir -p .config/Code/User .config/zed .cursor .continue
+        cd ~; mkdir -p .config/{Code,Windsurf}/User .config/zed .cursor .continue
         printf '{\n  // mine\n  "editor.tabSize": 2,\n  "assistant.apiKey": "sk-1234567890",\n  "a.maxTokens": "12345678",\n}\n' > .config/Code/User/settings.json
         printf '{"mcpServers": {"a": {"command": "x", "env": {"A_TOKEN": "abcdefgh1", "PORT": "80", "B_API_KEY": "abcdefgh2"}}}}' > .cursor/mcp.json
         printf 'models:\n  - name: a\n    apiKey: sk-abcdefghij\n  - name: b\n    apiKey: ${{ secrets.B }}\n' > .continue/config.yaml
         printf '{"theme": "dark", "token": "short"}' > .config/zed/settings.json
+        printf '{"language_models": {"openai": {"api_key": "sk-1234567890"}}}' > .config/Windsurf/User/settings.json
         keyhole adopt | sed "s|$HOME/||"
         """#,
         prints:
-          ".config/Code/User/settings.json\t1 secret\n.cursor/mcp.json\t2 secrets\n.continue/config.yaml\t1 secret\n"
+          ".config/Code/User/settings.json\t1 secret\n.config/Windsurf/User/settings.json\t1 secret\n.cursor/mcp.json\t2 secrets\n.continue/config.yaml\t1 secret\n"
       )
       try world.check(
         """

@@ -64,7 +64,9 @@ package struct PlainPlace: Equatable, Sendable {
       "\(home)/.cargo/credentials.toml", "\(home)/.cargo/credentials",
     ]
     // Editors and their assistants: API keys, and servers that are started with them in their variables.
-    let editors = ["Code", "Code - OSS", "VSCodium", "Cursor"].map { "\(home)/.config/\($0)/User" }
+    let editors = ["Code", "Code - OSS", "VSCodium", "Cursor", "Windsurf"].map {
+      "\(home)/.config/\($0)/User"
+    }
     paths += editors.flatMap { ["\($0)/settings.json", "\($0)/mcp.json"] }
     paths += [
       ".config/zed/settings.json", ".cursor/mcp.json", ".codeium/windsurf/mcp_config.json",
@@ -96,16 +98,49 @@ package struct PlainPlace: Equatable, Sendable {
 // MARK: - Secrets
 
 extension PlainPlace {
-  /// How many secrets the text of one of the known files has; 0 where it has none, or does not parse.
+  /// How many secrets the text of one of the known files has; 0 where it has none. A text that does not parse counts as one where a
+  /// line of it names a secret.
   func secrets(in text: borrowing SecretBytes) -> Int {
-    if case .view(let format) = form, let copy = try? SecretBytes(copying: text),
+    if let format = parsedFormat, let copy = try? SecretBytes(copying: text),
       let document = Self.parse(copy, format)
     {
       return Self.secrets(in: document, format)
     }
-    guard form == .item || form == .view(.json) else { return 0 }
+    if case .view(let format) = form, format != .json {
+      return Self.namesSecret(text.span, format) ? 1 : 0
+    }
     if path.hasSuffix(".json") || path.hasSuffix(".yaml") { return SettingLines.secrets(in: text.span) }
     return Self.hasToken(text.span) || Self.isOpenKey(text.span) ? 1 : 0
+  }
+
+  /// Settings of editors are JSON, often with comments, which is none then.
+  private var parsedFormat: ViewFormat? {
+    if case .view(let format) = form { return format }
+    return path.hasSuffix(".json") ? .json : nil
+  }
+
+  /// Whether a line that is no comment has the word that stands before a secret in files of a format.
+  private static func namesSecret(_ text: Span<UInt8>, _ format: ViewFormat) -> Bool {
+    let word =
+      switch format {
+      case .env: "="
+      case .dockerConfig, .json, .template: "auth\""
+      case .ini: "aws_secret_access_key"
+      case .netrc: "password"
+      case .npmrc: "_auth"
+      case .pgpass: ":"
+      }
+    var start = 0
+    while start < text.count {
+      let end = text.firstOffset(of: 0x0A, from: start) ?? text.count
+      let isComment = text[start] == UInt8(ascii: "#")
+      while start < end, !isComment {
+        if text.extracting(start..<end).starts(with: word) { return true }
+        start += 1
+      }
+      start = end + 1
+    }
+    return false
   }
 
   private static func secrets(in document: ViewDocument, _ format: ViewFormat) -> Int {

@@ -199,7 +199,7 @@ import Testing
           ask get 'protocol=https\nhost=a.example\n'; echo $?
           ask erase 'protocol=https\nhost=a.example\nusername=anna\npassword=one\n'; echo $?
           printf 'a long passphrase\n' | keyhole unlock; ask get 'protocol=https\nhost=a.example\n'
-          """)
+          """, within: LockTests.patience)
       #expect(
         output.text == "4\n4\nusername=anna\npassword=one\n" && output.error.contains("keyhole unlock"),
         "\(output)")

@@ -28,9 +28,12 @@ struct Refusal: Sendable {
 
 extension MountedKeyhole {
   /// Runs what has to be refused, and looks at all that is said of it.
-  func expect(_ refusal: Refusal, sourceLocation: SourceLocation = #_sourceLocation) throws {
+  func expect(
+    _ refusal: Refusal, within duration: Duration = .seconds(30),
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
     let before = try refused()
-    let output = try sh(refusal.script)
+    let output = try sh(refusal.script, within: duration)
     let comment = Comment(rawValue: "\(refusal.script): \(output)")
     #expect(output.status != 0, comment, sourceLocation: sourceLocation)
     let line = output.error.split(separator: "\n").first ?? ""

@@ -26,8 +26,8 @@ package final class ClusterStore: Sendable, ClusterLock {
   let files: DeviceFiles
   package let session: ClusterSession
   let state: Locked<State>
-  /// Held while what was seen is stored: two threads would write one file.
-  private let saving = Locked(())
+  /// Held while what was seen is stored: two threads, also of two stores of this process, would write one file.
+  private static let saving = Locked(())
 
   var paths: ClusterPaths { session.paths }
   var keys: ClusterKeyring { session.keys }
@@ -162,7 +162,7 @@ package final class ClusterStore: Sendable, ClusterLock {
   ///
   /// - Throws: `locked`, `noSpace`, `system`.
   package func saveSeen(durably: Bool = false) throws(StoreError) {
-    try saving.use { (_) throws(StoreError) in try save(durably: durably) }
+    try Self.saving.use { (_) throws(StoreError) in try save(durably: durably) }
   }
 
   private func save(durably: Bool) throws(StoreError) {
