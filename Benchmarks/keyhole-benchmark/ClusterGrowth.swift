@@ -48,7 +48,7 @@ struct ClusterGrowth {
     try measureMemory(since: before)
   }
 
-  /// What the process takes at its start, and for its caches, would be most of the memory of few settings.
+  /// Of few settings, most of the memory would be that of the process itself.
   private static let fewestForMemory = 50_000
 
   private func measureMemory(since before: Int) throws(Failure) {
