@@ -34,7 +34,7 @@ import Testing
       }
       let grown = try #require(unsafe Self.memoryInUse()) - before
       let each = Double(grown) / Double(suites * settings)
-      #expect((100...300).contains(each), "\(each) bytes")
+      #expect((100...240).contains(each), "\(each) bytes")
       writer.close()
       reader.close()
     }

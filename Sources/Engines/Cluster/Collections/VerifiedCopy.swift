@@ -64,6 +64,9 @@ struct VerifiedCopy<Content: CollectionContent> {
     )
   }
 
+  /// Changes how the view is kept, not what it has.
+  mutating func rearrange(_ body: (inout Content.View) -> Void) { body(&view) }
+
   static var incomplete: StoreError {
     .damaged(
       what:
