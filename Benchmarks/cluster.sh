@@ -129,7 +129,7 @@ cluster_table() {
     print head; print line
     for (i = 1; i <= n; i++) {
       row = "| " names[i] " |"
-      for (j = 1; j <= c; j++) row = row " " text(names[i], at[names[i], counts[j]]) " |"
+      for (j = 1; j <= c; j++) row = row " " ((names[i], counts[j]) in at ? text(names[i], at[names[i], counts[j]]) : "") " |"
       print row
     }
   }' "$scratch/growth"
@@ -183,8 +183,9 @@ $(cat "$scratch/tables/cluster-processes")
 
 ## Growth
 
-So many settings, 100 in each suite. The mount is another process than the one that stored them. Up to 256 suites it reads before they are
-asked for, so the column of 100,000 alone has the memory of a setting.
+So many settings, 100 in each suite. The mount is another process than the one that stored them. The memory of a setting is what the
+mount's process has grown by from its start until all settings were read, divided by their number: with what it keeps for each file that
+the kernel knows. It is measured of many settings only.
 
 $(cat "$scratch/tables/growth-cluster")
 

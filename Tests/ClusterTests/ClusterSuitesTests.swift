@@ -56,4 +56,29 @@ import Testing
     try others.set("key", .string("new"), in: "suite-9")
     #expect(await changed.next() == "suite-9")
   }
+  @Test func contentsThatAreNotStoredAreNotShared() throws {
+    let store = try TestStore()
+    let (suites, others) = (try store.suites(), try store.suites())
+    defer {
+      suites.close()
+      others.close()
+    }
+    _ = try suites.create("app")
+    try suites.set("key", .integer(1), in: "app")
+    let shown = try #require(try suites.read("app"))
+    suites.share(shown, of: "app")
+    try others.set("key", .integer(2), in: "app")
+    _ = try suites.update("app", known: nil) { _ in }
+    suites.share(shown, of: "app")
+    suites.share(shown, of: "other")
+    #expect(try suites.read("app")?.settings["key"]?.value == .integer(2))
+    var added = try #require(try suites.read("app"))
+    added.settings["more"] = Setting(.integer(3))
+    suites.share(added, of: "app")
+    #expect(try suites.read("app")?.settings.keys == ["key"])
+    // What is shared is followed on.
+    suites.share(try #require(try suites.read("app")), of: "app")
+    try suites.set("key", .integer(4), in: "app")
+    #expect(try others.update("app", known: nil) { _ in }.settings["key"]?.value == .integer(4))
+  }
 }

@@ -37,6 +37,8 @@ struct PageCache: Sendable {
     /// Mapped files that do not read through the cache, and fill it with their own values all the same.
     var mappings = 0
 
+    var isUsed: Bool { readers > 0 || mappings > 0 }
+
     mutating func open(_ version: UInt64) -> Use {
       let isSame = self.version == version
       guard isSame || readers == 0, mappings == 0 else { return .direct }
@@ -57,14 +59,19 @@ struct PageCache: Sendable {
     }
   }
 
+  /// Of the files that are read through the cache, or mapped.
   private var pages: [UInt64: Page] = [:]
+  /// The value that the kernel's cache surely holds of a file that is neither. There is one for each file that was read, so it is
+  /// nothing else; of a file in `pages` it does not count.
+  private var settled: [UInt64: UInt64] = [:]
   private var waits: UInt64 = 0
 
   /// A reader of `version` opens the file.
   mutating func open(_ file: UInt64, version: UInt64) -> Use {
     guard let index = pages.index(forKey: file) else {
-      pages[file] = Page(version: version, readers: 1)
-      return .fresh
+      let isSettled = settled[file] == version
+      pages[file] = Page(version: version, readers: 1, isSettled: isSettled)
+      return isSettled ? .kept : .fresh
     }
     return pages.values[index].open(version)
   }
@@ -81,7 +88,15 @@ struct PageCache: Sendable {
 
   private mutating func leave(_ file: UInt64, isClosed: Bool) -> [@Sendable () -> Void] {
     guard let index = pages.index(forKey: file) else { return [] }
+    defer { settle(file) }
     return pages.values[index].leave(isClosed: isClosed)
+  }
+
+  /// Keeps of a file that is not in use any more what the next reader asks for.
+  private mutating func settle(_ file: UInt64) {
+    guard let index = pages.index(forKey: file), !pages.values[index].isUsed else { return }
+    let page = pages.remove(at: index).value
+    settled[file] = page.isSettled ? page.version : nil
   }
 
   /// All `count` readers read another value from now on, of which theirs was the beginning. Returns whether those are
@@ -125,6 +140,7 @@ struct PageCache: Sendable {
     guard let page = pages[file], page.mappings > 0 else { return }
     pages[file]?.mappings -= 1
     pages[file]?.isSettled = false
+    settle(file)
   }
 
   /// How many open handles read `version` through the cache.
@@ -136,6 +152,6 @@ struct PageCache: Sendable {
 
   /// The kernel has forgotten the file, and its pages with it.
   mutating func forget(_ file: UInt64) {
-    if let page = pages[file], page.readers == 0, page.mappings == 0 { pages[file] = nil }
+    settled[file] = nil
   }
 }

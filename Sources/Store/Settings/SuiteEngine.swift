@@ -70,6 +70,10 @@ public protocol SuiteEngine: Sendable {
   /// on this machine.
   var isStale: Bool? { get }
 
+  /// Takes note of the contents that are shown of a suite: an engine that keeps the same ones in memory can keep these instead, and
+  /// so share them.
+  func share(_ contents: SuiteContents, of suite: ExactString)
+
   /// Reads and changes one key without the others; nil, as by default: a suite is always read whole.
   var singleKeys: (any SingleKeySuites)? { get }
 
@@ -105,6 +109,9 @@ extension SuiteEngine {
 
   /// nil.
   public var isStale: Bool? { nil }
+
+  /// Does nothing: no contents are kept.
+  public func share(_ contents: SuiteContents, of suite: ExactString) {}
 
   /// nil.
   public var singleKeys: (any SingleKeySuites)? { nil }
@@ -190,16 +197,23 @@ package struct TimesPosition: Hashable, Sendable {
   }
 }
 
-/// A key's value and when it last changed.
+/// A key's value and when it last changed. It is packed, as there may be a million.
 public struct Setting: Sendable {
   /// The value, of one of the types of property lists.
   public var value: SettingValue
-  /// The exact length of the content in bytes, in a snapshot.
-  var size: UInt32 = 0
-  /// nil: at the commit, which fills it in. What an engine returns is never nil.
-  public var modified: Timestamp?
   /// Another number for each other value, never used twice in a process; 0: it is in no snapshot yet.
   var version: UInt64 = 0
+  private var seconds: Int64 = 0
+  /// `UInt32.max`: there is no time.
+  private var nanoseconds = UInt32.max
+  /// The exact length of the content in bytes, in a snapshot.
+  var size: UInt32 = 0
+
+  /// nil: at the commit, which fills it in. What an engine returns is never nil.
+  public var modified: Timestamp? {
+    get { nanoseconds == .max ? nil : Timestamp(seconds: seconds, nanoseconds: nanoseconds) }
+    set { (seconds, nanoseconds) = newValue.map { ($0.seconds, $0.nanoseconds) } ?? (0, .max) }
+  }
 
   /// `modified` nil: the commit sets it.
   public init(_ value: SettingValue, modified: Timestamp? = nil) {

@@ -218,6 +218,7 @@ extension SuiteStore {
     let next = SuiteSnapshot(contents, after: snapshot, codec: codec, version: ValueVersion.next)
     published.withLock { $0 = next }
     generations.add(1, ordering: .releasing)
+    engine.share(next.contents, of: name)
     return next
   }
 

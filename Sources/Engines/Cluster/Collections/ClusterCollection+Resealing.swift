@@ -9,16 +9,20 @@ extension ClusterCollection {
 
   /// Seals head and entries under the present keys: the head first, which answers for all.
   ///
-  /// `content` gives an entry as it is now. - Throws: as `send`.
+  /// `content` gives an entry as it is now. `foldJournal` brings what the head's journal holds into the entries; it is called before
+  /// each transaction, which is made on a state without a journal: what another client's journal has of an entry would replace what
+  /// was sealed again.
+  /// - Throws: as `send`.
   func reseal(
+    foldingBy foldJournal: () throws(StoreError) -> Void = {},
     _ content: (VerifiedCopy<Content>, ItemKey) throws(StoreError) -> Content?
   ) throws(StoreError) {
     try withWriter { () throws(StoreError) in
-      try commit { _ throws(StoreError) in [] }
-      var rest = try withCopy { Array($0.entries.keys) }
+      try commit(foldJournal) { _ throws(StoreError) in [] }
+      var rest = try withCopy { $0.entries.keys }
       while !rest.isEmpty {
         var taken = 0
-        try commit { copy throws(StoreError) in
+        try commit(foldJournal) { copy throws(StoreError) in
           var (edits, bytes): ([CollectionEdit<Content>], Int) = ([], 0)
           taken = 0
           for id in rest.suffix(Self.resealedAtOnce).reversed() {
@@ -36,11 +40,16 @@ extension ClusterCollection {
   }
 
   private func commit(
+    _ foldJournal: () throws(StoreError) -> Void,
     _ edits: (VerifiedCopy<Content>) throws(StoreError) -> [CollectionEdit<Content>]
   ) throws(StoreError) {
     while true {
       try catchUp()
-      let (edits, version) = try withCopy { copy throws(StoreError) in (try edits(copy), copy.version) }
+      try foldJournal()
+      let (made, version) = try withCopy { copy throws(StoreError) in
+        (try copy.head.journal.isEmpty ? edits(copy) : nil, copy.version)
+      }
+      guard let edits = made else { continue }
       var plan = CollectionPlan(edits)
       plan.changesValues = false
       guard let draft = try draft(plan, on: version) else { continue }

@@ -7,7 +7,7 @@ import VaultRecords
 ///
 /// It changes from one commit to the next, and only where head and entries of that commit fit together.
 struct VerifiedCopy<Content: CollectionContent> {
-  struct Known {
+  struct Known: Sendable {
     var state: EntryState
     var kept: Content.Kept
   }
@@ -20,7 +20,7 @@ struct VerifiedCopy<Content: CollectionContent> {
   private(set) var epoch: UInt32
   /// The revision that changed it last.
   private(set) var modified: Int64
-  private(set) var entries: [ItemKey: Known] = [:]
+  private(set) var entries = IDTable<Known>()
   private(set) var view = Content.View()
 
   /// Opens all that is stored. - Throws: `damaged`, `locked`.
@@ -36,7 +36,7 @@ struct VerifiedCopy<Content: CollectionContent> {
     for value in values {
       let (id, state, content) = try Self.open(entry: value, place, keys)
       sum += try terms.term(value.key, state)
-      entries[id] = Known(state: state, kept: content.kept)
+      entries.updateValue(Known(state: state, kept: content.kept), forKey: id)
       view.put(id, content, replacing: nil)
     }
     guard sum == head.sum, UInt64(entries.count) == head.count else { throw Self.incomplete }
@@ -63,6 +63,9 @@ struct VerifiedCopy<Content: CollectionContent> {
       id, EntryState(version: version, operation: entry.operation), try Content(entry.content.span, id)
     )
   }
+
+  /// Changes how the view is kept, not what it has.
+  mutating func rearrange(_ body: (inout Content.View) -> Void) { body(&view) }
 
   static var incomplete: StoreError {
     .damaged(

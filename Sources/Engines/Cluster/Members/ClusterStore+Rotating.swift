@@ -99,15 +99,14 @@ extension ClusterSuites {
   func reseal() throws(StoreError) {
     try start()
     try names.reseal { copy, id in copy.entries[id]?.kept }
-    for id in try names.withCopy({ Array($0.entries.keys) }) {
+    for id in try names.withCopy({ $0.entries.keys }) {
       let settings = settings(of: id)
-      try settings.withWriter { () throws(StoreError) in try foldJournal(of: id, settings) }
-      try settings.reseal { copy, tag in
+      let foldJournal = { () throws(StoreError) in try self.foldJournal(of: id, settings) }
+      try settings.reseal(foldingBy: foldJournal) { copy, tag in
         guard let name = copy.entries[tag]?.kept, let setting = copy.view.settings[name],
           let modified = setting.modified
         else {
-          return copy.view.changes[tag].map { .changes($0) }
-            ?? copy.view.versions.entries[tag].map { .versions($0) }
+          return copy.view.versions.entries[tag].map { .versions($0) }
         }
         return .setting(SettingRecord(name: name, value: setting.value, modified: modified))
       }
@@ -120,9 +119,8 @@ extension ClusterKeychain {
   func reseal() throws(StoreError) {
     try start()
     let keys = session.keys
-    try collection.withWriter { () throws(StoreError) in try foldJournal() }
-    try collection.reseal { copy, id throws(StoreError) in
-      guard var entry = copy.view.items[id] else { return copy.view.changes[id].map { .changes($0) } }
+    try collection.reseal(foldingBy: foldJournal) { copy, id throws(StoreError) in
+      guard var entry = copy.view.items[id] else { return nil }
       try entry.changeStates(of: id) { (state) throws(StoreError) in
         try state.resealKeys(of: id, from: state.record, keys)
       }

@@ -54,6 +54,14 @@ extension ClusterSuites {
     return contents
   }
 
+  /// Keeps the same settings once, while what is shown is what is stored.
+  package func share(_ contents: SuiteContents, of suite: ExactString) {
+    guard let id = (try? names.lookAtCopy { $0.view.ids[suite] }) ?? nil,
+      let settings = state.use({ $0.loaded[id] })
+    else { return }
+    settings.share(contents.settings)
+  }
+
   package func update(
     _ suite: ExactString, known: SuiteContents?, _ body: (inout SuiteContents) throws(StoreError) -> Void
   ) throws(StoreError) -> SuiteContents {

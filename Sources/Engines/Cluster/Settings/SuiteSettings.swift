@@ -54,6 +54,11 @@ enum SuiteEntry: CollectionContent {
       }
     }
 
+    /// Takes equal settings that are in memory already.
+    mutating func share(_ equal: SharedDictionary<Setting>) {
+      if settings == equal { settings = equal }
+    }
+
     mutating func remove(_ id: ItemKey, _ old: ExactString?) {
       guard let old else {
         changes[id] = nil
@@ -61,6 +66,13 @@ enum SuiteEntry: CollectionContent {
       }
       settings[old] = nil
     }
+  }
+}
+
+extension ClusterCollection<SuiteEntry> {
+  /// The copy shares these settings from now on, as far as it has the same ones.
+  func share(_ settings: SharedDictionary<Setting>) {
+    state.use { $0.copy?.rearrange { $0.share(settings) } }
   }
 }
 

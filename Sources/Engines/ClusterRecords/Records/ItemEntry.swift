@@ -88,7 +88,7 @@ package struct ItemEntry {
     return places
   }
 
-  /// The states of which the secrets' keys have to be sealed again: those that the item had, and it itself unless it was removed.
+  /// Changes the states that the item had, and it itself; a removed item is what its last state is.
   package mutating func changeStates(
     of key: ItemKey, _ body: (inout ItemEntry) throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -97,10 +97,9 @@ package struct ItemEntry {
       try body(&state)
       try versions[index].setState(state)
     }
-    guard !isRemoved else { return }
-    let versions = versions
-    try body(&self)
-    self.versions = versions
+    let (versions, isRemoved) = (versions, isRemoved)
+    if isRemoved, let last = versions.last { self = try last.state(of: key) } else { try body(&self) }
+    (self.versions, self.isRemoved) = (versions, isRemoved)
   }
 }
 
