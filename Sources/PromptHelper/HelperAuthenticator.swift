@@ -36,6 +36,8 @@ package struct HelperAuthenticator: Authenticator {
       guard !withdrawal.isWithdrawn else { return .refused }
       guard let question = question.settled() else { return .revoked }
       if let answer = helper.askAgain(within: question.timeout) { return answer }
+      // A process that was ended meanwhile has not answered either.
+      guard !withdrawal.isWithdrawn else { return .refused }
       let request = AuthenticationRequest(question, vault: vault, state: state)
       return helper.ask(request, on: question.approver ?? question.caller, withdrawal)
     }

@@ -32,7 +32,9 @@ final class PromptHelperProcess {
       // Not SIGKILL: it first takes its dialog off the terminal. The program that waits goes on when that is done, and so finds the
       // modes of its terminal.
       ProcessNumber.send(.terminate, to: process)
-      _ = ProcessHandle(process: process)?.waitForEnd(seconds: Self.patience)
+      guard ProcessHandle(process: process)?.waitForEnd(seconds: Self.patience) == false else { return }
+      // One that had just been started may not have expected the signal yet.
+      ProcessNumber.send(.terminate, to: process)
     }
     request.send(to: helper.input)
     return answer(of: helper, within: request.timeout)

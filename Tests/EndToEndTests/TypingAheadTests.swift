@@ -109,4 +109,23 @@ struct TypingAheadTests {
       #expect(text.contains("modes:echo"), "\(text)")
     }
   }
+
+  /// Also while the process that asks is just starting.
+  @Test func aWithdrawalAtAnyMomentGivesTheModesBack() async throws {
+    try await Self.withItem(locked: true) { keyhole in
+      let terminal = try Self.start(
+        keyhole,
+        """
+        for turn in $(seq 40); do
+          cat \(Self.value) > $OUT/read & reader=$!
+          for step in $(seq $((turn * 100))); do :; done
+          kill $reader; wait $reader
+        done
+        \(Self.untilShown)
+        """)
+      let text = try terminal.finish(within: LockTests.patience).text
+      #expect(text.contains("modes:echo"), "\(text)")
+      #expect(try terminal.echoes)
+    }
+  }
 }

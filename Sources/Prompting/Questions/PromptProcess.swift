@@ -88,20 +88,32 @@ package enum PromptProcess {
   /// Each is for one more question, as the password was wrong.
   private static let furtherTries = DispatchSemaphore(value: 0)
 
+  private struct Typing {
+    /// nil: the terminal has its modes.
+    var terminal: TerminalState?
+    /// The process ends, and changes no modes any more.
+    var isOver = false
+  }
+
   /// The terminal of the dialog, which shows nothing between two questions either.
-  private static let terminal = Mutex<TerminalState?>(nil)
+  private static let typing = Mutex(Typing())
 
   private static func hideTyping(on device: String?) {
     guard let device, let state = TerminalState(device) else { return }
-    terminal.withLock { terminal in
+    typing.withLock { typing in
+      // The question may be withdrawn before this.
+      guard !typing.isOver else { return }
       state.hideTyping()
-      terminal = state
+      typing.terminal = state
     }
   }
 
   /// Returns when the terminal has its modes again, on whichever thread.
   private static func showTyping() {
-    terminal.withLock { $0.take()?.restore(drawn: false) }
+    typing.withLock { typing in
+      typing.isOver = true
+      typing.terminal.take()?.restore(drawn: false)
+    }
   }
 }
 
