@@ -111,6 +111,7 @@ import Testing
     #expect(keys("/k/item/") == 131, "another client has brought it in")
     #expect(try reader.versions(of: items[0].identity) == before)
     #expect(try values(reader, items[129]) == ["secret 129"])
+    try keychain.catchUp()
     client.injectAfterNext(.fails(.unavailable("away")))
     try keychain.remove(items.map(\.id))
     try reader.catchUp()
