@@ -76,7 +76,7 @@ import Testing
     added.settings["more"] = Setting(.integer(3))
     suites.share(added, of: "app")
     #expect(try suites.read("app")?.settings.keys == ["key"])
-    // What is shared is followed on.
+    // The suite that is shared is followed on.
     suites.share(try #require(try suites.read("app")), of: "app")
     try suites.set("key", .integer(4), in: "app")
     #expect(try others.update("app", known: nil) { _ in }.settings["key"]?.value == .integer(4))

@@ -68,8 +68,7 @@ struct TypingAheadTests {
       try terminal.type("\u{15}horse\r")
       if wrong.hasPrefix("That") {
         for prompt in ["New passphrase (empty: none): ", "Once more: "] {
-          let shown = try terminal.typeAhead("#", until: prompt, within: LockTests.patience)
-          #expect(!shown.contains("#"), "\(shown)")
+          try terminal.wait(for: prompt, within: LockTests.patience)
           try terminal.type("\u{15}cow\r")
         }
       }
@@ -97,16 +96,16 @@ struct TypingAheadTests {
     }
   }
 
-  /// The key makes its signal also between two tries.
+  /// The key makes its signal also between two tries. Until the first one has its answer, pinentry may drop what is typed.
   @Test func anInterruptBetweenTwoTriesGivesTheModesBack() async throws {
     try await Self.withItem(locked: true) { keyhole in
       let terminal = try Self.start(
-        keyhole, "trap : INT; cat \(Self.value); \(Self.untilShown)")
+        keyhole, "trap : INT; cat \(Self.value); echo the end; trap '' INT; \(Self.untilShown)")
       try terminal.wait(for: "Passphrase:")
       try terminal.type("wrong\r")
-      try terminal.type("\u{3}")
-      let text = try terminal.finish(within: LockTests.patience).text
-      #expect(text.contains("modes:echo"), "\(text)")
+      _ = try terminal.typeAhead("\u{3}", until: "the end", within: .seconds(50))
+      #expect(try terminal.finish(within: LockTests.patience).text.contains("modes:echo"))
+      #expect(try terminal.echoes)
     }
   }
 
