@@ -8,13 +8,18 @@ struct OpenDialog {
 }
 
 extension Pinentry {
-  /// Ends the dialog that is open in this process, if there is one, and leaves its terminal as it was.
+  /// Ends the dialog that is open in this process, if there is one, and leaves its terminal as it was, which is so when this
+  /// returns, also where another thread does it.
   static func endOpen() {
-    guard let dialog = open.withLock({ $0.take() }) else { return }
-    // The signal of its own time limit, on which it takes itself off the terminal.
-    ProcessNumber.send(.alarm, to: dialog.process)
-    let hasEnded = ProcessHandle(process: dialog.process)?.waitForEnd(seconds: patience) ?? true
-    if !hasEnded { ProcessNumber.send(.kill, to: dialog.process) }
-    dialog.terminal?.restore(drawn: !hasEnded || ProcessNumber.wasEndedBySignal(dialog.process))
+    ending.withLock { _ in
+      guard let dialog = open.withLock({ $0.take() }) else { return }
+      // The signal of its own time limit, on which it takes itself off the terminal.
+      ProcessNumber.send(.alarm, to: dialog.process)
+      let hasEnded = ProcessHandle(process: dialog.process)?.waitForEnd(seconds: patience) ?? true
+      if !hasEnded { ProcessNumber.send(.kill, to: dialog.process) }
+      dialog.terminal?.restore(drawn: !hasEnded || ProcessNumber.wasEndedBySignal(dialog.process))
+    }
   }
+
+  private static let ending = Mutex(())
 }

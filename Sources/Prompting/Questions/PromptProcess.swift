@@ -18,13 +18,13 @@ package enum PromptProcess {
     while true {
       let answer = dialog.answer()
       let mayBeWrong = answer.hasPassword && request.password != .new
-      if !mayBeWrong { showTyping() }
+      if !mayBeWrong { leaveTerminal() }
       AuthenticationReply.send(answer, to: StandardStream.output.number)
       guard mayBeWrong else { return true }
       // The terminal shows nothing while the password is tried. Where it was right, the caller ends this process.
       furtherTries.wait()
       guard dialog.noteWrongPassword() else {
-        showTyping()
+        leaveTerminal()
         return true
       }
     }
@@ -80,6 +80,7 @@ package enum PromptProcess {
 
   private static let termination = Mutex<Termination?>(nil)
 
+  /// The modes of a dialog come first: they were read when typing was hidden already.
   private static func leaveTerminal() {
     Pinentry.endOpen()
     showTyping()
