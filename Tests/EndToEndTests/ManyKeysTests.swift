@@ -41,7 +41,7 @@ import Testing
         cat defaults/s/key1 defaults/s/key2; keyhole get defaults/s/key2
         traced set defaults/s/new fourth >&2; cat defaults/s/new
         """)
-      #expect(output.text == "a value0\n0\n0\notherthirdthirdfourth", "\(output)")
+      #expect(output.text == "a value\n0\n0\n0\nother\nthird\nthird\nfourth\n", "\(output)")
     }
   }
 
@@ -54,7 +54,7 @@ import Testing
         keyhole set defaults/s/key1 other; cat "$MOUNT/defaults/s/key1"; rm -r "$MOUNT/defaults"
         keyhole get defaults/s/key1
         """)
-      #expect(output.text == "below\nother", "\(output)")
+      #expect(output.text == "below\nother\n", "\(output)")
     }
   }
 
