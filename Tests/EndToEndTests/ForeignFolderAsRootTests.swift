@@ -63,7 +63,7 @@ struct ForeignFolderAsRootTests {
         let received = try machine.sh("cat received 2> /dev/null", as: .berta)
         #expect(received.bytes.isEmpty, "\(command): \(received)")
       }
-      try machine.fails(as: .anna, foreign + "printf 'horse\\n' | keyhole unlock", status: 1, "")
+      try machine.fails(as: .anna, foreign + "printf 'horse\\n' | keyhole unlock", status: 3, "")
       try machine.check(as: .berta, "ls ~/Keyhole", prints: "defaults\nkeychain\ntemplates\nviews\n")
     }
   }
