@@ -12,7 +12,7 @@ extension KeychainConformance {
       try require(.accessDenied(reason: "")) { _ = try engine.secret(of: id) }
       try require(.rejected) { _ = try engine.using(password("q")).secret(of: id) }
       try require(engine.using(password("p")).bytes(of: id) == Array("secret".utf8), "the secret")
-      try require(open().using(password("p")).bytes(of: id) == Array("secret".utf8), "opened anew")
+      try require(open().using(password("p")).bytes(of: id) == Array("secret".utf8), "opened again")
     },
     Case(description: "without a password no item is stored that needs one") { open in
       let engine = try open()
@@ -49,7 +49,7 @@ extension KeychainConformance {
       let before = try engine.items()
       try passwords.changePassword(of: id, from: password("p"), to: password("q"))
       try require(engine.using(password("q")).bytes(of: id) == Array("secret".utf8), "the new one opens it")
-      try require(open().using(password("q")).bytes(of: id) == Array("secret".utf8), "opened anew")
+      try require(open().using(password("q")).bytes(of: id) == Array("secret".utf8), "opened again")
       try require(.rejected) { _ = try engine.using(password("p")).secret(of: id) }
       try require(.rejected) { try passwords.check(password("p"), of: id) }
       try require(open.same(engine.items(), before), "nothing else has changed")

@@ -19,7 +19,7 @@ extension KeychainConformance {
       try require(values(engine, item) == ["one", "two"], "the values that it had")
       try require(engine.bytes(of: item.id) == Array("three".utf8), "its value")
       let other = try keeping(open)
-      try require(values(other, item) == ["one", "two"], "opened anew")
+      try require(values(other, item) == ["one", "two"], "opened again")
       try require(engine.requireHistory().version(versions[0].item.id) == versions[0], "by its id")
       try require(.notFound) { _ = try engine.requireHistory().version(ItemID(version: 99_999, of: item.id)) }
       try require(.notFound) { _ = try engine.secret(of: ItemID(version: 99_999, of: item.id)) }
@@ -116,14 +116,14 @@ extension KeychainConformance {
       try require(engine.requireHistory().identitiesWithVersions() == [item.identity], "its identity")
       try require(engine.requireHistory().lastVersion(ofRemoved: item.id) == versions[1], "its last state")
       let other = try keeping(open)
-      try require(other.items().isEmpty && Self.versions(other, item) == versions, "opened anew")
+      try require(other.items().isEmpty && Self.versions(other, item) == versions, "opened again")
       let back = try engine.requireHistory().restore(versions[1].item.id)
       var expected = versions[1].item
       expected.id = item.id
       try require(back == expected, "as it was")
       try require(engine.bytes(of: item.id) == Array("two".utf8), "with its value")
       try require(values(engine, item) == ["one"], "and what it was before")
-      try require(open.news(of: other)?.map(\.id) == [item.id], "others are told")
+      try require(open.news(of: other)?.map(\.id) == [item.id], "others get the news")
     },
     Case(description: "an earlier version of a removed item comes back") { open in
       let engine = try keeping(open)
@@ -214,7 +214,7 @@ extension KeychainConformance {
       try require(values(engine, other) == ["other"], "the other item's history")
       try require(engine.requireHistory().purge(item.identity) == 0, "nothing more")
       try require(engine.requireHistory().purgeAll() == 1, "of all")
-      try require(keeping(open).requireHistory().identitiesWithVersions().isEmpty, "opened anew")
+      try require(keeping(open).requireHistory().identitiesWithVersions().isEmpty, "opened again")
     },
     Case(description: "an item's history is switched off with what was kept") { open in
       let engine = try keeping(open)
