@@ -1,6 +1,9 @@
 import Glibc
 import Testing
 
+/// `keyhole set` that knows of no mount, so that it stores settings as any other program does.
+private let setElsewhere = "XDG_RUNTIME_DIR=\"$OUT/elsewhere\" keyhole set"
+
 /// Section 9: what others change raises on the mount the events that a local change would.
 @Suite(.timeLimit(.minutes(2))) struct InotifyTests {
   /// Events below the mount, until one of a mark that is set behind them.
@@ -40,9 +43,9 @@ import Testing
   }
 
   static let changes: [(script: String, events: [String])] = [
-    ("keyhole set defaults/s/new 1", ["CREATE defaults/s/new"]),
+    ("\(setElsewhere) defaults/s/new 1", ["CREATE defaults/s/new"]),
     ("keyhole rm defaults/s/k", ["DELETE defaults/s/k"]),
-    ("keyhole set defaults/s/k 1", []),
+    ("\(setElsewhere) defaults/s/k 1", []),
     ("echo one | keyhole set keychain/generic/svc/acc/value", []),
     (
       "keyhole attr keychain/generic/svc/acc comment x",
@@ -102,7 +105,7 @@ import Testing
   @Test func echoCanBeSwitchedOff() async throws {
     try await withKeyhole("echo=off") { keyhole in
       let inotify = try Self.prepare(keyhole)
-      try keyhole.world.check("keyhole set defaults/s/k 2; keyhole set defaults/s/new 2")
+      try keyhole.world.check("\(setElsewhere) defaults/s/k 2; \(setElsewhere) defaults/s/new 2")
       let seen = try holds {
         try System.text(keyhole / "defaults/s/new") == "2\n"
       }
@@ -134,7 +137,7 @@ import Testing
       var number = 1
       func change() throws {
         number += 1
-        try keyhole.world.check("keyhole set defaults/s/k \(number)")
+        try keyhole.world.check("\(setElsewhere) defaults/s/k \(number)")
       }
       // Neither entr nor the unit reports when it begins to watch.
       for watcher in [entr, unit] {
@@ -143,7 +146,7 @@ import Testing
           if (try? watcher.program.line(within: .milliseconds(500))) != nil { break }
         }
       }
-      try keyhole.world.check("printf 'a\\nb\\n' | keyhole set defaults/s/log")
+      try keyhole.world.check("printf 'a\\nb\\n' | \(setElsewhere) defaults/s/log")
       _ = try tail.until("b")
     }
   }
@@ -157,7 +160,7 @@ import Testing
       try keyhole.world.check("keyhole rm defaults/s/k")
       _ = try inotify.until("DELETE ", "/k")
       #expect(String(decoding: try reader.read(), as: UTF8.self) == "1\n")
-      try keyhole.world.check("keyhole set defaults/s/k 22")
+      try keyhole.world.check("\(setElsewhere) defaults/s/k 22")
       _ = try inotify.until("CREATE ", "/k")
       try keyhole.check("cat defaults/s/k; stat -c '%s %h' defaults/s/k", prints: "22\n3 1\n")
       try reader.close()
@@ -232,7 +235,7 @@ import Testing
     try await withKeyhole { keyhole in
       let inotify = try Self.prepare(keyhole)
       for value in 1...4 {
-        try keyhole.world.check("keyhole set defaults/storm0/n \(value)")
+        try keyhole.world.check("\(setElsewhere) defaults/storm0/n \(value)")
         _ = try inotify.until("CLOSE_WRITE", "storm0/n")
         let children = try System.text("/proc/\(keyhole.process)/task/\(keyhole.process)/children")
         let threads = try System.names("/proc/\(keyhole.process)/task")

@@ -123,6 +123,18 @@ import Testing
     #expect(kept.first == .integer(0) && kept.count < 25, "\(kept.count)")
   }
 
+  /// A mount changes a key for one program after another.
+  @Test func changesForSeveralProcessesAreAVersionEach() throws {
+    let engine = engine()
+    for number in 0..<6 as Range<Int128> {
+      _ = try engine.update("a", known: nil) { contents in
+        contents.settings["k"] = Setting(.integer(number))
+        contents.writer = Int32(1000 + number % 2)
+      }
+    }
+    #expect(values() == (0..<5).map { .integer($0) })
+  }
+
   @Test func outdatedValuesAreDeletedFromTheFiles() throws {
     try set(.string("a marker of one"))
     try set(.integer(2))
@@ -192,7 +204,7 @@ import Testing
       for number in 0..<20 {
         let former = FormerValue(
           key: ExactString("k\(number)"), value: .string(ExactString(text)), changes: .value)
-        files.record([former], of: suite, at: .now, isOwn: true)
+        files.record([former], of: suite, at: .now, by: 1)
       }
       // The times of the files say which is older.
       for name in sandbox.names(history) where name.hasPrefix("old") {

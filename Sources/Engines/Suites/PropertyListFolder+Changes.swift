@@ -39,7 +39,7 @@ extension PropertyListFolder {
     if let reason = old.readOnly { throw .readOnly(reason: reason) }
     var new = old
     try body(&new)
-    let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
+    let change = SuiteChange(from: old.settings, to: new, at: Timestamp.now)
     guard change.isOfValues else {
       times.record(change, of: file.suite)
       return .stored(old.after(change, old.stamp))

@@ -1,4 +1,5 @@
 import Model
+import Platform
 import Store
 
 /// The result of an update of a suite.
@@ -11,8 +12,12 @@ struct SuiteChange {
   let differing: Set<ExactString>
   /// Values differ, so that the file has to be written.
   let isOfValues: Bool
+  /// The number of the process that makes the change: this one, or the one that it does it for.
+  let writer: Int32
 
-  init(from old: SharedDictionary<Setting>, to new: SharedDictionary<Setting>, at time: Timestamp) {
+  init(from old: SharedDictionary<Setting>, to contents: SuiteContents, at time: Timestamp) {
+    writer = contents.writer ?? CurrentProcess.number
+    let new = contents.settings
     var settings = new
     var differing: Set<ExactString> = []
     var isOfValues = false

@@ -169,6 +169,9 @@ public struct SuiteContents: Sendable {
   public var stamp: SuiteStamp?
   /// The suite can be read but not changed, and why.
   public var readOnly: String?
+  /// Of contents that a change leaves: the number of the process that changes them, where this one does it for another (a mount
+  /// for its callers). nil, as in what an engine returns: this process does. Versions of settings are gathered by it.
+  public var writer: Int32?
   /// Up to where the times in `settings` are those of the engine's records; nil: none were read. Only for the engine.
   package var times: TimesPosition?
 

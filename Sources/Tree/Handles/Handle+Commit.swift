@@ -94,7 +94,8 @@ extension Handle {
   private func take(_ scope: Scope, from state: State) throws(StoreError) -> Taken? {
     guard let part = try state.draft.part(unwritten: scope == .all, secret: node.isSecret) else { return nil }
     let commit = Commit(
-      declaredType: state.declaredType, modified: state.modified, permit: state.permit, base: state.viewBase)
+      declaredType: state.declaredType, modified: state.modified, permit: state.permit, base: state.viewBase,
+      writer: state.writers.count == 1 ? state.writers.first?.value : nil)
     return Taken(part: part, revision: state.revision, commit: commit)
   }
 
@@ -172,6 +173,8 @@ struct Commit {
   var permit: Permit?
   /// Of a view: its file as the writer has read it; nil: as it is.
   var base: Content?
+  /// Of a setting: the process that has written it; nil: it is unknown, or several have.
+  var writer: ProcessID?
   /// Attributes that were set before there was an item; what an item can't have is left out.
   var attributes: [String: [UInt8]] = [:]
   /// Of a setting: called when it is stored and before readers see it.

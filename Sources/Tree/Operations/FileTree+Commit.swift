@@ -49,7 +49,7 @@ extension FileTree {
     let commit = Commit(
       declaredType: later.declaredType ?? word.flatMap(SettingType.init),
       modified: later.modified ?? snapshot.modified, permit: later.permit,
-      attributes: snapshot.attributes, beforePublishing: later.beforePublishing)
+      writer: later.writer, attributes: snapshot.attributes, beforePublishing: later.beforePublishing)
     let permit = try store(snapshot.content, appending: false, at: place, commit)
     scratch.noteStored(snapshot.revision)
     return permit
@@ -75,6 +75,7 @@ extension FileTree {
         throw .tooLarge(limit: Self.settingLimit)
       }
       contents.settings[place.key] = Setting(value, modified: commit.modified)
+      contents.writer = commit.writer?.rawValue
       overlay.withLock { overlay in
         overlay.emptyTypes[place] = value == .data([]) && type == .data ? .data : nil
       }

@@ -57,7 +57,7 @@ extension PropertyListFolder: VersionedSuites {
     let former = values.map { key, value in
       FormerValue(key: key, value: value, changes: removed.contains(key) ? .removal : .value)
     }
-    historyFiles.record(former, of: suite, at: .now, isOwn: false)
+    historyFiles.record(former, of: suite, at: .now, by: nil)
   }
 
   /// A mark beside the suite's file switches it off.

@@ -46,8 +46,8 @@ final class SettingHistoryFiles: Sendable {
     var replaced: Timestamp
     /// `StableHash` of the value.
     var hash: UInt64
-    /// This process has recorded it.
-    var isOwn = false
+    /// The process that made the change, if this one has recorded it.
+    var writer: Int32?
   }
 
   init(folder: String, retention: HistoryRetention?, largestFolder: Int = SettingHistoryFiles.largestFolder) {
@@ -73,11 +73,11 @@ extension SettingHistoryFiles {
         key: key, value: before.value, changes: change.settings[key] == nil ? .removal : .value,
         stored: before.modified)
     }
-    record(former, of: suite, at: change.time, isOwn: true)
+    record(former, of: suite, at: change.time, by: change.writer)
   }
 
-  /// `isOwn`: this process has changed it; else another one, which may have recorded it already.
-  func record(_ former: [FormerValue], of suite: ExactString, at time: Timestamp, isOwn: Bool) {
+  /// `writer`: this process has changed it, for the one of that number; nil: another program has, and may have recorded it already.
+  func record(_ former: [FormerValue], of suite: ExactString, at time: Timestamp, by writer: Int32?) {
     guard !former.isEmpty, let retention, retention.keepsAny, !isOff(suite) else { return }
     state.withLock { state in
       guard let file = lockedFile(suite) else { return }
@@ -85,11 +85,11 @@ extension SettingHistoryFiles {
       guard var known = known(suite, file, state) else { return }
       // Read with the lock: a process that removes keys for good writes it, and then deletes, with the lock.
       let purged = purgedKeys(of: suite)
-      if !purged.isEmpty, !isOwn { removal.removeLater(from: self) }
+      if !purged.isEmpty, writer == nil { removal.removeLater(from: self) }
       var bytes: [UInt8] = []
       for value in former
       where !purged.contains(value.key, stored: value.stored, until: time)
-        && value.isNews(to: known.newest[value.key], at: time, isOwn: isOwn)
+        && value.isNews(to: known.newest[value.key], at: time, by: writer)
       {
         let record = KeyVersionRecord(
           number: known.lastNumber + 1, suite: suite, key: value.key, value: value.value, replaced: time,
@@ -98,7 +98,7 @@ extension SettingHistoryFiles {
         guard encoded.count <= Self.largestValue else { continue }
         bytes += encoded
         known.lastNumber += 1
-        known.newest[value.key] = Newest(replaced: time, hash: StableHash.of(value.value), isOwn: isOwn)
+        known.newest[value.key] = Newest(replaced: time, hash: StableHash.of(value.value), writer: writer)
       }
       guard !bytes.isEmpty else { return }
       append(bytes, suite, file, known, &state)
@@ -299,13 +299,15 @@ struct FormerValue {
   var stored: Timestamp?
 
   /// Whether it is to be kept, where `last` was kept of the key.
-  fileprivate func isNews(to last: SettingHistoryFiles.Newest?, at time: Timestamp, isOwn: Bool) -> Bool {
+  fileprivate func isNews(to last: SettingHistoryFiles.Newest?, at time: Timestamp, by writer: Int32?) -> Bool
+  {
     guard let last else { return true }
     let seconds = time.seconds &- last.replaced.seconds
     // The mount may have seen the change before the process that made it has recorded it.
     let isKnown = last.hash == StableHash.of(value)
     if isKnown, seconds.magnitude <= SettingHistoryFiles.lateness.magnitude { return false }
-    let isSeries = isOwn && last.isOwn && seconds >= 0 && seconds < SettingHistoryFiles.gathering
+    let isSeries =
+      writer != nil && writer == last.writer && seconds >= 0 && seconds < SettingHistoryFiles.gathering
     return !isSeries || changes.contains(.removal)
   }
 }

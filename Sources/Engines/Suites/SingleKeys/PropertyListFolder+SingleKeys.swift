@@ -59,7 +59,7 @@ extension PropertyListFolder {
     if let reason = old.readOnly { throw .readOnly(reason: reason) }
     var new = old
     try body(&new)
-    let change = SuiteChange(from: old.settings, to: new.settings, at: Timestamp.now)
+    let change = SuiteChange(from: old.settings, to: new, at: Timestamp.now)
     guard change.differing.isSubset(of: [key]) else { return nil }
     if change.isOfValues {
       guard let record = journaled(change, of: file, since: old, lock.status) else { return nil }
