@@ -131,12 +131,24 @@ private final class Core: Sendable {
     return timer
   }
 
+  /// A change of a file is several events in a row. What follows the first ones is read together, as each waking of this queue
+  /// takes longer than to read them.
   private func listen() {
-    guard let descriptor = state.withLock({ $0.descriptor }) else { return }
+    while readEvents() { Pause.microseconds(1000) }
+  }
+
+  /// False: there was none, or another folder is watched now.
+  private func readEvents() -> Bool {
+    guard let descriptor = state.withLock({ $0.descriptor }) else { return false }
     let events = descriptor.read()
+    guard !events.isEmpty else { return false }
     // The watches are made first: later changes are seen.
     if events.isStale { begin() }
-    if events.isStale || events.hasOverflowed { return heard(.everything) }
-    if !events.names.isEmpty { heard(.files(events.names)) }
+    if events.isStale || events.hasOverflowed {
+      heard(.everything)
+    } else if !events.names.isEmpty {
+      heard(.files(events.names))
+    }
+    return !events.isStale
   }
 }

@@ -22,6 +22,8 @@ final class WatchDescriptor: Sendable {
     var hasOverflowed = false
     /// The path may lead elsewhere now.
     var isStale = false
+    /// No event was there.
+    var isEmpty = true
   }
 
   func read() -> News {
@@ -29,6 +31,7 @@ final class WatchDescriptor: Sendable {
     var known: Set<String> = []
     var rest = inotify.read()[...]
     while let event = Event(rest) {
+      news.isEmpty = false
       if event.hasOverflowed { news.hasOverflowed = true }
       if watches.isStale(after: event) { news.isStale = true }
       for name in watches.names(of: event) where known.insert(name).inserted { news.names.append(name) }
