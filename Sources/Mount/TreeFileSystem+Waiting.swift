@@ -7,7 +7,7 @@ import Tree
 
 // Operations that may wait: for a disk or another process, and for a person.
 extension TreeFileSystem {
-  /// Runs `work` where it may wait, and answers when it is done; `onAbandoned` gets the result where the caller
+  /// Runs `work` where it may wait, on this thread if that is a short time and nothing else is asked for, and answers when it is done; `onAbandoned` gets the result where the caller
   /// has gone away meanwhile.
   ///
   /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
@@ -18,18 +18,22 @@ extension TreeFileSystem {
     answer: @escaping @Sendable (consuming Reply<Answer>, Value) -> Void,
     onAbandoned: @escaping @Sendable (Value) -> Void = { _ in }
   ) {
-    let cause = cause(ofWaitAt: subject.node)
+    let (cause, isOfSecrets) = cause(ofWaitAt: subject.node)
+    let mayStay = cause == .disk && !reply.hasUnreadRequest
     let patience = DispatchTimeInterval.milliseconds(cause == .process ? 20 : 500)
     let parked = reply.park { parked in
       Background.run(after: patience) {
         _ = parked.claim()?.fail(.EINTR)
       }
     }
-    let began = ContinuousClock.now
-    let isTaken = waiting.run(cause) { [self] in
+    let asked = ContinuousClock.now
+    let perform: @Sendable () -> Void = { [self] in
+      let began = ContinuousClock.now
       let result: Result<Value, StoreError>
       do throws(StoreError) { result = .success(try work()) } catch { result = .failure(error) }
-      delays.note(began.duration(to: .now), path: path(of: subject))
+      let duration = began.duration(to: .now)
+      waiting.note(duration, ofSecrets: isOfSecrets)
+      delays.note(asked.duration(to: .now), path: path(of: subject))
       guard let reply = parked.claim() else {
         if case .success(let value) = result { onAbandoned(value) }
         return
@@ -39,7 +43,8 @@ extension TreeFileSystem {
       case .failure(let error): fail(reply, error, subject)
       }
     }
-    if !isTaken, let reply = parked.claim() { fail(reply, .tooManyOpen, subject) }
+    if mayStay, waiting.runHere(ofSecrets: isOfSecrets, perform) { return }
+    if !waiting.run(cause, perform), let reply = parked.claim() { fail(reply, .tooManyOpen, subject) }
   }
 
   /// The same for work without a result.
@@ -50,9 +55,10 @@ extension TreeFileSystem {
     performAsync(reply, of: subject, work) { reply, _ in reply.succeed() }
   }
 
-  private func cause(ofWaitAt node: NodeID) -> WaitingOperations.Cause {
-    guard let node = tree.node(node.rawValue), tree.mayWait(using: node) else { return .disk }
-    return tree.mayBlock(using: node) ? .process : .vault
+  private func cause(ofWaitAt node: NodeID) -> (cause: WaitingOperations.Cause, isOfSecrets: Bool) {
+    guard let node = tree.node(node.rawValue) else { return (.disk, false) }
+    guard tree.mayWait(using: node) else { return (.disk, node.isInKeychain) }
+    return (tree.mayBlock(using: node) ? .process : .vault, node.isInKeychain)
   }
 
   /// Whether opening a file, or making one in a directory, may wait.

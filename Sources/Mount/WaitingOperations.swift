@@ -3,7 +3,7 @@ import Platform
 import Store
 import Synchronization
 
-/// Runs the operations that may wait, off the workers that read the kernel's requests.
+/// Runs the operations that may wait, off the workers that read the kernel's requests unless they are short.
 final class WaitingOperations: Sendable {
   /// The cause of a wait.
   enum Cause {
@@ -19,9 +19,41 @@ final class WaitingOperations: Sendable {
   /// threads of their own.
   private static let mostShared = 32
 
+  /// An operation is run on the thread that has read its request where the last one of its kind took less than this, in nanoseconds.
+  private static let shortTime: Int64 = 1_000_000
+
   private let running = Atomic(0)
+  private let isRunningHere = Atomic(false)
+  private let timeOfSettings = Atomic<Int64>(0)
+  private let timeOfSecrets = Atomic<Int64>(0)
   private let group = DispatchGroup()
   private let threads = WaitingThreads()
+
+  /// Runs an operation on this thread, which has read its request, and returns true; false: it was not run.
+  ///
+  /// To wake another thread takes longer than most changes of a setting. A thread that is held up is replaced after some
+  /// milliseconds; so that there is always another one, only one operation at a time is run so.
+  func runHere(ofSecrets: Bool, _ work: () -> Void) -> Bool {
+    let time = ofSecrets ? timeOfSecrets.load(ordering: .relaxed) : timeOfSettings.load(ordering: .relaxed)
+    guard time < Self.shortTime, !isRunningHere.exchange(true, ordering: .acquiring)
+    else { return false }
+    group.enter()
+    work()
+    group.leave()
+    isRunningHere.store(false, ordering: .releasing)
+    return true
+  }
+
+  /// To be called after each operation with what it took.
+  func note(_ duration: Duration, ofSecrets: Bool) {
+    let (seconds, attoseconds) = duration.components
+    let time = seconds > 0 ? Int64.max : attoseconds / 1_000_000_000
+    if ofSecrets {
+      timeOfSecrets.store(time, ordering: .relaxed)
+    } else {
+      timeOfSettings.store(time, ordering: .relaxed)
+    }
+  }
 
   /// False: too many wait for a process that may hang. All others are run: what was written must not be lost.
   func run(_ cause: Cause, _ work: @escaping @Sendable () -> Void) -> Bool {

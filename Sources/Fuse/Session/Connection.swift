@@ -62,6 +62,13 @@ extension Connection {
     return unsafe fuse_session_fd(session)
   }
 
+  /// Whether the kernel has a request that no thread has read yet: poll(2), without waiting.
+  var hasUnreadRequest: Bool {
+    guard let device else { return false }
+    var descriptor = pollfd(fd: device, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&descriptor, 1, 0) > 0
+  }
+
   private func withArguments<Result>(_ options: [String], _ body: (inout fuse_args) -> Result) -> Result {
     // libfuse skips the first argument, a program's name, and splits the others' value at commas.
     let list = options.map { $0.escapingCommas }.joined(separator: ",")

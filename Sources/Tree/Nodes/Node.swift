@@ -109,7 +109,7 @@ public final class Node: Sendable {
   }
 
   /// Whether it stands in one of the keychain's classes, or is one.
-  var isInKeychain: Bool { state.withLock { $0.place.isInKeychain } }
+  public var isInKeychain: Bool { state.withLock { $0.place.isInKeychain } }
 
   /// The place, and the attributes as `keptAttributes` has them, both of one moment.
   var placeAndKeptAttributes: (Place, [String: [UInt8]]?) {
