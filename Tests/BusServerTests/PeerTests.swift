@@ -128,8 +128,10 @@ import Testing
 
   @Test func closedConnectionHasNoName() async throws {
     await server.close()
+    // NoReply: the bus has taken the call before it saw the end of the connection.
     let reply = try client.call("Echo")
-    #expect(reply.error == "org.freedesktop.DBus.Error.ServiceUnknown")
+    let errors = ["ServiceUnknown", "NoReply"].map { "org.freedesktop.DBus.Error." + $0 }
+    #expect(errors.contains(reply.error ?? ""))
     guard case .failure = await server.callBus("ListNames", []) else {
       Issue.record("a closed connection was answered")
       return

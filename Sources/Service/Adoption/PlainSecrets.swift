@@ -21,10 +21,13 @@ package enum PlainSecrets {
     }
   }
 
-  /// The notes of `keyhole doctor`.
-  static func notes(_ places: StoragePaths) -> [Note] {
-    remains(places)
-      + find(home: places.home, folder: (try? Files.realPath(".")) ?? places.home).map { finding in
+  /// The notes of `keyhole doctor`. `problems`: what it says of a file already, as of one that has taken the place of a view's link,
+  /// has another remedy.
+  static func notes(_ places: StoragePaths, besides problems: [Problem]) -> [Note] {
+    let named = Set(problems.map(\.subject))
+    let findings = find(home: places.home, folder: (try? Files.realPath(".")) ?? places.home)
+    return remains(places)
+      + findings.filter { !named.contains($0.path) }.map { finding in
         Note(
           subject: finding.path,
           reason:

@@ -16,7 +16,7 @@ package struct Examination {
 
   /// It asks the keychain and its bus, which may take seconds: the problems should be printed before.
   package var notes: [Note] {
-    SystemNotes.all + PlainSecrets.notes(places) + (notesOfVault ?? [])
+    SystemNotes.all + PlainSecrets.notes(places, besides: problems) + (notesOfVault ?? [])
       + (notesOfVault != nil && isServed
         ? AccessNotes.all(places) + ViewChecks.refusals(places, besides: problems) : [])
   }
