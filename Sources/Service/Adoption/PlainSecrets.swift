@@ -1,6 +1,7 @@
 import Model
 import Platform
 import SecretMemory
+import Store
 import Tree
 
 /// Looks for secrets in the files of programs that keep them without encryption.
