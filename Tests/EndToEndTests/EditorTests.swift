@@ -42,6 +42,9 @@ import Testing
         let session = try editor.open(file, keyhole)
         try session.type("\(editor.insert)one \(editor.leave)\(editor.save)")
         try session.wait(for: "written")
+        // It looks at the file's time after it has said so.
+        try session.type(":echo 'looked' . 'at'\r")
+        try session.wait(for: "lookedat")
         try Self.change(file, to: "outside", keyhole)
         try session.type("\(editor.insert)two \(editor.leave)\(editor.save)")
         try session.wait(for: "(y/n)")
