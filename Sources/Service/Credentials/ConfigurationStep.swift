@@ -10,6 +10,8 @@ struct ConfigurationStep: Equatable {
     case append(String)
     /// This text stands behind the first line that is exactly the other one.
     case insert(String, after: String)
+    /// This text stands in the place of the first line that was exactly the other one.
+    case replace(String, line: String)
     /// The whole file is this text.
     case file(String)
     /// A symbolic link to this path.
@@ -39,6 +41,7 @@ struct ConfigurationStep: Equatable {
     switch change {
     case .append(let text): "\(path): \(isNewFile ? "make it with" : "append")\n\(Self.indented(text))"
     case .insert(let text, let line): "\(path): insert behind `\(line)`\n\(Self.indented(text))"
+    case .replace(let text, let line): "\(path): in the place of `\(line)`\n\(Self.indented(text))"
     case .file(let text): "\(path): make it with\n\(Self.indented(text))"
     case .link(let target): "\(path): make it a link to \(target)\n"
     case .member(let name, let value):
@@ -64,6 +67,11 @@ extension ConfigurationStep {
       let present = try ConfigurationFile.read(path) ?? []
       guard let end = Self.end(of: line, in: present) else { throw Failure(path, "it has no line `\(line)`") }
       try ConfigurationFile.write(present.prefix(end) + Array(text.utf8) + present.dropFirst(end), to: path)
+    case .replace(let text, let line):
+      let present = try ConfigurationFile.read(path) ?? []
+      guard let end = Self.end(of: line, in: present) else { throw Failure(path, "it has no line `\(line)`") }
+      let start = present[..<(end - 1)].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+      try ConfigurationFile.write(present.prefix(start) + Array(text.utf8) + present.dropFirst(end), to: path)
     case .file(let text):
       guard try ConfigurationFile.read(path) == nil else {
         throw Failure(path, "there is such a file already")
@@ -95,6 +103,11 @@ extension ConfigurationStep {
   func revert() throws -> Outcome {
     if case .link(let target) = change { return try revertLink(target) }
     guard let present = try ConfigurationFile.read(path) else { return .missing }
+    if let user = kubernetesUser, !isUnchanged(in: present) {
+      let (outcome, left) = user.removed(from: present)
+      if outcome == .done { try ConfigurationFile.write(left, to: path) }
+      return outcome
+    }
     let left: [UInt8]
     switch change {
     case .append(let text):
@@ -103,11 +116,13 @@ extension ConfigurationStep {
       }
       let rest = present.dropFirst(range.upperBound)
       left = Array(present.prefix(range.lowerBound)) + Self.kept(of: text, before: rest) + Array(rest)
-    case .insert(let text, _):
+    case .insert(let text, _), .replace(let text, _):
       guard let range = present.firstRange(of: Array(text.utf8)) else {
         return Self.hasPart(of: text, present) ? .changed : .missing
       }
-      left = Array(present.prefix(range.lowerBound)) + Array(present.dropFirst(range.upperBound))
+      var former: [UInt8] = []
+      if case .replace(_, let line) = change { former = Array((line + "\n").utf8) }
+      left = Array(present.prefix(range.lowerBound)) + former + Array(present.dropFirst(range.upperBound))
     case .member(let name, let value):
       switch try JSONMember(name).removed(value, from: present, path) {
       case .some(let rest): left = rest
@@ -122,6 +137,24 @@ extension ConfigurationStep {
     if isNewFile, left.isEmpty { return try remove() }
     try ConfigurationFile.write(left, to: path)
     return .done
+  }
+
+  /// The user that a kubeconfig has got; nil: the change is of another file.
+  private var kubernetesUser: KubernetesUser? {
+    switch change {
+    case .append(let text), .insert(let text, _), .file(let text): KubernetesUser(in: text)
+    case .replace(let text, let line): KubernetesUser(in: text, noUsers: line)
+    case .link, .member: nil
+    }
+  }
+
+  /// Whether a kubeconfig is still as it was written: kubectl has its entries, which stand anywhere, in another order.
+  private func isUnchanged(in file: [UInt8]) -> Bool {
+    switch change {
+    case .append(let text): file.suffix(text.utf8.count).elementsEqual(text.utf8)
+    case .file(let text): file.elementsEqual(text.utf8)
+    case .insert, .replace, .link, .member: false
+    }
   }
 
   /// The part of an appended text that belongs to lines which were added behind it by now: the end of the line before, and the

@@ -226,6 +226,8 @@ class Private(Service):
                         return
                 except CallError:
                     pass  # it opens its collections after it has the name
+                if self.processes and self.processes[-1].poll() is not None:
+                    raise Unavailable(f"{self.name} ended with {self.processes[-1].returncode}: {self.last_lines()}")
                 if time.monotonic() >= deadline:
                     raise Unavailable(f"{self.name} has no unlocked collection default: {self.last_lines()}")
                 try:
