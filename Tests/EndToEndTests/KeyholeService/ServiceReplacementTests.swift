@@ -93,7 +93,7 @@ struct ServiceReplacementTests: ServiceTesting {
         for name in 1 2 3 4 5 6 7 8 9 10; do keyhole get keychain/generic/s/$name; done
         """
       try world.check(script, prints: "10\n0\n" + String(repeating: "two", count: 10))
-      // Both at the same time make one item as well, whoever was first.
+      // The two at the same time make one item as well.
       try world.check(
         """
         for name in 1 2 3 4 5 6 7 8 9 10; do
