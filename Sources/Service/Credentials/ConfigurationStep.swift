@@ -65,13 +65,18 @@ extension ConfigurationStep {
       try ConfigurationFile.write(present + Array(text.utf8), to: path)
     case .insert(let text, let line):
       let present = try ConfigurationFile.read(path) ?? []
-      guard let end = Self.end(of: line, in: present) else { throw Failure(path, "it has no line `\(line)`") }
-      try ConfigurationFile.write(present.prefix(end) + Array(text.utf8) + present.dropFirst(end), to: path)
+      guard let place = Self.range(of: line, in: present) else {
+        throw Failure(path, "it has no line `\(line)`")
+      }
+      let (head, rest) = (present.prefix(place.upperBound), present.dropFirst(place.upperBound))
+      try ConfigurationFile.write(head + Array(text.utf8) + rest, to: path)
     case .replace(let text, let line):
       let present = try ConfigurationFile.read(path) ?? []
-      guard let end = Self.end(of: line, in: present) else { throw Failure(path, "it has no line `\(line)`") }
-      let start = present[..<(end - 1)].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
-      try ConfigurationFile.write(present.prefix(start) + Array(text.utf8) + present.dropFirst(end), to: path)
+      guard let place = Self.range(of: line, in: present) else {
+        throw Failure(path, "it has no line `\(line)`")
+      }
+      let (head, rest) = (present.prefix(place.lowerBound), present.dropFirst(place.upperBound))
+      try ConfigurationFile.write(head + Array(text.utf8) + rest, to: path)
     case .file(let text):
       guard try ConfigurationFile.read(path) == nil else {
         throw Failure(path, "there is such a file already")
@@ -88,12 +93,12 @@ extension ConfigurationStep {
     }
   }
 
-  /// The end of a line with its line feed; blanks behind its text count as none.
-  private static func end(of line: String, in bytes: [UInt8]) -> Int? {
+  /// The bytes of a line with its line feed; blanks behind its text count as none.
+  private static func range(of line: String, in bytes: [UInt8]) -> Range<Int>? {
     var start = 0
     while let feed = bytes[start...].firstIndex(of: 0x0A) {
       let found = bytes[start..<feed].reversed().drop { $0 == 0x20 || $0 == 0x0D }.reversed()
-      if found.elementsEqual(line.utf8) { return feed + 1 }
+      if found.elementsEqual(line.utf8) { return start..<(feed + 1) }
       start = feed + 1
     }
     return nil
