@@ -86,9 +86,13 @@ struct ReplacingWhileOthersWriteTests {
     await server.end()
   }
 
-  private static func add(to keychain: MemoryKeychain) throws(StoreError) {
+  private static func add(
+    to keychain: MemoryKeychain, _ identity: ItemIdentity = identity,
+    _ attributes: [ExactString: [UInt8]] = [:]
+  ) throws(StoreError) {
     let time = Timestamp(seconds: 1)
-    let item = Item(id: ItemID(rawValue: ""), identity: identity, created: time, modified: time)
+    var item = Item(id: ItemID(rawValue: ""), identity: identity, created: time, modified: time)
+    item.attributes = attributes
     let secret: SecretBytes
     do { secret = try SecretBytes(copying: Array("theirs".utf8).span) } catch { throw .outOfMemory }
     _ = try keychain.add(item, secret: secret)
@@ -115,6 +119,19 @@ struct ReplacingWhileOthersWriteTests {
       try Self.add(to: other)
       try store()
       try checkOneItem()
+    }
+  }
+
+  @Test func itemWithoutAnIdentityIsReplacedToo() async throws {
+    try await withServer {
+      let place = ItemIdentity.other(label: "l")
+      try Self.add(to: other, place, ["color": Array("blue".utf8)])
+      try bus.run("printf ours | secret-tool store --label=l color blue")
+      #expect(try other.items().map(\.identity) == [place])
+      #expect(try other.items().map(text(of:)) == ["ours"])
+      // Another one of this label is another item.
+      try bus.run("printf red | secret-tool store --label=l color red")
+      #expect(try Set(other.items().map(\.identity)) == [place, .other(label: "l (2)")])
     }
   }
 

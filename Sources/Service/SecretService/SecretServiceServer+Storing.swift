@@ -86,8 +86,8 @@ extension SecretServiceServer {
     if let same = found.first(where: { StoredAttributes.attributes(of: $0).withoutGenericSchema == plain }) {
       return same
     }
+    // One of the class `other` that another process has just stored under this label is not in the search yet.
     let identity = StoredAttributes.identity(of: wanted.attributes, label: wanted.label)
-    if case .other = identity { return nil }
     guard let present = try here({ () throws(StoreError) in try keychain.item(with: identity) }),
       StoredAttributes.collection(of: present) == wanted.collection,
       StoredAttributes.Replacement(of: present, label: wanted.label, by: wanted.attributes) != nil
