@@ -203,7 +203,7 @@ class Private(Service):
             process = self.launch_service()
             deadline = time.monotonic() + 60
             while not client.bus("NameHasOwner", "s", NAME)[0]:
-                if process.poll() not in (None, 0):
+                if process.poll() is not None:
                     raise Unavailable(f"{self.name} ended with {process.returncode}: {self.last_lines()}")
                 try:
                     client.receive(min(deadline, time.monotonic() + 0.2))
