@@ -87,6 +87,24 @@ import Testing
     }
   }
 
+  /// Before the question: what becomes of the link.
+  @Test(arguments: [
+    (".env", "A=abcdefgh12345678", "set_key of python-dotenv"),
+    (".npmrc", "//r/:_authToken=npm_abcdefgh12345678", "`npm config set` saves through the link"),
+    (".docker/config.json", #"{"auths":{"r":{"auth":"Ym9iOnNlY3JldDEyMzQ1"}}}"#, "`docker logout`"),
+    (".aws/credentials", "[default]\naws_secret_access_key = abcdefgh12345678", "`aws configure`"),
+    (".netrc", "machine h login u password abcdefgh12345678", "a program that saves by renaming"),
+  ])
+  func programsThatReplaceTheLinkAreNamed(file: String, text: String, words: String) async throws {
+    try await Self.withHome { keyhole in
+      let world = keyhole.world
+      try world.check("mkdir -p ~/.docker ~/.aws; cat > ~/\(file)", sending: Array((text + "\n").utf8))
+      let output = try world.sh("keyhole adopt ~/\(file)")
+      #expect(output.status == 5 && output.error.contains(words), "\(output)")
+      #expect(output.error.hasPrefix("While nothing is mounted, programs find no file there. "), "\(output)")
+    }
+  }
+
   @Test func anyOtherFileBecomesAnItem() async throws {
     try await Self.withHome { keyhole in
       let world = keyhole.world
