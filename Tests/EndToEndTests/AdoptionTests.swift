@@ -3,7 +3,7 @@ import Testing
 
 /// `keyhole adopt`: secrets of plain files move into the keychain.
 @Suite(.timeLimit(.minutes(3))) struct AdoptionTests {
-  private static func withHome(body: (MountedKeyhole) throws -> Void) async throws {
+  static func withHome(body: (MountedKeyhole) throws -> Void) async throws {
     try await withWorld { world in
       let keyhole = MountedKeyhole(world, options: ["keychain=vault"])
       defer { keyhole.cleanUp() }
@@ -84,24 +84,6 @@ import Testing
       try world.check("readlink ~/.netrc | grep -c views/netrc", prints: "1\n")
       try world.check(unlock, within: LockTests.patience)
       try world.check("keyhole adopt --undo --yes ~/.netrc > /dev/null; cat ~/.netrc", prints: Self.netrc)
-    }
-  }
-
-  /// Before the question: what becomes of the link.
-  @Test(arguments: [
-    (".env", "A=abcdefgh12345678", "set_key of python-dotenv"),
-    (".npmrc", "//r/:_authToken=npm_abcdefgh12345678", "`npm config set` saves through the link"),
-    (".docker/config.json", #"{"auths":{"r":{"auth":"Ym9iOnNlY3JldDEyMzQ1"}}}"#, "`docker logout`"),
-    (".aws/credentials", "[default]\naws_secret_access_key = abcdefgh12345678", "`aws configure`"),
-    (".netrc", "machine h login u password abcdefgh12345678", "a program that saves by renaming"),
-  ])
-  func programsThatReplaceTheLinkAreNamed(file: String, text: String, words: String) async throws {
-    try await Self.withHome { keyhole in
-      let world = keyhole.world
-      try world.check("mkdir -p ~/.docker ~/.aws; cat > ~/\(file)", sending: Array((text + "\n").utf8))
-      let output = try world.sh("keyhole adopt ~/\(file)")
-      #expect(output.status == 5 && output.error.contains(words), "\(output)")
-      #expect(output.error.hasPrefix("While nothing is mounted, programs find no file there. "), "\(output)")
     }
   }
 

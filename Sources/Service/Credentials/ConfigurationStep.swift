@@ -1,4 +1,5 @@
 import Formats
+import KeychainSelection
 import Model
 import Platform
 import SecretMemory
@@ -250,6 +251,7 @@ enum ConfigurationFile {
       throw Failure(path, "it is a symbolic link that leads nowhere; make the file that it leads to")
     }
     let place = (try? Files.realPath(path)) ?? path
+    guard !isInMount(place) else { return try writeThrough(bytes, place, path) }
     let permissions = (try? Files.status(place))?.permissions ?? 0o600
     UserFolders.make(Files.folder(of: place))
     let new = "\(place).keyhole-\(CurrentProcess.number)"
@@ -263,6 +265,26 @@ enum ConfigurationFile {
     } catch {
       _ = try? Files.remove(new)
       throw Failure(path, "it can't be written: \(error)")
+    }
+  }
+}
+
+extension ConfigurationFile {
+  /// Whether the file is a view or an item: `keyhole adopt` has put a link in its place.
+  private static func isInMount(_ place: String) -> Bool {
+    guard let places = try? StoragePaths.current() else { return false }
+    return MountRegistration.all(in: places.runtime).contains { place.hasPrefix($0.path + "/") }
+  }
+
+  /// A mount takes what was written as a whole, and makes no other file beside it.
+  private static func writeThrough(_ bytes: [UInt8], _ place: String, _ path: String) throws {
+    do throws(Errno) {
+      let file = try Descriptor(place, [.writing, .truncate])
+      try file.write(bytes)
+      try file.close()
+    } catch {
+      throw Failure(
+        path, "it is a link into the mount, and can't be written: \(error); `keyhole doctor` says why")
     }
   }
 }
