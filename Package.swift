@@ -383,8 +383,8 @@ let package = Package(
     tests(
       "ServiceTests",
       [
-        "Control", "Formats", "ImportExport", "InMemory", "KeychainSelection", "Model", "Notifier",
-        "Platform",
+        "Control", "Formats", "ImportExport", "InMemory", "KeychainSelection", "KeyringHarness", "Model",
+        "Notifier", "Platform",
         "SecretMemory", "Service", "Store", "Suites", "TestSupport", "Tree", "ViewFormats", "Views",
       ]),
     .executableTarget(

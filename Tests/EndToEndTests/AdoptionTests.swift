@@ -3,7 +3,7 @@ import Testing
 
 /// `keyhole adopt`: secrets of plain files move into the keychain.
 @Suite(.timeLimit(.minutes(3))) struct AdoptionTests {
-  private static func withHome(body: (MountedKeyhole) throws -> Void) async throws {
+  static func withHome(body: (MountedKeyhole) throws -> Void) async throws {
     try await withWorld { world in
       let keyhole = MountedKeyhole(world, options: ["keychain=vault"])
       defer { keyhole.cleanUp() }

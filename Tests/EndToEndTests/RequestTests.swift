@@ -93,7 +93,9 @@ struct RequestTests {
       let (reader, number) = try Self.waitingReader(keyhole)
       let terminal = try Self.terminal(keyhole, "keyhole approve --session \(number)")
       #expect(try terminal.finish().status == 1)
-      #expect(try System.text(keyhole.world.outside + "/errors").contains("approve it once"))
+      let error = try System.text(keyhole.world.outside + "/errors")
+      let begin = "keyhole: request \(number): "
+      #expect(error.hasPrefix(begin) && error.contains("approve it once"), "\(error)")
       try keyhole.check("keyhole deny \(number)")
       #expect(try reader.finish().status == 1)
     }

@@ -45,7 +45,9 @@ extension PrivateBus {
       """
       until gdbus call --session -d org.freedesktop.secrets -o /org/freedesktop/secrets/collection/db \
         -m org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Locked 2>/dev/null |
-        grep -q false; do :; done
+        grep -q false; do
+        kill -0 \(keyring) 2>/dev/null || { echo "KeePassXC has ended: $(tail -n 3 "$0/log")"; exit 1; }
+      done
       """)
   }
 }

@@ -179,4 +179,15 @@ import Tree
     try handle.finish()
     #expect(try fixture.stored("k") == .string("text") && fixture.stored("k.tmp") == nil)
   }
+
+  /// Of two items with one label the second one has a name beside it. Where it is moved, the new name is its label.
+  @Test func nameThatAMoveGivesIsTheLabel() throws {
+    let fixture = TreeFixture()
+    var item = KeychainSamples.generic("")
+    (item.identity, item.label) = (.other(label: "twin (2)"), "twin")
+    _ = try fixture.items.add(item, "secret")
+    #expect(try fixture.onlyItem().map { ServiceItem.label(of: $0) } == "twin")
+    try fixture.rename("keychain/other/twin (2)", "keychain/other/mine")
+    #expect(try fixture.onlyItem().map { ServiceItem.label(of: $0) } == "mine")
+  }
 }

@@ -25,6 +25,8 @@ package final class Adoption {
   /// How many values the file has; nil: all of it is one.
   package let count: Int?
 
+  /// For the person: what programs find and do where the link has the file's place.
+  package var noteOfLink: String { place.noteOfLink }
   /// Where the file is kept, after the link has its name, until it is overwritten.
   package var remains: String { file.path + AdoptionJournal.remainsEnding }
 

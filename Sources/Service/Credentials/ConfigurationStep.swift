@@ -1,4 +1,5 @@
 import Formats
+import KeychainSelection
 import Model
 import Platform
 import SecretMemory
@@ -10,6 +11,8 @@ struct ConfigurationStep: Equatable {
     case append(String)
     /// This text stands behind the first line that is exactly the other one.
     case insert(String, after: String)
+    /// This text stands in the place of the first line that was exactly the other one.
+    case replace(String, line: String)
     /// The whole file is this text.
     case file(String)
     /// A symbolic link to this path.
@@ -39,6 +42,7 @@ struct ConfigurationStep: Equatable {
     switch change {
     case .append(let text): "\(path): \(isNewFile ? "make it with" : "append")\n\(Self.indented(text))"
     case .insert(let text, let line): "\(path): insert behind `\(line)`\n\(Self.indented(text))"
+    case .replace(let text, let line): "\(path): in the place of `\(line)`\n\(Self.indented(text))"
     case .file(let text): "\(path): make it with\n\(Self.indented(text))"
     case .link(let target): "\(path): make it a link to \(target)\n"
     case .member(let name, let value):
@@ -62,8 +66,18 @@ extension ConfigurationStep {
       try ConfigurationFile.write(present + Array(text.utf8), to: path)
     case .insert(let text, let line):
       let present = try ConfigurationFile.read(path) ?? []
-      guard let end = Self.end(of: line, in: present) else { throw Failure(path, "it has no line `\(line)`") }
-      try ConfigurationFile.write(present.prefix(end) + Array(text.utf8) + present.dropFirst(end), to: path)
+      guard let place = Self.range(of: line, in: present) else {
+        throw Failure(path, "it has no line `\(line)`")
+      }
+      let (head, rest) = (present.prefix(place.upperBound), present.dropFirst(place.upperBound))
+      try ConfigurationFile.write(head + Array(text.utf8) + rest, to: path)
+    case .replace(let text, let line):
+      let present = try ConfigurationFile.read(path) ?? []
+      guard let place = Self.range(of: line, in: present) else {
+        throw Failure(path, "it has no line `\(line)`")
+      }
+      let (head, rest) = (present.prefix(place.lowerBound), present.dropFirst(place.upperBound))
+      try ConfigurationFile.write(head + Array(text.utf8) + rest, to: path)
     case .file(let text):
       guard try ConfigurationFile.read(path) == nil else {
         throw Failure(path, "there is such a file already")
@@ -80,12 +94,12 @@ extension ConfigurationStep {
     }
   }
 
-  /// The end of a line with its line feed; blanks behind its text count as none.
-  private static func end(of line: String, in bytes: [UInt8]) -> Int? {
+  /// The bytes of a line with its line feed; blanks behind its text count as none.
+  private static func range(of line: String, in bytes: [UInt8]) -> Range<Int>? {
     var start = 0
     while let feed = bytes[start...].firstIndex(of: 0x0A) {
       let found = bytes[start..<feed].reversed().drop { $0 == 0x20 || $0 == 0x0D }.reversed()
-      if found.elementsEqual(line.utf8) { return feed + 1 }
+      if found.elementsEqual(line.utf8) { return start..<(feed + 1) }
       start = feed + 1
     }
     return nil
@@ -95,6 +109,11 @@ extension ConfigurationStep {
   func revert() throws -> Outcome {
     if case .link(let target) = change { return try revertLink(target) }
     guard let present = try ConfigurationFile.read(path) else { return .missing }
+    if let user = kubernetesUser, !isUnchanged(in: present) {
+      let (outcome, left) = user.removed(from: present)
+      if outcome == .done { try ConfigurationFile.write(left, to: path) }
+      return outcome
+    }
     let left: [UInt8]
     switch change {
     case .append(let text):
@@ -103,11 +122,13 @@ extension ConfigurationStep {
       }
       let rest = present.dropFirst(range.upperBound)
       left = Array(present.prefix(range.lowerBound)) + Self.kept(of: text, before: rest) + Array(rest)
-    case .insert(let text, _):
+    case .insert(let text, _), .replace(let text, _):
       guard let range = present.firstRange(of: Array(text.utf8)) else {
         return Self.hasPart(of: text, present) ? .changed : .missing
       }
-      left = Array(present.prefix(range.lowerBound)) + Array(present.dropFirst(range.upperBound))
+      var former: [UInt8] = []
+      if case .replace(_, let line) = change { former = Array((line + "\n").utf8) }
+      left = Array(present.prefix(range.lowerBound)) + former + Array(present.dropFirst(range.upperBound))
     case .member(let name, let value):
       switch try JSONMember(name).removed(value, from: present, path) {
       case .some(let rest): left = rest
@@ -122,6 +143,24 @@ extension ConfigurationStep {
     if isNewFile, left.isEmpty { return try remove() }
     try ConfigurationFile.write(left, to: path)
     return .done
+  }
+
+  /// The user that a kubeconfig has got; nil: the change is of another file.
+  private var kubernetesUser: KubernetesUser? {
+    switch change {
+    case .append(let text), .insert(let text, _), .file(let text): KubernetesUser(in: text)
+    case .replace(let text, let line): KubernetesUser(in: text, noUsers: line)
+    case .link, .member: nil
+    }
+  }
+
+  /// Whether a kubeconfig is still as it was written: kubectl has its entries, which stand anywhere, in another order.
+  private func isUnchanged(in file: [UInt8]) -> Bool {
+    switch change {
+    case .append(let text): file.suffix(text.utf8.count).elementsEqual(text.utf8)
+    case .file(let text): file.elementsEqual(text.utf8)
+    case .insert, .replace, .link, .member: false
+    }
   }
 
   /// The part of an appended text that belongs to lines which were added behind it by now: the end of the line before, and the
@@ -212,6 +251,7 @@ enum ConfigurationFile {
       throw Failure(path, "it is a symbolic link that leads nowhere; make the file that it leads to")
     }
     let place = (try? Files.realPath(path)) ?? path
+    guard !isInMount(place) else { return try writeThrough(bytes, place, path) }
     let permissions = (try? Files.status(place))?.permissions ?? 0o600
     UserFolders.make(Files.folder(of: place))
     let new = "\(place).keyhole-\(CurrentProcess.number)"
@@ -225,6 +265,26 @@ enum ConfigurationFile {
     } catch {
       _ = try? Files.remove(new)
       throw Failure(path, "it can't be written: \(error)")
+    }
+  }
+}
+
+extension ConfigurationFile {
+  /// Whether the file is a view or an item: `keyhole adopt` has put a link in its place.
+  private static func isInMount(_ place: String) -> Bool {
+    guard let places = try? StoragePaths.current() else { return false }
+    return MountRegistration.all(in: places.runtime).contains { place.hasPrefix($0.path + "/") }
+  }
+
+  /// A mount takes what was written as a whole, and makes no other file beside it.
+  private static func writeThrough(_ bytes: [UInt8], _ place: String, _ path: String) throws {
+    do throws(Errno) {
+      let file = try Descriptor(place, [.writing, .truncate])
+      try file.write(bytes)
+      try file.close()
+    } catch {
+      throw Failure(
+        path, "it is a link into the mount, and can't be written: \(error); `keyhole doctor` says why")
     }
   }
 }

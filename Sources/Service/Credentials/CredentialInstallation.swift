@@ -82,6 +82,7 @@ extension CredentialInstallation {
       switch step.change {
       case .append(let text): fields.append(("append", text))
       case .insert(let text, let line): fields += [("insert", text), ("after", line)]
+      case .replace(let text, let line): fields += [("replace", text), ("line", line)]
       case .file(let text): fields.append(("text", text))
       case .link(let target): fields.append(("link", target))
       case .member(let name, let value): fields += [("member", name), ("value", value)]
@@ -123,6 +124,8 @@ extension ConfigurationStep {
       change = .append(text)
     } else if let text = fields["insert"], let line = fields["after"] {
       change = .insert(text, after: line)
+    } else if let text = fields["replace"], let line = fields["line"] {
+      change = .replace(text, line: line)
     } else if let text = fields["text"] {
       change = .file(text)
     } else if let target = fields["link"] {

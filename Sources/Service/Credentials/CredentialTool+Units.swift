@@ -55,6 +55,12 @@ extension CredentialTool {
     guard
       !lines.contains(where: { $0.trimmingStart == "- name: keyhole" || $0.trimmingStart == "name: keyhole" })
     else { throw try byHand("it has a user `keyhole` already") }
+    // As kubectl writes a file without users. The last line has no line feed behind it.
+    let whole = present.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
+    if let empty = ["users: null", "users: []"].first(where: { whole.contains(ArraySlice($0.utf8)) }) {
+      return try ConfigurationStep(
+        path: path, change: .replace("users:\n" + Self.user(""), line: empty))
+    }
     guard let place = lines.firstIndex(of: "users:") else {
       guard !lines.contains(where: { $0.hasPrefix("users:") }), lines.contains("apiVersion: v1") else {
         throw try byHand("it is not written as `kubectl config` does")
@@ -106,12 +112,4 @@ extension CredentialTool {
       ConfigurationStep(path: "\(folder)/\(name).service", change: .file(service), isNewFile: true), link,
     ]
   }
-}
-
-extension String {
-  fileprivate var trimmingEnd: String {
-    String(reversed().drop { $0 == " " || $0 == "\r" }.reversed())
-  }
-
-  fileprivate var trimmingStart: Substring { drop { $0 == " " } }
 }

@@ -3,7 +3,6 @@ import Model
 import SecretMemory
 import SecretServiceProtocol
 import Store
-import Tree
 
 /// An item as a client wants it to be.
 struct WantedItem: Sendable {
@@ -12,13 +11,6 @@ struct WantedItem: Sendable {
   var secret: BusBytes
   var contentType: String
   var collection: ServiceObject.Collection
-}
-
-/// The outcome of one attempt to store an item.
-private enum StoreStep: Sendable {
-  case done(ItemID)
-  /// A person has to agree first.
-  case asks(Item)
 }
 
 extension SecretServiceServer {
@@ -41,58 +33,6 @@ extension SecretServiceServer {
       }
       return nil
     }
-  }
-
-  /// Adds an item, or replaces the one that is there.
-  private func store(
-    _ wanted: WantedItem, replacing isReplacing: Bool, _ call: BusMessage
-  ) async throws(ProtocolError) -> ItemID {
-    // A person may have to be asked, which no other change waits for.
-    var permits: [ItemID: Permit] = [:]
-    while true {
-      let known = permits
-      let step = try await exclusively { (server) async throws(ProtocolError) -> StoreStep in
-        guard server.exists(wanted.collection) else { throw .noObject }
-        guard isReplacing, let present = try server.itemToReplace(wanted) else {
-          return .done(try server.learned(try await server.add(wanted)))
-        }
-        if let permit = known[present.id] {
-          return .done(try server.learned(try await server.rewrite(present, wanted, permit)))
-        }
-        guard case .given(let permit) = try server.permission(for: present, to: .write, call) else {
-          return .asks(present)
-        }
-        return .done(try server.learned(try await server.rewrite(present, wanted, permit)))
-      }
-      switch step {
-      case .done(let id): return id
-      case .asks(let item): permits[item.id] = try await permit(for: item, to: .write, call)
-      }
-    }
-  }
-
-  /// The next search finds it, whenever the change is published.
-  private func learned(_ id: ItemID) throws(ProtocolError) -> ItemID {
-    try learn(id)
-    return id
-  }
-
-  /// The item that has just these attributes, as they are or but for libsecret's schema for none, else the one of the same service and account (or server and user) that
-  /// the attributes find. An item of the class `other` with further attributes is another item.
-  private func itemToReplace(_ wanted: WantedItem) throws(ProtocolError) -> Item? {
-    let present = try search(wanted.attributes, in: wanted.collection)
-    if let same = present.first(where: { StoredAttributes.attributes(of: $0) == wanted.attributes }) {
-      return same
-    }
-    let plain = wanted.attributes.withoutGenericSchema
-    if let same = present.first(where: { StoredAttributes.attributes(of: $0).withoutGenericSchema == plain })
-    {
-      return same
-    }
-    let read = ServiceItem(label: wanted.label, attributes: wanted.attributes)
-    let identity = read.item(ItemID(rawValue: ""), isOfClient: true).identity
-    if case .other = identity { return nil }
-    return present.first { $0.identity == identity }
   }
 
   private func wanted(
@@ -142,39 +82,6 @@ extension SecretServiceServer {
 
   func requireWritable() throws(ProtocolError) {
     guard !options.isReadOnly else { throw .denied("the service is read-only") }
-  }
-
-  private nonisolated func add(_ wanted: WantedItem) async throws(ProtocolError) -> ItemID {
-    try await elsewhere { [keychain] () throws(StoreError) in
-      let now = Timestamp.now
-      return try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) in
-        var item = Item(
-          id: ItemID(rawValue: ""), identity: .other(label: ""), created: now, modified: now)
-        StoredAttributes.change(
-          &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
-          distinction: distinction)
-        StoredAttributes.place(&item, in: wanted.collection)
-        return try keychain.add(item, secret: wanted.secret.secret, origin: .indirect).id
-      }
-    }
-  }
-
-  private func rewrite(
-    _ item: Item, _ wanted: WantedItem, _ permit: Permit
-  ) async throws(ProtocolError) -> ItemID {
-    try await elsewhere { [keychain] () throws(StoreError) -> Void in
-      try Distinction.resolving(keychain, label: wanted.label) { (distinction) throws(StoreError) -> Void in
-        try keychain.rewrite(item.id, readingSecret: false, permit, origin: .indirect) {
-          (item, secret) throws(StoreError) in
-          StoredAttributes.change(
-            &item, label: wanted.label, attributes: wanted.attributes, contentType: wanted.contentType,
-            distinction: distinction)
-          item.modified = .now
-          try secret.replace(with: wanted.secret)
-        }
-      }
-    }
-    return item.id
   }
 
   private func createInMemory(_ wanted: WantedItem, _ replaces: Bool) throws(ProtocolError) -> [BusValue] {

@@ -49,8 +49,9 @@ enum StoredAttributes {
   ) {
     let former = item
     let ofAttributes: Set<ExactString> = [Item.omittedAttribute, Item.genericSchemaAttribute]
+    // Clients neither see Keyhole's own attributes nor those that no string of D-Bus can hold.
     let kept = item.attributes.filter {
-      $0.key.utf8.starts(with: own.utf8) && !ofAttributes.contains($0.key)
+      !ofAttributes.contains($0.key) && ($0.key.utf8.starts(with: own.utf8) || !isText($0.value))
     }
     let read = ServiceItem(label: label, attributes: attributes).item(item.id, isOfClient: true)
     (item.identity, item.label, item.attributes) = (read.identity, read.label, read.attributes)
@@ -63,6 +64,10 @@ enum StoredAttributes {
     }
     item.attributes.merge(kept) { new, _ in new }
     if let type { note(type, in: &item) }
+  }
+
+  private static func isText(_ bytes: [UInt8]) -> Bool {
+    !bytes.contains(0) && ExactString(utf8: bytes) != nil
   }
 
   /// Notes the type of an item's content; all else stays.

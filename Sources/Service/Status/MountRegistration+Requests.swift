@@ -30,12 +30,15 @@ extension MountRegistration {
     return text
   }
 
-  package func attempt<Value>(_ body: () throws(StoreError) -> Value) throws -> Value {
-    do throws(StoreError) { return try body() } catch { throw failure(error) }
+  /// `subject`: what the message is about, where the process answers; nil: the mount.
+  package func attempt<Value>(
+    about subject: String? = nil, _ body: () throws(StoreError) -> Value
+  ) throws -> Value {
+    do throws(StoreError) { return try body() } catch { throw failure(error, about: subject) }
   }
 
-  package func failure(_ error: StoreError) -> Failure {
-    guard case .unreachable(let reason) = error else { return Failure(path, error) }
+  package func failure(_ error: StoreError, about subject: String? = nil) -> Failure {
+    guard case .unreachable(let reason) = error else { return Failure(subject ?? path, error) }
     guard !isStopped else { return Failure(path, "\(reason); \(silence)") }
     return Failure(
       path, "\(reason); `keyhole status` tells more, `kill \(process)` ends it, and nothing stored is lost")

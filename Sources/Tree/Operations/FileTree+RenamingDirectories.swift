@@ -61,10 +61,10 @@ extension FileTree {
   private func moveItem(_ place: ItemPlace, to newPlace: ItemPlace) throws(StoreError) {
     guard let identity = newPlace.identity else { throw .invalidName(reason: "not a new item's name") }
     if stagedItem(place) == nil, let item = try storedItem(place) {
-      try requireKeychain().update([item.id]) { $0.identity = identity }
+      try requireKeychain().update([item.id]) { $0.move(to: identity) }
     }
     overlay.withLock { overlay in
-      overlay.stagedItems[place]?.item.identity = identity
+      overlay.stagedItems[place]?.item.move(to: identity)
       // The folder it leaves stays, as one that is emptied by rm does.
       if let folder = place.folderPlace { overlay.stagedFolders.insert(folder) }
     }
@@ -81,5 +81,13 @@ extension ItemIdentity {
       return .internet(identity)
     case .other: return .other(label: name)
     }
+  }
+}
+
+extension Item {
+  /// In the class `other` the name is the label: one beside it, which items of the same label have, ends with the former name.
+  fileprivate mutating func move(to identity: ItemIdentity) {
+    if self.identity != identity, identity.itemClass == .other { label = nil }
+    self.identity = identity
   }
 }

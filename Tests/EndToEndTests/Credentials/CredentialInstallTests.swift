@@ -78,7 +78,7 @@ import Testing
           cd "$HOME"; mkdir -p .docker .cargo .aws
           printf '{"credsStore": "pass"}' > .docker/config.json; printf '[registry]\\ndefault = "a"\\n' > .cargo/config.toml
           printf '[profile work]\\n' > .aws/config; printf 'credentials_helper "other" {}\\n' > .terraformrc
-          mkdir .kube; printf 'users: []\\n' > .kube/config
+          mkdir .kube; printf 'users: [{name: a}]\\n' > .kube/config
           for tool in docker cargo aws:work terraform aws kubectl nonsense; do keyhole credential install $tool; echo $?; done
           cat .docker/config.json .cargo/config.toml .aws/config .terraformrc; [ ! -e .terraform.d ] || echo link
           """)
@@ -94,4 +94,35 @@ import Testing
       }
     }
   }
+
+  /// kubectl writes the whole file: without comments, with its lists sorted. What came from it stays.
+  @Test(.enabled(if: System.exists("/usr/bin/kubectl"), "needs kubectl"), arguments: kubeconfigs)
+  func whatKubectlWroteStays(before: String) async throws {
+    try await withWorld { world in
+      try world.checkHelpers(
+        """
+        # That of some distributions looks for the server's version, with the user's credentials.
+        kubectl() { command kubectl "$@" 2> /dev/null; }
+        cd "$HOME"; mkdir .kube; \(before)
+        keyhole credential install kubectl > /dev/null
+        kubectl config set-cluster c --server=https://c:6443 > /dev/null; kubectl config set-context c --cluster=c --user=keyhole > /dev/null
+        kubectl config set-credentials zoe --token=t > /dev/null; kubectl config view -o jsonpath='{.users[*].name}'; echo
+        keyhole credential uninstall kubectl | grep -c 'taken back'
+        kubectl config view -o jsonpath='{.users[*].name} {.clusters[*].name} {.contexts[*].name}'; echo
+        grep -c keyhole .kube/config; ls "$XDG_STATE_HOME/keyhole" | grep -c credential-tools
+        # The last user of all.
+        kubectl config delete-user zoe > /dev/null 2>&1; kubectl config delete-user anna > /dev/null 2>&1
+        keyhole credential install kubectl > /dev/null; kubectl config set-cluster d --server=https://d:6443 > /dev/null
+        keyhole credential uninstall kubectl > /dev/null; kubectl config view -o jsonpath='{.users[*].name}{.clusters[*].name}'
+        """,
+        prints: before.contains("anna")
+          ? "anna keyhole zoe\n1\nanna zoe c c\n1\n0\nc d" : "keyhole zoe\n1\nzoe c c\n1\n0\nc d")
+    }
+  }
+
+  private static let kubeconfigs = [
+    ":", "printf 'apiVersion: v1\\nkind: Config\\n' > .kube/config",
+    "kubectl config set-cluster b --server=https://b > /dev/null; kubectl config delete-cluster b > /dev/null",
+    "printf '# mine\\napiVersion: v1\\nusers:\\n  - name: anna\\n    user: {token: x}\\nkind: Config\\n' > .kube/config",
+  ]
 }

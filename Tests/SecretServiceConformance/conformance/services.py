@@ -203,7 +203,7 @@ class Private(Service):
             process = self.launch_service()
             deadline = time.monotonic() + 60
             while not client.bus("NameHasOwner", "s", NAME)[0]:
-                if process.poll() not in (None, 0):
+                if process.poll() is not None:
                     raise Unavailable(f"{self.name} ended with {process.returncode}: {self.last_lines()}")
                 try:
                     client.receive(min(deadline, time.monotonic() + 0.2))
@@ -226,6 +226,8 @@ class Private(Service):
                         return
                 except CallError:
                     pass  # it opens its collections after it has the name
+                if self.processes and self.processes[-1].poll() is not None:
+                    raise Unavailable(f"{self.name} ended with {self.processes[-1].returncode}: {self.last_lines()}")
                 if time.monotonic() >= deadline:
                     raise Unavailable(f"{self.name} has no unlocked collection default: {self.last_lines()}")
                 try:

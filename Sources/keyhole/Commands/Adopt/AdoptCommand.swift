@@ -18,7 +18,7 @@ struct AdoptCommand: ParsableCommand {
       A file whose format is known becomes a view, any other one an item. The values are stored and read back through the mount, \
       then the link takes the file's name in one step; the file stays as FILE.before-keyhole until it is confirmed that it is \
       to be overwritten. While nothing is mounted, programs find a link that leads nowhere. One that saves by replacing its file \
-      replaces the link: `keyhole doctor` names it then, and `keyhole view --take-in FILE` takes over what it wrote.
+      (sed -i, git checkout, set_key of python-dotenv) replaces the link, which the question says for the file's format: `keyhole doctor` names it then, and `keyhole view --take-in FILE` takes over what it wrote.
 
       A run that was interrupted is named by `keyhole doctor`; the same command goes on where it ended.
       """)
@@ -28,7 +28,7 @@ struct AdoptCommand: ParsableCommand {
 
   @Option(
     help:
-      "The reader of an environment file: portable (all of them), compose, docker, node, python, sh or systemd.",
+      "The reader of an environment file: portable (all but docker), compose, docker, node, python, sh or systemd.",
     completion: .list(ViewMaker.dialects))
   var dialect: String?
 
@@ -75,6 +75,7 @@ struct AdoptCommand: ParsableCommand {
     let adoption = try Adoption(file, chosenDialect())
     let values = adoption.count.map { $0 == 1 ? "1 value" : "\($0) values" } ?? "all of it"
     let plan = "\(file): \(values) to \(adoption.target), and a link in its place"
+    if !yes { StandardError.write(adoption.noteOfLink) }
     guard yes || isWanted("\(plan)? (y/N) ") else { throw Self.declined(file) }
     try adoption.store()
     StandardOutput.print(columns: file, adoption.target)

@@ -56,7 +56,7 @@ struct ApproveCommand: ParsableCommand {
     let places = try StoragePaths.current()
     let scope: ApprovalScope = always ? .always : session ? .session : .once
     let mount = try MountRegistration.waiting(with: number, places)
-    try mount.attempt { () throws(StoreError) in
+    try mount.attempt(about: "request \(number)") { () throws(StoreError) in
       try ControlClient.askIdentified(
         mount.process, in: places.runtime, .approve(request: number, scope: scope))
     }
@@ -72,7 +72,10 @@ struct DenyCommand: ParsableCommand {
 
   func run() throws {
     let places = try StoragePaths.current()
-    try MountRegistration.waiting(with: number, places).ask(.deny(request: number), places)
+    let mount = try MountRegistration.waiting(with: number, places)
+    try mount.attempt(about: "request \(number)") { () throws(StoreError) in
+      _ = try ControlClient.ask(mount.process, in: places.runtime, .deny(request: number))
+    }
   }
 }
 

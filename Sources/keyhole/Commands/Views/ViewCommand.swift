@@ -31,7 +31,7 @@ struct ViewCommand: ParsableCommand {
 
   @Option(
     help:
-      "The reader of an environment file: portable (all of them), compose, docker, node, python, sh or systemd.",
+      "The reader of an environment file: portable (all but docker), compose, docker, node, python, sh or systemd.",
     completion: .list(ViewMaker.dialects))
   var dialect: String?
 

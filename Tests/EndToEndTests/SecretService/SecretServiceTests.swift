@@ -1,22 +1,12 @@
 import Glibc
 import KeyringHarness
-import Synchronization
 import Testing
 
 /// The mount with the desktop's keyring as its keychain.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct SecretServiceTests {
+@Suite(.serialized, .timeLimit(.minutes(3))) struct SecretServiceTests: KeyringMountTesting {
   let bus: PrivateBus
 
-  init() throws {
-    bus = try PrivateBus()
-    try bus.startKeyring()
-  }
-
-  private var address: String { "DBUS_SESSION_BUS_ADDRESS=\(bus.address)" }
-
-  private func store(_ secret: String, _ attributes: String) throws {
-    try bus.run("secret-tool store --label=label \(attributes)", input: Array(secret.utf8))
-  }
+  init() throws { bus = try Self.keyring() }
 
   @Test func automaticTakesTheServiceThatAnswers() async throws {
     try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
@@ -214,75 +204,6 @@ import Testing
     }
   }
 
-  @Test func plainSessionIsTakenOnlyWhereTheMountAllowsIt() async throws {
-    try bus.stopKeyring()
-    try bus.startStandIn(.plain)
-    let value = "$MOUNT/keychain/generic/S/A/value"
-    try await withWorld(environment: [address]) { world in
-      let refused = try world.sh("keyhole mount -o keychain=secret-service \"$MOUNT\"")
-      #expect(refused.status == 1)
-      #expect(refused.error.hasSuffix("`keyhole config plain-session true` from now on\n"), "\(refused)")
-    }
-    try await withKeyhole("keychain=auto", environment: [address]) { keyhole in
-      try keyhole.check("jq -r .keychain $MOUNT/.keyhole/status", prints: "vault\n")
-      try keyhole.check("keyhole status | grep -c 'offers no encrypted session'", prints: "1\n")
-    }
-    try await withKeyhole("keychain=secret-service", "plain-session", environment: [address]) { keyhole in
-      try keyhole.check("cat \(value); echo new > \(value); cat \(value)", prints: "s3cretnew")
-    }
-  }
-
-  /// The setting lies in the vault, also where that is not the keychain.
-  @Test func plainSessionIsTakenWhereTheVaultAllowsIt() async throws {
-    try bus.stopKeyring()
-    try bus.startStandIn(.plain)
-    try await withWorld(environment: [address]) { world in
-      let mount = "keyhole mount -q -o keychain=secret-service '\(world.mount)'"
-      let none = try world.sh("keyhole config plain-session true")
-      #expect(none.status == 1 && none.error.contains("there is no vault to keep it"), "\(none)")
-      try world.check(
-        """
-        keyhole mount -q -o keychain=vault "$MOUNT"; echo horse | keyhole passphrase --weak --cost 14 2> /dev/null
-        keyhole unmount
-        """)
-      let terminal = { (command: String) in
-        try Terminal(
-          ["/bin/sh", "-c", command + " 2> /dev/tty"], environment: world.environment,
-          directory: world.outside, errors: world.outside + "/errors")
-      }
-      let config = try terminal("keyhole config plain-session true")
-      try config.wait(for: "Passphrase of the vault:")
-      try config.type("horse\r")
-      try config.wait(for: "plain-session: false → true", within: LockTests.patience)
-      try config.type("horse\r")
-      #expect(try config.finish(within: LockTests.patience).status == 0)
-      // The vault is locked, and no person is there.
-      #expect(try world.sh(mount).status == 1)
-      let mounting = try terminal(mount)
-      try mounting.wait(for: "may allow that")
-      try mounting.type("horse\r")
-      #expect(try mounting.finish(within: LockTests.patience).status == 0)
-      try world.check("cat $MOUNT/keychain/generic/S/A/value; keyhole unmount", prints: "s3cret")
-    }
-  }
-
-  @Test func plainServiceInThePlaceOfAnotherGetsNothing() async throws {
-    try store("s3cret", "service S account A")
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      let value = "$MOUNT/keychain/generic/S/A/value"
-      try keyhole.check("cat \(value)", prints: "s3cret")
-      try bus.stopKeyring()
-      try bus.startStandIn(.plain)
-      let calls = try bus.traffic {
-        for command in ["cat \(value)", "echo new | dd of=\(value) conv=fsync"] {
-          try keyhole.check(
-            "{ \(command); } 2>&1 | grep -q 'not permitted' && echo refused", prints: "refused\n")
-        }
-      }
-      #expect(!calls.contains { $0.path.contains("collection") })
-    }
-  }
-
   @Test func outsideLockIsToldAndWipesWhatIsOpen() async throws {
     try store("s3cret", "service S account A")
     try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
@@ -316,80 +237,6 @@ import Testing
       try keyhole.check("echo new > \(value)", prints: "")
       let answer = try bus.run("\(question)' | \"$0/helper/git-credential-libsecret\" get")
       #expect(answer.contains("password=new\n"))
-    }
-  }
-
-  @Test func hangingServiceHarmsItsCallersOnly() async throws {
-    try store("s3cret", "service S account A")
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      try keyhole.check("mkdir $MOUNT/defaults/s; cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
-      bus.signalKeyring(SIGSTOP)
-      defer { bus.signalKeyring(SIGCONT) }
-      // More than Dispatch has threads, and every one of them can be interrupted.
-      let script = """
-        for n in $(seq 40); do timeout 5 cat $MOUNT/keychain/generic/S/A/value >/dev/null 2>&1 & done
-        echo 7 > $MOUNT/defaults/s/k; cat $MOUNT/defaults/s/k; ls $MOUNT/keychain/generic
-        setsid timeout -s INT 1 cat $MOUNT/keychain/generic/S/A/value 2>/dev/null; echo $?; kill $(jobs -p); wait
-        """
-      try keyhole.check(script, prints: "7\nS\n124\n")
-      let waited = """
-        began=$(date +%s); cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Input/output error'
-        [ $(($(date +%s) - began)) -le 10 ] && echo in time
-        """
-      try keyhole.check(waited, prints: "1\nin time\n")
-      bus.signalKeyring(SIGCONT)
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
-    }
-  }
-
-  @Test func secretThatAHangingServiceIsToTakeCanBeLookedAt() async throws {
-    try store("s3cret", "service S account A")
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      let path = keyhole / "keychain/generic/S/A/value"
-      let file = try OpenFile(path, O_WRONLY | O_TRUNC)
-      try file.write("another")
-      bus.signalKeyring(SIGSTOP)
-      defer { bus.signalKeyring(SIGCONT) }
-      let isClosed = Atomic(false)
-      let closer = Thread {
-        try? file.close()
-        isClosed.store(true, ordering: .sequentiallyConsistent)
-      }
-      for _ in 0..<20 { _ = try System.status(path) }
-      let wasClosed = isClosed.load(ordering: .sequentiallyConsistent)
-      #expect(!wasClosed)
-      bus.signalKeyring(SIGCONT)
-      closer.join()
-      #expect(try keyhole.cat("keychain/generic/S/A/value") == "another")
-    }
-  }
-
-  @Test func hangingServiceThatWasNeverUnlockedHarmsItsCallersOnly() async throws {
-    try bus.lock()
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      try keyhole.check("mkdir $MOUNT/defaults/s; ls $MOUNT/keychain", prints: "generic\ninternet\nother\n")
-      bus.signalKeyring(SIGSTOP)
-      defer { bus.signalKeyring(SIGCONT) }
-      let script = """
-        for n in $(seq 40); do timeout 5 ls $MOUNT/keychain/generic >/dev/null 2>&1 & done
-        echo 7 > $MOUNT/defaults/s/k; cat $MOUNT/defaults/s/k
-        setsid timeout -s INT 1 cat $MOUNT/keychain/generic/S/A/value 2>/dev/null; echo $?; kill $(jobs -p); wait
-        """
-      try keyhole.check(script, prints: "7\n124\n")
-    }
-  }
-
-  @Test func busThatComesBackWorksWithoutAnotherMount() async throws {
-    try store("s3cret", "service S account A")
-    try await withKeyhole("keychain=secret-service", environment: [address]) { keyhole in
-      try keyhole.check("mkdir $MOUNT/defaults/s; cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
-      bus.stop()
-      try keyhole.check(
-        "cat $MOUNT/keychain/generic/S/A/value 2>&1 | grep -c 'Input/output error'", prints: "1\n")
-      try keyhole.check("echo 7 > $MOUNT/defaults/s/k; cat $MOUNT/defaults/s/k", prints: "7\n")
-      try bus.startBus()
-      try bus.startKeyring()
-      try keyhole.check("cat $MOUNT/keychain/generic/S/A/value", prints: "s3cret")
     }
   }
 
