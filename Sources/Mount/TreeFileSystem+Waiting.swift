@@ -129,7 +129,10 @@ extension TreeFileSystem {
   ) {
     guard error == .locked, let request = tree.keychain?.unlockRequest(for: path(of: subject), by: caller)
     else { return fail(reply, error, subject) }
-    let parked = reply.park { [self] parked in interrupt(parked) { request.withdraw() } }
+    let parked = reply.park { parked in
+      request.withdraw()
+      _ = parked.claim()?.fail(.EINTR)
+    }
     request.start { [self] outcome in
       guard let reply = parked.claim() else { return }
       switch outcome {
@@ -145,7 +148,10 @@ extension TreeFileSystem {
     _ reply: consuming Reply<Answer>, of subject: Subject, _ group: PermissionGroup,
     _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
   ) {
-    let parked = reply.park { [self] parked in interrupt(parked) { group.withdraw() } }
+    let parked = reply.park { parked in
+      group.withdraw()
+      _ = parked.claim()?.fail(.EINTR)
+    }
     group.start { [self] outcome in
       guard let reply = parked.claim() else { return }
       switch outcome {
@@ -159,7 +165,10 @@ extension TreeFileSystem {
     _ reply: consuming Reply<Answer>, of subject: Subject, _ request: PermissionRequest,
     _ body: @escaping @Sendable (consuming Reply<Answer>, Permit?) -> Void
   ) {
-    let parked = reply.park { [self] parked in interrupt(parked) { request.withdraw() } }
+    let parked = reply.park { parked in
+      request.withdraw()
+      _ = parked.claim()?.fail(.EINTR)
+    }
     request.start { [self] outcome in
       guard let reply = parked.claim() else { return }
       switch outcome {
@@ -167,17 +176,5 @@ extension TreeFileSystem {
       case .failure(let error): fail(reply, error, subject)
       }
     }
-  }
-
-  /// Answers a caller that was interrupted once its question is withdrawn. A dialog may take a second to leave its terminal, for which
-  /// no worker waits.
-  private func interrupt<Answer: ~Copyable & Sendable>(
-    _ parked: Parked<Answer>, _ withdraw: @escaping @Sendable () -> Void
-  ) {
-    let end: @Sendable () -> Void = {
-      withdraw()
-      _ = parked.claim()?.fail(.EINTR)
-    }
-    if !waiting.run(.process, end) { end() }
   }
 }
