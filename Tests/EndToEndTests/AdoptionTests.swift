@@ -19,6 +19,9 @@ import Testing
       let world = keyhole.world
       try world.check("cat > ~/.netrc; chmod 640 ~/.netrc", sending: Array(Self.netrc.utf8))
       try world.check("keyhole adopt | sed \"s|$HOME|~|\"", prints: "~/.netrc\t1 secret\n")
+      try world.check(
+        "keyhole adopt --json | jq -c '.[]' | sed \"s|$HOME|~|\"; keyhole adopt --json ~/.netrc 2> /dev/null || echo $?",
+        prints: "{\"path\":\"~/.netrc\",\"secrets\":1}\n2\n")
       try world.check("keyhole doctor | grep -c 'netrc: a secret stands in it in plain text'", prints: "1\n")
       let output = try world.sh("keyhole adopt --yes --erase ~/.netrc")
       #expect(output.status == 0 && output.text.hasSuffix("\tviews/netrc\n"), "\(output)")
@@ -27,7 +30,9 @@ import Testing
         prints: "MOUNT/views/netrc\n" + Self.netrc)
       try world.check(
         "ls -A ~ | grep netrc; keyhole view", prints: ".netrc\nnetrc\tnetrc\t1\t\(world.home)/.netrc\n")
-      try world.check("keyhole adopt; keyhole doctor | grep netrc || echo clean", prints: "clean\n")
+      try world.check(
+        "keyhole adopt; keyhole adopt --json; keyhole doctor | grep netrc || echo clean",
+        prints: "[]\nclean\n")
       try keyhole.check(
         "cat keychain/generic/netrc/a.example.u.password/value",
         prints: "hunter22")

@@ -16,6 +16,29 @@ import Testing
     }
   }
 
+  /// Attributes, rules and class that were set on the folder in the mount hold for the item that the command stores.
+  @Test(arguments: ["echo hunter2 | keyhole set", "keyhole generate -q"])
+  func secretOfACommandGetsTheAttributesThatWaitInTheMount(command: String) async throws {
+    try await withKeyhole("auth-command=/bin/false") { keyhole in
+      try keyhole.check(
+        """
+        cd keychain/generic; mkdir -p s/p; echo x | keyhole set keychain/generic/s/other
+        setfattr -n user.comment -v mine s/p; setfattr -n user.keyhole.programs -v $'deny /usr/bin/head\nallow *' s/p
+        setfattr -n user.keyhole.accessible -v afterFirstUnlock s/p; echo 'otpauth://totp/a?secret=GEZDGNBVGY3TQOJQ' > s/p/otpauth
+        \(command) keychain/generic/s/p
+        for name in comment keyhole.accessible; do keyhole attr keychain/generic/s/p $name; done
+        head -c 1 s/p/value 2> /dev/null || echo refused; keyhole ls keychain/generic/s/p
+        """, prints: "mine\nafterFirstUnlock\nrefused\notpauth\nvalue\n")
+      // An option that the mount does not know of would be lost, or the others.
+      let option = try keyhole.sh(
+        "mkdir keychain/generic/s/q; echo x | keyhole set --access userPresence keychain/generic/s/q")
+      #expect(option.status == 1 && option.error.contains("setfattr -n user.keyhole.access"), "\(option)")
+      try keyhole.check(
+        "ls keychain/generic/s/q; keyhole ls keychain/generic/s; rmdir keychain/generic/s/q",
+        prints: "other\np\n")
+    }
+  }
+
   @Test func removedSecretIsGoneAtOnce() async throws {
     try await withKeyhole { keyhole in
       try keyhole.check(

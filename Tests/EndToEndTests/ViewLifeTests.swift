@@ -166,8 +166,8 @@ import Testing
         prints: "views/app\n")
       try keyhole.check("cat views/app", prints: "# mine\nTOKEN=abc\nUSER=peter\n")
       try world.check(
-        "keyhole rm --purge views/app; keyhole history views/app; keyhole history views; ! keyhole undo views/app 2> /dev/null"
-      )
+        "keyhole rm --purge views/app; keyhole history views/app 2> /dev/null || echo $?; keyhole history views; ! keyhole undo views/app 2> /dev/null",
+        prints: "3\n")
       try keyhole.check("ls .keyhole/history/views; cat keychain/generic/app/TOKEN/value", prints: "abc")
     }
   }

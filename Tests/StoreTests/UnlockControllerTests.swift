@@ -120,6 +120,20 @@ private func password(_ text: String) -> ItemPassword? {
     #expect(person.series.withLock { $0 } == 1)
   }
 
+  /// A command names the file that is missing, and not only that the keychain is locked.
+  @Test func whoWaitsGetsTheErrorThatNoPassphraseMends() {
+    let missing = StoreError.accessDenied(reason: "vault.key is missing")
+    let caller = Caller.Identity(process: .init(number: 100, start: 1), user: 1, executable: nil)
+    let subject = UnlockRequest.Subject(path: "keychain/generic/s/p/value", caller: caller)
+    let request = UnlockRequest(subject, controller(TypingPerson([.types("horse")]))) {
+      _ throws(StoreError) in
+      throw missing
+    }
+    #expect(throws: missing) { try request.fetch() }
+    let wrong = self.request(controller(TypingPerson([.types("cow")])))
+    #expect(throws: StoreError.locked) { try wrong.fetch() }
+  }
+
   @Test func threeWrongPassphrasesLeaveItLocked() {
     let person = TypingPerson([.types("cow")])
     #expect(ask(controller(person)) == .stillLocked(reason: "the passphrase was wrong three times"))

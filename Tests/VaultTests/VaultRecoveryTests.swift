@@ -71,6 +71,33 @@ import Testing
     try fixture.open().unlock(with: next)
   }
 
+  /// Without the key file the recovery code is a way: the message has it, where there is a code.
+  @Test(arguments: [true, false]) func aLostKeyFileNamesTheRecoveryCode(hasCode: Bool) throws {
+    _ = try makeVault(hasCode ? [RecoveryCode.make()] : [])
+    let states: [() -> Void] = [
+      { [fixture] in _ = unsafe chmod(fixture.key, 0o644) },
+      { [fixture] in _ = unsafe truncate(fixture.key, 7) },
+      { [fixture] in _ = unsafe unlink(fixture.key) },
+    ]
+    for spoil in states {
+      spoil()
+      let error = #expect(throws: StoreError.self) {
+        try fixture.open().unlock(KeychainSamples.secret("first"))
+      }
+      let message = error?.message ?? ""
+      let problem = try fixture.open().problems().first { $0.subject == fixture.key }
+      if !message.contains("chmod") {
+        #expect(
+          problem?.remedy.contains("keyhole passphrase --recover") == hasCode,
+          "\(String(describing: problem))")
+      }
+      #expect(
+        message.contains("vault.key") && message.contains("keyhole passphrase --recover") == hasCode,
+        "\(message)")
+      _ = unsafe chmod(fixture.key, 0o600)
+    }
+  }
+
   @Test func aChangedPassphraseKeepsCodeAndCredential() throws {
     let (code, credential) = (try RecoveryCode.make(), try LoginCredential.make())
     let ids = try makeVault([code, credential])

@@ -138,7 +138,7 @@ extension ControlSession {
     if let request = keychain.unlockRequest(for: String(path.prefix(Self.longestPath)), by: peer.caller) {
       do throws(StoreError) {
         let _: Void = try channel.fetch { done in
-          request.start { done($0 == .unlocked ? .success(()) : .failure(.locked)) }
+          request.start { done($0 == .unlocked ? .success(()) : .failure(request.failure ?? .locked)) }
         }
       } catch {
         request.withdraw()

@@ -35,15 +35,41 @@ package struct TreeRemoval {
     count = node.isDirectory ? try session.count(in: node, path) : 1
   }
 
-  /// Removes it; `advance` is called after each key and item.
-  package func run(_ advance: () -> Void = {}) throws {
+  /// Removes it, many keys and items in one transaction; `advance` gets how many more are removed.
+  ///
+  /// - Throws: `Failure`. What was removed before it is removed.
+  package func run(_ advance: (Int) -> Void = { _ in }) throws {
+    try run(RemovalPace(), advance)
+  }
+
+  func run(_ pace: RemovalPace, _ advance: (Int) -> Void = { _ in }) throws {
     guard node.isDirectory else {
       try session.removeFile(path)
-      return advance()
+      return advance(1)
     }
-    try session.removeContent(of: node, path, advance)
+    var content = Content()
+    try session.collect(node, path, into: &content)
+    var pace = pace
+    try pace.run(content.stored) { part in
+      guard try session.remove(part, of: path) else { return false }
+      advance(part.count)
+      return true
+    }
+    for file in content.files {
+      try session.removeFile(file)
+      advance(1)
+    }
+    for folder in content.folders { try session.removeEmptyFolder(folder) }
     if !isOfTree { try session.removeEmptyFolder(path) }
-    if path.isItem { advance() }
+  }
+
+  /// All that is in a folder.
+  fileprivate struct Content {
+    /// Keys, and items as a whole, in the order of their paths.
+    var stored: [(path: TreePath, node: Node)] = []
+    var files: [TreePath] = []
+    /// The folders in it that stay when they are empty, the inner ones first.
+    var folders: [TreePath] = []
   }
 }
 
@@ -56,18 +82,34 @@ extension TreeSession {
     }
   }
 
-  /// `otpauth` before `value`: with the secret an item goes, and its URI must not go by the way.
-  fileprivate func removeContent(of node: Node, _ path: TreePath, _ advance: () -> Void) throws {
+  fileprivate func collect(_ node: Node, _ path: TreePath, into content: inout TreeRemoval.Content) throws {
+    guard !path.isItem else { return content.stored.append((path, node)) }
     for entry in try entries(of: node, path).sorted(by: { ExactString($0.name) < ExactString($1.name) }) {
-      let child = path.appending(entry.name)
+      let (child, node) = (path.appending(entry.name), tree.node(of: entry))
       if entry.isDirectory {
-        try removeContent(of: tree.node(of: entry), child, advance)
-        if !tree.node(of: entry).isPermanent { try removeEmptyFolder(child) }
-        if child.isItem { advance() }
+        try collect(node, child, into: &content)
+        if !node.isPermanent, !child.isItem { content.folders.append(child) }
+      } else if child.isKey, !node.isScratch {
+        content.stored.append((child, node))
       } else {
-        try removeFile(child)
-        if !path.isItem { advance() }
+        content.files.append(child)
       }
+    }
+  }
+
+  /// Removes some of the keys and items of a folder together.
+  ///
+  /// - Returns: false where none was removed, and each by itself may be.
+  fileprivate func remove(_ part: ArraySlice<(path: TreePath, node: Node)>, of folder: TreePath) throws
+    -> Bool
+  {
+    let path = part.count == 1 ? part.first?.path : nil
+    return try attempt(path ?? folder) { () throws(StoreError) in
+      do throws(StoreError) { try tree.remove(part.map(\.node)) } catch {
+        guard part.count > 1, error.mayConcernOneOfMany else { throw error }
+        return false
+      }
+      return true
     }
   }
 
@@ -80,9 +122,20 @@ extension TreeSession {
     try attempt(path) { () throws(StoreError) in try tree.remove(path.name.utf8, in: folder) }
   }
 
-  /// A service's folder is gone with its last item; here none was made to keep.
+  /// The folder of a service, and of an item, is gone with its last item.
   fileprivate func removeEmptyFolder(_ path: TreePath) throws {
+    guard try existingNode(at: path) != nil else { return }
     let folder = try node(at: path.parent)
     try attempt(path) { () throws(StoreError) in try tree.removeDirectory(path.name.utf8, in: folder) }
+  }
+}
+
+extension StoreError {
+  /// Whether a change of many things may have failed because of one of them, or of their number.
+  fileprivate var mayConcernOneOfMany: Bool {
+    switch self {
+    case .damaged, .tooLarge, .noSpace, .quotaExceeded, .system, .unsupported, .notPermitted: true
+    default: false
+    }
   }
 }

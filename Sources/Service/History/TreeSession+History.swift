@@ -193,7 +193,7 @@ extension TreeSession {
       return try tree.identityOfItem(at: path.components)
     } catch {
       guard error == .notFound else { throw Failure(path.string, error) }
-      throw Failure(path.string, "there is no such item, and no earlier version of one")
+      throw Failure(path.string, "there is no such item, and no earlier version of one", .notFound)
     }
   }
 
@@ -249,8 +249,8 @@ package final class RemovalNotice {
       + "`keyhole undo PATH` brings one back"
   }
 
-  /// Before a removal of which nothing is to be kept: deletes the earlier versions, and switches the history of the items off in one
-  /// transaction, that of the keys for some seconds. So an interruption leaves an item or key as it is, without versions, or
+  /// Before a removal of which nothing is to be kept: deletes the earlier versions, and switches the history of the items off, many in
+  /// one transaction, that of the keys for some seconds. So an interruption leaves an item or key as it is, without versions, or
   /// nothing of it.
   ///
   /// - Throws: `Failure`.
@@ -264,12 +264,19 @@ package final class RemovalNotice {
     // On a full disk nothing can be written, and what is kept is deleted afterwards.
     guard path.components.first == "keychain" else { return _ = try? switchOffSettings() }
     let paths = Set(items)
-    try session.attempt(path) { () throws(StoreError) in
+    let (keychain, ids) = try session.attempt(path) { () throws(StoreError) in
       let keychain = try session.keychain()
       let ids = try keychain.read { index in
         index.all.filter { paths.contains(FileTree.path(of: $0.identity)) }.map(\.id)
       }
-      try keychain.update(ids) { $0.attributes[Item.historyAttribute] = Array("0".utf8) }
+      return (keychain, ids)
+    }
+    var pace = RemovalPace()
+    try pace.run(ids) { part in
+      try session.attempt(path) { () throws(StoreError) in
+        try keychain.update(Array(part)) { $0.attributes[Item.historyAttribute] = Array("0".utf8) }
+      }
+      return true
     }
   }
 
@@ -293,14 +300,26 @@ package final class RemovalNotice {
 
   /// Deletes what is kept of the items, and of all that was removed there before. - Throws: `Failure`.
   package func purge() throws {
-    if path.components.first != "defaults" || (try? switchOffSettings()) == nil {
-      for item in items { try session.purge(TreePath(item)) }
-    }
-    // Of a folder also what was removed from it before.
-    for kept in (try? session.pathsWithHistory(below: path)) ?? [] { try session.purge(TreePath(kept)) }
+    for kept in try pathsToPurge() { try session.purge(kept) }
     let mounts = (try? StoragePaths.ofMount()).map { MountRegistration.all(in: $0.runtime) } ?? []
     for suite in try session.keysBySuite(items).keys {
       session.settings.engine.history?.endPurge(of: suite, isFollowed: mounts.contains(where: \.isAlive))
+    }
+  }
+
+  /// The paths of which something may still be kept: one item itself, and what was removed from a folder before.
+  private func pathsToPurge() throws -> [TreePath] {
+    switch path.components.first {
+    case "defaults":
+      let keys = (try? switchOffSettings()) == nil ? items.map { TreePath($0) } : []
+      // To a folder belong all keys of its suites, which are deleted together.
+      let suites = Set(try session.pathsWithHistory(below: path).map { TreePath($0).parent })
+      return keys + suites.sorted { $0.string < $1.string }
+    case "keychain" where session.keepsItems, "views" where session.keepsItems:
+      // Of many, none has a version any more since they were switched off.
+      let below = try session.pathsWithHistory(below: path)
+      return ((path.isInItem || path.view != nil ? items : []) + below).map { TreePath($0) }
+    default: return items.map { TreePath($0) }
     }
   }
 }

@@ -88,7 +88,7 @@ package enum ProgramPath {
   ///
   /// - Parameter name: as a person writes it.
   /// - Returns: the absolute path, with the symbolic links that lead to it resolved: rules know a program by its file.
-  /// - Throws: `Failure` where there is no such program.
+  /// - Throws: `Failure` where there is no such program, and for a script: no process has it as its executable.
   package static func resolve(_ name: String) throws -> ExactString {
     var candidates = [name]
     if !name.contains("/") {
@@ -98,6 +98,17 @@ package enum ProgramPath {
     guard let found = candidates.first(where: { Files.allows(.execute, $0) }),
       let path = try? Files.realPath(found)
     else { throw Failure(name, "there is no such program") }
+    guard !isScript(path) else {
+      throw Failure(
+        name,
+        "\(path) is a script, and rules know the program that opens a secret: the script's interpreter, or what the script starts. "
+          + "`keyhole log` shows which one it is; name that")
+    }
     return ExactString(path)
+  }
+
+  private static func isScript(_ path: String) -> Bool {
+    guard let file = try? Descriptor(path, .reading), let start = try? file.read(2) else { return false }
+    return start == Array("#!".utf8)
   }
 }

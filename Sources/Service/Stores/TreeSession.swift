@@ -181,6 +181,10 @@ package struct TreeSession {
 
   /// Replaces the file's content, or makes it.
   package func write(_ bytes: Span<UInt8>, to path: TreePath) throws {
+    if let staged = StagedMountItem(ofValueAt: path, in: self) {
+      try attempt(path) { () throws(StoreError) in try staged.write(bytes) }
+      return stores.settleKeychain()
+    }
     let folder = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
       let permit = try tree.permission(toCreate: path.name.utf8, in: folder, .write, by: caller)?.fetch()
@@ -194,7 +198,12 @@ package struct TreeSession {
   }
 
   /// Sets an attribute of Keyhole's of the item of a path, which need not be there yet.
+  ///
+  /// - Throws: `Failure`, also where a mount has attributes that wait for the item's secret.
   package func setAttribute(_ name: String, to text: String, ofItemAt path: TreePath) throws {
+    if let staged = StagedMountItem(ofValueAt: path.ofValue, in: self) {
+      throw staged.refusal(of: "user.keyhole." + name, text)
+    }
     let item = try madeFolder(of: path)
     try attempt(path) { () throws(StoreError) in
       let (name, value) = ("user.keyhole." + name, Array(text.utf8))

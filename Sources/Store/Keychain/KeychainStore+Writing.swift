@@ -83,9 +83,8 @@ extension KeychainStore {
         try guarding.check(before, item)
       }
     } note: { store, updated in
-      for item in updated {
-        store.note(item, kind: .attributes, since: present.first { $0.id == item.id }, origin: origin)
-      }
+      let known = Dictionary(present.map { ($0.id, $0) }) { first, _ in first }
+      for item in updated { store.note(item, kind: .attributes, since: known[item.id], origin: origin) }
     }
   }
 
@@ -117,7 +116,8 @@ extension KeychainStore {
     try change { () throws(StoreError) in
       try engine.remove(items)
     } note: { store, _ in
-      for id in items { store.noteRemoval(of: id, unread.first { $0.id == id }, origin: origin) }
+      let known = Dictionary(unread.map { ($0.id, $0) }) { first, _ in first }
+      for id in items { store.noteRemoval(of: id, known[id], origin: origin) }
     }
   }
 }

@@ -130,7 +130,10 @@ extension UnlockController {
   ) throws(StoreError) {
     let request = try begin(number)
     defer { endAsking(number) }
-    switch ask(request.subject, request.unlock, withdrawal, approver: approver) {
+    switch ask(
+      request.subject, { (passphrase) throws(StoreError) in try request.unlock(passphrase) }, withdrawal,
+      approver: approver)
+    {
     case .unlocked: didUnlock()
     case .refused(let reason), .impossible(let reason), .failed(let reason):
       throw .accessDenied(reason: "\(reason); the request still waits")

@@ -230,7 +230,8 @@ extension UnlockController {
   /// others.
   private func serve() {
     while let (request, withdrawal) = next() {
-      let result = ask(request.subject, request.unlock, withdrawal)
+      let result = ask(
+        request.subject, { (passphrase) throws(StoreError) in try request.unlock(passphrase) }, withdrawal)
       if !withdrawal.isWithdrawn { settle(result, request.subject) }
     }
   }

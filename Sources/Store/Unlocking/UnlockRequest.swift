@@ -26,7 +26,7 @@ public final class UnlockRequest: Sendable {
   }
 
   let subject: Subject
-  let unlock: Unlock
+  private let opener: Unlock
   private let controller: UnlockController
   private let state = Mutex(State())
 
@@ -34,10 +34,11 @@ public final class UnlockRequest: Sendable {
     var done: (@Sendable (Outcome) -> Void)?
     var onListed: (@Sendable () -> Void)?
     var isWithdrawn = false
+    var failure: StoreError?
   }
 
   init(_ subject: Subject, _ controller: UnlockController, unlock: @escaping Unlock) {
-    (self.subject, self.controller, self.unlock) = (subject, controller, unlock)
+    (self.subject, self.controller, opener) = (subject, controller, unlock)
   }
 
   /// Asks, or joins the question that is open. `done` is called once, on any thread, unless the request is withdrawn before;
@@ -61,6 +62,17 @@ public final class UnlockRequest: Sendable {
     if wasWaiting { controller.withdraw(self) }
   }
 
+  /// The error, other than a wrong passphrase, with which unlocking failed, as a missing key file; nil: there was none.
+  public var failure: StoreError? { state.withLock { $0.failure } }
+
+  /// Unlocks the keychain. - Throws: `rejected` for a wrong passphrase; what else keeps it locked.
+  func unlock(_ passphrase: borrowing SecretBytes) throws(StoreError) {
+    do throws(StoreError) { try opener(passphrase) } catch {
+      if error != .rejected, error != .locked { state.withLock { $0.failure = error } }
+      throw error
+    }
+  }
+
   var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
 
   func noteListing() { state.withLock { $0.onListed.take() }?() }
@@ -71,10 +83,12 @@ public final class UnlockRequest: Sendable {
 }
 
 extension UnlockRequest {
-  /// Waits for the answer; not for threads that others wait for. - Throws: `locked` where the keychain is still locked.
+  /// Waits for the answer; not for threads that others wait for.
+  ///
+  /// - Throws: `locked` where the keychain is still locked, or `failure`.
   public func fetch() throws(StoreError) {
     let answer = Promise<Outcome>()
     start { answer.fulfill($0) }
-    guard answer.wait() == .unlocked else { throw .locked }
+    guard answer.wait() == .unlocked else { throw failure ?? .locked }
   }
 }

@@ -42,8 +42,8 @@ final class ProgressBar {
     return try body()
   }
 
-  /// One more of them is done.
-  func advance() { drawing.advance() }
+  /// So many more of them are done.
+  func advance(_ count: Int = 1) { drawing.advance(count) }
 
   /// So much is done.
   func show(_ done: Int) { drawing.show(done, of: nil, nil) }
@@ -78,7 +78,7 @@ private final class ProgressDrawing: Sendable {
     state = Mutex(State(total: total, verb: verb))
   }
 
-  func advance() { state.withLock { $0.done += 1 } }
+  func advance(_ count: Int) { state.withLock { $0.done += count } }
 
   func show(_ done: Int, of total: Int?, _ verb: String?) {
     state.withLock { state in

@@ -1,6 +1,7 @@
-import InMemory
+import Model
 import Testing
 
+@testable import InMemory
 @testable import Service
 
 /// `keyhole rm`.
@@ -32,7 +33,7 @@ import Testing
     let all = try removal(folder, .withContent, fixture)
     #expect(all.count == 2 && !all.isOfTree)
     var steps = 0
-    try all.run { steps += 1 }
+    try all.run { steps += $0 }
     #expect(steps == 2)
     #expect(try fixture.keychain.items().isEmpty && !fixture.exists("keychain/generic/service"))
   }
@@ -73,5 +74,63 @@ import Testing
   @Test func missingPathIsAFailure() throws {
     let fixture = try SessionFixture()
     #expect(reason { try removal("defaults/s/k", .withContent, fixture).run() } != nil)
+  }
+
+  /// In transactions of 1, 2, 4 … 256 as long as each is quick, over the folders of all services.
+  @Test func manyItemsAreRemovedInFewTransactions() throws {
+    let fixture = try SessionFixture()
+    for number in 0..<20 {
+      for account in 0..<20 { try fixture.write("keychain/generic/s\(number)/a\(account)/value", "1") }
+    }
+    try fixture.write("keychain/generic/s3/a3/otpauth", "otpauth://totp/a?secret=GEZDGNBVGY3TQOJQ")
+    let before = fixture.keychain.shared.use { $0.changes.count }
+    let all = try removal("keychain/generic", .withContent, fixture)
+    let now = ContinuousClock.now
+    var steps: [Int] = []
+    try all.run(RemovalPace { now }) { steps.append($0) }
+    #expect(steps == [1, 2, 4, 8, 16, 32, 64, 128, 145])
+    #expect(fixture.keychain.shared.use { $0.changes.count } == before + steps.count)
+    #expect(try fixture.keychain.items().isEmpty)
+  }
+
+  @Test func keysOfASuiteAreRemovedTogether() throws {
+    let fixture = try SessionFixture()
+    for number in 0..<20 { try fixture.write("defaults/s/k\(number)", "1") }
+    try fixture.write("defaults/t/k", "1")
+    let now = ContinuousClock.now
+    var steps: [Int] = []
+    try removal("defaults/s", .withContent, fixture).run(RemovalPace { now }) { steps.append($0) }
+    #expect(steps == [1, 2, 4, 8, 5])
+    #expect(try !fixture.exists("defaults/s") && fixture.exists("defaults/t/k"))
+  }
+}
+
+@Suite struct RemovalPaceTests {
+  private func parts(of count: Int, seconds: Int, isDone: (ArraySlice<Int>) -> Bool = { _ in true }) -> [Int]
+  {
+    var (now, parts): (ContinuousClock.Instant, [Int]) = (.now, [])
+    var pace = RemovalPace {
+      defer { now = now.advanced(by: .seconds(seconds)) }
+      return now
+    }
+    pace.run(Array(0..<count)) { part in
+      parts.append(part.count)
+      return isDone(part)
+    }
+    return parts
+  }
+
+  @Test func slowKeychainGetsOneAfterTheOther() {
+    #expect(parts(of: 4, seconds: 2) == [1, 1, 1, 1])
+  }
+
+  @Test func quickOneGetsAsManyAsATransactionMayHave() {
+    #expect(parts(of: 800, seconds: 0) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 33])
+  }
+
+  /// One of them can't be removed with others: those before it and behind it still go together.
+  @Test func elementThatFailsWithOthersIsReachedAlone() {
+    let parts = parts(of: 16, seconds: 0) { !$0.contains(9) || $0.count == 1 }
+    #expect(parts == [1, 2, 4, 8, 4, 2, 4, 2, 1, 2, 4])
   }
 }

@@ -260,7 +260,7 @@ extension LockableVault {
           remedy: "put back the vault that was there, or a backup of it"))
     }
     let slots = failure == nil ? try? file.slots() : nil
-    return problems + file.directory.problems(needingKey: slots?.contains(where: \.takesKeyFile) == true)
+    return problems + file.directory.problems(slots ?? [])
       + (session?.problems() ?? [])
   }
 }

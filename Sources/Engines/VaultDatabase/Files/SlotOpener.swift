@@ -1,4 +1,5 @@
 package import Model
+import Platform
 package import SecretMemory
 package import VaultRecords
 
@@ -46,10 +47,8 @@ package struct SlotOpener: ~Copyable {
       }
     }
     guard opened.isEmpty else { return opened }
-    if case .damaged(let what) = failure {
-      throw .damaged(what: what == directory.key ? what : "the vault's key slot")
-    }
-    if let failure { throw failure }
+    let hasCode = slots.contains { $0.kind == KeySlot.Kind.recoveryCode.rawValue }
+    if let failure { throw named(failure, hasCode: hasCode) }
     if secret != nil { throw .rejected }
     if slots.contains(where: \.takesPassphrase) { throw passphrase.isEmpty ? .locked : .rejected }
     throw .accessDenied(reason: "vault.key is not this vault's key: put back the one that belongs to it")
@@ -71,6 +70,27 @@ package struct SlotOpener: ~Copyable {
       return try slot.open(source, header)
     default:
       return nil
+    }
+  }
+
+  /// The error that kept the slots from being opened; where a recovery code does it without the key file, with that way.
+  private func named(_ failure: StoreError, hasCode: Bool) -> StoreError {
+    let recovery = "set a new passphrase with the recovery code: `keyhole passphrase --recover`"
+    let key = directory.key
+    switch failure {
+    case .damaged(let what) where what == key:
+      return hasCode
+        ? .damaged(what: "\(key) (put back your copy of it, or move it away and \(recovery))") : failure
+    case .damaged: return .damaged(what: "the vault's key slot")
+    case .accessDenied(let reason) where hasCode && !Files.hasName(key):
+      return .accessDenied(reason: "\(reason), or \(recovery)")
+    case .accessDenied(let reason) where hasCode:
+      return .accessDenied(reason: "\(reason); or move it away and \(recovery)")
+    case .system(let error, "open \(key)"):
+      let rest =
+        hasCode ? "; make it readable, or move it away and \(recovery)" : "; make it readable for its owner"
+      return .accessDenied(reason: "\(key) can't be read: \(error)\(rest)")
+    default: return failure
     }
   }
 }

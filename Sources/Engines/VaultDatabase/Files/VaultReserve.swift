@@ -1,6 +1,6 @@
 package import Platform
 package import Store
-import VaultRecords
+package import VaultRecords
 
 extension VaultDirectory {
   /// In bytes.
@@ -18,16 +18,9 @@ extension VaultDirectory {
 }
 
 extension VaultDirectory {
-  /// The problems around the database: a key file that is gone, a disk that takes no writes, no reserve.
-  package func problems(needingKey: Bool) -> [Problem] {
-    var problems: [Problem] = []
-    if needingKey, isMissing(key) {
-      problems.append(
-        Problem(
-          subject: key,
-          reason: "it is missing: what is mounted now stays open, but nothing opens the vault again",
-          remedy: "put your copy of it back, or `keyhole export` all secrets before you unmount"))
-    }
+  /// The problems around the database: a key file that is gone or damaged, a disk that takes no writes, no reserve.
+  package func problems(_ slots: [KeySlot]) -> [Problem] {
+    var problems = problemOfKey(slots).map { [$0] } ?? []
     if let problem = DiskProbe.problem(of: probedFolder) {
       problems.append(problem)
     } else if (reserve.size ?? 0) < ReserveFile.leastSize, readOnlyReason == nil, !isMissing(path) {
@@ -39,6 +32,23 @@ extension VaultDirectory {
             "free \(4 * ReserveFile.leastSize / 1024) KiB or more; it is made at the next use of the vault"))
     }
     return problems
+  }
+
+  private func problemOfKey(_ slots: [KeySlot]) -> Problem? {
+    guard slots.contains(where: \.takesKeyFile) else { return nil }
+    let isDamaged = (try? Files.status(key)).map { $0.size != Int64(KeyFileSource.length) } ?? false
+    guard isDamaged || isMissing(key) else { return nil }
+    let hasCode = slots.contains { $0.kind == KeySlot.Kind.recoveryCode.rawValue }
+    let opener = hasCode ? "only the recovery code opens" : "nothing opens"
+    let other =
+      hasCode
+      ? (isDamaged ? "move it away, and " : "") + "`keyhole passphrase --recover` sets a new passphrase"
+      : "`keyhole export` all secrets before you unmount"
+    return Problem(
+      subject: key,
+      reason:
+        "it is \(isDamaged ? "damaged" : "missing"): what is mounted now stays open, but \(opener) the vault again",
+      remedy: "put your copy of it back, or \(other)")
   }
 
   /// Whether nothing has a path. False where that can't be found out.

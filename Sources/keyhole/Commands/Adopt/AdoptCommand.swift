@@ -44,6 +44,13 @@ struct AdoptCommand: ParsableCommand {
   )
   var undo = false
 
+  @Flag(help: "Without a file: a JSON array of objects: path and secrets, their number.")
+  var json = false
+
+  func validate() throws {
+    if json, !files.isEmpty { throw ValidationError("--json is for the list, and goes without files") }
+  }
+
   func run() throws {
     allowUnlockedMemoryWithoutSwap()
     guard !undo || !files.isEmpty, !undo || !erase && dialect == nil else {
@@ -56,6 +63,13 @@ struct AdoptCommand: ParsableCommand {
   private func list() throws {
     let places = try StoragePaths.ofMount()
     let found = PlainSecrets.find(home: places.home, folder: try Files.realPath("."))
+    guard !json else {
+      var list = JSONList()
+      for finding in found {
+        list.add([("path", finding.path.quotedAsJSON), ("secrets", "\(finding.count)")])
+      }
+      return list.end()
+    }
     for finding in found {
       StandardOutput.print(
         columns: finding.path, finding.count == 1 ? "1 secret" : "\(finding.count) secrets")

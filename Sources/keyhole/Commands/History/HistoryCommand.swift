@@ -45,11 +45,13 @@ struct HistoryCommand: ParsableCommand {
       let count = try ProgressBar.run("deleting versions") {
         try all ? session.purgeAll() : session.purge(path)
       }
+      if count == 0, !all { try session.requireKnown(path) }
       return report(count)
     }
     session.stores.keychain?.pruneVersions()
     guard path.isInItem || path.isKey || path.view != nil else {
       let paths = try ProgressBar.run("reading versions") { try session.pathsWithHistory(below: path) }
+      if paths.isEmpty { try session.requireKnown(path) }
       if path.components.isEmpty, !session.keepsItems {
         StandardError.note("this keychain keeps no earlier versions; the vault and a store in a cluster do")
       }
@@ -57,7 +59,9 @@ struct HistoryCommand: ParsableCommand {
         StandardOutput.print(json ? "{\"path\":\($0.quotedAsJSON)}" : $0.forStandardOutput)
       }
     }
-    for version in try session.versions(at: path) {
+    let versions = try session.versions(at: path)
+    if versions.isEmpty { try session.requireKnown(path) }
+    for version in versions {
       StandardOutput.print(json ? version.json : version.columns)
     }
   }

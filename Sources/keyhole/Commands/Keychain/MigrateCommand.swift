@@ -96,7 +96,7 @@ struct MigrateCommand: ParsableCommand {
 
 extension MigrateCommand {
   private func moveItems(_ source: KeychainChoice, _ target: KeychainChoice) throws {
-    var options = KeychainMove.Options { try SecretInput.ask("Passphrase: ") }
+    var options = KeychainMove.Options { try SecretInput.passphrase("Passphrase of the vault: ") }
     (options.allowsPlainSession, options.seals) = (plainSession, sealed)
     let move = try KeychainMove(from: source, to: target, StoragePaths.ofMount(), options)
     do {

@@ -141,7 +141,7 @@ extension PassphraseChange {
         let isOfPerson = SecretInput.isTyped && attempt < attempts
         switch error {
         case .invalidValue(let reason):
-          guard isOfPerson else { throw Failure(nil, reason) }
+          guard isOfPerson else { throw Failure(nil, "\(reason); nothing was changed", .refused) }
           StandardError.write("\(reason)\n")
         case .rejected:
           guard isOfPerson else { throw Failure(places.vault, notTheCode) }
@@ -150,7 +150,7 @@ extension PassphraseChange {
         }
       }
     }
-    throw Failure(nil, "no recovery code was typed")
+    throw Failure(nil, "no recovery code was typed; nothing was changed", .refused)
   }
 
   private static let notTheCode = StoreError.accessDenied(

@@ -34,7 +34,8 @@ struct NewMountUnlock {
       guard let failure = mount.unlock(passphrase, places) else { return true }
       guard failure == .rejected else { throw mount.failure(failure) }
       let left = Self.attempts - attempt
-      StandardError.write("Wrong passphrase; \(left) \(left == 1 ? "try is" : "tries are") left.\n")
+      let rest = left == 0 ? "" : "; \(left) \(left == 1 ? "try is" : "tries are") left"
+      StandardError.write("Wrong passphrase\(rest).\n")
     }
     return false
   }

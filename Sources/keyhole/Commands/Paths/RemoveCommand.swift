@@ -11,6 +11,10 @@ struct RemoveCommand: ParsableCommand {
       Where more than one key or item would go, it asks on a terminal, and elsewhere removes nothing without --yes or \
       -f. A folder of the tree itself, as `keychain`, stays and is emptied: that is always asked about, and takes \
       --yes where no person can be asked. Short names are not taken.
+
+      Removed items and keys are kept for a while (30 days, ten versions, unless `keyhole config history` and `history-age` say \
+      otherwise; in a Secret Service nothing is kept): `keyhole history` lists them, `keyhole undo PATH` brings one back. \
+      Of many, some hundreds go in one transaction: where the command is interrupted, the rest stays.
       """)
 
   @Flag(name: .short, help: "Remove folders with everything in them.")
@@ -24,7 +28,7 @@ struct RemoveCommand: ParsableCommand {
     help: "Do not ask, unless a folder of the tree itself would be emptied; a missing path is no error.")
   var force = false
 
-  @Flag(help: "Keep nothing of it: also its earlier versions are deleted.")
+  @Flag(help: "Keep nothing of it, and delete its earlier versions: no `keyhole undo` brings it back.")
   var purge = false
 
   @OptionGroup var quiet: QuietOption
@@ -34,7 +38,7 @@ struct RemoveCommand: ParsableCommand {
 
   func run() throws {
     quiet.apply()
-    let removals = try paths.compactMap(removal)
+    let removals = try ProgressBar.run("reading names") { try allRemovals() }
     let count = removals.reduce(0) { $0 + $1.count }
     guard try isWanted(removals, count) else {
       throw Failure(nil, "nothing was removed", .refused)
@@ -45,8 +49,8 @@ struct RemoveCommand: ParsableCommand {
     for removal in removals {
       let notice = purge || isSaying ? RemovalNotice(removal.session, removal.path) : nil
       if purge { try notice?.switchOff() }
-      try removal.run {
-        bar.advance()
+      try removal.run { count in
+        bar.advance(count)
         if purge { notice?.renew() }
       }
       if purge { try notice?.purge() }
@@ -57,9 +61,17 @@ struct RemoveCommand: ParsableCommand {
     }
   }
 
-  private func removal(_ text: String) throws -> TreeRemoval? {
+  /// All in one session: each would read all names.
+  private func allRemovals() throws -> [TreeRemoval] {
+    try paths.reduce(into: []) { removals, path in
+      let session = removals.last { $0.session.hasKeychain }?.session
+      if let removal = try removal(path, in: session) { removals.append(removal) }
+    }
+  }
+
+  private func removal(_ text: String, in session: TreeSession?) throws -> TreeRemoval? {
     do {
-      let opened = try OpenedPath(text, .none)
+      let opened = try OpenedPath(text, .none, in: session)
       return try TreeRemoval(of: opened.path, recursive ? .withContent : .fileOrItem, in: opened.session)
     } catch let failure as Failure where force && failure.kind == .notFound {
       return nil
