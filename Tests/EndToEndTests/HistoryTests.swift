@@ -232,11 +232,9 @@ import Testing
     }
   }
 
-  /// `setting`: its path; with a dot before it each command changes the suite itself, and not the mount, which makes one version of
-  /// the changes of a second.
-  private static func count(_ changes: Int, _ setting: String = "./defaults/a/n") -> String {
+  private static func count(_ changes: Int) -> String {
     """
-    for i in $(seq \(changes)); do echo $i | keyhole set \(value); keyhole set \(setting) $i; done
+    for i in $(seq \(changes)); do echo $i | keyhole set \(value); keyhole set defaults/a/n $i; done
     keyhole history \(item) | wc -l; keyhole history defaults/a/n | wc -l
     """
   }
@@ -253,8 +251,7 @@ import Testing
         "rm defaults/keyhole/history; { \(Self.count(1)); } > /dev/null; keyhole history \(Self.item) | wc -l",
         prints: "10\n")
       try keyhole.unmount()
-      try keyhole.world.check(
-        "keyhole config history 12; \(Self.count(4, "defaults/a/n"))", prints: "12\n12\n")
+      try keyhole.world.check("keyhole config history 12; \(Self.count(4))", prints: "12\n12\n")
       for command in ["keyhole config history 0", "printf 9 | keyhole set defaults/keyhole/history"] {
         let refused = try keyhole.world.sh("setsid -w \(command)")
         #expect(refused.status == 5, "\(refused)")
@@ -300,7 +297,7 @@ extension HistoryTests {
     try await withKeyhole { keyhole in
       try keyhole.check(
         """
-        for value in 1 2 3; do keyhole set ./defaults/a/volume $value; done; keyhole history defaults/a/volume | cut -f 3
+        for value in 1 2 3; do keyhole set defaults/a/volume $value; done; keyhole history defaults/a/volume | cut -f 3
         cat .keyhole/history/defaults/a/volume/*; keyhole undo defaults/a/volume > /dev/null; cat defaults/a/volume
         keyhole rm defaults/a/volume; keyhole history defaults; keyhole undo defaults/a/volume > /dev/null
         cat defaults/a/volume; script -qec 'keyhole rm -r --yes defaults/a' /dev/null | tr -d '\\r'
