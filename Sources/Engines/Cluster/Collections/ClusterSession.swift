@@ -10,13 +10,17 @@ package final class ClusterSession: Sendable {
   package let paths: ClusterPaths
   package let keys: ClusterKeyring
   package let seen: SeenState
+  /// nil: this device keeps no copy of the keychain.
+  package let offline: OfflineCopy?
   let limits = CallLimits()
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
 
   package init(
-    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, seen: SeenState
+    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, seen: SeenState,
+    offline: OfflineCopy? = nil
   ) {
     (self.cluster, self.paths, self.keys, self.seen) = (cluster, paths, keys, seen)
+    self.offline = offline
   }
 
   /// From now on `renew` is called where a record is sealed under keys that are not known: it fetches them, if it can.
