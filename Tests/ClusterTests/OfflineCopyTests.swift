@@ -255,6 +255,21 @@ import VaultRecords
     #expect(!devices.hasCopy("first"))
   }
 
+  /// A mount that begins without the cluster is not held up by it: what is locked says so at once.
+  @Test func beforeTheFirstUnlockTheClusterIsNotAsked() throws {
+    defer { writer.close() }
+    let client = devices.client()
+    let store = try ClusterStore(client, store: "team", files: devices.files("first"), offlineDays: 7)
+    let (suites, keychain) = (store.suites(propertyLists: PropertyLists()), store.keychain())
+    defer {
+      suites.close()
+      keychain.close()
+    }
+    expect(.locked) { _ = try suites.suites() }
+    expect(.locked) { _ = try keychain.items() }
+    #expect(client.calls == 0)
+  }
+
   /// Random changes and outages: while the cluster is away, all secrets are those of before.
   @Test func theCopyIsAlwaysTheStateOfBefore() throws {
     let client = devices.client()

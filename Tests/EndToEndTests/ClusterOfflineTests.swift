@@ -89,6 +89,52 @@ import Testing
     try keyhole.check("cat \(value)", prints: "conspicuous-value")
   }
 
+  /// A file that was cut: nothing is opened by it, and commands say why.
+  @Test func copyThatWasChangedIsNotUsed() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one, "offline-secrets=30")
+      try one.check("mkdir -p keychain/generic/conspicuous/me; printf a > \(Self.value)")
+      try Self.waits(for: "kept: 1 as of 20", one)
+      #expect(try one.unmount() == 0)
+      machines.nodes.kill(0)
+      try machines.one.check("truncate -s 100 \"$XDG_STATE_HOME/keyhole/clusters/team.offline\"")
+      try one.start()
+      let unlock = try machines.one.sh(
+        "exec keyhole unlock", sending: Array((ClusterMachines.passphrase + "\n").utf8))
+      let reason = "the copy of its secrets on this device is not used"
+      #expect(unlock.status == 1 && unlock.error.contains(reason), "\(unlock)")
+      try Self.waits(for: "refused: \(reason)", one)
+      let doctor = try one.world.sh("keyhole doctor")
+      #expect(doctor.text.contains(reason) && doctor.text.contains("makes another copy"), "\(doctor)")
+      try machines.nodes.start(0)
+      try machines.nodes.waitUntilReady()
+      try machines.unlock(one)
+      try one.shows("a", at: Self.value)
+      try Self.waits(for: "kept: 1 as of 20", one)
+    }
+  }
+
+  /// The copy of a machine that is taken away goes when new keys are made, without a call.
+  @Test func removedMachineHasNoCopy() async throws {
+    try await withClusterMachines { machines in
+      try machines.create()
+      let one = try machines.mount(machines.one)
+      try one.check("mkdir -p keychain/generic/conspicuous/me; printf a > \(Self.value)")
+      try machines.join()
+      let other = try machines.mount(machines.other, "offline-secrets")
+      try other.shows("a", at: Self.value)
+      try Self.waits(for: "kept: 1 as of 20", other)
+      let file = machines.other.state + "/keyhole/clusters/team.offline"
+      try machines.succeeds(
+        "remove \(machines.device(of: machines.other))", [ClusterMachines.passphrase], on: machines.one)
+      #expect(holds(within: .seconds(40)) { !System.exists(file) })
+      machines.nodes.kill(0)
+      #expect(failure { _ = try System.text(other / Self.value) } != nil)
+      #expect(!System.exists(file))
+    }
+  }
+
   /// Each is refused before anything is mounted.
   @Test(arguments: [
     ("offline-secrets", "it needs `store=etcd://"), ("offline-secrets=3", "it needs `store=etcd://"),

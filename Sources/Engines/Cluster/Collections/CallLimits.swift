@@ -61,6 +61,9 @@ extension ClusterSession {
     try limited(to: cluster.deadline, body)
   }
 
+  /// How long an answer is waited for where the cluster did not answer lately, and this device has a copy.
+  static var shortPatience: Duration { .seconds(1) }
+
   /// The same within another time.
   func limited<Result: ~Copyable>(
     to duration: Duration, _ body: () throws(StoreError) -> Result

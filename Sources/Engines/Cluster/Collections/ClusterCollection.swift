@@ -174,6 +174,7 @@ extension ClusterCollection {
     } catch {
       if case .locked = error {
         state.isBehind = true
+        session.lookAtNewKeys()
       } else {
         state.distrust = error
         report([])

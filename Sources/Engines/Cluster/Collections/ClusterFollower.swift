@@ -33,6 +33,9 @@ final class ClusterFollower: Sendable {
   /// Since when the cluster was not heard; nil: it is, or was not asked yet.
   var silence: Timestamp? { state.withLock { $0.silence } }
 
+  /// Whether everything was read once.
+  var hasStarted: Bool { isStarted.load(ordering: .acquiring) }
+
   /// Why the cluster is not followed any more; nil: it is.
   var refusal: ClusterError? { state.withLock { $0.refusal } }
 

@@ -1,6 +1,7 @@
 package import ClusterRecords
 package import EtcdClient
 import Model
+import Platform
 import Synchronization
 import VaultRecords
 
@@ -28,6 +29,12 @@ package final class ClusterSession: Sendable {
 
   /// Whether keys were fetched, so that what was `locked` may be tried again.
   func renewKeys() -> Bool { renewal.use { $0 }?() ?? false }
+
+  /// Another device has made new keys: where it has taken this one away, its copy of the keychain goes now, and not with the next call.
+  func lookAtNewKeys() {
+    guard offline != nil else { return }
+    Background.run { [self] in _ = renewKeys() }
+  }
 
   /// How many keys are read at once.
   private static let page: Int64 = 5_000

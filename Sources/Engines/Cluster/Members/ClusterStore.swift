@@ -90,7 +90,8 @@ package final class ClusterStore: Sendable, ClusterLock {
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
     state.use { $0.accepted = record.accepted }
-    do throws(StoreError) { try open(member, record) } catch {
+    let patience = isOffline ? ClusterSession.shortPatience : session.cluster.deadline
+    do throws(StoreError) { try open(member, record, within: patience) } catch {
       guard error.isNoAnswer, let offline = session.offline else { throw error }
       try open(member, record, offline)
     }
@@ -112,9 +113,10 @@ package final class ClusterStore: Sendable, ClusterLock {
     return record
   }
 
-  func open(_ member: MemberSecret, _ record: SeenRecord) throws(StoreError) {
-    let isOffline = state.use { $0.isOffline }
-    let stored = try session.limited(to: isOffline ? Self.shortPatience : session.cluster.deadline) {
+  func open(
+    _ member: MemberSecret, _ record: SeenRecord, within patience: Duration? = nil
+  ) throws(StoreError) {
+    let stored = try session.limited(to: patience ?? session.cluster.deadline) {
       () throws(StoreError) in try readKeys().keys
     }
     let log = try Self.log(stored.log, from: record, keys.store)
@@ -128,9 +130,6 @@ package final class ClusterStore: Sendable, ClusterLock {
     session.offline?.note(stored)
     try saveSeen(durably: true)
   }
-
-  /// How long an answer is waited for where the cluster did not answer before.
-  private static let shortPatience = Duration.seconds(1)
 
   /// Takes the store's keys out of their records.
   func take(_ stored: KeyRecords, _ log: MemberLog, _ member: MemberSecret) throws(StoreError) {

@@ -11,6 +11,7 @@ extension ClusterKeychain {
   func start() throws(StoreError) {
     guard let offline = session.offline else { return try follow() }
     guard session.keys.isReadable else { throw .locked }
+    guard !follower.hasStarted else { return }
     do throws(StoreError) {
       try session.limited(to: patience) { () throws(StoreError) in try follow() }
     } catch {
@@ -19,13 +20,10 @@ extension ClusterKeychain {
     }
   }
 
-  /// How long an answer is waited for where the cluster has not answered lately, and there is a copy.
-  private static let shortPatience = Duration.seconds(1)
-
   /// How long the cluster is waited for.
   var patience: Duration {
     let isSilent = follower.silence != nil || session.offline?.isServing == true
-    return isSilent && session.offline != nil ? Self.shortPatience : session.cluster.deadline
+    return isSilent && session.offline != nil ? ClusterSession.shortPatience : session.cluster.deadline
   }
 
   /// Whether the cluster was not heard since, or what is shown was never compared with it.

@@ -9,7 +9,10 @@ extension ClusterStore {
   package var isOffline: Bool { state.use { $0.isOffline } }
 
   /// Opens the store by the cluster, after it was opened by the copy. - Throws: as `unlock`; `locked` after a lock.
-  package func connect() throws(StoreError) { try renew() }
+  package func connect() throws(StoreError) {
+    try renew()
+    session.offline?.setServing(false)
+  }
 
   /// Opens the store by the copy on this device. - Throws: `unreachable`, with the reason where it may not be used.
   func open(_ member: MemberSecret, _ record: SeenRecord, _ offline: OfflineCopy) throws(StoreError) {
@@ -34,7 +37,7 @@ extension ClusterStore {
   /// This device does not belong to the store by a list of members: the copy goes, and one that is put back is behind what was seen.
   func forgetOffline(asOf log: MemberLog, _ member: MemberSecret? = nil) throws(StoreError) {
     guard let offline = session.offline else { return }
-    offline.discard()
+    offline.end()
     let key = try member.map { (member) throws(StoreError) in
       try SeenKey(SeenRecord.key(member, keys.store))
     }

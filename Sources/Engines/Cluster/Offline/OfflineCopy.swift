@@ -21,6 +21,8 @@ package final class OfflineCopy: Sendable {
     var source: ClusterCollection<KeychainEntry>?
     /// Why there is no copy that can be used; nil: there is one, or it was not read yet.
     var fault: Fault?
+    /// This device does not belong to the store: no copy is stored before it was opened again.
+    var hasEnded = false
     /// When the keychain was too large for a copy last.
     var refused: ContinuousClock.Instant?
     /// The cluster did not answer, and the copy was used since.
@@ -57,7 +59,7 @@ package final class OfflineCopy: Sendable {
   /// cluster; what is sealed in it stays sealed.
   func open(_ member: MemberSecret) throws(StoreError) {
     let key = try SeenKey(OfflineRecord.key(member, store))
-    state.use { $0.key = $0.key ?? key }
+    state.use { ($0.key, $0.hasEnded) = ($0.key ?? key, false) }
   }
 
   /// The records that open the store, as the cluster has them now.
@@ -128,7 +130,7 @@ extension OfflineCopy {
   ///
   /// - Throws: `tooLarge`, `noSpace`, `system`; `locked` before the first unlock.
   func store(_ record: OfflineRecord) throws(StoreError) {
-    guard let key = state.use({ $0.key }) else { throw .locked }
+    guard let key = state.use({ $0.hasEnded ? nil : $0.key }) else { throw .locked }
     let file: [UInt8]
     do throws(StoreError) { file = try record.sealed(key.symmetric(), of: store, device) } catch {
       if case .tooLarge = error {
@@ -143,16 +145,22 @@ extension OfflineCopy {
       DeviceFiles.remove(path)
       failure = error
     }
-    state.use { state in
+    let hasEnded = state.use { state in
+      guard !state.hasEnded else { return true }
       (state.record, state.isRead) = (record, true)
       state.fault = failure.map { .failed($0.message) }
       state.known = (.now, max(Timestamp.now.seconds &- record.time.seconds, 0))
+      return false
     }
+    if hasEnded { DeviceFiles.remove(path) }
     if let failure { throw failure }
   }
 
-  /// Removes the copy. Nothing of it is used any more.
-  func discard() { discard(because: nil) }
+  /// This device does not belong to the store: the copy is removed, and nothing of it is used any more.
+  func end() {
+    state.use { $0.hasEnded = true }
+    discard(because: nil)
+  }
 
   private func discard(because fault: Fault?) {
     DeviceFiles.remove(path)
