@@ -4,8 +4,8 @@ import Platform
 
 /// The files of this user's for stores in clusters.
 ///
-/// For each store a folder: the device's keys and the address beside the vault, and the file of what was seen in the state folder,
-/// which a copy of the first does not bring back.
+/// For each store a folder: the device's keys and the address beside the vault; the file of what was seen, and that of the copy of the
+/// keychain, in the state folder, which a copy of the first does not bring back.
 package struct ClusterFolders: Sendable {
   private let data: String
   private let state: String
@@ -16,7 +16,9 @@ package struct ClusterFolders: Sendable {
   }
 
   package func files(of store: String) -> DeviceFiles {
-    DeviceFiles(device: "\(data)/\(store).device", seen: "\(state)/\(store).seen")
+    DeviceFiles(
+      device: "\(data)/\(store).device", seen: "\(state)/\(store).seen",
+      offline: "\(state)/\(store).offline")
   }
 
   private func addressFile(_ store: String) -> String { "\(data)/\(store).address" }
@@ -57,6 +59,9 @@ package struct ClusterFolders: Sendable {
   /// Forgets a device that does not belong to the store.
   package func forgetDevice(of store: String) {
     let files = files(of: store)
-    for path in [files.device, files.seen] { _ = try? Files.remove(path) }
+    for path in [files.device, files.seen, files.offline] { _ = try? Files.remove(path) }
   }
+
+  /// Removes the copy of a store's keychain on this device.
+  func removeOfflineCopy(of store: String) { _ = try? Files.remove(files(of: store).offline) }
 }

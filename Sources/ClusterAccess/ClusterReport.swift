@@ -1,4 +1,4 @@
-import Cluster
+package import Cluster
 import ClusterRecords
 import EtcdClient
 package import Model
@@ -45,6 +45,8 @@ package struct ClusterReport: Sendable {
   /// When they were compared; nil: not yet.
   package let compared: Timestamp?
   package let isEncrypted: Bool
+  /// The state of the copy of the keychain on this device; nil: none is kept.
+  package let offline: OfflineState?
   /// The reason for the condition, as a clause; empty: the condition says it.
   package let reason: String
 
@@ -54,7 +56,9 @@ package struct ClusterReport: Sendable {
     let followed = [opened.suites.silence, opened.keychain.silence].compactMap { $0 }.min()
     let refusal = opened.silenceNow()
     heard = opened.heard
-    silence = followed ?? (refusal == nil ? nil : heard ?? .now)
+    let offline = opened.store.session.offline?.report
+    self.offline = offline
+    silence = followed ?? (refusal == nil ? nil : heard ?? offline?.time ?? .now)
     lastSights = comparison.lastSights.map { ($0.key.text, $0.value) }.sorted { $0.member < $1.member }
     compared = comparison.time
     let problems = opened.suites.problems() + opened.keychain.problems()
@@ -108,14 +112,41 @@ extension ClusterReport {
           ])
         }),
     ]
+    if let offline { fields["offlineSecrets"] = offline.value }
     if let silence { fields["silentSince"] = .string(ExactString(silence.iso8601)) }
     if let heard { fields["heard"] = .string(ExactString(heard.iso8601)) }
     if let compared { fields["compared"] = .string(ExactString(compared.iso8601)) }
     return .dictionary(fields)
   }
 
+  /// All that is wrong.
+  package var problems: [Problem] { [problem, problemOfCopy].compactMap { $0 } }
+
+  /// The fault of the copy of the keychain on this device; nil: it has none.
+  private var problemOfCopy: Problem? {
+    guard let offline, !offline.reason.isEmpty else { return nil }
+    let remedy: String =
+      switch offline.condition {
+      case .missing, .kept, .used: ""
+      case .expired, .refused:
+        "secrets can be opened when the cluster answers again, which makes another copy"
+      case .tooLarge:
+        "without the cluster no secret can be opened; mount without `offline-secrets`, or keep less in the store"
+      case .failed: "make room, or look at the permissions of `~/.local/state/keyhole/clusters`"
+      }
+    return Problem(subject: address, reason: offline.reason, remedy: remedy)
+  }
+
+  /// The secrets that can be opened while the cluster does not answer, as a clause; empty: none.
+  private var rest: String {
+    guard let offline, [.kept, .used].contains(offline.condition), let time = offline.time,
+      let end = offline.end
+    else { return "" }
+    return "; until \(end.iso8601) secrets are those of the copy of \(time.iso8601)"
+  }
+
   /// nil: nothing is wrong.
-  package var problem: Problem? {
+  private var problem: Problem? {
     let (reason, remedy): (String, String) =
       switch condition {
       case .connected, .locked: ("", "")
@@ -135,7 +166,7 @@ extension ClusterReport {
       case .reconnecting:
         (
           "it does not answer" + (silence.map { " since \($0.iso8601)" } ?? "")
-            + (self.reason.isEmpty ? "" : ": \(self.reason)"),
+            + (self.reason.isEmpty ? "" : ": \(self.reason)") + rest,
           "look at its servers, at the network and, with TLS, at the certificates; it is asked again by itself"
         )
       case .full:
@@ -146,5 +177,18 @@ extension ClusterReport {
       }
     guard !reason.isEmpty else { return nil }
     return Problem(subject: address, reason: reason, remedy: remedy)
+  }
+}
+
+extension OfflineState {
+  /// For `.keyhole/status`.
+  fileprivate var value: SettingValue {
+    var fields: [ExactString: SettingValue] = [
+      "state": .string(ExactString(condition.rawValue)), "reason": .string(ExactString(reason)),
+      "secrets": .integer(Int128(count)),
+    ]
+    if let time { fields["read"] = .string(ExactString(time.iso8601)) }
+    if let end { fields["until"] = .string(ExactString(end.iso8601)) }
+    return .dictionary(fields)
   }
 }

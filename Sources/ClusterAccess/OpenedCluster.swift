@@ -22,6 +22,8 @@ package final class OpenedCluster: Sendable {
     var isClosed = false
     /// Opens this device's keys, as soon as the cluster answers.
     var passphrase: SecretBytes?
+    /// An attempt to open the store by the cluster is planned.
+    var isConnecting = false
     /// Why this device was not opened with that; nil: it was, or a person has to type one.
     var failure: StoreError?
     var comparison = SightsComparison()
@@ -31,14 +33,18 @@ package final class OpenedCluster: Sendable {
 
   /// Opens the store, locked: until it is unlocked, neither names nor values are known.
   ///
+  /// `offlineDays`: how long the copy of the keychain on this device is used without the cluster; nil: none is kept, and one that is
+  /// there is removed.
   /// - Throws: `notFound` where this device has no keys for the store; `accessDenied`, `damaged`, `invalidName`.
   package init(
-    _ address: ClusterAddress, _ login: EtcdLogin?, _ folders: ClusterFolders,
+    _ address: ClusterAddress, _ login: EtcdLogin?, _ folders: ClusterFolders, offlineDays: Int? = nil,
     propertyLists: any PropertyListCoding
   ) throws(StoreError) {
     self.address = address
     client = address.cluster(login)
-    store = try ClusterStore(client, store: address.store, files: folders.files(of: address.store))
+    if offlineDays == nil { folders.removeOfflineCopy(of: address.store) }
+    store = try ClusterStore(
+      client, store: address.store, files: folders.files(of: address.store), offlineDays: offlineDays)
     let news = ClusterNews()
     self.news = news
     suites = store.suites(propertyLists: propertyLists) { news.tell($0) }
@@ -57,7 +63,10 @@ package final class OpenedCluster: Sendable {
   ) {
     news.follow(suite: suite, items: items) { [weak self] in
       opened()
-      self?.compareSights()
+      guard let self else { return }
+      connectLater()
+      store.updateOffline()
+      compareSights()
     }
   }
 
@@ -88,6 +97,33 @@ package final class OpenedCluster: Sendable {
       guard case .unreachable = error else { return }
       hold(passphrase)
       Background.run(after: Self.pause) { [weak self] in self?.open() }
+    }
+  }
+
+  /// Where the store was opened by the copy on this device, opens it by the cluster as soon as that answers.
+  private func connectLater() {
+    guard store.isOffline, !state.withLock({ $0.isClosed || $0.isConnecting }) else { return }
+    state.withLock { $0.isConnecting = true }
+    Background.run(after: Self.pause) { [weak self] in
+      guard let self else { return }
+      state.withLock { $0.isConnecting = false }
+      connect()
+    }
+  }
+
+  private func connect() {
+    guard store.isOffline, !state.withLock({ $0.isClosed }) else { return }
+    do throws(StoreError) {
+      try store.connect()
+      state.withLock { $0.failure = nil }
+      // Follows the cluster from now on; what others have changed since the copy is reported.
+      try? keychain.catchUp()
+      news.tellOpened()
+    } catch .locked {
+      // The next unlock asks the cluster first.
+    } catch {
+      if error.isNoAnswer { return connectLater() }
+      state.withLock { $0.failure = error }
     }
   }
 
@@ -132,6 +168,7 @@ extension OpenedCluster {
     guard isReadable else { return }
     let fresh = SightsComparison(store, suites, keychain, after: state.withLock { $0.comparison })
     state.withLock { $0.comparison = fresh }
+    if fresh.isRemoved { store.forgetOffline() } else { store.updateOffline() }
   }
 
   /// Whether settings can be read: this device was unlocked.

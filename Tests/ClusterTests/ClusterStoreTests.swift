@@ -13,23 +13,21 @@ import VaultRecords
 
 /// Devices that make a store, join it, and are taken away.
 @Suite(.timeLimit(.minutes(2))) struct ClusterStoreTests {
-  private let folder: TemporaryFolder
-  private let cluster = MemoryCluster()
+  private let devices: TestDevices
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { devices = try TestDevices() }
 
-  private func files(_ name: String) -> DeviceFiles {
-    DeviceFiles(device: folder.path + "/\(name).device", seen: folder.path + "/\(name).seen")
-  }
+  private var folder: TemporaryFolder { devices.folder }
 
-  private func client() -> MemoryCluster.Client { MemoryCluster.Client(cluster) }
+  private var cluster: MemoryCluster { devices.cluster }
+
+  private func files(_ name: String) -> DeviceFiles { devices.files(name) }
+
+  private func client() -> MemoryCluster.Client { devices.client() }
 
   private func secret(_ text: String) throws -> SecretBytes { try KeychainSamples.secret(text) }
 
-  private func create(_ name: String = "first") throws -> ClusterStore {
-    try ClusterStore.create(
-      client(), store: "team", files: files(name), passphrase: try secret("p-\(name)"), cost: .least)
-  }
+  private func create() throws -> ClusterStore { try devices.create() }
 
   private func request(_ name: String) throws -> String {
     try ClusterStore.requestJoining(
@@ -49,16 +47,8 @@ import VaultRecords
 
   /// A second device that belongs to the store.
   private func join(_ name: String, _ first: ClusterStore) throws -> ClusterStore {
-    let code = try request(name)
-    let joining = try #require(try first.requests().first)
-    let one = try secret("p-first")
-    let two = try secret("p-\(name)")
-    let answer = try first.code(of: joining)
-    try first.approve(joining.device.id, code: code, one)
-    let store = try open(name)
-    try store.confirm(code: answer, two)
-    try store.unlock(two)
-    return store
+    try devices.join(name, first)
+    return try unlocked(name)
   }
 
   @Test func aStoreIsOpenedByItsDeviceAndPassphraseOnly() throws {

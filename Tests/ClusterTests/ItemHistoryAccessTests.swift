@@ -29,7 +29,7 @@ import VaultRecords
 
   init() throws {
     folder = try TemporaryFolder()
-    let files = DeviceFiles(device: folder.path + "/device", seen: folder.path + "/seen")
+    let files = folder.files("first")
     store = try ClusterStore.create(
       MemoryCluster.Client(cluster), store: "team", files: files, passphrase: KeychainSamples.secret("p"),
       cost: .least)
@@ -100,7 +100,7 @@ import VaultRecords
     try keychain.remove([removed.id])
     let passphrase = try KeychainSamples.secret("p")
     try store.rotate(passphrase, suites: suites, keychain: keychain)
-    let files = DeviceFiles(device: folder.path + "/device", seen: folder.path + "/seen")
+    let files = folder.files("first")
     let again = try ClusterStore(MemoryCluster.Client(cluster), store: "team", files: files)
     try again.unlock(passphrase)
     let reader = again.keychain()

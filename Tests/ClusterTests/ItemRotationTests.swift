@@ -57,7 +57,7 @@ import VaultRecords
     folder = try TemporaryFolder()
     way = Interrupted(MemoryCluster.Client(cluster))
     store = try ClusterStore.create(
-      way, store: "team", files: DeviceFiles(device: folder.path + "/device", seen: folder.path + "/seen"),
+      way, store: "team", files: folder.files("first"),
       passphrase: KeychainSamples.secret("p"), cost: .least)
     keychain = store.keychain()
     keychain.keep(.standard)
@@ -71,7 +71,7 @@ import VaultRecords
 
   /// The keychain of another process.
   private func other(_ client: MemoryCluster.Client) throws -> ClusterKeychain {
-    let files = DeviceFiles(device: folder.path + "/device", seen: folder.path + "/seen")
+    let files = folder.files("first")
     let store = try ClusterStore(client, store: "team", files: files)
     try store.unlock(KeychainSamples.secret("p"))
     return store.keychain()

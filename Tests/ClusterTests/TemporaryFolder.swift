@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 
 /// A folder that goes with its last user.
@@ -10,6 +11,12 @@ final class TemporaryFolder: Sendable {
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// The files of a device.
+  func files(_ name: String) -> DeviceFiles {
+    DeviceFiles(
+      device: "\(path)/\(name).device", seen: "\(path)/\(name).seen", offline: "\(path)/\(name).offline")
+  }
 
   func copy(_ name: String, to other: String) throws {
     try FileManager.default.copyItem(atPath: path + "/" + name, toPath: path + "/" + other)

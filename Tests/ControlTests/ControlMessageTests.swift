@@ -95,7 +95,7 @@ import Testing
     .code(.step(since: Timestamp(seconds: 90), period: 30)), .permit(id, .read, .code),
     .rewriteOtpauth(id, readingSecret: true),
     .add(item), .update([id, id]), .rewrite(id, readingSecret: true), .remove([]), .changePassword(id),
-    .fetchProblems, .fetchRoom,
+    .fetchProblems, .fetchRoom, .fetchIsStale, .isStale(true), .isStale(nil),
     .changed([item]), .beginBatch(rewriting: [id, id]), .batchItem(item),
     .batchOtpauth(item.identity, modified: item.modified), .commitBatch, .finishBatches,
     .fetchVersions(item.identity), .fetchVersions(nil), .restore(id), .purge(item.identity), .purge(nil),

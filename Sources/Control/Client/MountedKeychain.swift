@@ -131,6 +131,14 @@ extension MountedKeychain {
   /// The reason that the mount last reported; nil: the keychain can be changed.
   public var readOnlyReason: String? { memory.state.readOnlyReason }
 
+  /// That of the mount's keychain; nil also where the mount does not answer.
+  public var isStale: Bool? {
+    guard case .isStale(let isStale)? = try? request(.fetchIsStale).channel.reply().content else {
+      return nil
+    }
+    return isStale
+  }
+
   /// Every commit of the mount is on the disk already.
   public func synchronize() throws(StoreError) {}
 

@@ -16,7 +16,7 @@ extension ControlMessage {
     switch self {
     case .hello(let version, let challenge): Self.encodeHello(version, challenge, to: &writer)
     case .helloUnidentified(let version): Self.encodeHello(version, 0, to: &writer)
-    case .lock, .unlock, .pauseReplay, .watch, .fetchItems, .fetchProblems, .fetchRoom: break
+    case .lock, .unlock, .pauseReplay, .watch, .fetchItems, .fetchProblems, .fetchRoom, .fetchIsStale: break
     case .commitBatch, .finishBatches: break
     case .pending, .done, .replayPaused, .secret: break
     case .identify(let program):
@@ -60,6 +60,7 @@ extension ControlMessage {
     case .path(let path): writer.put(path) { $0.put($1) }
     case .problems(let problems): writer.put(problems) { $0.put($1) }
     case .room(let room): writer.put(room) { $0.put($1) }
+    case .isStale(let isStale): writer.put(isStale) { $0.put($1) }
     case .state(let state): writer.put(state)
     case .stored(let snapshot), .settled(let snapshot), .someItems(let snapshot), .allItems(let snapshot),
       .itemsChanged(let snapshot):
@@ -112,6 +113,7 @@ extension ControlMessage {
     case .changePassword: .changePassword(try reader.itemID())
     case .fetchProblems: .fetchProblems
     case .fetchRoom: .fetchRoom
+    case .fetchIsStale: .fetchIsStale
     case .changed: .changed(try reader.list { (reader) throws(StoreError) in try reader.item() })
     case .beginBatch: .beginBatch(rewriting: try reader.itemIDs())
     case .batchItem: .batchItem(try reader.item())
@@ -142,6 +144,7 @@ extension ControlMessage {
     case .stored: .stored(try reader.snapshot())
     case .settled: .settled(try reader.snapshot())
     case .problems: .problems(try reader.list { (reader) throws(StoreError) in try reader.problem() })
+    case .isStale: .isStale(try reader.optional { (reader) throws(StoreError) in try reader.flag() })
     case .room: .room(try reader.optional { (reader) throws(StoreError) in try reader.room() })
     case .versions: .versions(try reader.list { (reader) throws(StoreError) in try reader.itemVersion() })
     case .identities: .identities(try reader.list { (reader) throws(StoreError) in try reader.identity() })

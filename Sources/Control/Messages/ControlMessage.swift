@@ -62,6 +62,8 @@ package enum ControlMessage: Hashable, Sendable {
   case changePassword(ItemID)
   case fetchProblems
   case fetchRoom
+  /// `isStale` is the answer.
+  case fetchIsStale
   /// The items as they are to be stored, after `stored`. Secret: the item's, in a `rewrite`.
   case changed([Item])
   /// Many changes in one transaction, of which these items get other secrets. After `stored` come the
@@ -105,6 +107,7 @@ package enum ControlMessage: Hashable, Sendable {
   case settled(ItemSnapshot)
   case problems([Problem])
   case room(DiskRoom?)
+  case isStale(Bool?)
   case suites(SuiteReply)
 
   // Events, and the parts of `fetchItems`.
@@ -189,6 +192,7 @@ extension ControlMessage {
     case status
     case askSuites = 90
     case suites
+    case fetchIsStale, isStale
   }
 
   var kind: Kind {
@@ -222,6 +226,7 @@ extension ControlMessage {
     case .changePassword: .changePassword
     case .fetchProblems: .fetchProblems
     case .fetchRoom: .fetchRoom
+    case .fetchIsStale: .fetchIsStale
     case .changed: .changed
     case .beginBatch: .beginBatch
     case .batchItem: .batchItem
@@ -247,6 +252,7 @@ extension ControlMessage {
     case .settled: .settled
     case .problems: .problems
     case .room: .room
+    case .isStale: .isStale
     case .state: .state
     case .someItems: .someItems
     case .allItems: .allItems

@@ -46,6 +46,7 @@ struct KeychainServer {
     case .changePassword(let item): try changePassword(of: item)
     case .fetchVersions, .restore, .purge: try serveHistory(request.content)
     case .fetchProblems: channel.send(.problems(store.engine.problems()))
+    case .fetchIsStale: channel.send(.isStale(store.engine.isStale))
     case .fetchRoom: channel.send(.room(try store.engine.room()))
     default: throw WireReader.unreadable
     }

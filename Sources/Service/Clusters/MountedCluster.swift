@@ -18,7 +18,8 @@ final class MountedCluster: Sendable {
     showsKeychain = options.keychain.choice == .cluster
     do throws(StoreError) {
       opened = try OpenedCluster(
-        cluster.address, cluster.login, places.clusters, propertyLists: PropertyLists())
+        cluster.address, cluster.login, places.clusters, offlineDays: cluster.offlineDays,
+        propertyLists: PropertyLists())
       layered = try Self.layers(cluster, opened.suites)
       if layered != nil { opened.setTombstone(SettingLayers.tombstone) }
     } catch .notFound {

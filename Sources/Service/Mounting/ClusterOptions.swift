@@ -15,6 +15,8 @@ package struct ClusterOptions: Sendable {
   var layers: [String] = []
   /// The layer that changes are written to; nil: the last one.
   var writtenLayer: String?
+  /// How many days the copy of the keychain on this device is used while the cluster does not answer; nil: none is kept.
+  var offlineDays: Int?
   /// The descriptor that the password of the cluster's user is read from.
   package var passwordDescriptor: Int32?
   package var login: EtcdLogin?
@@ -22,6 +24,10 @@ package struct ClusterOptions: Sendable {
   var passphrase: HeldSecret?
 
   init(_ address: ClusterAddress) { self.address = address }
+
+  /// The days of the option `offline-secrets` without a number, and those that it takes.
+  static let usualOfflineDays = 7
+  static let allowedOfflineDays = 1...90
 
   /// The systemd credentials of this process.
   package static let passwordCredential = "keyhole.etcd-password"

@@ -9,7 +9,7 @@ extension MountOptions {
   mutating func applyCluster() throws {
     guard let store = ofCluster["store"] else {
       if let name = ofCluster.keys.min() {
-        throw UsageError(message: "mount option `\(name)=`: it needs `store=etcd://HOST:PORT/STORE`")
+        throw UsageError(message: "mount option `\(name)`: it needs `store=etcd://HOST:PORT/STORE`")
       }
       guard keychain.choice != .cluster else {
         throw UsageError(message: "mount option `keychain=cluster`: it needs `store=etcd://HOST:PORT/STORE`")
@@ -33,6 +33,7 @@ extension MountOptions {
       throw UsageError(
         message: "mount option `store=`: neither settings nor the keychain are to be shown of it")
     }
+    options.offlineDays = try offlineDays()
     options.passwordDescriptor = try passwordDescriptor()
     try applyLayers(&options)
     cluster = options
@@ -77,6 +78,20 @@ extension MountOptions {
     if let written = options.writtenLayer, !options.layers.contains(written) {
       throw UsageError(message: "mount option `write-layer=\(written.abbreviated)`: it is one of `layers=`")
     }
+  }
+
+  private func offlineDays() throws -> Int? {
+    guard let text = ofCluster["offline-secrets"] else { return nil }
+    let allowed = ClusterOptions.allowedOfflineDays
+    guard let days = Int(text), allowed.contains(days) else {
+      throw UsageError(
+        message: "mount option `offline-secrets=\(text.abbreviated)`: it takes \(allowed.lowerBound) to "
+          + "\(allowed.upperBound) days")
+    }
+    guard keychain.choice == .cluster else {
+      throw UsageError(message: "mount option `offline-secrets`: it needs the keychain of the store")
+    }
+    return days
   }
 
   private func passwordDescriptor() throws -> Int32? {

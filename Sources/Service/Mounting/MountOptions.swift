@@ -40,7 +40,8 @@ package struct MountOptions {
     + ConfigurationKey.allCases.flatMap(\.mountOptions) + [
       "store=etcd://", "settings=cluster", "settings=files", "etcd-ca=", "etcd-cert=", "etcd-key=",
       "etcd-user=",
-      "etcd-password-descriptor=", "layers=", "write-layer=", "plain-session", "ro", "allow_other",
+      "etcd-password-descriptor=", "layers=", "write-layer=", "offline-secrets", "offline-secrets=",
+      "plain-session", "ro", "allow_other",
       "allow_root", "uid=", "gid=",
       "vault=",
       "fsname=", "noatime", "nosuid", "nodev", "noexec", "sync",
@@ -96,8 +97,9 @@ package struct MountOptions {
       keychain.choice = try Self.keychain(value)
       choosesKeychain = true
     case ("store", let value?), ("settings", let value?), ("etcd-password-descriptor", let value?),
-      ("layers", let value?), ("write-layer", let value?):
+      ("layers", let value?), ("write-layer", let value?), ("offline-secrets", let value?):
       ofCluster[name] = value
+    case ("offline-secrets", nil): ofCluster[name] = "\(ClusterOptions.usualOfflineDays)"
     case (_, let value?) where ClusterOption(rawValue: name) != nil:
       ofCluster[name] = name == ClusterOption.user.rawValue ? value : try Self.path(name, value)
     case ("ro", nil): isReadOnly = true

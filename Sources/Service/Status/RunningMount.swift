@@ -103,6 +103,7 @@ package struct RunningMount {
     ]
     if let line = age(against: version) { lines.insert(line, at: 1) }
     lines += cluster.map { "cluster      \($0)" }
+    if let offline { lines.append("offline      \(offline)") }
     if !text("bus").isEmpty { lines.append("bus          \(text("bus")), as the Secret Service") }
     if !text("locking").isEmpty { lines.append("locked by    \(text("locking"))") }
     if !text("approval").isEmpty { lines.append("approval     \(text("approval"))") }
@@ -129,6 +130,20 @@ package struct RunningMount {
     let reason = text("reason").map { ": \($0)" } ?? ""
     let plain = fields["encrypted"] == .bool(false) ? "; the connection is not encrypted" : ""
     return ["\(text("state") ?? "")\(since)\(heard)\(reason), as device \(text("device") ?? "")\(plain)"]
+  }
+
+  /// The line about the copy of the store's secrets on this device; nil: none is kept.
+  private var offline: String? {
+    guard case .dictionary(let cluster)? = fields["cluster"],
+      case .dictionary(let fields)? = cluster["offlineSecrets"], case .string(let state)? = fields["state"]
+    else { return nil }
+    if case .string(let reason)? = fields["reason"], !reason.string.isEmpty {
+      return "\(state.string): \(reason.string)"
+    }
+    guard case .string(let read)? = fields["read"], case .string(let end)? = fields["until"],
+      case .integer(let count)? = fields["secrets"]
+    else { return "\(state.string): they are copied when the cluster answers" }
+    return "\(state.string): \(count) as of \(read.string), for use until \(end.string)"
   }
 
   /// Whether it is the Secret Service without a mount.

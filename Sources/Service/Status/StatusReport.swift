@@ -102,7 +102,7 @@ final class StatusReport: Sendable {
     let cluster = sources.all.cluster()
     let ofKeychain =
       (keychain?.engine.problems() ?? []) + sources.all.faultsOfViews()
-      + (cluster?.problem.map { [$0] } ?? [])
+      + (cluster?.problems ?? [])
     report["keychainProblems"] = .array(ofKeychain.map(\.value))
     report["keychainTrust"] = keychain?.engine.trust.value ?? KeychainTrust.trusted.value
     if let cluster { report["cluster"] = cluster.value }

@@ -64,6 +64,10 @@ public protocol KeychainEngine: Sendable {
   /// Whether it holds what was last stored in it, as far as this process has looked. By default `trusted`.
   var trust: KeychainTrust { get }
 
+  /// Whether items and secrets may be behind what others have stored, as those who keep them do not answer; nil, as by default: they
+  /// never are.
+  var isStale: Bool? { get }
+
   /// Why nothing can be changed now; nil, as by default: it can, as far as is known. It costs a system call at most.
   var readOnlyReason: String? { get }
 
@@ -123,6 +127,9 @@ public protocol KeychainEngine: Sendable {
 extension KeychainEngine {
   /// `trusted`.
   public var trust: KeychainTrust { .trusted }
+
+  /// nil.
+  public var isStale: Bool? { nil }
 
   /// nil.
   public var readOnlyReason: String? { nil }

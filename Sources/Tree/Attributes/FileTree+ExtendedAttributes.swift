@@ -40,6 +40,7 @@ extension FileTree {
       guard let value = kept[name] else { throw .noSuchAttribute }
       return .bytes(value)
     }
+    if name == AttributeName.stale, let isStale = isStale(place) { return .text("\(isStale)") }
     switch place {
     case .key(let key): return try attributeValue(name, of: key)
     case .item(let item), .value(let item): return try attributeValue(name, of: item)
@@ -75,6 +76,7 @@ extension FileTree {
     try requireUserName(name)
     try check(condition, name, node)
     if node.keptAttributes != nil { return node.state.withLock { $0.lastAttributes?[name] = value } }
+    if name == AttributeName.stale, isStale(node.place) != nil { return try setStale(value) }
     switch node.place {
     case .key(let key): try setAttribute(name, value, of: key, node, by: caller)
     case .item(let item), .value(let item): try setAttribute(name, value, of: item, permit)
@@ -100,6 +102,7 @@ extension FileTree {
       guard removed != nil else { throw .noSuchAttribute }
       return
     }
+    if name == AttributeName.stale, isStale(node.place) != nil { return }
     switch node.place {
     case .item(let item), .value(let item): try removeAttribute(name, of: item, permit)
     case .scratch(let scratch):

@@ -9,18 +9,35 @@ extension FileTree {
     case AttributeName.type: return .text(try type(of: place).rawValue)
     case AttributeName.name: return .text(place.key.string)
     case AttributeName.origin where settings.engine.origins != nil: return .text(try origin(of: place))
-    case AttributeName.stale where settings.engine.isStale != nil:
-      return .text("\(settings.engine.isStale ?? true)")
     default: throw .unsupported(reason: "a key has `user.keyhole.name` and `user.keyhole.type` only")
     }
   }
 
   /// The names of attributes that listxattr(2) leaves out: they are computed, and no copy is to take them along.
   public func computedAttributeNames(of node: Node) -> [String] {
-    guard case .key(let place) = node.place, node.keptAttributes == nil else { return [] }
-    var names = (try? origin(of: place)) == nil ? [] : [AttributeName.origin]
-    if settings.engine.isStale != nil { names.append(AttributeName.stale) }
+    guard node.keptAttributes == nil else { return [] }
+    var names: [String] = []
+    if case .key(let place) = node.place, (try? origin(of: place)) != nil {
+      names.append(AttributeName.origin)
+    }
+    if isStale(node.place) != nil { names.append(AttributeName.stale) }
     return names
+  }
+
+  /// Whether what is shown of a setting or an item may be behind its store; nil: it never is.
+  func isStale(_ place: Place) -> Bool? {
+    switch place {
+    case .key: settings.engine.isStale
+    case .item, .value: keychain?.engine.isStale
+    default: nil
+    }
+  }
+
+  /// Sets an attribute that says whether a place is stale: to what it may have been when it was read, so that a copy can set it.
+  func setStale(_ value: [UInt8]) throws(StoreError) {
+    guard ["true", "false"].contains(String(decoding: value, as: UTF8.self)) else {
+      throw .notPermitted(reason: "`\(AttributeName.stale)` is computed")
+    }
   }
 
   func type(of place: KeyPlace) throws(StoreError) -> SettingType {
@@ -44,13 +61,6 @@ extension FileTree {
     if name == AttributeName.origin, settings.engine.origins != nil {
       guard try Array(origin(of: place).utf8) == value else {
         throw .notPermitted(reason: "`\(name)` is computed; changes are written to the mount's `write-layer`")
-      }
-      return
-    }
-    if name == AttributeName.stale, settings.engine.isStale != nil {
-      // It may have changed since it was read.
-      guard ["true", "false"].contains(String(decoding: value, as: UTF8.self)) else {
-        throw .notPermitted(reason: "`\(name)` is computed")
       }
       return
     }

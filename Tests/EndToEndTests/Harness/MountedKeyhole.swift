@@ -60,9 +60,11 @@ extension MountedKeyhole {
     running.withLock { $0 = program }
     try MountTable.wait(for: mount, orEndOf: program, until: Deadline(in: .seconds(20)))
     // In the table before its process answers; this waits for the answer.
-    // The settings of a cluster are not known until it is unlocked, and it may refuse its user.
+    // The settings of a cluster are not known until it is unlocked; it may refuse its user, or not answer.
     let refusal = failure { _ = try System.status(self / "defaults") }
-    if let refusal, ![.noKey, .denied].contains(refusal) { throw didNotStart(program, refusal) }
+    let isOfCluster = options.contains { $0.hasPrefix("store=") }
+    let expected: [Errno] = isOfCluster ? [.noKey, .denied, .io] : [.noKey, .denied]
+    if let refusal, !expected.contains(refusal) { throw didNotStart(program, refusal) }
   }
 
   /// The failure of a test whose file system ended unasked.

@@ -58,7 +58,17 @@ extension ClusterSession {
   func limited<Result: ~Copyable>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    try limits.limit(to: cluster.deadline, body)
+    try limited(to: cluster.deadline, body)
+  }
+
+  /// How long an answer is waited for where the cluster did not answer lately, and this device has a copy.
+  static var shortPatience: Duration { .seconds(1) }
+
+  /// The same within another time.
+  func limited<Result: ~Copyable>(
+    to duration: Duration, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    try limits.limit(to: duration, body)
   }
 
   /// The end of the call that runs on this thread.

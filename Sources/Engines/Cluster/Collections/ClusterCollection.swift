@@ -52,6 +52,11 @@ final class ClusterCollection<Content: CollectionContent>: Sendable {
     }
   }
 
+  /// Begins with a copy that this device has kept, where nothing was read yet: what is read later is compared with it.
+  func begin(with kept: VerifiedCopy<Content>) {
+    state.use { $0.copy = $0.copy ?? kept }
+  }
+
   /// Lends the copy, after reading all where that was not done yet.
   ///
   /// - Throws: `damaged` where the cluster's contents were refused; `unreachable`, `locked`.
@@ -169,6 +174,7 @@ extension ClusterCollection {
     } catch {
       if case .locked = error {
         state.isBehind = true
+        session.lookAtNewKeys()
       } else {
         state.distrust = error
         report([])

@@ -1,12 +1,12 @@
 import ClusterRecords
 import EtcdClient
-import Model
+package import Model
 
 extension StoreError {
   /// The error that callers of an engine get.
   init(_ error: ClusterError) {
     switch error {
-    case .unavailable(let reason): self = .unreachable(reason: "the cluster does not answer: \(reason)")
+    case .unavailable(let reason): self = .unreachable(reason: "\(Self.noAnswer): \(reason)")
     case .outcomeUnknown(let reason):
       self = .unreachable(
         reason: "\(Self.unknownOutcome) (\(reason)); look before you try again")
@@ -17,6 +17,14 @@ extension StoreError {
     case .wrongCluster(let reason): self = .readOnly(reason: reason)
     case .refused(let reason): self = .unreachable(reason: "the cluster refuses it: \(reason)")
     }
+  }
+
+  /// The beginning of the reason where the servers, or a majority of them, said nothing.
+  static let noAnswer = "the cluster does not answer"
+
+  /// Whether the cluster did not answer; else it did, or nothing was asked.
+  package var isNoAnswer: Bool {
+    if case .unreachable(let reason) = self { reason.hasPrefix(Self.noAnswer) } else { false }
   }
 
   private static let unknownOutcome = "the cluster did not say whether the change was made"

@@ -21,13 +21,20 @@ final class ClusterFollower: Sendable {
   private let isStarted = Atomic(false)
   private let starting = Locked(())
   private let turns = SerialTurns()
+  private let heard: @Sendable () -> Void
 
-  init(_ session: ClusterSession, _ prefix: [UInt8]) {
-    (self.session, self.prefix) = (session, prefix)
+  /// `heard` is called when the cluster was heard, on the watch's thread among others.
+  init(
+    _ session: ClusterSession, _ prefix: [UInt8], heard: @escaping @Sendable () -> Void = {}
+  ) {
+    (self.session, self.prefix, self.heard) = (session, prefix, heard)
   }
 
   /// Since when the cluster was not heard; nil: it is, or was not asked yet.
   var silence: Timestamp? { state.withLock { $0.silence } }
+
+  /// Whether everything was read once.
+  var hasStarted: Bool { isStarted.load(ordering: .acquiring) }
 
   /// Why the cluster is not followed any more; nil: it is.
   var refusal: ClusterError? { state.withLock { $0.refusal } }
@@ -48,6 +55,7 @@ final class ClusterFollower: Sendable {
       guard !isStarted.load(ordering: .acquiring) else { return }
       watch(from: try session.limited { () throws(StoreError) in try read() } + 1, take, reread)
       isStarted.store(true, ordering: .releasing)
+      heard()
     }
   }
 
@@ -93,7 +101,10 @@ final class ClusterFollower: Sendable {
     }
   }
 
-  private func hear() { state.withLock { $0.silence = nil } }
+  private func hear() {
+    state.withLock { $0.silence = nil }
+    heard()
+  }
 
   /// How long an unsuccessful attempt to read everything is waited after.
   private static let pause = DispatchTimeInterval.seconds(1)

@@ -1,6 +1,7 @@
 package import ClusterRecords
 package import EtcdClient
 import Model
+import Platform
 import Synchronization
 import VaultRecords
 
@@ -10,13 +11,17 @@ package final class ClusterSession: Sendable {
   package let paths: ClusterPaths
   package let keys: ClusterKeyring
   package let seen: SeenState
+  /// nil: this device keeps no copy of the keychain.
+  package let offline: OfflineCopy?
   let limits = CallLimits()
   private let renewal = Locked<(@Sendable () -> Bool)?>(nil)
 
   package init(
-    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, seen: SeenState
+    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ keys: ClusterKeyring, seen: SeenState,
+    offline: OfflineCopy? = nil
   ) {
     (self.cluster, self.paths, self.keys, self.seen) = (cluster, paths, keys, seen)
+    self.offline = offline
   }
 
   /// From now on `renew` is called where a record is sealed under keys that are not known: it fetches them, if it can.
@@ -24,6 +29,12 @@ package final class ClusterSession: Sendable {
 
   /// Whether keys were fetched, so that what was `locked` may be tried again.
   func renewKeys() -> Bool { renewal.use { $0 }?() ?? false }
+
+  /// Another device has made new keys: where it has taken this one away, its copy of the keychain goes now, and not with the next call.
+  func lookAtNewKeys() {
+    guard offline != nil else { return }
+    Background.run { [self] in _ = renewKeys() }
+  }
 
   /// How many keys are read at once.
   private static let page: Int64 = 5_000

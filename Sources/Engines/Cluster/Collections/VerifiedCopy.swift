@@ -42,6 +42,36 @@ struct VerifiedCopy<Content: CollectionContent> {
     guard sum == head.sum, UInt64(entries.count) == head.count else { throw Self.incomplete }
   }
 
+  /// The entries as this device has kept them. - Throws: `damaged`, `locked`.
+  init(_ place: CollectionPlace, _ record: CollectionRecord, _ keys: ClusterKeyring) throws(StoreError) {
+    self.place = place
+    (head, version, epoch) = (record.head, record.version, record.epoch)
+    modified = record.modified
+    let terms = try keys.terms()
+    var sum = SetDigest()
+    entries.reserveCapacity(record.entries.count)
+    for entry in record.entries {
+      let content = try Content(entry.content.span, entry.id)
+      sum += try terms.term(place.entry(entry.id), entry.state)
+      entries.updateValue(Known(state: entry.state, kept: content.kept), forKey: entry.id)
+      view.put(entry.id, content, replacing: nil)
+    }
+    guard sum == head.sum, UInt64(entries.count) == head.count else { throw Self.incomplete }
+  }
+
+  /// The copy, to be kept by this device. `content` gives an entry as it is now.
+  func record(
+    _ content: (ItemKey) throws(StoreError) -> Content
+  ) throws(StoreError) -> CollectionRecord {
+    var kept: [CollectionRecord.Entry] = []
+    kept.reserveCapacity(entries.count)
+    for (id, known) in entries {
+      kept.append(.init(id: id, state: known.state, content: try content(id).encoded()))
+    }
+    return CollectionRecord(
+      head: head, version: version, epoch: epoch, modified: modified, entries: kept)
+  }
+
   private static func open(
     head stored: KeyValue, _ place: CollectionPlace, _ keys: ClusterKeyring
   ) throws(StoreError) -> (CollectionHead, UInt64, UInt32) {

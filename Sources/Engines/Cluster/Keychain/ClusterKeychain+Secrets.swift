@@ -9,9 +9,29 @@ extension ClusterKeychain {
   /// How often a secret is read again that was changed while it was read.
   private static let attempts = 8
 
-  /// Reads a secret in one transaction with the head that answers for its item. - Throws: as the protocol.
+  /// Reads a secret in one transaction with the head that answers for its item; where the cluster does not answer, from the copy on
+  /// this device, if it keeps one. - Throws: as the protocol.
   func secret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
-    try session.limited { () throws(StoreError) in try readSecret(of: item, part: part) }
+    try fromClusterOrCopy { () throws(StoreError) in
+      try readSecret(of: item, part: part)
+    } copy: { offline throws(StoreError) in
+      try keptSecret(of: item, part: part, offline)
+    }
+  }
+
+  private func keptSecret(
+    of item: ItemID, part: UInt8, _ offline: OfflineCopy
+  ) throws(StoreError) -> SecretBytes {
+    let state = try collection.lookAtCopy { copy throws(StoreError) in
+      try copy.items.table.state(item, part: part)
+    }
+    guard let state = state ?? nil else { throw .notFound }
+    let place = RecordPlace(.secret, session.paths.secret(state.place), version: 1)
+    guard let sealed = try offline.secret(state.place) else {
+      throw .unreachable(
+        reason: "\(StoreError.noAnswer), and the copy of its secrets on this device does not have this one")
+    }
+    return try open(sealed, place, state)
   }
 
   private func readSecret(of item: ItemID, part: UInt8) throws(StoreError) -> SecretBytes {
@@ -36,7 +56,7 @@ extension ClusterKeychain {
         }
         continue
       }
-      return try open(stored, place, state)
+      return try open(Self.value(stored, place), place, state)
     }
     throw .unreachable(reason: "other clients change the keychain all the time")
   }
@@ -54,18 +74,22 @@ extension ClusterKeychain {
   func opened(_ state: ItemEntry, _ id: ItemKey, _ part: UInt8) throws(StoreError) -> SecretBytes {
     guard let secret = try SecretState(state, id, part) else { throw .notFound }
     let place = RecordPlace(.secret, session.paths.secret(secret.place), version: 1)
-    return try open(try read(place.key).stored, place, secret)
+    return try open(Self.value(try read(place.key).stored, place), place, secret)
+  }
+
+  /// nil: it is not the one that was stored there.
+  private static func value(_ stored: KeyValue?, _ place: RecordPlace) -> [UInt8]? {
+    guard let stored, UInt64(clamping: stored.version) == place.version else { return nil }
+    return stored.value
   }
 
   private func open(
-    _ stored: KeyValue?, _ place: RecordPlace, _ state: SecretState
+    _ sealed: [UInt8]?, _ place: RecordPlace, _ state: SecretState
   ) throws(StoreError) -> SecretBytes {
     let key = try SecretSeal.openKey(
       state.sealedKey, of: state.place.item, part: state.place.part, state.record, session.keys)
-    guard let stored, UInt64(clamping: stored.version) == place.version else {
-      throw .damaged(what: "a secret")
-    }
-    return try SecretSeal.open(stored.value, at: place, session.keys.store, key: key)
+    guard let sealed else { throw .damaged(what: "a secret") }
+    return try SecretSeal.open(sealed, at: place, session.keys.store, key: key)
   }
 }
 

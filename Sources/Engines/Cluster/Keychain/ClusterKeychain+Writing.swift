@@ -13,7 +13,8 @@ extension ClusterKeychain {
     _ plan: (VerifiedItems) throws(StoreError) -> (ItemsPlan, Result)
   ) throws(StoreError) -> Result {
     try session.limited { () throws(StoreError) in
-      try start()
+      // Of the copy on this device nothing is changed.
+      try follow()
       try requireWritable()
       return try collection.withWriter { () throws(StoreError) in try make(plan) }
     }

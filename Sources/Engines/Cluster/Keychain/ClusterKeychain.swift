@@ -16,7 +16,7 @@ package final class ClusterKeychain: KeychainEngine {
   package let name = "cluster"
   let session: ClusterSession
   let collection: ClusterCollection<KeychainEntry>
-  private let follower: ClusterFollower
+  let follower: ClusterFollower
   private let lock: any ClusterLock
   /// The items that others have changed since they were asked for.
   private let news: ItemsNews
@@ -31,7 +31,9 @@ package final class ClusterKeychain: KeychainEngine {
     let news = ItemsNews(changed)
     self.news = news
     collection = ClusterCollection(session.paths.items, session) { news.note($0) }
-    follower = ClusterFollower(session, session.paths.keychain)
+    let offline = session.offline
+    follower = ClusterFollower(session, session.paths.keychain) { offline?.setServing(false) }
+    offline?.follow(collection)
   }
 
   /// Ends what follows the cluster. No call may follow.
@@ -40,7 +42,8 @@ package final class ClusterKeychain: KeychainEngine {
   /// Since when the cluster was not heard; nil: it is.
   package var silence: Timestamp? { follower.silence }
 
-  func start() throws(StoreError) {
+  /// Begins to follow the cluster, once. - Throws: `locked`, `unreachable`, `damaged`.
+  func follow() throws(StoreError) {
     guard session.keys.isReadable else { throw .locked }
     try follower.start { () throws(StoreError) in
       try collection.load()
@@ -68,7 +71,7 @@ package final class ClusterKeychain: KeychainEngine {
   package func catchUp() throws(StoreError) {
     try start()
     do throws(StoreError) {
-      try session.limited { () throws(StoreError) in try collection.catchUp() }
+      try session.limited(to: patience) { () throws(StoreError) in try collection.catchUp() }
     } catch .unreachable {
       guard try collection.lookAtCopy({ _ in true }) != nil else {
         throw .unreachable(reason: "the cluster does not answer")

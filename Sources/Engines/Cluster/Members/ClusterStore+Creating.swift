@@ -114,9 +114,9 @@ extension ClusterStore {
     return log
   }
 
-  func fetchEntries() throws(StoreError) -> [KeyValue] {
-    do throws(ClusterError) { return try session.read([KeyRange(prefix: paths.log)]).values[0] } catch {
-      throw StoreError(error)
-    }
+  func fetchEntries() throws(StoreError) -> [[UInt8]] {
+    do throws(ClusterError) {
+      return try session.read([KeyRange(prefix: paths.log)]).values[0].map(\.value)
+    } catch { throw StoreError(error) }
   }
 }

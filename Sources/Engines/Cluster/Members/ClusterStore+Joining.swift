@@ -16,14 +16,14 @@ extension ClusterStore {
   ) throws(StoreError) -> String {
     let paths = try ClusterPaths(store: name)
     guard try DeviceFiles.read(files.device) == nil else { throw .exists }
-    let entries: [KeyValue]
+    let entries: [[UInt8]]
     do throws(ClusterError) {
-      entries = try cluster.read(RangeRequest(KeyRange(prefix: paths.log))).values
+      entries = try cluster.read(RangeRequest(KeyRange(prefix: paths.log))).values.map(\.value)
     } catch {
       throw StoreError(error)
     }
     guard let first = entries.first else { throw .notFound }
-    let store = try MemberLog.Entry.store(ofFirst: first.value)
+    let store = try MemberLog.Entry.store(ofFirst: first)
     let log = try log(entries, from: SeenRecord(), store)
     let member = try MemberSecret.random()
     let device = try DeviceRecord(member, of: store, passphrase: passphrase, cost: cost)
@@ -59,12 +59,12 @@ extension ClusterStore {
 
   /// The request of a device that was approved meanwhile: it was made before the entry that adds the device.
   private func requestBeforeApproval(
-    of member: MemberSecret, _ entries: [KeyValue]
+    of member: MemberSecret, _ entries: [[UInt8]]
   ) throws(StoreError) -> JoinRequest? {
     var log = MemberLog(store: keys.store)
     for entry in entries {
       let before = log
-      try log.append(entry.value)
+      try log.append(entry)
       if log.members[member.id] != nil {
         return JoinRequest(device: try member.publicKeys(), position: before.count)
       }
@@ -73,10 +73,10 @@ extension ClusterStore {
   }
 
   private static func log(
-    _ entries: [KeyValue], upTo count: UInt64, _ store: ItemKey
+    _ entries: [[UInt8]], upTo count: UInt64, _ store: ItemKey
   ) throws(StoreError) -> MemberLog {
     var log = MemberLog(store: store)
-    for entry in entries where log.count < count { try log.append(entry.value) }
+    for entry in entries where log.count < count { try log.append(entry) }
     guard log.count == count, count > 0 else { throw .damaged(what: "the list of members") }
     return log
   }
@@ -186,6 +186,8 @@ extension ClusterStore {
     guard let slot else { throw .rejected }
     try store.keys.add(try MemberSlot.open(slot.value, recovery, log), epoch: log.epoch)
     let member = try store.member(passphrase)
+    // Nothing says any more whether the copy is behind what the device had seen.
+    DeviceFiles.remove(files.offline)
     try store.begin(member, log)
     if log.members[member.id] == nil {
       try store.add(try member.publicKeys(), log, by: recovery, removing: store.paths.request(member.id))

@@ -19,6 +19,8 @@ package final class ClusterStore: Sendable, ClusterLock {
     /// The key of the file of what was seen; nil: never unlocked.
     var seenKey: SeenKey?
     var log: MemberLog
+    /// Whether the store was opened by the copy on this device, as the cluster did not answer.
+    var isOffline = false
     /// How often a person had accepted that the cluster was set back, when this process began.
     var accepted: UInt64 = 0
   }
@@ -32,20 +34,27 @@ package final class ClusterStore: Sendable, ClusterLock {
   var paths: ClusterPaths { session.paths }
   var keys: ClusterKeyring { session.keys }
 
+  /// `offlineDays`: how long the copy of the keychain on this device is used without the cluster; nil: it keeps none.
+  ///
   /// - Throws: `notFound` where this device has no file for the store; `accessDenied`, `damaged`, `invalidName`.
   package convenience init(
-    _ cluster: any KeyValueCluster, store: String, files: DeviceFiles
+    _ cluster: any KeyValueCluster, store: String, files: DeviceFiles, offlineDays: Int? = nil
   ) throws(StoreError) {
     guard let bytes = try DeviceFiles.read(files.device) else { throw .notFound }
-    self.init(cluster, try ClusterPaths(store: store), files, try DeviceRecord(bytes.span))
+    let device = try DeviceRecord(bytes.span)
+    let offline = offlineDays.map { OfflineCopy(files.offline, days: $0, of: device.store, device.id) }
+    self.init(cluster, try ClusterPaths(store: store), files, device, offline)
   }
 
-  init(_ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ files: DeviceFiles, _ device: DeviceRecord) {
+  init(
+    _ cluster: any KeyValueCluster, _ paths: ClusterPaths, _ files: DeviceFiles, _ device: DeviceRecord,
+    _ offline: OfflineCopy? = nil
+  ) {
     self.files = files
     let keys = ClusterKeyring(store: device.store)
     state = Locked(State(device: device, member: nil, log: MemberLog(store: device.store)))
     let saving = SeenSaving(files.seen)
-    session = ClusterSession(cluster, paths, keys, seen: SeenState { saving.save() })
+    session = ClusterSession(cluster, paths, keys, seen: SeenState { saving.save() }, offline: offline)
     saving.setStore(self)
     session.setRenewal { [weak self] in (try? self?.renew()) != nil }
   }
@@ -64,7 +73,8 @@ package final class ClusterStore: Sendable, ClusterLock {
 
   package var needsPassphrase: Bool { state.use { $0.device.takesPassphrase } }
 
-  /// Opens this device's keys with its passphrase, and with them the store's.
+  /// Opens this device's keys with its passphrase, and with them the store's; where the cluster does not answer, by the copy on this
+  /// device, if it keeps one: then `isOffline`.
   ///
   /// - Throws: `rejected`, `locked`; `notPermitted` where the device does not belong to the store (yet, or any more);
   ///   `damaged` where the list of members was changed behind what this device has seen; `unreachable`.
@@ -80,7 +90,11 @@ package final class ClusterStore: Sendable, ClusterLock {
     let record = try SeenRecord(stored, SeenRecord.key(member, device.store))
     session.seen.take(record.contents)
     state.use { $0.accepted = record.accepted }
-    try open(member, record)
+    let patience = isOffline ? ClusterSession.shortPatience : session.cluster.deadline
+    do throws(StoreError) { try open(member, record, within: patience) } catch {
+      guard error.isNoAnswer, let offline = session.offline else { throw error }
+      try open(member, record, offline)
+    }
   }
 
   /// Fetches the keys again, after another device has made new ones. - Throws: `locked`.
@@ -99,49 +113,65 @@ package final class ClusterStore: Sendable, ClusterLock {
     return record
   }
 
-  func open(_ member: MemberSecret, _ record: SeenRecord) throws(StoreError) {
-    let stored = try read(member)
+  func open(
+    _ member: MemberSecret, _ record: SeenRecord, within patience: Duration? = nil
+  ) throws(StoreError) {
+    let stored = try session.limited(to: patience ?? session.cluster.deadline) {
+      () throws(StoreError) in try readKeys().keys
+    }
     let log = try Self.log(stored.log, from: record, keys.store)
     guard log.members[member.id] != nil else {
+      try? forgetOffline(asOf: log, member)
       throw .notPermitted(
         reason: "this device does not belong to the store: it was not approved yet, or was removed")
     }
+    try take(stored, log, member)
+    state.use { $0.isOffline = false }
+    session.offline?.note(stored)
+    try saveSeen(durably: true)
+  }
+
+  /// Takes the store's keys out of their records.
+  func take(_ stored: KeyRecords, _ log: MemberLog, _ member: MemberSecret) throws(StoreError) {
     guard let slot = stored.slot, let ring = stored.ring else { throw .damaged(what: "the store's keys") }
-    let master = try MemberSlot.open(slot.value, member, log)
+    let master = try MemberSlot.open(slot, member, log)
     let opened = ClusterKeyring(store: keys.store)
     try opened.add(master, epoch: log.epoch)
-    let keyRing = try KeyRing(
-      opening: ring.value, at: paths.ring, version: UInt64(clamping: ring.version), opened)
+    let keyRing = try KeyRing(opening: ring, at: paths.ring, version: stored.ringVersion, opened)
     try keys.add(master, epoch: log.epoch)
     try keys.setRing(keyRing)
     try begin(member, log)
-    try saveSeen(durably: true)
   }
 
   /// The device is unlocked.
   func begin(_ member: MemberSecret, _ log: MemberLog) throws(StoreError) {
     let key = try SeenKey(SeenRecord.key(member, keys.store))
+    try session.offline?.open(member)
     state.use { ($0.member, $0.log, $0.seenKey) = (member, log, key) }
   }
 
-  private func read(
-    _ member: MemberSecret
-  ) throws(StoreError) -> (log: [KeyValue], slot: KeyValue?, ring: KeyValue?) {
-    do throws(ClusterError) {
-      let values = try session.read([
-        KeyRange(prefix: paths.log), KeyRange(key: paths.slot(member.id)), KeyRange(key: paths.ring),
-      ]).values
-      return (values[0], values[1].first, values[2].first)
-    } catch { throw StoreError(error) }
+  /// The records that open the store, and what has a further key at the same moment. - Throws: `unreachable`.
+  func readKeys(with further: [UInt8]? = nil) throws(StoreError) -> (keys: KeyRecords, further: KeyValue?) {
+    var ranges = [
+      KeyRange(prefix: paths.log), KeyRange(key: paths.slot(device)), KeyRange(key: paths.ring),
+    ]
+    if let further { ranges.append(KeyRange(key: further)) }
+    let values: [[KeyValue]]
+    do throws(ClusterError) { values = try session.read(ranges).values } catch { throw StoreError(error) }
+    let ring = values[2].first
+    let keys = KeyRecords(
+      log: values[0].map(\.value), slot: values[1].first?.value, ring: ring?.value,
+      ringVersion: UInt64(clamping: ring?.version ?? 0))
+    return (keys, further == nil ? nil : values[3].first)
   }
 
   /// The list of members, which begins with what was seen. - Throws: `damaged`.
-  static func log(_ entries: [KeyValue], from record: SeenRecord, _ store: ItemKey) throws(StoreError)
+  static func log(_ entries: [[UInt8]], from record: SeenRecord, _ store: ItemKey) throws(StoreError)
     -> MemberLog
   {
     var log = MemberLog(store: store)
     for entry in entries {
-      try log.append(entry.value)
+      try log.append(entry)
       if log.count == record.members, log.digest != record.digest {
         throw .damaged(what: "the list of members")
       }
@@ -168,12 +198,14 @@ package final class ClusterStore: Sendable, ClusterLock {
   private func save(durably: Bool) throws(StoreError) {
     guard let key = state.use({ $0.seenKey }) else { throw .locked }
     _ = session.seen.takeChanged()
-    let record = record
-    if let stored = try DeviceFiles.read(files.seen), let known = try? SeenRecord(stored, key.symmetric()),
-      known.accepted > record.accepted
-    {
-      return
+    var record = record
+    if let stored = try DeviceFiles.read(files.seen), let known = try? SeenRecord(stored, key.symmetric()) {
+      guard known.accepted <= record.accepted else { return }
+      // Another process of this device may have seen more.
+      record.keep(known)
     }
+    // The copy first: one that is behind the file of what was seen is not used.
+    session.offline?.catchUp(session.seen)
     let bytes = record.encoded(key.symmetric())
     try DeviceFiles.replace(files.seen, with: bytes, durably: durably)
   }
@@ -193,6 +225,7 @@ package final class ClusterStore: Sendable, ClusterLock {
     var record = SeenRecord()
     let known = try SeenRecord(stored, SeenRecord.key(member, keys.store))
     record.first = known.first
+    DeviceFiles.remove(files.offline)
     session.seen.accept()
     state.use { ($0.log, $0.accepted) = (MemberLog(store: keys.store), known.accepted &+ 1) }
     try open(member, record)

@@ -1,15 +1,17 @@
 import Model
 import Platform
 
-/// The files of a device: its keys, and what it has seen. They are 0600, and whole or not there.
+/// The files of a device: its keys, what it has seen, and the copy of the keychain. They are 0600, and whole or not there.
 package struct DeviceFiles: Sendable {
   /// The file of the device's keys.
   package let device: String
   /// The file of what was seen.
   package let seen: String
+  /// The file of the copy of the keychain, where the device keeps one.
+  package let offline: String
 
-  package init(device: String, seen: String) {
-    (self.device, self.seen) = (device, seen)
+  package init(device: String, seen: String, offline: String) {
+    (self.device, self.seen, self.offline) = (device, seen, offline)
   }
 
   /// In bytes: what was seen grows with the number of suites.
@@ -32,6 +34,9 @@ package struct DeviceFiles: Sendable {
       throw StoreError(error, "open \(path)")
     }
   }
+
+  /// Removes a file, if it is there.
+  static func remove(_ path: String) { _ = try? Files.remove(path) }
 
   /// Replaces a file in one step; with `durably` it is on the disk when this returns.
   static func replace(_ path: String, with bytes: [UInt8], durably: Bool) throws(StoreError) {

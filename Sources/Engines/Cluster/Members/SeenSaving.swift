@@ -19,8 +19,10 @@ final class SeenSaving: Sendable {
 
   func save() {
     Background.run(after: Self.delay) { [self] in
+      guard let store = store.withLock({ $0.store }) else { return }
+      store.updateOffline()
       // Locked: it is stored after the next unlock.
-      try? store.withLock { $0.store }?.saveSeen()
+      try? store.saveSeen()
     }
   }
 }

@@ -47,8 +47,16 @@ package final class ClusterSuites: SuiteEngine {
   /// Whether the cluster was not heard since.
   package var isStale: Bool? { follower.silence != nil }
 
-  /// Begins to follow the cluster, once.
+  /// Begins to follow the cluster, once. - Throws: `locked` before the first unlock, without asking the cluster; `unreachable`, `damaged`.
   func start() throws(StoreError) {
+    guard session.keys.isReadable else { throw .locked }
+    guard !follower.hasStarted else { return }
+    let isAway = session.offline?.isServing == true
+    let patience = isAway ? ClusterSession.shortPatience : session.cluster.deadline
+    try session.limited(to: patience) { () throws(StoreError) in try follow() }
+  }
+
+  private func follow() throws(StoreError) {
     try follower.start { () throws(StoreError) in
       try readNames()
     } take: { [weak self] changes, revision in

@@ -19,6 +19,14 @@ package struct SeenRecord: Hashable, Sendable {
 
   package init() {}
 
+  /// Keeps what another record of the same state has seen later.
+  package mutating func keep(_ other: SeenRecord) {
+    guard other.cluster == cluster, other.accepted == accepted, other.first == first else { return }
+    revision = max(revision, other.revision)
+    for (key, version) in heads { heads[key] = max(version, other.heads[key] ?? 0) }
+    if other.members > members { (members, digest) = (other.members, other.digest) }
+  }
+
   /// The key that authenticates the file of a device.
   package static func key(_ member: MemberSecret, _ store: ItemKey) throws(StoreError) -> SymmetricKey {
     try member.localKey("seen", store)

@@ -34,6 +34,8 @@ struct MountCommand: ParsableCommand {
         layers=NAME[,NAME…]        settings of the store in layers, the lowest first, as fleet/all,host/x:
                                    of each key the last layer that has it gives the value
         write-layer=NAME           the layer that changes are written to (the last one)
+        offline-secrets[=DAYS]     keep a sealed copy of the store's secrets here, which are opened from it
+                                   while the cluster does not answer, for so many days (7)
         fsname=TEXT                what the mount table shows as the source
         folder=user                only on a folder of the user's, none of root's
       the settings of keyhole(5), which come before those of `keyhole config`, here as:
