@@ -89,13 +89,13 @@ extension SuiteFile {
   }
 
   /// How often, and after how many microseconds, what can't be parsed is read again.
-  private static let tries = 10
+  private static let tries = 40
   fileprivate static let pause: UInt32 = 5000
 
   /// The content of the file; nil: there is none.
   ///
   /// Foundation writes in place, so that a file may be caught empty or in part. One that changed within the
-  /// last second is read again for up to 50 ms before it counts as damaged.
+  /// last second is read again for up to 200 ms before it counts as damaged.
   func read(pausing: () -> Void = { Pause.microseconds(Self.pause) }) throws(StoreError) -> Content? {
     for attempt in 1... {
       guard let status = try status() else { return nil }
