@@ -66,6 +66,20 @@ extension KeychainConformance {
       _ = try engine.requireHistory().restore(undone.item.id)
       try require(open().bytes(of: item.id) == Array("two".utf8), "and back")
     },
+    Case(description: "restoring attributes right after a change of them goes back and forth too") { open in
+      let engine = try keeping(open)
+      let item = try engine.add(KeychainSamples.generic("a"), "one")
+      for comment in ["1", "2"] {
+        _ = try engine.update([item.id]) { $0.attributes["comment"] = Array(comment.utf8) }
+      }
+      guard let version = try versions(engine, item).last else { throw Failure(description: "no version") }
+      let restored = try engine.requireHistory().restore(version.item.id)
+      try require(restored.attributes["comment"] == nil, "the first state")
+      guard let undone = try versions(engine, item).last else { throw Failure(description: "no version") }
+      try require(undone.item.attributes["comment"] == Array("2".utf8), "what it was is a version")
+      let back = try engine.requireHistory().restore(undone.item.id)
+      try require(back.attributes["comment"] == Array("2".utf8), "and back")
+    },
     Case(description: "a counter of one-time codes makes no version, and does not go back with one") { open in
       let engine = try keeping(open)
       guard engine.otpauthURIs != nil else { return }

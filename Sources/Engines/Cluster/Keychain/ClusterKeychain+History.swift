@@ -110,6 +110,7 @@ extension ClusterKeychain {
       changes.insert(.otpauth)
     }
     var writing = ItemWriting(id, present, present, on: items, session)
+    writing.isRestoring = true
     if id == owner {
       try writing.restore(state, as: item, keepingOtpauth: keepsOtpauth)
     } else {

@@ -9,6 +9,8 @@ import VaultRecords
 struct ItemWriting {
   let id: ItemKey
   private(set) var entry: ItemEntry
+  /// It becomes what a version of it says.
+  var isRestoring = false
   /// The item before; nil: it is new.
   private let old: ItemEntry?
   private let session: ClusterSession
@@ -47,7 +49,7 @@ struct ItemWriting {
       let own = item.retention(retention)
       change.limit = .init(own, at: .now)
       let changes = changes?.union(item.changes(since: old.record.item))
-      if own.keepsAny, let changes, old.isVersion(changes) {
+      if own.keepsAny, let changes, old.isVersion(changes, isRestoring: isRestoring) {
         change.kept = .init(number: number, time: .now, changes: changes.rawValue)
       }
     }
@@ -154,11 +156,11 @@ extension ItemEntry {
   private static let gathering: Int64 = 60
 
   /// Whether the item, as it was before these changes, becomes a version: not by its name alone, nor by each step of a series of
-  /// attributes.
-  fileprivate func isVersion(_ changes: VersionChanges) -> Bool {
+  /// attributes; `isRestoring`: an undo of attributes is one, so that it can be taken back.
+  fileprivate func isVersion(_ changes: VersionChanges, isRestoring: Bool) -> Bool {
     let changes = changes.subtracting(.name)
     guard !changes.isEmpty else { return false }
-    guard changes == .attributes, let last = versions.last else { return true }
+    guard changes == .attributes, !isRestoring, let last = versions.last else { return true }
     let isSeries = VersionChanges(rawValue: last.changes).subtracting(.name) == .attributes
     let seconds = Timestamp.now.seconds &- last.replaced.seconds
     return !isSeries || seconds < 0 || seconds >= Self.gathering

@@ -12,12 +12,14 @@ extension Session {
   /// Keeps what an item was before a change, as far as it is to be kept, and deletes the versions that are too many or too
   /// old. `row` still has the revision of `old`, and gets the list of its versions.
   ///
+  /// `isRestoring`: an undo, which makes a version also right after another change, so that it can be taken back.
+  ///
   /// Rows of secrets that no version needs any more are left to `deleteUnusedSecrets`. Returns the versions that are kept;
   /// nil: they were not looked at.
   @discardableResult
   func keepVersion(
     of old: ItemRecord, in row: inout ItemTable.Row, _ changes: VersionChanges, _ secrets: SecretTable,
-    _ manifest: inout Manifest
+    _ manifest: inout Manifest, isRestoring: Bool = false
   ) throws -> StoredVersions? {
     guard let retention = history.retention, row.revision > 0, old.item.identity.hasVersions else {
       return nil
@@ -32,7 +34,7 @@ extension Session {
     }
     var kept = try storedVersions(row.key, row.record.versions, table)
     let changes = changes == .removal ? changes : changes.union(row.record.item.changes(since: old.item))
-    if isVersion(old, row, changes, newest: kept.newest) {
+    if isVersion(old, row, changes, newest: isRestoring ? nil : kept.newest) {
       var version = old
       version.versions = []
       version.replacement = .init(time: .now, changes: changes.rawValue)

@@ -99,7 +99,7 @@ extension Session {
     {
       // Its secrets are sealed as the item's have to be.
       new.record.secretRevision = version.record.secretRevision
-      try keepVersion(of: present.record, in: &new, changes, secrets, &manifest)
+      try keepVersion(of: present.record, in: &new, changes, secrets, &manifest, isRestoring: true)
       try take(present, secrets.database, &manifest)
       let record = try put(new, secrets.database, &manifest)
       try deleteUnusedSecrets(present.key, record, secrets)
@@ -116,7 +116,7 @@ extension Session {
     // The password that seals the item from now on has to be the one that it has.
     if present.record.item.access.needsPassword { _ = try secrets.fetch(present.key, present.record) }
     var new = new
-    try keepVersion(of: present.record, in: &new, changes, secrets, &manifest)
+    try keepVersion(of: present.record, in: &new, changes, secrets, &manifest, isRestoring: true)
     let revision = manifest.generation + 1
     for part in new.record.places(new.key).map(\.part) { new.record.setRevision(revision, ofPart: part) }
     var opened: [OpenedPart] = []
