@@ -39,7 +39,7 @@ import Testing
     #expect(options.contains("vault") && options.count >= 10)
     let help = try text("Sources/keyhole/Commands/Mounts/MountCommand.swift")
     for option in Set(options) {
-      #expect(help.contains(try Regex("[ ,]\(option)(=| |,|\n)")), "\(option)")
+      #expect(help.contains(try Regex("[ ,]\(option)(=|\\[=| |,|\n)")), "\(option)")
     }
   }
 }
