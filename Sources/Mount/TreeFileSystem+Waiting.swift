@@ -7,8 +7,8 @@ import Tree
 
 // Operations that may wait: for a disk or another process, and for a person.
 extension TreeFileSystem {
-  /// Runs `work` where it may wait, on this thread if that is a short time and nothing else is asked for, and answers when it is done; `onAbandoned` gets the result where the caller
-  /// has gone away meanwhile.
+  /// Runs `work` where it may wait, on this thread if that is a short time and nothing else is asked for, and answers when it is done;
+  /// `onAbandoned` gets the result where the caller has gone away meanwhile.
   ///
   /// A caller that is interrupted gets EINTR only if the wait is a long one: a window that changes its
   /// size must not make a save look failed.

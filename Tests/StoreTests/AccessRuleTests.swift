@@ -36,7 +36,7 @@ import Testing
   @Test func rulesThatCantBeReadAskEverybody() throws {
     let person = TestPerson()
     let free = try add("free", [])
-    let odd = try add("odd", [], programs: "let everybody in")
+    let odd = try add("odd", [], programs: "no rules")
     let store = store(person)
     #expect(try ask(store, odd, caller(1)) == nil && person.count == 1)
     #expect(try ask(store, free, caller(1)) == nil && person.count == 1)

@@ -48,12 +48,7 @@ package struct MountedSetting {
 
   private static func store(_ content: [UInt8], in path: String) -> Bool {
     do throws(Errno) {
-      // Not truncated by open(2): where the mount has just ended, another file may have its path.
-      let file = try Descriptor(path, [.writing, .noFollow, .nonBlocking])
-      guard try Files.fileSystem(of: "/proc/self/fd/\(file.number)") == Files.fuse else { return false }
-      try file.truncate(to: 0)
-      try file.write(content)
-      try file.close()
+      try MountedFile.write(content.span, to: path, [.nonBlocking])
       return true
     } catch {
       return false

@@ -32,12 +32,7 @@ struct StagedMountItem {
     for index in bytes.indices { target[index] = bytes[index] }
     let content = copy.span
     do throws(Errno) {
-      let file = try Descriptor(folder + "/value", [.writing, .create, .noFollow])
-      // Where the mount has just ended, a folder of the disk may have its path.
-      guard try Files.fileSystem(of: "/proc/self/fd/\(file.number)") == Files.fuse else { throw .EIO }
-      try file.truncate(to: 0)
-      try file.write(content)
-      try file.close()
+      try MountedFile.write(content, to: folder + "/value", [.create])
     } catch {
       switch error {
       case .ENOKEY: throw .locked

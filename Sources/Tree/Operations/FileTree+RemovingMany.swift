@@ -39,11 +39,11 @@ extension FileTree {
   }
 
   private func removeKeys(_ places: [KeyPlace], of suite: ExactString) throws(StoreError) {
-    overlay.withLock { overlay in
-      for place in places { overlay.dropAll(of: place) }
-    }
     try settings.suite(suite).update { (contents) throws(StoreError) in
       for place in places { contents.settings.removeValue(forKey: place.key) }
+    }
+    overlay.withLock { overlay in
+      for place in places { overlay.dropAll(of: place) }
     }
   }
 }
