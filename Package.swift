@@ -25,6 +25,16 @@ func wrappers(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   module(name, dependencies, path: "Sources/Wrappers/\(name)")
 }
 
+/// For a program of the benchmark that contains no library of Keyhole's.
+let linkedAsCommand: [LinkerSetting] = [
+  .unsafeFlags(
+    [
+      "-L.build/release-libraries", "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "-z",
+      "-Xlinker", "pack-relative-relocs",
+    ],
+    .when(configuration: .release))
+]
+
 /// An engine: a store of settings or secrets behind a protocol of `Store`.
 func engine(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   module(name, dependencies, path: "Sources/Engines/\(name)")
@@ -260,16 +270,10 @@ let package = Package(
     // Linked as `keyhole` is, with the libraries that mount-helpers/setup.sh puts there.
     .executableTarget(
       name: "read-file-benchmark", path: "Benchmarks/read-file", swiftSettings: strict,
-      linkerSettings: [
-        .unsafeFlags(
-          [
-            "-L.build/release-libraries", "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker",
-            "-z",
-            "-Xlinker", "pack-relative-relocs",
-          ],
-          .when(configuration: .release))
-      ]
-    ),
+      linkerSettings: linkedAsCommand),
+    .executableTarget(
+      name: "foundation-benchmark", path: "Benchmarks/foundation", swiftSettings: strict,
+      linkerSettings: linkedAsCommand),
 
     .executableTarget(
       name: "wrappers-benchmark", dependencies: ["Foil", "UserDefault"], path: "Benchmarks/wrappers-benchmark"

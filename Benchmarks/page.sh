@@ -36,6 +36,7 @@ measure_peers() {
     'cat, Keyhole, setting' "/bin/cat $scratch/mount/$key" 'cat, Keyhole, secret' "/bin/cat $scratch/mount/$item" \
     'cat, gocryptfs' "/bin/cat $scratch/decrypted/value" \
     'empty Swift program' "$project/.build/release/read-file-benchmark $scratch/mount/$key" \
+    'empty Swift program with Foundation' "$project/.build/release/foundation-benchmark $scratch/mount/$key" \
     'keyhole get, setting' "$keyhole get $key" 'keyhole get, secret' "$keyhole get $item" \
     'secret-tool lookup' '/usr/bin/secret-tool lookup service benchmark' \
     'pass show' '/usr/bin/pass show benchmark' \
@@ -56,23 +57,33 @@ measure_peers() {
 # --- Growth
 
 measure_growth() {
-  local count home
+  local count
   for count in "${counts[@]}"; do
     say "measuring growth: $count keys and items"
-    home=$scratch/growth.$count
-    home_of "$home" "$keyhole"
-    # The vault is chosen with the first mount.
-    "$home/keyhole" mount -o keychain=vault "$home/mount"
-    "$home/keyhole" unmount "$home/mount"
-    "$measure" growth --keyhole "$home/keyhole" --ours "$home/mount" --scratch "$home" --config "$home/.config" \
-      --count "$count" --rounds "$rounds" --output "$scratch/growth" >&2
-    rm -rf --one-file-system -- "$home"
+    measure_growth_of all "$count"
   done
+  # Property lists are not for as many keys.
+  for count in "${item_counts[@]}"; do
+    say "measuring growth: $count items"
+    measure_growth_of items "$count"
+  done
+}
+
+# In a home of its own.
+measure_growth_of() {
+  local stores=$1 count=$2 home=$scratch/growth.$2
+  home_of "$home" "$keyhole"
+  # The vault is chosen with the first mount.
+  "$home/keyhole" mount -o keychain=vault "$home/mount"
+  "$home/keyhole" unmount "$home/mount"
+  "$measure" growth --keyhole "$home/keyhole" --ours "$home/mount" --scratch "$home" --config "$home/.config" \
+    --count "$count" --rounds "$rounds" --output "$scratch/growth" --stores "$stores" >&2
+  rm -rf --one-file-system -- "$home"
 }
 
 # Columns of a store for gnuplot and, with the last count beside the first one, for the page.
 growth_columns() {
-  awk -F '\t' -v store="$1" '$1 == store {
+  awk -F '\t' -v store="$1" '$1 == store && $2 !~ /^memory/ {
     if (!($2 in seen)) { names[++n] = $2; seen[$2] }
     if (!($3 in counted)) { counts[++c] = $3; counted[$3] }
     at[$2, $3] = $4
@@ -84,21 +95,28 @@ growth_columns() {
   }' "$scratch/growth"
 }
 
+# The last count beside the first one, and beside the target: what an operation costs may grow by half, a mount takes a second
+# at most, and a listed entry takes so many bytes of memory.
 growth_table() {
-  awk -F '\t' -v store="$1" '$1 == store {
+  awk -F '\t' -v store="$1" -v bytes="$2" '$1 == store {
     if (!($2 in seen)) { names[++n] = $2; seen[$2] }
     if (!($3 in counted)) { counts[++c] = $3; counted[$3] }
     at[$2, $3] = $4
   }
   function text(s) { return s < 0.001 ? sprintf("%.1f µs", s * 1e6) : sprintf("%.1f ms", s * 1e3) }
+  function shown(name, value) { return name ~ /^memory/ ? sprintf("%.0f bytes", value) : text(value) }
   END {
     head = "| operation |"; line = "|---|"
     for (j = 1; j <= c; j++) { head = head " " counts[j] " |"; line = line "---:|" }
-    print head " last to first |"; print line "---:|"
+    print head " last to first | target | met |"; print line "---:|---:|---|"
     for (i = 1; i <= n; i++) {
       row = "| " names[i] " |"
-      for (j = 1; j <= c; j++) row = row " " text(at[names[i], counts[j]]) " |"
-      printf "%s %.1f |\n", row, at[names[i], counts[c]] / at[names[i], counts[1]]
+      for (j = 1; j <= c; j++) row = row " " shown(names[i], at[names[i], counts[j]]) " |"
+      last = at[names[i], counts[c]]; ratio = last / at[names[i], counts[1]]
+      if (names[i] ~ /^memory/) { ratio_text = ""; target = "≤ " bytes " bytes"; met = last <= bytes }
+      else if (names[i] == "mount") { ratio_text = sprintf("%.1f", ratio); target = "≤ 1 s"; met = last <= 1 }
+      else { ratio_text = sprintf("%.1f", ratio); target = "≤ 1.5×"; met = ratio <= 1.5 }
+      printf "%s %s | %s | %s |\n", row, ratio_text, target, met ? "yes" : "NO"
     }
   }' "$scratch/growth"
 }
@@ -137,6 +155,16 @@ run_cost() {
   }'
 }
 
+# `keyhole get` beside the Swift programs that do nothing else, in the same run.
+get_cost() {
+  medians 'a process' | awk -F '\t' '{ at[$1] = $2 } END {
+    ratio = at["keyhole get, setting"] / at["empty Swift program"]
+    printf "`keyhole get` of a setting takes %.1f times as long as the empty program, and %.1f times as long as the one with", \
+      ratio, at["keyhole get, setting"] / at["empty Swift program with Foundation"]
+    printf " Foundation; the target\nis 1.5 times the empty program: %s.\n", ratio <= 1.5 ? "met" : "**NO**"
+  }'
+}
+
 draw() {
   local data=$scratch/plots store
   mkdir -p -- "$data" "$page/benchmarks"
@@ -156,7 +184,7 @@ machine() {
 }
 
 write_page() {
-  local commit distribution versions note='' table
+  local commit distribution versions note=''
   commit=$(git -C "$project" describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
   distribution=$(. /etc/os-release && echo "$PRETTY_NAME")
   versions="libfuse $(pkg-config --modversion fuse3), $(swift --version 2>/dev/null | grep -o 'Swift version [0-9.]*')"
@@ -168,8 +196,10 @@ write_page() {
   medians_table open+read+close >"$scratch/tables/medians"
   medians_table 'a process' >"$scratch/tables/processes"
   run_cost >"$scratch/tables/run-cost"
+  get_cost >"$scratch/tables/get-cost"
   [[ -e $scratch/tables/service ]] || echo 'Not measured in a quick run.' >"$scratch/tables/service"
-  for table in keys items; do growth_table "$table" >"$scratch/tables/growth-$table"; done
+  growth_table keys 300 >"$scratch/tables/growth-keys"
+  growth_table items 500 >"$scratch/tables/growth-items"
   cat >"$scratch/BENCHMARKS.md" <<PAGE
 # Benchmarks
 
@@ -205,16 +235,19 @@ $(cat "$scratch/tables/medians")
 
 ![commands: medians](benchmarks/programs.svg)
 
-\`keyhole get\` is the release build of this machine; the Swift program is linked in the same way and does nothing but copy a
-file to its output. What the start of a command consists of, and what was tried, is in [ARCHITECTURE.md](ARCHITECTURE.md#the-start-of-a-command).
+\`keyhole get\` is the release build of this machine. The empty Swift programs are linked with the same options and do nothing but
+copy a file to their output; the second one has Foundation, which \`keyhole\` contains because GRDB does. What the start of a command consists of, and what was tried, is in [ARCHITECTURE.md](ARCHITECTURE.md#the-start-of-a-command).
 
 $(cat "$scratch/tables/processes")
+
+$(cat "$scratch/tables/get-cost")
 
 $(cat "$scratch/tables/run-cost")
 
 ## Growth
 
-A listing is divided by its entries, an import by its items.
+A listing is divided by its entries, an import by its items. The memory is what the mount holds more than before, eight seconds
+after the listings.
 
 ![keys](benchmarks/growth-keys.svg)
 

@@ -16,7 +16,7 @@ struct Benchmark {
                                       --other COMMAND --theirs MOUNT --other-scratch FOLDER --name WORD
                                       --processor N --processors LIST [--rounds N] [--check yes]
            keyhole-benchmark growth --keyhole COMMAND --ours MOUNT --scratch FOLDER --config FOLDER
-                                    --count N --rounds N --output FILE
+                                    --count N --rounds N --output FILE [--stores keys|items]
            keyhole-benchmark storm --ours MOUNT [--seconds N]
            keyhole-benchmark cluster --ours MOUNT --theirs MOUNT --local MOUNT --endpoint HOST:PORT [--rounds N]
            keyhole-benchmark cluster-growth --keyhole COMMAND --ours MOUNT --scratch FOLDER --suites N --keys N

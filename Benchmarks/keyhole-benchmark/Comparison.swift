@@ -70,22 +70,17 @@ extension Comparison {
 
     try keyhole.unmount()
     try keyhole.mount("keychain=none")
-    table.append(Row("resident, fresh, no keychain", bytes: try resident(keyhole), target: 12 << 20))
+    table.append(Row("resident, fresh, no keychain", bytes: try keyhole.memoryAtRest(), target: 12 << 20))
     try list("\(keyhole.mountpoint)/defaults/\(Stores.many)")()
-    table.append(Row("resident after ls -l, no keychain", bytes: try resident(keyhole), target: 12 << 20))
+    table.append(
+      Row("resident after ls -l, no keychain", bytes: try keyhole.memoryAtRest(), target: 12 << 20))
     try keyhole.unmount()
     try keyhole.mount()
-    table.append(Row("resident, fresh, both stores full", bytes: try resident(keyhole), target: 12 << 20))
+    table.append(
+      Row("resident, fresh, both stores full", bytes: try keyhole.memoryAtRest(), target: 12 << 20))
     try list("\(keyhole.mountpoint)/defaults/\(Stores.many)")()
     try list("\(keyhole.mountpoint)/keychain/generic/\(Stores.service)")()
-    table.append(Row("resident after ls -l of both", bytes: try resident(keyhole), target: 20 << 20))
-  }
-
-  /// The memory that is resident when a mount has come to rest: within five seconds it gives back what it has freed.
-  private func resident(_ keyhole: Keyhole) throws(Failure) -> Int {
-    let process = try keyhole.processIdentifier()
-    sleep(8)
-    return try keyhole.residentMemory(of: process)
+    table.append(Row("resident after ls -l of both", bytes: try keyhole.memoryAtRest(), target: 20 << 20))
   }
 
   private func measureReading(into table: inout Table) throws(Failure) {

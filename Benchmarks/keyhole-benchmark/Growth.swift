@@ -3,15 +3,20 @@ import Glibc
 /// Measures operations in a suite of so many keys, and in a vault of so many items.
 ///
 /// The stores of the home have to be empty. Lines `STORE<tab>OPERATION<tab>COUNT<tab>SECONDS` are added to a file; of a
-/// listing the seconds are those for one entry.
+/// listing the seconds are those for one entry, and of `memoryOfEntry` they are bytes.
 struct Growth {
   private static let suite = "benchmark.growth"
+  private static let memoryOfEntry = "memory, a listed entry"
+  /// Of more entries one listing is measured, not the median of five.
+  private static let manyEntries = 100_000
 
   private let keyhole: Keyhole
   private let config: String
   private let count: Int
   private let rounds: Int
   private let output: String
+  /// `keys`, `items`, or `all`.
+  private let stores: String
 
   init(_ arguments: Arguments) throws(Failure) {
     keyhole = Keyhole(
@@ -21,11 +26,12 @@ struct Growth {
     count = try arguments.number("count", default: 1_000)
     rounds = try arguments.number("rounds", default: 40)
     output = try arguments.required("output")
+    stores = arguments["stores"] ?? "all"
   }
 
   func measure() throws(Failure) {
-    try measureKeys()
-    try measureItems()
+    if stores != "items" { try measureKeys() }
+    if stores != "keys" { try measureItems() }
   }
 
   private func measureKeys() throws(Failure) {
@@ -74,9 +80,13 @@ struct Growth {
 
   private func list(_ store: String, _ path: String) throws(Failure) {
     let list = Program(path: "/bin/ls", arguments: ["-l", path])
+    let before = try keyhole.memoryAtRest()
     var times = Samples()
-    for _ in 0..<5 { times.append([try seconds { () throws(Failure) in try list.run() }]) }
+    for _ in 0..<(count > Self.manyEntries ? 1 : 5) {
+      times.append([try seconds { () throws(Failure) in try list.run() }])
+    }
     try add(store, "ls -l, an entry", times.median / Double(count))
+    try add(store, Self.memoryOfEntry, Double(max(0, try keyhole.memoryAtRest() - before)) / Double(count))
   }
 
   /// Closes the folder again, so that the mount can be unmounted.

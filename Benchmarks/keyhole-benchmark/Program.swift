@@ -66,6 +66,13 @@ struct Keyhole {
     return kibibytes * 1024
   }
 
+  /// The memory that is resident when a mount has come to rest: within five seconds it gives back what it has freed.
+  func memoryAtRest() throws(Failure) -> Int {
+    let process = try processIdentifier()
+    sleep(8)
+    return try residentMemory(of: process)
+  }
+
   /// How often each of its threads has gone to sleep.
   func sleeps(of process: Int) throws(Failure) -> [Int: Int] {
     var sleeps: [Int: Int] = [:]
