@@ -65,6 +65,42 @@ import Testing
     #expect(index.latestChange(in: nil, of: .internet) == nil)
   }
 
+  @Test func latestChangeOfEveryKindOfIdentity() {
+    var internet = InternetIdentity(server: "s", account: "a")
+    func time(_ identity: ItemIdentity) -> Int64? {
+      var item = Self.item("1", identity)
+      item.modified = Timestamp(seconds: 7)
+      var index = KeychainIndex([item])
+      return index.latestChange(in: identity.folder, of: identity.itemClass)?.seconds
+    }
+    #expect(time(.internet(internet)) == 7)
+    internet.domain = "d"
+    internet.protocol = "https"
+    internet.authenticationType = "form"
+    internet.path = "/p"
+    internet.port = 8443
+    #expect(time(.internet(internet)) == 7)
+    #expect(time(.generic(service: "s", account: "")) == 7 && time(.other(label: "l")) == 7)
+  }
+
+  @Test func latestChangeAfterAnItemWasReplacedByALaterOne() {
+    var (first, second) = (
+      Self.item("1", .generic(service: "x", account: "a")),
+      Self.item("2", .generic(service: "x", account: "b"))
+    )
+    first.modified = Timestamp(seconds: 1)
+    second.modified = Timestamp(seconds: 2)
+    var index = KeychainIndex([first, second])
+    #expect(index.latestChange(in: "x", of: .generic)?.seconds == 2)
+    second.modified = Timestamp(seconds: 3)
+    index.insert(second)
+    first.modified = Timestamp(seconds: 4)
+    index.insert(first)
+    #expect(index.latestChange(in: "x", of: .generic)?.seconds == 4)
+    index.remove(first.id)
+    #expect(index.latestChange(in: nil, of: .generic)?.seconds == 3)
+  }
+
   @Test func sameSizeAndTimeIsAChangeOfAttributesOnly() {
     let old = Self.item("1", .generic(service: "x", account: ""))
     var (label, time, size) = (old, old, old)

@@ -89,10 +89,16 @@ public struct KeychainIndex: Sendable {
   /// When the items of a service, server or label were changed last, or without one those of a class; nil: there are none.
   mutating func latestChange(in folder: ExactString?, of itemClass: ItemClass) -> Timestamp? {
     if let known = latest[folder, itemClass] { return known }
-    let slots = folder.map { byFolder[itemClass]?[$0]?.slots.map { Int($0) } ?? [] }
-    let found =
-      slots.map { $0.map { items[$0].modified }.max() }
-      ?? items.lazy.filter { $0.identity.itemClass == itemClass }.map(\.modified).max()
+    guard let folders = byFolder[itemClass] else { return nil }
+    var found: Timestamp?
+    func add(_ folder: FolderSlots) {
+      for slot in folder.slots {
+        let modified = items[Int(slot)].modified
+        if found.map({ $0 < modified }) ?? true { found = modified }
+      }
+    }
+    // Those of a class's folders are not kept: a keychain may have as many folders as items.
+    if let folder { folders[folder].map(add) } else { folders.values.forEach(add) }
     latest[folder, itemClass] = found
     return found
   }
@@ -122,8 +128,7 @@ extension KeychainIndex {
     let old = items[slot].item
     if old.identity == item.identity {
       items[slot] = PackedItem(item)
-      latest.remove(old)
-      latest.insert(item)
+      latest.replace(old, by: item)
     } else {
       remove(slot, old)
       append(item, id)

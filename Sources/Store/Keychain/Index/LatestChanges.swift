@@ -21,6 +21,12 @@ struct LatestChanges {
     }
   }
 
+  /// In the same folder and class.
+  mutating func replace(_ old: Item, by new: Item) {
+    if new.modified < old.modified { remove(old) }
+    insert(new)
+  }
+
   /// Without the latest item, the time is another one's.
   mutating func remove(_ item: Item) {
     let (itemClass, folder) = (item.identity.itemClass, item.identity.folder)

@@ -70,7 +70,7 @@ struct PackedItem: Equatable {
   var modified: Timestamp {
     var reader = PackedReader(bytes)
     reader.skipID()
-    _ = reader.identity()
+    reader.skipIdentity()
     _ = reader.time()
     return reader.time()
   }

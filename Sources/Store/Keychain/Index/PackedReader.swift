@@ -73,6 +73,17 @@ struct PackedReader {
     }
   }
 
+  /// Without its texts, which cost more than the rest of an item.
+  mutating func skipIdentity() {
+    let kind = byte()
+    _ = range()
+    guard kind < 2 else { return }
+    _ = range()
+    guard kind == 1 else { return }
+    for _ in 0..<4 where bool() { _ = range() }
+    _ = number()
+  }
+
   mutating func time() -> Timestamp {
     let seconds = Int64(bitPattern: fixed())
     return Timestamp(seconds: seconds, nanoseconds: UInt32(truncatingIfNeeded: number()))
