@@ -100,6 +100,10 @@ extension Comparison {
       "open+read+close, secret", target: .ratio(1.1), plan: plan,
       ours: operation(item) { folder throws(Failure) in try folder.read("value") },
       against: "hello_ll", hello)
+    try table.append(
+      "open+read+close, secret with a rule", target: .ratio(1.6), plan: plan,
+      ours: operation(ruledItem()) { folder throws(Failure) in try folder.read("value") },
+      against: "hello_ll", hello)
 
     let attribute = try attribute("hello_ll_getxattr_name", of: "hello", in: self.hello)
     try table.append(
@@ -110,6 +114,13 @@ extension Comparison {
       "getxattr, secret", target: .ratio(1.1), plan: plan,
       ours: self.attribute("user.service", of: "value", in: item),
       against: helloWithAttributes, attribute)
+  }
+
+  /// An item that has a rule, which allows this program to read it.
+  private func ruledItem() throws(Failure) -> String? {
+    guard let keyhole, let path = ours.map({ Stores.item(2, in: $0) }) else { return nil }
+    try Program(path: keyhole.command, arguments: ["allow", CommandLine.arguments[0], path]).run()
+    return path
   }
 
   private func attribute(

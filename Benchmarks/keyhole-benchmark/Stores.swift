@@ -15,7 +15,9 @@ enum Stores {
   static func suite(_ name: String, in mount: String) -> String { "\(mount)/defaults/\(name)" }
 
   /// The folder of the item that is read and written.
-  static func item(in mount: String) -> String { "\(mount)/keychain/generic/\(service)/\(account(1))" }
+  static func item(_ index: Int = 1, in mount: String) -> String {
+    "\(mount)/keychain/generic/\(service)/\(account(index))"
+  }
 
   private static func numbered(_ word: String, _ index: Int) -> String {
     let digits = String(index)
